@@ -1,0 +1,112 @@
+//! Binds to the DPDK that pkg-config finds and compiles the shim for what is inline in C.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, exit};
+
+/// The oldest DPDK whose interfaces this crate uses.
+const OLDEST: &str = "22.11";
+
+/// What to install on Debian and Ubuntu.
+const REMEDY: &str = "apt-get install libdpdk-dev libclang-dev pkg-config gcc";
+
+/// The functions in use; each one more pulls in its types.
+const FUNCTIONS: &[&str] = &[
+    "hf_.*",
+    "rte_eal_(init|cleanup|remote_launch|wait_lcore|get_runtime_dir|hotplug_add|hotplug_remove)",
+    "rte_eth_(from_rings|stats_get|stats_reset|macaddr_get|call_rx_callbacks|call_tx_callbacks)",
+    "rte_eth_(rx|tx)_queue_setup",
+    "rte_eth_promiscuous_(disable|enable)",
+    "rte_eth_dev_(adjust_nb_rx_tx_desc|close|configure|count_total|get_mtu|get_port_by_name)",
+    "rte_eth_dev_(info_get|set_mtu|socket_id|start|stop)",
+    "rte_get_(main_lcore|tsc_hz)",
+    "rte_lcore_(count|is_enabled)",
+    "rte_mempool_(avail_count|free|calc_obj_size)",
+    "rte_pktmbuf_(free_bulk|pool_create)",
+    "rte_ring_(create|free)",
+    "rte_strerror",
+    "rte_version",
+];
+
+/// Structs with both a packing and an alignment, which Rust cannot express; none is looked into.
+const OPAQUE: &[&str] = &["rte_arp_hdr", "rte_arp_ipv4", "rte_gtp_psc_generic_hdr", "rte_l2tpv2_combined_msg_hdr"];
+
+fn main() {
+    for file in ["wrapper.h", "shim.h", "shim.c"] {
+        println!("cargo:rerun-if-changed={file}");
+    }
+    // Prints the link lines of the libraries, all of them shared; EAL loads the drivers itself at run time.
+    if let Err(error) = pkg_config::Config::new().atleast_version(OLDEST).probe("libdpdk") {
+        fail(&first_line(&error.to_string()), &format!("DPDK {OLDEST} or newer was not found by pkg-config"));
+    }
+    // In-process links are made by calling this driver, so it is linked; pkg-config names no drivers.
+    println!("cargo:rustc-link-lib=dylib=rte_net_ring");
+    let flags = compiler_flags();
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+
+    let mut shim = cc::Build::new();
+    shim.file("shim.c").opt_level(2);
+    for flag in &flags {
+        shim.flag(flag);
+    }
+    if let Err(error) = shim.try_compile("holdfast_shim") {
+        fail(&first_line(&error.to_string()), "the C shim over DPDK's inline functions did not compile");
+    }
+
+    if let Err(error) = clang_sys::load() {
+        fail(&first_line(&error), "libclang, which reads DPDK's headers, was not found");
+    }
+    let mut builder = bindgen::Builder::default()
+        .header("wrapper.h")
+        .clang_args(&flags)
+        .allowlist_var("HF_.*")
+        .allowlist_type("hf_.*")
+        .allowlist_var("rte_eth_fp_ops")
+        // Thread-local in C, plain statics to bindgen: they would link and then crash.
+        .blocklist_item("per_lcore_.*")
+        .prepend_enum_name(false)
+        .generate_comments(false)
+        .derive_default(true)
+        .rust_edition(bindgen::RustEdition::Edition2024)
+        .formatter(bindgen::Formatter::None);
+    for function in FUNCTIONS {
+        builder = builder.allowlist_function(function);
+    }
+    for name in OPAQUE {
+        builder = builder.opaque_type(name);
+    }
+    match builder.generate() {
+        Ok(bindings) => {
+            if let Err(error) = bindings.write_to_file(out.join("bindings.rs")) {
+                fail(&error.to_string(), "the bindings could not be written");
+            }
+        }
+        Err(error) => fail(&first_line(&error.to_string()), "DPDK's headers could not be read"),
+    }
+}
+
+/// Every flag of `pkg-config --cflags`: the pkg-config crate passes over `-include rte_config.h` and `-march`,
+/// without which the headers do not compile.
+fn compiler_flags() -> Vec<String> {
+    let program = env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
+    match Command::new(program).args(["--cflags", "libdpdk"]).output() {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+        }
+        Ok(output) => fail(&first_line(&String::from_utf8_lossy(&output.stderr)), "pkg-config gave no compiler flags"),
+        Err(error) => fail(&error.to_string(), "pkg-config could not be run"),
+    }
+}
+
+/// The first line that says something.
+fn first_line(text: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}
+
+/// Ends the build with one sentence.
+fn fail(detail: &str, problem: &str) -> ! {
+    eprintln!(
+        "error: {problem} ({detail}); run `{REMEDY}`, or build without DPDK: `cargo build --no-default-features`"
+    );
+    exit(1)
+}

@@ -1,0 +1,59 @@
+#define _GNU_SOURCE /* fopencookie */
+#include <stdio.h>
+
+#include "shim.h"
+
+/* Rust checks both counts with one load of 32 bits. */
+_Static_assert(HF_MBUF_NB_SEGS == HF_MBUF_REFCNT + 2, "refcnt and nb_segs must be neighbours");
+_Static_assert(sizeof(((struct rte_mbuf *)0)->refcnt) == 2, "refcnt must have 16 bits");
+_Static_assert(sizeof(((struct rte_mbuf *)0)->nb_segs) == 2, "nb_segs must have 16 bits");
+
+static ssize_t log_write(void *cookie, const char *text, size_t length)
+{
+	hf_log_sink sink = *(hf_log_sink *)cookie;
+
+	sink(rte_log_cur_msg_loglevel(), text, length);
+	return length;
+}
+
+int hf_log_to(hf_log_sink sink)
+{
+	/* DPDK logs until the process ends, so neither the stream nor its cookie is ever released. */
+	static hf_log_sink kept;
+	static FILE *stream;
+	const cookie_io_functions_t functions = {.write = log_write};
+
+	kept = sink;
+	if (stream == NULL)
+		stream = fopencookie(&kept, "w", functions);
+	if (stream == NULL)
+		return -1;
+	return rte_openlog_stream(stream);
+}
+
+int hf_errno(void)
+{
+	return rte_errno;
+}
+
+struct rte_mbuf *hf_mbuf_alloc(struct rte_mempool *pool)
+{
+	return rte_pktmbuf_alloc(pool);
+}
+
+unsigned int hf_ring_dequeue(struct rte_ring *ring, void **objects, unsigned int count)
+{
+	return rte_ring_dequeue_burst(ring, objects, count, NULL);
+}
+
+int hf_link(uint16_t port, uint32_t *speed, int *up)
+{
+	struct rte_eth_link link = {0};
+	int status = rte_eth_link_get_nowait(port, &link);
+
+	if (status < 0)
+		return status;
+	*up = link.link_status == RTE_ETH_LINK_UP;
+	*speed = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
+	return 0;
+}

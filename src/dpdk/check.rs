@@ -1,0 +1,174 @@
+//! What can be found out about a device before DPDK tries it, in words that say what to do.
+
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use dpdk_sys::libc;
+
+use super::Error;
+
+/// Kernel drivers that DPDK's own drivers use beside, rather than in place of, the kernel.
+const BIFURCATED: &[&str] = &["mlx4_core", "mlx5_core", "mana", "gve"];
+
+/// Kernel drivers that hand a PCI device to a program.
+const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
+
+/// Longest name of a device that DPDK takes.
+const NAME_MAX: usize = 63;
+
+/// Longest name of a network interface in Linux.
+const INTERFACE_MAX: usize = 15;
+
+/// The name in `name,argument=value,...`.
+pub(super) fn device_name(devargs: &str) -> &str {
+    devargs.split_once(',').map_or(devargs, |(name, _)| name)
+}
+
+/// The value of `key` in `name,key=value,...`.
+fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
+    devargs.split(',').skip(1).find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, v)| v)
+}
+
+/// `01:00.0` as `0000:01:00.0`, which is how DPDK names it; anything else as it is.
+pub(super) fn pci_address(name: &str) -> String {
+    let is_hex = |part: &str, digits: usize| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let short = name.split_once(':').and_then(|(bus, rest)| {
+        let (device, function) = rest.split_once('.')?;
+        Some(is_hex(bus, 2) && is_hex(device, 2) && is_hex(function, 1))
+    });
+    if short == Some(true) { format!("0000:{name}") } else { name.to_owned() }
+}
+
+/// Whether the machine has what a virtual device needs.
+pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
+    let name = device_name(devargs);
+    if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Error::Invalid {
+            what: format!("a device called {name:?}"),
+            remedy: "use a driver's name and a number, e.g. net_tap0".to_owned(),
+        });
+    }
+    if name.starts_with("net_tap") || name.starts_with("net_tun") {
+        check_tap(name, argument(devargs, "iface"))?;
+    }
+    if name.starts_with("net_af_packet") {
+        check_af_packet(name, argument(devargs, "iface"))?;
+    }
+    Ok(())
+}
+
+/// Whether this process may make a tap interface called `interface`.
+fn check_tap(device: &str, interface: Option<&str>) -> Result<(), Error> {
+    match OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(Error::NoPermission {
+                what: format!("/dev/net/tun, which `{device}` needs"),
+                remedy: "run as root, or let this user open the device".to_owned(),
+            });
+        }
+        Err(_) => return Err(Error::NoTun { device: device.to_owned() }),
+        Ok(_) => {}
+    }
+    require_capability(libc_cap::NET_ADMIN, "CAP_NET_ADMIN", "cap_net_admin", device)?;
+    if let Some(interface) = interface.filter(|name| name.is_empty() || name.len() > INTERFACE_MAX) {
+        return Err(Error::Invalid {
+            what: format!("a network interface called {interface:?}"),
+            remedy: format!("use 1 to {INTERFACE_MAX} characters"),
+        });
+    }
+    Ok(())
+}
+
+/// Whether this process may use the interface that an af_packet port is made on.
+fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
+    require_capability(libc_cap::NET_RAW, "CAP_NET_RAW", "cap_net_raw", device)?;
+    let Some(interface) = interface else {
+        return Err(Error::Invalid {
+            what: format!("port `{device}` without an interface"),
+            remedy: format!("name one that exists: {device},iface=eth0"),
+        });
+    };
+    if interface.contains('/') || !Path::new("/sys/class/net").join(interface).exists() {
+        return Err(Error::Invalid {
+            what: format!("port `{device}` on `{interface}`, which is no network interface here"),
+            remedy: "see `ip link`".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Numbers of capabilities, from Linux' `capability.h`.
+mod libc_cap {
+    pub(super) const NET_ADMIN: u32 = 12;
+    pub(super) const NET_RAW: u32 = 13;
+}
+
+/// Whether this process has a capability; where that cannot be found out, the kernel will say.
+fn require_capability(bit: u32, name: &str, file_name: &str, device: &str) -> Result<(), Error> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(u64::MAX);
+    if effective >> bit & 1 == 1 {
+        return Ok(());
+    }
+    Err(Error::NoPermission {
+        what: format!("port `{device}` ({name} is missing)"),
+        remedy: format!(
+            "run as root, grant it with `setcap {file_name}+ep` on the program, or give a container `--cap-add {}`",
+            name.trim_start_matches("CAP_")
+        ),
+    })
+}
+
+/// Whether a PCI device is there, bound to something DPDK can use, and open to this user.
+pub(super) fn check_pci(address: &str) -> Result<(), Error> {
+    let device = Path::new("/sys/bus/pci/devices").join(address);
+    if address.contains('/') || !device.exists() {
+        return Err(Error::PciAbsent { address: address.to_owned() });
+    }
+    let target = |link: &str| -> Option<String> {
+        Some(std::fs::read_link(device.join(link)).ok()?.file_name()?.to_string_lossy().into_owned())
+    };
+    let driver = target("driver");
+    match driver.as_deref() {
+        Some(driver) if BIFURCATED.contains(&driver) => Ok(()),
+        Some("vfio-pci") => match target("iommu_group") {
+            Some(group) => check_vfio(address, &group),
+            None => Ok(()),
+        },
+        Some(driver) if USERSPACE.contains(&driver) => Ok(()),
+        driver => Err(Error::PciNotBound {
+            address: address.to_owned(),
+            driver: driver.map_or_else(|| "no driver".to_owned(), |driver| format!("the kernel's {driver}")),
+        }),
+    }
+}
+
+/// Whether this user may open the VFIO group of a PCI device.
+fn check_vfio(address: &str, group: &str) -> Result<(), Error> {
+    let file = format!("/dev/vfio/{group}");
+    let Ok(c_file) = std::ffi::CString::new(file.as_str()) else { return Ok(()) };
+    // Asks only: opening the group would make it busy for DPDK.
+    // SAFETY: the path is a string with a zero at its end, which the call reads.
+    let status = unsafe { libc::access(c_file.as_ptr(), libc::R_OK | libc::W_OK) };
+    // A kernel without IOMMU numbers its groups apart; DPDK will find them.
+    if status == 0 || !Path::new(&file).exists() {
+        return Ok(());
+    }
+    Err(Error::NoPermission {
+        what: format!("{file}, the VFIO group of PCI device {address}"),
+        remedy: format!("run as root, or `chown` {file} to this user and raise `ulimit -l`"),
+    })
+}
+
+/// What DPDK's number for a virtual device's failure means.
+pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
+    let device = device_name(devargs).to_owned();
+    match -status {
+        // No bus takes the name, that is to say no driver's name begins it.
+        libc::EFAULT => Error::UnknownDriver { device },
+        libc::EEXIST => Error::DeviceExists { device },
+        _ => Error::DeviceRefused { devargs: devargs.to_owned(), log: log.to_owned() },
+    }
+}

@@ -1,0 +1,405 @@
+//! DPDK's environment abstraction layer: started once, shut down when nothing uses it any more.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dpdk_sys::{HF_MAX_LCORE, libc, rte_mempool};
+
+use super::lcore::{Lcore, allowed_cpus, list};
+use super::{Error, check, log, mempool, port};
+
+/// Set for good by the first start: EAL does not start twice, not even after it was shut down.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// What DPDK's memory is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Ordinary pages: no privilege and no preparation, for virtual ports only.
+    NoHuge {
+        /// How much, all of it taken at the start.
+        mib: u32,
+    },
+    /// Hugepages, taken as needed and given back at the end; no files are left behind.
+    Huge {
+        /// How much to take at the start.
+        mib: Option<u32>,
+    },
+}
+
+/// How to start DPDK.
+#[derive(Debug, Clone)]
+pub struct EalOptions {
+    /// Name of the program, for DPDK's log.
+    pub program: String,
+    /// What memory is made of.
+    pub memory: Memory,
+    /// The CPU that the calling thread is bound to.
+    pub main_cpu: usize,
+    /// A worker lcore on each of these CPUs; one may occur several times, and be the main one.
+    pub worker_cpus: Vec<usize>,
+    /// Virtual devices to make, e.g. `net_tap0,iface=tap0`; see also [`EthPort::plug`](super::EthPort::plug).
+    pub vdevs: Vec<String>,
+    /// Addresses of the PCI devices to use, e.g. `0000:01:00.0`; without any, the PCI bus is left alone.
+    pub pci: Vec<String>,
+    /// Name of this process among those of DPDK; one of its own for each process if `None`.
+    pub file_prefix: Option<String>,
+    /// More arguments for EAL as they are.
+    pub extra: Vec<String>,
+    /// Pass DPDK's log to standard error instead of only keeping its last lines for errors.
+    pub verbose: bool,
+}
+
+impl Default for EalOptions {
+    /// No hugepages, 256 MiB, the first allowed CPU, no workers, no devices.
+    fn default() -> Self {
+        Self {
+            program: "holdfast".to_owned(),
+            memory: Memory::NoHuge { mib: 256 },
+            main_cpu: allowed_cpus().first().copied().unwrap_or_default(),
+            worker_cpus: Vec::new(),
+            vdevs: Vec::new(),
+            pci: Vec::new(),
+            file_prefix: None,
+            extra: Vec::new(),
+            verbose: false,
+        }
+    }
+}
+
+/// The running EAL.
+///
+/// Pools, ports, queues and workers each hold a share of it; DPDK is shut down when the last share is dropped.
+#[derive(Clone)]
+pub struct Eal(Arc<Shared>);
+
+/// What the shares share.
+pub(super) struct Shared {
+    workers: Vec<Lcore>,
+    /// One thread at a time makes and removes devices, ports and workers.
+    pub(super) control: Mutex<()>,
+    /// Ports that are open, by number: each has one owner.
+    pub(super) open_ports: Mutex<u64>,
+    /// Pools that were dropped while some of their buffers were still out.
+    orphans: Mutex<Vec<Orphan>>,
+}
+
+/// A pool without an owner.
+struct Orphan {
+    pool: NonNull<rte_mempool>,
+    count: u32,
+}
+
+// SAFETY: DPDK's pools may be used from any thread, and nobody but the list has this pointer.
+unsafe impl Send for Orphan {}
+
+/// The version of the DPDK in use, e.g. `DPDK 22.11.4`.
+#[must_use]
+pub fn version() -> String {
+    // SAFETY: rte_version returns a string with a zero at its end that lives as long as the program.
+    unsafe { CStr::from_ptr(dpdk_sys::rte_version()) }.to_string_lossy().into_owned()
+}
+
+impl Eal {
+    /// Starts DPDK and binds the calling thread to `main_cpu`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the options or the machine; most of it is found before EAL runs, since some of it makes
+    /// EAL abort the process and after the rest it cannot be started again.
+    pub fn init(options: &EalOptions) -> Result<Self, Error> {
+        let arguments = arguments(options)?;
+        preflight(options)?;
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(Error::AlreadyStarted);
+        }
+        log::install(options.verbose);
+        let mark = log::mark();
+        let redirect = if options.verbose { None } else { log::Redirect::start() };
+        let status = start(arguments);
+        let printed = redirect.map(log::Redirect::finish).unwrap_or_default();
+        remove_runtime_directory();
+        if status < 0 {
+            return Err(start_error(&log::since(mark, &printed)));
+        }
+        check_lcores(options)?;
+        let workers = (1..).zip(&options.worker_cpus).map(|(id, &cpu)| Lcore { id, cpu }).collect();
+        let shared =
+            Shared { workers, control: Mutex::default(), open_ports: Mutex::default(), orphans: Mutex::default() };
+        let eal = Self(Arc::new(shared));
+        // EAL starts without a device that its driver refuses; the switch does not.
+        for devargs in &options.vdevs {
+            let name = check::device_name(devargs);
+            if port::find(name).is_none() {
+                return Err(Error::DeviceRefused {
+                    devargs: devargs.clone(),
+                    log: log::since(mark, "no reason given; is its driver's name right, and installed?"),
+                });
+            }
+        }
+        for address in &options.pci {
+            let address = check::pci_address(address);
+            if port::find(&address).is_none() {
+                return Err(Error::NoSuchPort {
+                    device: address,
+                    log: log::since(mark, "no driver for it is installed"),
+                });
+            }
+        }
+        Ok(eal)
+    }
+
+    /// The worker lcores, in the order of `worker_cpus`.
+    #[must_use]
+    pub fn workers(&self) -> &[Lcore] {
+        &self.0.workers
+    }
+
+    /// The share itself.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}
+
+impl Shared {
+    /// Takes over a pool whose owner is gone while some of its `count` buffers are not back.
+    pub(super) fn adopt(&self, pool: NonNull<rte_mempool>, count: u32) {
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(Orphan { pool, count });
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Every port and ring is gone by now, and what they held is back.
+        let orphans = self.orphans.get_mut().unwrap_or_else(PoisonError::into_inner);
+        orphans.retain(|orphan| {
+            // SAFETY: the pool is valid: nobody but this list has had it since its owner handed it over.
+            let back = unsafe { mempool::all_back(orphan.pool, orphan.count) };
+            if back {
+                // SAFETY: as above, and no buffer of it is out, so nothing refers to its memory.
+                unsafe { dpdk_sys::rte_mempool_free(orphan.pool.as_ptr()) };
+            }
+            !back
+        });
+        // Somebody kept an Mbuf: its memory must stay, so DPDK does.
+        if !orphans.is_empty() {
+            return;
+        }
+        // SAFETY: this was the last share, so no pool, port, queue or worker is left that could use DPDK, and no
+        // buffer is out. It runs once, since EAL starts once.
+        unsafe { dpdk_sys::rte_eal_cleanup() };
+    }
+}
+
+/// Runs EAL's own start; negative if it failed.
+fn start(arguments: Vec<CString>) -> c_int {
+    let count = c_int::try_from(arguments.len()).unwrap_or(c_int::MAX);
+    // EAL and its option parser keep pointers into the arguments, so these are never freed; it is done once.
+    let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
+    pointers.push(std::ptr::null_mut());
+    let pointers = pointers.leak();
+    // SAFETY: `pointers` holds `count` strings with a zero at their ends and then a null pointer, all of which stay
+    // for good and which nobody else writes; STARTED lets one thread come here once.
+    unsafe { dpdk_sys::rte_eal_init(count, pointers.as_mut_ptr()) }
+}
+
+/// Removes the directory that EAL makes for files that it shares between processes: it is told to share none.
+fn remove_runtime_directory() {
+    // SAFETY: EAL returns a string with a zero at its end, in a buffer that stays for good; it may be empty.
+    let directory = unsafe { CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
+    // Fails where the directory is not empty, which is right.
+    let _ = std::fs::remove_dir(directory.to_string_lossy().as_ref());
+}
+
+/// Whether EAL has the lcores it was told to have: extra arguments could say otherwise, and launching on an lcore that
+/// is not there would write to a file descriptor that is not DPDK's.
+fn check_lcores(options: &EalOptions) -> Result<(), Error> {
+    let wanted = u32::try_from(options.worker_cpus.len()).unwrap_or(u32::MAX).saturating_add(1);
+    // SAFETY: these only read what EAL, which runs, has set; the numbers are below its limit.
+    let as_told = unsafe {
+        dpdk_sys::rte_get_main_lcore() == 0
+            && dpdk_sys::rte_lcore_count() == wanted
+            && (0..wanted).all(|id| dpdk_sys::rte_lcore_is_enabled(id) != 0)
+    };
+    if as_told {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        what: "an EAL argument that sets lcores".to_owned(),
+        remedy: "leave out -l, -c, --lcores, --main-lcore and service cores, and choose CPUs by configuration"
+            .to_owned(),
+    })
+}
+
+/// Whether EAL would end the process, or wait for another, over `argument`; it takes unambiguous beginnings too.
+fn is_refused(argument: &str) -> bool {
+    let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+    let abbreviates = |option: &str, shortest: usize| name.len() >= shortest && option.starts_with(name);
+    abbreviates("--help", 4)
+        || abbreviates("--version", 5)
+        || abbreviates("--proc-type", 4)
+        || argument.starts_with("-h")
+        || argument.starts_with("-v")
+}
+
+/// EAL's command line.
+fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
+    let mut arguments = vec![options.program.clone(), "--no-telemetry".to_owned()];
+    match options.memory {
+        // A start without shared files refuses --in-memory, which says the same and more.
+        Memory::NoHuge { mib } => {
+            arguments.extend(["--no-huge", "--no-shconf", "-m"].map(str::to_owned));
+            arguments.push(mib.to_string());
+        }
+        Memory::Huge { mib } => {
+            arguments.push("--in-memory".to_owned());
+            if let Some(mib) = mib {
+                arguments.extend(["-m".to_owned(), mib.to_string()]);
+            }
+        }
+    }
+    let cpus = std::iter::once(&options.main_cpu).chain(&options.worker_cpus);
+    let lcores: Vec<String> = cpus.enumerate().map(|(id, cpu)| format!("{id}@{cpu}")).collect();
+    arguments.extend(["--lcores".to_owned(), lcores.join(",")]);
+    let prefix = options.file_prefix.clone().unwrap_or_else(|| format!("holdfast-{}", std::process::id()));
+    arguments.extend(["--file-prefix".to_owned(), prefix]);
+    if options.pci.is_empty() {
+        arguments.push("--no-pci".to_owned());
+    }
+    for address in &options.pci {
+        arguments.extend(["-a".to_owned(), check::pci_address(address)]);
+    }
+    for vdev in &options.vdevs {
+        arguments.extend(["--vdev".to_owned(), vdev.clone()]);
+    }
+    for argument in &options.extra {
+        if is_refused(argument) {
+            return Err(Error::Invalid {
+                what: format!("the EAL argument `{argument}`"),
+                remedy: "see DPDK's guide to EAL parameters, or `dpdk-testpmd --help`".to_owned(),
+            });
+        }
+        arguments.push(argument.clone());
+    }
+    arguments
+        .into_iter()
+        .map(|argument| {
+            CString::new(argument).map_err(|error| Error::Invalid {
+                what: format!("the EAL argument {:?}", String::from_utf8_lossy(&error.into_vec())),
+                remedy: "leave out the zero byte".to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// Finds what EAL would abort over, or report in other words than a person can act on.
+fn preflight(options: &EalOptions) -> Result<(), Error> {
+    let wanted = options.worker_cpus.len() + 1;
+    let limit = HF_MAX_LCORE as usize;
+    if wanted > limit {
+        return Err(Error::TooManyLcores { wanted, limit });
+    }
+    let allowed = allowed_cpus();
+    for &cpu in std::iter::once(&options.main_cpu).chain(&options.worker_cpus) {
+        if !allowed.contains(&cpu) {
+            return Err(Error::CpuNotAllowed { cpu, allowed: list(&allowed) });
+        }
+    }
+    check_descriptors(options.worker_cpus.len())?;
+    match options.memory {
+        Memory::NoHuge { mib } => check_memory(mib)?,
+        Memory::Huge { mib } => check_hugepages(mib.unwrap_or_default())?,
+    }
+    for (index, devargs) in options.vdevs.iter().enumerate() {
+        let name = check::device_name(devargs);
+        if options.vdevs[..index].iter().any(|other| check::device_name(other) == name) {
+            return Err(Error::DeviceExists { device: name.to_owned() });
+        }
+    }
+    for devargs in &options.vdevs {
+        check::check_vdev(devargs)?;
+    }
+    for address in &options.pci {
+        check::check_pci(&check::pci_address(address))?;
+    }
+    Ok(())
+}
+
+/// Whether there are file descriptors for EAL's pipes, two to each worker: without, it aborts.
+fn check_descriptors(workers: usize) -> Result<(), Error> {
+    /// For EAL itself, drivers and the rest of the program.
+    const OTHERS: u64 = 64;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to a value that is ours.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    let wanted = 4 * workers as u64 + OTHERS;
+    if !known || limit.rlim_cur >= wanted {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        what: format!("starting DPDK with {} file descriptors", limit.rlim_cur),
+        remedy: format!("raise the limit with `ulimit -n {wanted}` or more"),
+    })
+}
+
+/// Whether the machine has `mib` MiB of ordinary memory: mapping more succeeds, and then the kernel kills something.
+fn check_memory(mib: u32) -> Result<(), Error> {
+    let what = |free| format!("starting DPDK with {mib} MiB{free}");
+    if mib < 16 {
+        return Err(Error::Invalid { what: what(String::new()), remedy: "give it 64 MiB or more".to_owned() });
+    }
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = available.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    match kib {
+        Some(kib) if kib >> 10 < u64::from(mib) => Err(Error::Invalid {
+            what: what(format!(" where {} MiB are free", kib >> 10)),
+            remedy: "configure a smaller buffer or fewer ports, or free some memory".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether there are free hugepages, and at least `mib` MiB of them.
+fn check_hugepages(mib: u32) -> Result<(), Error> {
+    let mut found = Vec::new();
+    let mut free_kib = 0;
+    for entry in std::fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(kib) = name.strip_prefix("hugepages-").and_then(|name| name.strip_suffix("kB")) else { continue };
+        let read = |file: &str| -> u64 {
+            std::fs::read_to_string(entry.path().join(file)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+        };
+        let (total, free) = (read("nr_hugepages"), read("free_hugepages"));
+        free_kib += free * kib.parse::<u64>().unwrap_or(0);
+        found.push(format!("{free} of {total} pages of {kib} KiB are free"));
+    }
+    if free_kib == 0 || free_kib < u64::from(mib) << 10 {
+        found.sort();
+        let found = if found.is_empty() { "the kernel has none".to_owned() } else { found.join(", ") };
+        let found = if mib == 0 { found } else { format!("{found}, {mib} MiB are wanted") };
+        return Err(Error::NoHugepages { found });
+    }
+    Ok(())
+}
+
+/// Names the cause where EAL's log gives it away.
+fn start_error(log: &str) -> Error {
+    if let Some(device) = log.split_once("failed to parse device \"").and_then(|(_, rest)| rest.split_once('"')) {
+        return Error::UnknownDriver { device: device.0.to_owned() };
+    }
+    let lower = log.to_lowercase();
+    if lower.contains("permission denied") || lower.contains("operation not permitted") {
+        // SAFETY: geteuid only returns a number.
+        let who = if unsafe { libc::geteuid() } == 0 { "even as root (is this a container?)" } else { "as this user" };
+        return Error::NoPermission {
+            what: format!("what DPDK needs {who} ({log})"),
+            remedy:
+                "hugepages need CAP_IPC_LOCK or a higher `ulimit -l`, in a container CAP_SYS_NICE, and PCI devices \
+                     need access to /dev/vfio; without hugepages and PCI devices it needs nothing"
+                    .to_owned(),
+        };
+    }
+    Error::Start { log: if log.is_empty() { "it gave no reason".to_owned() } else { log.to_owned() } }
+}

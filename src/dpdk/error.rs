@@ -1,0 +1,215 @@
+//! What can go wrong, each in one sentence that names the cause and the remedy.
+
+use std::ffi::CStr;
+
+/// Why DPDK, a pool, a port or an lcore could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// EAL was or is running in this process.
+    #[error("DPDK was already started in this process and starts only once; run a second switch as its own process")]
+    AlreadyStarted,
+
+    /// There are no free hugepages.
+    #[error(
+        "no free hugepages ({found}): reserve some with `sysctl vm.nr_hugepages=512` (1 GiB of 2 MiB pages), or run \
+         without them (no-huge), which is slower and serves virtual ports only"
+    )]
+    NoHugepages {
+        /// What the kernel reports.
+        found: String,
+    },
+
+    /// Something may not be used by this user.
+    #[error("no permission for {what}: {remedy}")]
+    NoPermission {
+        /// The thing.
+        what: String,
+        /// How to get it.
+        remedy: String,
+    },
+
+    /// The kernel's tap driver is not there.
+    #[error(
+        "/dev/net/tun does not exist, which `{device}` needs: run `modprobe tun`, or give a container the device with \
+         `--device /dev/net/tun`"
+    )]
+    NoTun {
+        /// The port wanted.
+        device: String,
+    },
+
+    /// A CPU that this process may not run on.
+    #[error(
+        "CPU {cpu} is not among those this process may use ({allowed}): choose one of them, or widen the cpuset or \
+         taskset"
+    )]
+    CpuNotAllowed {
+        /// The CPU asked for.
+        cpu: usize,
+        /// Those allowed.
+        allowed: String,
+    },
+
+    /// More lcores than DPDK was built for.
+    #[error("{wanted} lcores are more than the {limit} this DPDK was built for: configure fewer workers")]
+    TooManyLcores {
+        /// With the main one.
+        wanted: usize,
+        /// `RTE_MAX_LCORE`.
+        limit: usize,
+    },
+
+    /// More ports than DPDK was built for.
+    #[error(
+        "port `{device}` is one more than the {limit} this DPDK was built for (an in-process link takes two): \
+         configure fewer"
+    )]
+    TooManyPorts {
+        /// The port that does not fit.
+        device: String,
+        /// `RTE_MAX_ETHPORTS`.
+        limit: usize,
+    },
+
+    /// No driver takes this name.
+    #[error(
+        "no driver is called like `{device}`: names are a driver and a number, e.g. net_ring0, net_tap0, net_null0 or \
+         net_af_packet0, and the driver's package (librte-net-...) must be installed"
+    )]
+    UnknownDriver {
+        /// The name given.
+        device: String,
+    },
+
+    /// The driver would not make this device.
+    #[error("the driver refused `{devargs}` ({log}): check its arguments in DPDK's guide to the driver")]
+    DeviceRefused {
+        /// Name and arguments.
+        devargs: String,
+        /// What DPDK said.
+        log: String,
+    },
+
+    /// A device of that name is there already.
+    #[error("the device `{device}` exists already: give each port its own name")]
+    DeviceExists {
+        /// The name.
+        device: String,
+    },
+
+    /// There is no such PCI device.
+    #[error("there is no PCI device {address} on this machine: see `lspci -D` or `dpdk-devbind.py --status`")]
+    PciAbsent {
+        /// The address given.
+        address: String,
+    },
+
+    /// The PCI device is in the kernel's hands.
+    #[error(
+        "PCI device {address} is bound to {driver}, which DPDK cannot use: run `dpdk-devbind.py --bind=vfio-pci \
+         {address}`"
+    )]
+    PciNotBound {
+        /// The address.
+        address: String,
+        /// The kernel's driver, or "no driver".
+        driver: String,
+    },
+
+    /// DPDK knows no port of that name.
+    #[error(
+        "DPDK has no port `{device}` ({log}): name a virtual device or an allowed PCI address with a driver for it"
+    )]
+    NoSuchPort {
+        /// The name given.
+        device: String,
+        /// What DPDK said.
+        log: String,
+    },
+
+    /// The port or the queue is in use.
+    #[error("{what} is in use: {remedy}")]
+    InUse {
+        /// Which.
+        what: String,
+        /// What to do first.
+        remedy: &'static str,
+    },
+
+    /// Frames of this size do not fit the buffers or the port.
+    #[error("port `{device}` cannot have an MTU of {mtu}: {limit}")]
+    Mtu {
+        /// The port.
+        device: String,
+        /// Asked for.
+        mtu: u16,
+        /// What binds.
+        limit: String,
+    },
+
+    /// A step of setting up a port failed.
+    #[error(
+        "port `{device}` could not {step} ({log}): check that nothing else uses the device and that its driver allows \
+         this"
+    )]
+    Port {
+        /// The port.
+        device: String,
+        /// What it should have done.
+        step: &'static str,
+        /// DPDK's reason.
+        log: String,
+    },
+
+    /// Memory for a pool or a ring.
+    #[error(
+        "no memory for {what}, {mib} MiB: give DPDK more (`memory`, or more hugepages), or configure a smaller buffer \
+         or fewer ports"
+    )]
+    NoMemory {
+        /// Which pool or ring.
+        what: String,
+        /// What it takes, rounded up.
+        mib: usize,
+    },
+
+    /// A name, a size or an option that cannot be.
+    #[error("{what} is not possible: {remedy}")]
+    Invalid {
+        /// What was given.
+        what: String,
+        /// What would be right.
+        remedy: String,
+    },
+
+    /// EAL did not start, for a reason that no other error names.
+    #[error("DPDK did not start ({log}): run with verbose output for its whole log")]
+    Start {
+        /// The last lines of its log.
+        log: String,
+    },
+
+    /// The lcore runs something already.
+    #[error("lcore {lcore} is busy or not one of DPDK's: wait for its worker to end first")]
+    LcoreBusy {
+        /// Its number.
+        lcore: u32,
+    },
+
+    /// The function that ran on an lcore panicked.
+    #[error("lcore {lcore} stopped by a fault of the program ({message}): please report it with this message")]
+    LcorePanicked {
+        /// Its number.
+        lcore: u32,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+/// DPDK's text for an error number of either sign.
+pub(super) fn errno_text(errno: i32) -> String {
+    // SAFETY: rte_strerror takes any number and returns a string with a zero at its end, in a buffer of the calling
+    // thread that stays until its next call; it is copied before that.
+    unsafe { CStr::from_ptr(dpdk_sys::rte_strerror(errno.abs())) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,78 @@
+//! The ports of one lcore as the pipeline sees them.
+
+use crate::packet::{Burst, Packet, Ports};
+
+use super::{Mbuf, Mempool, PortQueue};
+
+/// Ports by index, and the pools for frames that the switch makes itself.
+///
+/// It belongs to the lcore that polls it: it can be sent there, but not shared.
+pub struct EthIo {
+    queues: Vec<PortQueue>,
+    data: Mempool,
+    control: Mempool,
+    refused: u64,
+}
+
+impl EthIo {
+    /// The queues in the order of their indices, `data` for copies of frames and `control` for control frames.
+    #[must_use]
+    pub fn new(queues: Vec<PortQueue>, data: Mempool, control: Mempool) -> Self {
+        Self { queues, data, control, refused: 0 }
+    }
+
+    /// Ports.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Whether there is no port.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// Received frames that were freed because they came in several pieces or with other owners: no driver set up
+    /// here does that, so anything but zero is a fault to report.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The queues again, to stop their ports.
+    #[must_use]
+    pub fn into_queues(self) -> Vec<PortQueue> {
+        self.queues
+    }
+}
+
+impl Ports for EthIo {
+    type Pkt = Mbuf;
+
+    #[inline]
+    fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
+        let refused = self.queues[port].rx(out);
+        self.refused += refused as u64;
+    }
+
+    #[inline]
+    fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
+        self.queues[port].tx(packets);
+    }
+
+    #[inline]
+    fn free(&mut self, packets: &mut Burst<Mbuf>) {
+        Mbuf::free_all(packets);
+    }
+
+    #[inline]
+    fn copy(&mut self, packet: &Mbuf) -> Option<Mbuf> {
+        self.data.alloc_with(packet.bytes())
+    }
+
+    #[inline]
+    fn make(&mut self, frame: &[u8]) -> Option<Mbuf> {
+        self.control.alloc_with(frame)
+    }
+}

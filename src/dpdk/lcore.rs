@@ -1,0 +1,198 @@
+//! Lcores: which CPUs there are, and functions that run on them.
+
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use dpdk_sys::libc;
+
+use super::eal::Shared;
+use super::{Eal, Error};
+
+/// CPUs that the masks given to the kernel can name.
+const CPUS: usize = 8192;
+
+/// An affinity mask.
+type Mask = [u64; CPUS / 64];
+
+/// A worker lcore of the running EAL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lcore {
+    /// DPDK's number, from 1: the main lcore is 0.
+    pub id: u32,
+    /// The CPU it is bound to; several lcores may share one.
+    pub cpu: usize,
+}
+
+/// The CPUs that the calling thread may run on, in order: ask before EAL starts, which binds the thread to one.
+#[must_use]
+pub fn allowed_cpus() -> Vec<usize> {
+    let mut mask: Mask = [0; CPUS / 64];
+    // SAFETY: the kernel writes at most the given number of bytes to the mask, which has them.
+    let status = unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) };
+    if status < 0 {
+        // More CPUs than the mask names, or a kernel without the call: all that are there, then.
+        return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
+    }
+    (0..CPUS).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
+}
+
+/// Lets the calling thread run on `cpus`.
+///
+/// [`Eal::init`] binds its caller to the main CPU, and threads started from there inherit that: control threads that
+/// should stay off the polling CPUs call this with what [`allowed_cpus`] gave before.
+///
+/// # Errors
+///
+/// [`Error::CpuNotAllowed`] if the kernel grants none of them.
+pub fn pin_to(cpus: &[usize]) -> Result<(), Error> {
+    let mut mask: Mask = [0; CPUS / 64];
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < CPUS) {
+        mask[cpu / 64] |= 1 << (cpu % 64);
+    }
+    // SAFETY: the kernel reads at most the given number of bytes from the mask, which has them.
+    let status = unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), mask.as_ptr().cast()) };
+    if status == 0 {
+        return Ok(());
+    }
+    Err(Error::CpuNotAllowed { cpu: cpus.first().copied().unwrap_or_default(), allowed: list(&allowed_cpus()) })
+}
+
+/// `0,2,3` for an error.
+pub(super) fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A function that runs on an lcore.
+///
+/// Dropping it waits for the function to end, as [`Worker::join`] does, so tell the function to stop before.
+pub struct Worker<T> {
+    lcore: Lcore,
+    slot: Arc<Slot<T>>,
+    /// DPDK must not shut down under a thread that runs in it.
+    _eal: Arc<Shared>,
+}
+
+/// Where the function's result arrives.
+struct Slot<T> {
+    outcome: Mutex<Outcome<T>>,
+    arrived: Condvar,
+}
+
+/// What became of a function.
+enum Outcome<T> {
+    Running,
+    Returned(T),
+    Panicked(String),
+    /// Handed to whoever joined.
+    Taken,
+}
+
+/// What travels to the lcore.
+struct Task<F, T> {
+    function: F,
+    slot: Arc<Slot<T>>,
+}
+
+impl Eal {
+    /// Runs `function` on `lcore`, which must be idle.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LcoreBusy`] if it is not, or is no worker of this EAL.
+    pub fn launch<T, F>(&self, lcore: Lcore, function: F) -> Result<Worker<T>, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        // DPDK indexes an array by the number without looking at it.
+        if !self.workers().contains(&lcore) {
+            return Err(Error::LcoreBusy { lcore: lcore.id });
+        }
+        let slot = Arc::new(Slot { outcome: Mutex::new(Outcome::Running), arrived: Condvar::new() });
+        let task = Box::into_raw(Box::new(Task { function, slot: Arc::clone(&slot) }));
+        // DPDK's own check that the lcore is idle and its change to busy are not one step.
+        let launching = self.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: `run::<F, T>` is the function for this very type of task, takes it over and does not unwind; the
+        // lcore is one of EAL's workers, checked above.
+        let status = unsafe { dpdk_sys::rte_eal_remote_launch(Some(run::<F, T>), task.cast(), lcore.id) };
+        drop(launching);
+        if status != 0 {
+            // SAFETY: the lcore did not take the task, so the pointer is still the only one to the box.
+            drop(unsafe { Box::from_raw(task) });
+            return Err(Error::LcoreBusy { lcore: lcore.id });
+        }
+        Ok(Worker { lcore, slot, _eal: Arc::clone(self.shared()) })
+    }
+}
+
+/// Runs a task on the lcore's own thread.
+unsafe extern "C" fn run<F: FnOnce() -> T, T>(task: *mut c_void) -> c_int {
+    // SAFETY: `launch` made this pointer from a box of exactly this type, for this call alone.
+    let Task { function, slot } = *unsafe { Box::from_raw(task.cast::<Task<F, T>>()) };
+    // Nothing of the function's is looked at after a panic, and C must not be unwound through.
+    let outcome = match catch_unwind(AssertUnwindSafe(function)) {
+        Ok(value) => Outcome::Returned(value),
+        Err(payload) => Outcome::Panicked(panic_message(&*payload)),
+    };
+    *slot.outcome.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
+    slot.arrived.notify_all();
+    0
+}
+
+/// What a panic said.
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "no message".to_owned(),
+    }
+}
+
+impl<T> Worker<T> {
+    /// The lcore it runs on.
+    #[must_use]
+    pub fn lcore(&self) -> Lcore {
+        self.lcore
+    }
+
+    /// Whether the function has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        !matches!(*self.slot.outcome.lock().unwrap_or_else(PoisonError::into_inner), Outcome::Running)
+    }
+
+    /// Waits, asleep, for the function to end and returns its result.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LcorePanicked`] if it panicked.
+    pub fn join(self) -> Result<T, Error> {
+        let panicked = |message: String| Error::LcorePanicked { lcore: self.lcore.id, message };
+        match std::mem::replace(&mut *self.wait(), Outcome::Taken) {
+            Outcome::Returned(value) => Ok(value),
+            Outcome::Panicked(message) => Err(panicked(message)),
+            Outcome::Running | Outcome::Taken => Err(panicked("its result is gone".to_owned())),
+        }
+    }
+
+    /// Waits for the function.
+    fn wait(&self) -> MutexGuard<'_, Outcome<T>> {
+        let mut outcome = self.slot.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        // DPDK's own wait spins, which would take the CPU from the function if the two share one.
+        while matches!(*outcome, Outcome::Running) {
+            outcome = self.slot.arrived.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+        }
+        outcome
+    }
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        drop(self.wait());
+        // SAFETY: the lcore is a worker of EAL, which the share held here keeps running. The function has ended, so
+        // this spins for the few instructions in which the lcore becomes idle.
+        unsafe { dpdk_sys::rte_eal_wait_lcore(self.lcore.id) };
+    }
+}

@@ -1,0 +1,216 @@
+//! Packet buffers: DPDK's mbufs, of one segment and with one owner.
+
+use std::ptr::NonNull;
+
+use dpdk_sys::{
+    HF_MBUF_BUF_ADDR, HF_MBUF_BUF_LEN, HF_MBUF_DATA_LEN, HF_MBUF_DATA_OFF, HF_MBUF_PKT_LEN, HF_MBUF_REFCNT,
+    HF_PKTMBUF_HEADROOM, rte_mbuf,
+};
+
+use crate::packet::{Burst, Packet};
+
+/// Bytes kept free in front of each frame as it arrives.
+pub const HEADROOM: usize = HF_PKTMBUF_HEADROOM as usize;
+
+/// Reference count and number of segments as one word, when both are one.
+const SOLE: u32 = 0x0001_0001;
+
+/// A frame in a DPDK buffer, with no other owner and in one piece.
+///
+/// It has no destructor: buffers go back with [`Ports::free`](crate::packet::Ports::free), [`Mbuf::free`] or by
+/// sending. One that is forgotten is lost to its pool, and keeps the pool's memory from being freed.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Mbuf(NonNull<rte_mbuf>);
+
+// SAFETY: an Mbuf is the only way to its buffer, which is plain memory that any thread may use and return.
+unsafe impl Send for Mbuf {}
+// SAFETY: through a shared reference the buffer is only read.
+unsafe impl Sync for Mbuf {}
+
+impl Mbuf {
+    /// Takes over a buffer.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a valid mbuf of one segment and one reference, with no other owner.
+    #[inline]
+    pub(super) unsafe fn from_raw(raw: NonNull<rte_mbuf>) -> Self {
+        Self(raw)
+    }
+
+    /// Whether it is what an Mbuf must be: drivers may hand out chains and shared buffers where asked to.
+    #[inline]
+    pub(super) fn is_sole(&self) -> bool {
+        // SAFETY: the offset is that of the reference count, a word of 16 bits; the number of segments follows it
+        // directly, as the shim asserts, so 32 bits may be read, aligned or not.
+        unsafe { self.field::<u32>(HF_MBUF_REFCNT).read_unaligned() == SOLE }
+    }
+
+    /// Asks for the frame's first cache line ahead of use.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        // SAFETY: a prefetch has no effect on memory and cannot fault.
+        unsafe {
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(self.data().cast::<i8>());
+        }
+    }
+
+    /// Returns the buffer to its pool; for whole bursts use [`Ports::free`](crate::packet::Ports::free).
+    #[inline]
+    pub fn free(self) {
+        let mut raw = self.0.as_ptr();
+        // SAFETY: the buffer has no other owner, and `self` ends here.
+        unsafe { dpdk_sys::rte_pktmbuf_free_bulk(&mut raw, 1) };
+    }
+
+    /// Returns all buffers of a burst, which is empty afterwards.
+    #[inline]
+    pub fn free_all(packets: &mut Burst<Mbuf>) {
+        let count = packets.len();
+        if count == 0 {
+            return;
+        }
+        // SAFETY: an Mbuf is a pointer in memory, so the burst is an array of `count` of them, each the only owner of
+        // its buffer. Setting the length to zero first forgets them here; Mbuf has no destructor to miss.
+        unsafe {
+            packets.set_len(0);
+            dpdk_sys::rte_pktmbuf_free_bulk(packets.as_mut_ptr().cast(), count as u32);
+        }
+    }
+
+    /// Replaces the frame, with the standard headroom in front; false, and nothing changed, if it is too long.
+    #[inline]
+    pub fn set_frame(&mut self, frame: &[u8]) -> bool {
+        let room = usize::from(self.buffer_len());
+        let Some(length) = u16::try_from(frame.len()).ok().filter(|_| HEADROOM + frame.len() <= room) else {
+            return false;
+        };
+        // SAFETY: headroom and frame lie inside the buffer, checked above, and `frame` cannot overlap a buffer that
+        // is borrowed for writing.
+        unsafe {
+            self.field::<u16>(HF_MBUF_DATA_OFF).write(HF_PKTMBUF_HEADROOM as u16);
+            self.data().copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+        }
+        self.set_len(length);
+        true
+    }
+
+    /// Address of the field at `offset`.
+    ///
+    /// # Safety
+    ///
+    /// `offset` must be one of the shim's offsets, and `T` the type of the field there.
+    #[inline]
+    unsafe fn field<T>(&self, offset: u32) -> *mut T {
+        // SAFETY: the caller vouches that the offset is inside the struct, to which the pointer is valid.
+        unsafe { self.0.as_ptr().byte_add(offset as usize).cast() }
+    }
+
+    /// Where the frame starts.
+    #[inline]
+    fn data(&self) -> *mut u8 {
+        // SAFETY: the offsets are those of the buffer's address and of the start of data in it, which the driver and
+        // the functions here keep inside the buffer.
+        unsafe {
+            let buffer = self.field::<*mut u8>(HF_MBUF_BUF_ADDR).read();
+            buffer.add(usize::from(self.field::<u16>(HF_MBUF_DATA_OFF).read()))
+        }
+    }
+
+    /// Bytes in the buffer, with the headroom.
+    #[inline]
+    fn buffer_len(&self) -> u16 {
+        // SAFETY: the offset is that of the buffer's length.
+        unsafe { self.field::<u16>(HF_MBUF_BUF_LEN).read() }
+    }
+
+    /// Bytes in the frame.
+    #[inline]
+    fn data_len(&self) -> u16 {
+        // SAFETY: the offset is that of the segment's length.
+        unsafe { self.field::<u16>(HF_MBUF_DATA_LEN).read() }
+    }
+
+    /// Sets both lengths, which are the same in one segment.
+    #[inline]
+    fn set_len(&mut self, length: u16) {
+        // SAFETY: the offsets are those of the segment's and the packet's length.
+        unsafe {
+            self.field::<u16>(HF_MBUF_DATA_LEN).write(length);
+            self.field::<u32>(HF_MBUF_PKT_LEN).write(u32::from(length));
+        }
+    }
+}
+
+impl Packet for Mbuf {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the driver, or the functions here, keep the frame inside the buffer and have written all of it;
+        // nobody else has the buffer, and it is not written while `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.data(), usize::from(self.data_len())) }
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`, and `self` is borrowed for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.data(), usize::from(self.data_len())) }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(self.data_len())
+    }
+
+    #[inline]
+    fn push_front(&mut self, n: usize) -> bool {
+        // SAFETY: the offset is that of the start of data.
+        let start = unsafe { self.field::<u16>(HF_MBUF_DATA_OFF) };
+        // SAFETY: as above; nobody else has the buffer.
+        let offset = unsafe { start.read() };
+        let grown = u16::try_from(n).ok().and_then(|n| Some((offset.checked_sub(n)?, self.data_len().checked_add(n)?)));
+        let Some((offset, length)) = grown else { return false };
+        // SAFETY: the new start is in the buffer, before the old one. Pool memory is zeroed when mapped, so what the
+        // frame now begins with has some value.
+        unsafe { start.write(offset) };
+        self.set_len(length);
+        true
+    }
+
+    #[inline]
+    fn pull_front(&mut self, n: usize) -> bool {
+        let shrunk = u16::try_from(n).ok().and_then(|n| Some((n, self.data_len().checked_sub(n)?)));
+        let Some((n, length)) = shrunk else { return false };
+        // SAFETY: the offset is that of the start of data; the new start is inside the frame or at its end, so the
+        // sum stays within the buffer's length, which has 16 bits.
+        unsafe {
+            let start = self.field::<u16>(HF_MBUF_DATA_OFF);
+            start.write(start.read() + n);
+        }
+        self.set_len(length);
+        true
+    }
+}
+
+#[cfg(test)]
+impl Mbuf {
+    /// Hangs `next` behind the frame, as drivers do with large frames.
+    pub(super) fn chain_for_test(&mut self, next: Mbuf) {
+        // SAFETY: the offset is that of the number of segments; the chain owns `next` from here on.
+        unsafe {
+            self.field::<u16>(dpdk_sys::HF_MBUF_NB_SEGS).write(2);
+            (*self.0.as_ptr()).next = next.0.as_ptr();
+        }
+    }
+
+    /// Counts a second reference.
+    pub(super) fn share_for_test(&mut self) {
+        // SAFETY: the offset is that of the reference count.
+        unsafe { self.field::<u16>(HF_MBUF_REFCNT).write(2) };
+    }
+
+    /// The second owner, which must be there for [`Mbuf::share_for_test`] to be true.
+    pub(super) fn alias_for_test(&self) -> Mbuf {
+        Mbuf(self.0)
+    }
+}

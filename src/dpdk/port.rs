@@ -1,0 +1,513 @@
+//! Ethernet ports: physical, virtual and in-process ones alike.
+
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_stats, rte_ether_addr};
+
+use super::check::{check_vdev, pci_address, plug_error};
+use super::eal::Shared;
+use super::error::errno_text;
+use super::ring::Rings;
+use super::{Eal, Error, HEADROOM, Mempool, PortQueue, log};
+
+/// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the check sequence.
+const OVERHEAD: usize = 14 + 2 * 4 + 4;
+
+/// The bus of virtual devices.
+const VDEV: &CStr = c"vdev";
+
+/// How a port is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Descriptors of the receive queue; the driver may adjust them.
+    pub rx_descriptors: u16,
+    /// Descriptors of the transmit queue; the driver may adjust them. What is posted drains even while the peer
+    /// pauses the port, so a lossless port has few.
+    pub tx_descriptors: u16,
+    /// Largest payload of a frame.
+    pub mtu: u16,
+    /// Receive frames for any address, as a switch must; virtual ports that cannot be asked do so anyway.
+    pub promiscuous: bool,
+}
+
+impl Default for PortConfig {
+    fn default() -> Self {
+        Self { rx_descriptors: 512, tx_descriptors: 512, mtu: 1500, promiscuous: true }
+    }
+}
+
+/// State of the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkState {
+    /// Whether frames can pass.
+    pub up: bool,
+    /// Speed in Mb/s where the driver knows it; for virtual ports a made-up number.
+    pub speed_mbps: Option<u32>,
+}
+
+/// What the driver has counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct PortStats {
+    /// Frames received.
+    pub ipackets: u64,
+    /// Their bytes, where the driver counts them.
+    pub ibytes: u64,
+    /// Frames lost since the receive queue was full: loss before any admission.
+    pub imissed: u64,
+    /// Frames received with errors.
+    pub ierrors: u64,
+    /// Frames lost since the pool was empty.
+    pub rx_nombuf: u64,
+    /// Frames sent.
+    pub opackets: u64,
+    /// Their bytes, where the driver counts them.
+    pub obytes: u64,
+    /// Frames that could not be sent.
+    pub oerrors: u64,
+}
+
+/// A port, closed when it and all its queues are dropped.
+pub struct EthPort(Arc<Device>);
+
+/// What a port and its queues share.
+pub(super) struct Device {
+    id: u16,
+    name: String,
+    state: Mutex<State>,
+    origin: Origin,
+    /// The receive queue takes buffers from it until the port is closed.
+    _pool: Mempool,
+    eal: Arc<Shared>,
+}
+
+/// Where a device came from, and what goes with it.
+pub(super) enum Origin {
+    /// Made by EAL, which also removes it.
+    Eal,
+    /// Made for this port.
+    Plugged,
+    /// Made of rings, which are freed after it.
+    Rings(#[allow(dead_code, reason = "held for its destructor")] Arc<Rings>),
+}
+
+/// Whether the port runs, and who has its queues.
+#[derive(Default)]
+struct State {
+    started: bool,
+    /// A bit for each queue that is out.
+    queues_out: u64,
+}
+
+/// Queues of each kind.
+const QUEUES: u16 = 1;
+
+impl EthPort {
+    /// Opens a device that EAL knows, by its name (`net_tap0`) or PCI address, and sets it up, stopped.
+    ///
+    /// `pool` is where received frames go.
+    ///
+    /// # Errors
+    ///
+    /// What hinders it; [`Error::InUse`] if it is open already.
+    pub fn open(eal: &Eal, name: &str, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
+        let name = pci_address(name);
+        let mark = log::mark();
+        let Some(id) = find(&name) else {
+            return Err(Error::NoSuchPort { device: name, log: log::since(mark, "it knows none of that name") });
+        };
+        Self::from_device(Device::claim(eal, id, &name, Origin::Eal, pool)?, config, pool)
+    }
+
+    /// Makes a virtual device from its name and arguments (`net_tap0,iface=tap0`) and opens it; the device goes
+    /// when the port is closed.
+    ///
+    /// # Errors
+    ///
+    /// What hinders it.
+    pub fn plug(eal: &Eal, devargs: &str, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
+        check_vdev(devargs)?;
+        let (name, arguments) = devargs.split_once(',').unwrap_or((devargs, ""));
+        let (Ok(c_name), Ok(c_arguments)) = (CString::new(name), CString::new(arguments)) else {
+            return Err(Error::Invalid {
+                what: format!("the device {devargs:?}"),
+                remedy: "leave out zero bytes".into(),
+            });
+        };
+        let guard = eal.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
+        if find(name).is_some() {
+            return Err(Error::DeviceExists { device: name.to_owned() });
+        }
+        check_room_for(name)?;
+        let mark = log::mark();
+        // SAFETY: EAL runs, and the three strings have a zero at their ends; DPDK copies them.
+        let status = unsafe { dpdk_sys::rte_eal_hotplug_add(VDEV.as_ptr(), c_name.as_ptr(), c_arguments.as_ptr()) };
+        if status != 0 {
+            return Err(plug_error(status, devargs, &log::since(mark, &errno_text(status))));
+        }
+        let Some(id) = find(name) else {
+            // SAFETY: as above; the device was made just now.
+            unsafe { dpdk_sys::rte_eal_hotplug_remove(VDEV.as_ptr(), c_name.as_ptr()) };
+            return Err(Error::NoSuchPort {
+                device: name.to_owned(),
+                log: "its driver makes no Ethernet port".to_owned(),
+            });
+        };
+        drop(guard);
+        Self::from_device(Device::claim(eal, id, name, Origin::Plugged, pool)?, config, pool)
+    }
+
+    /// Sets a device up.
+    pub(super) fn from_device(device: Device, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
+        device.configure(config, pool)?;
+        Ok(Self(Arc::new(device)))
+    }
+
+    /// Starts it: frames arrive from here on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason.
+    pub fn start(&mut self) -> Result<(), Error> {
+        let device = &*self.0;
+        let mut state = device.state();
+        if state.started {
+            return Ok(());
+        }
+        // SAFETY: the port is configured and owned by `device`; the lock keeps other control calls on it away.
+        device.attempt("start", || unsafe { dpdk_sys::rte_eth_dev_start(device.id) })?;
+        state.started = true;
+        Ok(())
+    }
+
+    /// Takes out queue `number`, which is 0 as long as ports have one queue.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] if it is out already, [`Error::Invalid`] if there is none, or the port is not started.
+    pub fn queue(&mut self, number: u16) -> Result<PortQueue, Error> {
+        let device = &self.0;
+        let mut state = device.state();
+        if number >= QUEUES || !state.started {
+            let remedy = if state.started { "ports have queue 0 only" } else { "start the port first" };
+            return Err(Error::Invalid {
+                what: format!("queue {number} of port `{}`", device.name),
+                remedy: remedy.into(),
+            });
+        }
+        if state.queues_out & 1 << number != 0 {
+            let what = format!("queue {number} of port `{}`", device.name);
+            return Err(Error::InUse { what, remedy: "a queue has one owner: drop the other first" });
+        }
+        state.queues_out |= 1 << number;
+        // SAFETY: the port is started and has the queue, and its bit says that this is the only value for it; `stop`
+        // refuses while the bit is set, and the device is closed only when the value has dropped its share.
+        Ok(unsafe { PortQueue::new(Arc::clone(device), number) })
+    }
+
+    /// Stops it; frames in its queues may be lost.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a queue is out, [`Error::Port`] with the driver's reason.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        let device = &*self.0;
+        let mut state = device.state();
+        if state.queues_out != 0 {
+            let what = format!("port `{}`", device.name);
+            return Err(Error::InUse { what, remedy: "drop its queues before stopping it" });
+        }
+        if state.started {
+            // SAFETY: the port is owned by `device`, and no queue of it is in use: checked above, under the lock.
+            device.attempt("stop", || unsafe { dpdk_sys::rte_eth_dev_stop(device.id) })?;
+            state.started = false;
+        }
+        Ok(())
+    }
+
+    /// Stops and closes it, which dropping does too, but silently.
+    ///
+    /// # Errors
+    ///
+    /// As [`EthPort::stop`].
+    pub fn close(mut self) -> Result<(), Error> {
+        self.stop()
+    }
+
+    /// The name it was opened by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Whether it was opened by a PCI address, as a NIC is: its word on its link counts.
+    #[must_use]
+    pub fn is_physical(&self) -> bool {
+        // `0000:3b:00.0`: no virtual device's name has colons, since DPDK splits devargs at them.
+        self.name().matches(':').count() == 2
+    }
+
+    /// DPDK's number for it.
+    #[must_use]
+    pub fn id(&self) -> u16 {
+        self.0.id
+    }
+
+    /// Its MAC address; all zero for in-process ports, whose driver has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason.
+    pub fn mac(&self) -> Result<[u8; 6], Error> {
+        let mut address = rte_ether_addr::default();
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open, and the address is written to a value that is ours.
+        device.attempt("tell its MAC address", || unsafe { dpdk_sys::rte_eth_macaddr_get(device.id, &mut address) })?;
+        Ok(address.addr_bytes)
+    }
+
+    /// The link as it is, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason.
+    pub fn link(&self) -> Result<LinkState, Error> {
+        let (mut speed, mut up) = (0, 0);
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open, and the results are written to values that are ours.
+        device.attempt("tell its link state", || unsafe { dpdk_sys::hf_link(device.id, &mut speed, &mut up) })?;
+        Ok(LinkState { up: up != 0, speed_mbps: (speed != 0).then_some(speed) })
+    }
+
+    /// Its counters; another thread may poll the queues meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason.
+    pub fn stats(&self) -> Result<PortStats, Error> {
+        let mut stats = rte_eth_stats::default();
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open, and the counters are written to a value that is ours.
+        device.attempt("tell its counters", || unsafe { dpdk_sys::rte_eth_stats_get(device.id, &mut stats) })?;
+        Ok(PortStats {
+            ipackets: stats.ipackets,
+            ibytes: stats.ibytes,
+            imissed: stats.imissed,
+            ierrors: stats.ierrors,
+            rx_nombuf: stats.rx_nombuf,
+            opackets: stats.opackets,
+            obytes: stats.obytes,
+            oerrors: stats.oerrors,
+        })
+    }
+
+    /// Sets its counters to zero; while another thread polls the queues, some drivers lose that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason.
+    pub fn reset_stats(&self) -> Result<(), Error> {
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open.
+        device.attempt("reset its counters", || unsafe { dpdk_sys::rte_eth_stats_reset(device.id) })
+    }
+
+    /// The MTU in force.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Port`] with the driver's reason.
+    pub fn mtu(&self) -> Result<u16, Error> {
+        let mut mtu = 0;
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open, and the MTU is written to a value that is ours.
+        device.attempt("tell its MTU", || unsafe { dpdk_sys::rte_eth_dev_get_mtu(device.id, &mut mtu) })?;
+        Ok(mtu)
+    }
+
+    /// The NUMA node it is on; `None` where that means nothing.
+    #[must_use]
+    pub fn socket(&self) -> Option<u32> {
+        // SAFETY: the port is open.
+        u32::try_from(unsafe { dpdk_sys::rte_eth_dev_socket_id(self.0.id) }).ok()
+    }
+
+    /// Name of its driver, e.g. `net_tap`.
+    #[must_use]
+    pub fn driver(&self) -> String {
+        let _state = self.0.state();
+        self.0.info().map_or_else(|_| "unknown".to_owned(), |info| text(info.driver_name))
+    }
+}
+
+/// A string of DPDK's, which may be missing.
+fn text(string: *const std::ffi::c_char) -> String {
+    if string.is_null() {
+        return "unknown".to_owned();
+    }
+    // SAFETY: drivers give their names as strings with a zero at the end, which live as long as the driver.
+    unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
+}
+
+impl Device {
+    /// Makes the caller the one owner of port `id`.
+    pub(super) fn claim(eal: &Eal, id: u16, name: &str, origin: Origin, pool: &Mempool) -> Result<Self, Error> {
+        let mut open = eal.shared().open_ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let bit = 1_u64.checked_shl(u32::from(id)).unwrap_or_default();
+        if bit == 0 {
+            return Err(Error::TooManyPorts { device: name.to_owned(), limit: u64::BITS as usize });
+        }
+        if *open & bit != 0 {
+            return Err(Error::InUse {
+                what: format!("port `{name}`"),
+                remedy: "a port has one owner: drop the other first",
+            });
+        }
+        *open |= bit;
+        let eal = Arc::clone(eal.shared());
+        Ok(Self { id, name: name.to_owned(), state: Mutex::default(), origin, _pool: pool.clone(), eal })
+    }
+
+    /// DPDK's number.
+    pub(super) fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// The device's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes queue `number` back.
+    pub(super) fn take_back(&self, number: u16) {
+        self.state().queues_out &= !(1 << number);
+    }
+
+    /// The state, and the right to make control calls on this port, which DPDK wants one at a time.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one of DPDK's calls, and makes its failure an error.
+    fn attempt(&self, step: &'static str, call: impl FnOnce() -> i32) -> Result<(), Error> {
+        let mark = log::mark();
+        match call() {
+            0.. => Ok(()),
+            status => {
+                let log = log::since(mark, &errno_text(status));
+                Err(Error::Port { device: self.name.clone(), step, log })
+            }
+        }
+    }
+
+    /// What the driver says of itself.
+    fn info(&self) -> Result<rte_eth_dev_info, Error> {
+        let mut info = rte_eth_dev_info::default();
+        // SAFETY: the port is open, and the information is written to a value that is ours.
+        self.attempt("be asked for its limits", || unsafe { dpdk_sys::rte_eth_dev_info_get(self.id, &mut info) })?;
+        Ok(info)
+    }
+
+    /// Sets up the port and its queues.
+    fn configure(&self, config: &PortConfig, pool: &Mempool) -> Result<(), Error> {
+        let _state = self.state();
+        let info = self.info()?;
+        self.check_mtu(config.mtu, &info, pool)?;
+        let mut conf = rte_eth_conf::default();
+        conf.rxmode.mtu = u32::from(config.mtu);
+        // SAFETY: the port is open, and the configuration, zero but for what is set here, is copied.
+        self.attempt("be configured", || unsafe { dpdk_sys::rte_eth_dev_configure(self.id, QUEUES, QUEUES, &conf) })?;
+
+        let (mut rx, mut tx) = (config.rx_descriptors, config.tx_descriptors);
+        // SAFETY: the port is configured, and the numbers are ours.
+        self.attempt("have so few or so many descriptors", || unsafe {
+            dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
+        })?;
+        // SAFETY: the port is open.
+        let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
+        for queue in 0..QUEUES {
+            // SAFETY: the port is configured with this queue; null asks for the driver's defaults; the pool outlives
+            // the queue, since `self` holds it until the port is closed.
+            self.attempt("set up its receive queue", || unsafe {
+                dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, std::ptr::null(), pool.as_ptr())
+            })?;
+            // SAFETY: as above.
+            self.attempt("set up its transmit queue", || unsafe {
+                dpdk_sys::rte_eth_tx_queue_setup(self.id, queue, tx, socket, std::ptr::null())
+            })?;
+        }
+        // Configuring tells DPDK the MTU; this tells the device, where it can be told (a tap's interface, say).
+        let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
+        self.attempt("set its MTU", || {
+            // SAFETY: the port is configured and stopped.
+            let status = unsafe { dpdk_sys::rte_eth_dev_set_mtu(self.id, config.mtu) };
+            if unsupported.contains(&status) { 0 } else { status }
+        })?;
+        if config.promiscuous {
+            self.attempt("receive frames for any address", || {
+                // SAFETY: the port is configured.
+                let status = unsafe { dpdk_sys::rte_eth_promiscuous_enable(self.id) };
+                if unsupported.contains(&status) { 0 } else { status }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether frames of that MTU fit the buffers, so that none comes in pieces, and the device.
+    fn check_mtu(&self, mtu: u16, info: &rte_eth_dev_info, pool: &Mempool) -> Result<(), Error> {
+        let error = |limit| Err(Error::Mtu { device: self.name.clone(), mtu, limit });
+        let needed = HEADROOM + usize::from(mtu) + OVERHEAD;
+        if needed > usize::from(pool.data_room()) {
+            let have = pool.data_room();
+            return error(format!("buffers of pool `{}` have {have} bytes and must have {needed}", pool.name()));
+        }
+        // Drivers that do not care leave these at zero.
+        if mtu < info.min_mtu || info.max_mtu != 0 && mtu > info.max_mtu {
+            return error(format!("its driver takes {} to {}", info.min_mtu, info.max_mtu));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _one_at_a_time = self.eal.control.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the last share is going, so neither the port nor a queue of it is in use. Failures leave nothing to
+        // be done: a device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would
+        // stay on after the port.
+        unsafe {
+            dpdk_sys::rte_eth_promiscuous_disable(self.id);
+            dpdk_sys::rte_eth_dev_stop(self.id);
+            dpdk_sys::rte_eth_dev_close(self.id);
+        }
+        if !matches!(self.origin, Origin::Eal)
+            && let Ok(name) = CString::new(self.name.as_str())
+        {
+            // SAFETY: both are strings with a zero at their ends; the port of the device is closed.
+            unsafe { dpdk_sys::rte_eal_hotplug_remove(VDEV.as_ptr(), name.as_ptr()) };
+        }
+        *self.eal.open_ports.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.id);
+    }
+}
+
+/// The number of the port called `name`.
+pub(super) fn find(name: &str) -> Option<u16> {
+    let name = CString::new(name).ok()?;
+    let mut id = 0;
+    // SAFETY: the name is a string with a zero at its end, and the number is written to a value that is ours.
+    let status = unsafe { dpdk_sys::rte_eth_dev_get_port_by_name(name.as_ptr(), &mut id) };
+    (status == 0).then_some(id)
+}
+
+/// Whether DPDK can have one port more.
+pub(super) fn check_room_for(device: &str) -> Result<(), Error> {
+    let limit = HF_MAX_ETHPORTS as usize;
+    // SAFETY: only counts.
+    let there = unsafe { dpdk_sys::rte_eth_dev_count_total() };
+    if usize::from(there) < limit { Ok(()) } else { Err(Error::TooManyPorts { device: device.to_owned(), limit }) }
+}

@@ -1,0 +1,154 @@
+//! The packet path of a port: one receive queue and one transmit queue, of one thread.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use dpdk_sys::{rte_eth_fp_ops, rte_mbuf};
+
+use crate::packet::Burst;
+
+use super::Mbuf;
+use super::port::Device;
+
+/// A pair of queues of a started port; there is one for each number, and while it lives the port is not stopped.
+///
+/// It can be sent to the lcore that polls it, but not shared: DPDK's queues are not for two threads at once.
+pub struct PortQueue {
+    device: Arc<Device>,
+    operations: NonNull<rte_eth_fp_ops>,
+    number: u16,
+    not_sync: PhantomData<std::cell::Cell<()>>,
+}
+
+// SAFETY: DPDK's queues belong to no thread in particular; one at a time may use each, and only one can have this
+// value. The operations are static.
+unsafe impl Send for PortQueue {}
+
+impl PortQueue {
+    /// The queues `number` of `device`.
+    ///
+    /// # Safety
+    ///
+    /// The device must be started with that queue and stay so while the value lives, and there must be no other value
+    /// for it.
+    pub(super) unsafe fn new(device: Arc<Device>, number: u16) -> Self {
+        // SAFETY: the table has an element for each port number that DPDK gives out; only its address is taken.
+        let operations = unsafe {
+            NonNull::new_unchecked(
+                (&raw mut dpdk_sys::rte_eth_fp_ops).cast::<rte_eth_fp_ops>().add(usize::from(device.id())),
+            )
+        };
+        Self { device, operations, number, not_sync: PhantomData }
+    }
+
+    /// The port's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.device.name()
+    }
+
+    /// Takes what was received, up to the room in `out`, and returns how many frames were refused and freed because
+    /// they came in several pieces or with other owners.
+    #[inline]
+    pub fn rx(&mut self, out: &mut Burst<Mbuf>) -> usize {
+        let start = out.len();
+        let room = out.remaining_capacity() as u16;
+        let queue = usize::from(self.number);
+        // SAFETY: the table's entry is valid, and filled since the port is started; the queue is one of the port's.
+        // The pointer is to the burst's free part, which has `room` elements, each laid out as a pointer to an mbuf.
+        // What the driver writes there are mbufs that it gives away.
+        let received = unsafe {
+            let operations = self.operations.as_ref();
+            let packets = out.as_mut_ptr().add(start).cast::<*mut rte_mbuf>();
+            let Some(receive) = operations.rx_pkt_burst else { return 0 };
+            let mut received = receive(*operations.rxq.data.add(queue), packets, room);
+            let callback = callback(operations.rxq.clbk.add(queue));
+            if !callback.is_null() {
+                received = dpdk_sys::rte_eth_call_rx_callbacks(
+                    self.device.id(),
+                    self.number,
+                    packets,
+                    received,
+                    room,
+                    callback,
+                );
+            }
+            out.set_len(start + usize::from(received.min(room)));
+            received
+        };
+        if received == 0 {
+            return 0;
+        }
+        let mut sole = true;
+        for packet in &out[start..] {
+            sole &= packet.is_sole();
+            packet.prefetch();
+        }
+        if sole { 0 } else { refuse(out, start) }
+    }
+
+    /// Hands `packets` to the port, in order; those taken are removed from the front.
+    #[inline]
+    pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {
+        let count = packets.len() as u16;
+        if count == 0 {
+            return;
+        }
+        let queue = usize::from(self.number);
+        // SAFETY: as in `rx`; the burst has `count` elements laid out as pointers to mbufs that nobody else owns. The
+        // driver takes over those from the front that it reports, and the burst forgets them below.
+        let sent = unsafe {
+            let operations = self.operations.as_ref();
+            let pointers = packets.as_mut_ptr().cast::<*mut rte_mbuf>();
+            let Some(transmit) = operations.tx_pkt_burst else { return };
+            let mut offered = count;
+            let callback = callback(operations.txq.clbk.add(queue));
+            if !callback.is_null() {
+                offered = dpdk_sys::rte_eth_call_tx_callbacks(self.device.id(), self.number, pointers, count, callback);
+            }
+            transmit(*operations.txq.data.add(queue), pointers, offered)
+        };
+        if sent >= count {
+            // SAFETY: shorter than before; the driver has the buffers, and Mbuf has no destructor to miss.
+            unsafe { packets.set_len(0) };
+        } else {
+            packets.drain(..usize::from(sent));
+        }
+    }
+}
+
+/// The first callback of a queue, which packet capture and test generators set; null mostly.
+///
+/// # Safety
+///
+/// `slot` must be an element of the port's table of callbacks.
+#[inline]
+unsafe fn callback(slot: *mut *mut std::ffi::c_void) -> *mut std::ffi::c_void {
+    // SAFETY: DPDK sets the slot from other threads with an atomic store, so it is read with an atomic load.
+    unsafe { AtomicPtr::from_ptr(slot) }.load(Ordering::Acquire)
+}
+
+/// Frees what of `out` from `start` on is no sole Mbuf; no port is set up to give such, so this is rare.
+#[cold]
+fn refuse(out: &mut Burst<Mbuf>, start: usize) -> usize {
+    let mut refused = 0;
+    let mut index = start;
+    while index < out.len() {
+        if out[index].is_sole() {
+            index += 1;
+        } else {
+            // Freeing follows the chain and gives up one reference, which is right for both kinds.
+            out.remove(index).free();
+            refused += 1;
+        }
+    }
+    refused
+}
+
+impl Drop for PortQueue {
+    fn drop(&mut self) {
+        self.device.take_back(self.number);
+    }
+}

@@ -1,0 +1,140 @@
+//! In-process links: two ports, each receiving what the other sends.
+
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::{Arc, PoisonError};
+
+use dpdk_sys::{HF_RING_EXACT, HF_RING_SC_DEQ, HF_RING_SP_ENQ, HF_SOCKET_ANY, rte_mbuf, rte_ring};
+
+use super::eal::Shared;
+use super::port::{Device, Origin, check_room_for};
+use super::{Eal, Error, EthPort, Mempool, PortConfig, log};
+
+/// Longest name of a link, so that DPDK's names made of it fit.
+const NAME_MAX: usize = 15;
+
+/// A cable inside the process, whose ends are ports.
+///
+/// No frame is copied: a buffer sent at one end **is** the buffer received at the other, so the receiver returns
+/// buffers to the sender's pool, and both pools must have the frames that are under way in both directions to spare.
+/// The frames that are in the link when both ends are gone are freed.
+pub struct RingLink {
+    /// The end for the switch.
+    pub switch: EthPort,
+    /// The end for the host.
+    pub host: EthPort,
+}
+
+/// The two directions.
+pub(super) struct Rings {
+    to_switch: Ring,
+    to_host: Ring,
+}
+
+/// One direction: a ring with one producer and one consumer, which owns the buffers in it.
+struct Ring {
+    raw: NonNull<rte_ring>,
+    _eal: Arc<Shared>,
+}
+
+// SAFETY: the rings are used by the two ports only; this value, shared by them, just frees the rings in the end.
+unsafe impl Send for Ring {}
+// SAFETY: as above: nothing is done through a shared reference.
+unsafe impl Sync for Ring {}
+
+impl RingLink {
+    /// Makes a link that holds up to `size` frames in each direction, and opens both ends.
+    ///
+    /// The ports are called `net_ring_<name>s` and `net_ring_<name>h`; their number of descriptors means nothing, nor
+    /// do the pools receive: each is only what DPDK demands of a port.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a bad name or size, [`Error::NoMemory`], [`Error::TooManyPorts`], and what opening a
+    /// port gives.
+    pub fn new(eal: &Eal, name: &str, size: u32, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
+        if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',')
+        {
+            return Err(Error::Invalid {
+                what: format!("a link called {name:?}"),
+                remedy: format!("use 1 to {NAME_MAX} letters and digits"),
+            });
+        }
+        let to_switch = Ring::create(eal, &format!("{name}_s"), size)?;
+        let to_host = Ring::create(eal, &format!("{name}_h"), size)?;
+        let rings = Arc::new(Rings { to_switch, to_host });
+        let end = |name: String, rx: &Ring, tx: &Ring| {
+            let device = attach(eal, &name, rx, tx, &rings, pool)?;
+            EthPort::from_device(device, config, pool)
+        };
+        let switch = end(format!("{name}s"), &rings.to_switch, &rings.to_host)?;
+        let host = end(format!("{name}h"), &rings.to_host, &rings.to_switch)?;
+        Ok(Self { switch, host })
+    }
+}
+
+/// Makes the port `net_ring_<name>` of two rings.
+fn attach(eal: &Eal, name: &str, rx: &Ring, tx: &Ring, rings: &Arc<Rings>, pool: &Mempool) -> Result<Device, Error> {
+    let device = format!("net_ring_{name}");
+    let invalid =
+        |_| Error::Invalid { what: format!("a link called {name:?}"), remedy: "leave out zero bytes".to_owned() };
+    let c_name = CString::new(name).map_err(invalid)?;
+    let guard = eal.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
+    check_room_for(&device)?;
+    let mark = log::mark();
+    // SAFETY: EAL runs; the name is a string with a zero at its end and the arrays have one ring each, which DPDK
+    // copies. The rings outlive the port, which is given a share of them below.
+    let id = unsafe {
+        let (rx, tx) = (rx.raw.as_ptr(), tx.raw.as_ptr());
+        dpdk_sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0)
+    };
+    drop(guard);
+    let Ok(id) = u16::try_from(id) else {
+        return Err(Error::DeviceRefused { devargs: device, log: log::since(mark, "is the name taken?") });
+    };
+    Device::claim(eal, id, &device, Origin::Rings(Arc::clone(rings)), pool)
+}
+
+impl Ring {
+    /// Makes a ring for exactly `size` frames.
+    fn create(eal: &Eal, name: &str, size: u32) -> Result<Self, Error> {
+        let what = || format!("ring `{name}` of {size} frames");
+        let c_name = CString::new(name).ok().filter(|_| (1..=1 << 20).contains(&size));
+        let Some(c_name) = c_name else {
+            return Err(Error::Invalid { what: what(), remedy: "use a size from 1 to 1048576".to_owned() });
+        };
+        let flags = HF_RING_SP_ENQ | HF_RING_SC_DEQ | HF_RING_EXACT;
+        // SAFETY: EAL runs, and the name is a string with a zero at its end, which DPDK copies.
+        let raw = unsafe { dpdk_sys::rte_ring_create(c_name.as_ptr(), size, HF_SOCKET_ANY, flags) };
+        if let Some(raw) = NonNull::new(raw) {
+            return Ok(Self { raw, _eal: Arc::clone(eal.shared()) });
+        }
+        // SAFETY: reads a variable of the calling thread.
+        Err(if unsafe { dpdk_sys::hf_errno() } == dpdk_sys::libc::EEXIST {
+            Error::DeviceExists { device: name.to_owned() }
+        } else {
+            Error::NoMemory { what: what(), mib: (size as usize * 8).div_ceil(1 << 20) }
+        })
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        const BATCH: usize = 64;
+        let mut left: [*mut rte_mbuf; BATCH] = [std::ptr::null_mut(); BATCH];
+        loop {
+            // SAFETY: both ports are gone, since they share the rings: nobody else uses this one. It holds mbufs only,
+            // each given away by its sender, and their pools are still there while they are out.
+            let count = unsafe {
+                let count = dpdk_sys::hf_ring_dequeue(self.raw.as_ptr(), left.as_mut_ptr().cast(), BATCH as u32);
+                dpdk_sys::rte_pktmbuf_free_bulk(left.as_mut_ptr(), count);
+                count
+            };
+            if count == 0 {
+                break;
+            }
+        }
+        // SAFETY: made in `create`, freed nowhere else, empty and unused as said above.
+        unsafe { dpdk_sys::rte_ring_free(self.raw.as_ptr()) };
+    }
+}

@@ -1,0 +1,24 @@
+//! Holdfast: a lossless top-of-rack switch in software.
+//!
+//! The rooms and who may know whom are in `docs/architecture.md`. `wire`, `units`, `mmu`, `pfc`, `qos` and `forward`
+//! are pure; `dataplane` ties them into a pipeline over any [`packet::Ports`]; [`dpdk`] is the only unsafe one.
+
+#![cfg_attr(not(feature = "dpdk"), forbid(unsafe_code))]
+#![deny(unsafe_code)]
+
+pub mod config;
+#[cfg(feature = "dpdk")]
+pub mod control;
+pub mod dataplane;
+#[cfg(feature = "dpdk")]
+#[allow(unsafe_code)]
+pub mod dpdk;
+pub mod forward;
+pub mod hosts;
+pub mod mmu;
+pub mod packet;
+pub mod pfc;
+pub mod qos;
+pub mod stats;
+pub mod units;
+pub mod wire;

@@ -1,0 +1,9 @@
+//! The `holdfast` program.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}
