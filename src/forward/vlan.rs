@@ -1,0 +1,120 @@
+//! VLAN membership of ports (IEEE 802.1Q clauses 6.9 and 8.6): access and trunk.
+
+use crate::packet::MAX_PORTS;
+
+/// Highest VLAN id; 4095 is reserved.
+pub const MAX_VLAN: u16 = 4094;
+
+/// A set of ports.
+pub type PortMask = u64;
+
+const _: () = assert!(MAX_PORTS <= PortMask::BITS as usize);
+
+/// What VLANs a port carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VlanMode {
+    /// One VLAN, untagged on the wire.
+    Access(u16),
+    /// Tagged VLANs, and perhaps one that goes untagged.
+    Trunk {
+        /// VLANs that are tagged on the wire.
+        tagged: Vec<u16>,
+        /// VLAN of untagged frames; without one they are dropped.
+        native: Option<u16>,
+    },
+}
+
+/// Who belongs to which VLAN, for constant-time checks on the packet path.
+#[derive(Debug)]
+pub struct VlanTable {
+    members: Box<[PortMask; 4096]>,
+    /// Per port, the VLAN of untagged frames both ways; zero if there is none.
+    untagged: [u16; MAX_PORTS],
+}
+
+impl VlanTable {
+    /// Builds the table from each port's mode, by port index.
+    ///
+    /// # Panics
+    /// On more than [`MAX_PORTS`] ports or a VLAN id beyond [`MAX_VLAN`]: the configuration refuses both.
+    #[must_use]
+    pub fn new<'a>(modes: impl IntoIterator<Item = &'a VlanMode>) -> Self {
+        let mut table = Self { members: Box::new([0; 4096]), untagged: [0; MAX_PORTS] };
+        for (port, mode) in modes.into_iter().enumerate() {
+            assert!(port < MAX_PORTS, "more ports than a port mask holds");
+            let (tagged, untagged): (&[u16], _) = match mode {
+                VlanMode::Access(vlan) => (&[], Some(*vlan)),
+                VlanMode::Trunk { tagged, native } => (tagged, *native),
+            };
+            for &vlan in tagged.iter().chain(untagged.as_ref()) {
+                assert!((1..=MAX_VLAN).contains(&vlan), "VLAN id out of range");
+                table.members[usize::from(vlan)] |= 1 << port;
+            }
+            table.untagged[port] = untagged.unwrap_or(0);
+        }
+        table
+    }
+
+    /// VLAN of a frame received on `port` with this tag, if any; `None` if the port does not carry it.
+    /// A priority tag (VLAN id zero) counts as untagged.
+    #[inline]
+    #[must_use]
+    pub fn ingress(&self, port: usize, tag: Option<u16>) -> Option<u16> {
+        let vlan = match tag {
+            Some(vlan) if vlan != 0 => vlan & 0xfff,
+            _ => self.untagged[port],
+        };
+        // Membership of VLAN 0 is empty, so an untagged frame on a port without a native VLAN ends here too.
+        (self.members[usize::from(vlan)] >> port & 1 == 1).then_some(vlan)
+    }
+
+    /// Ports that carry `vlan`.
+    #[inline]
+    #[must_use]
+    pub fn members(&self, vlan: u16) -> PortMask {
+        self.members[usize::from(vlan & 0xfff)]
+    }
+
+    /// Whether `vlan` leaves `port` with a tag.
+    #[inline]
+    #[must_use]
+    pub fn leaves_tagged(&self, port: usize, vlan: u16) -> bool {
+        self.untagged[port] != vlan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> VlanTable {
+        VlanTable::new(&[
+            VlanMode::Access(10),
+            VlanMode::Trunk { tagged: vec![10, 20], native: Some(30) },
+            VlanMode::Trunk { tagged: vec![20], native: None },
+        ])
+    }
+
+    #[test]
+    fn ingress_follows_membership() {
+        let table = table();
+        assert_eq!(table.ingress(0, None), Some(10));
+        assert_eq!(table.ingress(0, Some(0)), Some(10), "a priority tag is no VLAN");
+        assert_eq!(table.ingress(0, Some(10)), Some(10));
+        assert_eq!(table.ingress(0, Some(20)), None);
+        assert_eq!(table.ingress(1, None), Some(30));
+        assert_eq!(table.ingress(1, Some(20)), Some(20));
+        assert_eq!(table.ingress(2, None), None, "a trunk without a native VLAN takes only tagged frames");
+        assert_eq!(table.ingress(2, Some(4095)), None);
+    }
+
+    #[test]
+    fn egress_tags_all_but_the_untagged_vlan() {
+        let table = table();
+        assert_eq!(table.members(10), 0b011);
+        assert_eq!(table.members(20), 0b110);
+        assert!(!table.leaves_tagged(0, 10));
+        assert!(table.leaves_tagged(1, 10));
+        assert!(!table.leaves_tagged(1, 30));
+    }
+}

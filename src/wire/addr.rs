@@ -1,0 +1,99 @@
+//! MAC addresses.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// An EUI-48 address.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MacAddr(pub [u8; 6]);
+
+impl MacAddr {
+    /// All stations.
+    pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
+    /// Where MAC control frames go (IEEE 802.3 annex 31A); never forwarded by a bridge.
+    pub const MAC_CONTROL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
+
+    /// The locally administered unicast address with this number: for virtual hosts and ports without one of their own.
+    #[must_use]
+    pub const fn local(kind: u8, number: u16) -> Self {
+        let [high, low] = number.to_be_bytes();
+        Self([0x02, 0x48, 0x46, kind, high, low])
+    }
+
+    /// Group address: broadcast or multicast.
+    #[inline]
+    #[must_use]
+    pub fn is_group(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
+    /// All zero: no station has it.
+    #[inline]
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == [0; 6]
+    }
+
+    /// 01-80-C2-00-00-00 to 0F: what a bridge must not relay (IEEE 802.1Q table 8-1).
+    #[inline]
+    #[must_use]
+    pub fn is_link_local(self) -> bool {
+        self.0[..5] == [0x01, 0x80, 0xc2, 0x00, 0x00] && self.0[5] < 0x10
+    }
+}
+
+impl fmt::Display for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// A text that is not a MAC address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a MAC address; write six bytes in hex, e.g. 02:48:46:00:00:01")]
+pub struct MacAddrError(pub String);
+
+impl FromStr for MacAddr {
+    type Err = MacAddrError;
+    fn from_str(text: &str) -> Result<Self, MacAddrError> {
+        let error = || MacAddrError(text.to_owned());
+        let mut bytes = [0; 6];
+        let mut parts = text.trim().split([':', '-']);
+        for byte in &mut bytes {
+            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(error)?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| error())?;
+        }
+        if parts.next().is_some() { Err(error()) } else { Ok(Self(bytes)) }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for MacAddr {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_back() {
+        let mac: MacAddr = "02:48:46:01:00:0a".parse().unwrap();
+        assert_eq!(mac, MacAddr::local(1, 10));
+        assert_eq!(mac.to_string(), "02:48:46:01:00:0a");
+        for wrong in ["", "02:48:46:01:00", "02:48:46:01:00:0a:0b", "02:48:46:01:00:zz", "2:48:46:01:00:0a"] {
+            assert!(wrong.parse::<MacAddr>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn kinds() {
+        assert!(MacAddr::BROADCAST.is_group());
+        assert!(MacAddr::MAC_CONTROL.is_group() && MacAddr::MAC_CONTROL.is_link_local());
+        assert!(!MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x10]).is_link_local());
+        assert!(MacAddr::default().is_zero());
+    }
+}

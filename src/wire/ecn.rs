@@ -1,0 +1,73 @@
+//! Marking Congestion Experienced (RFC 3168) in place.
+
+use super::parse::L3;
+
+/// Congestion Experienced.
+pub const CE: u8 = 3;
+/// Not ECN-capable.
+pub const NOT_ECT: u8 = 0;
+
+/// Turns the codepoint of the IP packet at `offset` into CE and, in IPv4, repairs the header checksum.
+/// Does nothing to a packet that is not IP or too short, neither of which [`super::parse()`] lets through.
+#[inline]
+pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
+    let Some(packet) = frame.get_mut(offset..) else { return };
+    match l3 {
+        L3::V4 if packet.len() >= 20 => {
+            let before = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] |= CE;
+            let after = u16::from_be_bytes([packet[0], packet[1]]);
+            let checksum = u16::from_be_bytes([packet[10], packet[11]]);
+            packet[10..12].copy_from_slice(&update_checksum(checksum, before, after).to_be_bytes());
+        }
+        L3::V6 if packet.len() >= 2 => packet[1] |= CE << 4,
+        _ => {}
+    }
+}
+
+/// RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+#[inline]
+fn update_checksum(checksum: u16, before: u16, after: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ipv4_checksum_stays_right(traffic_class: u8, id: u16, ttl: u8, src: [u8; 4], dst: [u8; 4]) {
+            let mut header = etherparse::Ipv4Header::new(0, ttl, etherparse::IpNumber::UDP, src, dst).unwrap();
+            header.dscp = etherparse::IpDscp::try_new(traffic_class >> 2).unwrap();
+            header.ecn = etherparse::IpEcn::try_new(traffic_class & 3).unwrap();
+            header.identification = id;
+            header.header_checksum = header.calc_header_checksum();
+            let mut bytes = header.to_bytes().to_vec();
+            mark_ce(&mut bytes, L3::V4, 0);
+            let (marked, _) = etherparse::Ipv4Header::from_slice(&bytes).unwrap();
+            prop_assert_eq!(marked.ecn.value(), CE);
+            prop_assert_eq!(marked.dscp, header.dscp);
+            prop_assert_eq!(marked.header_checksum, marked.calc_header_checksum());
+        }
+    }
+
+    #[test]
+    fn ipv6_marks_the_traffic_class_and_nothing_else() {
+        let mut bytes = [0x60, 0x20, 0xab, 0xcd];
+        mark_ce(&mut bytes, L3::V6, 0);
+        assert_eq!(bytes, [0x60, 0x30, 0xab, 0xcd]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_marked() {
+        let mut bytes = [0; 10];
+        mark_ce(&mut bytes, L3::V4, 0);
+        mark_ce(&mut bytes, L3::Other, 0);
+        mark_ce(&mut bytes, L3::V6, 100);
+        assert_eq!(bytes, [0; 10]);
+    }
+}

@@ -1,0 +1,122 @@
+//! MAC control frames: PFC (IEEE 802.1Qbb, 802.3 annex 31D) and classic PAUSE (annex 31B).
+//!
+//! Always untagged, 60 bytes and the frame check sequence:
+//! `01:80:c2:00:00:01 | source | 88 08 | opcode | PFC: 00 e[7..0], 8 x u16 time | PAUSE: u16 time | zeros`.
+
+use super::MacAddr;
+use crate::qos::CLASSES;
+use crate::units::Quanta;
+
+/// EtherType of MAC control.
+pub const ETHERTYPE: u16 = 0x8808;
+/// Bytes of a MAC control frame without the frame check sequence.
+pub const FRAME_LEN: usize = 60;
+
+const OPCODE_PAUSE: u16 = 0x0001;
+const OPCODE_PFC: u16 = 0x0101;
+const OPCODE_AT: usize = 14;
+const VECTOR_AT: usize = 16;
+const TIMES_AT: usize = 18;
+const PFC_LEN: usize = TIMES_AT + 2 * CLASSES;
+
+/// A MAC control frame that a bridge understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MacControl {
+    /// Priority-based flow control.
+    Pfc(PfcFrame),
+    /// Classic PAUSE of the whole link.
+    Pause(Quanta),
+}
+
+/// The content of a PFC frame.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct PfcFrame {
+    /// Priorities whose time counts; the time of any other is ignored.
+    pub enabled: u8,
+    /// Pause time of each priority; zero is XON.
+    pub quanta: [Quanta; CLASSES],
+}
+
+/// Reads a frame whose EtherType is [`ETHERTYPE`]. `None` if it is too short or has another opcode.
+#[must_use]
+pub fn parse(frame: &[u8]) -> Option<MacControl> {
+    match be16(frame, OPCODE_AT)? {
+        OPCODE_PFC if frame.len() >= PFC_LEN => {
+            let mut pfc = PfcFrame { enabled: frame[VECTOR_AT + 1], ..PfcFrame::default() };
+            for (priority, quanta) in pfc.quanta.iter_mut().enumerate() {
+                *quanta = Quanta(be16(frame, TIMES_AT + 2 * priority)?);
+            }
+            Some(MacControl::Pfc(pfc))
+        }
+        OPCODE_PAUSE => Some(MacControl::Pause(Quanta(be16(frame, VECTOR_AT)?))),
+        _ => None,
+    }
+}
+
+fn be16(frame: &[u8], at: usize) -> Option<u16> {
+    frame.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
+}
+
+impl PfcFrame {
+    /// The frame as it leaves a port whose address is `source`.
+    #[must_use]
+    pub fn emit(&self, source: MacAddr) -> [u8; FRAME_LEN] {
+        let mut frame = [0; FRAME_LEN];
+        frame[..6].copy_from_slice(&MacAddr::MAC_CONTROL.0);
+        frame[6..12].copy_from_slice(&source.0);
+        frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        frame[OPCODE_AT..VECTOR_AT].copy_from_slice(&OPCODE_PFC.to_be_bytes());
+        // The upper byte of the vector is reserved and zero.
+        frame[VECTOR_AT + 1] = self.enabled;
+        for (priority, quanta) in self.quanta.iter().enumerate() {
+            let at = TIMES_AT + 2 * priority;
+            frame[at..at + 2].copy_from_slice(&quanta.0.to_be_bytes());
+        }
+        frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SOURCE: MacAddr = MacAddr::local(0, 1);
+
+    #[test]
+    fn xoff_of_3_and_4_is_the_standards_frame() {
+        let mut pfc = PfcFrame { enabled: 0x18, ..PfcFrame::default() };
+        pfc.quanta[3] = Quanta(0xffff);
+        pfc.quanta[4] = Quanta(0xffff);
+        let frame = pfc.emit(SOURCE);
+        let expected = [
+            0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x02, 0x48, 0x46, 0x00, 0x00, 0x01, 0x88, 0x08, 0x01, 0x01, 0x00, 0x18,
+            0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0,
+        ];
+        assert_eq!(frame[..34], expected);
+        assert_eq!(frame[34..], [0; 26]);
+    }
+
+    #[test]
+    fn pause_and_strangers() {
+        let mut frame = PfcFrame::default().emit(SOURCE);
+        frame[14..18].copy_from_slice(&[0, 1, 0, 7]);
+        assert_eq!(parse(&frame), Some(MacControl::Pause(Quanta(7))));
+        frame[15] = 2;
+        assert_eq!(parse(&frame), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_back(enabled: u8, times: [u16; 8]) {
+            let pfc = PfcFrame { enabled, quanta: times.map(Quanta) };
+            prop_assert_eq!(parse(&pfc.emit(SOURCE)), Some(MacControl::Pfc(pfc)));
+        }
+
+        #[test]
+        fn any_prefix_parses_or_not_but_never_panics(len in 0_usize..60, enabled: u8) {
+            let frame = PfcFrame { enabled, ..PfcFrame::default() }.emit(SOURCE);
+            prop_assert_eq!(parse(&frame[..len]).is_some(), len >= PFC_LEN);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Frames on the wire: views that check every bound, and the valid representations they parse into.
+
+pub mod addr;
+pub mod ecn;
+pub mod mac_control;
+pub mod parse;
+pub mod vlan_tag;
+
+pub use addr::MacAddr;
+pub use parse::{Headers, ParseError, parse, parse_into};

@@ -1,0 +1,291 @@
+//! One look at a frame's headers: Ethernet, up to two VLAN tags, IPv4, IPv6, UDP and TCP.
+//!
+//! Every length is checked once, here; what comes out can be used without looking again.
+
+use super::MacAddr;
+
+/// EtherType of a customer VLAN tag (IEEE 802.1Q).
+pub const ETHERTYPE_VLAN: u16 = 0x8100;
+/// EtherType of a service VLAN tag (IEEE 802.1ad).
+pub const ETHERTYPE_SVLAN: u16 = 0x88a8;
+/// EtherType of IPv4.
+pub const ETHERTYPE_IPV4: u16 = 0x0800;
+/// EtherType of IPv6.
+pub const ETHERTYPE_IPV6: u16 = 0x86dd;
+
+const ETHERNET_LEN: usize = 14;
+const TAG_LEN: usize = 4;
+const IPV6_LEN: usize = 40;
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+/// IPv6 extension headers walked before the rest is taken as unknown.
+const MAX_EXTENSIONS: usize = 4;
+
+/// Why a frame is malformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Ends inside its Ethernet header or a tag.
+    #[error("truncated Ethernet frame")]
+    Truncated,
+    /// Ends inside the IPv4 header or packet.
+    #[error("truncated IPv4 packet")]
+    Ipv4Truncated,
+    /// Impossible IPv4 version or length.
+    #[error("malformed IPv4 header")]
+    Ipv4Malformed,
+    /// Ends inside the IPv6 header or packet.
+    #[error("truncated IPv6 packet")]
+    Ipv6Truncated,
+    /// Impossible IPv6 version.
+    #[error("malformed IPv6 header")]
+    Ipv6Malformed,
+    /// Ends inside the UDP or TCP header.
+    #[error("truncated UDP or TCP header")]
+    L4Truncated,
+    /// Impossible UDP length or TCP header length.
+    #[error("malformed UDP or TCP header")]
+    L4Malformed,
+}
+
+/// The network layer of a frame.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum L3 {
+    /// Neither IPv4 nor IPv6.
+    #[default]
+    Other,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// UDP or TCP ports, where the packet has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct L4 {
+    /// IP protocol: 17 or 6.
+    pub protocol: u8,
+    /// Source port.
+    pub source: u16,
+    /// Destination port.
+    pub destination: u16,
+}
+
+/// What the switch needs to know of a frame.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Headers {
+    /// Destination.
+    pub dst: MacAddr,
+    /// Source.
+    pub src: MacAddr,
+    /// TCI of the outermost tag.
+    pub tci: Option<u16>,
+    /// Tags there are: 0 to 2.
+    pub tags: u8,
+    /// EtherType behind the tags.
+    pub ethertype: u16,
+    /// Network layer.
+    pub l3: L3,
+    /// Offset of the network header.
+    pub l3_offset: u8,
+    /// DSCP and ECN as one byte; zero without IP.
+    pub traffic_class: u8,
+    /// Protocol of the ports; zero if there are none.
+    l4_protocol: u8,
+    /// Source and destination port.
+    l4_ports: [u16; 2],
+}
+
+impl Headers {
+    /// What is known of a frame before it was looked at.
+    pub const NONE: Self = Self {
+        dst: MacAddr([0; 6]),
+        src: MacAddr([0; 6]),
+        tci: None,
+        tags: 0,
+        ethertype: 0,
+        l3: L3::Other,
+        l3_offset: 0,
+        traffic_class: 0,
+        l4_protocol: 0,
+        l4_ports: [0; 2],
+    };
+
+    /// Ports of UDP and TCP, but for later fragments.
+    #[must_use]
+    pub fn l4(&self) -> Option<L4> {
+        let [source, destination] = self.l4_ports;
+        (self.l4_protocol != 0).then_some(L4 { protocol: self.l4_protocol, source, destination })
+    }
+
+    /// DSCP, where there is IP.
+    #[inline]
+    #[must_use]
+    pub fn dscp(&self) -> Option<u8> {
+        (self.l3 != L3::Other).then_some(self.traffic_class >> 2)
+    }
+
+    /// ECN codepoint; Not-ECT without IP.
+    #[inline]
+    #[must_use]
+    pub fn ecn(&self) -> u8 {
+        self.traffic_class & 3
+    }
+
+    /// PCP of the outermost tag.
+    #[inline]
+    #[must_use]
+    pub fn pcp(&self) -> Option<u8> {
+        self.tci.map(|tci| (tci >> 13) as u8)
+    }
+
+    /// VLAN id of the outermost tag; zero is a priority tag.
+    #[inline]
+    #[must_use]
+    pub fn vlan(&self) -> Option<u16> {
+        self.tci.map(|tci| tci & 0xfff)
+    }
+}
+
+/// Reads the headers of `frame`, which starts with the destination address and has no frame check sequence.
+///
+/// # Errors
+/// If any header that is there is cut short or contradicts itself.
+pub fn parse(frame: &[u8]) -> Result<Headers, ParseError> {
+    let mut headers = Headers::NONE;
+    parse_into(frame, &mut headers)?;
+    Ok(headers)
+}
+
+/// As [`parse()`], into a place that the caller has, since a copy of what was just written field by field costs more than
+/// the parsing: wide loads wait for narrow stores (30 % of the pipeline, measured).
+///
+/// # Errors
+/// As [`parse()`]; what is in `headers` then is not to be used.
+#[inline]
+pub fn parse_into(frame: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
+    let ethernet: &[u8; ETHERNET_LEN] = frame.first_chunk().ok_or(ParseError::Truncated)?;
+    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *ethernet;
+    headers.dst = MacAddr([d0, d1, d2, d3, d4, d5]);
+    headers.src = MacAddr([s0, s1, s2, s3, s4, s5]);
+    headers.ethertype = u16::from_be_bytes([t0, t1]);
+    headers.l3_offset = ETHERNET_LEN as u8;
+    if is_tag(headers.ethertype) {
+        parse_tags(frame, headers)?;
+    }
+    let packet = &frame[usize::from(headers.l3_offset)..];
+    match headers.ethertype {
+        ETHERTYPE_IPV4 => parse_ipv4(packet, headers),
+        ETHERTYPE_IPV6 => parse_ipv6(packet, headers),
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn is_tag(ethertype: u16) -> bool {
+    ethertype == ETHERTYPE_VLAN || ethertype == ETHERTYPE_SVLAN
+}
+
+fn parse_tags(frame: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
+    while is_tag(headers.ethertype) && headers.tags < 2 {
+        let at = usize::from(headers.l3_offset);
+        let tag: &[u8; TAG_LEN] = frame[at..].first_chunk().ok_or(ParseError::Truncated)?;
+        headers.tci.get_or_insert(u16::from_be_bytes([tag[0], tag[1]]));
+        headers.ethertype = u16::from_be_bytes([tag[2], tag[3]]);
+        headers.l3_offset += TAG_LEN as u8;
+        headers.tags += 1;
+    }
+    Ok(())
+}
+
+#[inline]
+fn parse_ipv4(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
+    let fixed: &[u8; 20] = packet.first_chunk().ok_or(ParseError::Ipv4Truncated)?;
+    let header_len = usize::from(fixed[0] & 0xf) * 4;
+    let total_len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    if fixed[0] >> 4 != 4 || header_len < 20 || total_len < header_len {
+        return Err(ParseError::Ipv4Malformed);
+    }
+    if packet.len() < total_len {
+        return Err(ParseError::Ipv4Truncated);
+    }
+    headers.l3 = L3::V4;
+    headers.traffic_class = fixed[1];
+    let fragment = u16::from_be_bytes([fixed[6], fixed[7]]);
+    if fragment & 0x1fff == 0 {
+        let whole = fragment & 0x2000 == 0;
+        return parse_l4(fixed[9], &packet[header_len..total_len], whole, headers);
+    }
+    Ok(())
+}
+
+#[inline]
+fn parse_ipv6(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
+    let fixed: &[u8; IPV6_LEN] = packet.first_chunk().ok_or(ParseError::Ipv6Truncated)?;
+    if fixed[0] >> 4 != 6 {
+        return Err(ParseError::Ipv6Malformed);
+    }
+    let payload_len = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let payload = packet[IPV6_LEN..].get(..payload_len).ok_or(ParseError::Ipv6Truncated)?;
+    headers.l3 = L3::V6;
+    headers.traffic_class = fixed[0] << 4 | fixed[1] >> 4;
+    match fixed[6] {
+        protocol @ (UDP | TCP) => parse_l4(protocol, payload, true, headers),
+        next => parse_extensions(next, payload, headers),
+    }
+}
+
+/// Walks hop-by-hop, routing, destination and fragment headers (RFC 8200 section 4) to the ports, if they are near.
+fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
+    let mut whole = true;
+    for _ in 0..MAX_EXTENSIONS {
+        let Some(&[following, units, offset, flags, ..]) = payload.first_chunk::<8>() else {
+            return Ok(());
+        };
+        let len = match next {
+            0 | 43 | 60 => 8 + usize::from(units) * 8,
+            44 => {
+                if u16::from_be_bytes([offset, flags]) & 0xfff8 != 0 {
+                    return Ok(());
+                }
+                whole &= flags & 1 == 0;
+                8
+            }
+            _ => break,
+        };
+        next = following;
+        payload = payload.get(len..).ok_or(ParseError::Ipv6Truncated)?;
+    }
+    parse_l4(next, payload, whole, headers)
+}
+
+/// Ports of a UDP or TCP `segment`; a fragment (not `whole`) may be shorter than its header says.
+#[inline]
+fn parse_l4(protocol: u8, segment: &[u8], whole: bool, headers: &mut Headers) -> Result<(), ParseError> {
+    let needed = match protocol {
+        UDP => 8,
+        TCP => 20,
+        _ => return Ok(()),
+    };
+    if segment.len() < needed {
+        return if whole { Err(ParseError::L4Truncated) } else { Ok(()) };
+    }
+    if protocol == UDP {
+        let len = usize::from(u16::from_be_bytes([segment[4], segment[5]]));
+        if len < needed || (whole && len > segment.len()) {
+            return Err(ParseError::L4Malformed);
+        }
+    } else {
+        let len = usize::from(segment[12] >> 4) * 4;
+        if len < needed || len > segment.len() {
+            return Err(ParseError::L4Malformed);
+        }
+    }
+    headers.l4_protocol = protocol;
+    headers.l4_ports = [u16::from_be_bytes([segment[0], segment[1]]), u16::from_be_bytes([segment[2], segment[3]])];
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+//! Putting a VLAN tag on a frame, taking one off, changing its id.
+
+use super::parse::ETHERTYPE_VLAN;
+use crate::packet::Packet;
+
+const ADDRESSES_LEN: usize = 12;
+/// Bytes of a tag.
+pub const TAG_LEN: usize = 4;
+
+/// Inserts a customer tag behind the addresses; false if the buffer has no room in front.
+#[must_use]
+pub fn insert(packet: &mut impl Packet, tci: u16) -> bool {
+    if packet.len() < ADDRESSES_LEN || !packet.push_front(TAG_LEN) {
+        return false;
+    }
+    let bytes = packet.bytes_mut();
+    bytes.copy_within(TAG_LEN..TAG_LEN + ADDRESSES_LEN, 0);
+    bytes[ADDRESSES_LEN..ADDRESSES_LEN + 2].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
+    bytes[ADDRESSES_LEN + 2..ADDRESSES_LEN + 4].copy_from_slice(&tci.to_be_bytes());
+    true
+}
+
+/// Removes the outermost tag, which the caller knows to be there; false if the frame is too short to have one.
+#[must_use]
+pub fn remove(packet: &mut impl Packet) -> bool {
+    if packet.len() < ADDRESSES_LEN + TAG_LEN {
+        return false;
+    }
+    packet.bytes_mut().copy_within(..ADDRESSES_LEN, TAG_LEN);
+    packet.pull_front(TAG_LEN)
+}
+
+/// Sets the id of the outermost tag, which the caller knows to be there, and leaves its priority.
+pub fn set_id(packet: &mut impl Packet, vlan: u16) {
+    if let Some(tci) = packet.bytes_mut().get_mut(ADDRESSES_LEN + 2..ADDRESSES_LEN + 4) {
+        let [high, low] = vlan.to_be_bytes();
+        tci[0] = tci[0] & 0xf0 | high & 0x0f;
+        tci[1] = low;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataplane::memory::MemPacket;
+
+    #[test]
+    fn a_tag_goes_on_and_comes_off() {
+        let frame: Vec<u8> = (0..60).collect();
+        let mut packet = MemPacket::new(&frame);
+        assert!(insert(&mut packet, 3 << 13 | 100));
+        assert_eq!(packet.len(), 64);
+        assert_eq!(packet.bytes()[..12], frame[..12]);
+        assert_eq!(packet.bytes()[12..16], [0x81, 0x00, 0x60, 100]);
+        assert_eq!(packet.bytes()[16..], frame[12..]);
+        set_id(&mut packet, 0x123);
+        assert_eq!(packet.bytes()[14..16], [0x61, 0x23]);
+        assert!(remove(&mut packet));
+        assert_eq!(packet.bytes(), &frame[..]);
+    }
+
+    #[test]
+    fn no_room_no_tag() {
+        let mut packet = MemPacket::new(&[0; 60]);
+        let room = (0..).take_while(|_| insert(&mut packet, 1)).count();
+        assert_eq!(packet.len(), 60 + room * TAG_LEN, "a refused tag leaves the frame as it was");
+        assert!(!remove(&mut MemPacket::new(&[0; 15])));
+    }
+}
