@@ -1,0 +1,408 @@
+//! Headroom (eta): what still arrives after XOFF was due, and must find room.
+//!
+//! The seed is `eta = 2*(C*Dprop + L_mtu) + 3840 B`. Its own terms and those that only a software switch has are rows
+//! of a sum, each with where it comes from, so that nobody has to believe one number. All arithmetic is in integers,
+//! rounded up.
+//!
+//! `L_mtu` is one largest frame as the wire sees it: MTU, Ethernet header, two VLAN tags, frame check sequence,
+//! preamble and inter-frame gap. It is in the seed twice: a frame of ours that had begun and holds our PFC frame back,
+//! and a frame of the peer's that had begun when the PFC frame came.
+
+use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
+
+/// Ethernet header (14) and up to two VLAN tags (8): what a stored frame has beyond the MTU.
+pub const FRAME_OVERHEAD: u64 = 14 + 8;
+
+/// Frame check sequence (4), preamble and delimiter (8), inter-frame gap (12): on the wire, never in the buffer.
+pub const WIRE_OVERHEAD: u64 = 4 + 8 + 12;
+
+/// The shortest frame as the buffer sees it, without the frame check sequence.
+pub const SHORTEST_FRAME: u64 = 60;
+
+/// Propagation in a cable: 5 ns a metre, as IEEE 802.3 counts it (0.2 m/ns; light in glass or copper is no slower).
+const PICOSECONDS_PER_MM: u128 = 5;
+
+/// 60 quanta of 64 bytes: the response time the standard gives a 10G peer, and the constant of the seed formula.
+const SEED_RESPONSE: u64 = 60 * BYTES_PER_QUANTUM;
+const BYTES_PER_QUANTUM: u64 = 64;
+
+/// Response time of a peer by link speed, in quanta; what lies between takes the next faster one.
+const RESPONSE_QUANTA: [(u64, u64); 7] = [
+    (10_000_000_000, 60),
+    (25_000_000_000, 80),
+    (40_000_000_000, 118),
+    (50_000_000_000, 147),
+    (100_000_000_000, 394),
+    (200_000_000_000, 453),
+    (400_000_000_000, 905),
+];
+
+/// The PFC frame itself: 64 bytes, preamble and gap.
+const PFC_FRAME: u64 = 84;
+
+/// Both ends' MAC and PHY, SONiC's figure.
+const MAC_AND_PHY: u64 = 819;
+
+/// How far behind a port's pacing may fall and still catch up: so much may be handed to the device at once, and a PFC
+/// frame waits behind it.
+pub const PACING_SLACK: Nanos = Nanos(10_000);
+
+/// What headroom is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadroomInput {
+    /// Rate of the link.
+    pub rate: BitRate,
+    /// Length of the cable to the peer.
+    pub cable: Length,
+    /// Largest IP packet.
+    pub mtu: u16,
+    /// Longest time between two polls of the port: frames wait unseen that long before they can cause XOFF.
+    pub poll_gap: Nanos,
+    /// Bytes of data that may be in the transmit ring ahead of a PFC frame: see [`HeadroomInput::posted_by_pacing`].
+    pub posted: Bytes,
+    /// Size of a buffer cell.
+    pub cell: Bytes,
+    /// What the peer sends until it obeys; `None`: by the standard's table for the speed.
+    pub peer_response: Option<Bytes>,
+}
+
+impl HeadroomInput {
+    /// What pacing may have posted ahead of a PFC frame at this rate.
+    #[must_use]
+    pub fn posted_by_pacing(rate: BitRate) -> Bytes {
+        rate.bytes_in(PACING_SLACK)
+    }
+}
+
+/// One term of the sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadroomRow {
+    /// What it stands for.
+    pub name: &'static str,
+    /// Its share.
+    pub value: Bytes,
+    /// How it comes out, with the numbers.
+    pub how: String,
+    /// Where it is from.
+    pub source: &'static str,
+    /// Whether it is a term of the seed formula.
+    pub seed: bool,
+}
+
+/// Headroom of one lossless priority group of one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headroom {
+    /// The terms, in the order in which they happen.
+    pub rows: Vec<HeadroomRow>,
+    /// Sum of the seed formula's terms.
+    pub seed: Bytes,
+    /// Sum of all rows: whole cells.
+    pub total: Bytes,
+    /// The same in cells.
+    pub cells: Cells,
+}
+
+/// Bytes that a frame of `mtu` takes in the buffer.
+#[must_use]
+pub fn largest_frame(mtu: u16) -> Bytes {
+    Bytes(u64::from(mtu) + FRAME_OVERHEAD)
+}
+
+/// Headroom by the seed formula and this switch's own terms.
+///
+/// The last row is the price of cells: the sum counts bytes on the wire, the buffer whole cells, and a peer may send
+/// frames of the worst length. By default all of them are (SONiC's default `small_packet_percentage` is 100 too), as
+/// anything less would make losslessness a matter of what the frames look like. Only the peer's last frame is taken at
+/// its largest.
+#[must_use]
+pub fn headroom(input: &HeadroomInput) -> Headroom {
+    let mut rows = seed_rows(input);
+    rows.extend(own_rows(input));
+    let seed = rows.iter().filter(|row| row.seed).map(|row| row.value.0).fold(0, u64::saturating_add);
+    let bytes = rows.iter().map(|row| row.value.0).fold(0, u64::saturating_add);
+
+    let last = largest_frame(input.mtu).to_cells_ceil(input.cell);
+    let worst = WorstFrame::of(input.cell, input.mtu);
+    let cells = worst.cells_in(Bytes(bytes - wire_frame(input.mtu))).0.saturating_add(last.0);
+    // Never below the plain bytes: tiny cells hold a frame without the part that is only on the wire.
+    let cells = Cells(cells.max(Bytes(bytes).to_cells_ceil(input.cell).0));
+    let total = cells.to_bytes(input.cell);
+    rows.push(HeadroomRow {
+        name: "whole cells",
+        value: Bytes(total.0.saturating_sub(bytes)),
+        how: format!(
+            "if all but the peer's last have {} B: {} of {} B each, x{}",
+            worst.frame,
+            count(worst.cells, "cell"),
+            input.cell.0,
+            worst.factor(input.cell)
+        ),
+        source: "cells; SONiC at 100 % small packets",
+        seed: false,
+    });
+    Headroom { rows, seed: Bytes(seed), total, cells }
+}
+
+/// The terms of `2*(C*Dprop + L_mtu) + 3840 B`.
+fn seed_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
+    let frame = wire_frame(input.mtu);
+    let picoseconds = u128::from(input.cable.mm) * PICOSECONDS_PER_MM;
+    let cable = bytes_in_picoseconds(input.rate, 2 * picoseconds);
+    let row = |name, value, how, source| HeadroomRow { name, value: Bytes(value), how, source, seed: true };
+    vec![
+        row("our frame ahead", frame, wire_frame_sum(input.mtu), "seed, L_mtu: what has begun is finished"),
+        row(
+            "cable, both ways",
+            cable,
+            format!("2 x {} x 5 ns/m at {}", input.cable, input.rate),
+            "seed, C*Dprop: IEEE 802.3 propagation",
+        ),
+        row("peer's response", SEED_RESPONSE, "60 quanta x 64 B".to_owned(), "seed, 3840 B: IEEE 802.1Qbb, a 10G peer"),
+        row("peer's last frame", frame, wire_frame_sum(input.mtu), "seed, L_mtu: what has begun is finished"),
+    ]
+}
+
+/// The terms that the seed formula leaves out.
+fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
+    let mut rows = Vec::new();
+    let mut row = |name, value, how, source| {
+        rows.push(HeadroomRow { name, value: Bytes(value), how, source, seed: false });
+    };
+    let (response, how, source) = match input.peer_response {
+        Some(given) => (given.0, format!("{} B given", given.0), "given"),
+        None => {
+            let quanta = response_quanta(input.rate);
+            (quanta * BYTES_PER_QUANTUM, format!("{quanta} quanta x 64 B"), "IEEE 802.1Qbb by speed, as SONiC has it")
+        }
+    };
+    if let Some(beyond @ 1..) = response.checked_sub(SEED_RESPONSE) {
+        row("slower response", beyond, format!("{how}, beyond the {SEED_RESPONSE} B above"), source);
+    }
+    row("PFC frame", PFC_FRAME, "64 B + preamble and gap = 672 bit".to_owned(), "IEEE 802.1Qbb");
+    row("MAC and PHY", MAC_AND_PHY, "both ends".to_owned(), "SONiC, mac/phy delay");
+    row(
+        "poll gap",
+        input.rate.bytes_in(input.poll_gap).0,
+        format!("{} at {}", input.poll_gap, input.rate),
+        "this switch: frames wait in the receive ring",
+    );
+    if input.posted.0 > 0 {
+        let how = "data posted before the PFC frame".to_owned();
+        row("transmit ring", input.posted.0, how, "this switch: what pacing posts at once");
+    }
+    rows
+}
+
+/// Bytes of the largest frame on the wire: `L_mtu`.
+fn wire_frame(mtu: u16) -> u64 {
+    u64::from(mtu) + FRAME_OVERHEAD + WIRE_OVERHEAD
+}
+
+fn wire_frame_sum(mtu: u16) -> String {
+    format!("{mtu} + {FRAME_OVERHEAD} (Ethernet, 2 tags) + {WIRE_OVERHEAD} (FCS, preamble, gap)")
+}
+
+fn bytes_in_picoseconds(rate: BitRate, picoseconds: u128) -> u64 {
+    let bits = u128::from(rate.0).saturating_mul(picoseconds);
+    u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Quanta that a peer of this speed may take; beyond the table, as 400G and in proportion.
+fn response_quanta(rate: BitRate) -> u64 {
+    let known = RESPONSE_QUANTA.iter().find(|&&(speed, _)| rate.0 <= speed);
+    known.map_or_else(|| (u128::from(rate.0) * 905).div_ceil(400_000_000_000) as u64, |&(_, quanta)| quanta)
+}
+
+/// The frame length that takes most cells for its time on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WorstFrame {
+    /// Bytes in the buffer.
+    frame: u64,
+    /// Cells it takes.
+    cells: u64,
+}
+
+impl WorstFrame {
+    /// Of all lengths only the shortest and those just beyond a cell's end can be the worst.
+    fn of(cell: Bytes, mtu: u16) -> Self {
+        let cell = cell.0.max(1);
+        let largest = largest_frame(mtu).0.div_ceil(cell).max(1);
+        let shortest = SHORTEST_FRAME.div_ceil(cell);
+        let mut worst = Self { frame: SHORTEST_FRAME, cells: shortest };
+        for cells in shortest + 1..=largest {
+            let candidate = Self { frame: (cells - 1) * cell + 1, cells };
+            // candidate.cells / candidate.wire > worst.cells / worst.wire
+            if candidate.cells * worst.wire() > worst.cells * candidate.wire() {
+                worst = candidate;
+            }
+        }
+        worst
+    }
+
+    fn wire(self) -> u64 {
+        self.frame + WIRE_OVERHEAD
+    }
+
+    /// Cells that such frames take if they fill `bytes` of the wire.
+    fn cells_in(self, bytes: Bytes) -> Cells {
+        let cells = u128::from(bytes.0.div_ceil(self.wire())) * u128::from(self.cells);
+        Cells(u32::try_from(cells).unwrap_or(u32::MAX))
+    }
+
+    /// Buffer bytes to wire bytes, to two decimals.
+    fn factor(self, cell: Bytes) -> String {
+        let hundredths = self.cells * cell.0 * 100 / self.wire();
+        format!("{}.{:02}", hundredths / 100, hundredths % 100)
+    }
+}
+
+fn count(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn input(rate: &str, cable: &str, mtu: u16, poll_gap: &str) -> HeadroomInput {
+        HeadroomInput {
+            rate: rate.parse().unwrap(),
+            cable: cable.parse().unwrap(),
+            mtu,
+            poll_gap: poll_gap.parse().unwrap(),
+            posted: Bytes(0),
+            cell: Bytes(208),
+            peer_response: None,
+        }
+    }
+
+    fn value(headroom: &Headroom, name: &str) -> Option<u64> {
+        headroom.rows.iter().find(|row| row.name == name).map(|row| row.value.0)
+    }
+
+    #[test]
+    fn the_seed_by_hand() {
+        // 2*(100e9/8 * 300*5e-9 + 1546) + 3840 = 2*(18750 + 1546) + 3840
+        assert_eq!(headroom(&input("100G", "300m", 1500, "20us")).seed, Bytes(44_432));
+        // 2*(10e9/8 * 5*5e-9 = 31.25 + 1546) + 3840, the cable's 62.5 rounded up once
+        assert_eq!(headroom(&input("10G", "5m", 1500, "20us")).seed, Bytes(6_995));
+        // 2*(40e9/8 * 1.5e-6 = 7500 + 9262) + 3840
+        assert_eq!(headroom(&input("40G", "300m", 9216, "0us")).seed, Bytes(37_364));
+    }
+
+    #[test]
+    fn every_term_by_hand() {
+        let mut input = input("100G", "300m", 1500, "20us");
+        input.posted = HeadroomInput::posted_by_pacing(input.rate);
+        let headroom = headroom(&input);
+        assert_eq!(value(&headroom, "our frame ahead"), Some(1546));
+        assert_eq!(value(&headroom, "cable, both ways"), Some(37_500));
+        assert_eq!(value(&headroom, "peer's response"), Some(3840));
+        assert_eq!(value(&headroom, "peer's last frame"), Some(1546));
+        assert_eq!(value(&headroom, "slower response"), Some(394 * 64 - 3840));
+        assert_eq!(value(&headroom, "PFC frame"), Some(84));
+        assert_eq!(value(&headroom, "MAC and PHY"), Some(819));
+        assert_eq!(value(&headroom, "poll gap"), Some(250_000));
+        assert_eq!(value(&headroom, "transmit ring"), Some(125_000));
+        // 44,432 + 21,376 + 84 + 819 + 375,000 = 441,711 B; without the last frame 440,165 B, in frames of 84 B of
+        // wire 5241 of one cell each, and 8 cells for the last frame.
+        assert_eq!(headroom.cells, Cells(5241 + 8));
+        assert_eq!(headroom.total, Bytes(5249 * 208));
+        assert_eq!(value(&headroom, "whole cells"), Some(5249 * 208 - 441_711));
+    }
+
+    #[test]
+    fn response_follows_the_speed_or_what_is_given() {
+        let quanta = |rate: &str| response_quanta(rate.parse().unwrap());
+        let speeds = ["1G", "10G", "11G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"];
+        assert_eq!(speeds.map(quanta), [60, 60, 80, 80, 118, 147, 394, 453, 905, 1810]);
+        let mut input = input("10G", "3m", 1500, "20us");
+        assert_eq!(value(&headroom(&input), "slower response"), None);
+        input.peer_response = Some(Bytes(5000));
+        assert_eq!(value(&headroom(&input), "slower response"), Some(1160));
+    }
+
+    #[test]
+    fn the_worst_frame_depends_on_the_cell() {
+        assert_eq!(WorstFrame::of(Bytes(208), 1500), WorstFrame { frame: 60, cells: 1 });
+        assert_eq!(WorstFrame::of(Bytes(64), 1500), WorstFrame { frame: 65, cells: 2 });
+        assert_eq!(WorstFrame::of(Bytes(4096), 9216), WorstFrame { frame: 60, cells: 1 });
+        assert_eq!(WorstFrame::of(Bytes(208), 1500).factor(Bytes(208)), "2.47");
+    }
+
+    #[test]
+    fn whatever_is_written_nothing_overflows() {
+        let input = HeadroomInput {
+            rate: BitRate(u64::MAX),
+            cable: Length { mm: u64::MAX },
+            mtu: u16::MAX,
+            poll_gap: Nanos(u64::MAX),
+            posted: Bytes(u64::MAX),
+            cell: Bytes(1),
+            peer_response: Some(Bytes(u64::MAX)),
+        };
+        assert_eq!(headroom(&input).cells, Cells(u32::MAX));
+    }
+
+    fn any_input() -> impl Strategy<Value = HeadroomInput> {
+        let links = (1_000_000_u64..=800_000_000_000, 0_u64..=10_000_000, 64_u16..=9600);
+        let own = (0_u64..=1_000_000, 0_u64..=1_000_000, 64_u64..=4096);
+        (links, own).prop_map(|((rate, mm, mtu), (gap, posted, cell))| HeadroomInput {
+            rate: BitRate(rate),
+            cable: Length { mm },
+            mtu,
+            poll_gap: Nanos(gap),
+            posted: Bytes(posted),
+            cell: Bytes(cell),
+            peer_response: None,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn rows_make_the_total(input in any_input()) {
+            let headroom = headroom(&input);
+            let rows: u64 = headroom.rows.iter().map(|row| row.value.0).sum();
+            prop_assert_eq!(rows, headroom.total.0);
+            prop_assert_eq!(headroom.cells.to_bytes(input.cell), headroom.total);
+            prop_assert!(headroom.seed < headroom.total);
+        }
+
+        #[test]
+        fn more_of_anything_never_needs_less(
+            input in any_input(), rate in 0_u64..1_000_000_000, mm in 0_u64..100_000, mtu in 0_u16..1000,
+            gap in 0_u64..10_000, posted in 0_u64..10_000,
+        ) {
+            let base = headroom(&input).cells;
+            let more = |change: &dyn Fn(&mut HeadroomInput)| {
+                let mut changed = input;
+                change(&mut changed);
+                headroom(&changed).cells
+            };
+            prop_assert!(more(&|i| i.rate.0 += rate) >= base);
+            prop_assert!(more(&|i| i.cable.mm += mm) >= base);
+            prop_assert!(more(&|i| i.mtu += mtu) >= base);
+            prop_assert!(more(&|i| i.poll_gap.0 += gap) >= base);
+            prop_assert!(more(&|i| i.posted.0 += posted) >= base);
+        }
+
+        /// The point of it all: whatever lengths the peer chooses, what fits the wire time fits the cells.
+        #[test]
+        fn any_mix_of_frames_fits(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
+            let headroom = headroom(&input);
+            let wire: u64 = headroom.rows.iter().filter(|row| row.name != "whole cells").map(|row| row.value.0).sum();
+            let largest = largest_frame(input.mtu).0;
+            let (mut sent, mut cells) = (0, 0_u64);
+            for length in lengths.iter().cycle().take(100_000) {
+                let length = (*length).min(largest).max(60);
+                sent += length + WIRE_OVERHEAD;
+                if sent > wire {
+                    break;
+                }
+                cells += length.div_ceil(input.cell.0);
+            }
+            prop_assert!(cells <= u64::from(headroom.cells.0), "{cells} cells do not fit {:?}", headroom.cells);
+        }
+    }
+}

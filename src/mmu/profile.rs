@@ -1,0 +1,66 @@
+//! What the buffer is divided into and how each priority group may use it: checked once, then constant.
+
+use crate::units::{Alpha, Bytes, Cells};
+
+/// Limit on what a group or queue may hold of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// Dynamic Threshold: alpha times what the pool has free (Choudhury & Hahne 1998).
+    Dynamic(Alpha),
+    /// A fixed number of cells.
+    Static(Cells),
+}
+
+impl Threshold {
+    /// The limit while the pool has `free` cells. One shift, so constant time.
+    #[inline]
+    #[must_use]
+    pub fn limit(self, free: Cells) -> Cells {
+        match self {
+            Threshold::Dynamic(alpha) => alpha.of(free),
+            Threshold::Static(cells) => cells,
+        }
+    }
+}
+
+/// How one ingress (port, priority group) uses the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupProfile {
+    /// Uses the lossless pool and has headroom and PFC; otherwise the lossy pool and neither.
+    pub lossless: bool,
+    /// Cells guaranteed to the group.
+    pub reserve: Cells,
+    /// Limit on the group's share of its pool; crossing it is XOFF for a lossless group, a drop for a lossy one.
+    pub threshold: Threshold,
+    /// XON waits until the share is this far below the threshold.
+    pub xon_offset: Cells,
+    /// XON needs no less than this: with a threshold near zero the offset alone would never let a group go on.
+    pub xon_floor: Cells,
+    /// Cells for what arrives after XOFF (eta); zero for a lossy group.
+    pub headroom: Cells,
+}
+
+/// The second judgement of a lossy packet, at its egress queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLimit {
+    /// Limit on the queue's depth, against the lossy pool.
+    pub threshold: Threshold,
+}
+
+/// The division of the buffer. Built by the configuration, which proves with checked arithmetic that
+/// `reserves + lossless_shared + headroom + lossy_shared <= total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferPlan {
+    /// Bytes in a cell.
+    pub cell: Bytes,
+    /// All cells of the buffer.
+    pub total: Cells,
+    /// Sum of the groups' reserves.
+    pub reserves: Cells,
+    /// Sum of the lossless groups' headroom.
+    pub headroom: Cells,
+    /// Pool that lossless groups share.
+    pub lossless_shared: Cells,
+    /// Pool that lossy groups share; hard-partitioned from the other.
+    pub lossy_shared: Cells,
+}

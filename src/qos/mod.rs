@@ -1,0 +1,14 @@
+//! Quality of service: which class a packet has, when its queue may send, when it is marked.
+
+pub mod classify;
+pub mod scheduler;
+pub mod shaper;
+pub mod wred;
+
+pub use classify::{ClassMap, Trust};
+pub use scheduler::{QueueDiscipline, Scheduler};
+pub use shaper::Shaper;
+pub use wred::{WredProfile, WredVerdict};
+
+/// Traffic classes, priority groups, queues and PFC priorities of a port: eight each (IEEE 802.1Q).
+pub const CLASSES: usize = 8;

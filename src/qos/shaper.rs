@@ -1,0 +1,109 @@
+//! Pacing of a port to its link rate, in integer arithmetic.
+
+use crate::units::{BitRate, Bytes, Nanos, Ticks};
+
+/// Preamble, start delimiter, frame check sequence and inter-frame gap: what a frame costs the wire beyond its bytes.
+pub const WIRE_OVERHEAD: u32 = 8 + 4 + 12;
+
+/// Frames below this are padded on the wire (IEEE 802.3 minimum, without the frame check sequence).
+pub const MIN_FRAME: u32 = 60;
+
+/// Lets a port send as its link would: each frame takes its wire time, and time lost may be made up within `slack`.
+#[derive(Debug, Clone)]
+pub struct Shaper {
+    /// When the wire is free, in whole ticks.
+    free_at: u64,
+    /// Its fraction, in parts of 2^16 of a tick.
+    fraction: u64,
+    /// Wire time of a byte, in parts of 2^16 of a tick.
+    byte_time: u64,
+    /// How far behind `now` the wire may be taken to be: the poll gap that must not cost throughput.
+    slack: u64,
+}
+
+impl Shaper {
+    /// A port of `rate` on a clock of `hz` ticks a second that makes up for polls up to `slack` late.
+    #[must_use]
+    pub fn new(rate: BitRate, hz: u64, slack: Nanos) -> Self {
+        let byte_time = ((u128::from(hz) * 8) << 16) / u128::from(rate.0.max(1));
+        let slack = u128::from(slack.0) * u128::from(hz) / 1_000_000_000;
+        Self {
+            free_at: 0,
+            fraction: 0,
+            byte_time: u64::try_from(byte_time).unwrap_or(u64::MAX >> 16),
+            slack: u64::try_from(slack).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Whether a frame may start now.
+    #[inline]
+    #[must_use]
+    pub fn is_free(&self, now: Ticks) -> bool {
+        self.free_at <= now.0
+    }
+
+    /// A frame of `len` bytes starts now.
+    #[inline]
+    pub fn charge(&mut self, len: u32, now: Ticks) {
+        let earliest = now.0.saturating_sub(self.slack);
+        if self.free_at < earliest {
+            self.free_at = earliest;
+            self.fraction = 0;
+        }
+        let time = self.fraction + u64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD) * self.byte_time;
+        self.free_at += time >> 16;
+        self.fraction = time & 0xffff;
+    }
+
+    /// Bytes of frames that could start at one instant after a long rest: the burst this shaper lets through.
+    #[must_use]
+    pub fn burst(&self) -> Bytes {
+        Bytes((u128::from(self.slack) * (1 << 16) / u128::from(self.byte_time.max(1))) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ: u64 = 2_600_000_000;
+
+    #[test]
+    fn a_saturated_port_sends_at_its_rate() {
+        for (rate, len) in [(10_000_000_000, 1500), (25_000_000_000, 64), (400_000_000_000, 9216), (10_000_000, 60)] {
+            let mut shaper = Shaper::new(BitRate(rate), HZ, Nanos(10_000));
+            let (mut now, mut sent) = (HZ, 0_u64);
+            let end = now + HZ / 10;
+            while now < end {
+                while shaper.is_free(Ticks(now)) {
+                    shaper.charge(len, Ticks(now));
+                    sent += u64::from(len + WIRE_OVERHEAD) * 8;
+                }
+                now += 1_000;
+            }
+            let ratio = sent as f64 / (rate as f64 / 10.0);
+            assert!((0.999..1.03).contains(&ratio), "{rate} b/s at {len} B: {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_rest_earns_no_more_than_the_slack() {
+        let mut shaper = Shaper::new(BitRate(10_000_000_000), HZ, Nanos(10_000));
+        let now = Ticks(100 * HZ);
+        let mut frames = 0;
+        while shaper.is_free(now) {
+            shaper.charge(1226, now);
+            frames += 1;
+        }
+        assert_eq!(frames, 11, "10 us are ten frames of a microsecond, and one more starts at the last instant");
+        assert_eq!(shaper.burst(), Bytes(12_500));
+    }
+
+    #[test]
+    fn years_of_uptime_do_not_overflow() {
+        let mut shaper = Shaper::new(BitRate(100_000_000_000), HZ, Nanos(10_000));
+        let now = Ticks(HZ * 3600 * 24 * 365 * 50);
+        shaper.charge(64, now);
+        assert!(shaper.is_free(now));
+    }
+}

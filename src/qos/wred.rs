@@ -1,0 +1,118 @@
+//! WRED on a queue's instantaneous depth (RFC 3168 for the codepoints, SONiC and DCQCN for the profile's shape).
+
+use crate::units::{Bytes, Probability};
+
+/// Between `kmin` and `kmax` the probability rises from zero to `pmax`; from `kmax` on it is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WredProfile {
+    /// Depth up to which nothing happens.
+    pub kmin: Bytes,
+    /// Depth from which everything is marked.
+    pub kmax: Bytes,
+    /// Probability just below `kmax`.
+    pub pmax: Probability,
+    /// pmax / (kmax - kmin) in parts of 2^32 a byte, so that the packet path multiplies and never divides.
+    slope: u64,
+}
+
+/// What WRED says of one packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WredVerdict {
+    /// Leave it alone.
+    Pass,
+    /// Tell the sender: mark it if it is ECN-capable, drop it if not and its class may lose.
+    Congested,
+}
+
+impl WredProfile {
+    /// `None` if `kmax < kmin` or `pmax` is more than one.
+    #[must_use]
+    pub fn new(kmin: Bytes, kmax: Bytes, pmax: Probability) -> Option<Self> {
+        if kmax < kmin || pmax > Probability::ONE || kmax.0 > u64::from(u32::MAX) {
+            return None;
+        }
+        let slope = (u64::from(pmax.0) << 16).checked_div(kmax.0 - kmin.0).unwrap_or(0);
+        Some(Self { kmin, kmax, pmax, slope })
+    }
+
+    /// Probability at `depth`, in parts of 2^32.
+    #[inline]
+    #[must_use]
+    pub fn probability(&self, depth: Bytes) -> u64 {
+        if depth.0 >= self.kmax.0 && depth.0 > self.kmin.0 {
+            1 << 32
+        } else {
+            depth.0.saturating_sub(self.kmin.0) * self.slope
+        }
+    }
+
+    /// Judges a packet at `depth` with a uniformly random `dice`.
+    #[inline]
+    #[must_use]
+    pub fn judge(&self, depth: Bytes, dice: u32) -> WredVerdict {
+        if u64::from(dice) < self.probability(depth) { WredVerdict::Congested } else { WredVerdict::Pass }
+    }
+}
+
+/// Marsaglia's xorshift32: the dice of WRED, one a lcore; the quality that marking needs at a few cycles.
+#[derive(Debug, Clone)]
+pub struct Dice(u32);
+
+impl Dice {
+    /// Dice from a seed; zero, which would stay zero, is replaced.
+    #[must_use]
+    pub fn new(seed: u32) -> Self {
+        Self(if seed == 0 { 0x9e37_79b9 } else { seed })
+    }
+
+    /// The next 32 bits.
+    #[inline]
+    pub fn roll(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(kmin: u64, kmax: u64, pmax: &str) -> WredProfile {
+        WredProfile::new(Bytes(kmin), Bytes(kmax), pmax.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn nothing_below_kmin_everything_from_kmax() {
+        let wred = profile(1000, 2000, "5%");
+        for dice in [0, 1, u32::MAX] {
+            assert_eq!(wred.judge(Bytes(1000), dice), WredVerdict::Pass);
+            assert_eq!(wred.judge(Bytes(2000), dice), WredVerdict::Congested);
+        }
+    }
+
+    #[test]
+    fn a_step_profile_marks_above_its_step_only() {
+        let wred = profile(1000, 1000, "100%");
+        assert_eq!(wred.judge(Bytes(1000), 0), WredVerdict::Pass);
+        assert_eq!(wred.judge(Bytes(1001), u32::MAX), WredVerdict::Congested);
+    }
+
+    #[test]
+    fn the_rate_between_is_the_line() {
+        let wred = profile(0, 100_000, "10%");
+        let mut dice = Dice::new(7);
+        let rolls = 1_000_000;
+        let marked = (0..rolls).filter(|_| wred.judge(Bytes(50_000), dice.roll()) == WredVerdict::Congested).count();
+        let share = marked as f64 / f64::from(rolls);
+        assert!((0.048..0.052).contains(&share), "half way up to 10 % is 5 %, got {share}");
+    }
+
+    #[test]
+    fn impossible_profiles_are_refused() {
+        assert!(WredProfile::new(Bytes(2), Bytes(1), Probability::ONE).is_none());
+        assert!(WredProfile::new(Bytes(1), Bytes(2), Probability(70_000)).is_none());
+        assert!(WredProfile::new(Bytes(1), Bytes(1 << 40), Probability::ONE).is_none());
+    }
+}
