@@ -1,0 +1,105 @@
+//! Why a frame was dropped: every place that drops has its own reason, its own counter and its own sentence.
+//!
+//! To add one: a variant here with its name and meaning in [`DropReason::TABLE`], and the place that counts it.
+
+use crate::mmu::Refusal;
+use crate::wire::ParseError;
+
+macro_rules! drop_reasons {
+    ($($variant:ident => $label:literal, $meaning:literal;)+) => {
+        /// A reason to drop a frame.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum DropReason { $(#[doc = $meaning] $variant),+ }
+
+        impl DropReason {
+            /// Every reason, its label in metrics and JSON, and what it means.
+            pub const TABLE: &[(DropReason, &str, &str)] = &[$((DropReason::$variant, $label, $meaning)),+];
+        }
+    };
+}
+
+drop_reasons! {
+    Truncated => "truncated", "the frame ends inside its Ethernet header or a VLAN tag";
+    Oversize => "oversize", "the frame is longer than the port's MTU allows";
+    Ipv4Truncated => "ipv4_truncated", "the frame ends inside the IPv4 header or before the packet's total length";
+    Ipv4Malformed => "ipv4_malformed", "an IPv4 version, header length or total length that cannot be";
+    Ipv6Truncated => "ipv6_truncated", "the frame ends inside the IPv6 header or before its payload length";
+    Ipv6Malformed => "ipv6_malformed", "an IPv6 version that cannot be";
+    L4Truncated => "l4_truncated", "the packet ends inside its UDP or TCP header";
+    L4Malformed => "l4_malformed", "a UDP length or TCP header length that cannot be";
+    MacControl => "mac_control", "a MAC control frame that is neither PFC nor PAUSE, or too short to be either";
+    SourceInvalid => "source_invalid", "a source address that is zero or a group address";
+    LinkLocal => "link_local", "a destination that bridges must not relay (01-80-C2-00-00-0x)";
+    VlanNotAllowed => "vlan_not_allowed", "a VLAN that the receiving port does not carry";
+    SamePort => "same_port", "the destination is behind the port the frame came from";
+    NoMember => "no_member", "nobody else in the VLAN to flood to";
+    LosslessUnknown => "lossless_unknown", "a lossless frame to an address not in the forwarding database: never flooded";
+    LosslessGroup => "lossless_group", "a lossless broadcast or multicast frame: never flooded";
+    EgressMtu => "egress_mtu", "longer than the MTU of the port it should leave by";
+    EgressDown => "egress_down", "the port it should leave by has no link";
+    HeadroomFull => "headroom_full", "a lossless group's headroom is full: its peer did not stop in time, or eta is too small";
+    Threshold => "threshold", "the ingress group's threshold in the lossy pool";
+    PoolEmpty => "pool_empty", "the lossy pool is empty";
+    QueueThreshold => "queue_threshold", "the egress queue's threshold in the lossy pool";
+    Wred => "wred", "early drop of a frame that is not ECN-capable";
+    NoBuffer => "no_buffer", "no packet buffer for a flooded copy, or no room in front of the frame for a tag";
+}
+
+impl DropReason {
+    /// How many there are.
+    pub const COUNT: usize = Self::TABLE.len();
+
+    /// Label in metrics and JSON.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        Self::TABLE[self as usize].1
+    }
+
+    /// Whether the frame was lost for want of buffer: what a lossless class must never see.
+    #[must_use]
+    pub fn is_congestion(self) -> bool {
+        matches!(
+            self,
+            Self::HeadroomFull | Self::Threshold | Self::PoolEmpty | Self::QueueThreshold | Self::Wred | Self::NoBuffer
+        )
+    }
+}
+
+impl From<Refusal> for DropReason {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::HeadroomFull => Self::HeadroomFull,
+            Refusal::Threshold => Self::Threshold,
+            Refusal::PoolEmpty => Self::PoolEmpty,
+        }
+    }
+}
+
+impl From<ParseError> for DropReason {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Truncated => Self::Truncated,
+            ParseError::Ipv4Truncated => Self::Ipv4Truncated,
+            ParseError::Ipv4Malformed => Self::Ipv4Malformed,
+            ParseError::Ipv6Truncated => Self::Ipv6Truncated,
+            ParseError::Ipv6Malformed => Self::Ipv6Malformed,
+            ParseError::L4Truncated => Self::L4Truncated,
+            ParseError::L4Malformed => Self::L4Malformed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_indexed_by_the_reason_and_labels_are_unique() {
+        for (index, (reason, label, _)) in DropReason::TABLE.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+            assert_eq!(reason.label(), *label);
+            assert_eq!(DropReason::TABLE.iter().filter(|row| row.1 == *label).count(), 1, "{label}");
+        }
+    }
+}

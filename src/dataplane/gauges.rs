@@ -1,0 +1,84 @@
+//! What the packet path publishes beside its counters: gauges now and then, poll gaps at every poll.
+
+use super::counters::{GAP_BUCKETS, LcoreCounters};
+use super::pipeline::{Pipeline, bits};
+use crate::packet::Packet;
+use crate::units::Ticks;
+
+/// Polls between two looks at the gauges of a busy switch; watermarks miss nothing, they are kept by the ledgers.
+const GAUGE_POLLS: u64 = 64;
+
+/// Measures the time between polls: the switch's own term in every headroom.
+#[derive(Debug)]
+pub(super) struct PollClock {
+    last: Option<Ticks>,
+    polls: u64,
+    /// Nanoseconds in a tick, in parts of 2^32.
+    tick_ns: u64,
+}
+
+impl PollClock {
+    pub fn new(hz: u64) -> Self {
+        Self { last: None, polls: 0, tick_ns: (1_000_000_000_u64 << 32) / hz.max(1) }
+    }
+
+    #[inline]
+    pub fn poll(&mut self, counters: &LcoreCounters, now: Ticks, moved: usize) {
+        self.polls += 1;
+        counters.polls.set(self.polls);
+        if moved > 0 {
+            counters.busy_polls.add(1);
+        }
+        if let Some(last) = self.last.replace(now) {
+            // A gap is short of a second, or it is an outage whose exact length says nothing more.
+            let ticks = now.since(last).min(u64::from(u32::MAX));
+            let ns = ((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64;
+            let bucket = (64 - ns.leading_zeros() as usize).min(GAP_BUCKETS - 1);
+            counters.poll_gap[bucket].add(1);
+            counters.poll_gap_sum_ns.add(ns);
+            counters.poll_gap_highest_ns.raise(ns);
+        }
+    }
+
+    #[inline]
+    pub fn is_gauge_time(&self) -> bool {
+        self.polls.is_multiple_of(GAUGE_POLLS)
+    }
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Brings the gauges of the ports that changed, and of the lcore, up to date.
+    pub(super) fn publish_gauges(&mut self) {
+        for port in bits(std::mem::take(&mut self.touched)) {
+            let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+            for (group, ledger) in state.ledgers.iter().enumerate() {
+                let (used_highest, headroom_highest) = ledger.highest();
+                counters.group_used_cells[group].set(u64::from(ledger.used().0));
+                counters.group_headroom_cells[group].set(u64::from(ledger.headroom().0));
+                counters.group_used_highest_cells[group].set(u64::from(used_highest.0));
+                counters.group_headroom_highest_cells[group].set(u64::from(headroom_highest.0));
+            }
+            for (index, queue) in state.queues.iter().enumerate() {
+                counters.queue_cells[index].set(u64::from(queue.cells()));
+                counters.queue_highest_cells[index].set(u64::from(queue.cells_highest()));
+            }
+            counters.xoff_mask.set(u64::from(state.generator.xoff()));
+            // A pause that runs keeps the port in the set, so that its end is seen too.
+            let paused = self.pause_seen(port);
+            self.counters.ports[port].paused_mask.set(u64::from(paused));
+            if paused != 0 {
+                self.touched |= 1 << port;
+            }
+        }
+        let lcore = &self.counters.lcore;
+        for (pool, (gauge, highest)) in self.pools.iter().zip([
+            (&lcore.lossy_used_cells, &lcore.lossy_used_highest_cells),
+            (&lcore.lossless_used_cells, &lcore.lossless_used_highest_cells),
+        ]) {
+            gauge.set(u64::from(pool.used().0));
+            highest.set(u64::from(pool.used_highest().0));
+        }
+        lcore.held_frames.set(u64::from(self.slab.held()));
+        lcore.fdb_entries.set(self.fdb.len() as u64);
+    }
+}

@@ -1,0 +1,196 @@
+//! From the wire to a verdict: receive, parse, control, classify, forward.
+
+use super::drops::DropReason;
+use super::pipeline::{Pipeline, bits};
+use crate::forward::fdb::Learned;
+use crate::forward::vlan::PortMask;
+use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::units::Ticks;
+use crate::wire::mac_control::{self, MacControl, PfcFrame};
+use crate::wire::{Headers, parse_into};
+
+/// What is to become of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Out of one port.
+    Send(u8),
+    /// A copy out of each of these ports.
+    Flood(PortMask),
+    /// Nothing.
+    Drop(DropReason),
+    /// It was for the switch itself, which has acted on it.
+    Consumed,
+}
+
+/// What the stages know of a frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Meta {
+    pub headers: Headers,
+    pub verdict: Verdict,
+    pub vlan: u16,
+    /// `None` until it has one.
+    pub class: Option<u8>,
+    pub group: u8,
+    pub queue: u8,
+    pub lossless: bool,
+}
+
+impl Meta {
+    const EMPTY: Meta = Meta {
+        headers: Headers::NONE,
+        verdict: Verdict::Consumed,
+        vlan: 0,
+        class: None,
+        group: 0,
+        queue: 0,
+        lossless: false,
+    };
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Takes one burst from `port` as far as a queue, or its end. Returns its length.
+    pub(super) fn receive<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
+        // Out of self, so that the stages may use the rest of it; an ArrayVec moves for free when it is empty.
+        let mut burst: Burst<P> = std::mem::take(&mut self.burst);
+        io.rx(port, &mut burst);
+        let received = burst.len();
+        if received > 0 {
+            let mut metas = [Meta::EMPTY; BURST];
+            self.parse(port, &burst, &mut metas);
+            self.control(port, &burst, &mut metas, now);
+            self.classify(port, &burst, &mut metas);
+            self.forward(port, &mut metas[..received]);
+            for (packet, meta) in burst.drain(..).zip(&metas) {
+                self.dispatch(io, port, packet, meta);
+            }
+            self.touched |= 1 << port;
+        }
+        self.burst = burst;
+        received
+    }
+
+    /// Reads the headers; malformed and oversized frames end here.
+    #[inline]
+    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) {
+        let mtu = self.ports[port].mtu as usize;
+        for (packet, meta) in burst.iter().zip(metas) {
+            let bytes = packet.bytes();
+            meta.verdict = match parse_into(bytes, &mut meta.headers) {
+                Err(error) => Verdict::Drop(error.into()),
+                Ok(()) if bytes.len() > mtu + usize::from(meta.headers.l3_offset) => {
+                    Verdict::Drop(DropReason::Oversize)
+                }
+                // Neither dropped nor consumed: the forward stage decides.
+                Ok(()) => Verdict::Flood(0),
+            };
+        }
+    }
+
+    /// MAC control frames end here and are never forwarded (IEEE 802.3 annex 31A).
+    #[inline]
+    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], now: Ticks) {
+        for (packet, meta) in burst.iter().zip(metas) {
+            if meta.headers.ethertype == mac_control::ETHERTYPE && matches!(meta.verdict, Verdict::Flood(_)) {
+                meta.verdict = self.mac_control(port, packet.bytes(), meta.headers.tags, now);
+            }
+        }
+    }
+
+    #[cold]
+    fn mac_control(&mut self, port: usize, frame: &[u8], tags: u8, now: Ticks) -> Verdict {
+        let counters = &self.counters.ports[port];
+        match mac_control::parse(frame) {
+            // A tagged one is none (802.1Qbb: always untagged), and what it looks like was read at the wrong offset.
+            Some(MacControl::Pfc(pfc)) if tags == 0 => {
+                counters.pfc_rx_frames.add(1);
+                for priority in bits(u64::from(pfc.enabled)) {
+                    let xoff = pfc.quanta[priority].0 > 0;
+                    (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
+                }
+                let state = &mut self.ports[port];
+                if state.pfc {
+                    // A pause of a lossy priority is counted and has no effect.
+                    state.timers.receive(&PfcFrame { enabled: pfc.enabled & state.lossless, ..pfc }, now);
+                }
+                Verdict::Consumed
+            }
+            // Where PFC is on, classic PAUSE is ignored; this switch never obeys it.
+            Some(MacControl::Pause(_)) if tags == 0 => {
+                counters.pause_rx_frames.add(1);
+                Verdict::Consumed
+            }
+            _ => Verdict::Drop(DropReason::MacControl),
+        }
+    }
+
+    /// Finds the traffic class, the priority group at this port and the queue at any other.
+    #[inline]
+    fn classify(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) {
+        let state = &self.ports[port];
+        let counters = &self.counters.ports[port];
+        for (packet, meta) in burst.iter().zip(metas) {
+            if !matches!(meta.verdict, Verdict::Flood(_)) {
+                continue;
+            }
+            let headers = &meta.headers;
+            let class = self.classes.class(state.trust, state.port_class, headers.dscp(), headers.pcp());
+            meta.class = Some(class);
+            meta.group = self.classes.tc_to_group[usize::from(class & 7)];
+            meta.queue = self.classes.tc_to_queue[usize::from(class & 7)];
+            meta.lossless = state.lossless >> (meta.group & 7) & 1 == 1;
+            counters.rx_frames[usize::from(class & 7)].add(1);
+            counters.rx_bytes[usize::from(class & 7)].add(packet.len() as u64);
+        }
+    }
+
+    /// Finds the way out: VLAN, learning, the forwarding database.
+    #[inline]
+    fn forward(&mut self, port: usize, metas: &mut [Meta]) {
+        for meta in metas {
+            if matches!(meta.verdict, Verdict::Flood(_)) {
+                meta.verdict = self.decide(port, meta);
+            }
+        }
+    }
+
+    #[inline]
+    fn decide(&mut self, port: usize, meta: &mut Meta) -> Verdict {
+        let headers = &meta.headers;
+        if headers.src.is_group() || headers.src.is_zero() {
+            return Verdict::Drop(DropReason::SourceInvalid);
+        }
+        let Some(vlan) = self.vlans.ingress(port, headers.vlan()) else {
+            return Verdict::Drop(DropReason::VlanNotAllowed);
+        };
+        meta.vlan = vlan;
+        match self.fdb.learn(vlan, headers.src, port) {
+            Learned::Known => {}
+            Learned::New => self.counters.lcore.fdb_learned.add(1),
+            Learned::Full => self.counters.lcore.fdb_full.add(1),
+        }
+        if headers.dst.is_group() {
+            if headers.dst.is_link_local() {
+                return Verdict::Drop(DropReason::LinkLocal);
+            }
+            return self.flood(port, vlan, meta.lossless.then_some(DropReason::LosslessGroup));
+        }
+        match self.fdb.lookup(vlan, headers.dst) {
+            Some(egress) if egress == port => Verdict::Drop(DropReason::SamePort),
+            Some(egress) if self.up >> egress & 1 == 0 => Verdict::Drop(DropReason::EgressDown),
+            // A static entry may name a port outside of the frame's VLAN.
+            Some(egress) if self.vlans.members(vlan) >> egress & 1 == 0 => Verdict::Drop(DropReason::VlanNotAllowed),
+            Some(egress) => Verdict::Send(egress as u8),
+            None => self.flood(port, vlan, meta.lossless.then_some(DropReason::LosslessUnknown)),
+        }
+    }
+
+    /// To everybody else in the VLAN, but never in a lossless class: a flooded lossless frame waits in queues it has
+    /// no business in, and a circle of those is a deadlock (Guo et al. 2016).
+    fn flood(&self, port: usize, vlan: u16, lossless: Option<DropReason>) -> Verdict {
+        if let Some(reason) = lossless {
+            return Verdict::Drop(reason);
+        }
+        let members = self.vlans.members(vlan) & self.up & !(1 << port);
+        if members == 0 { Verdict::Drop(DropReason::NoMember) } else { Verdict::Flood(members) }
+    }
+}

@@ -1,0 +1,148 @@
+//! Ports in memory: the switch without any device, for tests, benchmarks and the simulator.
+
+use std::collections::VecDeque;
+
+use crate::packet::{Burst, Packet, Ports};
+
+/// Room in front of a frame, as DPDK's mbufs have it.
+const FRONT: usize = 128;
+
+/// A frame in a buffer of its own.
+#[derive(Debug)]
+pub struct MemPacket {
+    buffer: Box<[u8]>,
+    start: u32,
+    end: u32,
+}
+
+impl MemPacket {
+    /// A buffer with `frame`.
+    #[must_use]
+    pub fn new(frame: &[u8]) -> Self {
+        let mut buffer = vec![0; FRONT + frame.len()].into_boxed_slice();
+        buffer[FRONT..].copy_from_slice(frame);
+        Self { start: FRONT as u32, end: buffer.len() as u32, buffer }
+    }
+}
+
+impl Packet for MemPacket {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start as usize..self.end as usize]
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.start as usize..self.end as usize]
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    fn push_front(&mut self, n: usize) -> bool {
+        let room = self.start as usize >= n;
+        if room {
+            self.start -= n as u32;
+        }
+        room
+    }
+
+    fn pull_front(&mut self, n: usize) -> bool {
+        let enough = self.len() >= n;
+        if enough {
+            self.start += n as u32;
+        }
+        enough
+    }
+}
+
+/// Ports whose wires are queues. Counts its buffers, so that a test sees a leak.
+#[derive(Debug)]
+pub struct MemPorts {
+    wires: Vec<Wire>,
+    /// Buffers inside the switch: received or made, and neither sent nor freed.
+    held: usize,
+    /// Buffers that copies and control frames may take; tests lower it.
+    pub spare_buffers: usize,
+}
+
+#[derive(Debug, Default)]
+struct Wire {
+    to_switch: VecDeque<MemPacket>,
+    from_switch: VecDeque<Vec<u8>>,
+    /// Frames the port still takes before it says that its ring is full.
+    room: Option<usize>,
+}
+
+impl MemPorts {
+    /// `ports` silent ports.
+    #[must_use]
+    pub fn new(ports: usize) -> Self {
+        Self { wires: (0..ports).map(|_| Wire::default()).collect(), held: 0, spare_buffers: usize::MAX }
+    }
+
+    /// `frame` arrives at `port`.
+    pub fn inject(&mut self, port: usize, frame: &[u8]) {
+        self.wires[port].to_switch.push_back(MemPacket::new(frame));
+    }
+
+    /// The next frame that `port` sent.
+    pub fn sent(&mut self, port: usize) -> Option<Vec<u8>> {
+        self.wires[port].from_switch.pop_front()
+    }
+
+    /// All frames that `port` sent.
+    pub fn sent_all(&mut self, port: usize) -> Vec<Vec<u8>> {
+        self.wires[port].from_switch.drain(..).collect()
+    }
+
+    /// From now on `port` takes `room` frames and then none; `None`: any number.
+    pub fn set_room(&mut self, port: usize, room: Option<usize>) {
+        self.wires[port].room = room;
+    }
+
+    /// Buffers inside the switch.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.held
+    }
+}
+
+impl Ports for MemPorts {
+    type Pkt = MemPacket;
+
+    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
+        let wire = &mut self.wires[port].to_switch;
+        while !out.is_full()
+            && let Some(packet) = wire.pop_front()
+        {
+            self.held += 1;
+            out.push(packet);
+        }
+    }
+
+    fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
+        let wire = &mut self.wires[port];
+        let taken = packets.len().min(wire.room.unwrap_or(usize::MAX));
+        wire.room = wire.room.map(|room| room - taken);
+        self.held -= taken;
+        wire.from_switch.extend(packets.drain(..taken).map(|packet| packet.bytes().to_vec()));
+    }
+
+    fn free(&mut self, packets: &mut Burst<MemPacket>) {
+        self.held -= packets.len();
+        packets.clear();
+    }
+
+    fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
+        self.make(packet.bytes())
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
+        self.spare_buffers = self.spare_buffers.checked_sub(1)?;
+        self.held += 1;
+        Some(MemPacket::new(frame))
+    }
+}

@@ -1,0 +1,152 @@
+//! Admission with real frames, counts exact to the cell.
+
+use holdfast::dataplane::DropReason;
+use holdfast::mmu::Threshold;
+use holdfast::units::Cells;
+
+use crate::harness::*;
+
+/// A bed in which port 1 may not send class 3, so that what goes there stays.
+fn blocked(mut bed: Bed) -> Bed {
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    bed
+}
+
+fn fill(bed: &mut Bed, frames: usize) {
+    for _ in 0..frames {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    }
+    bed.run(3_000);
+}
+
+#[test]
+fn xoff_at_reserve_and_shared_drop_beyond_headroom() {
+    let mut bed = blocked(Bed::learned(&spec(2)));
+    fill(&mut bed, 30);
+    assert_eq!(bed.pfcs(0), [], "just below XOFF: no PFC");
+    fill(&mut bed, 1);
+    let xoff = bed.pfcs(0);
+    assert_eq!(xoff.len(), 1, "one cell more: one PFC frame");
+    assert_eq!((xoff[0].enabled, xoff[0].quanta[LOSSLESS].0), (1 << LOSSLESS, 0xffff));
+    fill(&mut bed, 4);
+    assert_eq!(bed.drops(0, DropReason::HeadroomFull), 0, "up to the end of headroom nothing is lost");
+    fill(&mut bed, 3);
+    assert_eq!(bed.drops(0, DropReason::HeadroomFull), 3);
+    let counters = &bed.counters.ports[0];
+    assert_eq!(counters.group_used_highest_cells[LOSSLESS].get(), 30);
+    assert_eq!(counters.group_headroom_highest_cells[LOSSLESS].get(), 5);
+    assert_eq!(counters.drops[LOSSLESS][DropReason::HeadroomFull as usize].get(), 3);
+}
+
+#[test]
+fn xon_below_the_threshold_less_its_offset() {
+    let mut bed = blocked(Bed::learned(&spec(2)));
+    fill(&mut bed, 33);
+    assert_eq!(bed.pfcs(0).len(), 1);
+    // 33 cells: 3 of headroom, 20 of shared. XON when shared is 16: after the seventh frame has left.
+    bed.io.set_room(1, Some(6));
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(50_000);
+    assert_eq!(bed.data(1).len(), 6);
+    bed.assert_xon(0, false);
+    bed.io.set_room(1, None);
+    bed.run(100_000);
+    bed.assert_xon(0, true);
+    bed.assert_empty();
+}
+
+impl Bed {
+    fn assert_xon(&mut self, port: usize, expected: bool) {
+        let xons =
+            self.pfcs(port).iter().filter(|pfc| pfc.enabled == 1 << LOSSLESS && pfc.quanta[LOSSLESS].0 == 0).count();
+        assert_eq!(xons, usize::from(expected));
+    }
+}
+
+#[test]
+fn xon_comes_when_others_make_room() {
+    // Port 0 is paused because port 2 holds its share of the pool: its own packets never move, port 2's do.
+    let mut spec = spec(4);
+    for port in &mut spec.ports {
+        port.groups[LOSSLESS].threshold = Threshold::Dynamic("1".parse().unwrap());
+        port.groups[LOSSLESS].reserve = Cells(0);
+    }
+    spec.buffer.lossless_shared = Cells(30);
+    let mut bed = Bed::learned(&spec);
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(3, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    for (from, to) in [(0, 1), (2, 3)] {
+        for _ in 0..10 {
+            bed.io.inject(from, &frame(from, to, LOSSLESS_DSCP, CELL));
+        }
+    }
+    bed.poll();
+    assert_eq!(bed.pfcs(0), []);
+    // 10 and 10 of 30: the threshold is 10. One cell more is in the headroom; when it has left, ten are still more
+    // than ten less the offset of four.
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    bed.poll();
+    assert_eq!(bed.pfcs(0).len(), 1);
+    bed.io.set_room(1, Some(1));
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(20_000);
+    bed.assert_xon(0, false);
+    bed.pause(3, 1 << LOSSLESS, 0);
+    bed.run(20_000);
+    bed.assert_xon(0, true);
+}
+
+#[test]
+fn a_congested_group_harms_no_other() {
+    let mut spec = spec(3);
+    spec.buffer.lossy_shared = Cells(100);
+    let mut bed = blocked(Bed::learned(&spec));
+    fill(&mut bed, 50);
+    assert!(bed.drops(0, DropReason::HeadroomFull) > 0);
+    bed.io.sent_all(0);
+    for _ in 0..20 {
+        bed.io.inject(2, &frame(2, 1, 0, CELL));
+        bed.io.inject(2, &frame(2, 0, LOSSLESS_DSCP, CELL));
+        bed.io.inject(0, &frame(0, 2, 0, CELL));
+    }
+    bed.run(100_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len()), (20, 20));
+    assert_eq!(bed.data(0).len(), 20);
+    assert_eq!(bed.pfcs(2), []);
+}
+
+#[test]
+fn lossy_frames_drop_at_their_queue_and_never_pause() {
+    let mut spec = spec(2);
+    spec.buffer.lossy_shared = Cells(901);
+    let mut bed = Bed::learned(&spec);
+    bed.io.set_room(1, Some(0));
+    // The first frame waits for a driver that does not take it: out of the queue, still in the pool.
+    bed.io.inject(0, &frame(0, 1, 0, CELL));
+    bed.run(1_000);
+    for _ in 0..1000 {
+        bed.io.inject(0, &frame(0, 1, 0, CELL));
+    }
+    bed.run(100_000);
+    // alpha 8: the queue gets 8/9 of the 900 cells that are left.
+    assert_eq!(bed.counters.ports[1].queue_highest_cells[0].get(), 800);
+    assert_eq!(bed.drops(1, DropReason::QueueThreshold), 200);
+    assert_eq!(bed.drops(0, DropReason::Threshold), 0);
+    assert_eq!(bed.pfcs(0), []);
+    bed.io.set_room(1, None);
+    bed.run(1_000_000);
+    assert_eq!(bed.data(1).len(), 801);
+    bed.assert_empty();
+}
+
+#[test]
+fn without_pfc_the_same_load_loses_and_is_not_paused() {
+    let mut spec = spec(2);
+    spec.ports[0].pfc = false;
+    let mut bed = blocked(Bed::learned(&spec));
+    fill(&mut bed, 40);
+    assert_eq!(bed.pfcs(0), []);
+    assert_eq!(bed.drops(0, DropReason::HeadroomFull), 5);
+}

@@ -1,0 +1,217 @@
+//! Learning, VLANs, flooding, and what is never forwarded.
+
+use holdfast::dataplane::DropReason;
+use holdfast::forward::{StaticEntry, VlanMode};
+use holdfast::units::Ticks;
+
+use crate::harness::*;
+
+/// Puts a VLAN tag on a frame.
+fn tagged(mut frame: Vec<u8>, tci: u16) -> Vec<u8> {
+    let [high, low] = tci.to_be_bytes();
+    frame.splice(12..12, [0x81, 0x00, high, low]);
+    frame
+}
+
+#[test]
+fn unknown_floods_known_does_not() {
+    let mut bed = Bed::new(&spec(3));
+    bed.io.inject(0, &frame(0, 1, 0, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len(), bed.data(0).len()), (1, 1, 0));
+    bed.io.inject(1, &frame(1, 0, 0, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(0).len(), bed.data(2).len()), (1, 0), "station 0 was learned");
+    bed.assert_empty();
+}
+
+#[test]
+fn a_forwarded_frame_is_the_same_frame() {
+    let mut bed = Bed::learned(&spec(2));
+    let sent = frame(0, 1, LOSSLESS_DSCP, 1514);
+    bed.io.inject(0, &sent);
+    bed.run(10_000);
+    assert_eq!(bed.data(1), [sent]);
+}
+
+#[test]
+fn addresses_age() {
+    let mut bed = Bed::learned(&spec(3));
+    bed.now += 400 * HZ;
+    bed.io.inject(0, &frame(0, 1, 0, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len()), (1, 1));
+}
+
+#[test]
+fn static_entries_stand() {
+    let mut spec = spec(3);
+    spec.fdb.entries.push(StaticEntry { vlan: 1, mac: mac(1), port: 2 });
+    let mut bed = Bed::learned(&spec);
+    bed.io.inject(0, &frame(0, 1, 0, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len()), (0, 1));
+}
+
+#[test]
+fn lossless_frames_are_never_flooded() {
+    let mut bed = Bed::new(&spec(3));
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
+    bed.io.inject(0, &frame(0, 0xffff, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len()), (0, 0));
+    assert_eq!(bed.drops(0, DropReason::LosslessUnknown), 1);
+    assert_eq!(bed.drops(0, DropReason::LosslessGroup), 1);
+    bed.assert_empty();
+}
+
+#[test]
+fn what_must_not_be_relayed_is_not() {
+    let mut bed = Bed::learned(&spec(2));
+    let mut lldp = frame(0, 1, 0, 100);
+    lldp[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+    let mut from_group = frame(0, 1, 0, 100);
+    from_group[6] |= 1;
+    let mut from_nobody = frame(0, 1, 0, 100);
+    from_nobody[6..12].fill(0);
+    let to_itself = frame(0, 0, 0, 100);
+    for frame in [&lldp, &from_group, &from_nobody, &to_itself] {
+        bed.io.inject(0, frame);
+    }
+    bed.run(10_000);
+    assert!(bed.data(1).is_empty());
+    assert_eq!(bed.drops(0, DropReason::LinkLocal), 1);
+    assert_eq!(bed.drops(0, DropReason::SourceInvalid), 2);
+    assert_eq!(bed.drops(0, DropReason::SamePort), 1);
+}
+
+#[test]
+fn tags_come_and_go_at_the_edge_of_a_trunk() {
+    let mut spec = spec(4);
+    spec.ports[0].vlan = VlanMode::Access(10);
+    spec.ports[1].vlan = VlanMode::Trunk { tagged: vec![10, 20], native: None };
+    spec.ports[2].vlan = VlanMode::Access(20);
+    spec.ports[3].vlan = VlanMode::Trunk { tagged: vec![10], native: Some(20) };
+    let mut bed = Bed::new(&spec);
+    let plain = frame(0, 0xffff, 0, 100);
+    bed.io.inject(0, &plain);
+    bed.run(10_000);
+    assert_eq!(bed.data(1), [tagged(plain.clone(), 10)], "VLAN 10 leaves a trunk tagged");
+    assert_eq!(bed.data(2), Vec::<Vec<u8>>::new(), "VLAN 20 hears nothing of VLAN 10");
+    assert_eq!(bed.data(3), [tagged(plain, 10)]);
+
+    let plain = frame(1, 0xffff, 0, 100);
+    bed.io.inject(1, &tagged(plain.clone(), 5 << 13 | 20));
+    bed.run(10_000);
+    assert_eq!(bed.data(2), std::slice::from_ref(&plain), "VLAN 20 leaves an access port untagged");
+    assert_eq!(bed.data(3), std::slice::from_ref(&plain), "and a trunk whose native VLAN it is");
+    bed.io.inject(1, &plain);
+    bed.io.inject(0, &tagged(frame(0, 1, 0, 100), 30));
+    bed.run(10_000);
+    assert_eq!(bed.drops(1, DropReason::VlanNotAllowed), 1, "untagged on a trunk without native VLAN");
+    assert_eq!(bed.drops(0, DropReason::VlanNotAllowed), 1);
+    bed.assert_empty();
+}
+
+#[test]
+fn an_inner_tag_passes_untouched() {
+    let mut spec = spec(2);
+    for port in &mut spec.ports {
+        port.vlan = VlanMode::Trunk { tagged: vec![10], native: None };
+    }
+    let mut bed = Bed::new(&spec);
+    let double = tagged(tagged(frame(0, 1, 0, 100), 7), 10);
+    bed.io.inject(0, &double);
+    bed.run(10_000);
+    assert_eq!(bed.data(1), [double]);
+}
+
+#[test]
+fn mtu_bounds_both_ways() {
+    let mut spec = spec(3);
+    spec.ports[1].mtu = 1000;
+    let mut bed = Bed::learned(&spec);
+    bed.io.inject(0, &frame(0, 1, 0, 1014));
+    bed.io.inject(0, &frame(0, 1, 0, 1015));
+    bed.io.inject(0, &frame(0, 2, 0, 1514));
+    bed.io.inject(0, &frame(0, 2, 0, 1515));
+    bed.run(10_000);
+    assert_eq!((bed.data(1).len(), bed.data(2).len()), (1, 1));
+    assert_eq!((bed.drops(0, DropReason::EgressMtu), bed.drops(0, DropReason::Oversize)), (1, 1));
+}
+
+#[test]
+fn flooded_copies_are_each_charged() {
+    let mut bed = Bed::learned(&spec(5));
+    for port in 1..5 {
+        bed.io.set_room(port, Some(0));
+    }
+    bed.io.inject(0, &frame(0, 0xffff, 0, 3 * CELL));
+    bed.run(1000);
+    assert_eq!(bed.switch.held_cells(), 12, "charged until the driver takes them");
+    for _ in 0..40 {
+        bed.io.inject(0, &frame(0, 0xffff, 0, 3 * CELL));
+    }
+    bed.run(3000);
+    assert_eq!(bed.switch.held_cells(), 41 * 4 * 3);
+    for port in 1..5 {
+        bed.io.set_room(port, None);
+    }
+    bed.run(1_000_000);
+    assert_eq!(bed.data(4).len(), 41);
+    bed.assert_empty();
+}
+
+#[test]
+fn without_buffers_for_copies_the_flood_is_cut_and_counted() {
+    let mut bed = Bed::learned(&spec(4));
+    bed.io.spare_buffers = 1;
+    bed.io.inject(0, &frame(0, 0xffff, 0, 100));
+    bed.run(10_000);
+    assert_eq!(bed.drops(0, DropReason::NoBuffer), 1);
+    let sent: usize = (1..4).map(|port| bed.data(port).len()).sum();
+    assert_eq!(sent, 2);
+    bed.assert_empty();
+}
+
+#[test]
+fn a_port_without_link_gets_nothing_and_forgets() {
+    let mut bed = Bed::learned(&spec(3));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    for _ in 0..3 {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
+    }
+    bed.run(10_000);
+    assert_eq!(bed.switch.held_frames(), 3);
+    bed.switch.set_link(&mut bed.io, 1, false);
+    bed.poll();
+    assert_eq!(bed.drops(1, DropReason::EgressDown), 3);
+    bed.assert_empty();
+    bed.io.inject(0, &frame(0, 1, 0, 100));
+    bed.run(10_000);
+    assert_eq!(bed.data(2).len(), 1, "its station may be anywhere now");
+    bed.switch.set_link(&mut bed.io, 1, true);
+    bed.io.inject(1, &frame(1, 0, 0, 100));
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert!(!bed.data(1).is_empty(), "the pause went with the link");
+}
+
+#[test]
+fn shutdown_gives_everything_back() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    for _ in 0..33 {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    }
+    bed.run(2_000);
+    assert_eq!(bed.pfcs(0).len(), 1);
+    assert!(bed.switch.shutdown(&mut bed.io, Ticks(bed.now)));
+    let last = bed.pfcs(0).pop().expect("a last word");
+    assert_eq!((last.enabled, last.quanta[LOSSLESS].0), (1 << LOSSLESS, 0), "XON for every XOFF");
+    assert_eq!((bed.switch.held_cells(), bed.io.held()), (0, 0));
+}

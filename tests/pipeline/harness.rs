@@ -1,0 +1,188 @@
+//! A switch in memory: how to build one, what to send it, what to ask it.
+
+use std::sync::Arc;
+
+use holdfast::dataplane::memory::{MemPacket, MemPorts};
+use holdfast::dataplane::{Counters, DropReason, Pipeline, PortSpec, QueueSpec, SwitchSpec};
+use holdfast::forward::{FdbSpec, VlanMode};
+use holdfast::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
+use holdfast::qos::{ClassMap, QueueDiscipline, Trust};
+use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
+use holdfast::wire::MacAddr;
+use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
+
+/// A tick is a nanosecond here.
+pub const HZ: u64 = 1_000_000_000;
+/// The lossless class of these tests, and a DSCP that leads to it.
+pub const LOSSLESS: usize = 3;
+pub const LOSSLESS_DSCP: u8 = 26;
+/// Length of a frame that takes exactly one cell.
+pub const CELL: usize = 208;
+
+pub const fn lossy_group() -> GroupProfile {
+    GroupProfile {
+        lossless: false,
+        reserve: Cells(0),
+        threshold: Threshold::Static(Cells(10_000)),
+        xon_offset: Cells(0),
+        xon_floor: Cells(0),
+        headroom: Cells(0),
+    }
+}
+
+pub const fn lossless_group() -> GroupProfile {
+    GroupProfile {
+        lossless: true,
+        reserve: Cells(10),
+        threshold: Threshold::Static(Cells(20)),
+        xon_offset: Cells(4),
+        xon_floor: Cells(2),
+        headroom: Cells(5),
+    }
+}
+
+/// `ports` 10G ports in VLAN 1; class 3 lossless with 10 cells of reserve, 20 of shared, 5 of headroom.
+pub fn spec(ports: usize) -> SwitchSpec {
+    let mut groups = [lossy_group(); 8];
+    groups[LOSSLESS] = lossless_group();
+    let port = |index: usize| PortSpec {
+        name: format!("p{index}"),
+        mac: MacAddr::local(0, index as u16),
+        rate: BitRate(10_000_000_000),
+        mtu: 1500,
+        trust: Trust::Dscp,
+        port_class: 0,
+        vlan: VlanMode::Access(1),
+        pfc: true,
+        groups,
+    };
+    let lossy_limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()) };
+    let mut queues =
+        [QueueSpec { discipline: QueueDiscipline::Dwrr { weight: 1 }, wred: None, limit: Some(lossy_limit) }; 8];
+    queues[LOSSLESS].limit = None;
+    SwitchSpec {
+        ports: (0..ports).map(port).collect(),
+        buffer: BufferPlan {
+            cell: Bytes(CELL as u64),
+            total: Cells(50_000),
+            reserves: Cells(10 * ports as u32),
+            headroom: Cells(5 * ports as u32),
+            lossless_shared: Cells(20_000),
+            lossy_shared: Cells(20_000),
+        },
+        classes: ClassMap::identity(),
+        queues,
+        fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
+    }
+}
+
+/// A switch with a clock of its own.
+pub struct Bed {
+    pub io: MemPorts,
+    pub switch: Pipeline<MemPacket>,
+    pub counters: Arc<Counters>,
+    pub now: u64,
+}
+
+impl Bed {
+    pub fn new(spec: &SwitchSpec) -> Self {
+        let counters = Arc::new(Counters::new(spec.ports.len()));
+        let switch = Pipeline::new(spec, counters.clone(), HZ, 1);
+        Self { io: MemPorts::new(spec.ports.len()), switch, counters, now: HZ }
+    }
+
+    /// A switch that knows station `n` behind port `n`.
+    pub fn learned(spec: &SwitchSpec) -> Self {
+        let mut bed = Self::new(spec);
+        for port in 0..spec.ports.len() {
+            bed.io.inject(port, &frame(port, 0xffff, 0, 60));
+        }
+        bed.run(1_000_000);
+        for port in 0..spec.ports.len() {
+            bed.io.sent_all(port);
+        }
+        bed
+    }
+
+    /// One poll now.
+    pub fn poll(&mut self) {
+        self.switch.poll(&mut self.io, Ticks(self.now));
+    }
+
+    /// A poll each microsecond for `ns`.
+    pub fn run(&mut self, ns: u64) {
+        let end = self.now + ns;
+        while self.now < end {
+            self.now += 1000;
+            self.poll();
+        }
+    }
+
+    /// Frames that `port` sent and that are not PFC.
+    pub fn data(&mut self, port: usize) -> Vec<Vec<u8>> {
+        self.io.sent_all(port).into_iter().filter(|frame| pfc_of(frame).is_none()).collect()
+    }
+
+    /// PFC frames that `port` sent; data is discarded.
+    pub fn pfcs(&mut self, port: usize) -> Vec<PfcFrame> {
+        self.io.sent_all(port).iter().filter_map(|frame| pfc_of(frame)).collect()
+    }
+
+    /// Drops at `port` for `reason`, of any class.
+    pub fn drops(&self, port: usize, reason: DropReason) -> u64 {
+        self.counters.ports[port].drops.iter().map(|row| row[reason as usize].get()).sum()
+    }
+
+    /// Everything has left and been given back.
+    pub fn assert_empty(&mut self) {
+        self.poll();
+        assert_eq!((self.switch.held_cells(), self.switch.held_frames(), self.io.held()), (0, 0, 0));
+    }
+
+    /// The peer of `port` pauses class 3 for `quanta`.
+    pub fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
+        let pfc = PfcFrame { enabled: priorities, quanta: [holdfast::units::Quanta(quanta); 8] };
+        self.io.inject(port, &pfc.emit(mac(port)));
+    }
+}
+
+/// Station behind port `n`; 0xffff is a group address nobody has.
+pub fn mac(station: usize) -> MacAddr {
+    if station == 0xffff { MacAddr::BROADCAST } else { MacAddr::local(1, station as u16) }
+}
+
+/// An IPv4 UDP frame of `len` bytes (42 at least) with this DSCP, ECT(0).
+pub fn frame(from: usize, to: usize, dscp: u8, len: usize) -> Vec<u8> {
+    let mut ip = etherparse::Ipv4Header::new(
+        (len - 34) as u16,
+        64,
+        etherparse::IpNumber::UDP,
+        [10, 0, 0, from as u8],
+        [10, 0, 0, to as u8],
+    )
+    .unwrap();
+    ip.dscp = etherparse::IpDscp::try_new(dscp).unwrap();
+    ip.ecn = etherparse::IpEcn::try_new(2).unwrap();
+    let mut bytes = Vec::new();
+    etherparse::PacketBuilder::ethernet2(mac(from).0, mac(to).0)
+        .ip(etherparse::IpHeaders::Ipv4(ip, Default::default()))
+        .udp(49_152, 4791)
+        .write(&mut bytes, &vec![0; len - 42])
+        .unwrap();
+    bytes
+}
+
+pub fn pfc_of(frame: &[u8]) -> Option<PfcFrame> {
+    if frame.get(12..14)? != mac_control::ETHERTYPE.to_be_bytes() {
+        return None;
+    }
+    match mac_control::parse(frame) {
+        Some(MacControl::Pfc(pfc)) => Some(pfc),
+        _ => None,
+    }
+}
+
+/// ECN codepoint of an untagged IPv4 frame.
+pub fn ecn_of(frame: &[u8]) -> u8 {
+    frame[15] & 3
+}

@@ -1,0 +1,8 @@
+//! The whole pipeline over ports in memory, at instants that the tests choose.
+
+mod buffer;
+mod forwarding;
+mod fuzz;
+mod harness;
+mod pfc;
+mod queues;

@@ -1,0 +1,138 @@
+//! PFC both ways, to the nanosecond.
+
+use holdfast::dataplane::DropReason;
+use holdfast::wire::mac_control::PfcFrame;
+
+use crate::harness::*;
+
+/// Pause of the most quanta at 10 Gb/s: 65535 * 51.2 ns.
+const LIFE_NS: u64 = 3_355_392;
+
+#[test]
+fn a_pause_stops_its_class_and_no_other_for_its_time() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    let paused_at = bed.now;
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    bed.io.inject(0, &frame(0, 1, 0, CELL));
+    bed.run(10_000);
+    assert_eq!(bed.data(1).len(), 1, "class 0 goes on");
+    bed.run(paused_at + LIFE_NS - bed.now - 2_000);
+    assert_eq!(bed.data(1).len(), 0, "class 3 waits to the end");
+    bed.run(4_000);
+    assert_eq!(bed.data(1).len(), 1, "and goes on by itself");
+    bed.assert_empty();
+}
+
+#[test]
+fn xon_ends_a_pause_at_once() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 0xff, 0xffff);
+    bed.poll();
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    bed.run(5_000);
+    assert!(bed.data(1).is_empty());
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(1_000);
+    assert_eq!(bed.data(1).len(), 1);
+}
+
+#[test]
+fn what_is_not_a_pause_has_no_effect() {
+    let mut bed = Bed::learned(&spec(2));
+    let mut classic = PfcFrame::default().emit(mac(1));
+    classic[14..18].copy_from_slice(&[0x00, 0x01, 0xff, 0xff]);
+    let mut unknown = classic;
+    unknown[15] = 0x77;
+    bed.io.inject(1, &classic);
+    bed.io.inject(1, &unknown);
+    bed.pause(1, 0, 0xffff);
+    bed.pause(1, !(1 << LOSSLESS), 0xffff);
+    bed.poll();
+    for dscp in (0..64).step_by(8) {
+        bed.io.inject(0, &frame(0, 1, dscp, CELL));
+    }
+    bed.run(10_000);
+    assert_eq!(bed.data(1).len(), 8, "PAUSE, empty vectors and pauses of lossy classes stop nobody");
+    let counters = &bed.counters.ports[1];
+    assert_eq!(counters.pause_rx_frames.get(), 1);
+    assert_eq!(counters.pfc_rx_frames.get(), 2);
+    assert_eq!(counters.pfc_rx_xoff[0].get(), 1, "counted all the same");
+    assert_eq!(bed.drops(1, DropReason::MacControl), 1);
+    assert_eq!(counters.rx_frames.iter().map(|count| count.get()).sum::<u64>(), 1, "control frames are not data");
+    assert!(bed.data(0).is_empty(), "and are never forwarded");
+}
+
+#[test]
+fn control_frames_from_a_zero_source_count() {
+    let mut bed = Bed::learned(&spec(2));
+    let pfc = PfcFrame { enabled: 1 << LOSSLESS, quanta: [holdfast::units::Quanta(9); 8] };
+    bed.io.inject(1, &pfc.emit(Default::default()));
+    bed.poll();
+    assert_eq!(bed.counters.ports[1].pfc_rx_xoff[LOSSLESS].get(), 1);
+}
+
+#[test]
+fn a_pause_that_lasts_is_refreshed_at_half_its_life() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    for _ in 0..33 {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    }
+    bed.run(2_000);
+    assert_eq!(bed.pfcs(0).len(), 1);
+    // The peer of port 1 stays paused for 20 lives; port 0 must be refreshed twice a life.
+    for _ in 0..40 {
+        bed.pause(1, 1 << LOSSLESS, 0xffff);
+        bed.run(LIFE_NS / 2);
+    }
+    let refreshes = bed.pfcs(0);
+    assert!((38..=41).contains(&refreshes.len()), "{} refreshes in 20 lives", refreshes.len());
+    assert!(refreshes.iter().all(|pfc| pfc.quanta[LOSSLESS].0 == 0xffff));
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(100_000);
+    assert_eq!(bed.pfcs(0).len(), 1, "one XON");
+    bed.run(10 * LIFE_NS);
+    assert_eq!(bed.pfcs(0), [], "and silence");
+    bed.assert_empty();
+}
+
+#[test]
+fn a_pfc_frame_that_finds_no_buffer_or_room_is_sent_later() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    bed.io.spare_buffers = 0;
+    for _ in 0..31 {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    }
+    bed.run(2_000);
+    assert_eq!(bed.pfcs(0), []);
+    bed.io.spare_buffers = 10;
+    bed.io.set_room(0, Some(0));
+    bed.run(2_000);
+    assert_eq!(bed.pfcs(0), []);
+    bed.io.set_room(0, None);
+    bed.run(1_000);
+    assert_eq!(bed.pfcs(0).len(), 1);
+}
+
+#[test]
+fn pfc_leaves_past_a_paused_and_full_port() {
+    let mut bed = Bed::learned(&spec(2));
+    // Port 0 has a long queue of its own and is paced; its PFC frames do not wait for that.
+    for _ in 0..500 {
+        bed.io.inject(1, &frame(1, 0, 0, 1500));
+    }
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.run(20_000);
+    bed.io.sent_all(0);
+    for _ in 0..31 {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    }
+    bed.poll();
+    let first = bed.io.sent(0).expect("a frame");
+    assert!(pfc_of(&first).is_some(), "PFC before all data");
+}
