@@ -1,0 +1,100 @@
+//! One flow at both its ends: when the sender's next frame is due, and what the receiver has seen.
+
+use super::frame::Template;
+use super::sequence::SequenceWindow;
+use super::spec::FlowPattern;
+use crate::qos::Shaper;
+use crate::units::{Nanos, Ticks};
+
+/// A flow.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// Its frames.
+    pub template: Template,
+    /// PFC priority.
+    pub class: usize,
+    /// Index of the host it goes to, if that is ours.
+    pub to: Option<usize>,
+    /// Number of the next frame.
+    pub sequence: u64,
+    /// Its own rate.
+    pub pacer: Shaper,
+    /// Its pattern.
+    pub phases: Option<Phases>,
+    /// The receiver's memory.
+    pub window: SequenceWindow,
+}
+
+impl Flow {
+    /// Whether a frame may leave at `now` while the priorities in `paused` are paused.
+    #[inline]
+    pub fn is_due(&mut self, paused: u8, now: Ticks) -> bool {
+        paused >> self.class & 1 == 0
+            && self.pacer.is_free(now)
+            && self.phases.as_mut().is_none_or(|phases| phases.is_on(now))
+    }
+}
+
+/// The phases of [`FlowPattern::OnOff`], from the time it is first asked for.
+#[derive(Debug)]
+pub(super) struct Phases {
+    on: u64,
+    off: u64,
+    is_on: bool,
+    /// When the present phase ends; `None` before the first.
+    until: Option<u64>,
+}
+
+impl Phases {
+    /// The phases of `pattern` on a clock of `hz`; `None` if it has none.
+    pub fn new(pattern: FlowPattern, hz: u64) -> Option<Self> {
+        match pattern {
+            FlowPattern::Steady => None,
+            FlowPattern::OnOff { on, off } => {
+                Some(Self { on: to_ticks(on, hz).max(1), off: to_ticks(off, hz), is_on: true, until: None })
+            }
+        }
+    }
+
+    /// Whether `now` is in a sending phase.
+    #[inline]
+    fn is_on(&mut self, now: Ticks) -> bool {
+        let until = *self.until.get_or_insert(now.0.saturating_add(self.on));
+        if now.0 >= until {
+            self.advance(now.0, until);
+        }
+        self.is_on
+    }
+
+    /// To the phase that `now` is in; whole rounds that nobody looked at are skipped at once.
+    #[cold]
+    fn advance(&mut self, now: u64, mut until: u64) {
+        until += (now - until) / (self.on + self.off) * (self.on + self.off);
+        while now >= until {
+            self.is_on = !self.is_on;
+            until += if self.is_on { self.on } else { self.off };
+        }
+        self.until = Some(until);
+    }
+}
+
+/// `time` in ticks of a clock of `hz`; saturates.
+pub(super) fn to_ticks(time: Nanos, hz: u64) -> u64 {
+    u64::try_from(u128::from(time.0) * u128::from(hz) / 1_000_000_000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_alternate_however_seldom_one_looks() {
+        let pattern = FlowPattern::OnOff { on: Nanos(300), off: Nanos(700) };
+        for step in [1, 7, 1000, 123_457] {
+            let mut phases = Phases::new(pattern, 1_000_000_000).unwrap();
+            for now in (0..50 * step).step_by(step) {
+                assert_eq!(phases.is_on(Ticks(5000 + now as u64)), now % 1000 < 300, "at {now}");
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! One host: what it receives, whether it may send, and what it sends.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use arrayvec::ArrayVec;
+
+use super::counters::{FlowTally, HostCounters, HostTally};
+use super::flow::Flow;
+use super::frame::{self, Arrival, Station};
+use super::sequence::Order;
+use super::spec::HostSpec;
+use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::pfc::PauseTimers;
+use crate::qos::{CLASSES, Shaper};
+use crate::units::{Nanos, Ticks};
+use crate::wire::mac_control::{self, MacControl};
+
+/// Frames handed to the transmit ring at once.
+const CHUNK: usize = 8;
+/// Chunks a poll: more than the link's slack ever allows, and a bound whatever it allows.
+const CHUNKS: usize = 8;
+/// Bursts received a poll: whole receive rings of the usual sizes.
+const RX_BURSTS: usize = 64;
+/// Most time a link or flow makes up for after a late poll.
+const SLACK: Nanos = Nanos(10_000);
+/// Least of it: polls are not closer than this.
+const LEAST_SLACK: Nanos = Nanos(2_000);
+/// Frames a link or flow makes up for, between those two.
+const SLACK_FRAMES: u64 = 8;
+
+/// A host.
+#[derive(Debug)]
+pub(super) struct Host {
+    /// Its port, of those the hosts are polled on.
+    port: usize,
+    link: Shaper,
+    timers: PauseTimers,
+    obeys_pfc: bool,
+    /// Numbers of its flows.
+    flows: Range<usize>,
+    /// The flow whose turn it is.
+    turn: usize,
+    announcements: Vec<Box<[u8]>>,
+    /// Announcements of this round that have left.
+    announced: usize,
+    announce_at: Ticks,
+    /// When it was last polled, and what was paused then.
+    before: (Ticks, u8),
+}
+
+/// What a frame that did not fit the transmit ring gives back.
+struct Undo {
+    flow: usize,
+    pacer: Shaper,
+    link: Shaper,
+    turn: usize,
+}
+
+impl Host {
+    /// Host number `port` with the flows numbered `flows`, which announces itself in each of `vlans`.
+    pub fn new(port: usize, spec: &HostSpec, flows: Range<usize>, vlans: &BTreeSet<Option<u16>>, hz: u64) -> Self {
+        let largest = spec.flows.iter().map(|flow| u64::from(flow.frame_len)).max().unwrap_or(0);
+        let who = Station { mac: spec.mac, ip: spec.ip };
+        Self {
+            port,
+            link: Shaper::new(spec.rate, hz, slack(largest, spec.rate.0)),
+            timers: PauseTimers::new(spec.rate, hz),
+            obeys_pfc: spec.obeys_pfc,
+            turn: flows.start,
+            flows,
+            announcements: vlans.iter().map(|vlan| frame::announcement(who, *vlan)).collect(),
+            announced: 0,
+            announce_at: Ticks(0),
+            before: (Ticks(0), 0),
+        }
+    }
+
+    /// Takes all that has arrived and returns its buffers.
+    pub fn receive<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, now: Ticks) {
+        let mut burst = Burst::new();
+        for _ in 0..RX_BURSTS {
+            io.rx(self.port, &mut burst);
+            let count = burst.len();
+            for packet in &burst {
+                self.arrive(packet.bytes(), flows, counters, now);
+            }
+            io.free(&mut burst);
+            if count < BURST {
+                break;
+            }
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, bytes: &[u8], flows: &mut [Flow], counters: &HostCounters, now: Ticks) {
+        let tally = &counters.hosts[self.port];
+        match Arrival::of(bytes) {
+            Arrival::Udp(packet) => {
+                let number = packet.flow().filter(|number| *number < flows.len());
+                if let Some(number) = number {
+                    let flow = &mut flows[number];
+                    if flow.to == Some(self.port) && flow.template.is_between(&packet) {
+                        tally.rx_frames[flow.class].add(1);
+                        tally.rx_bytes[flow.class].add(bytes.len() as u64);
+                        return accept(flow, &packet, bytes.len(), &counters.flows[number], now);
+                    }
+                }
+                tally.foreign_frames.add(1);
+            }
+            Arrival::MacControl => match mac_control::parse(bytes) {
+                Some(MacControl::Pfc(pfc)) => {
+                    tally.pfc_rx_frames.add(1);
+                    self.timers.receive(&pfc, now);
+                }
+                _ => tally.foreign_frames.add(1),
+            },
+            Arrival::Arp => tally.arp_rx_frames.add(1),
+            Arrival::Other => tally.foreign_frames.add(1),
+        }
+    }
+
+    /// Priorities it must not send now. Time spent paused is counted from poll to poll.
+    pub fn paused(&mut self, tally: &HostTally, now: Ticks) -> u8 {
+        let (then, before) = self.before;
+        if before != 0 {
+            for class in (0..CLASSES).filter(|class| before >> class & 1 == 1) {
+                tally.paused_ticks[class].add(now.since(then));
+            }
+        }
+        let paused = self.timers.paused(now);
+        self.before = (now, paused);
+        if self.obeys_pfc { paused } else { 0 }
+    }
+
+    /// Sends what is left of this round of announcements. True once the first round is out.
+    pub fn announce<P: Ports>(&mut self, io: &mut P, tally: &HostTally, period: u64, now: Ticks) -> bool {
+        let first = self.announce_at == Ticks(0);
+        if !first && now < self.announce_at {
+            return true;
+        }
+        while let Some(announcement) = self.announcements.get(self.announced) {
+            let mut burst: Burst<P::Pkt> = io.make(announcement).into_iter().collect();
+            io.tx(self.port, &mut burst);
+            if !burst.is_empty() {
+                io.free(&mut burst);
+                tally.tx_waits.add(1);
+                return !first;
+            }
+            self.link.charge(announcement.len() as u32, now);
+            tally.announced_frames.add(1);
+            self.announced += 1;
+        }
+        self.announced = 0;
+        self.announce_at = Ticks(now.0.saturating_add(period.max(1)));
+        true
+    }
+
+    /// Sends what is due and not `paused`, as far as link and transmit ring allow.
+    pub fn send<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, paused: u8, now: Ticks) {
+        for _ in 0..CHUNKS {
+            let mut batch = Burst::new();
+            let mut undo = ArrayVec::<Undo, CHUNK>::new();
+            if !self.fill(io, flows, paused, now, &mut batch, &mut undo) {
+                counters.hosts[self.port].buffer_waits.add(1);
+            }
+            if batch.is_empty() {
+                return;
+            }
+            let is_last = undo.len() < CHUNK;
+            io.tx(self.port, &mut batch);
+            if !batch.is_empty() {
+                counters.hosts[self.port].tx_waits.add(1);
+                self.take_back(flows, undo.drain(undo.len() - batch.len()..));
+                io.free(&mut batch);
+                return self.count_sent(flows, counters, &undo);
+            }
+            self.count_sent(flows, counters, &undo);
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// Makes the next frames, each charged to its flow and the link. False if there was no buffer for one.
+    #[inline]
+    fn fill<P: Ports>(
+        &mut self,
+        io: &mut P,
+        flows: &mut [Flow],
+        paused: u8,
+        now: Ticks,
+        batch: &mut Burst<P::Pkt>,
+        undo: &mut ArrayVec<Undo, CHUNK>,
+    ) -> bool {
+        while !undo.is_full() && self.link.is_free(now) {
+            let Some(number) = self.next_due(flows, paused, now) else { return true };
+            let flow = &mut flows[number];
+            let Some(mut packet) = io.make(flow.template.bytes()) else { return false };
+            flow.template.stamp(packet.bytes_mut(), flow.sequence, now);
+            batch.push(packet);
+            undo.push(Undo { flow: number, pacer: flow.pacer.clone(), link: self.link.clone(), turn: self.turn });
+            flow.sequence += 1;
+            flow.pacer.charge(flow.template.frame_len(), now);
+            self.link.charge(flow.template.frame_len(), now);
+            self.turn = if number + 1 == self.flows.end { self.flows.start } else { number + 1 };
+        }
+        true
+    }
+
+    /// The first flow from the one whose turn it is that may send.
+    #[inline]
+    fn next_due(&self, flows: &mut [Flow], paused: u8, now: Ticks) -> Option<usize> {
+        (self.turn..self.flows.end).chain(self.flows.start..self.turn).find(|&flow| flows[flow].is_due(paused, now))
+    }
+
+    #[inline]
+    fn count_sent(&self, flows: &[Flow], counters: &HostCounters, sent: &[Undo]) {
+        let tally = &counters.hosts[self.port];
+        for frame in sent {
+            let flow = &flows[frame.flow];
+            let len = u64::from(flow.template.frame_len());
+            tally.tx_frames[flow.class].add(1);
+            tally.tx_bytes[flow.class].add(len);
+            counters.flows[frame.flow].sent_frames.add(1);
+            counters.flows[frame.flow].sent_bytes.add(len);
+        }
+    }
+
+    /// The transmit ring is full: frames it did not take were never made. Nothing is lost, and no pacing either.
+    #[cold]
+    fn take_back(&mut self, flows: &mut [Flow], refused: impl DoubleEndedIterator<Item = Undo>) {
+        for undo in refused.rev() {
+            let flow = &mut flows[undo.flow];
+            flow.sequence -= 1;
+            flow.pacer = undo.pacer;
+            self.link = undo.link;
+            self.turn = undo.turn;
+        }
+    }
+}
+
+/// Checks and counts a frame of `flow` at its receiver.
+#[inline]
+fn accept(flow: &mut Flow, packet: &frame::Ipv4Udp<'_>, len: usize, tally: &FlowTally, now: Ticks) {
+    let Some(mark) = flow.template.verify(packet) else {
+        return tally.corrupt_frames.add(1);
+    };
+    match flow.window.receive(mark.sequence) {
+        Order::Duplicate => return tally.duplicate_frames.add(1),
+        Order::Late => tally.late_frames.add(1),
+        Order::Ahead => {}
+    }
+    tally.received_frames.add(1);
+    tally.received_bytes.add(len as u64);
+    tally.ce_frames.add(u64::from(mark.ce));
+    tally.record_latency(now.since(mark.sent));
+}
+
+/// How late a poll may come without costing throughput: the time of eight frames, within 2 to 10 us. It is also the
+/// burst that a host sends after it was kept from polling.
+pub(super) fn slack(frame_len: u64, rate: u64) -> Nanos {
+    let bits = SLACK_FRAMES * 8 * (frame_len + u64::from(crate::qos::shaper::WIRE_OVERHEAD));
+    Nanos((bits * 1_000_000_000 / rate.max(1)).clamp(LEAST_SLACK.0, SLACK.0))
+}

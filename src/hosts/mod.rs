@@ -1,0 +1,147 @@
+//! Virtual hosts: senders and receivers of RoCE-like traffic on in-process ports. They obey PFC, or do not.
+//!
+//! A host is what a NIC and its driver are to a switch: it paces its link, obeys pause frames with the same timers the
+//! switch obeys them with, and checks each frame it receives, so that loss, reordering, duplication and corruption show
+//! end to end, whatever the switch's own counters say.
+
+pub mod counters;
+mod flow;
+pub mod frame;
+mod host;
+pub mod sequence;
+pub mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use counters::{FlowInfo, FlowTally, HostCounters, HostTally};
+pub use spec::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use flow::{Flow, Phases, to_ticks};
+use frame::{Station, Template};
+use host::Host;
+use sequence::SequenceWindow;
+
+use crate::packet::Ports;
+use crate::qos::Shaper;
+use crate::units::{Nanos, Ticks};
+
+/// Each host announces itself anew after this: well within a switch's ageing time (300 s by default), since a lossless
+/// frame to a station that the switch has forgotten is dropped.
+pub const ANNOUNCE_PERIOD: Nanos = Nanos(60_000_000_000);
+
+/// Flows start this long after the last host has announced itself, when the switch has seen it.
+pub const SETTLE: Nanos = Nanos(1_000_000);
+
+/// All virtual hosts, polled by one thread.
+#[derive(Debug)]
+pub struct Hosts {
+    hosts: Vec<Host>,
+    flows: Vec<Flow>,
+    counters: Arc<HostCounters>,
+    announce_period: u64,
+    settle: u64,
+    /// When flows start: unknown until all hosts have announced themselves.
+    start: Option<Ticks>,
+    stopped: bool,
+}
+
+impl Hosts {
+    /// Hosts on a clock of `hz` ticks a second. Host n uses port n of the [`Ports`] it is polled with.
+    ///
+    /// # Panics
+    /// If a flow goes to a host that is not there, names a class above 7, or there are more than
+    /// [`frame::MAX_FLOWS`] flows: the configuration refuses all three.
+    #[must_use]
+    pub fn new(specs: &[HostSpec], hz: u64) -> Self {
+        let (mut hosts, mut flows) = (Vec::new(), Vec::new());
+        for (index, spec) in specs.iter().enumerate() {
+            let first = flows.len();
+            flows.extend((first..).zip(&spec.flows).map(|(number, flow)| new_flow(number, flow, spec, specs, hz)));
+            hosts.push(Host::new(index, spec, first..flows.len(), &vlans_of(index, specs), hz));
+        }
+        assert!(flows.len() <= frame::MAX_FLOWS, "more flows than UDP source ports");
+        Self {
+            hosts,
+            flows,
+            counters: Arc::new(new_counters(specs, hz)),
+            announce_period: to_ticks(ANNOUNCE_PERIOD, hz),
+            settle: to_ticks(SETTLE, hz),
+            start: None,
+            stopped: false,
+        }
+    }
+
+    /// What they count, for any thread to read.
+    #[must_use]
+    pub fn counters(&self) -> Arc<HostCounters> {
+        self.counters.clone()
+    }
+
+    /// Receives all that has arrived at each host, then sends what is due at `now`.
+    pub fn poll<P: Ports>(&mut self, io: &mut P, now: Ticks) {
+        let started = !self.stopped && self.start.is_some_and(|start| start <= now);
+        let mut announced = true;
+        for (host, tally) in self.hosts.iter_mut().zip(&self.counters.hosts) {
+            host.receive(io, &mut self.flows, &self.counters, now);
+            let paused = host.paused(tally, now);
+            if self.stopped {
+                continue;
+            }
+            announced &= host.announce(io, tally, self.announce_period, now);
+            if started {
+                host.send(io, &mut self.flows, &self.counters, paused, now);
+            }
+        }
+        if announced && self.start.is_none() {
+            self.start = Some(Ticks(now.0.saturating_add(self.settle)));
+        }
+    }
+
+    /// From now on polls only receive, so that the switch can drain.
+    pub fn stop_sending(&mut self) {
+        self.stopped = true;
+    }
+}
+
+/// VLANs in which host `index` sends or is sent to: those in which a switch must learn it. Untagged if there are none.
+fn vlans_of(index: usize, specs: &[HostSpec]) -> BTreeSet<Option<u16>> {
+    let own = specs[index].flows.iter();
+    let others = specs.iter().flat_map(|spec| &spec.flows).filter(|flow| flow.to == FlowTarget::Host(index));
+    let vlans: BTreeSet<_> = own.chain(others).map(|flow| flow.vlan).collect();
+    if vlans.is_empty() { [None].into() } else { vlans }
+}
+
+fn new_flow(number: usize, spec: &FlowSpec, from: &HostSpec, hosts: &[HostSpec], hz: u64) -> Flow {
+    assert!(spec.class < 8, "a class above 7");
+    let (to, station) = match spec.to {
+        FlowTarget::Host(to) => (Some(to), Station { mac: hosts[to].mac, ip: hosts[to].ip }),
+        FlowTarget::Station { mac, ip } => (None, Station { mac, ip }),
+    };
+    let template = Template::new(number as u16, spec, Station { mac: from.mac, ip: from.ip }, station);
+    Flow {
+        class: usize::from(spec.class),
+        to,
+        sequence: 0,
+        // A flow makes up for as much time as its link does: its own rate must not earn it a longer burst.
+        pacer: Shaper::new(spec.rate, hz, host::slack(u64::from(template.frame_len()), spec.rate.0)),
+        phases: Phases::new(spec.pattern, hz),
+        window: SequenceWindow::new(),
+        template,
+    }
+}
+
+fn new_counters(specs: &[HostSpec], hz: u64) -> HostCounters {
+    let host = |spec: &HostSpec| HostTally { name: spec.name.clone(), port: spec.port, ..HostTally::default() };
+    let flow = |from: usize, spec: &FlowSpec| FlowInfo {
+        from,
+        to: if let FlowTarget::Host(to) = spec.to { Some(to) } else { None },
+        kind: spec.kind,
+        class: spec.class,
+        frame_len: u32::from(spec.frame_len.max(frame::min_frame_len(spec.kind, spec.vlan.is_some()))),
+    };
+    let flows = specs.iter().enumerate().flat_map(|(from, spec)| spec.flows.iter().map(move |f| flow(from, f)));
+    HostCounters { hz, hosts: specs.iter().map(host).collect(), flows: flows.map(FlowTally::new).collect() }
+}

@@ -1,0 +1,39 @@
+//! The devices behind the ports, as their drivers report them.
+
+use super::family::Families;
+use crate::stats::device::DeviceStats;
+use crate::stats::snapshot::Snapshot;
+use crate::stats::subject::Subject;
+
+type Row = (&'static str, &'static str, fn(&DeviceStats) -> u64);
+
+const COUNTERS: [Row; 6] = [
+    ("holdfast_device_received_frames_total", "Frames the device received.", |device| device.rx_frames),
+    ("holdfast_device_sent_frames_total", "Frames the device sent.", |device| device.tx_frames),
+    (
+        "holdfast_device_receive_missed_frames_total",
+        "Frames lost since the receive ring was full: the dataplane came too late. Not lossless if it moves.",
+        |device| device.rx_missed,
+    ),
+    (
+        "holdfast_device_receive_no_buffer_frames_total",
+        "Frames lost since there was no packet buffer. Not lossless if it moves.",
+        |device| device.rx_no_buffer,
+    ),
+    ("holdfast_device_receive_errors_total", "Frames received with errors.", |device| device.rx_errors),
+    ("holdfast_device_transmit_errors_total", "Frames that could not be sent.", |device| device.tx_errors),
+];
+
+/// Link state and device counters of each port, as of control's last reading.
+pub(super) fn devices(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let family = families.gauge("holdfast_port_link_up", "1 while the port's link is up.");
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        family.add(&[("port", subject.port_name(index))], u64::from(port.device.link_up));
+    }
+    for (name, help, of) in COUNTERS {
+        let family = families.counter(name, help);
+        for (index, port) in snapshot.ports.iter().enumerate() {
+            family.add(&[("port", subject.port_name(index))], of(&port.device));
+        }
+    }
+}

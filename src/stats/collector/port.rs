@@ -1,0 +1,179 @@
+//! What goes in and out of ports, what is dropped, and who pauses whom.
+
+use super::family::Families;
+use crate::dataplane::DropReason;
+use crate::qos::CLASSES;
+use crate::stats::format::wire_rate;
+use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
+use crate::stats::subject::Subject;
+
+/// Labels of the eight classes, priorities and queues.
+pub(super) const NUMBERS: [&str; CLASSES] = ["0", "1", "2", "3", "4", "5", "6", "7"];
+
+/// One family of eight counters a port.
+struct PerClass {
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    of: fn(&PortSnapshot) -> &Values,
+}
+
+const TRAFFIC: [PerClass; 5] = [
+    PerClass {
+        name: "holdfast_port_received_frames_total",
+        help: "Data frames received, by traffic class; PFC and malformed frames are not among them.",
+        label: "tc",
+        of: |port| &port.rx_frames,
+    },
+    PerClass {
+        name: "holdfast_port_received_bytes_total",
+        help: "Bytes of data frames received, without the frame check sequence.",
+        label: "tc",
+        of: |port| &port.rx_bytes,
+    },
+    PerClass {
+        name: "holdfast_port_sent_frames_total",
+        help: "Data frames sent, by egress queue.",
+        label: "queue",
+        of: |port| &port.tx_frames,
+    },
+    PerClass {
+        name: "holdfast_port_sent_bytes_total",
+        help: "Bytes of data frames sent, without the frame check sequence.",
+        label: "queue",
+        of: |port| &port.tx_bytes,
+    },
+    PerClass {
+        name: "holdfast_ecn_marked_frames_total",
+        help: "Frames marked Congestion Experienced, by egress queue.",
+        label: "queue",
+        of: |port| &port.ecn_marked,
+    },
+];
+
+const FLOW_CONTROL: [PerClass; 4] = [
+    PerClass {
+        name: "holdfast_pfc_sent_xoff_total",
+        help: "PFC frames sent that told the peer to stop this priority, refreshes included.",
+        label: "priority",
+        of: |port| &port.pfc_tx_xoff,
+    },
+    PerClass {
+        name: "holdfast_pfc_sent_xon_total",
+        help: "PFC frames sent that told the peer to go on with this priority.",
+        label: "priority",
+        of: |port| &port.pfc_tx_xon,
+    },
+    PerClass {
+        name: "holdfast_pfc_received_xoff_total",
+        help: "PFC frames received that told this port to stop this priority.",
+        label: "priority",
+        of: |port| &port.pfc_rx_xoff,
+    },
+    PerClass {
+        name: "holdfast_pfc_received_xon_total",
+        help: "PFC frames received that told this port to go on with this priority.",
+        label: "priority",
+        of: |port| &port.pfc_rx_xon,
+    },
+];
+
+fn per_class(families: &mut Families, table: &[PerClass], subject: &Subject, snapshot: &Snapshot) {
+    for row in table {
+        let family = families.counter(row.name, row.help);
+        for (index, port) in snapshot.ports.iter().enumerate() {
+            for (number, value) in NUMBERS.iter().zip((row.of)(port)) {
+                family.add(&[("port", subject.port_name(index)), (row.label, number)], *value);
+            }
+        }
+    }
+}
+
+/// Frames and bytes, and what the port is paced to.
+pub(super) fn traffic(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    per_class(families, &TRAFFIC, subject, snapshot);
+    let help = "Rate the port is paced to, in bytes a second of the wire, preamble and gap included.";
+    let family = families.gauge("holdfast_port_speed_bytes_per_second", help);
+    for port in &subject.spec.ports {
+        family.add(&[("port", &port.name)], port.rate.0 / 8);
+    }
+    let overhead = wire_rate(1, 0, 8.0);
+    let help = "Bytes that a frame costs the wire beyond its own: preamble, frame check sequence and gap.";
+    families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
+}
+
+/// Drops by reason; the help text names each.
+pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));
+    let help = format!(
+        "Frames dropped, by reason; those for want of buffer by traffic class too. {}.",
+        meanings.collect::<Vec<_>>().join("; ")
+    );
+    let family = families.counter("holdfast_port_dropped_frames_total", &help);
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        let name = subject.port_name(index);
+        for (reason, label, _) in DropReason::TABLE {
+            let count = |row: usize| port.drops[row][*reason as usize];
+            let mut rest = count(CLASSES);
+            for (class, number) in NUMBERS.iter().enumerate() {
+                if can_occur(*reason, subject.is_lossless(class)) || (reason.is_congestion() && count(class) > 0) {
+                    family.add(&[("port", name), ("tc", number), ("reason", label)], count(class));
+                } else {
+                    rest += count(class);
+                }
+            }
+            if !reason.is_congestion() || rest > 0 {
+                family.add(&[("port", name), ("tc", "any"), ("reason", label)], rest);
+            }
+        }
+    }
+}
+
+/// Whether a frame of a class of this kind can be dropped for this want of buffer. One that is anyway, against the
+/// rules, still gets its series.
+fn can_occur(reason: DropReason, lossless: bool) -> bool {
+    match reason {
+        DropReason::HeadroomFull => lossless,
+        DropReason::NoBuffer => true,
+        _ => reason.is_congestion() && !lossless,
+    }
+}
+
+/// Name and help of a family, and a port's value in it.
+type Row<T> = (&'static str, &'static str, fn(&PortSnapshot) -> T);
+
+/// PFC both ways, and whether it can be relied upon.
+pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    per_class(families, &FLOW_CONTROL, subject, snapshot);
+    let totals: [Row<u64>; 3] = [
+        ("holdfast_pfc_sent_frames_total", "PFC frames sent.", |port| port.pfc_tx_frames),
+        ("holdfast_pfc_received_frames_total", "PFC frames received.", |port| port.pfc_rx_frames),
+        ("holdfast_pause_received_frames_total", "Classic PAUSE frames received, and ignored.", |port| {
+            port.pause_rx_frames
+        }),
+    ];
+    for (name, help, of) in totals {
+        let family = families.counter(name, help);
+        for (index, port) in snapshot.ports.iter().enumerate() {
+            family.add(&[("port", subject.port_name(index))], of(port));
+        }
+    }
+    let masks: [Row<u8>; 2] = [
+        ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
+        ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
+    ];
+    for (name, help, of) in masks {
+        let family = families.gauge(name, help);
+        for (index, port) in snapshot.ports.iter().enumerate() {
+            for (class, number) in NUMBERS.iter().enumerate() {
+                let labels = [("port", subject.port_name(index)), ("priority", number)];
+                family.add(&labels, u64::from(of(port) >> class & 1));
+            }
+        }
+    }
+    let help = "1 for the standing of the port's PFC: proven, unproven or off. Only proven is lossless.";
+    let family = families.gauge("holdfast_pfc_standing", help);
+    for (index, standing) in subject.pfc.iter().enumerate() {
+        family.add(&[("port", subject.port_name(index)), ("standing", standing.label())], 1);
+    }
+}

@@ -1,0 +1,134 @@
+//! A made-up switch for tests: two ports, class 3 lossless, two hosts, and counters as after a run.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use super::subject::{PfcStanding, Subject};
+use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
+use crate::forward::{FdbSpec, VlanMode};
+use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
+use crate::mmu::{BufferPlan, GroupProfile, Threshold};
+use crate::qos::{CLASSES, ClassMap, QueueDiscipline, Trust};
+use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
+use crate::wire::MacAddr;
+
+const RATE: BitRate = BitRate(10_000_000_000);
+
+fn group(lossless: bool) -> GroupProfile {
+    let threshold = Threshold::Dynamic(Alpha::from_exponent(if lossless { -1 } else { 0 }).unwrap());
+    let headroom = Cells(if lossless { 200 } else { 0 });
+    GroupProfile { lossless, reserve: Cells(10), threshold, xon_offset: Cells(20), xon_floor: Cells(5), headroom }
+}
+
+fn port(index: u16) -> PortSpec {
+    PortSpec {
+        name: format!("p{}", index + 1),
+        mac: MacAddr::local(0, index),
+        rate: RATE,
+        mtu: 1500,
+        trust: Trust::Dscp,
+        port_class: 0,
+        vlan: VlanMode::Access(1),
+        pfc: true,
+        groups: std::array::from_fn(|class| group(class == 3)),
+    }
+}
+
+fn host(index: u16, flows: Vec<FlowSpec>) -> HostSpec {
+    HostSpec {
+        name: format!("h{}", index + 1),
+        port: usize::from(index),
+        mac: MacAddr::local(1, index),
+        ip: Ipv4Addr::new(10, 0, 0, index as u8 + 1),
+        rate: RATE,
+        obeys_pfc: true,
+        flows,
+    }
+}
+
+fn flow(kind: FlowKind, class: u8) -> FlowSpec {
+    FlowSpec {
+        to: FlowTarget::Host(1),
+        kind,
+        rate: RATE,
+        frame_len: 1000,
+        dscp: class << 3,
+        pcp: 0,
+        vlan: None,
+        class,
+        ecn: true,
+        pattern: FlowPattern::Steady,
+    }
+}
+
+/// The switch before any traffic.
+pub fn quiet() -> Subject {
+    let spec = SwitchSpec {
+        ports: vec![port(0), port(1)],
+        buffer: BufferPlan {
+            cell: Bytes(200),
+            total: Cells(10_000),
+            reserves: Cells(20 * CLASSES as u32),
+            headroom: Cells(400),
+            lossless_shared: Cells(5_000),
+            lossy_shared: Cells(4_000),
+        },
+        classes: ClassMap::identity(),
+        queues: [QueueSpec { discipline: QueueDiscipline::Dwrr { weight: 1 }, wred: None, limit: None }; CLASSES],
+        fdb: FdbSpec { capacity: 1024, ageing: Nanos(0), entries: Vec::new() },
+    };
+    let hosts = [host(0, vec![flow(FlowKind::Roce, 3), flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
+    let mut subject = Subject::new(spec, Arc::new(Counters::new(2)));
+    subject.version = "0.0.0";
+    subject.pfc = vec![PfcStanding::Proven; 2];
+    subject.hosts = Some(Hosts::new(&hosts, 1_000_000_000).counters());
+    subject
+}
+
+/// The same after ten seconds of traffic and a drain: nothing lost in class 3, something in class 0.
+pub fn run() -> Subject {
+    let subject = quiet();
+    let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+    p1.rx_frames[3].add(6_000_000);
+    p1.rx_bytes[3].add(6_000_000_000);
+    p1.rx_frames[0].add(1_000_000);
+    p1.rx_bytes[0].add(1_000_000_000);
+    p1.drops[0][DropReason::Threshold as usize].add(1_234);
+    p1.drops[8][DropReason::LinkLocal as usize].add(2);
+    p1.pfc_tx_xoff[3].add(40);
+    p1.pfc_tx_xon[3].add(12);
+    p1.pfc_tx_frames.add(52);
+    p1.group_used_highest_cells[3].set(2_500);
+    p1.group_headroom_highest_cells[3].set(55);
+    p2.tx_frames[3].add(6_000_000);
+    p2.tx_bytes[3].add(6_000_000_000);
+    p2.tx_frames[0].add(998_766);
+    p2.tx_bytes[0].add(998_766_000);
+    p2.ecn_marked[3].add(70_000);
+    p2.queue_highest_cells[3].set(2_555);
+    let lcore = &subject.counters.lcore;
+    lcore.polls.set(1_000);
+    lcore.busy_polls.set(900);
+    lcore.poll_gap[9].add(980);
+    lcore.poll_gap[13].add(18);
+    lcore.poll_gap[15].add(2);
+    lcore.poll_gap_sum_ns.set(600_000);
+    lcore.poll_gap_highest_ns.set(21_500);
+    lcore.fdb_entries.set(2);
+    lcore.fdb_learned.add(2);
+    lcore.lossless_used_highest_cells.set(2_490);
+    lcore.lossy_used_highest_cells.set(3_999);
+    let hosts = subject.hosts.as_ref().unwrap();
+    let [roce, udp] = &hosts.flows[..] else { panic!("two flows") };
+    for (flow, sent, received) in [(roce, 6_000_000, 6_000_000), (udp, 1_000_000, 998_766)] {
+        flow.sent_frames.add(sent);
+        flow.sent_bytes.add(sent * 1000);
+        flow.received_frames.add(received);
+        flow.received_bytes.add(received * 1000);
+        flow.latency.record(12_000);
+        flow.latency_lowest.set(12_000);
+        flow.latency_highest.set(12_000);
+    }
+    roce.ce_frames.add(70_000);
+    subject
+}

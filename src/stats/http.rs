@@ -1,0 +1,186 @@
+//! The web server: `/metrics` for Prometheus, `/healthz` for whoever starts and stops the switch.
+//!
+//! It runs in the control thread beside other things, so what strangers can cost is bounded: so many connections, each
+//! for so long; others wait in the kernel's queue.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::serve::Listener;
+use prometheus::{Encoder, Registry, TEXT_FORMAT, TextEncoder};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+
+use super::collector::SwitchCollector;
+use super::subject::Subject;
+
+/// Connections at once.
+pub const MAX_CONNECTIONS: usize = 64;
+
+/// How long a connection may last, idle or busy. A scrape takes milliseconds; Prometheus gives up after 10 s by default
+/// and connects anew by itself.
+pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
+
+/// Serves the metrics of `subject` on `listener`. It has no end of its own: drop the future, or the runtime that it was
+/// spawned on, and connections that are open then are cut.
+///
+/// # Errors
+/// None that a running server is known to have; the result is the library's.
+///
+/// # Panics
+/// Never: a collector in a registry of its own meets no other of its name.
+pub async fn serve(listener: TcpListener, subject: Arc<Subject>) -> io::Result<()> {
+    serve_for(listener, subject, CONNECTION_TIME).await
+}
+
+async fn serve_for(listener: TcpListener, subject: Arc<Subject>, time: Duration) -> io::Result<()> {
+    let registry = Registry::new();
+    registry.register(Box::new(SwitchCollector::new(subject))).expect("the registry was empty");
+    let listener = Bounded { listener, permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)), time };
+    axum::serve(listener, router(registry)).await
+}
+
+fn router(registry: Registry) -> Router {
+    Router::new()
+        .route("/metrics", get(move || std::future::ready(metrics(&registry))))
+        .route("/healthz", get(|| std::future::ready("ok\n")))
+}
+
+fn metrics(registry: &Registry) -> Response {
+    let mut text = Vec::new();
+    match TextEncoder::new().encode(&registry.gather(), &mut text) {
+        Ok(()) => ([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+/// A listener that accepts only while it has a permit left.
+struct Bounded {
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+    time: Duration,
+}
+
+impl Listener for Bounded {
+    type Io = Limited;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Limited, SocketAddr) {
+        let permit = self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let (stream, address) = Listener::accept(&mut self.listener).await;
+        (Limited { stream, end: Box::pin(tokio::time::sleep(self.time)), _permit: permit }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that fails once its time is up, whether its peer sends slowly, reads slowly or does nothing.
+struct Limited {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Limited {
+    /// Fails if the time is up; else `stream`'s own answer, with a wake-up at the end of the time.
+    fn until_end<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        step: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.end.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        step(Pin::new(&mut self.stream), context)
+    }
+}
+
+impl AsyncRead for Limited {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.until_end(cx, |stream, cx| stream.poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Limited {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.until_end(cx, |stream, cx| stream.poll_write(cx, bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.until_end(cx, |stream, cx| stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.until_end(cx, |stream, cx| stream.poll_shutdown(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::run;
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream as Client;
+
+    /// Runs `client` against a server whose connections last for `time`.
+    fn with_server(time: Duration, client: impl FnOnce(SocketAddr) + Send + 'static) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let client = tokio::task::spawn_blocking(move || client(address));
+            tokio::select! {
+                result = serve_for(listener, Arc::new(run()), time) => panic!("the server ended: {result:?}"),
+                result = client => result.unwrap(),
+            }
+        });
+    }
+
+    fn ask(address: SocketAddr, request: &str) -> String {
+        let mut client = Client::connect(address).unwrap();
+        write!(client, "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn metrics_health_and_nothing_else() {
+        with_server(CONNECTION_TIME, |address| {
+            let metrics = ask(address, "GET /metrics").to_lowercase();
+            assert!(metrics.starts_with("http/1.1 200"), "{metrics}");
+            assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+            assert!(metrics.contains("\nholdfast_port_received_frames_total{port=\"p1\",tc=\"3\"} 6000000\n"));
+            assert!(ask(address, "GET /healthz").ends_with("ok\n"));
+            assert!(ask(address, "GET /").starts_with("HTTP/1.1 404"));
+            assert!(ask(address, "POST /metrics").starts_with("HTTP/1.1 405"));
+        });
+    }
+
+    #[test]
+    fn idle_and_slow_clients_go_and_others_get_their_turn() {
+        with_server(Duration::from_millis(300), |address| {
+            let mut idle: Vec<_> = (0..MAX_CONNECTIONS + 8).map(|_| Client::connect(address).unwrap()).collect();
+            idle[0].write_all(b"GET /metrics HTTP/1.1\r\nHo").unwrap();
+            assert!(ask(address, "GET /healthz").ends_with("ok\n"), "after those before it have had their time");
+            let mut rest = Vec::new();
+            idle[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            // Closed or reset, but not left waiting.
+            let end = idle[0].read_to_end(&mut rest).err().map(|error| error.kind());
+            assert!(!matches!(end, Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)), "{end:?}");
+        });
+    }
+}

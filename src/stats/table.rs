@@ -1,0 +1,83 @@
+//! Tables of text with aligned columns.
+
+use std::fmt;
+
+/// Which side of its column a text is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Names.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows under a header, columns as wide as their widest cell and two spaces apart.
+#[derive(Debug, Clone)]
+pub struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns and no rows.
+    #[must_use]
+    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row; cells that are missing are blank, those beyond the last column are not shown.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().take(self.columns.len()).collect());
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
+        let widest = |column: usize| self.rows.iter().map(|row| cell(row, column)).max().unwrap_or(0);
+        self.columns.iter().enumerate().map(|(i, (title, _))| title.chars().count().max(widest(i))).collect()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        let titles = self.columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            let mut line = String::new();
+            for (column, &width) in widths.iter().enumerate() {
+                let cell = row.get(column).map_or("", String::as_str);
+                match self.columns[column].1 {
+                    Align::Left => line += &format!("{cell:<width$}  "),
+                    Align::Right => line += &format!("{cell:>width$}  "),
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align() {
+        let mut table = Table::new(&[("port", Align::Left), ("frames", Align::Right)]);
+        table.row(["p1".to_owned(), "1,234,567".to_owned()]);
+        table.row(["uplink".to_owned(), "5".to_owned(), "not shown".to_owned()]);
+        table.row(["p3".to_owned()]);
+        let expected = "\
+port       frames
+p1      1,234,567
+uplink          5
+p3
+";
+        assert_eq!(table.to_string(), expected);
+    }
+}

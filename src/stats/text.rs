@@ -1,0 +1,265 @@
+//! The final report, as tables.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::format::{gigabits, grouped, percent, time};
+use super::report::{ClassReport, FlowReport, Report};
+use super::table::{Align, Table};
+use crate::dataplane::DropReason;
+use crate::units::{Bytes, Nanos};
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "holdfast {}, {:.1} s, {} ports\n", self.version, self.seconds, self.ports.len())?;
+        write!(f, "{}", self.ports_table())?;
+        writeln!(f, "(* lossless; PFC as XOFF/XON; group, headroom and queue: the highest use of the buffer)\n")?;
+        let drops = self.drops_table();
+        if !drops.is_empty() {
+            writeln!(f, "{drops}")?;
+        }
+        let flows = self.flows_table();
+        if !flows.is_empty() {
+            writeln!(f, "{flows}")?;
+        }
+        self.write_buffer(f)?;
+        self.write_polls(f)?;
+        writeln!(f, "\n{}", self.verdict)
+    }
+}
+
+impl Report {
+    /// Per port and class, and all together. A star marks lossless classes.
+    fn ports_table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("port", Align::Left),
+            ("class", Align::Left),
+            ("received", Align::Right),
+            ("sent", Align::Right),
+            ("dropped", Align::Right),
+            ("PFC sent", Align::Right),
+            ("PFC rcvd", Align::Right),
+            ("marked", Align::Right),
+            ("group", Align::Right),
+            ("headroom", Align::Right),
+            ("queue", Align::Right),
+        ]);
+        let mut total = [0; 8];
+        for port in &self.ports {
+            for class in &port.classes {
+                let counts = counts(class);
+                total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+                let name = [port.name.clone(), class_name(class)].into_iter();
+                let highest = [class.group_highest_bytes, class.headroom_highest_bytes, class.queue_highest_bytes];
+                table.row(name.chain(count_cells(counts)).chain(highest.map(|bytes| Bytes(bytes).to_string())));
+            }
+        }
+        table.row(["all".to_owned(), String::new()].into_iter().chain(count_cells(total)));
+        table
+    }
+
+    fn drops_table(&self) -> Table {
+        let columns = [("dropped", Align::Right), ("at", Align::Left), ("class", Align::Left), ("reason", Align::Left)];
+        let mut table = Table::new(&[&columns[..], &[("that is", Align::Left)]].concat());
+        let mut explained = BTreeSet::new();
+        for port in &self.ports {
+            for class in &port.classes {
+                for (label, frames) in &class.drops {
+                    let meaning = DropReason::TABLE.iter().find(|row| row.1 == *label).map_or("", |row| row.2);
+                    let meaning = if explained.insert(*label) { meaning } else { "" };
+                    let port = port.name.clone();
+                    table.row([grouped(*frames), port, class_name(class), (*label).to_owned(), meaning.to_owned()]);
+                }
+            }
+            for (frames, meaning) in [
+                (port.receive_missed_frames, "the port's receive ring was full: lost before admission"),
+                (port.receive_no_buffer_frames, "there was no packet buffer: lost before admission"),
+            ] {
+                if frames > 0 {
+                    let cells = [grouped(frames).as_str(), &port.name, "?", "receive_ring", meaning].map(str::to_owned);
+                    table.row(cells);
+                }
+            }
+        }
+        table
+    }
+
+    fn flows_table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("flow", Align::Left),
+            ("class", Align::Left),
+            ("sent", Align::Right),
+            ("received", Align::Right),
+            ("lost", Align::Right),
+            ("late", Align::Right),
+            ("twice", Align::Right),
+            ("corrupt", Align::Right),
+            ("CE", Align::Right),
+            ("Gb/s", Align::Right),
+            ("p50", Align::Right),
+            ("p99", Align::Right),
+            ("longest", Align::Right),
+        ]);
+        self.flows.iter().for_each(|flow| table.row(flow_cells(flow)));
+        table
+    }
+
+    fn write_buffer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for pool in self.pools.iter().filter(|pool| pool.size_bytes > 0) {
+            let share = percent(pool.highest_bytes, pool.size_bytes);
+            let (size, highest) = (Bytes(pool.size_bytes), Bytes(pool.highest_bytes));
+            writeln!(f, "{} pool: at most {highest} of {size} in use ({share} %)", pool.name)?;
+        }
+        match self.held.cells {
+            0 => writeln!(f, "buffer: every cell released"),
+            cells => writeln!(f, "buffer: {} cells not released ({} frames)", grouped(cells), self.held.frames),
+        }
+    }
+
+    fn write_polls(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(p99) = self.polls.gap_p99_ns else { return writeln!(f, "polls: none") };
+        let highest = time(Nanos(self.polls.gap_highest_ns));
+        let share = percent(self.polls.busy_polls, self.polls.polls);
+        writeln!(f, "poll gaps: 99 % below {}, longest {highest}; {share} % of polls busy", time(Nanos(p99)))
+    }
+}
+
+fn class_name(class: &ClassReport) -> String {
+    match class.class {
+        Some(number) if class.lossless => format!("{number}*"),
+        Some(number) => number.to_string(),
+        None => "none".to_owned(),
+    }
+}
+
+/// Received, sent, dropped, XOFF and XON sent and received, marked.
+fn counts(class: &ClassReport) -> [u64; 8] {
+    [
+        class.received_frames,
+        class.sent_frames,
+        class.dropped_frames,
+        class.pfc_sent_xoff,
+        class.pfc_sent_xon,
+        class.pfc_received_xoff,
+        class.pfc_received_xon,
+        class.ecn_marked_frames,
+    ]
+}
+
+fn count_cells(counts: [u64; 8]) -> [String; 6] {
+    let [received, sent, dropped, sent_xoff, sent_xon, received_xoff, received_xon, marked] = counts.map(grouped);
+    let pair = |xoff, xon| format!("{xoff}/{xon}");
+    [received, sent, dropped, pair(sent_xoff, sent_xon), pair(received_xoff, received_xon), marked]
+}
+
+fn flow_cells(flow: &FlowReport) -> Vec<String> {
+    let unknown = || "?".to_owned();
+    let latency = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| time(Nanos(ns)));
+    vec![
+        format!("{} > {} {}", flow.from, flow.to.as_deref().unwrap_or("outside"), flow.kind),
+        flow.class.to_string(),
+        grouped(flow.sent_frames),
+        flow.lost_frames.map_or_else(unknown, |_| grouped(flow.received_frames)),
+        flow.lost_frames.map_or_else(unknown, grouped),
+        grouped(flow.late_frames),
+        grouped(flow.duplicate_frames),
+        grouped(flow.corrupt_frames),
+        grouped(flow.ce_frames),
+        gigabits(flow.received_bits_per_second),
+        latency(flow.latency_p50_ns),
+        latency(flow.latency_p99_ns),
+        latency(flow.latency_highest_ns),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::run;
+    use super::*;
+    use std::time::Duration;
+
+    fn report() -> Report {
+        Report::new(&run(), Duration::from_secs(10))
+    }
+
+    #[test]
+    fn people_read_tables() {
+        insta::assert_snapshot!(report().to_string(), @r#"
+        holdfast 0.0.0, 10.0 s, 2 ports
+
+        port  class   received       sent  dropped  PFC sent  PFC rcvd  marked      group  headroom      queue
+        p1    0      1,000,000          0    1,234       0/0       0/0       0         0B        0B         0B
+        p1    3*     6,000,000          0        0     40/12       0/0       0  488.28KiB  10.74KiB         0B
+        p1    none           0          0        2       0/0       0/0       0         0B        0B         0B
+        p2    0              0    998,766        0       0/0       0/0       0         0B        0B         0B
+        p2    3*             0  6,000,000        0       0/0       0/0  70,000         0B        0B  499.02KiB
+        all          7,000,000  6,998,766    1,236     40/12       0/0  70,000
+        (* lossless; PFC as XOFF/XON; group, headroom and queue: the highest use of the buffer)
+
+        dropped  at  class  reason      that is
+          1,234  p1  0      threshold   the ingress group's threshold in the lossy pool
+              2  p1  none   link_local  a destination that bridges must not relay (01-80-C2-00-00-0x)
+
+        flow          class       sent   received   lost  late  twice  corrupt      CE  Gb/s     p50     p99  longest
+        h1 > h2 roce  3      6,000,000  6,000,000      0     0      0        0  70,000  4.92  12.0us  12.0us   12.0us
+        h1 > h2 udp   0      1,000,000    998,766  1,234     0      0        0       0  0.82  12.0us  12.0us   12.0us
+
+        lossless pool: at most 486.32KiB of 976.56KiB in use (49 %)
+        lossy pool: at most 781.05KiB of 781.25KiB in use (99 %)
+        buffer: every cell released
+        poll gaps: 99 % below 8.19us, longest 21.5us; 90 % of polls busy
+
+        lossless: KEPT
+        "#);
+    }
+
+    #[test]
+    fn machines_read_the_same() {
+        let json: serde_json::Value = serde_json::from_str(&report().to_json()).unwrap();
+        assert_eq!(json["format"], 1);
+        assert_eq!(json["verdict"]["outcome"], "kept");
+        assert_eq!(json["held"]["cells"], 0);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&json["ports"][0]["classes"][0]).unwrap(), @r#"
+        {
+          "class": 0,
+          "dropped_frames": 1234,
+          "drops": {
+            "threshold": 1234
+          },
+          "ecn_marked_frames": 0,
+          "group_highest_bytes": 0,
+          "headroom_highest_bytes": 0,
+          "lossless": false,
+          "pfc_received_xoff": 0,
+          "pfc_received_xon": 0,
+          "pfc_sent_xoff": 0,
+          "pfc_sent_xon": 0,
+          "queue_highest_bytes": 0,
+          "received_bytes": 1000000000,
+          "received_frames": 1000000,
+          "sent_bytes": 0,
+          "sent_frames": 0
+        }
+        "#);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&json["flows"][1]).unwrap(), @r#"
+        {
+          "ce_frames": 0,
+          "class": 0,
+          "corrupt_frames": 0,
+          "duplicate_frames": 0,
+          "frame_bytes": 1000,
+          "from": "h1",
+          "kind": "udp",
+          "late_frames": 0,
+          "latency_highest_ns": 12000,
+          "latency_p50_ns": 12000,
+          "latency_p99_ns": 12000,
+          "lost_frames": 1234,
+          "received_bits_per_second": 818189107.2,
+          "received_frames": 998766,
+          "sent_frames": 1000000,
+          "to": "h2"
+        }
+        "#);
+    }
+}

@@ -1,0 +1,324 @@
+//! Whether the promise was kept: nothing lost in a lossless class.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::format::{frames, grouped};
+use super::snapshot::Snapshot;
+use super::subject::{PfcStanding, Subject};
+use crate::dataplane::DropReason;
+use crate::hosts::FlowTally;
+use crate::qos::CLASSES;
+
+/// Causes of one class written out in the one-line verdict; the report's tables have them all.
+const SHOWN: usize = 4;
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nothing was lost in a lossless class.
+    Kept,
+    /// Something was.
+    Broken,
+    /// No class is lossless: nothing was promised.
+    NothingLossless,
+}
+
+/// What broke the promise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "cause")]
+pub enum Cause {
+    /// Dropped in a lossless class for want of buffer.
+    Dropped {
+        /// Traffic class.
+        class: usize,
+        /// Port that counted it.
+        port: String,
+        /// Label of the reason.
+        reason: &'static str,
+        /// How many.
+        frames: u64,
+    },
+    /// Sent by a virtual host in a lossless class and never received, for whatever reason.
+    Missing {
+        /// Traffic class.
+        class: usize,
+        /// Sending host.
+        from: String,
+        /// Receiving host.
+        to: String,
+        /// How many.
+        frames: u64,
+    },
+    /// Received by a virtual host in a lossless class with a wrong bit.
+    Corrupt {
+        /// Traffic class.
+        class: usize,
+        /// Sending host.
+        from: String,
+        /// Receiving host.
+        to: String,
+        /// How many.
+        frames: u64,
+    },
+    /// Lost in a receive ring, before the switch could know its class.
+    ReceiveRing {
+        /// The port.
+        port: String,
+        /// Frames lost to a full ring.
+        missed_frames: u64,
+        /// Frames lost to an empty buffer pool.
+        no_buffer_frames: u64,
+    },
+    /// Cells not released after the switch has drained: the accounts are wrong, or a peer holds it paused.
+    CellsHeld {
+        /// How many.
+        cells: u64,
+        /// Frames in egress queues.
+        frames: u64,
+    },
+}
+
+/// A port that cannot promise anything, though it carries lossless classes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exposed {
+    /// The port.
+    pub port: String,
+    /// Its PFC.
+    pub pfc: PfcStanding,
+}
+
+/// The verdict on a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The answer.
+    pub outcome: Outcome,
+    /// Why it is `broken`; empty otherwise.
+    pub causes: Vec<Cause>,
+    /// Ports that are not lossless whatever the outcome was this time.
+    pub not_lossless: Vec<Exposed>,
+}
+
+impl Verdict {
+    /// Judges `snapshot`, taken after the hosts have stopped and the switch has drained.
+    #[must_use]
+    pub fn new(subject: &Subject, snapshot: &Snapshot) -> Self {
+        if subject.lossless == 0 {
+            return Self { outcome: Outcome::NothingLossless, causes: Vec::new(), not_lossless: Vec::new() };
+        }
+        let mut causes = drops(subject, snapshot);
+        causes.extend(ends(subject));
+        causes.extend(receive_rings(subject, snapshot));
+        let (cells, frames) = (snapshot.held_cells(), snapshot.lcore.held_frames);
+        if cells > 0 || frames > 0 {
+            causes.push(Cause::CellsHeld { cells, frames });
+        }
+        let outcome = if causes.is_empty() { Outcome::Kept } else { Outcome::Broken };
+        Self { outcome, causes, not_lossless: exposed(subject) }
+    }
+
+    /// Whether nothing was lost that must not be.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.outcome != Outcome::Broken
+    }
+}
+
+/// Frames dropped for want of buffer in lossless classes.
+fn drops(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
+        for (reason, label, _) in DropReason::TABLE {
+            for (port, counters) in snapshot.ports.iter().enumerate() {
+                let frames = counters.drops[class][*reason as usize];
+                if frames > 0 && reason.is_congestion() {
+                    let port = subject.port_name(port).to_owned();
+                    causes.push(Cause::Dropped { class, port, reason: label, frames });
+                }
+            }
+        }
+    }
+    causes
+}
+
+/// What virtual hosts find missing or damaged in lossless classes.
+fn ends(subject: &Subject) -> Vec<Cause> {
+    let Some(hosts) = &subject.hosts else { return Vec::new() };
+    let mut causes = Vec::new();
+    let is_lossless = |flow: &&FlowTally| subject.is_lossless(usize::from(flow.info.class));
+    for flow in hosts.flows.iter().filter(is_lossless) {
+        let class = usize::from(flow.info.class);
+        let name = |host: usize| hosts.hosts[host].name.clone();
+        let (from, to) = (name(flow.info.from), flow.info.to.map(name).unwrap_or_default());
+        match flow.missing() {
+            Some(frames) if frames > 0 => {
+                causes.push(Cause::Missing { class, from: from.clone(), to: to.clone(), frames });
+            }
+            _ => {}
+        }
+        let frames = flow.corrupt_frames.get();
+        if frames > 0 {
+            causes.push(Cause::Corrupt { class, from, to, frames });
+        }
+    }
+    causes
+}
+
+fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
+    let lossy = snapshot.ports.iter().enumerate().filter(|(_, port)| port.device.receive_loss() > 0);
+    lossy
+        .map(|(index, port)| Cause::ReceiveRing {
+            port: subject.port_name(index).to_owned(),
+            missed_frames: port.device.rx_missed,
+            no_buffer_frames: port.device.rx_no_buffer,
+        })
+        .collect()
+}
+
+fn exposed(subject: &Subject) -> Vec<Exposed> {
+    let ports = subject.pfc.iter().enumerate().filter(|(_, pfc)| **pfc != PfcStanding::Proven);
+    ports.map(|(port, pfc)| Exposed { port: subject.port_name(port).to_owned(), pfc: *pfc }).collect()
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.outcome {
+            Outcome::Kept => write!(f, "lossless: KEPT")?,
+            Outcome::NothingLossless => write!(f, "lossless: no class is")?,
+            Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
+        }
+        if self.not_lossless.is_empty() {
+            return Ok(());
+        }
+        let ports = self.not_lossless.iter().map(|port| format!("{} (pfc {})", port.port, port.pfc.label()));
+        write!(f, "\nnot lossless: {}", ports.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Verdict {
+    /// One phrase a class, one a receive ring, one for what was not released.
+    fn broken(&self) -> Vec<String> {
+        let mut phrases: Vec<String> = (0..CLASSES).filter_map(|class| self.broken_class(class)).collect();
+        for cause in &self.causes {
+            match cause {
+                Cause::ReceiveRing { port, missed_frames, no_buffer_frames } => {
+                    let lost = frames(missed_frames + no_buffer_frames);
+                    phrases.push(format!("{lost} lost in the receive ring of {port}"));
+                }
+                Cause::CellsHeld { cells, frames: held } => {
+                    phrases.push(format!("{} cells ({}) not released", grouped(*cells), frames(*held)));
+                }
+                Cause::Dropped { .. } | Cause::Missing { .. } | Cause::Corrupt { .. } => {}
+            }
+        }
+        phrases
+    }
+
+    fn broken_class(&self, class: usize) -> Option<String> {
+        let (mut dropped, mut missing, mut corrupt, mut places) = (0, 0, 0, Vec::new());
+        let mut last = "";
+        for cause in &self.causes {
+            match cause {
+                Cause::Dropped { class: c, port, reason, frames } if *c == class => {
+                    dropped += frames;
+                    // They come sorted by reason: each is named once.
+                    let what = if *reason == last { String::new() } else { format!("{reason} at ") };
+                    places.push(format!("{what}{port} {}", grouped(*frames)));
+                    last = reason;
+                }
+                Cause::Missing { class: c, frames, .. } if *c == class => missing += frames,
+                Cause::Corrupt { class: c, frames, .. } if *c == class => corrupt += frames,
+                _ => {}
+            }
+        }
+        if dropped == 0 && missing == 0 && corrupt == 0 {
+            return None;
+        }
+        let hidden = places.len().saturating_sub(SHOWN);
+        places.truncate(SHOWN);
+        if hidden > 0 {
+            places.push(format!("{hidden} more"));
+        }
+        if missing > 0 {
+            places.push(format!("{} missing end to end", grouped(missing)));
+        }
+        if corrupt > 0 {
+            places.push(format!("{} corrupt", grouped(corrupt)));
+        }
+        // What the switch dropped is what the hosts miss; whoever counted more saw more.
+        let lost = frames(dropped.max(missing).max(corrupt));
+        Some(format!("{lost} lost in class {class} ({})", places.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{self, quiet, run};
+    use super::*;
+    use std::time::Duration;
+
+    fn verdict(subject: &Subject) -> Verdict {
+        Verdict::new(subject, &Snapshot::take(subject, Duration::from_secs(10)))
+    }
+
+    #[test]
+    fn a_run_without_loss_keeps_it() {
+        let verdict = verdict(&run());
+        assert_eq!(verdict.to_string(), "lossless: KEPT");
+        assert!(verdict.is_kept());
+    }
+
+    #[test]
+    fn lossy_drops_break_nothing() {
+        let subject = run();
+        assert!(subject.counters.ports[0].drops[0][DropReason::Threshold as usize].get() > 0);
+        assert!(verdict(&subject).is_kept());
+    }
+
+    #[test]
+    fn a_congestion_drop_in_a_lossless_class_breaks_it() {
+        let subject = quiet();
+        subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(12_000);
+        subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(345);
+        subject.devices[1].publish(&crate::stats::DeviceStats { link_up: true, rx_missed: 7, ..Default::default() });
+        let text = verdict(&subject).to_string();
+        let expected = "lossless: BROKEN: 12,345 frames lost in class 3 (headroom_full at p1 12,000, p2 345); \
+                        7 frames lost in the receive ring of p2";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn hosts_find_what_the_switch_does_not() {
+        let subject = quiet();
+        let hosts = subject.hosts.as_ref().unwrap();
+        hosts.flows[0].sent_frames.add(10);
+        hosts.flows[0].received_frames.add(7);
+        hosts.flows[0].corrupt_frames.add(1);
+        let text = verdict(&subject).to_string();
+        assert_eq!(text, "lossless: BROKEN: 2 frames lost in class 3 (2 missing end to end, 1 corrupt)");
+        // The second flow is lossy.
+        hosts.flows[0].received_frames.add(2);
+        hosts.flows[1].sent_frames.add(10);
+        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 1 frame lost in class 3 (1 corrupt)");
+    }
+
+    #[test]
+    fn what_is_held_after_the_drain_breaks_it() {
+        let subject = quiet();
+        subject.counters.ports[0].group_headroom_cells[3].set(12);
+        subject.counters.lcore.held_frames.set(2);
+        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (2 frames) not released");
+    }
+
+    #[test]
+    fn ports_without_proof_are_named_loudly() {
+        let mut subject = quiet();
+        subject.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
+        assert_eq!(verdict(&subject).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
+        subject.lossless = 0;
+        assert_eq!(verdict(&subject).to_string(), "lossless: no class is");
+        assert_eq!(fixture::quiet().lossless, 1 << 3);
+    }
+}
