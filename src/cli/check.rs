@@ -1,0 +1,44 @@
+//! `holdfast check`.
+
+use std::path::PathBuf;
+
+use holdfast::config::{self, ConfigErrors};
+use serde_json::{Value, json};
+
+use super::plan::describe;
+use super::{Failure, print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Configuration; without it, the embedded incast
+    file: Option<PathBuf>,
+    /// Print errors and warnings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn check(args: &Args) -> Result<(), Failure> {
+    let outcome = args.file.as_ref().map_or_else(|| Ok(config::embedded()), |path| config::load(path));
+    match (outcome, args.json) {
+        (Ok(config), false) => print(&describe(&config)),
+        (Ok(config), true) => print_json(&json!({"ok": true, "errors": [], "warnings": config.warnings})),
+        (Err(errors), false) => Err(Failure::usage(errors)),
+        (Err(errors), true) => {
+            print_json(&json!({"ok": false, "errors": to_json(&errors), "warnings": []}))?;
+            Err(Failure::Told(2))
+        }
+    }
+}
+
+fn to_json(errors: &ConfigErrors) -> Vec<Value> {
+    let one = |error: &config::ConfigError| {
+        json!({
+            "file": error.source,
+            "line": error.place.map(|place| place.line),
+            "column": error.place.map(|place| place.column),
+            "key": error.path,
+            "message": error.message,
+        })
+    };
+    errors.iter().map(one).collect()
+}

@@ -1,0 +1,81 @@
+//! `holdfast headroom`.
+
+use holdfast::mmu::headroom::{Headroom, HeadroomInput};
+use holdfast::stats::table::Align::{Left, Right};
+use holdfast::stats::table::Table;
+use holdfast::units::{BitRate, Bytes, Length, Nanos};
+use serde_json::json;
+
+use super::{Failure, print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Rate of the link, e.g. 100G
+    #[arg(long)]
+    speed: BitRate,
+    /// Length of the cable to the peer, e.g. 300m
+    #[arg(long)]
+    cable: Length,
+    /// Largest IP packet in bytes
+    #[arg(long, default_value_t = 1500, value_parser = clap::value_parser!(u16).range(256..=9600))]
+    mtu: u16,
+    /// Size of a buffer cell
+    #[arg(long, default_value = "208B", value_parser = cell)]
+    cell: Bytes,
+    /// Longest time between two polls of the port
+    #[arg(long, default_value = "20us")]
+    poll_gap: Nanos,
+    /// What the peer still sends before it obeys, if it is known better than by the speed, e.g. 25216B
+    #[arg(long, value_name = "BYTES")]
+    response: Option<Bytes>,
+    /// Print the terms as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn cell(text: &str) -> Result<Bytes, String> {
+    let cell: Bytes = text.parse().map_err(|error: holdfast::units::UnitError| error.to_string())?;
+    if (64..=16 << 10).contains(&cell.0) {
+        return Ok(cell);
+    }
+    Err(format!("`{text}` is out of range; write a size from 64B to 16KiB"))
+}
+
+pub fn headroom(args: &Args) -> Result<(), Failure> {
+    let input = HeadroomInput {
+        rate: args.speed,
+        cable: args.cable,
+        mtu: args.mtu,
+        poll_gap: args.poll_gap,
+        posted: HeadroomInput::posted_by_pacing(args.speed),
+        cell: args.cell,
+        peer_response: args.response,
+    };
+    let headroom = holdfast::mmu::headroom::headroom(&input);
+    if args.json { print_json(&to_json(args, &headroom)) } else { print(&to_table(args, &headroom)) }
+}
+
+fn to_table(args: &Args, headroom: &Headroom) -> String {
+    let mut table = Table::new(&[("term", Left), ("bytes", Right), ("how", Left), ("source", Left)]);
+    for row in &headroom.rows {
+        table.row([row.name.to_owned(), row.value.0.to_string(), row.how.clone(), row.source.to_owned()]);
+    }
+    let cells = format!("{} of {} B", headroom.cells, args.cell.0);
+    let total = [headroom.total.0.to_string(), cells, "one lossless class of one port".to_owned()];
+    table.row(std::iter::once("total".to_owned()).chain(total));
+    let seed = [headroom.seed.0.to_string(), "2*(C*Dprop + L_mtu) + 3840 B".to_owned(), "the rows `seed`".to_owned()];
+    table.row(std::iter::once("seed alone".to_owned()).chain(seed));
+    let Args { speed, cable, mtu, poll_gap, .. } = args;
+    format!("headroom at {speed}, cable {cable}, mtu {mtu}, poll gap {poll_gap}\n\n{table}")
+}
+
+fn to_json(args: &Args, headroom: &Headroom) -> serde_json::Value {
+    let row = |row: &holdfast::mmu::headroom::HeadroomRow| json!({"name": row.name, "bytes": row.value.0, "how": row.how, "source": row.source, "seed": row.seed});
+    json!({
+        "rows": headroom.rows.iter().map(row).collect::<Vec<_>>(),
+        "seed_bytes": headroom.seed.0,
+        "total_bytes": headroom.total.0,
+        "cells": headroom.cells.0,
+        "cell_bytes": args.cell.0,
+    })
+}

@@ -1,0 +1,105 @@
+//! The command line: what it accepts, and how an outcome becomes an exit code.
+
+mod check;
+mod headroom;
+mod plan;
+mod run;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A lossless top-of-rack switch in software.
+#[derive(Debug, Parser)]
+#[command(
+    name = "holdfast",
+    version,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 done, 1 it failed while running, 2 wrong usage or configuration.\n\
+                  Try `holdfast run`: an incast over in-process ports that needs no NIC, no root and no file."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the switch; without a file, an incast on in-process ports for 10 seconds
+    Run(run::Args),
+    /// Checks a configuration and shows the plan that follows from it
+    Check(check::Args),
+    /// Calculates the headroom of a lossless class of a port, term by term
+    Headroom(headroom::Args),
+}
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+enum Failure {
+    /// Wrong usage or configuration; one message a line.
+    Usage(String),
+    /// It went wrong while running.
+    #[cfg_attr(not(feature = "dpdk"), allow(dead_code))]
+    Run(String),
+    /// It has been said already, or need not be.
+    Told(u8),
+}
+
+impl Failure {
+    fn usage(message: impl fmt::Display) -> Self {
+        Failure::Usage(message.to_string())
+    }
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::check(&args),
+        Command::Headroom(args) => headroom::headroom(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Told(code)) => ExitCode::from(code),
+        Err(Failure::Run(message)) => report(&message, 1),
+        Err(Failure::Usage(message)) => report(&message, 2),
+    }
+}
+
+fn report(message: &str, code: u8) -> ExitCode {
+    let mut stderr = io::stderr().lock();
+    for line in message.lines() {
+        // Nobody is left to tell if this fails.
+        let _ = writeln!(stderr, "error: {line}");
+    }
+    ExitCode::from(code)
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Run(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes JSON to standard output.
+fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

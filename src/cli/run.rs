@@ -1,0 +1,156 @@
+//! `holdfast run`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use holdfast::config::{self, Config};
+use holdfast::units::Nanos;
+
+use super::Failure;
+
+/// How long the embedded default runs.
+const EMBEDDED_DURATION: Duration = Duration::from_secs(10);
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Configuration; without it, the embedded incast
+    file: Option<PathBuf>,
+    /// How long, e.g. 10s; 0 is until Ctrl-C [default: 10s without a file, 0 with one]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<RunTime>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Generate and obey PFC, on all ports, whatever the configuration says
+    #[arg(long, value_enum)]
+    pfc: Option<Pfc>,
+    /// Serve metrics here, or `off`, whatever the configuration says
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<Metrics>,
+    /// Say more, DPDK's own log included
+    #[arg(long, short)]
+    verbose: bool,
+    /// Exit with 1 if a lossless class lost anything
+    #[arg(long)]
+    fail_on_loss: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Pfc {
+    Off,
+    Software,
+}
+
+/// A time to run; zero is without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RunTime(Duration);
+
+impl FromStr for RunTime {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "0" {
+            return Ok(Self(Duration::ZERO));
+        }
+        text.parse::<Nanos>().map(|time| Self(Duration::from_nanos(time.0))).map_err(|error| error.to_string())
+    }
+}
+
+/// An address, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Metrics(Option<SocketAddr>);
+
+impl FromStr for Metrics {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let wrong = |_| format!("`{text}` is not an address with a port; write e.g. 127.0.0.1:9464 or off");
+        text.parse().map(|address| Self(Some(address))).map_err(wrong)
+    }
+}
+
+impl Args {
+    fn config(&self) -> Result<Config, Failure> {
+        let mut config = match &self.file {
+            Some(path) => config::load(path).map_err(Failure::usage)?,
+            None => config::embedded(),
+        };
+        if let Some(pfc) = self.pfc {
+            config.switch.ports.iter_mut().for_each(|port| port.pfc = pfc == Pfc::Software);
+        }
+        if let Some(Metrics(address)) = self.metrics {
+            config.metrics = address;
+        }
+        Ok(config)
+    }
+
+    /// `None`: until Ctrl-C.
+    fn duration(&self) -> Option<Duration> {
+        let default = if self.file.is_some() { Duration::ZERO } else { EMBEDDED_DURATION };
+        Some(self.duration.map_or(default, |time| time.0)).filter(|time| !time.is_zero())
+    }
+}
+
+pub fn run(args: Args) -> Result<(), Failure> {
+    let config = args.config()?;
+    for warning in &config.warnings {
+        eprintln!("warning: {warning}");
+    }
+    start(config, &args)
+}
+
+#[cfg(feature = "dpdk")]
+fn start(config: Config, args: &Args) -> Result<(), Failure> {
+    let options = holdfast::control::RunOptions {
+        duration: args.duration(),
+        json: args.json,
+        fail_on_loss: args.fail_on_loss,
+        verbose: args.verbose,
+    };
+    holdfast::control::run(config, options).map_err(|error| Failure::Run(format!("{error:#}")))
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn start(_: Config, args: &Args) -> Result<(), Failure> {
+    let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose);
+    Err(Failure::usage(
+        "this holdfast was built without DPDK and cannot run; build it with `cargo build --release`, which needs \
+         libdpdk-dev, and without `--no-default-features`",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(text: &str) -> Args {
+        Only::try_parse_from(std::iter::once("run").chain(text.split_whitespace())).unwrap().args
+    }
+
+    #[test]
+    fn a_file_runs_until_told_and_the_default_for_ten_seconds() {
+        assert_eq!(args("").duration(), Some(Duration::from_secs(10)));
+        assert_eq!(args("x.yaml").duration(), None);
+        assert_eq!(args("x.yaml --duration 200ms").duration(), Some(Duration::from_millis(200)));
+        assert_eq!(args("--duration 0").duration(), None);
+    }
+
+    #[test]
+    fn options_override_the_configuration() {
+        let config = args("--pfc off --metrics off").config().unwrap();
+        assert!(config.switch.ports.iter().all(|port| !port.pfc));
+        assert_eq!(config.metrics, None);
+        let config = args("--metrics 0.0.0.0:9000").config().unwrap();
+        assert_eq!(config.metrics, Some(SocketAddr::from(([0, 0, 0, 0], 9000))));
+    }
+}

@@ -1,0 +1,76 @@
+//! Errors that print like a compiler's: file, line, column, key, value and what to write instead.
+
+use std::fmt;
+
+/// Errors shown at once; more than this is one mistake seen from many sides.
+const SHOWN: usize = 20;
+
+/// A line and column, from one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Line.
+    pub line: u64,
+    /// Column in characters.
+    pub column: u64,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file, or what stands for it.
+    pub source: String,
+    /// Where in it; `None` if it could not be read at all.
+    pub place: Option<Place>,
+    /// The key, e.g. `ports[0].speed`; empty for what concerns the file.
+    pub path: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.source)?;
+        if let Some(Place { line, column }) = self.place {
+            write!(f, "{line}:{column}:")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, " {}:", self.path)?;
+        }
+        write!(f, " {}", self.message)
+    }
+}
+
+/// All that is wrong with a configuration, in the file's order. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+impl ConfigErrors {
+    pub(super) fn new(mut errors: Vec<ConfigError>) -> Self {
+        errors.sort_by_key(|error| error.place);
+        Self(errors)
+    }
+
+    pub(super) fn one(source: &str, place: Option<Place>, message: String) -> Self {
+        Self(vec![ConfigError { source: source.to_owned(), place, path: String::new(), message }])
+    }
+
+    /// The errors.
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().take(SHOWN).enumerate() {
+            let newline = if index == 0 { "" } else { "\n" };
+            write!(f, "{newline}{error}")?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigErrors {}

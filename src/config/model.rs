@@ -1,0 +1,93 @@
+//! The configuration once it is known to be right: what the rest of the program is built from.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use crate::dataplane::SwitchSpec;
+use crate::hosts::HostSpec;
+use crate::units::{Length, Nanos};
+
+/// A whole, validated configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it came from, for messages: a path, or `<embedded>`.
+    pub source: String,
+    /// The switch itself.
+    pub switch: SwitchSpec,
+    /// Per port of the switch, what is behind it.
+    pub devices: Vec<PortDevice>,
+    /// DPDK's environment.
+    pub eal: EalConfig,
+    /// Which CPUs do what.
+    pub lcores: LcoreConfig,
+    /// Where `/metrics` is served; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// Virtual hosts.
+    pub hosts: Vec<HostSpec>,
+    /// What works, but hardly as it was meant; each with file, line and key.
+    pub warnings: Vec<String>,
+}
+
+/// The device behind a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortDevice {
+    /// Which device.
+    pub kind: DeviceKind,
+    /// Cable to the peer.
+    pub cable: Length,
+    /// Receive descriptors.
+    pub rx_descriptors: u16,
+    /// Transmit descriptors.
+    pub tx_descriptors: u16,
+}
+
+/// Kinds of devices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A PCI function bound to a userspace driver, by address (`0000:3b:00.0`).
+    Pci(String),
+    /// Any DPDK virtual device, by its devargs (`net_tap0,iface=hf0`).
+    Vdev(String),
+    /// An in-process link with a virtual host at its other end.
+    Ring,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceKind::Pci(device) | DeviceKind::Vdev(device) => f.write_str(device),
+            DeviceKind::Ring => f.write_str("ring"),
+        }
+    }
+}
+
+/// Memory that DPDK takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryMode {
+    /// Hugepages if any port is a PCI device, ordinary memory otherwise.
+    Auto,
+    /// Hugepages.
+    Huge,
+    /// Ordinary memory: no PCI device can use it.
+    NoHuge,
+}
+
+/// DPDK's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EalConfig {
+    /// Memory.
+    pub memory: MemoryMode,
+    /// Arguments passed to EAL as they are.
+    pub args: Vec<String>,
+}
+
+/// Which CPUs do what. `None`: chosen from those the process may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LcoreConfig {
+    /// CPU of the control thread, which sleeps.
+    pub control: Option<u16>,
+    /// CPU of the dataplane, which never does.
+    pub dataplane: Option<u16>,
+    /// How late a poll may come: part of what headroom is computed from.
+    pub poll_gap: Nanos,
+}

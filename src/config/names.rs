@@ -1,0 +1,69 @@
+//! Names and addresses that must be there once only.
+
+use std::collections::HashMap;
+
+use super::read::{Fields, Item, nearest, one_of};
+use crate::wire::MacAddr;
+
+const LONGEST_NAME: usize = 32;
+
+/// What has been claimed so far, and by which key.
+pub struct Unique {
+    what: &'static str,
+    seen: HashMap<String, String>,
+}
+
+impl Unique {
+    pub fn new(what: &'static str) -> Self {
+        Self { what, seen: HashMap::new() }
+    }
+
+    /// Reports `item` if somebody has `value` already.
+    pub fn claim(&mut self, item: &Item<'_>, value: &str) {
+        if let Some(first) = self.seen.get(value) {
+            item.fail(format!("`{value}` is already the {} of {first}; write another", self.what));
+        } else {
+            self.seen.insert(value.to_owned(), item.owner_path());
+        }
+    }
+}
+
+/// Reads the `name` of a port or host, which metrics and tables show.
+pub fn read(fields: &Fields<'_>, example: &str, names: &mut Unique) -> Option<String> {
+    let item = fields.required("name", example)?;
+    let name = item.shown();
+    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b));
+    if name.is_empty() || name.len() > LONGEST_NAME || !is_plain || item.is_map() {
+        let remedy = format!("write up to {LONGEST_NAME} letters, digits, `_`, `-`, `.` or `/`");
+        return item.refuse(format!("`{name}` is not a name; {remedy}"));
+    }
+    names.claim(&item, &name);
+    Some(name)
+}
+
+/// Reads the `mac` of a port or host, or gives it `own`: of one station, and of no other.
+pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> MacAddr {
+    let item = fields.get("mac");
+    let mac = item.as_ref().and_then(station).unwrap_or(own);
+    macs.claim(item.as_ref().unwrap_or(fields.owner()), &mac.to_string());
+    mac
+}
+
+/// Reads the address of a station: neither zero nor of a group.
+pub fn station(item: &Item<'_>) -> Option<MacAddr> {
+    let mac = item.parse::<MacAddr>()?;
+    if mac.is_group() || mac.is_zero() {
+        let kind = if mac.is_zero() { "nobody's address" } else { "a group's address" };
+        return item.refuse(format!("`{mac}` is {kind}; write a station's, e.g. 02:48:46:00:00:01"));
+    }
+    Some(mac)
+}
+
+/// What may have been meant by a name that is not there.
+pub fn suggest(name: &str, known: &[&str]) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("write `{near}` if that was meant"),
+        None if known.is_empty() => "there is none at all".to_owned(),
+        None => format!("write {}", one_of(known)),
+    }
+}

@@ -1,0 +1,237 @@
+//! `ports:`.
+
+use super::classes::Class;
+use super::model::{DeviceKind, PortDevice};
+use super::names::{self, Unique};
+use super::range::IdRange;
+use super::read::{Fields, Item};
+use crate::forward::VlanMode;
+use crate::packet::MAX_PORTS;
+use crate::qos::{CLASSES, Trust};
+use crate::units::{BitRate, Length};
+use crate::wire::MacAddr;
+
+const KEYS: &[&str] = &[
+    "name",
+    "device",
+    "speed",
+    "cable",
+    "mtu",
+    "trust",
+    "class",
+    "vlan",
+    "pfc",
+    "mac",
+    "rx_descriptors",
+    "tx_descriptors",
+];
+
+/// Speeds that pacing and pause times are exact for.
+const SLOWEST: BitRate = BitRate(10_000_000);
+const FASTEST: BitRate = BitRate(800_000_000_000);
+
+const DEFAULT_DESCRIPTORS: u16 = 1024;
+const DEFAULT_MTU: u16 = 1500;
+const DEFAULT_CABLE: Length = Length::metres(3);
+const LONGEST_CABLE: Length = Length::metres(100_000);
+
+/// A port before its share of the buffer is known.
+pub struct Port<'a> {
+    pub item: Item<'a>,
+    pub name: String,
+    /// Whether the device is known; one in its place has no host to miss.
+    pub has_device: bool,
+    pub device: PortDevice,
+    pub mac: MacAddr,
+    pub rate: BitRate,
+    pub mtu: u16,
+    pub trust: Trust,
+    pub class: u8,
+    pub vlan: VlanMode,
+    pub pfc: bool,
+}
+
+impl Port<'_> {
+    /// Whether frames with this tag, or none, belong to a VLAN of the port.
+    pub fn carries(&self, tag: Option<u16>) -> bool {
+        match (&self.vlan, tag) {
+            (VlanMode::Access(_), None) => true,
+            (VlanMode::Access(vlan), Some(tag)) => *vlan == tag,
+            (VlanMode::Trunk { native, .. }, None) => native.is_some(),
+            (VlanMode::Trunk { tagged, native }, Some(tag)) => tagged.contains(&tag) || *native == Some(tag),
+        }
+    }
+}
+
+/// Reads all ports. One with errors has defaults in their place, so that others can refer to it.
+pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique) -> Vec<Port<'a>> {
+    let example = "`- {name: p1, device: ring, speed: 10G}` for each port";
+    let Some((list, items)) = item.and_then(|list| Some((list.clone(), list.list(example)?))) else {
+        return Vec::new();
+    };
+    if items.is_empty() {
+        list.fail("there is no port; write e.g. `- {name: p1, device: ring, speed: 10G}`");
+    }
+    if items.len() > MAX_PORTS {
+        list.fail(format!("{} ports are more than the {MAX_PORTS} a switch can have; remove some", items.len()));
+        return Vec::new();
+    }
+    let (mut devices, mut names) = (Unique::new("device"), Unique::new("name"));
+    let ports = items.into_iter().enumerate().filter_map(|(index, item)| {
+        let fields = item.fields(KEYS)?;
+        let name = names::read(&fields, "name: p1", &mut names).unwrap_or_default();
+        let kind = fields.required("device", "device: ring").and_then(|item| read_device(&item, &mut devices));
+        let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
+        Some(read_port(item, &fields, name, kind, mac))
+    });
+    ports.collect()
+}
+
+fn read_port<'a>(
+    item: Item<'a>,
+    fields: &Fields<'_>,
+    name: String,
+    kind: Option<DeviceKind>,
+    mac: MacAddr,
+) -> Port<'a> {
+    let rate = fields.required("speed", "speed: 10G").and_then(|item| read_speed(&item));
+    let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
+    let choice = |key, choices| fields.get(key).and_then(|item| item.choice(choices));
+    Port {
+        item,
+        name,
+        has_device: kind.is_some(),
+        device: PortDevice {
+            kind: kind.unwrap_or(DeviceKind::Ring),
+            cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
+            rx_descriptors: read_descriptors(fields, "rx_descriptors"),
+            tx_descriptors: read_descriptors(fields, "tx_descriptors"),
+        },
+        mac,
+        rate: rate.unwrap_or(SLOWEST),
+        mtu: number("mtu", "an MTU", 256..=9600).unwrap_or(DEFAULT_MTU),
+        trust: fields
+            .get("trust")
+            .and_then(|item| item.choice(&[("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)]))
+            .unwrap_or(Trust::Dscp),
+        class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
+        vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
+        pfc: choice("pfc", &[("software", true), ("off", false)]).unwrap_or(true),
+    }
+}
+
+fn read_speed(item: &Item<'_>) -> Option<BitRate> {
+    let speed = item.parse::<BitRate>()?;
+    if (SLOWEST..=FASTEST).contains(&speed) {
+        return Some(speed);
+    }
+    item.refuse(format!("`{}` is no speed of a port; write from 10M to 800G", item.shown()))
+}
+
+fn read_cable(item: &Item<'_>) -> Option<Length> {
+    let cable = item.parse::<Length>()?;
+    if cable <= LONGEST_CABLE {
+        return Some(cable);
+    }
+    item.refuse(format!("`{}` is longer than PFC can work over; write at most {LONGEST_CABLE}", item.shown()))
+}
+
+fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {
+    let Some(item) = fields.get(key) else { return DEFAULT_DESCRIPTORS };
+    match item.number::<u16>("a count of descriptors", 64..=16384) {
+        Some(count) if count.is_power_of_two() => count,
+        Some(count) => {
+            let (below, above) = (count.next_power_of_two() / 2, count.next_power_of_two());
+            item.fail(format!("`{count}` is not a power of two; write e.g. {below} or {above}"));
+            DEFAULT_DESCRIPTORS
+        }
+        None => DEFAULT_DESCRIPTORS,
+    }
+}
+
+fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
+    let text = item.text("a device; write e.g. `ring`")?;
+    if text == "ring" {
+        return Some(DeviceKind::Ring);
+    }
+    // What comes before the first comma names the device, the rest are its arguments.
+    let name = text.split(',').next().unwrap_or_default();
+    let kind = if let Some(address) = pci_address(name) {
+        devices.claim(item, &address);
+        DeviceKind::Pci(format!("{address}{}", &text[name.len()..]))
+    } else if is_vdev(name) {
+        devices.claim(item, name);
+        DeviceKind::Vdev(text.to_owned())
+    } else {
+        let remedy =
+            "a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring";
+        return item.refuse(format!("`{}` is not a device; write {remedy}", item.shown()));
+    };
+    Some(kind)
+}
+
+/// A PCI address with its domain, from one with or without.
+fn pci_address(text: &str) -> Option<String> {
+    let is_hex = |part: &str, len: usize| part.len() == len && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let parts: Vec<&str> = text.split([':', '.']).collect();
+    let (domain, bus, device, function) = match parts[..] {
+        [domain, bus, device, function] => (domain, bus, device, function),
+        [bus, device, function] => ("0000", bus, device, function),
+        _ => return None,
+    };
+    let right =
+        is_hex(domain, 4) && is_hex(bus, 2) && is_hex(device, 2) && matches!(function.as_bytes(), [b'0'..=b'7']);
+    let address = format!("{domain}:{bus}:{device}.{function}").to_ascii_lowercase();
+    (right && address.ends_with(&text.to_ascii_lowercase())).then_some(address)
+}
+
+/// Names of DPDK's network vdevs: the driver's, then a number.
+fn is_vdev(name: &str) -> bool {
+    let driver = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let known = ["net_", "eth_"].iter().any(|prefix| driver.len() > prefix.len() && driver.starts_with(prefix));
+    (known || driver == "virtio_user") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
+    if !item.is_map() {
+        return item.number("a VLAN", 1..=4094).map(VlanMode::Access);
+    }
+    let fields = item.fields(&["tagged", "native"])?;
+    let native = fields.get("native").and_then(|item| item.number::<u16>("a VLAN", 1..=4094));
+    let items = fields.required("tagged", "tagged: [10, 20-30]")?.list("e.g. [10, 20-30]")?;
+    let mut tagged = Vec::new();
+    for item in items {
+        let Some(range) = IdRange::read(&item, "a VLAN", 1..=4094) else { continue };
+        if native.is_some_and(|native| (range.first..=range.last).contains(&native)) {
+            item.fail(format!("`{}` holds the native VLAN, which goes untagged; remove it here", item.shown()));
+        }
+        tagged.extend(range.first..=range.last);
+    }
+    tagged.sort_unstable();
+    tagged.dedup();
+    Some(VlanMode::Trunk { tagged, native })
+}
+
+/// What the ports and the classes make of each other.
+pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
+    let lossless: Vec<String> =
+        (0..CLASSES).filter(|&class| classes[class].settings.lossless).map(|class| class.to_string()).collect();
+    for port in ports {
+        if !port.pfc && !lossless.is_empty() {
+            port.item.warn(format!("PFC is off, so class {} is not lossless here", lossless.join(", ")));
+        }
+        if !port.pfc || !classes[usize::from(port.class)].settings.lossless {
+            continue;
+        }
+        let class = port.class;
+        let reason = format!(
+            "class {class} of this port is lossless, and broadcast is never sent in a lossless class, so that ARP \
+             fails here"
+        );
+        if port.trust == Trust::Port {
+            port.item.fail(format!("{reason}; write a lossy class and `trust: dscp` or `pcp`"));
+        } else {
+            port.item.warn(format!("{reason}; write a lossy class as `class`"));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Reading the tree by key: typed values, and a report of everything that is wrong.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::error::{ConfigError, ConfigErrors};
+use super::yaml::{Node, Shape};
+
+/// Characters of a wrong value that an error repeats.
+const SHOWN_CHARS: usize = 60;
+
+/// Words that an error offers.
+const LISTED: usize = 12;
+
+/// What has been found wrong, or only odd, so far.
+pub struct Report {
+    source: String,
+    errors: RefCell<Vec<ConfigError>>,
+    warnings: RefCell<Vec<ConfigError>>,
+}
+
+impl Report {
+    pub fn new(source: &str) -> Self {
+        Self { source: source.to_owned(), errors: RefCell::default(), warnings: RefCell::default() }
+    }
+
+    pub fn has_errors(&self) -> bool {
+        !self.errors.borrow().is_empty()
+    }
+
+    /// The errors if there are any, otherwise the warnings as they print.
+    pub fn finish(self) -> Result<Vec<String>, ConfigErrors> {
+        let errors = self.errors.into_inner();
+        if !errors.is_empty() {
+            return Err(ConfigErrors::new(errors));
+        }
+        let mut warnings = self.warnings.into_inner();
+        warnings.sort_by_key(|warning| warning.place);
+        Ok(warnings.iter().map(ConfigError::to_string).collect())
+    }
+}
+
+/// One value under a key.
+#[derive(Clone)]
+pub struct Item<'a> {
+    node: &'a Node,
+    path: String,
+    report: &'a Report,
+}
+
+impl<'a> Item<'a> {
+    pub fn root(node: &'a Node, report: &'a Report) -> Self {
+        Self { node, path: String::new(), report }
+    }
+
+    fn note(&self, message: impl fmt::Display) -> ConfigError {
+        ConfigError {
+            source: self.report.source.clone(),
+            place: Some(self.node.place),
+            path: self.path.clone(),
+            message: message.to_string(),
+        }
+    }
+
+    /// Reports an error about this value.
+    pub fn fail(&self, message: impl fmt::Display) {
+        self.report.errors.borrow_mut().push(self.note(message));
+    }
+
+    /// Reports something that works, but hardly as it was meant.
+    pub fn warn(&self, message: impl fmt::Display) {
+        self.report.warnings.borrow_mut().push(self.note(message));
+    }
+
+    /// `None`, and an error.
+    pub fn refuse<T>(&self, message: impl fmt::Display) -> Option<T> {
+        self.fail(message);
+        None
+    }
+
+    /// The path of what this value belongs to: `ports[0]` for `ports[0].name`.
+    pub fn owner_path(&self) -> String {
+        self.path.rsplit_once('.').map_or(self.path.clone(), |(owner, _)| owner.to_owned())
+    }
+
+    /// The value under `key`, or this one in its place if there is none.
+    pub fn child(&self, key: &str) -> Item<'a> {
+        let path = self.child_path(key);
+        let node = match &self.node.shape {
+            Shape::Map(entries) => {
+                entries.iter().find(|(name, _)| matches!(&name.shape, Shape::Scalar(text) if text == key))
+            }
+            _ => None,
+        };
+        Item { node: node.map_or(self.node, |(_, value)| value), path, report: self.report }
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self.node.shape, Shape::Null)
+    }
+
+    pub fn is_map(&self) -> bool {
+        matches!(self.node.shape, Shape::Map(_))
+    }
+
+    /// The value as an error shows it.
+    pub fn shown(&self) -> String {
+        match &self.node.shape {
+            Shape::Null => "null".to_owned(),
+            Shape::Scalar(text) => shorten(text),
+            Shape::List(_) => "[...]".to_owned(),
+            Shape::Map(_) => "{...}".to_owned(),
+        }
+    }
+
+    /// The text of a scalar, whole; `what` with its article and an example.
+    pub fn text(&self, what: &str) -> Option<&'a str> {
+        match &self.node.shape {
+            Shape::Scalar(text) => Some(text),
+            _ => self.refuse(format!("`{}` is not {what}", self.shown())),
+        }
+    }
+
+    /// Whether the value is this word.
+    pub fn is(&self, word: &str) -> bool {
+        matches!(&self.node.shape, Shape::Scalar(text) if text == word)
+    }
+
+    /// A value that knows from its text whether it is right, and says what would be.
+    ///
+    /// It gets the text as shown: what is no scalar, or longer than any right value, parses as nothing.
+    pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Option<T> {
+        self.shown().parse().map_err(|error| self.fail(error)).ok()
+    }
+
+    /// A whole number within `range`; `what` with its article.
+    pub fn number<T: TryFrom<u64> + fmt::Display>(&self, what: &str, range: RangeInclusive<u64>) -> Option<T> {
+        let number = self.shown().parse().ok().filter(|number| range.contains(number));
+        match number.and_then(|number| T::try_from(number).ok()) {
+            Some(number) => Some(number),
+            None => {
+                let (low, high) = range.into_inner();
+                self.refuse(format!("`{}` is not {what}; write a whole number from {low} to {high}", self.shown()))
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.shown();
+        match choices.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Some(*value),
+            None => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                self.refuse(format!("`{text}` is not one of the choices; write {}", one_of(&words)))
+            }
+        }
+    }
+
+    pub fn flag(&self) -> Option<bool> {
+        self.choice(&[("true", true), ("false", false)])
+    }
+
+    /// The items of a list; `example` is one.
+    pub fn list(&self, example: &str) -> Option<Vec<Item<'a>>> {
+        let Shape::List(nodes) = &self.node.shape else {
+            return self.refuse(format!("`{}` is not a list; write {example}", self.shown()));
+        };
+        let item = |(index, node)| Item { node, path: format!("{}[{index}]", self.path), report: self.report };
+        Some(nodes.iter().enumerate().map(item).collect())
+    }
+
+    /// The entries of a mapping whose keys are values, such as class numbers; `example` is one.
+    pub fn entries(&self, example: &str) -> Option<Vec<(Item<'a>, Item<'a>)>> {
+        let Shape::Map(entries) = &self.node.shape else {
+            return self.refuse(format!("`{}` is not a mapping; write {example}", self.shown()));
+        };
+        let entry = |(key, value): &'a (Node, Node)| {
+            let key = Item { node: key, path: self.path.clone(), report: self.report };
+            let value = Item { node: value, path: self.child_path(&key.shown()), report: self.report };
+            (key, value)
+        };
+        Some(entries.iter().map(entry).collect())
+    }
+
+    /// The fields of a mapping that may have `keys`; reports all others.
+    pub fn fields(&self, keys: &'static [&'static str]) -> Option<Fields<'a>> {
+        let entries = self.entries(&format!("keys such as `{}:`", keys.first().copied().unwrap_or_default()))?;
+        for (key, _) in &entries {
+            let name = key.shown();
+            if !keys.contains(&name.as_str()) {
+                let remedy = match nearest(&name, keys) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("write {}", one_of(keys)),
+                };
+                key.fail(format!("unknown key `{name}`; {remedy}"));
+            }
+        }
+        Some(Fields { owner: self.clone(), entries })
+    }
+
+    fn child_path(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}
+
+/// The fields of a mapping.
+pub struct Fields<'a> {
+    owner: Item<'a>,
+    entries: Vec<(Item<'a>, Item<'a>)>,
+}
+
+impl<'a> Fields<'a> {
+    /// The mapping itself, to complain of the whole.
+    pub fn owner(&self) -> &Item<'a> {
+        &self.owner
+    }
+
+    /// The value of `key`. A key with nothing behind it counts as absent.
+    pub fn get(&self, key: &str) -> Option<Item<'a>> {
+        let (_, value) = self.entries.iter().find(|(name, _)| name.shown() == key)?;
+        (!value.is_null()).then(|| value.clone())
+    }
+
+    /// The value of `key`, which must be there; `example` is a right line.
+    pub fn required(&self, key: &str, example: &str) -> Option<Item<'a>> {
+        self.get(key).or_else(|| self.owner.refuse(format!("`{key}` is missing; write e.g. `{example}`")))
+    }
+
+    /// The value of `key` if it is there and right.
+    pub fn parse<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Option<T> {
+        self.get(key)?.parse()
+    }
+}
+
+/// `text` on one line and not too long.
+fn shorten(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(SHOWN_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// `a`, `b` or `c`.
+pub fn one_of(words: &[&str]) -> String {
+    let mut quoted: Vec<String> = words.iter().take(LISTED).map(|word| format!("`{word}`")).collect();
+    if words.len() > LISTED {
+        quoted.push("another".to_owned());
+    }
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The candidate that `word` was probably meant to be; none if two are as near.
+pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let close = |candidate: &&str| distance(word, candidate) <= 1 + candidate.len() / 4;
+    let near = candidates.iter().copied().filter(close).min_by_key(|candidate| distance(word, candidate))?;
+    let same = |other: &&&str| distance(word, other) == distance(word, near);
+    (candidates.iter().filter(same).count() == 1).then_some(near)
+}
+
+/// Levenshtein's distance, over a single row.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substitution = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substitution.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_suggested_and_a_far_one_is_not() {
+        let keys = ["speed", "cable", "device"];
+        assert_eq!(nearest("sped", &keys), Some("speed"));
+        assert_eq!(nearest("devices", &keys), Some("device"));
+        assert_eq!(nearest("color", &keys), None);
+        assert_eq!(nearest("p3", &["p1", "p2"]), None, "either is as likely");
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn words_are_listed() {
+        assert_eq!(one_of(&["a"]), "`a`");
+        assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b` or `c`");
+    }
+}

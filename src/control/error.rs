@@ -1,0 +1,78 @@
+//! Why a switch could not run, each in one sentence that names the cause and the remedy.
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::dpdk;
+
+/// What can go wrong while running.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// DPDK, a pool or an lcore.
+    #[error(transparent)]
+    Dpdk(#[from] dpdk::Error),
+    /// A port of the configuration.
+    #[error("port `{port}`: {error}")]
+    Port {
+        /// Its name.
+        port: String,
+        /// What its device says.
+        error: dpdk::Error,
+    },
+    /// The metrics address.
+    #[error(
+        "metrics cannot be served on {address}: {error}; is another holdfast running? \
+         choose another address with --metrics ADDRESS, or none with --metrics off"
+    )]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The control thread's own machinery.
+    #[error("the control thread cannot start: {0}; is a limit on open files (ulimit -n) very low?")]
+    Runtime(io::Error),
+    /// The report could not be written.
+    #[error("the report cannot be written: {0}; is the disk full?")]
+    Output(io::Error),
+    /// A virtual host without a link, which the configuration refuses.
+    #[error("host `{host}` hangs on a port that is no in-process link; give that port `device: ring`")]
+    NoLink {
+        /// Its name.
+        host: String,
+    },
+    /// More ports than the switch can have.
+    #[error("{ports} ports are more than the 64 that a switch can have; remove some")]
+    TooManyPorts {
+        /// Those configured.
+        ports: usize,
+    },
+    /// A PCI device and memory that it cannot use.
+    #[error("`eal.memory: nohuge` leaves PCI devices without memory they can use; write `memory: huge` or remove it")]
+    PciWithoutHugepages,
+    /// The process may use no CPU at all, as far as it can see.
+    #[error("the CPUs that this process may use are unknown; set `lcores.control` and `lcores.dataplane`")]
+    NoCpu,
+    /// A configured CPU that this process may not use.
+    #[error("`{key}: {cpu}` is not among the CPUs this process may use ({allowed:?}); choose one of those")]
+    CpuNotAllowed {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        cpu: u16,
+        /// The CPUs it may use.
+        allowed: Vec<usize>,
+    },
+    /// `--fail-on-loss`.
+    #[error("a lossless class was not kept lossless; the report says where")]
+    Lost,
+}
+
+impl RunError {
+    /// Names the port that an error of DPDK is about.
+    pub(super) fn at_port(port: &str) -> impl FnOnce(dpdk::Error) -> Self {
+        let port = port.to_owned();
+        move |error| RunError::Port { port, error }
+    }
+}

@@ -1,0 +1,183 @@
+//! Running a switch: from a configuration to frames, and back to an idle machine.
+//!
+//! The control thread sleeps most of the time. It talks to the lcore by [`Orders`] and reads counters; the packet path
+//! waits for neither.
+
+mod error;
+mod setup;
+
+use std::io::{IsTerminal, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+pub use error::RunError;
+
+use crate::config::Config;
+use crate::dataplane::{Counters, Orders, Pipeline, Work};
+use crate::dpdk::{self, EthIo, EthPort, Worker};
+use crate::hosts::Hosts;
+use crate::stats::{DeviceCounters, DeviceStats, Live, Report, Snapshot, Style, Subject, http};
+
+/// Time between two looks at links and device counters.
+const DEVICE_PERIOD: Duration = Duration::from_millis(100);
+/// Seed of the WRED dice; one for all runs, since nothing hangs on its value.
+const DICE_SEED: u32 = 0x5eed_d1ce;
+
+/// How to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunOptions {
+    /// For how long; `None`: until SIGINT or SIGTERM.
+    pub duration: Option<Duration>,
+    /// Print the report as JSON, and nothing else to standard output.
+    pub json: bool,
+    /// Broken losslessness is an error.
+    pub fail_on_loss: bool,
+    /// DPDK's log to standard error.
+    pub verbose: bool,
+}
+
+type Running = Worker<Work<EthIo, EthIo>>;
+
+/// Runs a switch by `config` until its time is over or a signal comes, and prints what it did.
+///
+/// # Errors
+/// What keeps it from starting or stopping in order; with `fail_on_loss`, a loss in a lossless class.
+pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
+    // Before DPDK starts: an address in use is found at once.
+    let listener = config.metrics.map(listen).transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
+    let mut ports = setup::Ports::start(&config, options.verbose)?;
+    for (index, port) in config.switch.ports.iter_mut().enumerate() {
+        port.mac = ports.own_address(index).unwrap_or(port.mac);
+    }
+    let counters = Arc::new(Counters::new(config.switch.ports.len()));
+    let mut subject = Subject::new(config.switch.clone(), counters.clone());
+    for (index, port) in config.switch.ports.iter().enumerate() {
+        subject.pfc[index] = ports.pfc_standing(index, port.pfc);
+    }
+    let orders = Arc::new(Orders::default());
+    let hz = dpdk::hz(&ports.eal);
+    let hosts = (!config.hosts.is_empty()).then(|| Hosts::new(&config.hosts, hz));
+    subject.hosts = hosts.as_ref().map(Hosts::counters);
+    let subject = Arc::new(subject);
+
+    let (switch_io, host_io) = ports.queues()?;
+    let pipeline = Pipeline::new(&config.switch, counters, hz, DICE_SEED);
+    let hosts = hosts.map(|hosts| (hosts, host_io));
+    let work = Work { pipeline, io: switch_io, hosts, orders: orders.clone(), hz };
+    let lcore = *ports.eal.workers().first().ok_or(RunError::NoCpu)?;
+    let worker = ports.eal.launch(lcore, move || work.run(dpdk::now))?;
+    let start = Instant::now();
+    let watched = runtime.block_on(watch(&subject, &ports.ports, &orders, &worker, listener, &options, start));
+    let elapsed = start.elapsed();
+    orders.stop();
+    let work = worker.join()?;
+    refresh_devices(&ports.ports, &subject.devices);
+    let report = Report::new(&subject, elapsed);
+    drop(work);
+    watched?;
+    finish(ports, &report, &options)
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+    let listener = TcpListener::bind(address).map_err(|error| RunError::Listen { address, error })?;
+    listener.set_nonblocking(true).map_err(|error| RunError::Listen { address, error })?;
+    Ok(listener)
+}
+
+/// Shows what happens until the time is over, a signal comes or the lcore has ended on its own, which only a panic
+/// makes it do.
+async fn watch(
+    subject: &Arc<Subject>,
+    ports: &[EthPort],
+    orders: &Orders,
+    worker: &Running,
+    listener: Option<TcpListener>,
+    options: &RunOptions,
+    start: Instant,
+) -> Result<(), RunError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Runtime)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Runtime)?;
+    if let Some(listener) = listener {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(RunError::Runtime)?;
+        tokio::spawn(http::serve(listener, subject.clone()));
+    }
+    let style = if options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
+    let mut live = Live::new(subject.clone(), style);
+    let end = options.duration.map(|duration| start + duration);
+    let mut devices = tokio::time::interval(DEVICE_PERIOD);
+    let mut picture = tokio::time::interval(live.period());
+    picture.tick().await;
+    loop {
+        let over = async {
+            match end {
+                Some(end) => tokio::time::sleep_until(end.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            _ = devices.tick() => {
+                orders.set_links(refresh_devices(ports, &subject.devices));
+                if worker.is_finished() {
+                    return Ok(());
+                }
+            }
+            _ = picture.tick() => show(&mut live, Snapshot::take(subject, start.elapsed()), options.json),
+        }
+    }
+}
+
+/// Draws the next picture; with `--json` standard output is the report's alone.
+fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
+    let text = live.next(snapshot);
+    // A reader that went away is no reason to stop a switch.
+    if json {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    } else {
+        let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
+    }
+}
+
+/// Reads every device; the mask of links that are up. A device that does not tell counts as up, and so does a virtual
+/// one: a tap says down for ever once its interface was moved to another namespace, while frames pass.
+fn refresh_devices(ports: &[EthPort], devices: &[DeviceCounters]) -> u64 {
+    let mut up = 0;
+    for (index, (port, counters)) in ports.iter().zip(devices).enumerate() {
+        let link_up = !port.is_physical() || port.link().map_or(true, |link| link.up);
+        up |= u64::from(link_up) << index;
+        if let Ok(stats) = port.stats() {
+            counters.publish(&DeviceStats {
+                link_up,
+                rx_frames: stats.ipackets,
+                tx_frames: stats.opackets,
+                rx_missed: stats.imissed,
+                rx_no_buffer: stats.rx_nombuf,
+                rx_errors: stats.ierrors,
+                tx_errors: stats.oerrors,
+            });
+        }
+    }
+    up
+}
+
+/// Stops the ports and prints the report.
+fn finish(mut ports: setup::Ports, report: &Report, options: &RunOptions) -> Result<(), RunError> {
+    for port in ports.ports.iter_mut().chain(&mut ports.hosts) {
+        port.stop()?;
+    }
+    let text = if options.json { report.to_json() } else { report.to_string() };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(RunError::Output(error)),
+        _ => {}
+    }
+    if options.fail_on_loss && !report.is_lossless() {
+        return Err(RunError::Lost);
+    }
+    Ok(())
+}

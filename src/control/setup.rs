@@ -1,0 +1,180 @@
+//! From a configuration to running ports: memory, devices, pools, lcores.
+
+use crate::config::Config;
+use crate::config::model::{DeviceKind, MemoryMode};
+use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, RingLink};
+use crate::packet::{BURST, MAX_PORTS};
+use crate::stats::PfcStanding;
+use crate::wire::MacAddr;
+
+use super::RunError;
+
+/// Frames that an in-process link holds in each direction: a few polls' worth, as in a NIC.
+const LINK_FRAMES: u32 = 1024;
+/// Buffers an lcore keeps to itself.
+const POOL_CACHE: u32 = 256;
+/// PFC frames under way at once, per port: one is posted and sent before the next is due.
+const CONTROL_BUFFERS_PER_PORT: u32 = 32;
+/// Ethernet header and two tags in front of an IP packet of the MTU.
+const HEADER_MAX: u16 = 14 + 8;
+/// Memory that DPDK takes beside the pools. Generous, since ordinary pages cost nothing until they are touched, and since
+/// a pool needs more room than its buffers: with 64 MiB to spare a pool of 166 MiB found none.
+const EAL_MIB: u32 = 256;
+
+/// The ports of a switch, started, and all that keeps them alive.
+pub(super) struct Ports {
+    pub eal: Eal,
+    /// Switch ends, by port index.
+    pub ports: Vec<EthPort>,
+    /// Host ends, by host index.
+    pub hosts: Vec<EthPort>,
+    pub data: Mempool,
+    pub control: Mempool,
+}
+
+/// Sizes of the packet pools, such that the MMU is always what binds: a buffer for every frame that the cells allow,
+/// for every descriptor, for both directions of every link, and for the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PoolPlan {
+    pub data: u32,
+    pub control: u32,
+    pub data_room: u16,
+}
+
+impl PoolPlan {
+    pub fn new(config: &Config) -> Self {
+        let per_device = |device: &crate::config::model::PortDevice| match device.kind {
+            DeviceKind::Ring => 2 * LINK_FRAMES,
+            _ => u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
+        };
+        let devices: u32 = config.devices.iter().map(per_device).sum();
+        let ports = config.devices.len() as u32;
+        let mtu = config.switch.ports.iter().map(|port| port.mtu).max().unwrap_or(1500);
+        // The burst in the pipeline, the burst posted at each port, the burst to be freed; a host's own twice.
+        let bursts = (2 + 2 * ports) * BURST as u32;
+        Self {
+            data: config.switch.buffer.total.0 + devices + bursts + 3 * POOL_CACHE,
+            control: ports * CONTROL_BUFFERS_PER_PORT + POOL_CACHE,
+            // What NIC drivers expect at least, so that a frame is always in one piece.
+            data_room: (dpdk::HEADROOM as u16 + mtu + HEADER_MAX).max(dpdk::HEADROOM as u16 + 2048),
+        }
+    }
+
+    fn mib(&self) -> u32 {
+        let bytes = Mempool::footprint(self.data, self.data_room) + Mempool::footprint(self.control, self.data_room);
+        EAL_MIB + (bytes >> 20) as u32 + 1
+    }
+}
+
+impl Ports {
+    /// Starts DPDK and all ports.
+    pub fn start(config: &Config, verbose: bool) -> Result<Self, RunError> {
+        if config.devices.len() > MAX_PORTS {
+            return Err(RunError::TooManyPorts { ports: config.devices.len() });
+        }
+        let plan = PoolPlan::new(config);
+        let eal = Eal::init(&eal_options(config, &plan, verbose)?)?;
+        let data = Mempool::create(&eal, "data", plan.data, plan.data_room, POOL_CACHE, None)?;
+        let control = Mempool::create(&eal, "control", plan.control, plan.data_room, 32, None)?;
+        let mut all = Self { eal, ports: Vec::new(), hosts: Vec::new(), data, control };
+        let mut host_ends: Vec<Option<EthPort>> = Vec::new();
+        for (index, (device, port)) in config.devices.iter().zip(&config.switch.ports).enumerate() {
+            let wanted = PortConfig {
+                rx_descriptors: device.rx_descriptors,
+                tx_descriptors: device.tx_descriptors,
+                mtu: port.mtu,
+                promiscuous: true,
+            };
+            let (opened, host_end) = all.open(&device.kind, index, &wanted).map_err(RunError::at_port(&port.name))?;
+            all.ports.push(opened);
+            host_ends.push(host_end);
+        }
+        for host in &config.hosts {
+            let end = host_ends.get_mut(host.port).and_then(Option::take);
+            all.hosts.push(end.ok_or_else(|| RunError::NoLink { host: host.name.clone() })?);
+        }
+        for (port, spec) in all.ports.iter_mut().zip(&config.switch.ports) {
+            port.start().map_err(RunError::at_port(&spec.name))?;
+        }
+        for port in &mut all.hosts {
+            port.start()?;
+        }
+        Ok(all)
+    }
+
+    fn open(
+        &self,
+        kind: &DeviceKind,
+        index: usize,
+        config: &PortConfig,
+    ) -> Result<(EthPort, Option<EthPort>), dpdk::Error> {
+        match kind {
+            DeviceKind::Pci(address) => Ok((EthPort::open(&self.eal, address, config, &self.data)?, None)),
+            DeviceKind::Vdev(devargs) => Ok((EthPort::plug(&self.eal, devargs, config, &self.data)?, None)),
+            DeviceKind::Ring => {
+                let link = RingLink::new(&self.eal, &format!("hf{index}"), LINK_FRAMES, config, &self.data)?;
+                Ok((link.switch, Some(link.host)))
+            }
+        }
+    }
+
+    /// The queues of the switch's ports, and of the hosts'.
+    pub fn queues(&mut self) -> Result<(EthIo, EthIo), RunError> {
+        let switch = self.ports.iter_mut().map(|port| port.queue(0)).collect::<Result<_, _>>()?;
+        let hosts = self.hosts.iter_mut().map(|port| port.queue(0)).collect::<Result<_, _>>()?;
+        Ok((
+            EthIo::new(switch, self.data.clone(), self.control.clone()),
+            EthIo::new(hosts, self.data.clone(), self.data.clone()),
+        ))
+    }
+
+    /// Addresses that PFC frames leave from: the device's own where it has one.
+    pub fn own_address(&self, port: usize) -> Option<MacAddr> {
+        let mac = MacAddr(self.ports.get(port)?.mac().ok()?);
+        (!mac.is_zero() && !mac.is_group()).then_some(mac)
+    }
+
+    /// What is known of PFC sent and received by this port's driver (docs/nics.md).
+    pub fn pfc_standing(&self, port: usize, pfc: bool) -> PfcStanding {
+        match self.ports.get(port) {
+            _ if !pfc => PfcStanding::Off,
+            Some(port) if PROVEN_DRIVERS.contains(&port.driver().as_str()) => PfcStanding::Proven,
+            _ => PfcStanding::Unproven,
+        }
+    }
+}
+
+/// Drivers through which PFC frames were seen to pass both ways, by the tests of this project.
+const PROVEN_DRIVERS: [&str; 2] = ["net_ring", "net_tap"];
+
+fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOptions, RunError> {
+    let pci: Vec<String> = config
+        .devices
+        .iter()
+        .filter_map(|device| match &device.kind {
+            DeviceKind::Pci(address) => Some(address.clone()),
+            _ => None,
+        })
+        .collect();
+    let memory = match config.eal.memory {
+        MemoryMode::Huge => Memory::Huge { mib: Some(plan.mib()) },
+        MemoryMode::Auto if !pci.is_empty() => Memory::Huge { mib: Some(plan.mib()) },
+        MemoryMode::NoHuge if !pci.is_empty() => return Err(RunError::PciWithoutHugepages),
+        _ => Memory::NoHuge { mib: plan.mib() },
+    };
+    let allowed = dpdk::allowed_cpus();
+    let cpu = |wanted: Option<u16>, default: Option<&usize>, key: &'static str| match wanted {
+        None => default.copied().ok_or(RunError::NoCpu),
+        Some(cpu) if allowed.contains(&usize::from(cpu)) => Ok(usize::from(cpu)),
+        Some(cpu) => Err(RunError::CpuNotAllowed { key, cpu, allowed: allowed.clone() }),
+    };
+    Ok(EalOptions {
+        memory,
+        main_cpu: cpu(config.lcores.control, allowed.first(), "lcores.control")?,
+        worker_cpus: vec![cpu(config.lcores.dataplane, allowed.last(), "lcores.dataplane")?],
+        pci,
+        extra: config.eal.args.clone(),
+        verbose,
+        ..EalOptions::default()
+    })
+}

@@ -1,0 +1,120 @@
+//! What right configurations become.
+
+use holdfast::config::DeviceKind;
+use holdfast::hosts::{FlowPattern, FlowTarget};
+use holdfast::mmu::Threshold;
+use holdfast::qos::QueueDiscipline;
+use holdfast::units::{Alpha, Bytes, Cells};
+
+use super::*;
+
+#[test]
+fn the_embedded_default_is_the_incast() {
+    let config = config::embedded();
+    assert_eq!(config.source, "<embedded>");
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    assert!(config.devices.iter().all(|device| device.kind == DeviceKind::Ring));
+    assert_eq!((config.switch.ports.len(), config.hosts.len()), (5, 5));
+    assert_eq!(config.switch.lossless_groups(), 1 << 3);
+    let classes: Vec<u8> = config.hosts.iter().flat_map(|host| &host.flows).map(|flow| flow.class).collect();
+    assert_eq!(classes, [3, 0, 3, 3, 3]);
+    assert!(config.hosts.iter().flat_map(|host| &host.flows).all(|flow| flow.to == FlowTarget::Host(4)));
+}
+
+#[test]
+fn every_example_loads() {
+    let mut files = 0;
+    for entry in std::fs::read_dir(conf_dir()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let config = config::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
+            check_sums(&config);
+            files += 1;
+        }
+    }
+    assert!(files >= 3);
+}
+
+#[test]
+fn without_a_preset_all_is_lossy_with_weight_one() {
+    let config = accept(PORTS);
+    assert_eq!(config.switch.lossless_groups(), 0);
+    assert_eq!(config.switch.buffer.headroom, Cells(0));
+    for queue in &config.switch.queues {
+        assert_eq!(queue.discipline, QueueDiscipline::Dwrr { weight: 1 });
+        assert!(queue.limit.is_some() && queue.wred.is_none());
+    }
+}
+
+#[test]
+fn classes_override_the_preset_key_by_key() {
+    let config = accept(&format!(
+        "preset: roce\n{PORTS}classes: {{3: {{alpha: 1/8, reserve: 0}}, 4: {{lossless: true, limit: 416000}}}}\n"
+    ));
+    let groups = &config.switch.ports[0].groups;
+    assert_eq!(groups[3].threshold, Threshold::Dynamic(Alpha::from_exponent(-3).unwrap()));
+    assert_eq!(groups[3].reserve, Cells(0));
+    assert!(config.switch.queues[3].wred.is_some(), "what is not named stays");
+    assert_eq!(groups[4].threshold, Threshold::Static(Cells(2000)));
+    assert_eq!(groups[4].headroom, groups[3].headroom);
+    assert_eq!(config.switch.lossless_groups(), 0b1_1000);
+}
+
+#[test]
+fn a_lossless_class_of_the_preset_can_be_made_lossy() {
+    let config = accept(&format!("preset: roce\n{PORTS}classes: {{3: {{lossless: false}}}}\n"));
+    assert_eq!(config.switch.lossless_groups(), 0);
+    assert!(config.switch.queues[3].limit.is_some());
+}
+
+#[test]
+fn quantities_may_be_quoted_and_pools_given() {
+    let config = accept(&format!("{PORTS}buffer: {{size: \"2080000\", cell: '208', lossy: 25%, shared: 208000}}\n"));
+    let buffer = &config.switch.buffer;
+    assert_eq!((buffer.total, buffer.cell), (Cells(10_000), Bytes(208)));
+    assert_eq!((buffer.lossy_shared, buffer.lossless_shared), (Cells(2500), Cells(1000)));
+}
+
+#[test]
+fn the_class_of_a_flow_is_the_one_the_switch_finds() {
+    let config = accept(
+        "\
+preset: roce
+ports:
+  - {name: p1, device: ring, speed: 10G, trust: pcp, class: 5, vlan: {tagged: [10-12], native: 1}}
+  - {name: p2, device: ring, speed: 10G}
+maps: {dscp: {0: 1}}
+hosts:
+  - name: h1
+    port: p1
+    flows:
+      - {to: h2, dscp: 26, pcp: 3, vlan: 11}
+      - {to: h2, dscp: 26, pcp: 3}
+  - name: h2
+    port: p2
+    pfc: ignore
+    flows:
+      - {to: h1, kind: udp, pattern: {on: 1ms, off: 4ms}}
+      - {to: {mac: 02:00:00:00:00:09, ip: 10.9.9.9}, rate: 1G}
+",
+    );
+    let flows: Vec<_> = config.hosts.iter().flat_map(|host| &host.flows).collect();
+    assert_eq!(flows.iter().map(|flow| flow.class).collect::<Vec<_>>(), [3, 5, 1, 3]);
+    assert!(matches!(flows[2].pattern, FlowPattern::OnOff { .. }));
+    assert!(matches!(flows[3].to, FlowTarget::Station { .. }));
+    assert!(flows[0].ecn && !flows[2].ecn);
+    assert!(!config.hosts[1].obeys_pfc);
+}
+
+#[test]
+fn anchors_and_merges_are_yaml_and_work() {
+    let config = accept(
+        "\
+ports:
+  - &port {name: p1, device: net_tap0, speed: 10G, mtu: 9000}
+  - {<<: *port, name: p2, device: net_tap1}
+",
+    );
+    assert_eq!(config.switch.ports[1].mtu, 9000);
+    assert_eq!(config.switch.ports[1].name, "p2");
+}

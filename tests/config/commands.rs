@@ -1,0 +1,89 @@
+//! `check`, `headroom` and `run` as a user meets them.
+
+use assert_cmd::Command;
+
+use super::*;
+
+fn holdfast(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn check_shows_the_plan() {
+    let path = conf_dir().join("incast.yaml");
+    let (code, stdout, stderr) = holdfast(&["check", path.to_str().unwrap()]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    for part in ["p5", "lossless pool", "weight 4", "to h5", "headroom"] {
+        assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
+    }
+}
+
+#[test]
+fn check_prints_every_error_and_ends_with_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.yaml");
+    std::fs::write(&path, "preset: roce\nports: [{name: p1, device: net_tap0, speed: 25Q, mtu: 1}]\n").unwrap();
+    let file = path.to_str().unwrap();
+    let (code, stdout, stderr) = holdfast(&["check", file]);
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    let speed = "ports[0].speed: `25Q` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s";
+    let mtu = "ports[0].mtu: `1` is not an MTU; write a whole number from 256 to 9600";
+    assert_eq!(stderr, format!("error: {file}:2:45: {speed}\nerror: {file}:2:55: {mtu}\n"));
+
+    let (code, stdout, _) = holdfast(&["check", file, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &json["ok"], &json["errors"][0]["line"]), (2, &false.into(), &2.into()));
+    assert_eq!(json["errors"][1]["key"], "ports[0].mtu");
+}
+
+#[test]
+fn run_refuses_a_wrong_file_as_check_does() {
+    let (code, _, stderr) = holdfast(&["run", "/nonexistent/x.yaml"]);
+    assert_eq!(code, 2);
+    assert!(stderr.starts_with("error: /nonexistent/x.yaml: cannot be read: "), "{stderr}");
+}
+
+#[test]
+fn headroom_prints_each_term_and_the_total() {
+    let args = ["headroom", "--speed", "100G", "--cable", "300m", "--mtu", "1500"];
+    let (code, stdout, stderr) = holdfast(&args);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let line = |name: &str| {
+        let line = stdout.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {stdout}"));
+        line[name.len()..].split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(line("cable, both ways"), "37500");
+    assert_eq!(line("slower response"), "21376");
+    assert_eq!(line("total"), "1091792");
+    assert_eq!(line("seed alone"), "44432");
+
+    let (_, stdout, _) = holdfast(&[&args[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&json["seed_bytes"], &json["total_bytes"]), (&44_432.into(), &1_091_792.into()));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_names_the_remedy() {
+    let (code, _, stderr) = holdfast(&["headroom", "--speed", "100", "--cable", "3m"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("`100` is not a bit rate; write e.g. 100M"), "{stderr}");
+    let (code, _, stderr) = holdfast(&[]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("Usage: holdfast"), "{stderr}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .args(["headroom", "--speed", "100G", "--cable", "3m"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.stderr.is_empty() && output.status.success(), "{output:?}");
+}

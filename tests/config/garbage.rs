@@ -1,0 +1,166 @@
+//! That nothing which is written makes it panic.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Pieces that configurations are made of, and some that they are not.
+const PIECES: &[&str] = &[
+    "preset",
+    "roce",
+    "ports",
+    "buffer",
+    "classes",
+    "maps",
+    "fdb",
+    "lcores",
+    "eal",
+    "metrics",
+    "hosts",
+    "name",
+    "device",
+    "ring",
+    "net_tap0",
+    "speed",
+    "10G",
+    "cable",
+    "3m",
+    "mtu",
+    "1500",
+    "vlan",
+    "flows",
+    "to",
+    "h1",
+    "p1",
+    "static",
+    "ecn",
+    "lossless",
+    "true",
+    "off",
+    "null",
+    "~",
+    "-1",
+    "99999999999999999999",
+    "1e400",
+    ".nan",
+    "0x10",
+    ": ",
+    ":",
+    "- ",
+    "\n",
+    "\n  ",
+    "\n    ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    "&a ",
+    "*a",
+    "<<: ",
+    "!!int ",
+    "? ",
+    "| ",
+    "> ",
+    "\"",
+    "'",
+    "#",
+    "---\n",
+    "...\n",
+    "%",
+    "\t",
+    "é",
+    "\u{0}",
+    "\u{feff}",
+];
+
+/// A mistake at a place given in parts of 2^16 of the text.
+#[derive(Debug, Clone)]
+enum Mistake {
+    Insert(u16, &'static str),
+    Cut(u16, u16),
+    Double(u16, u16),
+}
+
+fn mistakes() -> impl Strategy<Value = Vec<Mistake>> {
+    let piece = prop::sample::select(PIECES);
+    let one = prop_oneof![
+        (any::<u16>(), piece).prop_map(|(at, piece)| Mistake::Insert(at, piece)),
+        (any::<u16>(), 1_u16..30).prop_map(|(at, len)| Mistake::Cut(at, len)),
+        (any::<u16>(), 1_u16..60).prop_map(|(at, len)| Mistake::Double(at, len)),
+    ];
+    prop::collection::vec(one, 1..6)
+}
+
+fn make(text: &mut Vec<char>, mistake: &Mistake) {
+    let index = |at: u16, len: usize| (usize::from(at) * len) >> 16;
+    match *mistake {
+        Mistake::Insert(at, piece) => {
+            let at = index(at, text.len() + 1);
+            text.splice(at..at, piece.chars());
+        }
+        Mistake::Cut(at, len) => {
+            let at = index(at, text.len() + 1);
+            text.drain(at..(at + usize::from(len)).min(text.len()));
+        }
+        Mistake::Double(at, len) => {
+            let at = index(at, text.len() + 1);
+            let copy: Vec<char> = text[at..(at + usize::from(len)).min(text.len())].to_vec();
+            text.splice(at..at, copy);
+        }
+    }
+}
+
+/// Whatever it is, it is a right configuration or an error with a place and a message.
+fn judge(text: &str) {
+    match config::parse("x.yaml", text) {
+        Ok(config) => check_sums(&config),
+        Err(errors) => {
+            assert!(errors.iter().count() > 0);
+            for error in errors.iter() {
+                let place = error.place.expect("what was read has a place");
+                assert!(place.line >= 1 && place.column >= 1, "{error}");
+                assert!(!error.message.is_empty() && !error.message.contains('\n'), "{error}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn of_pieces(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
+        judge(&pieces.concat());
+    }
+
+    #[test]
+    fn of_any_characters(text in "\\PC{0,200}") {
+        judge(&text);
+    }
+
+    #[test]
+    fn made_of_a_right_one(file in 0_usize..3, mistakes in mistakes()) {
+        let files = [
+            include_str!("../../conf/incast.yaml"),
+            include_str!("../../conf/tap-tor.yaml"),
+            include_str!("../../conf/nic-tor.yaml"),
+        ];
+        let mut text: Vec<char> = files[file].chars().collect();
+        mistakes.iter().for_each(|mistake| make(&mut text, mistake));
+        judge(&text.iter().collect::<String>());
+    }
+}
+
+#[test]
+fn depth_and_aliases_are_bounded() {
+    judge(&"[".repeat(500_000));
+    judge(&"- ".repeat(200_000));
+    judge(&"{a: ".repeat(100_000));
+    let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        let alias = format!("*a{}", level - 1);
+        laughs += &format!("a{level}: &a{level} [{}]\n", [alias.as_str(); 9].join(", "));
+    }
+    judge(&laughs);
+}

@@ -1,0 +1,351 @@
+//! What is refused, word for word.
+
+use super::*;
+
+#[test]
+fn a_wrong_unit() {
+    refuse(
+        "ports:\n  - name: p1\n    device: net_tap0\n    speed: 25Q\n",
+        "x.yaml:4:12: ports[0].speed: `25Q` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s",
+    );
+}
+
+#[test]
+fn an_unknown_key_with_the_one_that_was_meant() {
+    refuse_beside_ports("bufer: {size: 1MiB}\n", "x.yaml:4:1: unknown key `bufer`; did you mean `buffer`?");
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 1G, sped: 1G}]\n",
+        "x.yaml:1:49: ports[0]: unknown key `sped`; did you mean `speed`?",
+    );
+    refuse_beside_ports("eal: {colour: blue}\n", "x.yaml:4:7: eal: unknown key `colour`; write `memory` or `args`");
+}
+
+#[test]
+fn a_missing_key() {
+    refuse(
+        "preset: roce\n",
+        "x.yaml:1:1: `ports` is missing; write e.g. `ports: [{name: p1, device: ring, speed: 10G}]`",
+    );
+    refuse(
+        "ports:\n  - {name: p1, device: net_tap0}\n",
+        "x.yaml:2:5: ports[0]: `speed` is missing; write e.g. `speed: 10G`",
+    );
+}
+
+#[test]
+fn a_key_written_twice() {
+    refuse(
+        "ports: []\npreset: roce\npreset: roce\n",
+        "x.yaml:3:1: the key `preset` is written twice in the same mapping; keep one of the two",
+    );
+}
+
+#[test]
+fn broken_yaml() {
+    refuse(
+        "ports: [1, 2\nfdb: 3\n",
+        "x.yaml:2:4: not valid YAML: illegal placement of ':' indicator; check indentation, colons, quotes and brackets here and just before",
+    );
+    refuse("ports:\n\t- a\n", "x.yaml:2:2: not valid YAML: a tab where indentation is; write spaces");
+    refuse("a: *nowhere\n", "x.yaml:1:4: this alias has no anchor; write `&name` before the value it means");
+    refuse(
+        "ports: []\n---\nports: []\n",
+        "x.yaml:3:1: a second document begins here; a file holds one configuration, so remove the `---`",
+    );
+}
+
+#[test]
+fn nothing_at_all() {
+    refuse("", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
+    refuse("# only a comment\n", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
+}
+
+#[test]
+fn the_wrong_type() {
+    refuse(
+        "ports: 5\n",
+        "x.yaml:1:8: ports: `5` is not a list; write `- {name: p1, device: ring, speed: 10G}` for each port",
+    );
+    refuse("- 1\n- 2\n", "x.yaml:1:1: `[...]` is not a mapping; write keys such as `preset:`");
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: [10G]}]\n",
+        "x.yaml:1:45: ports[0].speed: `[...]` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s",
+    );
+    refuse_beside_ports(
+        "classes: {3: lossless}\n",
+        "x.yaml:4:14: classes.3: `lossless` is not a mapping; write keys such as `lossless:`",
+    );
+    refuse_beside_ports(
+        "classes: {3: {lossless: maybe}}\n",
+        "x.yaml:4:25: classes.3.lossless: `maybe` is not one of the choices; write `true` or `false`",
+    );
+}
+
+#[test]
+fn a_number_out_of_range() {
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 10G, mtu: 20000}]\n",
+        "x.yaml:1:55: ports[0].mtu: `20000` is not an MTU; write a whole number from 256 to 9600",
+    );
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 10G, vlan: 4095}]\n",
+        "x.yaml:1:56: ports[0].vlan: `4095` is not a VLAN; write a whole number from 1 to 4094",
+    );
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 1M}]\n",
+        "x.yaml:1:45: ports[0].speed: `1M` is no speed of a port; write from 10M to 800G",
+    );
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 1G, rx_descriptors: 1000}]\n",
+        "x.yaml:1:65: ports[0].rx_descriptors: `1000` is not a power of two; write e.g. 512 or 1024",
+    );
+    refuse_beside_ports(
+        "classes: {8: {lossless: true}}\n",
+        "x.yaml:4:11: classes: `8` is not a class; write a whole number from 0 to 7",
+    );
+    refuse_beside_ports(
+        "maps: {dscp: {64: 3, 1: 9}}\n",
+        "\
+x.yaml:4:15: maps.dscp: `64` is not a DSCP; write a number from 0 to 63 or a range such as 0-63
+x.yaml:4:25: maps.dscp.1: `9` is not a class; write a whole number from 0 to 7",
+    );
+}
+
+#[test]
+fn an_alpha_that_is_no_power_of_two() {
+    refuse_beside_ports(
+        "classes: {3: {alpha: 1/3}}\n",
+        "x.yaml:4:22: classes.3.alpha: `1/3` is not an alpha; write a power of two from 1/128 to 8, e.g. 1/8, 1/2, 1 or 4",
+    );
+}
+
+#[test]
+fn keys_that_exclude_each_other() {
+    refuse_beside_ports(
+        "classes: {3: {alpha: 1/4, limit: 1MiB}}\n",
+        "x.yaml:4:34: classes.3.limit: `alpha` and `limit` exclude each other; keep one of the two",
+    );
+    refuse_beside_ports(
+        "classes: {0: {headroom: 100kB}}\n",
+        "x.yaml:4:25: classes.0.headroom: means nothing in a lossy class; remove it or write `lossless: true`",
+    );
+    refuse_beside_ports(
+        "classes: {0: {lossless: true, queue_alpha: 1}}\n",
+        "x.yaml:4:44: classes.0.queue_alpha: means nothing in a lossless class; remove it or write `lossless: false`",
+    );
+}
+
+#[test]
+fn sums_that_do_not_fit() {
+    refuse_beside_ports(
+        "preset: roce\nbuffer: {size: 128KiB}\n",
+        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 215.31KiB do not fit the buffer of 128KiB by 97.09KiB (478 cells of 208 B); write `size: 226KiB` or more, or promise less",
+    );
+    refuse_beside_ports(
+        "buffer: {size: 1MiB, lossy: 800KiB, shared: 400KiB}\n",
+        "x.yaml:4:45: buffer.shared: lossy 800.1KiB + shared 400.15KiB do not fit the buffer of 1MiB by 176.31KiB (868 cells of 208 B); write `size: 1201KiB` or more, or promise less",
+    );
+    refuse_beside_ports(
+        "classes: {0: {reserve: 8MiB}}\n",
+        "x.yaml:1:1: buffer: reserves 16MiB do not fit the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or promise less",
+    );
+    refuse_beside_ports(
+        "buffer: {lossy: 100B}\n",
+        "x.yaml:4:17: buffer.lossy: the lossy pool has 208B, less than one frame (1.62KiB); enlarge the buffer or promise less",
+    );
+}
+
+#[test]
+fn headroom_below_a_frame() {
+    refuse_beside_ports(
+        "classes: {3: {lossless: true, headroom: 1000B}}\n",
+        "x.yaml:4:41: classes.3.headroom: `1000B` is less than one frame of port p2 (mtu 1500: 1522 B); write `auto` or at least 1522B",
+    );
+}
+
+#[test]
+fn ecn_upside_down() {
+    refuse_beside_ports(
+        "classes: {3: {ecn: {kmin: 400kB, kmax: 100kB, pmax: 5%}}}\n",
+        "x.yaml:4:40: classes.3.ecn.kmax: `100kB` is below kmin; write a size from kmin on",
+    );
+    refuse_beside_ports(
+        "classes: {3: {ecn: {kmin: 400kB, kmax: 500kB, pmax: 0.05}}}\n",
+        "x.yaml:4:53: classes.3.ecn.pmax: `0.05` is not a probability; write a percentage from 0% to 100%, e.g. 1%, 0.5% or 5%",
+    );
+}
+
+#[test]
+fn two_of_what_there_may_be_one() {
+    refuse(
+        "\
+ports:
+  - {name: p1, device: \"0000:3b:00.0\", speed: 10G, mac: 02:00:00:00:00:01}
+  - {name: p1, device: \"3B:00.0\", speed: 10G, mac: 02-00-00-00-00-01}
+",
+        "\
+x.yaml:3:12: ports[1].name: `p1` is already the name of ports[0]; write another
+x.yaml:3:24: ports[1].device: `0000:3b:00.0` is already the device of ports[0]; write another
+x.yaml:3:52: ports[1].mac: `02:00:00:00:00:01` is already the MAC address of ports[0]; write another",
+    );
+    refuse(
+        &format!("{RINGS}hosts: [{{name: h, port: p1}}, {{name: h, port: p1}}]\n"),
+        "\
+x.yaml:1:47: ports[1]: `device: ring` needs a host at its other end; write `- {name: ..., port: p2}` under `hosts`
+x.yaml:2:37: hosts[1].name: `h` is already the name of hosts[0]; write another
+x.yaml:2:46: hosts[1].port: port `p1` has host h already; write another port",
+    );
+}
+
+#[test]
+fn names_that_nobody_has() {
+    refuse_beside_ports(
+        "fdb: {static: [{mac: 02:00:00:00:00:01, port: p3}]}\n",
+        "x.yaml:4:47: fdb.static[0].port: there is no port `p3`; write `p1` or `p2`",
+    );
+    refuse(
+        &format!("{RINGS}hosts: [{{name: left, port: p1, flows: [{{to: rigth}}]}}, {{name: right, port: p2}}]\n"),
+        "x.yaml:2:45: hosts[0].flows[0].to: there is no host `rigth`; write `right` if that was meant, or `{mac: ..., ip: ...}` for a station outside",
+    );
+}
+
+#[test]
+fn a_static_entry_where_its_vlan_is_not() {
+    refuse_beside_ports(
+        "fdb: {static: [{vlan: 7, mac: 02:00:00:00:00:01, port: p1}]}\n",
+        "x.yaml:4:56: fdb.static[0].port: port p1 does not carry VLAN 7; write a VLAN of the port, or another port",
+    );
+    refuse_beside_ports(
+        "fdb: {static: [{mac: 01:00:00:00:00:01, port: p1}]}\n",
+        "x.yaml:4:22: fdb.static[0].mac: `01:00:00:00:00:01` is a group's address; write a station's, e.g. 02:48:46:00:00:01",
+    );
+}
+
+#[test]
+fn rings_and_hosts_that_do_not_match() {
+    refuse(
+        RINGS,
+        "\
+x.yaml:1:9: ports[0]: `device: ring` needs a host at its other end; write `- {name: ..., port: p1}` under `hosts`
+x.yaml:1:47: ports[1]: `device: ring` needs a host at its other end; write `- {name: ..., port: p2}` under `hosts`",
+    );
+    refuse_beside_ports(
+        "hosts: [{name: h1, port: p1}]\n",
+        "x.yaml:4:26: hosts[0].port: port `p1` has a device of its own; write a port with `device: ring`",
+    );
+}
+
+#[test]
+fn a_port_whose_every_frame_is_lossless() {
+    refuse(
+        "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G, trust: port, class: 3}]\n",
+        "x.yaml:2:9: ports[0]: class 3 of this port is lossless, and broadcast is never sent in a lossless class, so that ARP fails here; write a lossy class and `trust: dscp` or `pcp`",
+    );
+}
+
+#[test]
+fn flows_that_cannot_be() {
+    let flow = |flow: &str| {
+        format!("{RINGS}hosts:\n  - {{name: h1, port: p1}}\n  - {{name: h2, port: p2, flows: [{flow}]}}\n")
+    };
+    refuse(&flow("{to: h2}"), "x.yaml:4:39: hosts[1].flows[0].to: a host does not send to itself; write another host");
+    refuse(
+        &flow("{to: h1, rate: 25G}"),
+        "x.yaml:4:49: hosts[1].flows[0].rate: `25G` does not go over the link of 10G; write from 1k to that",
+    );
+    refuse(
+        &flow("{to: h1, frame: 1519}"),
+        "x.yaml:4:50: hosts[1].flows[0].frame: `1519` is more than port p2 takes (mtu 1500); write from 64 to 1514",
+    );
+    refuse(
+        &flow("{to: h1, pattern: bursty}"),
+        "x.yaml:4:52: hosts[1].flows[0].pattern: `bursty` is not a pattern; write `steady` or `{on: 1ms, off: 4ms}`",
+    );
+    refuse(
+        &flow("{to: {mac: 02:00:00:00:00:01}}"),
+        "x.yaml:4:39: hosts[1].flows[0].to: `ip` is missing; write e.g. `ip: 10.0.0.9`",
+    );
+}
+
+#[test]
+fn what_holdfast_tells_eal_itself() {
+    refuse_beside_ports(
+        "eal: {args: [--vdev=net_null0, -l0-3, --no-huge]}\n",
+        "\
+x.yaml:4:14: eal.args[0]: `--vdev=net_null0` is not for `args`: name devices by `device` of each port
+x.yaml:4:32: eal.args[1]: `-l0-3` is not for `args`: choose CPUs by `lcores`
+x.yaml:4:39: eal.args[2]: `--no-huge` is not for `args`: choose memory by `eal.memory`",
+    );
+}
+
+#[test]
+fn a_device_that_is_none() {
+    refuse(
+        "ports: [{name: p1, device: eth0, speed: 10G}]\n",
+        "x.yaml:1:28: ports[0].device: `eth0` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring",
+    );
+    refuse(
+        "ports: [{name: p1, device: \"0000:3b:00.8\", speed: 10G}]\n",
+        "x.yaml:1:28: ports[0].device: `0000:3b:00.8` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring",
+    );
+}
+
+#[test]
+fn an_address_without_a_port() {
+    refuse_beside_ports(
+        "metrics: localhost\n",
+        "x.yaml:4:10: metrics: `localhost` is not an address with a port; write e.g. 127.0.0.1:9464, 0.0.0.0:9464, [::]:9464 or off",
+    );
+}
+
+#[test]
+fn everything_at_once_and_not_only_the_first() {
+    refuse(
+        "\
+preset: rocce
+ports:
+  - {name: p1, device: net_tap0, speed: 10}
+  - {name: p 2, device: net_tap1, speed: 10G, cable: 3}
+lcores: {poll_gap: 1h}
+",
+        "\
+x.yaml:1:9: preset: `rocce` is not one of the choices; write `roce`
+x.yaml:3:41: ports[0].speed: `10` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s
+x.yaml:4:12: ports[1].name: `p 2` is not a name; write up to 32 letters, digits, `_`, `-`, `.` or `/`
+x.yaml:4:54: ports[1].cable: `3` is not a length; write e.g. 3m, 0.5m, 300m or 10km
+x.yaml:5:20: lcores.poll_gap: `1h` is no poll gap; write from 1ns to 10ms",
+    );
+}
+
+#[test]
+fn twenty_errors_are_enough_to_see() {
+    let ports: String = (0..30).map(|n| format!("  - {{name: p{n}, device: net_null{n}, speed: x}}\n")).collect();
+    let errors = config::parse("x.yaml", &format!("ports:\n{ports}")).unwrap_err();
+    assert_eq!(errors.iter().count(), 30);
+    assert_eq!(errors.to_string().lines().count(), 21);
+    assert!(errors.to_string().ends_with("\nand 10 more"));
+}
+
+#[test]
+fn more_than_a_switch_has() {
+    let ports: String = (0..65).map(|n| format!("  - {{name: p{n}, device: net_null{n}, speed: 1G}}\n")).collect();
+    refuse(
+        &format!("ports:\n{ports}"),
+        "x.yaml:2:3: ports: 65 ports are more than the 64 a switch can have; remove some",
+    );
+    refuse(&" ".repeat(2 << 20), "x.yaml:1:1: 2097152 bytes are more than a configuration needs; write at most 1MiB");
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("none.yaml");
+    let error = config::load(&missing).unwrap_err().to_string();
+    let expected = "cannot be read: No such file or directory; check the path and its permissions";
+    assert_eq!(error, format!("{}: {expected}", missing.display()));
+
+    let latin1 = dir.path().join("latin1.yaml");
+    std::fs::write(&latin1, b"preset: roce\n# caf\xe9\n").unwrap();
+    let error = config::load(&latin1).unwrap_err().to_string();
+    assert_eq!(error, format!("{}:2:6: not UTF-8 text; save the file as UTF-8", latin1.display()));
+}

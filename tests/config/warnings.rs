@@ -1,0 +1,43 @@
+//! What is accepted with a warning, word for word.
+
+use super::*;
+
+#[test]
+fn a_port_without_pfc() {
+    warn(
+        "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G, pfc: off}]\n",
+        "x.yaml:2:9: ports[0]: PFC is off, so class 3 is not lossless here",
+    );
+}
+
+#[test]
+fn headroom_below_what_the_formula_says() {
+    warn(
+        &format!("preset: roce\n{PORTS}classes: {{3: {{headroom: 20kB}}}}\n"),
+        "x.yaml:5:25: classes.3.headroom: `20kB` is below the 107.65KiB that port p2 needs (10G, cable 3m, mtu 1500, poll gap 20us): class 3 may lose there; write `auto`",
+    );
+}
+
+#[test]
+fn ecn_that_comes_after_xoff() {
+    warn(
+        &format!("preset: roce\n{PORTS}buffer: {{size: 1MiB}}\n"),
+        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 59.92KiB; lower kmin, raise alpha or enlarge the buffer",
+    );
+}
+
+#[test]
+fn a_pcp_whose_sender_pfc_does_not_stop() {
+    warn(
+        &format!("preset: roce\n{PORTS}maps: {{pcp: {{4: 3}}}}\n"),
+        "x.yaml:5:13: maps.pcp: PCP 4 goes into the lossless class 3, whose PFC stops priority 3 and not 4; map only PCP 3 to it",
+    );
+}
+
+#[test]
+fn a_flow_its_port_does_not_carry() {
+    warn(
+        &format!("{RINGS}hosts: [{{name: h1, port: p1, flows: [{{to: h2, vlan: 9}}]}}, {{name: h2, port: p2}}]\n"),
+        "x.yaml:2:38: hosts[0].flows[0]: port p1 drops frames of VLAN 9: it does not carry them",
+    );
+}
