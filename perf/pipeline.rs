@@ -1,0 +1,177 @@
+//! The whole L2 pipeline over ports in memory, in TSC cycles a packet on one core.
+//!
+//! Four ports, 64-byte RoCE-shaped frames, every station learned, half of them in a lossless and half in a lossy class,
+//! everything on: learning, DSCP classes, admission, eight queues, pacing, ECN, counters. The ports hand out real mbufs
+//! whose headers they write anew for each packet, as a generator does; what that costs alone is the first row.
+//!
+//! `cargo bench --bench pipeline`, or `make perf`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use holdfast::config;
+use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
+use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::units::BitRate;
+use holdfast::wire::MacAddr;
+
+const PORTS: usize = 4;
+const ROUNDS: usize = 7;
+const ROUND: Duration = Duration::from_millis(300);
+
+/// Ports that receive whatever they have sent, with other addresses.
+struct Generator {
+    pool: Mempool,
+    idle: Vec<Mbuf>,
+    flows: u32,
+    next: u32,
+    frame: [u8; 64],
+    sent: u64,
+}
+
+impl Generator {
+    fn new(pool: Mempool, flows: u32) -> Self {
+        let mut frame = [0; 64];
+        frame[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
+        let idle = (0..8 * BURST).filter_map(|_| pool.alloc_with(&frame)).collect();
+        Self { pool, idle, flows, next: 0, frame, sent: 0 }
+    }
+
+    /// Stations are spread over the ports; each sends to one behind the next port. Written in words as wide as they
+    /// are read again, or the loads would wait for the stores and the generator would cost more than the switch.
+    #[inline]
+    fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
+        self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let station = (self.next >> 8) % self.flows;
+        *frame = self.frame;
+        let [dst, src] = [(port + 1) % PORTS, port].map(|port| u64::from_be_bytes(mac(port, station)));
+        frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());
+        frame[8..16]
+            .copy_from_slice(&(src << 32 | 0x0800_4500 | if station & 1 == 0 { 0x6a } else { 2 }).to_be_bytes());
+    }
+}
+
+/// Address of a station in the lower six bytes.
+fn mac(port: usize, station: u32) -> [u8; 8] {
+    let [_, a, b, c] = station.to_be_bytes();
+    [0, 0, 2, port as u8, 0, a, b, c]
+}
+
+impl Ports for Generator {
+    type Pkt = Mbuf;
+
+    #[inline]
+    fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
+        for _ in 0..BURST {
+            let Some(mut packet) = self.idle.pop() else { return };
+            if let Some(frame) = packet.bytes_mut().first_chunk_mut() {
+                self.write(port, frame);
+            }
+            out.push(packet);
+        }
+    }
+
+    #[inline]
+    fn tx(&mut self, _: usize, packets: &mut Burst<Mbuf>) {
+        self.sent += packets.len() as u64;
+        self.idle.extend(packets.drain(..));
+    }
+
+    fn free(&mut self, packets: &mut Burst<Mbuf>) {
+        self.idle.extend(packets.drain(..));
+    }
+
+    fn copy(&mut self, packet: &Mbuf) -> Option<Mbuf> {
+        self.pool.alloc_with(packet.bytes())
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<Mbuf> {
+        self.pool.alloc_with(frame)
+    }
+}
+
+/// The embedded switch with more ports' worth of rate than the core can fill, so that pacing works and never binds.
+fn spec() -> SwitchSpec {
+    let mut spec = config::embedded().switch;
+    spec.ports.truncate(PORTS);
+    for port in &mut spec.ports {
+        port.rate = BitRate(400_000_000_000);
+    }
+    spec.fdb.capacity = 4 * 65_536 * 2;
+    spec
+}
+
+/// Cycles a packet of each round, sorted.
+fn measure(generator: &mut Generator, mut poll: impl FnMut(&mut Generator)) -> Vec<f64> {
+    let mut rounds: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let (start, first, sent) = (Instant::now(), dpdk::now().0, generator.sent);
+            while start.elapsed() < ROUND {
+                for _ in 0..64 {
+                    poll(generator);
+                }
+            }
+            (dpdk::now().0 - first) as f64 / (generator.sent - sent).max(1) as f64
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds
+}
+
+fn print(name: &str, flows: u32, rounds: &[f64]) {
+    println!(
+        "{name:<28} {flows:>7} {:>8.1} {:>8.1} {:>8.1}",
+        rounds[rounds.len() / 2],
+        rounds[0],
+        rounds[rounds.len() - 1]
+    );
+}
+
+fn main() {
+    // Criterion's arguments, which `cargo bench` passes to every benchmark, mean nothing here.
+    let options = EalOptions { memory: Memory::NoHuge { mib: 256 }, ..EalOptions::default() };
+    let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
+    let pool = Mempool::create(&eal, "bench", 8192, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
+    println!("64-byte frames, {PORTS} ports, one core, TSC at {:.2} GHz", dpdk::hz(&eal) as f64 / 1e9);
+    println!("{:<28} {:>7} {:>8} {:>8} {:>8}", "cycles a packet", "flows", "median", "lowest", "highest");
+    for flows in [1, 1024, 65_536] {
+        let mut generator = Generator::new(pool.clone(), flows);
+        let mut burst = Burst::new();
+        let alone = measure(&mut generator, |generator| {
+            for port in 0..PORTS {
+                generator.rx(port, &mut burst);
+                generator.tx(port, &mut burst);
+            }
+        });
+        print("generator alone", flows, &alone);
+
+        let spec = spec();
+        let counters = Arc::new(Counters::new(PORTS));
+        let hz = dpdk::hz(&eal);
+        let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), hz, 1);
+        for port in 0..PORTS {
+            for station in 0..flows {
+                let [_, _, a, b, c, d, e, f] = mac(port, station);
+                pipeline.learn(1, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
+            }
+        }
+        let whole = measure(&mut generator, |generator| {
+            pipeline.poll(generator, dpdk::now());
+        });
+        print("generator and L2 pipeline", flows, &whole);
+        let dropped: u64 =
+            counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
+        assert_eq!(dropped, 0, "a benchmark of a switch that drops measures something else");
+        let mut idle: Burst<Mbuf> = Burst::new();
+        pipeline.shutdown(&mut generator, dpdk::now());
+        for packet in generator.idle.drain(..) {
+            idle.push(packet);
+            if idle.is_full() {
+                Mbuf::free_all(&mut idle);
+            }
+        }
+        Mbuf::free_all(&mut idle);
+    }
+}
