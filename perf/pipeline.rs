@@ -93,13 +93,14 @@ impl Ports for Generator {
 }
 
 /// The embedded switch with more ports' worth of rate than the core can fill, so that pacing works and never binds.
-fn spec() -> SwitchSpec {
+fn spec(flows: u32) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
     for port in &mut spec.ports {
         port.rate = BitRate(400_000_000_000);
     }
-    spec.fdb.capacity = 4 * 65_536 * 2;
+    // Twice the stations, as an operator would size it; a table much too large costs cache and TLB misses.
+    spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
     spec
 }
 
@@ -147,7 +148,7 @@ fn main() {
         });
         print("generator alone", flows, &alone);
 
-        let spec = spec();
+        let spec = spec(flows);
         let counters = Arc::new(Counters::new(PORTS));
         let hz = dpdk::hz(&eal);
         let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), hz, 1);

@@ -1,5 +1,6 @@
 //! `holdfast run`.
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -97,7 +98,8 @@ impl Args {
 pub fn run(args: Args) -> Result<(), Failure> {
     let config = args.config()?;
     for warning in &config.warnings {
-        eprintln!("warning: {warning}");
+        // Nobody is left to tell if this fails, and `eprintln!` would panic.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
     }
     start(config, &args)
 }

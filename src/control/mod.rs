@@ -11,7 +11,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub use error::RunError;
 
@@ -49,6 +50,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     // Before DPDK starts: an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
+    let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     let mut ports = setup::Ports::start(&config, options.verbose)?;
     for (index, port) in config.switch.ports.iter_mut().enumerate() {
         port.mac = ports.own_address(index).unwrap_or(port.mac);
@@ -63,6 +65,9 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let hosts = (!config.hosts.is_empty()).then(|| Hosts::new(&config.hosts, hz));
     subject.hosts = hosts.as_ref().map(Hosts::counters);
     let subject = Arc::new(subject);
+    if let Some(listener) = listener {
+        serve(&runtime, listener, &subject).map_err(RunError::Runtime)?;
+    }
 
     let (switch_io, host_io) = ports.queues()?;
     let pipeline = Pipeline::new(&config.switch, counters, hz, DICE_SEED);
@@ -71,7 +76,8 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let lcore = *ports.eal.workers().first().ok_or(RunError::NoCpu)?;
     let worker = ports.eal.launch(lcore, move || work.run(dpdk::now))?;
     let start = Instant::now();
-    let watched = runtime.block_on(watch(&subject, &ports.ports, &orders, &worker, listener, &options, start));
+    let look_on = watch(&subject, &ports.ports, &orders, &worker, &mut signals, &options, start);
+    let watched = runtime.block_on(look_on);
     let elapsed = start.elapsed();
     orders.stop();
     let work = worker.join()?;
@@ -88,6 +94,35 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     Ok(listener)
 }
 
+/// Serves metrics for as long as the runtime runs.
+fn serve(runtime: &Runtime, listener: TcpListener, subject: &Arc<Subject>) -> std::io::Result<()> {
+    let _inside = runtime.enter();
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    runtime.spawn(http::serve(listener, subject.clone()));
+    Ok(())
+}
+
+/// Signals that end a run in order. Listened to from before DPDK starts, so that one which comes while it does leaves
+/// nothing behind either.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen(runtime: &Runtime) -> std::io::Result<Self> {
+        let _inside = runtime.enter();
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Shows what happens until the time is over, a signal comes or the lcore has ended on its own, which only a panic
 /// makes it do.
 async fn watch(
@@ -95,16 +130,10 @@ async fn watch(
     ports: &[EthPort],
     orders: &Orders,
     worker: &Running,
-    listener: Option<TcpListener>,
+    signals: &mut Signals,
     options: &RunOptions,
     start: Instant,
 ) -> Result<(), RunError> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Runtime)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Runtime)?;
-    if let Some(listener) = listener {
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(RunError::Runtime)?;
-        tokio::spawn(http::serve(listener, subject.clone()));
-    }
     let style = if options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
     let mut live = Live::new(subject.clone(), style);
     let end = options.duration.map(|duration| start + duration);
@@ -120,8 +149,7 @@ async fn watch(
         };
         tokio::select! {
             () = over => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            _ = terminate.recv() => return Ok(()),
+            () = signals.any() => return Ok(()),
             _ = devices.tick() => {
                 orders.set_links(refresh_devices(ports, &subject.devices));
                 if worker.is_finished() {

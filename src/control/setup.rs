@@ -17,9 +17,11 @@ const POOL_CACHE: u32 = 256;
 const CONTROL_BUFFERS_PER_PORT: u32 = 32;
 /// Ethernet header and two tags in front of an IP packet of the MTU.
 const HEADER_MAX: u16 = 14 + 8;
-/// Memory that DPDK takes beside the pools. Generous, since ordinary pages cost nothing until they are touched, and since
-/// a pool needs more room than its buffers: with 64 MiB to spare a pool of 166 MiB found none.
-const EAL_MIB: u32 = 256;
+/// Hugepages that DPDK takes beside the pools.
+const HUGE_SPARE_MIB: u32 = 64;
+/// Ordinary memory beside the pools. Generous, since it costs nothing until it is touched, and since a pool needs more
+/// room there than its buffers: with 64 MiB to spare a pool of 166 MiB found none.
+const ORDINARY_SPARE_MIB: u32 = 256;
 
 /// The ports of a switch, started, and all that keeps them alive.
 pub(super) struct Ports {
@@ -60,9 +62,10 @@ impl PoolPlan {
         }
     }
 
+    /// Memory of both pools.
     fn mib(&self) -> u32 {
         let bytes = Mempool::footprint(self.data, self.data_room) + Mempool::footprint(self.control, self.data_room);
-        EAL_MIB + (bytes >> 20) as u32 + 1
+        (bytes >> 20) as u32 + 1
     }
 }
 
@@ -156,11 +159,12 @@ fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOpt
             _ => None,
         })
         .collect();
+    let huge = Memory::Huge { mib: Some(plan.mib() + HUGE_SPARE_MIB) };
     let memory = match config.eal.memory {
-        MemoryMode::Huge => Memory::Huge { mib: Some(plan.mib()) },
-        MemoryMode::Auto if !pci.is_empty() => Memory::Huge { mib: Some(plan.mib()) },
+        MemoryMode::Huge => huge,
+        MemoryMode::Auto if !pci.is_empty() => huge,
         MemoryMode::NoHuge if !pci.is_empty() => return Err(RunError::PciWithoutHugepages),
-        _ => Memory::NoHuge { mib: plan.mib() },
+        _ => Memory::NoHuge { mib: plan.mib() + ORDINARY_SPARE_MIB },
     };
     let allowed = dpdk::allowed_cpus();
     let cpu = |wanted: Option<u16>, default: Option<&usize>, key: &'static str| match wanted {

@@ -27,6 +27,8 @@ pub(super) enum Verdict {
 pub(super) struct Meta {
     pub headers: Headers,
     pub verdict: Verdict,
+    /// Bytes of the frame.
+    pub len: u16,
     pub vlan: u16,
     /// `None` until it has one.
     pub class: Option<u8>,
@@ -39,6 +41,7 @@ impl Meta {
     const EMPTY: Meta = Meta {
         headers: Headers::NONE,
         verdict: Verdict::Consumed,
+        len: 0,
         vlan: 0,
         class: None,
         group: 0,
@@ -46,6 +49,11 @@ impl Meta {
         lossless: false,
     };
 }
+
+/// Frames of a burst that have no verdict yet, as a mask.
+type Undecided = u32;
+
+const _: () = assert!(BURST <= Undecided::BITS as usize);
 
 impl<P: Packet> Pipeline<P> {
     /// Takes one burst from `port` as far as a queue, or its end. Returns its length.
@@ -56,10 +64,10 @@ impl<P: Packet> Pipeline<P> {
         let received = burst.len();
         if received > 0 {
             let mut metas = [Meta::EMPTY; BURST];
-            self.parse(port, &burst, &mut metas);
-            self.control(port, &burst, &mut metas, now);
-            self.classify(port, &burst, &mut metas);
-            self.forward(port, &mut metas[..received]);
+            let undecided = self.parse(port, &burst, &mut metas);
+            let undecided = self.control(port, &burst, &mut metas, undecided, now);
+            self.classify(port, &mut metas, undecided);
+            self.forward(port, &mut metas, undecided);
             for (packet, meta) in burst.drain(..).zip(&metas) {
                 self.dispatch(io, port, packet, meta);
             }
@@ -71,29 +79,42 @@ impl<P: Packet> Pipeline<P> {
 
     /// Reads the headers; malformed and oversized frames end here.
     #[inline]
-    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) {
+    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) -> Undecided {
         let mtu = self.ports[port].mtu as usize;
-        for (packet, meta) in burst.iter().zip(metas) {
+        let mut undecided = 0;
+        for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
             let bytes = packet.bytes();
-            meta.verdict = match parse_into(bytes, &mut meta.headers) {
-                Err(error) => Verdict::Drop(error.into()),
+            // An mbuf holds no longer frame; one that did would be cut here and be oversize.
+            meta.len = bytes.len().min(usize::from(u16::MAX)) as u16;
+            match parse_into(bytes, &mut meta.headers) {
+                Err(error) => meta.verdict = Verdict::Drop(error.into()),
                 Ok(()) if bytes.len() > mtu + usize::from(meta.headers.l3_offset) => {
-                    Verdict::Drop(DropReason::Oversize)
+                    meta.verdict = Verdict::Drop(DropReason::Oversize);
                 }
-                // Neither dropped nor consumed: the forward stage decides.
-                Ok(()) => Verdict::Flood(0),
-            };
+                Ok(()) => undecided |= 1 << index,
+            }
         }
+        undecided
     }
 
     /// MAC control frames end here and are never forwarded (IEEE 802.3 annex 31A).
     #[inline]
-    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], now: Ticks) {
-        for (packet, meta) in burst.iter().zip(metas) {
-            if meta.headers.ethertype == mac_control::ETHERTYPE && matches!(meta.verdict, Verdict::Flood(_)) {
-                meta.verdict = self.mac_control(port, packet.bytes(), meta.headers.tags, now);
+    fn control(
+        &mut self,
+        port: usize,
+        burst: &Burst<P>,
+        metas: &mut [Meta; BURST],
+        mut undecided: Undecided,
+        now: Ticks,
+    ) -> Undecided {
+        for index in bits(undecided.into()) {
+            let meta = &mut metas[index];
+            if meta.headers.ethertype == mac_control::ETHERTYPE {
+                meta.verdict = self.mac_control(port, burst[index].bytes(), meta.headers.tags, now);
+                undecided &= !(1 << index);
             }
         }
+        undecided
     }
 
     #[cold]
@@ -125,13 +146,11 @@ impl<P: Packet> Pipeline<P> {
 
     /// Finds the traffic class, the priority group at this port and the queue at any other.
     #[inline]
-    fn classify(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) {
+    fn classify(&mut self, port: usize, metas: &mut [Meta; BURST], undecided: Undecided) {
         let state = &self.ports[port];
         let counters = &self.counters.ports[port];
-        for (packet, meta) in burst.iter().zip(metas) {
-            if !matches!(meta.verdict, Verdict::Flood(_)) {
-                continue;
-            }
+        for index in bits(undecided.into()) {
+            let meta = &mut metas[index];
             let headers = &meta.headers;
             let class = self.classes.class(state.trust, state.port_class, headers.dscp(), headers.pcp());
             meta.class = Some(class);
@@ -139,30 +158,36 @@ impl<P: Packet> Pipeline<P> {
             meta.queue = self.classes.tc_to_queue[usize::from(class & 7)];
             meta.lossless = state.lossless >> (meta.group & 7) & 1 == 1;
             counters.rx_frames[usize::from(class & 7)].add(1);
-            counters.rx_bytes[usize::from(class & 7)].add(packet.len() as u64);
+            counters.rx_bytes[usize::from(class & 7)].add(u64::from(meta.len));
         }
     }
 
     /// Finds the way out: VLAN, learning, the forwarding database.
     #[inline]
-    fn forward(&mut self, port: usize, metas: &mut [Meta]) {
-        for meta in metas {
-            if matches!(meta.verdict, Verdict::Flood(_)) {
-                meta.verdict = self.decide(port, meta);
-            }
+    fn forward(&mut self, port: usize, metas: &mut [Meta; BURST], undecided: Undecided) {
+        let mut touched = 0;
+        for index in bits(undecided.into()) {
+            let meta = &mut metas[index];
+            // VLAN 0 is nobody's, and refused when it comes to a decision.
+            meta.vlan = self.vlans.ingress(port, meta.headers.vlan()).unwrap_or(0);
+            touched ^= self.fdb.touch(meta.vlan, meta.headers.src) ^ self.fdb.touch(meta.vlan, meta.headers.dst);
+        }
+        std::hint::black_box(touched);
+        for index in bits(undecided.into()) {
+            metas[index].verdict = self.decide(port, &metas[index]);
         }
     }
 
     #[inline]
-    fn decide(&mut self, port: usize, meta: &mut Meta) -> Verdict {
+    fn decide(&mut self, port: usize, meta: &Meta) -> Verdict {
         let headers = &meta.headers;
         if headers.src.is_group() || headers.src.is_zero() {
             return Verdict::Drop(DropReason::SourceInvalid);
         }
-        let Some(vlan) = self.vlans.ingress(port, headers.vlan()) else {
+        let vlan = meta.vlan;
+        if vlan == 0 {
             return Verdict::Drop(DropReason::VlanNotAllowed);
-        };
-        meta.vlan = vlan;
+        }
         match self.fdb.learn(vlan, headers.src, port) {
             Learned::Known => {}
             Learned::New => self.counters.lcore.fdb_learned.add(1),

@@ -121,7 +121,7 @@ impl Eal {
         let printed = redirect.map(log::Redirect::finish).unwrap_or_default();
         remove_runtime_directory();
         if status < 0 {
-            return Err(start_error(&log::since(mark, &printed)));
+            return Err(start_error(&log::since(mark, &printed), &printed));
         }
         check_lcores(options)?;
         let workers = (1..).zip(&options.worker_cpus).map(|(id, &cpu)| Lcore { id, cpu }).collect();
@@ -307,10 +307,6 @@ fn preflight(options: &EalOptions) -> Result<(), Error> {
         }
     }
     check_descriptors(options.worker_cpus.len())?;
-    match options.memory {
-        Memory::NoHuge { mib } => check_memory(mib)?,
-        Memory::Huge { mib } => check_hugepages(mib.unwrap_or_default())?,
-    }
     for (index, devargs) in options.vdevs.iter().enumerate() {
         let name = check::device_name(devargs);
         if options.vdevs[..index].iter().any(|other| check::device_name(other) == name) {
@@ -323,7 +319,11 @@ fn preflight(options: &EalOptions) -> Result<(), Error> {
     for address in &options.pci {
         check::check_pci(&check::pci_address(address))?;
     }
-    Ok(())
+    // After the devices: nobody should reserve hugepages for one that is not there.
+    match options.memory {
+        Memory::NoHuge { mib } => check_memory(mib),
+        Memory::Huge { mib } => check_hugepages(mib.unwrap_or_default()),
+    }
 }
 
 /// Whether there are file descriptors for EAL's pipes, two to each worker: without, it aborts.
@@ -384,8 +384,16 @@ fn check_hugepages(mib: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Names the cause where EAL's log gives it away.
-fn start_error(log: &str) -> Error {
+/// Names the cause where EAL's log, or what it printed, gives it away.
+fn start_error(log: &str, printed: &str) -> Error {
+    if log.contains("'command line' arguments") && !printed.is_empty() {
+        // Its option parser names the culprit first; its usage follows.
+        let culprit = printed.split("; ").next().unwrap_or_default();
+        return Error::Invalid {
+            what: format!("starting DPDK with these arguments ({culprit})"),
+            remedy: "correct `eal.args`; see DPDK's guide to EAL parameters, or `dpdk-testpmd --help`".to_owned(),
+        };
+    }
     if let Some(device) = log.split_once("failed to parse device \"").and_then(|(_, rest)| rest.split_once('"')) {
         return Error::UnknownDriver { device: device.0.to_owned() };
     }

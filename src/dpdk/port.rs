@@ -477,12 +477,15 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         let _one_at_a_time = self.eal.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).started;
         // SAFETY: the last share is going, so neither the port nor a queue of it is in use. Failures leave nothing to
         // be done: a device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would
-        // stay on after the port.
+        // stay on after the port. DPDK complains of stopping what is stopped.
         unsafe {
             dpdk_sys::rte_eth_promiscuous_disable(self.id);
-            dpdk_sys::rte_eth_dev_stop(self.id);
+            if started {
+                dpdk_sys::rte_eth_dev_stop(self.id);
+            }
             dpdk_sys::rte_eth_dev_close(self.id);
         }
         if !matches!(self.origin, Origin::Eal)

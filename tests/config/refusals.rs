@@ -255,7 +255,7 @@ fn flows_that_cannot_be() {
     );
     refuse(
         &flow("{to: h1, frame: 1519}"),
-        "x.yaml:4:50: hosts[1].flows[0].frame: `1519` is more than port p2 takes (mtu 1500); write from 64 to 1514",
+        "x.yaml:4:50: hosts[1].flows[0].frame: `1519` is more than port p2 takes (mtu 1500); write from 76 to 1514",
     );
     refuse(
         &flow("{to: h1, pattern: bursty}"),
