@@ -102,15 +102,15 @@ fn forwarding(criterion: &mut Criterion) {
         let spec = FdbSpec { capacity: 65_536, ageing: Nanos(300_000_000_000), entries: vec![] };
         let mut fdb = Fdb::new(&spec, 1_000_000_000);
         for station in 0..stations {
-            fdb.learn(1, MacAddr::local(1, station), 0);
+            fdb.learn(fdb.locate(1, MacAddr::local(1, station)), 0);
         }
         let mut next = 0_u16;
         group.bench_function(format!("learn and look up, {stations} stations"), |bencher| {
             bencher.iter(|| {
                 for _ in 0..BURST {
                     next = next.wrapping_mul(5).wrapping_add(1);
-                    black_box(fdb.learn(1, MacAddr::local(1, next % stations), 0));
-                    black_box(fdb.lookup(1, MacAddr::local(1, next.rotate_left(5) % stations)));
+                    black_box(fdb.learn(fdb.locate(1, MacAddr::local(1, next % stations)), 0));
+                    black_box(fdb.lookup(fdb.locate(1, MacAddr::local(1, next.rotate_left(5) % stations))));
                 }
             });
         });

@@ -3,7 +3,7 @@
 use super::drops::DropReason;
 use super::ingress::{Meta, Verdict};
 use super::pipeline::{LCORE, Pipeline, bits};
-use super::queue::Descriptor;
+use super::queue::Tag;
 use crate::mmu::Admission;
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
@@ -58,19 +58,14 @@ impl<P: Packet> Pipeline<P> {
         if let Err(reason) = self.admit(port, meta, cells) {
             return self.drop_frame(io, packet, port, meta.class, reason);
         }
-        let descriptor = Descriptor {
-            ingress: port as u8,
-            group: meta.group,
+        let tag = Tag::new(len as u16, cells.0 as u16, port as u8, meta.group, meta.queue & 7).with_ip(
+            meta.headers.l3,
             l3_offset,
-            l3: meta.headers.l3,
-            ecn_capable: is_ect(meta),
-            ..Descriptor::new(packet, len as u16, cells.0 as u16)
-        };
-        if let Err((descriptor, reason)) = self.enqueue(egress, usize::from(meta.queue & 7), descriptor, meta) {
+            is_ect(meta),
+        );
+        if let Err((packet, reason)) = self.enqueue(egress, packet, tag, meta) {
             self.tallies.release(LCORE, port, usize::from(meta.group & 7), cells);
-            if let Some(packet) = descriptor.packet {
-                self.drop_frame(io, packet, egress, meta.class, reason);
-            }
+            self.drop_frame(io, packet, egress, meta.class, reason);
         }
     }
 
@@ -117,21 +112,16 @@ impl<P: Packet> Pipeline<P> {
 
     /// Queues an admitted frame; a lossy one is judged here a second time, against its queue.
     #[inline]
-    fn enqueue(
-        &mut self,
-        egress: usize,
-        queue: usize,
-        descriptor: Descriptor<P>,
-        meta: &Meta,
-    ) -> Result<(), (Descriptor<P>, DropReason)> {
+    fn enqueue(&mut self, egress: usize, packet: P, tag: Tag, meta: &Meta) -> Result<(), (P, DropReason)> {
+        let queue = usize::from(tag.queue);
         let state = &mut self.ports[egress];
         let spec = &self.queue_specs[queue];
         if !meta.lossless {
-            let depth = state.queues[queue].cells() + u32::from(descriptor.cells);
+            let depth = state.queues[queue].cells() + u32::from(tag.cells);
             if let Some(limit) = &spec.limit
                 && depth > limit.threshold.limit(self.pools[0].free()).0
             {
-                return Err((descriptor, DropReason::QueueThreshold));
+                return Err((packet, DropReason::QueueThreshold));
             }
             // What could be marked is marked when it leaves; of the rest only IP packets are dropped early, as RED has
             // it for those that can respond.
@@ -140,11 +130,11 @@ impl<P: Packet> Pipeline<P> {
                 && meta.headers.ecn() == ecn::NOT_ECT
                 && wred.judge(Bytes(state.queues[queue].bytes()), self.dice.roll()) == WredVerdict::Congested
             {
-                return Err((descriptor, DropReason::Wred));
+                return Err((packet, DropReason::Wred));
             }
         }
         // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
-        state.queues[queue].push(&mut self.slab, descriptor).map_err(|back| (back, DropReason::NoBuffer))?;
+        state.queues[queue].push(&mut self.slab, packet, tag).map_err(|back| (back, DropReason::NoBuffer))?;
         state.waiting |= 1 << queue;
         self.touched |= 1 << egress;
         Ok(())

@@ -2,8 +2,7 @@
 
 use super::drops::DropReason;
 use super::pipeline::{LCORE, Pipeline, bits};
-use super::port::Charge;
-use super::queue::Descriptor;
+use super::queue::Tag;
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Cells, Ticks};
@@ -41,26 +40,23 @@ impl<P: Packet> Pipeline<P> {
             let queues = &state.queues;
             let Some(queue) = state.scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
             let depth = Bytes(state.queues[queue].bytes());
-            let Some(mut descriptor) = state.queues[queue].pop(&mut self.slab) else { break };
+            let Some((mut packet, tag)) = state.queues[queue].pop(&mut self.slab) else { break };
             if state.queues[queue].is_empty() {
                 ready &= !(1 << queue);
                 state.waiting &= !(1 << queue);
                 state.scheduler.emptied(queue);
             }
-            state.shaper.charge(u32::from(descriptor.len), now);
+            state.shaper.charge(u32::from(tag.len), now);
             // Instantaneous depth at dequeue, the leaving frame included.
-            if descriptor.ecn_capable
+            if let Some((l3, offset)) = tag.markable()
                 && let Some(wred) = &self.queue_specs[queue].wred
                 && wred.judge(depth, self.dice.roll()) == WredVerdict::Congested
             {
-                mark(&mut descriptor);
+                ecn::mark_ce(packet.bytes_mut(), l3, offset);
                 self.counters.ports[port].ecn_marked[queue].add(1);
             }
-            let Descriptor { packet, ingress, group, len, cells, .. } = descriptor;
-            if let Some(packet) = packet {
-                state.posted.push(packet);
-                state.charges.push(Charge { ingress, group, queue: queue as u8, len, cells });
-            }
+            state.posted.push(packet);
+            state.charges.push(tag);
         }
     }
 
@@ -68,31 +64,33 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn release(&mut self, port: usize, frames: usize) {
         let counters = &self.counters.ports[port];
-        for charge in self.ports[port].charges.drain(..frames) {
-            let (ingress, group) = (usize::from(charge.ingress), usize::from(charge.group & 7));
-            self.tallies.release(LCORE, ingress, group, Cells(u32::from(charge.cells)));
-            let queue = usize::from(charge.queue & 7);
+        for tag in self.ports[port].charges.drain(..frames) {
+            let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
+            self.tallies.release(LCORE, ingress, group, Cells(u32::from(tag.cells)));
+            let queue = usize::from(tag.queue & 7);
             counters.tx_frames[queue].add(1);
-            counters.tx_bytes[queue].add(u64::from(charge.len));
+            counters.tx_bytes[queue].add(u64::from(tag.len));
         }
+    }
+
+    /// The cells of a frame that will not leave are free.
+    fn uncharge(&self, tag: Tag) {
+        let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
+        self.tallies.release(LCORE, ingress, group, Cells(u32::from(tag.cells)));
     }
 
     /// Drops all that waits for `port`.
     #[cold]
     pub(super) fn drop_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, reason: DropReason) {
         for charge in std::mem::take(&mut self.ports[port].charges) {
-            let (ingress, group) = (usize::from(charge.ingress), usize::from(charge.group & 7));
-            self.tallies.release(LCORE, ingress, group, Cells(u32::from(charge.cells)));
+            self.uncharge(charge);
             self.counters.ports[port].drops[usize::from(charge.queue & 7)][reason as usize].add(1);
         }
         io.free(&mut self.ports[port].posted);
         for queue in bits(u64::from(std::mem::take(&mut self.ports[port].waiting))) {
-            while let Some(descriptor) = self.ports[port].queues[queue].pop(&mut self.slab) {
-                let (ingress, group) = (usize::from(descriptor.ingress), usize::from(descriptor.group & 7));
-                self.tallies.release(LCORE, ingress, group, Cells(u32::from(descriptor.cells)));
-                if let Some(packet) = descriptor.packet {
-                    self.drop_frame(io, packet, port, Some(queue as u8), reason);
-                }
+            while let Some((packet, tag)) = self.ports[port].queues[queue].pop(&mut self.slab) {
+                self.uncharge(tag);
+                self.drop_frame(io, packet, port, Some(queue as u8), reason);
             }
             self.ports[port].scheduler.emptied(queue);
         }
@@ -101,12 +99,5 @@ impl<P: Packet> Pipeline<P> {
     /// Priorities of `port` that its peer has paused, as of the last look at its timers.
     pub(super) fn pause_seen(&self, port: usize) -> u8 {
         self.ports[port].timers.running()
-    }
-}
-
-fn mark<P: Packet>(descriptor: &mut Descriptor<P>) {
-    let (l3, offset) = (descriptor.l3, usize::from(descriptor.l3_offset));
-    if let Some(packet) = &mut descriptor.packet {
-        ecn::mark_ce(packet.bytes_mut(), l3, offset);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::drops::DropReason;
 use super::pipeline::{Pipeline, bits};
-use crate::forward::fdb::Learned;
+use crate::forward::fdb::{Learned, Spot};
 use crate::forward::vlan::PortMask;
 use crate::packet::{BURST, Burst, Packet, Ports};
 use crate::units::Ticks;
@@ -107,9 +107,8 @@ impl<P: Packet> Pipeline<P> {
         mut undecided: Undecided,
         now: Ticks,
     ) -> Undecided {
-        for index in bits(undecided.into()) {
-            let meta = &mut metas[index];
-            if meta.headers.ethertype == mac_control::ETHERTYPE {
+        for (index, meta) in metas.iter_mut().enumerate() {
+            if undecided >> index & 1 == 1 && meta.headers.ethertype == mac_control::ETHERTYPE {
                 meta.verdict = self.mac_control(port, burst[index].bytes(), meta.headers.tags, now);
                 undecided &= !(1 << index);
             }
@@ -149,8 +148,10 @@ impl<P: Packet> Pipeline<P> {
     fn classify(&mut self, port: usize, metas: &mut [Meta; BURST], undecided: Undecided) {
         let state = &self.ports[port];
         let counters = &self.counters.ports[port];
-        for index in bits(undecided.into()) {
-            let meta = &mut metas[index];
+        for (index, meta) in metas.iter_mut().enumerate() {
+            if undecided >> index & 1 == 0 {
+                continue;
+            }
             let headers = &meta.headers;
             let class = self.classes.class(state.trust, state.port_class, headers.dscp(), headers.pcp());
             meta.class = Some(class);
@@ -165,21 +166,27 @@ impl<P: Packet> Pipeline<P> {
     /// Finds the way out: VLAN, learning, the forwarding database.
     #[inline]
     fn forward(&mut self, port: usize, metas: &mut [Meta; BURST], undecided: Undecided) {
+        let mut spots = [[Spot::default(); 2]; BURST];
         let mut touched = 0;
-        for index in bits(undecided.into()) {
-            let meta = &mut metas[index];
+        for (index, (meta, spots)) in metas.iter_mut().zip(&mut spots).enumerate() {
+            if undecided >> index & 1 == 0 {
+                continue;
+            }
             // VLAN 0 is nobody's, and refused when it comes to a decision.
             meta.vlan = self.vlans.ingress(port, meta.headers.vlan()).unwrap_or(0);
-            touched ^= self.fdb.touch(meta.vlan, meta.headers.src) ^ self.fdb.touch(meta.vlan, meta.headers.dst);
+            *spots = [meta.headers.src, meta.headers.dst].map(|mac| self.fdb.locate(meta.vlan, mac));
+            touched ^= self.fdb.touch(spots[0]) ^ self.fdb.touch(spots[1]);
         }
         std::hint::black_box(touched);
-        for index in bits(undecided.into()) {
-            metas[index].verdict = self.decide(port, &metas[index]);
+        for (index, (meta, spots)) in metas.iter_mut().zip(&spots).enumerate() {
+            if undecided >> index & 1 == 1 {
+                meta.verdict = self.decide(port, meta, *spots);
+            }
         }
     }
 
     #[inline]
-    fn decide(&mut self, port: usize, meta: &Meta) -> Verdict {
+    fn decide(&mut self, port: usize, meta: &Meta, [source, destination]: [Spot; 2]) -> Verdict {
         let headers = &meta.headers;
         if headers.src.is_group() || headers.src.is_zero() {
             return Verdict::Drop(DropReason::SourceInvalid);
@@ -188,7 +195,7 @@ impl<P: Packet> Pipeline<P> {
         if vlan == 0 {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
-        match self.fdb.learn(vlan, headers.src, port) {
+        match self.fdb.learn(source, port) {
             Learned::Known => {}
             Learned::New => self.counters.lcore.fdb_learned.add(1),
             Learned::Full => self.counters.lcore.fdb_full.add(1),
@@ -199,7 +206,7 @@ impl<P: Packet> Pipeline<P> {
             }
             return self.flood(port, vlan, meta.lossless.then_some(DropReason::LosslessGroup));
         }
-        match self.fdb.lookup(vlan, headers.dst) {
+        match self.fdb.lookup(destination) {
             Some(egress) if egress == port => Verdict::Drop(DropReason::SamePort),
             Some(egress) if self.up >> egress & 1 == 0 => Verdict::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.

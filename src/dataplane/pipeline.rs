@@ -232,7 +232,7 @@ impl<P: Packet> Pipeline<P> {
     /// Tells the forwarding database of a station, as a frame from it would.
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
         self.fdb.set_time(now);
-        self.fdb.learn(vlan, mac, port)
+        self.fdb.learn(self.fdb.locate(vlan, mac), port)
     }
 
     /// All ports, as a mask.

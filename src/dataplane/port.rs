@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::queue::Queue;
+use super::queue::{Queue, Tag};
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::Ledger;
 use crate::mmu::headroom::PACING_SLACK;
@@ -45,17 +45,7 @@ pub(super) struct Port<P> {
     /// Frames that left their queues and that the driver has not taken yet: still charged.
     pub posted: Burst<P>,
     /// What each of them is charged to.
-    pub charges: ArrayVec<Charge, BURST>,
-}
-
-/// What a posted frame is charged to until the driver takes it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Charge {
-    pub ingress: u8,
-    pub group: u8,
-    pub queue: u8,
-    pub len: u16,
-    pub cells: u16,
+    pub charges: ArrayVec<Tag, BURST>,
 }
 
 impl<P> Port<P> {

@@ -4,12 +4,10 @@ use crate::wire::parse::L3;
 
 const NONE: u32 = u32::MAX;
 
-/// A frame that waits, and what must be known of it when it leaves.
-#[derive(Debug)]
-pub struct Descriptor<P> {
-    /// The frame; `None` in a vacant slot.
-    pub packet: Option<P>,
-    pub(super) next: u32,
+/// What must be known of a frame when it leaves: one word, so that it moves in a register. Moved field by field it was
+/// read back wider than it had been written, and the loads waited for the stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag {
     /// Bytes of the frame.
     pub len: u16,
     /// Cells charged for it.
@@ -18,36 +16,58 @@ pub struct Descriptor<P> {
     pub ingress: u8,
     /// Priority group it was charged to.
     pub group: u8,
-    /// Offset of its network header.
-    pub l3_offset: u8,
-    /// Network layer.
-    pub l3: L3,
-    /// Whether it is ECT, and so may be marked.
-    pub ecn_capable: bool,
+    /// Queue it leaves by.
+    pub queue: u8,
+    /// Where and what its network header is, and whether it may be marked.
+    ip: u8,
 }
 
-impl<P> Descriptor<P> {
-    /// A frame not in any queue yet.
+const _: () = assert!(std::mem::size_of::<Tag>() == 8);
+
+impl Tag {
+    /// A frame of `len` bytes in `cells` cells of (`ingress`, `group`), leaving by `queue`; no IP as far as is known.
     #[inline]
-    pub fn new(packet: P, len: u16, cells: u16) -> Self {
-        Self {
-            packet: Some(packet),
-            next: NONE,
-            len,
-            cells,
-            ingress: 0,
-            group: 0,
-            l3_offset: 0,
-            l3: L3::Other,
-            ecn_capable: false,
-        }
+    #[must_use]
+    pub fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
+        Self { len, cells, ingress, group, queue, ip: 0 }
     }
+
+    /// The same frame with a network header `l3` at `offset`, which is below 64.
+    #[inline]
+    #[must_use]
+    pub fn with_ip(self, l3: L3, offset: u8, ecn_capable: bool) -> Self {
+        debug_assert!(offset < 64, "two tags end at 22");
+        // ECN-capable is IP: the two bits of L3 stand for all three.
+        let kind = if ecn_capable { l3 as u8 } else { 0 };
+        Self { ip: offset << 2 | kind, ..self }
+    }
+
+    /// Network layer and offset of its header, if the frame is ECN-capable.
+    #[inline]
+    #[must_use]
+    pub fn markable(self) -> Option<(L3, usize)> {
+        let l3 = match self.ip & 3 {
+            1 => L3::V4,
+            2 => L3::V6,
+            _ => return None,
+        };
+        Some((l3, usize::from(self.ip >> 2)))
+    }
+}
+
+/// A place for a frame that waits.
+#[derive(Debug)]
+struct Slot<P> {
+    /// `None` while vacant.
+    packet: Option<P>,
+    tag: Tag,
+    next: u32,
 }
 
 /// All descriptors of an lcore. Vacant ones are reused last in, first out, so that few are hot when queues are short.
 #[derive(Debug)]
 pub struct Slab<P> {
-    slots: Vec<Descriptor<P>>,
+    slots: Vec<Slot<P>>,
     capacity: usize,
     vacant: u32,
     held: u32,
@@ -69,18 +89,19 @@ impl<P> Slab<P> {
     }
 
     #[inline]
-    fn insert(&mut self, descriptor: Descriptor<P>) -> Result<u32, Descriptor<P>> {
+    fn insert(&mut self, packet: P, tag: Tag) -> Result<u32, P> {
         let index = self.vacant;
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.vacant = slot.next;
-            *slot = descriptor;
+            slot.packet = Some(packet);
+            slot.tag = tag;
             self.held += 1;
             return Ok(index);
         }
         if self.slots.len() == self.capacity {
-            return Err(descriptor);
+            return Err(packet);
         }
-        self.slots.push(descriptor);
+        self.slots.push(Slot { packet: Some(packet), tag, next: NONE });
         self.held += 1;
         Ok(self.slots.len() as u32 - 1)
     }
@@ -150,43 +171,42 @@ impl Queue {
     /// # Errors
     /// Gives it back if the slab is full, which admission makes impossible.
     #[inline]
-    pub fn push<P>(&mut self, slab: &mut Slab<P>, descriptor: Descriptor<P>) -> Result<(), Descriptor<P>> {
-        let (len, cells) = (u32::from(descriptor.len), u32::from(descriptor.cells));
-        let index = slab.insert(descriptor)?;
+    pub fn push<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
+        let index = slab.insert(packet, tag)?;
         if self.frames == 0 {
             self.head = index;
-            self.head_len = len;
+            self.head_len = u32::from(tag.len);
         } else {
             slab.slots[self.tail as usize].next = index;
         }
         self.tail = index;
         self.frames += 1;
-        self.cells += cells;
+        self.cells += u32::from(tag.cells);
         self.cells_highest = self.cells_highest.max(self.cells);
-        self.bytes += u64::from(len);
+        self.bytes += u64::from(tag.len);
         Ok(())
     }
 
-    /// Takes the first frame; the descriptor that comes back holds it.
+    /// Takes the first frame.
     #[inline]
-    pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<Descriptor<P>> {
+    pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, Tag)> {
         if self.frames == 0 {
             return None;
         }
         let index = self.head;
         let slot = &mut slab.slots[index as usize];
-        let taken = Descriptor { packet: slot.packet.take(), ..*slot };
+        let (packet, tag, next) = (slot.packet.take()?, slot.tag, slot.next);
         slot.next = slab.vacant;
         slab.vacant = index;
         slab.held -= 1;
         self.frames -= 1;
-        self.cells -= u32::from(taken.cells);
-        self.bytes -= u64::from(taken.len);
+        self.cells -= u32::from(tag.cells);
+        self.bytes -= u64::from(tag.len);
         if self.frames > 0 {
-            self.head = taken.next;
-            self.head_len = u32::from(slab.slots[self.head as usize].len);
+            self.head = next;
+            self.head_len = u32::from(slab.slots[next as usize].tag.len);
         }
-        Some(taken)
+        Some((packet, tag))
     }
 }
 
@@ -196,6 +216,16 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    #[test]
+    fn a_tag_tells_what_may_be_marked() {
+        let tag = Tag::new(1, 1, 0, 0, 0);
+        assert_eq!(tag.markable(), None);
+        assert_eq!(tag.with_ip(L3::V4, 14, true).markable(), Some((L3::V4, 14)));
+        assert_eq!(tag.with_ip(L3::V6, 22, true).markable(), Some((L3::V6, 22)));
+        assert_eq!(tag.with_ip(L3::V4, 14, false).markable(), None);
+        assert_eq!(tag.with_ip(L3::Other, 14, true).markable(), None);
+    }
+
     proptest! {
         #[test]
         fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, any::<bool>()), 0..500)) {
@@ -204,14 +234,14 @@ mod tests {
             let mut model = vec![VecDeque::new(); 4];
             for (number, (queue, push)) in operations.into_iter().enumerate() {
                 if push {
-                    let descriptor = Descriptor::new(number, 64 + number as u16, 1 + (number % 7) as u16);
+                    let tag = Tag::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
                     let full = slab.held() == 50;
-                    prop_assert_eq!(queues[queue].push(&mut slab, descriptor).is_err(), full);
+                    prop_assert_eq!(queues[queue].push(&mut slab, number, tag).is_err(), full);
                     if !full {
                         model[queue].push_back(number);
                     }
                 } else {
-                    let popped = queues[queue].pop(&mut slab).and_then(|descriptor| descriptor.packet);
+                    let popped = queues[queue].pop(&mut slab).map(|(number, _)| number);
                     prop_assert_eq!(popped, model[queue].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {

@@ -59,6 +59,13 @@ impl Bucket {
     }
 }
 
+/// A station, and where it would be: of use only to the database that located it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    key: u64,
+    first: u32,
+}
+
 /// What learning an address did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
@@ -110,7 +117,7 @@ impl Fdb {
             sweep: 0,
         };
         for entry in &spec.entries {
-            let learned = fdb.insert(Self::key(entry.vlan, entry.mac), entry.port, true);
+            let learned = fdb.insert(fdb.locate(entry.vlan, entry.mac), entry.port, true);
             assert!(learned != Learned::Full, "the configuration leaves room for its static entries");
         }
         fdb
@@ -141,12 +148,17 @@ impl Fdb {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f]) << 12 | u64::from(vlan & 0xfff)
     }
 
-    /// The two buckets a key may be in. Multiplicative hashing: the high bits depend on all of the key.
+    /// Multiplicative hashing: the high bits depend on all of the key.
     #[inline]
-    fn places(&self, key: u64) -> [usize; 2] {
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let second = (hash.rotate_left(29) ^ key).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        [(hash >> self.shift) as usize, (second >> self.shift) as usize]
+    fn hash(key: u64) -> u64 {
+        key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// The other bucket a key may be in.
+    #[inline]
+    fn second(&self, key: u64) -> usize {
+        let hash = (Self::hash(key).rotate_left(29) ^ key).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (hash >> self.shift) as usize
     }
 
     #[inline]
@@ -156,41 +168,49 @@ impl Fdb {
                 && entry.generation == self.generations[usize::from(entry.port) % MAX_PORTS])
     }
 
+    /// Where a station would be. A burst locates all of its stations before it needs the first, so that the misses of
+    /// a large table overlap.
     #[inline]
-    fn find(&self, key: u64) -> Option<(usize, usize)> {
-        let [first, second] = self.places(key);
-        let ways = self.buckets[first].matching(key);
+    #[must_use]
+    pub fn locate(&self, vlan: u16, mac: MacAddr) -> Spot {
+        let key = Self::key(vlan, mac);
+        Spot { key, first: (Self::hash(key) >> self.shift) as u32 }
+    }
+
+    /// Brings what is at `spot` near the core. The value means nothing; it must be used only so that the load is not
+    /// optimised away.
+    #[inline]
+    #[must_use]
+    pub fn touch(&self, spot: Spot) -> u64 {
+        self.buckets[spot.first as usize].keys[0]
+    }
+
+    #[inline]
+    fn find(&self, spot: Spot) -> Option<(usize, usize)> {
+        let first = spot.first as usize;
+        let ways = self.buckets[first].matching(spot.key);
         if ways != 0 {
             return Some((first, ways.trailing_zeros() as usize));
         }
-        let ways = self.buckets[second].matching(key);
+        let second = self.second(spot.key);
+        let ways = self.buckets[second].matching(spot.key);
         (ways != 0).then_some((second, ways.trailing_zeros() as usize))
     }
 
-    /// Brings what is known of `mac` near the core. A burst asks for all of its addresses before it needs the first, so
-    /// that the misses overlap; the value means nothing and must only be used so that the load is not optimised away.
+    /// Port behind which the station of `spot` is.
     #[inline]
     #[must_use]
-    pub fn touch(&self, vlan: u16, mac: MacAddr) -> u64 {
-        let [first, _] = self.places(Self::key(vlan, mac));
-        self.buckets[first].keys[0]
-    }
-
-    /// Port behind which `mac` is in `vlan`.
-    #[inline]
-    #[must_use]
-    pub fn lookup(&self, vlan: u16, mac: MacAddr) -> Option<usize> {
-        let (place, way) = self.find(Self::key(vlan, mac))?;
+    pub fn lookup(&self, spot: Spot) -> Option<usize> {
+        let (place, way) = self.find(spot)?;
         let entry = &self.buckets[place].entries[way];
         self.is_live(entry).then_some(usize::from(entry.port))
     }
 
-    /// `mac` was seen as a source on `port` in `vlan`.
+    /// The station of `spot` was seen as a source on `port`.
     #[inline]
-    pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize) -> Learned {
-        let key = Self::key(vlan, mac);
+    pub fn learn(&mut self, spot: Spot, port: usize) -> Learned {
         let generation = self.generations[port % MAX_PORTS];
-        if let Some((place, way)) = self.find(key) {
+        if let Some((place, way)) = self.find(spot) {
             let now = self.now;
             let entry = &mut self.buckets[place].entries[way];
             if usize::from(entry.port) == port && entry.generation == generation || entry.fixed {
@@ -203,12 +223,13 @@ impl Fdb {
             *entry = Entry { seen: now, generation, port: port as u8, fixed: false };
             return Learned::New;
         }
-        self.insert(key, port as u8, false)
+        self.insert(spot, port as u8, false)
     }
 
     #[cold]
-    fn insert(&mut self, key: u64, port: u8, fixed: bool) -> Learned {
-        for place in self.places(key) {
+    fn insert(&mut self, spot: Spot, port: u8, fixed: bool) -> Learned {
+        let Spot { key, first } = spot;
+        for place in [first as usize, self.second(key)] {
             for way in 0..WAYS {
                 let vacant = self.buckets[place].keys[way] == 0;
                 if vacant || !self.is_live(&self.buckets[place].entries[way]) {
@@ -247,6 +268,16 @@ impl Fdb {
 mod tests {
     use super::*;
 
+    impl Fdb {
+        fn learn_at(&mut self, vlan: u16, mac: MacAddr, port: usize) -> Learned {
+            self.learn(self.locate(vlan, mac), port)
+        }
+
+        fn port_of(&self, vlan: u16, mac: MacAddr) -> Option<usize> {
+            self.lookup(self.locate(vlan, mac))
+        }
+    }
+
     const HZ: u64 = 1_000_000_000;
 
     fn fdb(capacity: u32, ageing_s: u64, entries: Vec<StaticEntry>) -> Fdb {
@@ -260,28 +291,28 @@ mod tests {
     #[test]
     fn learns_moves_and_keeps_vlans_apart() {
         let mut fdb = fdb(1024, 300, vec![]);
-        assert_eq!(fdb.learn(1, mac(1), 3), Learned::New);
-        assert_eq!(fdb.learn(1, mac(1), 3), Learned::Known);
-        assert_eq!(fdb.lookup(1, mac(1)), Some(3));
-        assert_eq!(fdb.lookup(2, mac(1)), None);
-        assert_eq!(fdb.learn(1, mac(1), 4), Learned::New);
-        assert_eq!(fdb.lookup(1, mac(1)), Some(4));
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
+        assert_eq!(fdb.port_of(1, mac(1)), Some(3));
+        assert_eq!(fdb.port_of(2, mac(1)), None);
+        assert_eq!(fdb.learn_at(1, mac(1), 4), Learned::New);
+        assert_eq!(fdb.port_of(1, mac(1)), Some(4));
         assert_eq!(fdb.len(), 1);
     }
 
     #[test]
     fn ages_after_its_time_and_not_before() {
         let mut fdb = fdb(1024, 10, vec![]);
-        fdb.learn(1, mac(1), 3);
+        fdb.learn_at(1, mac(1), 3);
         fdb.set_time(Ticks(10 * HZ));
-        assert_eq!(fdb.lookup(1, mac(1)), Some(3));
+        assert_eq!(fdb.port_of(1, mac(1)), Some(3));
         fdb.set_time(Ticks(10 * HZ + HZ / 2));
-        assert_eq!(fdb.lookup(1, mac(1)), None);
+        assert_eq!(fdb.port_of(1, mac(1)), None);
         for _ in 0..fdb.buckets.len() {
             fdb.sweep();
         }
         assert!(fdb.is_empty());
-        assert_eq!(fdb.learn(1, mac(1), 5), Learned::New);
+        assert_eq!(fdb.learn_at(1, mac(1), 5), Learned::New);
     }
 
     #[test]
@@ -290,28 +321,28 @@ mod tests {
         let mut fdb = fdb(1024, 10, vec![entry]);
         fdb.set_time(Ticks(1000 * HZ));
         fdb.forget_port(7);
-        assert_eq!(fdb.learn(1, mac(1), 2), Learned::Known);
-        assert_eq!(fdb.lookup(1, mac(1)), Some(7));
+        assert_eq!(fdb.learn_at(1, mac(1), 2), Learned::Known);
+        assert_eq!(fdb.port_of(1, mac(1)), Some(7));
     }
 
     #[test]
     fn a_port_that_goes_down_is_forgotten() {
         let mut fdb = fdb(1024, 300, vec![]);
-        fdb.learn(1, mac(1), 3);
-        fdb.learn(1, mac(2), 4);
+        fdb.learn_at(1, mac(1), 3);
+        fdb.learn_at(1, mac(2), 4);
         fdb.forget_port(3);
-        assert_eq!(fdb.lookup(1, mac(1)), None);
-        assert_eq!(fdb.lookup(1, mac(2)), Some(4));
-        assert_eq!(fdb.learn(1, mac(1), 3), Learned::New);
-        assert_eq!(fdb.lookup(1, mac(1)), Some(3));
+        assert_eq!(fdb.port_of(1, mac(1)), None);
+        assert_eq!(fdb.port_of(1, mac(2)), Some(4));
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+        assert_eq!(fdb.port_of(1, mac(1)), Some(3));
     }
 
     #[test]
     fn fills_well_before_it_refuses_and_never_forgets_the_living() {
         let mut fdb = fdb(65_536, 300, vec![]);
-        let learned = (0..=u16::MAX).filter(|&n| fdb.learn(1, mac(n), usize::from(n % 32)) == Learned::New).count();
+        let learned = (0..=u16::MAX).filter(|&n| fdb.learn_at(1, mac(n), usize::from(n % 32)) == Learned::New).count();
         assert!(learned > 58_000, "two choices of four ways fill nine tenths, got {learned}");
-        let found = (0..=u16::MAX).filter(|&n| fdb.lookup(1, mac(n)) == Some(usize::from(n % 32))).count();
+        let found = (0..=u16::MAX).filter(|&n| fdb.port_of(1, mac(n)) == Some(usize::from(n % 32))).count();
         assert_eq!(found, learned);
         assert_eq!(fdb.len(), learned);
     }
