@@ -30,6 +30,21 @@ impl Table {
         self.rows.push(cells.into_iter().take(self.columns.len()).collect());
     }
 
+    /// Leaves out those of `titles` in which every cell says `nothing`: what did not happen takes no room.
+    #[must_use]
+    pub fn without_idle(mut self, titles: &[&str], nothing: &str) -> Self {
+        for column in (0..self.columns.len()).rev() {
+            let is_idle = |row: &Vec<String>| row.get(column).is_none_or(|cell| cell == nothing || cell.is_empty());
+            if titles.contains(&self.columns[column].0) && self.rows.iter().all(is_idle) {
+                self.columns.remove(column);
+                for row in self.rows.iter_mut().filter(|row| row.len() > column) {
+                    row.remove(column);
+                }
+            }
+        }
+        self
+    }
+
     /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -79,5 +94,15 @@ uplink          5
 p3
 ";
         assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn what_did_not_happen_takes_no_room() {
+        let right = |title| (title, Align::Right);
+        let mut table = Table::new(&[right("sent"), right("lost"), right("late"), right("marked")]);
+        table.row(["5", "0", "0", "0"].map(str::to_owned));
+        table.row(["6", "1", "0"].map(str::to_owned));
+        let table = table.without_idle(&["lost", "late", "marked"], "0");
+        assert_eq!(table.to_string(), "sent  lost\n   5     0\n   6     1\n");
     }
 }

@@ -55,7 +55,7 @@ impl Report {
             }
         }
         table.row(["all".to_owned(), String::new()].into_iter().chain(count_cells(total)));
-        table
+        table.without_idle(&["dropped", "marked"], "0").without_idle(&["PFC sent", "PFC rcvd"], "0/0")
     }
 
     fn drops_table(&self) -> Table {
@@ -101,7 +101,7 @@ impl Report {
             ("longest", Align::Right),
         ]);
         self.flows.iter().for_each(|flow| table.row(flow_cells(flow)));
-        table
+        table.without_idle(&["late", "twice", "corrupt", "CE"], "0")
     }
 
     fn write_buffer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -187,22 +187,22 @@ mod tests {
         insta::assert_snapshot!(report().to_string(), @r#"
         holdfast 0.0.0, 10.0 s, 2 ports
 
-        port  class   received       sent  dropped  PFC sent  PFC rcvd  marked      group  headroom      queue
-        p1    0      1,000,000          0    1,234       0/0       0/0       0         0B        0B         0B
-        p1    3*     6,000,000          0        0     40/12       0/0       0  488.28KiB  10.74KiB         0B
-        p1    none           0          0        2       0/0       0/0       0         0B        0B         0B
-        p2    0              0    998,766        0       0/0       0/0       0         0B        0B         0B
-        p2    3*             0  6,000,000        0       0/0       0/0  70,000         0B        0B  499.02KiB
-        all          7,000,000  6,998,766    1,236     40/12       0/0  70,000
+        port  class   received       sent  dropped  PFC sent  marked      group  headroom      queue
+        p1    0      1,000,000          0    1,234       0/0       0         0B        0B         0B
+        p1    3*     6,000,000          0        0     40/12       0  488.28KiB  10.74KiB         0B
+        p1    none           0          0        2       0/0       0         0B        0B         0B
+        p2    0              0    998,766        0       0/0       0         0B        0B         0B
+        p2    3*             0  6,000,000        0       0/0  70,000         0B        0B  499.02KiB
+        all          7,000,000  6,998,766    1,236     40/12  70,000
         (* lossless; PFC as XOFF/XON; group, headroom and queue: the highest use of the buffer)
 
         dropped  at  class  reason      that is
           1,234  p1  0      threshold   the ingress group's threshold in the lossy pool
               2  p1  none   link_local  a destination that bridges must not relay (01-80-C2-00-00-0x)
 
-        flow          class       sent   received   lost  late  twice  corrupt      CE  Gb/s     p50     p99  longest
-        h1 > h2 roce  3      6,000,000  6,000,000      0     0      0        0  70,000  4.92  12.0us  12.0us   12.0us
-        h1 > h2 udp   0      1,000,000    998,766  1,234     0      0        0       0  0.82  12.0us  12.0us   12.0us
+        flow          class       sent   received   lost      CE  Gb/s     p50     p99  longest
+        h1 > h2 roce  3      6,000,000  6,000,000      0  70,000  4.92  12.0us  12.0us   12.0us
+        h1 > h2 udp   0      1,000,000    998,766  1,234       0  0.82  12.0us  12.0us   12.0us
 
         lossless pool: at most 486.32KiB of 976.56KiB in use (49 %)
         lossy pool: at most 781.05KiB of 781.25KiB in use (99 %)
