@@ -8,7 +8,7 @@ RUN_ARGS ?=
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
-	target/release/holdfast run $(RUN_ARGS)
+	$${CARGO_TARGET_DIR:-target}/release/holdfast run $(RUN_ARGS)
 
 build: deps
 	$(CARGO) build --release --bin holdfast

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(
     name = "holdfast",
-    version,
+    version = env!("HOLDFAST_VERSION"),
     arg_required_else_help = true,
     after_help = "Exit codes: 0 done, 1 it failed while running, 2 wrong usage or configuration.\n\
                   Try `holdfast run`: an incast over in-process ports that needs no NIC, no root and no file."

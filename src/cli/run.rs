@@ -27,8 +27,8 @@ pub struct Args {
     /// Generate and obey PFC, on all ports, whatever the configuration says
     #[arg(long, value_enum)]
     pfc: Option<Pfc>,
-    /// Serve metrics here, or `off`, whatever the configuration says
-    #[arg(long, value_name = "ADDRESS")]
+    /// Serve metrics here, or nowhere, whatever the configuration says
+    #[arg(long, value_name = "ADDRESS|off")]
     metrics: Option<Metrics>,
     /// Say more, DPDK's own log included
     #[arg(long, short)]
@@ -41,6 +41,7 @@ pub struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Pfc {
     Off,
+    #[value(alias = "on")]
     Software,
 }
 
@@ -51,8 +52,9 @@ struct RunTime(Duration);
 impl FromStr for RunTime {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "0" {
-            return Ok(Self(Duration::ZERO));
+        // A bare number is what people type first, and can only mean seconds.
+        if let Ok(seconds) = text.parse::<u32>() {
+            return Ok(Self(Duration::from_secs(seconds.into())));
         }
         text.parse::<Nanos>().map(|time| Self(Duration::from_nanos(time.0))).map_err(|error| error.to_string())
     }
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!(args("x.yaml").duration(), None);
         assert_eq!(args("x.yaml --duration 200ms").duration(), Some(Duration::from_millis(200)));
         assert_eq!(args("--duration 0").duration(), None);
+        assert_eq!(args("--duration 5").duration(), Some(Duration::from_secs(5)));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Config {
 pub struct PortDevice {
     /// Which device.
     pub kind: DeviceKind,
+    /// Whether the configuration gives the port its address; else a NIC's own counts.
+    pub has_mac: bool,
     /// Cable to the peer.
     pub cable: Length,
     /// Receive descriptors.

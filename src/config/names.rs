@@ -41,12 +41,12 @@ pub fn read(fields: &Fields<'_>, example: &str, names: &mut Unique) -> Option<St
     Some(name)
 }
 
-/// Reads the `mac` of a port or host, or gives it `own`: of one station, and of no other.
-pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> MacAddr {
+/// Reads the `mac` of a port or host, or gives it `own`: of one station, and of no other. True if it was written.
+pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> (MacAddr, bool) {
     let item = fields.get("mac");
     let mac = item.as_ref().and_then(station).unwrap_or(own);
     macs.claim(item.as_ref().unwrap_or(fields.owner()), &mac.to_string());
-    mac
+    (mac, item.is_some())
 }
 
 /// Reads the address of a station: neither zero nor of a group.

@@ -92,7 +92,7 @@ fn read_port<'a>(
     fields: &Fields<'_>,
     name: String,
     kind: Option<DeviceKind>,
-    mac: MacAddr,
+    (mac, has_mac): (MacAddr, bool),
 ) -> Port<'a> {
     let rate = fields.required("speed", "speed: 10G").and_then(|item| read_speed(&item));
     let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
@@ -103,6 +103,7 @@ fn read_port<'a>(
         has_device: kind.is_some(),
         device: PortDevice {
             kind: kind.unwrap_or(DeviceKind::Ring),
+            has_mac,
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
             rx_descriptors: read_descriptors(fields, "rx_descriptors"),
             tx_descriptors: read_descriptors(fields, "tx_descriptors"),

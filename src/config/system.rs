@@ -6,7 +6,7 @@ use super::model::{EalConfig, LcoreConfig, MemoryMode};
 use super::names;
 use super::ports::Port;
 use super::read::{Fields, Item};
-use crate::forward::{FdbSpec, StaticEntry};
+use crate::forward::{Fdb, FdbSpec, StaticEntry};
 use crate::units::Nanos;
 
 const DEFAULT_FDB_CAPACITY: u32 = 16_384;
@@ -43,13 +43,17 @@ pub fn read_fdb(item: Option<Item<'_>>, ports: &[Port<'_>]) -> FdbSpec {
         }
         entries.push(entry);
     }
-    FdbSpec {
-        capacity: get("capacity")
-            .and_then(|item| item.number("a count of entries", 16..=1 << 20))
-            .unwrap_or(DEFAULT_FDB_CAPACITY),
-        ageing: get("ageing").and_then(|item| item.parse()).unwrap_or(DEFAULT_AGEING),
-        entries,
+    let capacity = get("capacity").and_then(|item| item.number("a count of entries", 16..=1 << 20));
+    let capacity = capacity.unwrap_or(DEFAULT_FDB_CAPACITY);
+    let ageing = get("ageing").and_then(|item| item.parse()).unwrap_or(DEFAULT_AGEING);
+    let spec = FdbSpec { capacity, ageing, entries };
+    // An entry has eight places in a table of any size. Half of them free is room enough to learn the others.
+    let crowded = spec.entries.len() > capacity as usize / 2 || Fdb::try_new(&spec, 1).is_err();
+    if let Some(item) = get("static").filter(|_| crowded) {
+        let (entries, enough) = (spec.entries.len(), 4 * spec.entries.len());
+        item.fail(format!("{entries} entries crowd a capacity of {capacity}; write `capacity: {enough}` or more"));
     }
+    spec
 }
 
 fn read_static(fields: &Fields<'_>, ports: &[Port<'_>]) -> Option<StaticEntry> {

@@ -21,8 +21,9 @@ pub enum RunError {
     },
     /// The metrics address.
     #[error(
-        "metrics cannot be served on {address}: {error}; is another holdfast running? \
-         choose another address with --metrics ADDRESS, or none with --metrics off"
+        "metrics cannot be served on {address}: {}; is another holdfast running? \
+         choose another address with --metrics ADDRESS, or none with --metrics off",
+        .error.kind()
     )]
     Listen {
         /// Where.
@@ -31,10 +32,10 @@ pub enum RunError {
         error: io::Error,
     },
     /// The control thread's own machinery.
-    #[error("the control thread cannot start: {0}; is a limit on open files (ulimit -n) very low?")]
+    #[error("the control thread cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
     Runtime(io::Error),
     /// The report could not be written.
-    #[error("the report cannot be written: {0}; is the disk full?")]
+    #[error("the report cannot be written: {}; is the disk full?", .0.kind())]
     Output(io::Error),
     /// A virtual host without a link, which the configuration refuses.
     #[error("host `{host}` hangs on a port that is no in-process link; give that port `device: ring`")]
@@ -55,14 +56,14 @@ pub enum RunError {
     #[error("the CPUs that this process may use are unknown; set `lcores.control` and `lcores.dataplane`")]
     NoCpu,
     /// A configured CPU that this process may not use.
-    #[error("`{key}: {cpu}` is not among the CPUs this process may use ({allowed:?}); choose one of those")]
+    #[error("`{key}: {cpu}` is not among the CPUs this process may use ({allowed}); choose one of those")]
     CpuNotAllowed {
         /// The key.
         key: &'static str,
         /// Its value.
         cpu: u16,
         /// The CPUs it may use.
-        allowed: Vec<usize>,
+        allowed: String,
     },
     /// `--fail-on-loss`.
     #[error("a lossless class was not kept lossless; the report says where")]

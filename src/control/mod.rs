@@ -52,8 +52,10 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     let mut ports = setup::Ports::start(&config, options.verbose)?;
-    for (index, port) in config.switch.ports.iter_mut().enumerate() {
-        port.mac = ports.own_address(index).unwrap_or(port.mac);
+    for (index, (port, device)) in config.switch.ports.iter_mut().zip(&config.devices).enumerate() {
+        if !device.has_mac {
+            port.mac = ports.own_address(index).unwrap_or(port.mac);
+        }
     }
     let counters = Arc::new(Counters::new(config.switch.ports.len()));
     let mut subject = Subject::new(config.switch.clone(), counters.clone());
@@ -83,6 +85,9 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let work = worker.join()?;
     refresh_devices(&ports.ports, &subject.devices);
     let report = Report::new(&subject, elapsed);
+    if work.io.refused() > 0 {
+        eprintln!("warning: {} frames came in several buffers and were not forwarded", work.io.refused());
+    }
     drop(work);
     watched?;
     finish(ports, &report, &options)

@@ -15,13 +15,10 @@ const LINK_FRAMES: u32 = 1024;
 const POOL_CACHE: u32 = 256;
 /// PFC frames under way at once, per port: one is posted and sent before the next is due.
 const CONTROL_BUFFERS_PER_PORT: u32 = 32;
-/// Ethernet header and two tags in front of an IP packet of the MTU.
-const HEADER_MAX: u16 = 14 + 8;
-/// Hugepages that DPDK takes beside the pools.
-const HUGE_SPARE_MIB: u32 = 64;
-/// Ordinary memory beside the pools. Generous, since it costs nothing until it is touched, and since a pool needs more
-/// room there than its buffers: with 64 MiB to spare a pool of 166 MiB found none.
-const ORDINARY_SPARE_MIB: u32 = 256;
+/// Ethernet header, two tags and the frame check sequence around an IP packet of the MTU, as drivers count it.
+const FRAME_EXTRA: u16 = 14 + 8 + 4;
+/// Memory that DPDK takes beside the pools.
+const SPARE_MIB: u32 = 64;
 
 /// The ports of a switch, started, and all that keeps them alive.
 pub(super) struct Ports {
@@ -58,14 +55,14 @@ impl PoolPlan {
             data: config.switch.buffer.total.0 + devices + bursts + 3 * POOL_CACHE,
             control: ports * CONTROL_BUFFERS_PER_PORT + POOL_CACHE,
             // What NIC drivers expect at least, so that a frame is always in one piece.
-            data_room: (dpdk::HEADROOM as u16 + mtu + HEADER_MAX).max(dpdk::HEADROOM as u16 + 2048),
+            data_room: (dpdk::HEADROOM as u16 + mtu + FRAME_EXTRA).max(dpdk::HEADROOM as u16 + 2048),
         }
     }
 
-    /// Memory of both pools.
-    fn mib(&self) -> u32 {
-        let bytes = Mempool::footprint(self.data, self.data_room) + Mempool::footprint(self.control, self.data_room);
-        (bytes >> 20) as u32 + 1
+    /// Memory of both pools and the rest, in hugepages or in ordinary ones.
+    fn mib(&self, huge: bool) -> u32 {
+        let pool = |count| Mempool::footprint(count, self.data_room, huge);
+        ((pool(self.data) + pool(self.control)) >> 20) as u32 + 1 + SPARE_MIB
     }
 }
 
@@ -131,9 +128,10 @@ impl Ports {
         ))
     }
 
-    /// Addresses that PFC frames leave from: the device's own where it has one.
+    /// The address of a NIC. That of a tap is no port's: Linux gives it to the interface, and so to the host behind it.
     pub fn own_address(&self, port: usize) -> Option<MacAddr> {
-        let mac = MacAddr(self.ports.get(port)?.mac().ok()?);
+        let port = self.ports.get(port).filter(|port| port.is_physical())?;
+        let mac = MacAddr(port.mac().ok()?);
         (!mac.is_zero() && !mac.is_group()).then_some(mac)
     }
 
@@ -159,18 +157,21 @@ fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOpt
             _ => None,
         })
         .collect();
-    let huge = Memory::Huge { mib: Some(plan.mib() + HUGE_SPARE_MIB) };
+    let huge = Memory::Huge { mib: Some(plan.mib(true)) };
     let memory = match config.eal.memory {
         MemoryMode::Huge => huge,
         MemoryMode::Auto if !pci.is_empty() => huge,
         MemoryMode::NoHuge if !pci.is_empty() => return Err(RunError::PciWithoutHugepages),
-        _ => Memory::NoHuge { mib: plan.mib() + ORDINARY_SPARE_MIB },
+        _ => Memory::NoHuge { mib: plan.mib(false) },
     };
     let allowed = dpdk::allowed_cpus();
     let cpu = |wanted: Option<u16>, default: Option<&usize>, key: &'static str| match wanted {
         None => default.copied().ok_or(RunError::NoCpu),
         Some(cpu) if allowed.contains(&usize::from(cpu)) => Ok(usize::from(cpu)),
-        Some(cpu) => Err(RunError::CpuNotAllowed { key, cpu, allowed: allowed.clone() }),
+        Some(cpu) => {
+            let allowed = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+            Err(RunError::CpuNotAllowed { key, cpu, allowed })
+        }
     };
     Ok(EalOptions {
         memory,
@@ -181,4 +182,27 @@ fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOpt
         verbose,
         ..EalOptions::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    /// Whatever the MMU may hold, and all that lies in rings, has a buffer: the MMU is what binds, never the pool.
+    #[test]
+    fn there_is_a_buffer_for_every_frame_that_the_cells_allow() {
+        let config = config::embedded();
+        let plan = PoolPlan::new(&config);
+        let in_links = 2 * LINK_FRAMES * config.devices.len() as u32;
+        assert!(plan.data > config.switch.buffer.total.0 + in_links, "{plan:?}");
+    }
+
+    #[test]
+    fn a_buffer_holds_the_largest_frame_of_any_port() {
+        let mut config = config::embedded();
+        assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 2048);
+        config.switch.ports[1].mtu = 9000;
+        assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9026);
+    }
 }

@@ -386,9 +386,9 @@ fn check_hugepages(mib: u32) -> Result<(), Error> {
 
 /// Names the cause where EAL's log, or what it printed, gives it away.
 fn start_error(log: &str, printed: &str) -> Error {
-    if log.contains("'command line' arguments") && !printed.is_empty() {
-        // Its option parser names the culprit first; its usage follows.
-        let culprit = printed.split("; ").next().unwrap_or_default();
+    // Its option parser names the culprit first, if it can; its usage follows.
+    let culprit = printed.split("; ").next().filter(|first| !first.is_empty() && !first.starts_with("Usage"));
+    if let Some(culprit) = culprit.filter(|_| log.contains("'command line' arguments")) {
         return Error::Invalid {
             what: format!("starting DPDK with these arguments ({culprit})"),
             remedy: "correct `eal.args`; see DPDK's guide to EAL parameters, or `dpdk-testpmd --help`".to_owned(),

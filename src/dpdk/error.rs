@@ -164,8 +164,8 @@ pub enum Error {
 
     /// Memory for a pool or a ring.
     #[error(
-        "no memory for {what}, {mib} MiB: give DPDK more (`memory`, or more hugepages), or configure a smaller buffer \
-         or fewer ports"
+        "no memory for {what}, {mib} MiB: free some (or reserve more hugepages), or configure a smaller buffer, a \
+         smaller MTU or fewer ports"
     )]
     NoMemory {
         /// Which pool or ring.

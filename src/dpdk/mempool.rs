@@ -41,6 +41,9 @@ pub(super) unsafe fn all_back(pool: NonNull<rte_mempool>, count: u32) -> bool {
     unsafe { dpdk_sys::rte_mempool_avail_count(pool.as_ptr()) >= count }
 }
 
+/// An ordinary page.
+const PAGE: usize = 4096;
+
 impl Mempool {
     /// Makes a pool of `count` buffers with `data_room` bytes each, of which [`HEADROOM`] stay free in front.
     ///
@@ -79,7 +82,7 @@ impl Mempool {
             return Err(if errno == dpdk_sys::libc::EEXIST {
                 invalid(format!("a second pool called `{name}`"), "give each pool its own name")
             } else {
-                let mib = Self::footprint(count, data_room).div_ceil(1 << 20);
+                let mib = Self::footprint(count, data_room, false).div_ceil(1 << 20);
                 Error::NoMemory { what: format!("pool `{name}` of {count} buffers"), mib }
             });
         };
@@ -87,15 +90,22 @@ impl Mempool {
         Ok(Self(Arc::new(Pool { raw, name: name.to_owned(), count, data_room, eal })))
     }
 
-    /// Bytes that a pool takes, to size the memory given to EAL.
+    /// Bytes that a pool takes, to size the memory given to EAL: `huge` is whether that is made of hugepages. In ordinary
+    /// ones no buffer lies across two pages, unless it is larger than one.
     #[must_use]
-    pub fn footprint(count: u32, data_room: u16) -> usize {
+    pub fn footprint(count: u32, data_room: u16, huge: bool) -> usize {
         let element = size_of::<dpdk_sys::rte_mbuf>() + usize::from(data_room);
         let element = u32::try_from(element).unwrap_or(u32::MAX);
         // SAFETY: only calculates; a null pointer asks for the sum alone.
         let object = unsafe { dpdk_sys::rte_mempool_calc_obj_size(element, 0, std::ptr::null_mut()) };
         // Beside the objects: a pointer each in a ring of the next power of two, and the caches of every lcore.
-        count as usize * object as usize + (count as usize + 1).next_power_of_two() * 8 + (2 << 20)
+        let object = object as usize;
+        let room = match PAGE / object {
+            _ if huge => object,
+            0 => object.next_multiple_of(PAGE),
+            in_page => PAGE / in_page,
+        };
+        count as usize * room + (count as usize + 1).next_power_of_two() * 8 + (2 << 20)
     }
 
     /// Its name.

@@ -98,8 +98,19 @@ pub struct Fdb {
 
 impl Fdb {
     /// A database with only the static entries, on a clock of `hz` ticks a second.
+    ///
+    /// # Panics
+    /// If a static entry finds no place, which the configuration has tried ([`Fdb::try_new`]).
     #[must_use]
     pub fn new(spec: &FdbSpec, hz: u64) -> Self {
+        Self::try_new(spec, hz).unwrap_or_else(|entry| panic!("no place for the static entry of {}", entry.mac))
+    }
+
+    /// As [`Fdb::new`].
+    ///
+    /// # Errors
+    /// The first static entry whose eight places are taken by others.
+    pub fn try_new(spec: &FdbSpec, hz: u64) -> Result<Self, StaticEntry> {
         let buckets = (spec.capacity as usize).div_ceil(WAYS).next_power_of_two().clamp(2, 1 << 24);
         // The largest power of two of ticks within an eighth of a second: a shift instead of a division per burst.
         let coarse_shift = (hz / 8).max(1).ilog2();
@@ -117,10 +128,11 @@ impl Fdb {
             sweep: 0,
         };
         for entry in &spec.entries {
-            let learned = fdb.insert(fdb.locate(entry.vlan, entry.mac), entry.port, true);
-            assert!(learned != Learned::Full, "the configuration leaves room for its static entries");
+            if fdb.insert(fdb.locate(entry.vlan, entry.mac), entry.port, true) == Learned::Full {
+                return Err(*entry);
+            }
         }
-        fdb
+        Ok(fdb)
     }
 
     /// The coarse time of the burst that follows.

@@ -64,7 +64,7 @@ impl Subject {
             .fold(0, |mask, class| mask | 1 << class);
         let pfc = |on| if on { PfcStanding::Unproven } else { PfcStanding::Off };
         Self {
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("HOLDFAST_VERSION"),
             lossless,
             pfc: spec.ports.iter().map(|port| pfc(port.pfc)).collect(),
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),

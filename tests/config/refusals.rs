@@ -244,6 +244,16 @@ fn a_port_whose_every_frame_is_lossless() {
 }
 
 #[test]
+fn a_database_crowded_by_its_static_entries() {
+    let entry = |n: usize| format!("{{vlan: 1, mac: '02:00:00:00:00:{n:02x}', port: p1}}");
+    let entries = (1..=9).map(entry).collect::<Vec<_>>().join(", ");
+    refuse_beside_ports(
+        &format!("fdb: {{capacity: 16, static: [{entries}]}}\n"),
+        "x.yaml:4:29: fdb.static: 9 entries crowd a capacity of 16; write `capacity: 36` or more",
+    );
+}
+
+#[test]
 fn flows_that_cannot_be() {
     let flow = |flow: &str| {
         format!("{RINGS}hosts:\n  - {{name: h1, port: p1}}\n  - {{name: h2, port: p2, flows: [{flow}]}}\n")
