@@ -86,7 +86,9 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     refresh_devices(&ports.ports, &subject.devices);
     let report = Report::new(&subject, elapsed);
     if work.io.refused() > 0 {
-        eprintln!("warning: {} frames came in several buffers and were not forwarded", work.io.refused());
+        let refused = work.io.refused();
+        // Not eprintln, which panics where standard error cannot be written.
+        let _ = writeln!(std::io::stderr(), "warning: {refused} frames came in several buffers and were not forwarded");
     }
     drop(work);
     watched?;

@@ -1,0 +1,18 @@
+//! The program from outside, on in-process ports: what it reports, serves and says, and what it leaves behind. Nothing
+//! here needs root; what a process without privileges sees is tried as nobody where the tests run as root.
+//!
+//! A switch takes a whole CPU, so these tests go one at a time (`.config/nextest.toml`, or `--test-threads=1`), and what
+//! they assert is counts and order, never how long something took.
+
+#![cfg(feature = "dpdk")]
+
+mod incast;
+mod launch;
+mod metrics;
+mod outputs;
+mod process;
+mod program;
+mod refusals;
+mod scraping;
+mod signals;
+mod unprivileged;

@@ -1,0 +1,145 @@
+//! Programs that tests start: their output is collected while they run, and they end with the test whatever happens.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at something waited for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A command that is killed with the thread that starts it, so that nothing is left when a test itself is killed.
+pub fn mortal(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+/// Waits until `ready` has something; panics with `what` after `limit`.
+#[track_caller]
+pub fn wait_for<T>(what: &str, limit: Duration, mut ready: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + limit;
+    loop {
+        match ready() {
+            Some(value) => return value,
+            None if Instant::now() > end => panic!("no {what} within {limit:?}"),
+            None => sleep(LOOK),
+        }
+    }
+}
+
+/// A running program.
+pub struct Process {
+    child: Child,
+    name: String,
+    stdout: Collector,
+    stderr: Collector,
+}
+
+/// What a program left.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code, if it was not ended by a signal.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+impl Process {
+    /// Starts `command`.
+    #[track_caller]
+    pub fn spawn(mut command: Command) -> Self {
+        let name = format!("{command:?}");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let stdout = Collector::start(child.stdout.take().expect("it is piped"));
+        let stderr = Collector::start(child.stderr.take().expect("it is piped"));
+        Self { child, name, stdout, stderr }
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal: `INT`, `TERM`, `KILL`.
+    pub fn signal(&self, signal: &str) {
+        let order = format!("kill -{signal} {}", self.pid());
+        let status = Command::new("sh").args(["-c", &order]).status().expect("there is a shell");
+        assert!(status.success(), "{order}");
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("it is our child").is_none()
+    }
+
+    /// What it has written to standard output so far.
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Waits for its end; panics after `limit`.
+    #[track_caller]
+    pub fn wait(mut self, limit: Duration) -> Ended {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it is our child") {
+                return Ended { status, stdout: self.stdout.finish(), stderr: self.stderr.finish() };
+            }
+            if Instant::now() > end {
+                panic!("{} did not end within {limit:?}; it said {:?} {:?}", self.name, self.stdout(), self.stderr());
+            }
+            sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads a stream to its end in a thread of its own, so that the writer never waits.
+struct Collector {
+    text: Arc<Mutex<String>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Collector {
+    fn start(stream: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let shared = text.clone();
+        let thread = std::thread::spawn(move || {
+            let mut lines = BufReader::new(stream);
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+                shared.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&line));
+                line.clear();
+            }
+        });
+        Self { text, thread: Some(thread) }
+    }
+
+    fn text(&self) -> String {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All of it: the stream ends with its writer.
+    fn finish(&mut self) -> String {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.text()
+    }
+}

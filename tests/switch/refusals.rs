@@ -1,0 +1,116 @@
+//! A machine that does not have what the configuration asks for: one sentence that names the cause and the remedy, and
+//! neither a panic nor a line of DPDK's log.
+
+use crate::launch::{finish, run};
+use crate::process::{Ended, mortal};
+use crate::program::{Config, HOLDFAST, is_root};
+
+/// A second port, which needs nothing, and its host.
+const RING: &str = "  - {name: p2, device: ring, speed: 10G}\nhosts: [{name: h1, port: p2}]\n";
+
+/// A configuration whose first port is `device`.
+fn with_device(device: &str) -> Config {
+    Config::new(&format!("ports:\n  - {{name: p1, device: \"{device}\", speed: 10G}}\n{RING}"))
+}
+
+/// A configuration on in-process ports, with `keys`.
+fn with_keys(keys: &str) -> Config {
+    Config::new(&format!("{keys}\nports:\n{RING}"))
+}
+
+fn refused(config: &Config, parts: &[&str]) {
+    let ended = finish(run(&[&config.path(), "--duration", "1s", "--metrics", "off"]));
+    assert_one_sentence(&ended, 1, parts);
+}
+
+/// One line on standard error, with all of `parts`, and nothing else.
+#[track_caller]
+fn assert_one_sentence(ended: &Ended, code: i32, parts: &[&str]) {
+    assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(code), ""), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("error: "), "{}", ended.stderr);
+    for part in parts {
+        assert!(ended.stderr.contains(part), "`{part}` is missing: {}", ended.stderr);
+    }
+    for noise in ["panicked", "RUST_BACKTRACE", "EAL: "] {
+        assert!(!ended.stderr.contains(noise), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_driver_that_is_not_there() {
+    let parts = ["port `p1`: no driver is called like `net_bogus0`", "net_tap0", "must be installed"];
+    refused(&with_device("net_bogus0"), &parts);
+}
+
+#[test]
+fn an_interface_that_is_not_there() {
+    if !is_root() {
+        return eprintln!("skipped: only root gets as far as the interface");
+    }
+    refused(
+        &with_device("net_af_packet0,iface=hf-none"),
+        &["port `p1`", "hf-none", "no network interface here", "ip link"],
+    );
+}
+
+#[test]
+fn a_device_that_its_driver_refuses() {
+    refused(&with_device("net_null0,size=many"), &["port `p1`", "net_null0"]);
+}
+
+#[test]
+fn a_pci_device_that_is_not_there() {
+    let parts = ["there is no PCI device 0000:ff:1f.7 on this machine", "dpdk-devbind.py"];
+    refused(&with_device("0000:ff:1f.7"), &parts);
+}
+
+#[test]
+fn hugepages_that_are_not_there() {
+    // More than any machine has.
+    let config = with_keys("eal: {memory: huge}\nbuffer: {size: 64GiB}");
+    refused(&config, &["no free hugepages", "vm.nr_hugepages"]);
+}
+
+#[test]
+fn memory_that_is_not_there() {
+    let config = with_keys("eal: {memory: nohuge}\nbuffer: {size: 64GiB, cell: 64B}");
+    refused(&config, &["MiB are free", "smaller buffer"]);
+}
+
+#[test]
+fn a_cpu_that_is_not_there() {
+    for key in ["dataplane", "control"] {
+        let config = with_keys(&format!("lcores: {{{key}: 1023}}"));
+        refused(&config, &[&format!("`lcores.{key}: 1023` is not among the CPUs"), "choose one of those"]);
+    }
+}
+
+#[test]
+fn an_argument_that_dpdk_does_not_know() {
+    let parts = ["starting DPDK with these arguments (", "--no-such-thing", "`eal.args`"];
+    refused(&with_keys("eal: {args: [--no-such-thing]}"), &parts);
+}
+
+#[test]
+fn a_tap_without_the_right_to_make_one() {
+    let program = crate::unprivileged::Nobody::new();
+    let config = program.config("ports:\n  - {name: p1, device: \"net_tap0,iface=hf0\", speed: 10G}\n");
+    let ended = finish(program.run(&[&config, "--duration", "1s", "--metrics", "off"]));
+    let part =
+        if std::path::Path::new("/dev/net/tun").exists() { "no permission for " } else { "/dev/net/tun does not" };
+    assert_one_sentence(&ended, 1, &["port `p1`", part]);
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let ended = finish(run(&["/nonexistent/switch.yaml"]));
+    assert_one_sentence(&ended, 2, &["/nonexistent/switch.yaml: cannot be read", "check the path"]);
+}
+
+#[test]
+fn too_few_file_descriptors() {
+    let mut command = mortal("sh");
+    command.args(["-c", "ulimit -n 40; exec \"$@\"", "sh", HOLDFAST, "run", "--duration", "1s", "--metrics", "off"]);
+    assert_one_sentence(&finish(command), 1, &["ulimit -n"]);
+}

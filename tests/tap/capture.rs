@@ -1,0 +1,99 @@
+//! What passes a host's interface, captured by dumpcap and read by tshark.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::process::{Process, wait_for};
+use crate::program::PATIENCE;
+use crate::rig::Host;
+
+/// What the kernel may still hold back of a capture.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// A capture that runs.
+pub struct Capture {
+    process: Process,
+    trace: Trace,
+}
+
+/// One that is over.
+pub struct Trace {
+    directory: tempfile::TempDir,
+}
+
+impl Capture {
+    /// Captures what passes `host`'s interface and `filter` (pcap-filter(7)).
+    #[track_caller]
+    pub fn start(host: &Host, filter: &str) -> Self {
+        Self::on(host, &host.interface, filter)
+    }
+
+    /// As `start`, but goes on when the interface goes, and still has what came just before; its frames have no
+    /// Ethernet header but what Linux makes of one.
+    #[track_caller]
+    pub fn start_to_outlive(host: &Host, filter: &str) -> Self {
+        Self::on(host, "any", filter)
+    }
+
+    #[track_caller]
+    fn on(host: &Host, interface: &str, filter: &str) -> Self {
+        let trace = Trace { directory: tempfile::tempdir().expect("a temporary directory") };
+        let mut command = host.inside.command("dumpcap");
+        command.args(["-q", "-p", "-B", "16", "-i", interface, "-f", filter, "-w"]).arg(trace.file());
+        let process = Process::spawn(command);
+        wait_for("capture", PATIENCE, || process.stderr().contains("File: ").then_some(()));
+        Self { process, trace }
+    }
+
+    /// Ends it; panics if it lost frames.
+    #[track_caller]
+    pub fn stop(self) -> Trace {
+        sleep(SETTLE);
+        self.process.signal("INT");
+        let ended = self.process.wait(PATIENCE);
+        assert!(ended.status.success() && ended.stderr.contains("/0 (pcap:0/dumpcap:0/"), "{ended:?}");
+        self.trace
+    }
+}
+
+impl Trace {
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("capture.pcapng")
+    }
+
+    /// The values of `fields` in each frame that passes the display filter, as text.
+    #[track_caller]
+    pub fn fields(&self, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+        let mut arguments = vec!["-Y", filter, "-T", "fields"];
+        fields.iter().for_each(|field| arguments.extend(["-e", field]));
+        let lines = self.tshark(&arguments);
+        lines.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    }
+
+    /// Time in seconds of each frame that passes the display filter.
+    #[track_caller]
+    pub fn timed(&self, filter: &str) -> Vec<f64> {
+        let rows = self.fields(filter, &["frame.time_epoch"]);
+        rows.iter().map(|row| row[0].parse().unwrap_or_else(|error| panic!("{error}: {row:?}"))).collect()
+    }
+
+    /// The bytes, in hexadecimal, of each frame that passes the display filter.
+    #[track_caller]
+    pub fn bytes(&self, filter: &str) -> Vec<String> {
+        let text = self.tshark(&["-Y", filter, "-T", "jsonraw"]);
+        let packets: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let packets = packets.as_array().expect("packets");
+        let raw = packets.iter().map(|packet| &packet["_source"]["layers"]["frame_raw"][0]);
+        raw.map(|hex| hex.as_str().expect("hexadecimal").to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn tshark(&self, arguments: &[&str]) -> String {
+        let output = Command::new("tshark").args(["-n", "-r"]).arg(self.file()).args(arguments).output();
+        let output = output.expect("there is tshark");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+}

@@ -1,0 +1,94 @@
+//! Frames made by hand, and sent by tcpreplay.
+//!
+//! Bytes are written out here rather than made by the program's own code, so that a mistake there is not repeated here.
+
+use crate::process::Process;
+use crate::program::PATIENCE;
+use crate::rig::Host;
+
+/// UDP port of RoCEv2.
+pub const ROCE_PORT: u16 = 4791;
+
+/// Length of MAC control frames without the frame check sequence.
+const CONTROL_LEN: usize = 60;
+
+/// The bytes of `02:48:46:00:00:01`.
+pub fn mac(text: &str) -> [u8; 6] {
+    let mut bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).expect("a MAC address"));
+    std::array::from_fn(|_| bytes.next().expect("six bytes"))
+}
+
+/// A MAC control frame from `source` with this opcode and what follows it.
+fn control(source: &str, opcode: u16, body: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 0x01];
+    frame.extend(mac(source));
+    frame.extend([0x88, 0x08]);
+    frame.extend(opcode.to_be_bytes());
+    frame.extend(body);
+    frame.resize(CONTROL_LEN, 0);
+    frame
+}
+
+/// A PFC frame (IEEE 802.1Qbb): times for these priorities, zero being XON.
+pub fn pfc(source: &str, times: &[(u8, u16)]) -> Vec<u8> {
+    let mut body = [0; 18];
+    for &(priority, quanta) in times {
+        body[1] |= 1 << priority;
+        let at = 2 + 2 * usize::from(priority);
+        body[at..at + 2].copy_from_slice(&quanta.to_be_bytes());
+    }
+    control(source, 0x0101, &body)
+}
+
+/// A classic PAUSE frame (IEEE 802.3 annex 31B).
+pub fn pause(source: &str, quanta: u16) -> Vec<u8> {
+    control(source, 0x0001, &quanta.to_be_bytes())
+}
+
+/// A UDP datagram to [`ROCE_PORT`] in a frame of `len` bytes, DSCP 26, ECN-capable, with `id` as IPv4 identification,
+/// to an address that nobody has, so that no host answers.
+pub fn roce(source: &str, destination: &str, id: u16, len: usize) -> Vec<u8> {
+    let mut frame = mac(destination).to_vec();
+    frame.extend(mac(source));
+    frame.extend([0x08, 0x00]);
+    let packet = u16::try_from(len - 14).expect("a frame's length");
+    let mut header = vec![0x45, 26 << 2 | 0b10];
+    header.extend(packet.to_be_bytes());
+    header.extend(id.to_be_bytes());
+    header.extend([0x40, 0, 64, 17, 0, 0]);
+    header.extend([10, 48, 0, 98, 10, 48, 0, 99]);
+    let sum: u32 = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    frame.extend(header);
+    for field in [0xc000, ROCE_PORT, packet - 20, 0] {
+        frame.extend(field.to_be_bytes());
+    }
+    frame.resize(len, 0x5a);
+    frame
+}
+
+/// Sends frames from `host`, so many a second.
+#[track_caller]
+pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("frames.pcap");
+    std::fs::write(&file, pcap(frames)).expect("a file written");
+    let mut command = host.inside.command("tcpreplay");
+    command.args(["--quiet", "--preload-pcap", "-i", &host.interface, &format!("--pps={per_second}")]).arg(&file);
+    let ended = Process::spawn(command).wait(PATIENCE);
+    let all = format!("Successful packets:        {}\n", frames.len());
+    assert!(ended.status.success() && ended.stdout.contains(&all), "{ended:?}");
+}
+
+/// The oldest and simplest of capture formats: pcap 2.4, Ethernet; all at the same time, since tcpreplay is told a rate.
+fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+    let words = |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let mut file = words(&[0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 65_535, 1]);
+    for frame in frames {
+        let len = u32::try_from(frame.len()).expect("a frame's length");
+        file.extend(words(&[1, 0, len, len]));
+        file.extend(frame);
+    }
+    file
+}

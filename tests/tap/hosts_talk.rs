@@ -1,0 +1,110 @@
+//! The configuration and the script that users start with: four hosts talk to each other as over any switch.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::iperf::{self, Load, Servers};
+use crate::ready::machine_is_ready;
+use crate::rig::{Rig, TAP_TOR};
+
+/// Three rounds in which each host has one partner: all pairs, both ways.
+const ROUNDS: [[(usize, usize); 4]; 3] =
+    [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 2), (2, 0), (1, 3), (3, 1)], [(0, 3), (3, 0), (1, 2), (2, 1)]];
+
+/// Four flows of it at once are far from what taps take on a small machine.
+const UDP_RATE: u32 = 20_000_000;
+
+/// Reasons of which none may occur: want of buffer, and frames that no Linux host should send.
+const NEVER: [&str; 10] = [
+    "headroom_full",
+    "threshold",
+    "pool_empty",
+    "queue_threshold",
+    "wred",
+    "no_buffer",
+    "oversize",
+    "egress_mtu",
+    "l4_truncated",
+    "ipv4_malformed",
+];
+
+#[test]
+fn four_hosts_talk_by_every_protocol_and_lose_nothing() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = Rig::start(TAP_TOR, 4);
+    everybody_pings_everybody(&rig);
+    nothing_is_left_to_a_nic(&rig);
+    let servers = Servers::start(&rig);
+    tcp_moves_data(&rig);
+    paced_udp_loses_nothing(&rig);
+    drop(servers);
+
+    let report = rig.stop();
+    assert_eq!(report["verdict"]["outcome"], "kept", "{}", report["verdict"]);
+}
+
+/// ARP and ND do their work first: neighbours are known by their own addresses afterwards.
+fn everybody_pings_everybody(rig: &Rig) {
+    for from in &rig.hosts {
+        for to in rig.hosts.iter().filter(|to| to.interface != from.interface) {
+            for address in [to.ipv4(), to.ipv6()] {
+                assert_eq!(from.ping(&address, 3), 3, "{} to {address}", from.interface);
+                let neighbour = from.inside.run(&["ip", "neigh", "show", &address]);
+                assert!(neighbour.contains(&format!("lladdr {}", to.mac())), "{address}: {neighbour}");
+            }
+        }
+    }
+}
+
+/// Frames must be whole when they reach the switch: no checksum and no segmentation may be left to a NIC.
+fn nothing_is_left_to_a_nic(rig: &Rig) {
+    for host in &rig.hosts {
+        let features = host.inside.run(&["ethtool", "-k", &host.interface]);
+        for feature in ["tx-checksumming: off", "tcp-segmentation-offload: off", "tx-udp-segmentation: off"] {
+            assert!(features.contains(feature), "{}: not {feature}: {features}", host.interface);
+        }
+    }
+}
+
+/// As fast as it goes; TCP itself finds out how fast, by loss too, so nothing is said about that.
+fn tcp_moves_data(rig: &Rig) {
+    for pairs in ROUNDS {
+        for (pair, end) in pairs.iter().zip(iperf::run(rig, &pairs, Load::Tcp, 1)) {
+            let received = end["sum_received"]["bytes"].as_u64();
+            assert!(received > Some(1_000_000), "{pair:?}: {received:?} bytes");
+        }
+    }
+}
+
+/// Nothing is lost on the way, and no counter on it says otherwise: not the switch's, not the taps' own.
+fn paced_udp_loses_nothing(rig: &Rig) {
+    // What TCP left on the way is another matter.
+    sleep(Duration::from_millis(200));
+    let losses = || -> Vec<_> { rig.hosts.iter().flat_map(|host| host.losses()).collect() };
+    let dropped = |metrics: &crate::metrics::Exposition| {
+        NEVER.map(|reason| (reason, metrics.sum("holdfast_port_dropped_frames_total", &[("reason", reason)])))
+    };
+    let (before, dropped_before) = (losses(), dropped(&rig.metrics()));
+    for pairs in ROUNDS {
+        let overflows = || -> Vec<u64> { rig.hosts.iter().map(iperf::socket_overflows).collect() };
+        let had = overflows();
+        let ends = iperf::run(rig, &pairs, Load::Udp(UDP_RATE), 2);
+        let have = overflows();
+        for ((from, to), end) in pairs.iter().zip(ends) {
+            let (sent, lost) = (&end["sum"]["packets"], &end["sum"]["lost_packets"]);
+            let (sent, lost) = (sent.as_u64().expect("a count"), lost.as_u64().expect("a count"));
+            // Half of what 20 Mb/s of 1448 bytes make in two seconds.
+            assert!(sent > 1_700, "{from} to {to}: only {sent} sent");
+            let overflown = have[*to] - had[*to];
+            assert!(lost <= overflown, "{from} to {to}: {lost} of {sent} lost, {overflown} by the receiver's socket");
+        }
+    }
+    assert_eq!(losses(), before);
+    let metrics = rig.metrics();
+    assert_eq!(dropped(&metrics), dropped_before);
+    for counter in ["holdfast_device_receive_missed_frames_total", "holdfast_device_receive_no_buffer_frames_total"] {
+        assert_eq!(metrics.sum(counter, &[]), 0.0, "{counter}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Network namespaces that go with the value that stands for them.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::process::mortal;
+
+/// Namespaces of these tests; the number of the process that made them follows.
+const PREFIX: &str = "holdfast-t";
+
+/// A name prefix that no other rig has, in this process or another.
+pub fn unique_prefix() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    static SWEEP: Once = Once::new();
+    SWEEP.call_once(remove_orphans);
+    format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Removes the namespaces of test processes that were killed, since they could not.
+fn remove_orphans() {
+    for name in list() {
+        let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+        let Some(Ok(pid)) = maker.map(|(pid, _)| pid.parse::<u32>()) else { continue };
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        }
+    }
+}
+
+/// Names of all namespaces of this machine.
+pub fn list() -> Vec<String> {
+    let output = Command::new("ip").args(["netns", "list"]).output().expect("there is `ip`");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+/// A network namespace.
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes one, with its loopback up.
+    pub fn new(name: String) -> Self {
+        let output = Command::new("ip").args(["netns", "add", &name]).output().expect("there is `ip`");
+        assert!(output.status.success(), "{output:?}");
+        let namespace = Self { name };
+        namespace.run(&["ip", "link", "set", "dev", "lo", "up"]);
+        namespace
+    }
+
+    /// One that something else makes; this removes it.
+    pub fn promised(name: String) -> Self {
+        Self { name }
+    }
+
+    /// `program`, to be run inside.
+    pub fn command(&self, program: &str) -> Command {
+        // Of the two ways in, `ip netns exec` also hides from the outside what is mounted inside: other namespaces.
+        let mut command = mortal("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.name)).args(["--", program]);
+        command
+    }
+
+    /// Runs a program inside; its standard output. Panics if it fails.
+    #[track_caller]
+    pub fn run(&self, words: &[&str]) -> String {
+        self.try_run(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// As `run`, but its standard error if it fails.
+    pub fn try_run(&self, words: &[&str]) -> Result<String, String> {
+        let output = self.command(words[0]).args(&words[1..]).output().expect("there is `nsenter`");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(text(&output.stdout) + &text(&output.stderr))
+        }
+    }
+
+    /// Removes it now, with all that is in it.
+    #[track_caller]
+    pub fn remove(&self) {
+        let output = Command::new("ip").args(["netns", "delete", &self.name]).output().expect("there is `ip`");
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.name]).output();
+    }
+}

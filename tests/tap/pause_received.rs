@@ -1,0 +1,130 @@
+//! PFC frames that a host sends: they stop the class that they name, for as long as they say, and nothing else.
+//!
+//! A virtual host sends class 3 and class 0 to a real one, which says stop.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::capture::{Capture, Trace};
+use crate::frames::{pause, pfc, send};
+use crate::program::{Config, sum};
+use crate::ready::machine_is_ready;
+use crate::rig::Rig;
+
+/// The real host's address.
+const HOST: &str = "02:48:46:00:01:00";
+
+/// Two steady flows of about 480 frames a second each, together a fifth of what the port takes.
+const TWO_FLOWS: &str = r#"
+preset: roce
+ports:
+  - {name: virtual, device: ring, speed: 1G}
+  - {name: real, device: "net_tap0,iface=hf0,mac=02:48:46:00:01:00", speed: 20M}
+fdb:
+  static: [{mac: "02:48:46:00:01:00", port: real}]
+hosts:
+  - name: sender
+    port: virtual
+    flows:
+      - {to: {mac: "02:48:46:00:01:00", ip: 10.48.0.99}, kind: roce, rate: 2M, frame: 500}
+      - {to: {mac: "02:48:46:00:01:00", ip: 10.48.0.99}, kind: udp, rate: 2M, frame: 500, dscp: 0}
+"#;
+
+/// The longest pause at 20M: 65535 quanta of 512 bit times.
+const LONGEST: f64 = 65_535.0 * 512.0 / 20e6;
+
+/// Clocks differ, and a frame has its time when it was captured.
+const CLOCK: f64 = 0.02;
+
+/// Time between control frames, at least.
+const APART: Duration = Duration::from_millis(300);
+
+const LOSSLESS: &str = "udp.dstport == 4791";
+const LOSSY: &str = "udp.dstport == 18502";
+
+/// What happened to one class around a control frame: seconds since that was sent.
+#[derive(Debug)]
+struct Silence {
+    begin: f64,
+    end: f64,
+}
+
+/// The longest silence of the frames that pass `filter`.
+#[track_caller]
+fn longest_silence(trace: &Trace, filter: &str) -> Silence {
+    let sent = trace.timed("macc")[0];
+    let times = trace.timed(filter);
+    let pairs = times.windows(2).map(|pair| Silence { begin: pair[0] - sent, end: pair[1] - sent });
+    let longest = pairs.max_by(|a, b| (a.end - a.begin).total_cmp(&(b.end - b.begin)));
+    longest.unwrap_or_else(|| panic!("{} frames of {filter}", times.len()))
+}
+
+/// A class that went on: no silence of half the longest pause, which a machine that is busy does not make.
+#[track_caller]
+fn assert_undisturbed(trace: &Trace, filter: &str) {
+    let silence = longest_silence(trace, filter);
+    assert!(silence.end - silence.begin < LONGEST / 2.0, "{filter}: {silence:?}");
+}
+
+/// Sends control frames from the host, one some time after the other, and captures what it gets from a little before
+/// until all is as it was.
+#[track_caller]
+fn inject(rig: &Rig, frames: &[Vec<u8>]) -> Trace {
+    let capture = Capture::start(&rig.hosts[0], "udp or ether proto 0x8808");
+    for frame in frames {
+        sleep(APART);
+        send(&rig.hosts[0], std::slice::from_ref(frame), 1);
+    }
+    sleep(Duration::from_secs_f64(LONGEST + 0.5));
+    capture.stop()
+}
+
+#[test]
+fn a_pause_stops_its_class_only_and_for_the_time_it_names() {
+    if !machine_is_ready() {
+        return;
+    }
+    let config = Config::new(TWO_FLOWS);
+    let mut rig = Rig::start(&config.path(), 1);
+    assert_eq!(rig.hosts[0].mac(), HOST);
+
+    let trace = inject(&rig, &[pfc(HOST, &[(3, 0xffff)])]);
+    let silence = longest_silence(&trace, LOSSLESS);
+    eprintln!(
+        "DEBUG {silence:?} {} {:?}",
+        rig.metrics().sum("holdfast_pfc_received_xoff_total", &[("port", "real")]),
+        trace.fields("macc", &["macc.opcode", "frame.time_relative", "macc.cbfc.pause_time.c3"])
+    );
+    assert!(silence.begin < LONGEST / 2.0, "{silence:?}");
+    assert!(silence.end > LONGEST - CLOCK && silence.end < 2.0 * LONGEST, "{silence:?}");
+    assert_undisturbed(&trace, LOSSY);
+    let during = format!("{LOSSY} && frame.time_epoch > {}", trace.timed("macc")[0]);
+    assert!(trace.timed(&during).len() as f64 > 200.0 * LONGEST, "class 0 keeps its rate");
+
+    // XON ends it before its time.
+    let trace = inject(&rig, &[pfc(HOST, &[(3, 0xffff)]), pfc(HOST, &[(3, 0)])]);
+    let control = trace.timed("macc");
+    let (xon, silence) = (control[1] - control[0], longest_silence(&trace, LOSSLESS));
+    assert!(xon < LONGEST / 2.0, "this machine is too busy: XON came after {xon} s");
+    assert!(silence.end > xon - CLOCK && silence.end < LONGEST - CLOCK, "XON at {xon}: {silence:?}");
+    assert_undisturbed(&trace, LOSSY);
+
+    // Of no effect: a lossy class, PAUSE of the whole link, and times of classes that are not enabled.
+    let mut not_enabled = pfc(HOST, &[(3, 0xffff), (0, 0xffff)]);
+    not_enabled[17] = 0;
+    for frame in [pfc(HOST, &[(0, 0xffff)]), pause(HOST, 0xffff), not_enabled] {
+        let trace = inject(&rig, &[frame]);
+        assert_undisturbed(&trace, LOSSLESS);
+        assert_undisturbed(&trace, LOSSY);
+    }
+
+    let report = rig.stop();
+    let port = &report["ports"][1];
+    assert_eq!((&port["pfc_received_frames"], &port["pause_received_frames"]), (&5.into(), &1.into()), "{port}");
+    assert_eq!(sum(&report, "dropped_frames", true), 0);
+    for flow in report["flows"].as_array().expect("flows") {
+        let classes = port["classes"].as_array().expect("classes");
+        let class = classes.iter().find(|class| class["class"] == flow["class"]).expect("a class that was used");
+        assert!(class["sent_frames"].as_u64() >= flow["sent_frames"].as_u64(), "nothing is left behind: {flow}");
+    }
+}

@@ -1,0 +1,136 @@
+//! PFC frames as they leave a tap: judged byte by byte and by tshark, on the wire of the host that is told to stop.
+//!
+//! The sender obeys nothing, as no Linux host does, so what it sends is little enough for the headroom.
+
+use crate::capture::Capture;
+use crate::frames::{mac, pfc, roce, send};
+use crate::process::wait_for;
+use crate::program::{Config, PATIENCE, sum};
+use crate::ready::machine_is_ready;
+use crate::rig::Rig;
+
+/// A fast sender, a slow receiver, and headroom for all that is sent in these tests.
+const FAST_TO_SLOW: &str = r#"
+preset: roce
+ports:
+  - {name: fast, device: "net_tap0,iface=hf0", speed: 1G, mac: "02:48:46:0a:0b:0c"}
+  - {name: slow, device: "net_tap1,iface=hf1", speed: 10M}
+buffer: {size: 12MiB}
+classes:
+  3: {limit: 100kB, headroom: 2MB}
+"#;
+
+/// The fast port's own address, which is not that of the host behind it.
+const OWN_ADDRESS: &str = "02:48:46:0a:0b:0c";
+
+/// XOFF lasts 33.6 ms at 1G, and what is over the limit takes the slow port half a second: refreshes.
+const BURST: u16 = 800;
+const FRAME_LEN: usize = 1000;
+const PER_SECOND: u32 = 10_000;
+
+/// PFC frames: in these tests the fast host only receives any. (`inbound` in a capture filter would lose some: while a
+/// capture starts, libpcap filters by itself, and cannot see directions.)
+const PFC: &str = "ether proto 0x8808";
+
+fn rig() -> (Config, Rig) {
+    let config = Config::new(FAST_TO_SLOW);
+    let rig = Rig::start(&config.path(), 2);
+    // Whoever has not spoken gets no lossless frames: they are not flooded.
+    assert_eq!(rig.hosts[0].ping(&rig.hosts[1].ipv4(), 2), 2);
+    (config, rig)
+}
+
+/// Class 3 from the fast host to the slow one.
+fn burst(rig: &Rig, frames: u16) {
+    let (from, to) = (rig.hosts[0].mac(), rig.hosts[1].mac());
+    let frames: Vec<_> = (0..frames).map(|id| roce(&from, &to, id, FRAME_LEN)).collect();
+    send(&rig.hosts[0], &frames, PER_SECOND);
+}
+
+/// The whole frame that a port with address `source` must send, in hexadecimal.
+fn expected(source: &str, quanta: &str) -> String {
+    let source: String = mac(source).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("0180c2000001{source}880801010008{:012}{quanta}{:016}{:052}", 0, 0, 0)
+}
+
+/// Versions of tshark differ in how they write a bit.
+fn bit(field: &str) -> &str {
+    match field {
+        "True" => "1",
+        "False" => "0",
+        other => other,
+    }
+}
+
+#[test]
+fn a_congested_class_is_paused_by_right_frames_and_released() {
+    if !machine_is_ready() {
+        return;
+    }
+    let (_config, mut rig) = rig();
+    let control = Capture::start(&rig.hosts[0], PFC);
+    let data = Capture::start(&rig.hosts[1], "udp dst port 4791");
+    burst(&rig, BURST);
+    wait_for("end of the burst", PATIENCE, || {
+        let sent = rig.metrics().sum("holdfast_port_sent_frames_total", &[("port", "slow"), ("queue", "3")]);
+        (sent >= f64::from(BURST)).then_some(())
+    });
+    let (control, data) = (control.stop(), data.stop());
+
+    // Byte by byte: destination, the port's own address as source, type, opcode, vector, eight times, padding.
+    let frames = control.bytes("macc");
+    let (xoff, xon) = (expected(OWN_ADDRESS, "ffff"), expected(OWN_ADDRESS, "0000"));
+    for frame in &frames {
+        assert!(*frame == xoff || *frame == xon, "{frame}\n{xoff}");
+    }
+    assert!(frames.iter().filter(|frame| **frame == xoff).count() >= 3, "XOFF is refreshed: {frames:?}");
+    assert_eq!(frames.last(), Some(&xon), "XON is the last word");
+
+    // As others read it.
+    let mut fields = vec!["frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.cbfc.pause_time.c3"];
+    let enabled: Vec<String> = (0..8).map(|class| format!("macc.cbfc.enbv.c{class}")).collect();
+    fields.extend(enabled.iter().map(String::as_str));
+    let row = &control.fields("macc", &fields)[0];
+    assert_eq!(row[..4], ["60", "01:80:c2:00:00:01", OWN_ADDRESS, "0x0101"]);
+    assert_eq!(row[4], "65535");
+    let only_3 = (0..8).map(|class| if class == 3 { "1" } else { "0" });
+    assert!(row[5..].iter().map(|field| bit(field)).eq(only_3), "{row:?}");
+    assert_eq!(control.fields("_ws.expert", &["frame.number", "_ws.expert.message"]), [[""; 0]; 0]);
+
+    // What it was for: every frame arrived, in order.
+    let ids = data.fields("udp.dstport == 4791", &["ip.id"]);
+    let wanted: Vec<Vec<String>> = (0..BURST).map(|id| vec![format!("0x{id:04x}")]).collect();
+    assert_eq!(ids, wanted);
+
+    let report = rig.stop();
+    assert_eq!(report["verdict"]["outcome"], "kept", "{}", report["verdict"]);
+    assert_eq!(sum(&report, "dropped_frames", true), 0);
+    assert_eq!(report["ports"][0]["pfc_sent_frames"], frames.len(), "all that it counts was seen");
+    assert_eq!(report["ports"][1]["pfc_sent_frames"], 0, "the receiver is nobody's cause");
+}
+
+#[test]
+fn a_switch_that_ends_leaves_nobody_paused() {
+    if !machine_is_ready() {
+        return;
+    }
+    let (_config, mut rig) = rig();
+    let control = Capture::start_to_outlive(&rig.hosts[0], PFC);
+    // The slow host stops the switch for 3.4 s, so that nothing drains.
+    let slow = rig.hosts[1].mac();
+    send(&rig.hosts[1], &[pfc(&slow, &[(3, 0xffff)])], PER_SECOND);
+    burst(&rig, BURST / 2);
+    let standing = [("port", "fast"), ("priority", "3")];
+    wait_for("XOFF", PATIENCE, || (rig.metrics().sum("holdfast_pfc_xoff", &standing) == 1.0).then_some(()));
+    let ended = rig.end("TERM");
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let frames =
+        control.stop().fields("macc", &["sll.src.eth", "macc.opcode", "macc.cbfc.enbv.c3", "macc.cbfc.pause_time.c3"]);
+    let of_class_3 = |quanta: &str| [OWN_ADDRESS, "0x0101", "1", quanta].map(str::to_owned).to_vec();
+    let frames: Vec<_> =
+        frames.into_iter().map(|row| row.iter().map(|field| bit(field).to_owned()).collect()).collect();
+    assert_eq!(frames.first(), Some(&of_class_3("65535")));
+    assert_eq!(frames.last(), Some(&of_class_3("0")), "{frames:?}");
+    let report = crate::program::report(&ended);
+    assert_eq!(report["held"]["cells"], 0, "{}", report["verdict"]);
+}

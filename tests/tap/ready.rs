@@ -1,0 +1,49 @@
+//! Whether this machine can do it.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+
+use crate::program::is_root;
+
+/// Programs that the tests run, and the Debian packages they are in.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("ip", "iproute2"),
+    ("ping", "iputils-ping"),
+    ("iperf3", "iperf3"),
+    ("tshark", "tshark"),
+    ("dumpcap", "tshark"),
+    ("tcpreplay", "tcpreplay"),
+    ("ethtool", "ethtool"),
+    ("curl", "curl"),
+    ("nsenter", "util-linux"),
+];
+
+/// Whether taps, namespaces and all programs are there. If not, it says what is missing; with `CI=true` it panics.
+pub fn machine_is_ready() -> bool {
+    let Err(missing) = check() else { return true };
+    let ci = std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
+    assert!(!ci, "a test over taps cannot run here: {missing}");
+    eprintln!("SKIPPED: a test over taps cannot run here: {missing}");
+    false
+}
+
+fn check() -> Result<(), String> {
+    if !is_root() {
+        return Err("only root can make taps and network namespaces".to_owned());
+    }
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        return Err(format!("/dev/net/tun: {error}"));
+    }
+    for (program, package) in PROGRAMS {
+        let order = format!("command -v {program}");
+        let found = Command::new("sh").args(["-c", &order]).stdout(Stdio::null()).status();
+        if !found.is_ok_and(|status| status.success()) {
+            return Err(format!("there is no `{program}`; install {package}"));
+        }
+    }
+    let unshare = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
+    if !unshare.is_ok_and(|status| status.success()) {
+        return Err("network namespaces are not allowed (CAP_SYS_ADMIN is missing)".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! A switch in a namespace, and hosts behind its taps in theirs, made by the script that users have.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::metrics::Exposition;
+use crate::namespace::{Namespace, unique_prefix};
+use crate::process::{Ended, Process, wait_for};
+use crate::program::{HOLDFAST, PATIENCE};
+
+/// The script under test.
+pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.sh");
+
+/// The configuration that goes with it.
+pub const TAP_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.yaml");
+
+/// Where switches serve metrics, each in its own namespace: the default address.
+const METRICS: &str = "http://127.0.0.1:9464/metrics";
+
+/// The whole arrangement. Dropped, nothing of it is left: first the switch, then the namespaces.
+pub struct Rig {
+    switch: Option<Process>,
+    /// Hosts by number.
+    pub hosts: Vec<Host>,
+    inside: Namespace,
+    prefix: String,
+}
+
+/// A host behind tap `hf<number>`.
+pub struct Host {
+    /// Its namespace.
+    pub inside: Namespace,
+    /// Its interface.
+    pub interface: String,
+    number: usize,
+}
+
+impl Rig {
+    /// Starts a switch with the configuration at `config`, whose taps are hf0, hf1 and so on, and `hosts` hosts.
+    #[track_caller]
+    pub fn start(config: &str, hosts: usize) -> Self {
+        let mut rig = Self::without_switch(hosts);
+        rig.start_switch(config);
+        rig.script_up();
+        rig
+    }
+
+    /// Only the place for it.
+    pub fn without_switch(hosts: usize) -> Self {
+        let prefix = unique_prefix();
+        let host = |number| Host {
+            inside: Namespace::promised(format!("{prefix}-h{number}")),
+            interface: format!("hf{number}"),
+            number,
+        };
+        let inside = Namespace::new(format!("{prefix}-switch"));
+        Self { switch: None, hosts: (0..hosts).map(host).collect(), inside, prefix }
+    }
+
+    /// Starts the switch.
+    #[track_caller]
+    pub fn start_switch(&mut self, config: &str) {
+        let mut command = self.inside.command(HOLDFAST);
+        command.args(["run", config, "--json"]);
+        self.switch = Some(Process::spawn(command));
+    }
+
+    /// Runs the script's `up`, which waits for the taps, and waits until the switch answers.
+    #[track_caller]
+    pub fn script_up(&mut self) {
+        let ended = Process::spawn(self.script(&["up"])).wait(PATIENCE);
+        let said = self.switch.as_ref().map(Process::stderr).unwrap_or_default();
+        assert!(ended.status.success(), "{ended:?}; the switch said {said:?}");
+        wait_for("running switch", PATIENCE, || self.inside.try_run(&["curl", "-sf", METRICS]).ok());
+    }
+
+    /// The script with `arguments`, where the switch is.
+    pub fn script(&self, arguments: &[&str]) -> Command {
+        self.inside_command(SCRIPT, arguments)
+    }
+
+    /// A program where the switch is, with the script's environment.
+    pub fn inside_command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = self.inside.command(program);
+        command.args(arguments);
+        command.env("HOLDFAST_PREFIX", format!("{}-h", self.prefix));
+        command.env("HOLDFAST_HOSTS", self.hosts.len().to_string());
+        command.env("HOLDFAST_WAIT", PATIENCE.as_secs().to_string());
+        command
+    }
+
+    /// Whether `namespace` is one of its hosts'.
+    pub fn owns_host(&self, namespace: &str) -> bool {
+        namespace.starts_with(&format!("{}-h", self.prefix))
+    }
+
+    /// What Prometheus would get now.
+    #[track_caller]
+    pub fn metrics(&self) -> Exposition {
+        Exposition::parse(&self.inside.run(&["curl", "-sf", METRICS]))
+    }
+
+    /// The running switch.
+    pub fn switch(&mut self) -> &mut Process {
+        self.switch.as_mut().expect("it was started")
+    }
+
+    /// Ends the switch in order, and checks that it did; its report.
+    #[track_caller]
+    pub fn stop(&mut self) -> Value {
+        let ended = self.end("TERM");
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+        for line in ended.stderr.lines() {
+            assert!(line.starts_with("t=") || line.starts_with("warning: "), "{}", ended.stderr);
+        }
+        for host in &self.hosts {
+            assert!(!host.has_interface(), "{} is left", host.interface);
+        }
+        let report = crate::program::report(&ended);
+        let held = (&report["held"]["cells"], &report["held"]["frames"]);
+        assert_eq!(held, (&0.into(), &0.into()), "{}", report["verdict"]);
+        report
+    }
+
+    /// Ends the switch by a signal.
+    #[track_caller]
+    pub fn end(&mut self, signal: &str) -> Ended {
+        let process = self.switch.take().expect("it was started");
+        process.signal(signal);
+        process.wait(PATIENCE)
+    }
+}
+
+impl Host {
+    /// Its IPv4 address.
+    pub fn ipv4(&self) -> String {
+        format!("10.48.0.{}", self.number + 1)
+    }
+
+    /// Its IPv6 address.
+    pub fn ipv6(&self) -> String {
+        format!("fd48::{}", self.number + 1)
+    }
+
+    /// Its MAC address, as text.
+    #[track_caller]
+    pub fn mac(&self) -> String {
+        self.link()["address"].as_str().expect("an address").to_owned()
+    }
+
+    /// Whether its interface is there.
+    pub fn has_interface(&self) -> bool {
+        self.inside.try_run(&["ip", "link", "show", "dev", &self.interface]).is_ok()
+    }
+
+    /// Frames that its interface lost or found damaged, both ways: `rx` is towards the host, `tx` towards the switch.
+    #[track_caller]
+    pub fn losses(&self) -> Vec<(String, u64)> {
+        let link = self.link();
+        let mut losses = Vec::new();
+        for side in ["rx", "tx"] {
+            for (what, count) in link["stats64"][side].as_object().expect("counters") {
+                if !["bytes", "packets", "multicast"].contains(&what.as_str()) {
+                    losses.push((format!("{} {side} {what}", self.interface), count.as_u64().expect("a count")));
+                }
+            }
+        }
+        losses
+    }
+
+    /// Pings `address`; the replies.
+    pub fn ping(&self, address: &str, count: u32) -> u32 {
+        let count = count.to_string();
+        let words = ["ping", "-n", "-q", "-c", &count, "-i", "0.05", "-W", "2", address];
+        let said = self.inside.try_run(&words).unwrap_or_else(|error| error);
+        let replies = said.split(" packets transmitted, ").nth(1).and_then(|rest| rest.split(' ').next());
+        replies.and_then(|replies| replies.parse().ok()).unwrap_or_else(|| panic!("{words:?}: {said}"))
+    }
+
+    #[track_caller]
+    fn link(&self) -> Value {
+        let text = self.inside.run(&["ip", "-s", "-j", "link", "show", "dev", &self.interface]);
+        let mut links: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        links[0].take()
+    }
+}

@@ -1,0 +1,50 @@
+//! Interfaces and namespaces that vanish, and a switch that does.
+
+use crate::program::dpdk_leftovers;
+use crate::ready::machine_is_ready;
+use crate::rig::{Rig, TAP_TOR};
+
+#[test]
+fn a_host_that_vanishes_is_only_its_own_problem() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = Rig::start(TAP_TOR, 4);
+    let (first, second) = (&rig.hosts[0], &rig.hosts[1]);
+    for host in &rig.hosts[1..] {
+        assert_eq!(first.ping(&host.ipv4(), 2), 2);
+    }
+    rig.hosts[2].inside.run(&["ip", "link", "delete", "dev", "hf2"]);
+    rig.hosts[3].inside.remove();
+    // To stations that are known but gone, and to everybody.
+    for gone in [rig.hosts[2].ipv4(), rig.hosts[3].ipv4(), rig.hosts[3].ipv6()] {
+        assert_eq!(first.ping(&gone, 3), 0, "{gone}");
+    }
+    for _ in 0..2 {
+        assert_eq!(first.ping(&second.ipv4(), 20), 20);
+        assert_eq!(second.ping(&first.ipv6(), 20), 20);
+        first.inside.run(&["ip", "neigh", "flush", "dev", "hf0"]);
+    }
+    assert!(rig.switch().is_running());
+    rig.stop();
+}
+
+#[test]
+fn a_killed_switch_leaves_nothing_and_another_takes_its_hosts() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = Rig::start(TAP_TOR, 4);
+    assert_eq!(rig.hosts[0].ping(&rig.hosts[3].ipv4(), 2), 2);
+    let pid = rig.switch().pid();
+    assert_eq!(rig.end("KILL").status.code(), None);
+    assert!(rig.hosts.iter().all(|host| !host.has_interface()));
+    assert_eq!(dpdk_leftovers(pid), [""; 0]);
+
+    // The namespaces are there still, and get the new taps.
+    rig.start_switch(TAP_TOR);
+    rig.script_up();
+    assert_eq!(rig.hosts[0].ping(&rig.hosts[3].ipv4(), 2), 2);
+    assert_eq!(rig.hosts[2].ping(&rig.hosts[1].ipv6(), 2), 2);
+    rig.stop();
+}
