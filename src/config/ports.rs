@@ -162,6 +162,10 @@ fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
         DeviceKind::Pci(format!("{address}{}", &text[name.len()..]))
     } else if is_vdev(name) {
         devices.claim(item, name);
+        // Two ports on one interface would both start and each take some of its frames.
+        if let Some(interface) = text.split(',').find_map(|argument| argument.strip_prefix("iface=")) {
+            devices.claim(item, &format!("iface={interface}"));
+        }
         DeviceKind::Vdev(text.to_owned())
     } else {
         let remedy =

@@ -24,6 +24,8 @@ use crate::stats::{DeviceCounters, DeviceStats, Live, Report, Snapshot, Style, S
 
 /// Time between two looks at links and device counters.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
+/// Time that a NIC is given to send what was posted to it last: a full ring of it lasts less at any rate from 10G up.
+const FAREWELL_TIME: Duration = Duration::from_millis(2);
 /// Seed of the WRED dice; one for all runs, since nothing hangs on its value.
 const DICE_SEED: u32 = 0x5eed_d1ce;
 
@@ -203,6 +205,10 @@ fn refresh_devices(ports: &[EthPort], devices: &[DeviceCounters]) -> u64 {
 
 /// Stops the ports and prints the report.
 fn finish(mut ports: setup::Ports, report: &Report, options: &RunOptions) -> Result<(), RunError> {
+    if ports.ports.iter().any(EthPort::is_physical) {
+        // Stopping resets a NIC's transmit ring, with the last XON in it.
+        std::thread::sleep(FAREWELL_TIME);
+    }
     for port in ports.ports.iter_mut().chain(&mut ports.hosts) {
         port.stop()?;
     }

@@ -50,12 +50,28 @@ pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
         });
     }
     if name.starts_with("net_tap") || name.starts_with("net_tun") {
+        check_tap_arguments(devargs)?;
         check_tap(name, argument(devargs, "iface"))?;
     }
     if name.starts_with("net_af_packet") {
         check_af_packet(name, argument(devargs, "iface"))?;
     }
     Ok(())
+}
+
+/// Arguments that net_tap knows, in this DPDK or a later one.
+const TAP_ARGUMENTS: [&str; 4] = ["iface", "remote", "mac", "persist"];
+
+/// Whether net_tap would take these arguments: at one that it does not know it leaves out all of them, silently.
+fn check_tap_arguments(devargs: &str) -> Result<(), Error> {
+    let unknown = |argument: &&str| !TAP_ARGUMENTS.contains(&argument.split('=').next().unwrap_or_default());
+    match devargs.split(',').skip(1).find(unknown) {
+        Some(argument) => Err(Error::Invalid {
+            what: format!("the argument {argument:?} of `{}`", device_name(devargs)),
+            remedy: format!("net_tap takes {}", TAP_ARGUMENTS.join(", ")),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Whether this process may make a tap interface called `interface`.
@@ -170,5 +186,17 @@ pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
         libc::EFAULT => Error::UnknownDriver { device },
         libc::EEXIST => Error::DeviceExists { device },
         _ => Error::DeviceRefused { devargs: devargs.to_owned(), log: log.to_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_that_net_tap_does_not_know_is_named() {
+        assert_eq!(check_tap_arguments("net_tap0,iface=a,mac=fixed"), Ok(()));
+        let error = check_tap_arguments("net_tap0,iface=a,bogus=1").unwrap_err().to_string();
+        assert!(error.contains("\"bogus=1\"") && error.contains("iface, remote, mac"), "{error}");
     }
 }

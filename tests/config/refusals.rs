@@ -244,6 +244,14 @@ fn a_port_whose_every_frame_is_lossless() {
 }
 
 #[test]
+fn one_interface_for_two_ports() {
+    refuse(
+        "ports:\n  - {name: a, device: 'net_tap0,iface=hf0', speed: 1G}\n  - {name: b, device: 'net_tap1,iface=hf0', speed: 1G}\n",
+        "x.yaml:3:23: ports[1].device: `iface=hf0` is already the device of ports[0]; write another",
+    );
+}
+
+#[test]
 fn a_database_crowded_by_its_static_entries() {
     let entry = |n: usize| format!("{{vlan: 1, mac: '02:00:00:00:00:{n:02x}', port: p1}}");
     let entries = (1..=9).map(entry).collect::<Vec<_>>().join(", ");
