@@ -13,7 +13,7 @@ use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::packet::{BURST, Burst, Packet, Ports};
-use holdfast::units::BitRate;
+use holdfast::units::{BitRate, Nanos};
 use holdfast::wire::MacAddr;
 
 const PORTS: usize = 4;
@@ -99,6 +99,8 @@ fn spec(flows: u32) -> SwitchSpec {
     for port in &mut spec.ports {
         port.rate = BitRate(400_000_000_000);
     }
+    // One burst a poll, as ports that are not behind have it.
+    spec.poll_gap = Nanos(0);
     // Twice the stations, as an operator would size it; a table much too large costs cache and TLB misses.
     spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
     spec

@@ -12,13 +12,6 @@ say() { printf '\n== %s\n' "$*"; }
 say "the pure rooms, without libdpdk"
 $cargo test --no-default-features --lib --bins --test pipeline --test config -- --quiet
 
-say "everything"
-if $cargo nextest --version >/dev/null 2>&1; then
-    $cargo nextest run --workspace --no-fail-fast
-else
-    $cargo test --workspace -- --test-threads=1
-fi
-
 say "examples in the documentation"
 $cargo test --workspace --doc -- --quiet
 
@@ -27,3 +20,10 @@ $cargo fmt --all --check
 $cargo clippy --workspace --all-targets --quiet -- -D warnings
 $cargo clippy --all-targets --no-default-features --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --quiet
+
+say "everything"
+if $cargo nextest --version >/dev/null 2>&1; then
+    $cargo nextest run --workspace --no-fail-fast
+else
+    $cargo test --workspace -- --test-threads=1
+fi

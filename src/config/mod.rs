@@ -128,7 +128,7 @@ fn build(source: &str, root: &Node, report: &Report) -> Option<Config> {
     let devices = ports.iter().map(|port| port.device.clone()).collect();
     let ports = ports.into_iter().zip(groups).map(|(port, groups)| port_spec(port, groups)).collect();
     let queues = std::array::from_fn(|class| queue_spec(&classes[class]));
-    let switch = SwitchSpec { ports, buffer: plan, classes: maps, queues, fdb };
+    let switch = SwitchSpec { ports, buffer: plan, classes: maps, queues, fdb, poll_gap: lcores.poll_gap };
     let source = source.to_owned();
     Some(Config { source, switch, devices, eal, lcores, metrics, hosts, warnings: Vec::new() })
 }

@@ -19,7 +19,7 @@ pub use error::RunError;
 use crate::config::Config;
 use crate::dataplane::{Counters, Orders, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, HostsOn};
 use crate::stats::{DeviceCounters, DeviceStats, Live, Report, Snapshot, Style, Subject, http};
 
 /// Time between two looks at links and device counters.
@@ -42,7 +42,7 @@ pub struct RunOptions {
     pub verbose: bool,
 }
 
-type Running = Worker<Work<EthIo, EthIo>>;
+type Running = Worker<Work<EthIo, HostsOn<EthIo>>>;
 
 /// Runs a switch by `config` until its time is over or a signal comes, and prints what it did.
 ///
@@ -61,12 +61,12 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     }
     let counters = Arc::new(Counters::new(config.switch.ports.len()));
     let mut subject = Subject::new(config.switch.clone(), counters.clone());
-    for (index, port) in config.switch.ports.iter().enumerate() {
-        subject.pfc[index] = ports.pfc_standing(index, port.pfc);
+    for (index, standing) in subject.pfc.iter_mut().enumerate() {
+        *standing = setup::Ports::pfc_standing(&config, index);
     }
     let orders = Arc::new(Orders::default());
     let hz = dpdk::hz(&ports.eal);
-    let hosts = (!config.hosts.is_empty()).then(|| Hosts::new(&config.hosts, hz));
+    let hosts = (!config.hosts.is_empty()).then(|| Hosts::new(&config.hosts, hz).for_ageing(config.switch.fdb.ageing));
     subject.hosts = hosts.as_ref().map(Hosts::counters);
     let subject = Arc::new(subject);
     if let Some(listener) = listener {
@@ -75,8 +75,8 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
 
     let (switch_io, host_io) = ports.queues()?;
     let pipeline = Pipeline::new(&config.switch, counters, hz, DICE_SEED);
-    let hosts = hosts.map(|hosts| (hosts, host_io));
-    let work = Work { pipeline, io: switch_io, hosts, orders: orders.clone(), hz };
+    let companion = hosts.map(|hosts| HostsOn { hosts, io: host_io });
+    let work = Work { pipeline, io: switch_io, companion, orders: orders.clone(), hz };
     let lcore = *ports.eal.workers().first().ok_or(RunError::NoCpu)?;
     let worker = ports.eal.launch(lcore, move || work.run(dpdk::now))?;
     let start = Instant::now();

@@ -53,7 +53,9 @@ impl PoolPlan {
         let bursts = (2 + 2 * ports) * BURST as u32;
         Self {
             data: config.switch.buffer.total.0 + devices + bursts + 3 * POOL_CACHE,
-            control: ports * CONTROL_BUFFERS_PER_PORT + POOL_CACHE,
+            // A NIC's driver may keep what it has sent until its ring runs low on descriptors: a port that sends
+            // nothing but PFC has a ring full of these.
+            control: devices + ports * CONTROL_BUFFERS_PER_PORT + POOL_CACHE,
             // What NIC drivers expect at least, so that a frame is always in one piece.
             data_room: (dpdk::HEADROOM as u16 + mtu + FRAME_EXTRA).max(dpdk::HEADROOM as u16 + 2048),
         }
@@ -135,18 +137,17 @@ impl Ports {
         (!mac.is_zero() && !mac.is_group()).then_some(mac)
     }
 
-    /// What is known of PFC sent and received by this port's driver (docs/nics.md).
-    pub fn pfc_standing(&self, port: usize, pfc: bool) -> PfcStanding {
-        match self.ports.get(port) {
-            _ if !pfc => PfcStanding::Off,
-            Some(port) if PROVEN_DRIVERS.contains(&port.driver().as_str()) => PfcStanding::Proven,
+    /// Whether PFC on this port can be relied upon: only where the peer is in this process and obeys. Through taps PFC
+    /// frames pass, but no Linux host obeys them; of NICs nothing is known yet (docs/nics.md).
+    pub fn pfc_standing(config: &Config, port: usize) -> PfcStanding {
+        let obeys = |host: &crate::hosts::HostSpec| host.port == port && host.obeys_pfc;
+        match config.switch.ports.get(port) {
+            Some(spec) if !spec.pfc => PfcStanding::Off,
+            Some(_) if config.hosts.iter().any(obeys) => PfcStanding::Proven,
             _ => PfcStanding::Unproven,
         }
     }
 }
-
-/// Drivers through which PFC frames were seen to pass both ways, by the tests of this project.
-const PROVEN_DRIVERS: [&str; 2] = ["net_ring", "net_tap"];
 
 fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOptions, RunError> {
     let pci: Vec<String> = config
@@ -196,6 +197,7 @@ mod tests {
         let plan = PoolPlan::new(&config);
         let in_links = 2 * LINK_FRAMES * config.devices.len() as u32;
         assert!(plan.data > config.switch.buffer.total.0 + in_links, "{plan:?}");
+        assert!(plan.control > in_links, "{plan:?}");
     }
 
     #[test]

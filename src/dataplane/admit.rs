@@ -55,15 +55,16 @@ impl<P: Packet> Pipeline<P> {
             return self.drop_frame(io, packet, port, meta.class, DropReason::EgressMtu);
         }
         let cells = self.cell.cells_of(len as u16);
-        if let Err(reason) = self.admit(port, meta, cells) {
-            return self.drop_frame(io, packet, port, meta.class, reason);
-        }
+        let guaranteed = match self.admit(port, meta, cells) {
+            Ok(admission) => admission == Admission::Reserve,
+            Err(reason) => return self.drop_frame(io, packet, port, meta.class, reason),
+        };
         let tag = Tag::new(len as u16, cells.0 as u16, port as u8, meta.group, meta.queue & 7).with_ip(
             meta.headers.l3,
             l3_offset,
             is_ect(meta),
         );
-        if let Err((packet, reason)) = self.enqueue(egress, packet, tag, meta) {
+        if let Err((packet, reason)) = self.enqueue(egress, packet, tag, meta, guaranteed) {
             self.tallies.release(LCORE, port, usize::from(meta.group & 7), cells);
             self.drop_frame(io, packet, egress, meta.class, reason);
         }
@@ -92,7 +93,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Charges the buffer, and tells the peer to stop if its group is at its limit now.
     #[inline]
-    fn admit(&mut self, port: usize, meta: &Meta, cells: Cells) -> Result<(), DropReason> {
+    fn admit(&mut self, port: usize, meta: &Meta, cells: Cells) -> Result<Admission, DropReason> {
         let group = usize::from(meta.group & 7);
         let state = &mut self.ports[port];
         let admission = state.ledgers[group].admit(cells, &mut self.pools[usize::from(meta.lossless)]);
@@ -107,16 +108,24 @@ impl<P: Packet> Pipeline<P> {
         state.admitted[group] += u64::from(cells.0);
         state.holding |= 1 << group;
         self.holding |= 1 << port;
-        Ok(())
+        Ok(admission)
     }
 
-    /// Queues an admitted frame; a lossy one is judged here a second time, against its queue.
+    /// Queues an admitted frame; a lossy one is judged here a second time, against its queue, unless its group had it
+    /// `guaranteed`.
     #[inline]
-    fn enqueue(&mut self, egress: usize, packet: P, tag: Tag, meta: &Meta) -> Result<(), (P, DropReason)> {
+    fn enqueue(
+        &mut self,
+        egress: usize,
+        packet: P,
+        tag: Tag,
+        meta: &Meta,
+        guaranteed: bool,
+    ) -> Result<(), (P, DropReason)> {
         let queue = usize::from(tag.queue);
         let state = &mut self.ports[egress];
         let spec = &self.queue_specs[queue];
-        if !meta.lossless {
+        if !meta.lossless && !guaranteed {
             let depth = state.queues[queue].cells() + u32::from(tag.cells);
             if let Some(limit) = &spec.limit
                 && depth > limit.threshold.limit(self.pools[0].free()).0

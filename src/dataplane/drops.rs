@@ -38,6 +38,7 @@ drop_reasons! {
     LosslessGroup => "lossless_group", "a lossless broadcast or multicast frame: never flooded";
     EgressMtu => "egress_mtu", "longer than the MTU of the port it should leave by";
     EgressDown => "egress_down", "the port it should leave by has no link";
+    Shutdown => "shutdown", "still queued when the switch stopped";
     HeadroomFull => "headroom_full", "a lossless group's headroom is full: its peer did not stop in time, or eta is too small";
     Threshold => "threshold", "the ingress group's threshold in the lossy pool";
     PoolEmpty => "pool_empty", "the lossy pool is empty";

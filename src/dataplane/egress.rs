@@ -9,26 +9,39 @@ use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
 impl<P: Packet> Pipeline<P> {
-    /// Sends what `port` may send now. Returns the frames that the driver took.
+    /// Sends what `port` may send now. Returns the frames that the driver took; the others are first in their queues
+    /// again, where a pause stops them.
     #[inline]
     pub(super) fn transmit<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
-        let state = &mut self.ports[port];
-        if state.posted.is_empty() {
-            if state.waiting == 0 {
-                return 0;
-            }
-            self.schedule(port, now);
-        }
-        let posted = &mut self.ports[port].posted;
-        let before = posted.len();
-        if before == 0 {
+        if self.ports[port].waiting == 0 {
             return 0;
         }
-        io.tx(port, posted);
-        let taken = before - posted.len();
+        self.schedule(port, now);
+        let posted = self.posted.len();
+        if posted == 0 {
+            return 0;
+        }
+        io.tx(port, &mut self.posted);
+        let taken = posted - self.posted.len();
         self.release(port, taken);
+        if !self.posted.is_empty() {
+            self.put_back(port);
+        }
         self.touched |= 1 << port;
         taken
+    }
+
+    /// What the driver did not take goes back to the head of its queues, the last frame first.
+    #[cold]
+    fn put_back(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        for (packet, tag) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
+            let queue = usize::from(tag.queue & 7);
+            // It has just left its slot, so there is one.
+            if state.queues[queue].push_front(&mut self.slab, packet, tag).is_ok() {
+                state.waiting |= 1 << queue;
+            }
+        }
     }
 
     /// Moves frames out of the queues until the wire is busy, the burst is full or nobody may send.
@@ -36,11 +49,11 @@ impl<P: Packet> Pipeline<P> {
     fn schedule(&mut self, port: usize, now: Ticks) {
         let state = &mut self.ports[port];
         let mut ready = state.waiting & !state.timers.paused(now);
-        while ready != 0 && !state.posted.is_full() && state.shaper.is_free(now) {
+        while ready != 0 && !self.posted.is_full() && state.shaper.is_free(now) {
             let queues = &state.queues;
             let Some(queue) = state.scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
             let depth = Bytes(state.queues[queue].bytes());
-            let Some((mut packet, tag)) = state.queues[queue].pop(&mut self.slab) else { break };
+            let Some((mut packet, mut tag)) = state.queues[queue].pop(&mut self.slab) else { break };
             if state.queues[queue].is_empty() {
                 ready &= !(1 << queue);
                 state.waiting &= !(1 << queue);
@@ -53,10 +66,11 @@ impl<P: Packet> Pipeline<P> {
                 && wred.judge(depth, self.dice.roll()) == WredVerdict::Congested
             {
                 ecn::mark_ce(packet.bytes_mut(), l3, offset);
+                tag = tag.marked();
                 self.counters.ports[port].ecn_marked[queue].add(1);
             }
-            state.posted.push(packet);
-            state.charges.push(tag);
+            self.posted.push(packet);
+            self.charges.push(tag);
         }
     }
 
@@ -64,7 +78,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn release(&mut self, port: usize, frames: usize) {
         let counters = &self.counters.ports[port];
-        for tag in self.ports[port].charges.drain(..frames) {
+        for tag in self.charges.drain(..frames) {
             let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
             self.tallies.release(LCORE, ingress, group, Cells(u32::from(tag.cells)));
             let queue = usize::from(tag.queue & 7);
@@ -82,11 +96,6 @@ impl<P: Packet> Pipeline<P> {
     /// Drops all that waits for `port`.
     #[cold]
     pub(super) fn drop_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, reason: DropReason) {
-        for charge in std::mem::take(&mut self.ports[port].charges) {
-            self.uncharge(charge);
-            self.counters.ports[port].drops[usize::from(charge.queue & 7)][reason as usize].add(1);
-        }
-        io.free(&mut self.ports[port].posted);
         for queue in bits(u64::from(std::mem::take(&mut self.ports[port].waiting))) {
             while let Some((packet, tag)) = self.ports[port].queues[queue].pop(&mut self.slab) {
                 self.uncharge(tag);
@@ -94,10 +103,5 @@ impl<P: Packet> Pipeline<P> {
             }
             self.ports[port].scheduler.emptied(queue);
         }
-    }
-
-    /// Priorities of `port` that its peer has paused, as of the last look at its timers.
-    pub(super) fn pause_seen(&self, port: usize) -> u8 {
-        self.ports[port].timers.running()
     }
 }

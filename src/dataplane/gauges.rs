@@ -48,7 +48,7 @@ impl PollClock {
 
 impl<P: Packet> Pipeline<P> {
     /// Brings the gauges of the ports that changed, and of the lcore, up to date.
-    pub(super) fn publish_gauges(&mut self) {
+    pub(super) fn publish_gauges(&mut self, now: Ticks) {
         for port in bits(std::mem::take(&mut self.touched)) {
             let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
             for (group, ledger) in state.ledgers.iter().enumerate() {
@@ -64,8 +64,8 @@ impl<P: Packet> Pipeline<P> {
             }
             counters.xoff_mask.set(u64::from(state.generator.xoff()));
             // A pause that runs keeps the port in the set, so that its end is seen too.
-            let paused = self.pause_seen(port);
-            self.counters.ports[port].paused_mask.set(u64::from(paused));
+            let paused = state.timers.paused(now);
+            counters.paused_mask.set(u64::from(paused));
             if paused != 0 {
                 self.touched |= 1 << port;
             }

@@ -130,7 +130,7 @@ impl<P: Packet> Pipeline<P> {
                 let state = &mut self.ports[port];
                 if state.pfc {
                     // A pause of a lossy priority is counted and has no effect.
-                    state.timers.receive(&PfcFrame { enabled: pfc.enabled & state.lossless, ..pfc }, now);
+                    state.receive_pause(&PfcFrame { enabled: pfc.enabled & state.lossless, ..pfc }, now);
                 }
                 Verdict::Consumed
             }
@@ -195,10 +195,13 @@ impl<P: Packet> Pipeline<P> {
         if vlan == 0 {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
-        match self.fdb.learn(source, port) {
-            Learned::Known => {}
-            Learned::New => self.counters.lcore.fdb_learned.add(1),
-            Learned::Full => self.counters.lcore.fdb_full.add(1),
+        // A port that went down may still have frames in its ring: their sources are not to be found there.
+        if self.up >> port & 1 == 1 {
+            match self.fdb.learn(source, port) {
+                Learned::Known => {}
+                Learned::New => self.counters.lcore.fdb_learned.add(1),
+                Learned::Full => self.counters.lcore.fdb_full.add(1),
+            }
         }
         if headers.dst.is_group() {
             if headers.dst.is_link_local() {

@@ -4,16 +4,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::pipeline::{Pipeline, bits};
-use crate::hosts::Hosts;
 use crate::packet::Ports;
 use crate::units::Ticks;
 
-/// Longest time that stopping waits for queues to empty, in parts of a second.
+/// Longest time that stopping waits for real peers, which may go on sending, in parts of a second.
 const DRAIN_PARTS: u64 = 2;
+/// Longest time that it waits for companions' frames, which come to an end, in seconds; and how long for the next one.
+const DRAIN_SECONDS: u64 = 30;
+const STALL_SECONDS: u64 = 1;
 /// Quiet that counts as drained, in parts of a second.
 const QUIET_PARTS: u64 = 100;
 /// Longest time to get the last XON out, in parts of a second.
 const FAREWELL_PARTS: u64 = 100;
+
+/// What an lcore polls beside its switch, at the same instants: whatever stalls the switch stalls it too, so that a
+/// machine with few cores shows the switch and not its scheduler.
+pub trait Companion {
+    /// Receives and sends what is due at `now`.
+    fn poll(&mut self, now: Ticks);
+    /// From now on it only receives.
+    fn fall_silent(&mut self);
+}
 
 /// What the control thread wants of an lcore, looked at once a poll.
 #[derive(Debug)]
@@ -41,21 +52,20 @@ impl Orders {
 }
 
 /// Everything that one lcore owns while it runs, and gives back when it ends.
-pub struct Work<I: Ports, H: Ports> {
+pub struct Work<I: Ports, C: Companion> {
     /// The switch.
     pub pipeline: Pipeline<I::Pkt>,
     /// Its ports.
     pub io: I,
-    /// Virtual hosts and their ends of the links. They are polled by the same lcore at the same instant, so that
-    /// whatever stalls the switch stalls them too: a machine with few cores then shows the switch, not its scheduler.
-    pub hosts: Option<(Hosts, H)>,
+    /// Whoever is polled beside it.
+    pub companion: Option<C>,
     /// Orders.
     pub orders: Arc<Orders>,
     /// Ticks a second.
     pub hz: u64,
 }
 
-impl<I: Ports, H: Ports> Work<I, H> {
+impl<I: Ports, C: Companion> Work<I, C> {
     /// Runs until ordered to stop. `clock` is read once a poll.
     #[must_use]
     pub fn run(mut self, clock: impl Fn() -> Ticks) -> Self {
@@ -78,27 +88,33 @@ impl<I: Ports, H: Ports> Work<I, H> {
     #[inline]
     fn poll(&mut self, now: Ticks) -> usize {
         let moved = self.pipeline.poll(&mut self.io, now);
-        if let Some((hosts, io)) = &mut self.hosts {
-            hosts.poll(io, now);
+        if let Some(companion) = &mut self.companion {
+            companion.poll(now);
         }
         moved
     }
 
-    /// Lets what is queued leave. With virtual hosts silent all of it does; real ones may go on sending, so that time
-    /// has a bound.
+    /// Lets what is queued leave. Silent companions send no more, so all of it does, as fast as ports let it; real peers
+    /// may go on sending, so there the time has a bound.
     fn drain(&mut self, clock: &impl Fn() -> Ticks) {
-        if let Some((hosts, _)) = &mut self.hosts {
-            hosts.stop_sending();
+        if let Some(companion) = &mut self.companion {
+            companion.fall_silent();
         }
+        let (longest, stall) = match self.companion {
+            Some(_) => (self.hz * DRAIN_SECONDS, self.hz * STALL_SECONDS),
+            None => (self.hz / DRAIN_PARTS, self.hz / DRAIN_PARTS),
+        };
         let start = clock();
-        let mut busy = start;
+        let mut moved_at = start;
         loop {
             let now = clock();
-            if self.poll(now) > 0 || self.pipeline.held_frames() > 0 {
-                busy = now;
+            if self.poll(now) > 0 {
+                moved_at = now;
             }
-            let quiet = self.hosts.is_none() && self.pipeline.held_frames() == 0;
-            if quiet || now.since(busy) > self.hz / QUIET_PARTS || now.since(start) > self.hz / DRAIN_PARTS {
+            let still = now.since(moved_at);
+            // Frames may be on their way from a companion when nothing is queued.
+            let quiet = self.pipeline.held_frames() == 0 && (self.companion.is_none() || still > self.hz / QUIET_PARTS);
+            if quiet || still > stall || now.since(start) > longest {
                 return;
             }
         }
@@ -110,8 +126,8 @@ impl<I: Ports, H: Ports> Work<I, H> {
         loop {
             let now = clock();
             let done = self.pipeline.shutdown(&mut self.io, now);
-            if let Some((hosts, io)) = &mut self.hosts {
-                hosts.poll(io, now);
+            if let Some(companion) = &mut self.companion {
+                companion.poll(now);
             }
             if done || now.since(start) > self.hz / FAREWELL_PARTS {
                 return;

@@ -66,6 +66,8 @@ pub struct MemPorts {
     held: usize,
     /// Buffers that copies and control frames may take; tests lower it.
     pub spare_buffers: usize,
+    /// Copies made for flooding.
+    pub copies: u64,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +82,7 @@ impl MemPorts {
     /// `ports` silent ports.
     #[must_use]
     pub fn new(ports: usize) -> Self {
-        Self { wires: (0..ports).map(|_| Wire::default()).collect(), held: 0, spare_buffers: usize::MAX }
+        Self { wires: (0..ports).map(|_| Wire::default()).collect(), held: 0, spare_buffers: usize::MAX, copies: 0 }
     }
 
     /// `frame` arrives at `port`.
@@ -137,7 +139,9 @@ impl Ports for MemPorts {
     }
 
     fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
-        self.make(packet.bytes())
+        let copy = self.make(packet.bytes())?;
+        self.copies += 1;
+        Some(copy)
     }
 
     fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {

@@ -15,6 +15,6 @@ pub mod spec;
 
 pub use counters::Counters;
 pub use drops::DropReason;
-pub use lcore::{Orders, Work};
+pub use lcore::{Companion, Orders, Work};
 pub use pipeline::Pipeline;
 pub use spec::{PortSpec, QueueSpec, SwitchSpec};

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
+
 use super::counters::{Counters, UNCLASSIFIED};
 use super::drops::DropReason;
 use super::gauges::PollClock;
 use super::port::Port;
-use super::queue::Slab;
+use super::queue::{Slab, Tag};
 use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::Learned;
 use crate::forward::{Fdb, VlanTable};
 use crate::mmu::{Judgement, Lease, SharedPool, Tallies};
-use crate::packet::{Burst, MAX_PORTS, Packet, Ports};
+use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::Dice;
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{CellSize, Cells, Ticks};
@@ -24,7 +26,7 @@ pub(super) const LCORE: usize = 0;
 /// The switch as one lcore runs it: all ports, the whole way of a packet.
 #[derive(Debug)]
 pub struct Pipeline<P> {
-    pub(super) ports: Box<[Port<P>]>,
+    pub(super) ports: Box<[Port]>,
     pub(super) classes: ClassMap,
     pub(super) queue_specs: [QueueSpec; CLASSES],
     pub(super) vlans: VlanTable,
@@ -47,6 +49,9 @@ pub struct Pipeline<P> {
     pub(super) trash: Burst<P>,
     /// The burst being received, kept so that its memory is.
     pub(super) burst: Burst<P>,
+    /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
+    pub(super) posted: Burst<P>,
+    pub(super) charges: ArrayVec<Tag, BURST>,
     clock: PollClock,
 }
 
@@ -80,6 +85,8 @@ impl<P: Packet> Pipeline<P> {
             touched: u64::MAX >> (64 - ports.max(1)),
             trash: Burst::new(),
             burst: Burst::new(),
+            posted: Burst::new(),
+            charges: ArrayVec::new(),
             clock: PollClock::new(hz),
         }
     }
@@ -91,17 +98,30 @@ impl<P: Packet> Pipeline<P> {
         self.judge_paused();
         let mut moved = 0;
         for port in 0..self.ports.len() {
-            moved += self.receive(io, port, now);
-            // At once: what a peer still sends until it hears this goes into the headroom.
-            self.send_pfc(io, port, now);
+            self.ports[port].start_pauses(now);
+            for _ in 0..self.ports[port].bursts {
+                let received = self.receive(io, port, now);
+                moved += received;
+                // At once: what a peer still sends until it hears this goes into the headroom.
+                self.send_pfc(io, port, now);
+                if received < BURST {
+                    break;
+                }
+            }
         }
         for port in 0..self.ports.len() {
-            moved += self.transmit(io, port, now);
+            for _ in 0..self.ports[port].bursts {
+                let sent = self.transmit(io, port, now);
+                moved += sent;
+                if sent < BURST {
+                    break;
+                }
+            }
         }
         io.free(&mut self.trash);
         self.clock.poll(&self.counters.lcore, now, moved);
         if self.clock.is_gauge_time() || moved == 0 {
-            self.publish_gauges();
+            self.publish_gauges(now);
             self.fdb.sweep();
         }
         moved
@@ -214,10 +234,10 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Ends the switch's work: every XOFF is followed by XON, and every buffer goes back. The frames still queued are
-    /// dropped as `egress_down`. False if a port would not take its XON; calling again tries again.
+    /// dropped as `shutdown`. False if a port would not take its XON; calling again tries again.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         for port in 0..self.ports.len() {
-            self.drop_queues(io, port, DropReason::EgressDown);
+            self.drop_queues(io, port, DropReason::Shutdown);
             for group in 0..CLASSES {
                 self.ports[port].generator.set(group, false);
             }
@@ -225,7 +245,7 @@ impl<P: Packet> Pipeline<P> {
         }
         self.collect_releases();
         io.free(&mut self.trash);
-        self.publish_gauges();
+        self.publish_gauges(now);
         (0..self.ports.len()).all(|port| self.up >> port & 1 == 0 || self.ports[port].generator.due(now).is_none())
     }
 
@@ -248,10 +268,10 @@ impl<P: Packet> Pipeline<P> {
         ledgers.map(|ledger| u64::from(ledger.used().0) + u64::from(ledger.headroom().0)).sum()
     }
 
-    /// Frames that wait in queues or to be taken by a driver.
+    /// Frames that wait in queues.
     #[must_use]
     pub fn held_frames(&self) -> usize {
-        self.slab.held() as usize + self.ports.iter().map(|port| port.posted.len()).sum::<usize>()
+        self.slab.held() as usize
     }
 }
 

@@ -1,19 +1,20 @@
 //! Everything one port is: plain memory of the lcore that owns it.
 
-use arrayvec::ArrayVec;
-
-use super::queue::{Queue, Tag};
+use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::Ledger;
 use crate::mmu::headroom::PACING_SLACK;
-use crate::packet::{BURST, Burst};
+use crate::packet::BURST;
 use crate::pfc::{Generator, PauseTimers};
+use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::qos::{CLASSES, Scheduler, Shaper, Trust};
+use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
+use crate::wire::mac_control::PfcFrame;
 
 /// One port of the switch.
 #[derive(Debug)]
-pub(super) struct Port<P> {
+pub(super) struct Port {
     pub mac: MacAddr,
     pub mtu: u32,
     pub trust: Trust,
@@ -42,13 +43,25 @@ pub(super) struct Port<P> {
     pub scheduler: Scheduler,
     pub shaper: Shaper,
     pub timers: PauseTimers,
-    /// Frames that left their queues and that the driver has not taken yet: still charged.
-    pub posted: Burst<P>,
-    /// What each of them is charged to.
-    pub charges: ArrayVec<Tag, BURST>,
+    /// Pauses received during the last poll, whose time is counted from the next one on: the instant of a poll is older
+    /// than the frames that arrive while it runs, and a pause must not end early.
+    pub arrived: PfcFrame,
+    /// Bursts that a poll may take, and send: what can have arrived in the longest poll gap that headroom allows for.
+    pub bursts: u32,
 }
 
-impl<P> Port<P> {
+/// More would keep other ports waiting for longer than any headroom allows for.
+const MAX_BURSTS: u64 = 16;
+
+/// Bursts of frames of the MTU that arrive at `rate` in `poll_gap`.
+fn bursts_per_poll(spec: &PortSpec, poll_gap: Nanos) -> u32 {
+    let frame = u64::from(spec.mtu) + u64::from(WIRE_OVERHEAD) + ETHERNET_LEN;
+    spec.rate.bytes_in(poll_gap).0.div_ceil(frame * BURST as u64).clamp(1, MAX_BURSTS) as u32
+}
+
+const ETHERNET_LEN: u64 = 14;
+
+impl Port {
     pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         let mut lossless = 0;
         for (group, profile) in spec.groups.iter().enumerate() {
@@ -72,8 +85,28 @@ impl<P> Port<P> {
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
             timers: PauseTimers::new(spec.rate, hz),
-            posted: Burst::new(),
-            charges: ArrayVec::new(),
+            arrived: PfcFrame::default(),
+            bursts: bursts_per_poll(spec, switch.poll_gap),
+        }
+    }
+
+    /// Pauses that arrived during the last poll begin at `now`; until then they were obeyed already.
+    #[inline]
+    pub fn start_pauses(&mut self, now: Ticks) {
+        if self.arrived.enabled != 0 {
+            self.timers.receive(&self.arrived, now);
+            self.arrived = PfcFrame::default();
+        }
+    }
+
+    /// A PFC frame of lossless priorities has come: obeyed from now on, and counted from the next poll on.
+    pub fn receive_pause(&mut self, frame: &PfcFrame, now: Ticks) {
+        self.timers.receive(frame, now);
+        self.arrived.enabled |= frame.enabled;
+        for (priority, quanta) in frame.quanta.iter().enumerate() {
+            if frame.enabled >> priority & 1 == 1 {
+                self.arrived.quanta[priority] = *quanta;
+            }
         }
     }
 

@@ -42,6 +42,13 @@ impl Tag {
         Self { ip: offset << 2 | kind, ..self }
     }
 
+    /// The same frame, marked: not to be marked, or counted, again.
+    #[inline]
+    #[must_use]
+    pub fn marked(self) -> Self {
+        Self { ip: 0, ..self }
+    }
+
     /// Network layer and offset of its header, if the frame is ECN-capable.
     #[inline]
     #[must_use]
@@ -187,6 +194,25 @@ impl Queue {
         Ok(())
     }
 
+    /// Puts a frame that was taken back before all others.
+    ///
+    /// # Errors
+    /// As [`Queue::push`].
+    pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
+        let index = slab.insert(packet, tag)?;
+        if self.frames == 0 {
+            self.tail = index;
+        } else {
+            slab.slots[index as usize].next = self.head;
+        }
+        self.head = index;
+        self.head_len = u32::from(tag.len);
+        self.frames += 1;
+        self.cells += u32::from(tag.cells);
+        self.bytes += u64::from(tag.len);
+        Ok(())
+    }
+
     /// Takes the first frame.
     #[inline]
     pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, Tag)> {
@@ -228,17 +254,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, any::<bool>()), 0..500)) {
+        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..5), 0..500)) {
             let mut slab = Slab::new(50);
             let mut queues = vec![Queue::default(); 4];
             let mut model = vec![VecDeque::new(); 4];
-            for (number, (queue, push)) in operations.into_iter().enumerate() {
-                if push {
+            for (number, (queue, operation)) in operations.into_iter().enumerate() {
+                if operation < 2 {
                     let tag = Tag::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
                     let full = slab.held() == 50;
                     prop_assert_eq!(queues[queue].push(&mut slab, number, tag).is_err(), full);
                     if !full {
                         model[queue].push_back(number);
+                    }
+                } else if operation == 2 {
+                    // Taken, and put back: nothing has changed.
+                    if let Some((number, tag)) = queues[queue].pop(&mut slab) {
+                        prop_assert!(queues[queue].push_front(&mut slab, number, tag).is_ok());
                     }
                 } else {
                     let popped = queues[queue].pop(&mut slab).map(|(number, _)| number);

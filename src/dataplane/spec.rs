@@ -3,7 +3,7 @@
 use crate::forward::{FdbSpec, VlanMode};
 use crate::mmu::{BufferPlan, GroupProfile, QueueLimit};
 use crate::qos::{CLASSES, ClassMap, QueueDiscipline, Trust, WredProfile};
-use crate::units::BitRate;
+use crate::units::{BitRate, Nanos};
 use crate::wire::MacAddr;
 
 /// One port.
@@ -53,6 +53,8 @@ pub struct SwitchSpec {
     pub queues: [QueueSpec; CLASSES],
     /// The forwarding database.
     pub fdb: FdbSpec,
+    /// How late a poll may come: a poll takes what may have arrived since the one before.
+    pub poll_gap: Nanos,
 }
 
 impl SwitchSpec {

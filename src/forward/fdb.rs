@@ -266,7 +266,7 @@ impl Fdb {
     /// Removes what is no longer live from one bucket, the next in turn; called now and then, it keeps the count true.
     pub fn sweep(&mut self) {
         let place = self.sweep;
-        self.sweep = (place + 1) % self.buckets.len();
+        self.sweep = (place + 1) & (self.buckets.len() - 1);
         for way in 0..WAYS {
             if self.buckets[place].keys[way] != 0 && !self.is_live(&self.buckets[place].entries[way]) {
                 self.buckets[place].keys[way] = 0;

@@ -24,12 +24,13 @@ use frame::{Station, Template};
 use host::Host;
 use sequence::SequenceWindow;
 
+use crate::dataplane::Companion;
 use crate::packet::Ports;
 use crate::qos::Shaper;
 use crate::units::{Nanos, Ticks};
 
-/// Each host announces itself anew after this: well within a switch's ageing time (300 s by default), since a lossless
-/// frame to a station that the switch has forgotten is dropped.
+/// Each host announces itself anew after this, or after a quarter of the switch's ageing time, since a lossless frame to a
+/// station that the switch has forgotten is dropped.
 pub const ANNOUNCE_PERIOD: Nanos = Nanos(60_000_000_000);
 
 /// Flows start this long after the last host has announced itself, when the switch has seen it.
@@ -74,6 +75,16 @@ impl Hosts {
         }
     }
 
+    /// Announces often enough for a switch that forgets a station after `ageing`; zero: never.
+    #[must_use]
+    pub fn for_ageing(mut self, ageing: Nanos) -> Self {
+        if ageing.0 > 0 {
+            let period = Nanos((ageing.0 / 4).min(ANNOUNCE_PERIOD.0));
+            self.announce_period = to_ticks(period, self.counters.hz).max(1);
+        }
+        self
+    }
+
     /// What they count, for any thread to read.
     #[must_use]
     pub fn counters(&self) -> Arc<HostCounters> {
@@ -103,6 +114,25 @@ impl Hosts {
     /// From now on polls only receive, so that the switch can drain.
     pub fn stop_sending(&mut self) {
         self.stopped = true;
+    }
+}
+
+/// Virtual hosts with their ends of the links, polled beside the switch.
+pub struct HostsOn<P: Ports> {
+    /// The hosts.
+    pub hosts: Hosts,
+    /// Their ports, in the order of the hosts.
+    pub io: P,
+}
+
+impl<P: Ports> Companion for HostsOn<P> {
+    #[inline]
+    fn poll(&mut self, now: Ticks) {
+        self.hosts.poll(&mut self.io, now);
+    }
+
+    fn fall_silent(&mut self) {
+        self.hosts.stop_sending();
     }
 }
 

@@ -48,12 +48,6 @@ impl PauseTimers {
         self.running
     }
 
-    /// Priorities paused when the timers were last looked at.
-    #[must_use]
-    pub fn running(&self) -> u8 {
-        self.running
-    }
-
     fn expire(&mut self, now: Ticks) {
         for priority in 0..CLASSES {
             if self.until[priority] <= now {

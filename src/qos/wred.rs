@@ -11,7 +11,7 @@ pub struct WredProfile {
     pub kmax: Bytes,
     /// Probability just below `kmax`.
     pub pmax: Probability,
-    /// pmax / (kmax - kmin) in parts of 2^32 a byte, so that the packet path multiplies and never divides.
+    /// pmax / (kmax - kmin) in parts of 2^48 a byte, so that the packet path multiplies and never divides.
     slope: u64,
 }
 
@@ -31,7 +31,7 @@ impl WredProfile {
         if kmax < kmin || pmax > Probability::ONE || kmax.0 > u64::from(u32::MAX) {
             return None;
         }
-        let slope = (u64::from(pmax.0) << 16).checked_div(kmax.0 - kmin.0).unwrap_or(0);
+        let slope = (u64::from(pmax.0) << 32).checked_div(kmax.0 - kmin.0).unwrap_or(0);
         Some(Self { kmin, kmax, pmax, slope })
     }
 
@@ -42,7 +42,8 @@ impl WredProfile {
         if depth.0 >= self.kmax.0 && depth.0 > self.kmin.0 {
             1 << 32
         } else {
-            depth.0.saturating_sub(self.kmin.0) * self.slope
+            // Below kmax, so the product is at most pmax in parts of 2^48.
+            (depth.0.saturating_sub(self.kmin.0) * self.slope) >> 16
         }
     }
 
@@ -107,6 +108,13 @@ mod tests {
         let marked = (0..rolls).filter(|_| wred.judge(Bytes(50_000), dice.roll()) == WredVerdict::Congested).count();
         let share = marked as f64 / f64::from(rolls);
         assert!((0.048..0.052).contains(&share), "half way up to 10 % is 5 %, got {share}");
+    }
+
+    #[test]
+    fn a_wide_profile_is_a_line_too() {
+        let wred = profile(1_000_000, 60_000_000, "1%");
+        let half_way = wred.probability(Bytes(30_500_000)) as f64 / (1_u64 << 32) as f64;
+        assert!((0.00499..0.00501).contains(&half_way), "{half_way}");
     }
 
     #[test]

@@ -64,6 +64,7 @@ fn flow(kind: FlowKind, class: u8) -> FlowSpec {
 /// The switch before any traffic.
 pub fn quiet() -> Subject {
     let spec = SwitchSpec {
+        poll_gap: crate::units::Nanos(20_000),
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {
             cell: Bytes(200),

@@ -72,7 +72,7 @@ pub enum Cause {
         /// Frames lost to an empty buffer pool.
         no_buffer_frames: u64,
     },
-    /// Cells not released after the switch has drained: the accounts are wrong, or a peer holds it paused.
+    /// Cells not released after the switch has drained: the accounts are wrong.
     CellsHeld {
         /// How many.
         cells: u64,
@@ -97,8 +97,24 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Why it is `broken`; empty otherwise.
     pub causes: Vec<Cause>,
+    /// Frames of lossless classes dropped for another reason than want of buffer: nobody congested the switch, and yet
+    /// they did not arrive.
+    pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless whatever the outcome was this time.
     pub not_lossless: Vec<Exposed>,
+}
+
+/// Frames of a lossless class that had nowhere to go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Undelivered {
+    /// Traffic class.
+    pub class: usize,
+    /// Port that counted them.
+    pub port: String,
+    /// Label of the reason.
+    pub reason: &'static str,
+    /// How many.
+    pub frames: u64,
 }
 
 impl Verdict {
@@ -106,9 +122,10 @@ impl Verdict {
     #[must_use]
     pub fn new(subject: &Subject, snapshot: &Snapshot) -> Self {
         if subject.lossless == 0 {
-            return Self { outcome: Outcome::NothingLossless, causes: Vec::new(), not_lossless: Vec::new() };
+            let (causes, undelivered) = (Vec::new(), Vec::new());
+            return Self { outcome: Outcome::NothingLossless, causes, undelivered, not_lossless: Vec::new() };
         }
-        let mut causes = drops(subject, snapshot);
+        let (mut causes, undelivered) = drops(subject, snapshot);
         causes.extend(ends(subject));
         causes.extend(receive_rings(subject, snapshot));
         let (cells, frames) = (snapshot.held_cells(), snapshot.lcore.held_frames);
@@ -116,7 +133,7 @@ impl Verdict {
             causes.push(Cause::CellsHeld { cells, frames });
         }
         let outcome = if causes.is_empty() { Outcome::Kept } else { Outcome::Broken };
-        Self { outcome, causes, not_lossless: exposed(subject) }
+        Self { outcome, causes, undelivered, not_lossless: exposed(subject) }
     }
 
     /// Whether nothing was lost that must not be.
@@ -126,21 +143,26 @@ impl Verdict {
     }
 }
 
-/// Frames dropped for want of buffer in lossless classes.
-fn drops(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
-    let mut causes = Vec::new();
+/// Frames dropped in lossless classes: for want of buffer, and for other reasons.
+fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
+    let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
     for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
         for (reason, label, _) in DropReason::TABLE {
             for (port, counters) in snapshot.ports.iter().enumerate() {
                 let frames = counters.drops[class][*reason as usize];
-                if frames > 0 && reason.is_congestion() {
-                    let port = subject.port_name(port).to_owned();
+                if frames == 0 {
+                    continue;
+                }
+                let port = subject.port_name(port).to_owned();
+                if reason.is_congestion() {
                     causes.push(Cause::Dropped { class, port, reason: label, frames });
+                } else {
+                    undelivered.push(Undelivered { class, port, reason: label, frames });
                 }
             }
         }
     }
-    causes
+    (causes, undelivered)
 }
 
 /// What virtual hosts find missing or damaged in lossless classes.
@@ -188,6 +210,9 @@ impl fmt::Display for Verdict {
             Outcome::Kept => write!(f, "lossless: KEPT")?,
             Outcome::NothingLossless => write!(f, "lossless: no class is")?,
             Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
+        }
+        for Undelivered { class, port, reason, frames: count } in &self.undelivered {
+            write!(f, "\nnot delivered: {} of class {class} at {port} ({reason})", frames(*count))?;
         }
         if self.not_lossless.is_empty() {
             return Ok(());

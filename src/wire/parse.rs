@@ -239,11 +239,11 @@ fn parse_ipv6(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
 fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let mut whole = true;
     for _ in 0..MAX_EXTENSIONS {
-        let Some(&[following, units, offset, flags, ..]) = payload.first_chunk::<8>() else {
-            return Ok(());
-        };
+        if !matches!(next, 0 | 43 | 44 | 60) {
+            break;
+        }
+        let &[following, units, offset, flags, ..] = payload.first_chunk::<8>().ok_or(ParseError::Ipv6Truncated)?;
         let len = match next {
-            0 | 43 | 60 => 8 + usize::from(units) * 8,
             44 => {
                 if u16::from_be_bytes([offset, flags]) & 0xfff8 != 0 {
                     return Ok(());
@@ -251,7 +251,7 @@ fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> 
                 whole &= flags & 1 == 0;
                 8
             }
-            _ => break,
+            _ => 8 + usize::from(units) * 8,
         };
         next = following;
         payload = payload.get(len..).ok_or(ParseError::Ipv6Truncated)?;

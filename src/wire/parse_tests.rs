@@ -89,6 +89,19 @@ fn ipv6_extension_headers_lead_to_the_ports() {
 }
 
 #[test]
+fn what_is_cut_behind_extension_headers_is_seen() {
+    let mut frame = ipv6_tcp(0);
+    frame.splice(54..54, [17, 0, 0, 0, 0, 0, 0, 0]);
+    frame[20] = 0;
+    let mut cut = |payload: u16| {
+        frame[18..20].copy_from_slice(&payload.to_be_bytes());
+        parse(&frame).unwrap_err()
+    };
+    assert_eq!(cut(8 + 4), ParseError::L4Truncated, "four bytes of UDP");
+    assert_eq!(cut(7), ParseError::Ipv6Truncated, "seven of the extension header");
+}
+
+#[test]
 fn padding_behind_the_packet_is_fine() {
     let mut frame = ipv4_udp(0, 0);
     frame.resize(60, 0);

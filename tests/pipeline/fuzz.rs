@@ -24,7 +24,8 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
     let mut frame = frame(dice.roll() as usize % PORTS, to, dscp, 42 + dice.roll() as usize % 1500);
     match dice.roll() % 8 {
         0 => frame.splice(12..12, [0x81, 0x00, dice.roll() as u8, dice.roll() as u8]).for_each(drop),
-        1 => frame[12..14].copy_from_slice(&[0x86, 0xdd]),
+        1 => frame = ipv6(frame, dice),
+        4 => frame.splice(12..12, [0x88, 0xa8, 0, dice.roll() as u8, 0x81, 0x00, 0, 1]).for_each(drop),
         2 => {
             frame[12..14].copy_from_slice(&[0x88, 0x08]);
             frame[14..18].copy_from_slice(&[1, 1, 0, dice.roll() as u8]);
@@ -39,6 +40,24 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
     if dice.roll().is_multiple_of(8) {
         frame.truncate(dice.roll() as usize % (frame.len() + 1));
     }
+    frame
+}
+
+/// The same payload in IPv6, half of the time behind a hop-by-hop header.
+fn ipv6(ipv4: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
+    let class = ipv4[15];
+    let extended = dice.roll().is_multiple_of(2);
+    let segment = &ipv4[34..];
+    let length = (segment.len() + if extended { 8 } else { 0 }) as u16;
+    let mut frame = ipv4[..12].to_vec();
+    frame.extend([0x86, 0xdd, 0x60 | class >> 4, class << 4, 0, 0]);
+    frame.extend(length.to_be_bytes());
+    frame.extend([if extended { 0 } else { 17 }, 64]);
+    frame.extend([1; 32]);
+    if extended {
+        frame.extend([17, 0, 1, 4, 0, 0, 0, 0]);
+    }
+    frame.extend(segment);
     frame
 }
 
@@ -61,7 +80,7 @@ fn random_and_mutated_frames_neither_panic_nor_leak() {
     }
     let mut bed = Bed::new(&spec);
     let mut dice = Dice::new(seed);
-    let mut injected = 0;
+    let (mut injected, mut marked_ipv6) = (0, 0);
     while injected < frames {
         let port = dice.roll() as usize % PORTS;
         let burst = 1 + u64::from(dice.roll() % 60);
@@ -78,11 +97,28 @@ fn random_and_mutated_frames_neither_panic_nor_leak() {
         }
         bed.run(u64::from(dice.roll() % 8) * 1000);
         for port in 0..PORTS {
-            bed.io.sent_all(port);
+            marked_ipv6 += bed.data(port).iter().filter(|frame| is_marked_ipv6(frame)).count();
         }
     }
     settle(&mut bed);
+    check_conservation(&bed, injected);
     check_that_it_was_worth_it(&bed, frames);
+    assert!(frames < 400_000 || marked_ipv6 > 0, "no IPv6 frame was marked");
+}
+
+fn is_marked_ipv6(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(15).is_some_and(|byte| byte >> 4 & 3 == 3)
+}
+
+/// Every frame that came in, and every copy that was made, was sent, dropped for a reason or consumed: once.
+fn check_conservation(bed: &Bed, injected: u64) {
+    let (mut sent, mut dropped, mut consumed) = (0, 0, 0);
+    for port in &bed.counters.ports {
+        sent += port.tx_frames.iter().map(|count| count.get()).sum::<u64>();
+        dropped += port.drops.iter().flatten().map(|count| count.get()).sum::<u64>();
+        consumed += port.pfc_rx_frames.get() + port.pause_rx_frames.get();
+    }
+    assert_eq!(injected + bed.io.copies, sent + dropped + consumed);
 }
 
 /// Lets everything leave, and sees that it did.
@@ -110,8 +146,14 @@ fn check_that_it_was_worth_it(bed: &Bed, frames: u64) {
     }
     for (reason, label, _) in DropReason::TABLE {
         // Queues reach their limit before groups do, a flood always finds a member, and copies always find a buffer.
-        if matches!(reason, DropReason::Threshold | DropReason::PoolEmpty | DropReason::NoMember | DropReason::NoBuffer)
-        {
+        if matches!(
+            reason,
+            DropReason::Threshold
+                | DropReason::PoolEmpty
+                | DropReason::NoMember
+                | DropReason::NoBuffer
+                | DropReason::Shutdown
+        ) {
             continue;
         }
         let seen: u64 = (0..PORTS).map(|port| bed.drops(port, *reason)).sum();

@@ -73,6 +73,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         classes: ClassMap::identity(),
         queues,
         fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
+        poll_gap: Nanos(1000),
     }
 }
 

@@ -6,3 +6,4 @@ mod fuzz;
 mod harness;
 mod pfc;
 mod queues;
+mod stopping;

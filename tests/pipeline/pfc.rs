@@ -26,6 +26,49 @@ fn a_pause_stops_its_class_and_no_other_for_its_time() {
 }
 
 #[test]
+fn a_driver_that_took_nothing_does_not_hide_frames_from_a_pause() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.io.set_room(1, Some(0));
+    for _ in 0..20 {
+        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    }
+    bed.io.inject(0, &frame(0, 1, 0, CELL));
+    bed.run(20_000);
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.poll();
+    bed.io.set_room(1, None);
+    bed.run(20_000);
+    assert_eq!(bed.data(1).len(), 1, "class 0 is not stuck behind class 3 either");
+    bed.run(2 * LIFE_NS);
+    assert_eq!(bed.data(1).len(), 20);
+    bed.assert_empty();
+}
+
+#[test]
+fn the_end_of_a_pause_is_seen_on_an_idle_port() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.run(100_000);
+    assert_eq!(bed.counters.ports[1].paused_mask.get(), 1 << LOSSLESS);
+    bed.run(LIFE_NS);
+    assert_eq!(bed.counters.ports[1].paused_mask.get(), 0);
+}
+
+/// A poll that lasts long must not eat the pauses that arrive in it: they count from the next poll on.
+#[test]
+fn a_pause_shorter_than_a_poll_is_a_pause() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 100); // 5.12 us at 10 Gb/s
+    bed.poll();
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+    bed.now += 1_000_000;
+    bed.poll();
+    assert_eq!(bed.data(1).len(), 0);
+    bed.run(10_000);
+    assert_eq!(bed.data(1).len(), 1);
+}
+
+#[test]
 fn xon_ends_a_pause_at_once() {
     let mut bed = Bed::learned(&spec(2));
     bed.pause(1, 0xff, 0xffff);

@@ -90,11 +90,6 @@ fn a_pause_stops_its_class_only_and_for_the_time_it_names() {
 
     let trace = inject(&rig, &[pfc(HOST, &[(3, 0xffff)])]);
     let silence = longest_silence(&trace, LOSSLESS);
-    eprintln!(
-        "DEBUG {silence:?} {} {:?}",
-        rig.metrics().sum("holdfast_pfc_received_xoff_total", &[("port", "real")]),
-        trace.fields("macc", &["macc.opcode", "frame.time_relative", "macc.cbfc.pause_time.c3"])
-    );
     assert!(silence.begin < LONGEST / 2.0, "{silence:?}");
     assert!(silence.end > LONGEST - CLOCK && silence.end < 2.0 * LONGEST, "{silence:?}");
     assert_undisturbed(&trace, LOSSY);

@@ -1,0 +1,52 @@
+//! The loop of an lcore, and its end.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use holdfast::dataplane::{Companion, DropReason, Orders, Work};
+use holdfast::units::{BitRate, Ticks};
+
+use crate::harness::*;
+
+/// A peer inside the process that has nothing to say.
+struct Silent;
+
+impl Companion for Silent {
+    fn poll(&mut self, _: Ticks) {}
+    fn fall_silent(&mut self) {}
+}
+
+/// Stops a switch that has `frames` queued for port 1 of `rate`; what port 1 sent, and what was dropped at the end.
+fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (usize, u64) {
+    let mut spec = spec(2);
+    spec.ports[1].rate = BitRate(rate);
+    let mut bed = Bed::learned(&spec);
+    bed.run(20_000_000);
+    bed.io.sent_all(1);
+    for _ in 0..frames {
+        bed.io.inject(0, &frame(0, 1, 0, 1500));
+    }
+    bed.run(50_000);
+    let orders = Arc::new(Orders::default());
+    orders.stop();
+    let counters = bed.counters.clone();
+    let now = Cell::new(bed.now);
+    let work = Work { pipeline: bed.switch, io: bed.io, companion, orders, hz: HZ };
+    let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
+    assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
+    let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();
+    (work.io.sent_all(1).len(), dropped)
+}
+
+/// At 10 Mb/s a frame takes 1.2 ms: the queue is longer than the half second that real peers are given.
+#[test]
+fn what_is_queued_leaves_however_slow_the_port() {
+    assert_eq!(stop_with_a_queue(10_000_000, 1000, Some(Silent)), (1000, 0));
+}
+
+#[test]
+fn real_peers_do_not_keep_it_from_stopping() {
+    let (sent, dropped) = stop_with_a_queue(10_000_000, 1000, None);
+    assert_eq!(sent as u64 + dropped, 1000);
+    assert!((390..=430).contains(&sent), "half a second's worth, got {sent}");
+}
