@@ -6,23 +6,14 @@ use holdfast::units::Cells;
 
 use crate::harness::*;
 
-/// A bed in which port 1 may not send class 3, so that what goes there stays.
-fn blocked(mut bed: Bed) -> Bed {
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.poll();
-    bed
-}
-
 fn fill(bed: &mut Bed, frames: usize) {
-    for _ in 0..frames {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-    }
+    bed.fill(frames);
     bed.run(3_000);
 }
 
 #[test]
 fn xoff_at_reserve_and_shared_drop_beyond_headroom() {
-    let mut bed = blocked(Bed::learned(&spec(2)));
+    let mut bed = Bed::blocked(&spec(2));
     fill(&mut bed, 30);
     assert_eq!(bed.pfcs(0), [], "just below XOFF: no PFC");
     fill(&mut bed, 1);
@@ -41,7 +32,7 @@ fn xoff_at_reserve_and_shared_drop_beyond_headroom() {
 
 #[test]
 fn xon_below_the_threshold_less_its_offset() {
-    let mut bed = blocked(Bed::learned(&spec(2)));
+    let mut bed = Bed::blocked(&spec(2));
     fill(&mut bed, 33);
     assert_eq!(bed.pfcs(0).len(), 1);
     // 33 cells: 3 of headroom, 20 of shared. XON when shared is 16: after the seventh frame has left.
@@ -102,7 +93,7 @@ fn xon_comes_when_others_make_room() {
 fn a_congested_group_harms_no_other() {
     let mut spec = spec(3);
     spec.buffer.lossy_shared = Cells(100);
-    let mut bed = blocked(Bed::learned(&spec));
+    let mut bed = Bed::blocked(&spec);
     fill(&mut bed, 50);
     assert!(bed.drops(0, DropReason::HeadroomFull) > 0);
     bed.io.sent_all(0);
@@ -142,7 +133,7 @@ fn lossy_frames_drop_at_their_queue_and_never_pause() {
 fn without_pfc_the_same_load_loses_and_is_not_paused() {
     let mut spec = spec(2);
     spec.ports[0].pfc = false;
-    let mut bed = blocked(Bed::learned(&spec));
+    let mut bed = Bed::blocked(&spec);
     fill(&mut bed, 40);
     assert_eq!(bed.pfcs(0), []);
     assert_eq!(bed.drops(0, DropReason::HeadroomFull), 5);
@@ -173,7 +164,7 @@ fn what_a_lossy_group_is_guaranteed_its_queue_takes_too() {
 fn a_poll_takes_what_its_gap_lets_arrive() {
     let mut spec = spec(2);
     spec.poll_gap = holdfast::units::Nanos(100_000);
-    let mut bed = blocked(Bed::learned(&spec));
+    let mut bed = Bed::blocked(&spec);
     for _ in 0..81 {
         bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 60));
     }

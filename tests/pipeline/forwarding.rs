@@ -176,9 +176,7 @@ fn without_buffers_for_copies_the_flood_is_cut_and_counted() {
 
 #[test]
 fn a_port_without_link_gets_nothing_and_forgets() {
-    let mut bed = Bed::learned(&spec(3));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.poll();
+    let mut bed = Bed::blocked(&spec(3));
     for _ in 0..3 {
         bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
     }
@@ -202,12 +200,8 @@ fn a_port_without_link_gets_nothing_and_forgets() {
 
 #[test]
 fn shutdown_gives_everything_back() {
-    let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.poll();
-    for _ in 0..33 {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-    }
+    let mut bed = Bed::blocked(&spec(2));
+    bed.fill(33);
     bed.run(2_000);
     assert_eq!(bed.pfcs(0).len(), 1);
     assert!(bed.switch.shutdown(&mut bed.io, Ticks(bed.now)));

@@ -105,6 +105,21 @@ impl Bed {
         bed
     }
 
+    /// A switch like [`Bed::learned`] in which port 1 may not send class 3, so that what goes there stays.
+    pub fn blocked(spec: &SwitchSpec) -> Self {
+        let mut bed = Self::learned(spec);
+        bed.pause(1, 1 << LOSSLESS, 0xffff);
+        bed.poll();
+        bed
+    }
+
+    /// `frames` lossless frames of a cell each, from station 0 to station 1.
+    pub fn fill(&mut self, frames: usize) {
+        for _ in 0..frames {
+            self.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
+        }
+    }
+
     /// One poll now.
     pub fn poll(&mut self) {
         self.switch.poll(&mut self.io, Ticks(self.now));

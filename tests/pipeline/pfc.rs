@@ -10,9 +10,7 @@ const LIFE_NS: u64 = 3_355_392;
 
 #[test]
 fn a_pause_stops_its_class_and_no_other_for_its_time() {
-    let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.poll();
+    let mut bed = Bed::blocked(&spec(2));
     let paused_at = bed.now;
     bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
     bed.io.inject(0, &frame(0, 1, 0, CELL));
@@ -29,9 +27,7 @@ fn a_pause_stops_its_class_and_no_other_for_its_time() {
 fn a_driver_that_took_nothing_does_not_hide_frames_from_a_pause() {
     let mut bed = Bed::learned(&spec(2));
     bed.io.set_room(1, Some(0));
-    for _ in 0..20 {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-    }
+    bed.fill(20);
     bed.io.inject(0, &frame(0, 1, 0, CELL));
     bed.run(20_000);
     bed.pause(1, 1 << LOSSLESS, 0xffff);
@@ -118,12 +114,8 @@ fn control_frames_from_a_zero_source_count() {
 
 #[test]
 fn a_pause_that_lasts_is_refreshed_at_half_its_life() {
-    let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.poll();
-    for _ in 0..33 {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-    }
+    let mut bed = Bed::blocked(&spec(2));
+    bed.fill(33);
     bed.run(2_000);
     assert_eq!(bed.pfcs(0).len(), 1);
     // The peer of port 1 stays paused for 20 lives; port 0 must be refreshed twice a life.
@@ -144,13 +136,9 @@ fn a_pause_that_lasts_is_refreshed_at_half_its_life() {
 
 #[test]
 fn a_pfc_frame_that_finds_no_buffer_or_room_is_sent_later() {
-    let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.poll();
+    let mut bed = Bed::blocked(&spec(2));
     bed.io.spare_buffers = 0;
-    for _ in 0..31 {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-    }
+    bed.fill(31);
     bed.run(2_000);
     assert_eq!(bed.pfcs(0), []);
     bed.io.spare_buffers = 10;
@@ -172,9 +160,7 @@ fn pfc_leaves_past_a_paused_and_full_port() {
     bed.pause(1, 1 << LOSSLESS, 0xffff);
     bed.run(20_000);
     bed.io.sent_all(0);
-    for _ in 0..31 {
-        bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
-    }
+    bed.fill(31);
     bed.poll();
     let first = bed.io.sent(0).expect("a frame");
     assert!(pfc_of(&first).is_some(), "PFC before all data");
