@@ -3,6 +3,7 @@
 mod check;
 mod headroom;
 mod plan;
+mod replay;
 mod run;
 
 use std::fmt;
@@ -33,6 +34,8 @@ enum Command {
     Check(check::Args),
     /// Calculates the headroom of a lossless class of a port, term by term
     Headroom(headroom::Args),
+    /// Decides a trace of arrivals and departures event by event, and shows each decision
+    Replay(replay::Args),
 }
 
 /// Why a command did not do what it should.
@@ -59,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(&args),
         Command::Headroom(args) => headroom::headroom(&args),
+        Command::Replay(args) => replay::replay(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

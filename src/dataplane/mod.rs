@@ -11,6 +11,7 @@ pub mod memory;
 mod pipeline;
 mod port;
 pub mod queue;
+pub mod replay;
 pub mod spec;
 
 pub use counters::Counters;

@@ -140,11 +140,12 @@ proptest! {
     }
 
     #[test]
-    fn made_of_a_right_one(file in 0_usize..3, mistakes in mistakes()) {
+    fn made_of_a_right_one(file in 0_usize..4, mistakes in mistakes()) {
         let files = [
             include_str!("../../conf/incast.yaml"),
             include_str!("../../conf/tap-tor.yaml"),
             include_str!("../../conf/nic-tor.yaml"),
+            include_str!("../../conf/replay-xoff.yaml"),
         ];
         let mut text: Vec<char> = files[file].chars().collect();
         mistakes.iter().for_each(|mistake| make(&mut text, mistake));

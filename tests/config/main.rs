@@ -4,6 +4,7 @@ mod accepted;
 mod commands;
 mod garbage;
 mod refusals;
+mod replay;
 mod warnings;
 
 use std::path::{Path, PathBuf};

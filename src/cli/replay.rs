@@ -1,0 +1,117 @@
+//! `holdfast replay`: docs/replay.md.
+
+mod line;
+mod show;
+mod trace;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+
+use holdfast::config;
+use holdfast::dataplane::SwitchSpec;
+use holdfast::dataplane::replay::{Decision, Outcome, Replay};
+
+use self::show::Show;
+use self::trace::{Fault, Kind, Trace};
+use super::Failure;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Configuration; without it, the embedded incast
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Trace of arrivals and departures, as CSV or JSON lines; `-` for standard input
+    trace: PathBuf,
+    /// What to print
+    #[arg(long, value_enum, default_value = "table")]
+    format: show::Format,
+}
+
+/// Why a replay ended early.
+enum Stop {
+    Fault(Fault),
+    Output(io::Error),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Output(error)
+    }
+}
+
+pub fn replay(args: &Args) -> Result<(), Failure> {
+    let config = args.config.as_ref().map_or_else(|| Ok(config::embedded()), |path| config::load(path));
+    let switch = config.map_err(Failure::usage)?.switch;
+    let is_stdin = args.trace.as_os_str() == "-";
+    let source = if is_stdin { "<stdin>".to_owned() } else { args.trace.display().to_string() };
+    let input: Box<dyn BufRead> = if is_stdin {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(&args.trace).map_err(|error| {
+            let text = error.to_string();
+            let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
+            Failure::usage(format!("{source}: cannot be read: {reason}; check the path and its permissions"))
+        })?;
+        Box::new(BufReader::new(file))
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = decide(&switch, input, args.format, &mut out);
+    // What was decided before a fault is printed before the fault is.
+    let outcome = match (outcome, out.flush()) {
+        (Ok(()), Err(error)) => Err(Stop::Output(error)),
+        (outcome, _) => outcome,
+    };
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(Stop::Fault(fault)) => Err(Failure::usage(format!("{source}:{fault}"))),
+        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(Stop::Output(error)) => Err(Failure::Run(format!("standard output cannot be written: {error}"))),
+    }
+}
+
+fn decide(
+    switch: &SwitchSpec,
+    input: Box<dyn BufRead>,
+    format: show::Format,
+    out: &mut impl Write,
+) -> Result<(), Stop> {
+    let mut engine = Replay::new(switch);
+    let mut trace = Trace::new(input, switch);
+    let show = Show::new(format, switch);
+    let mut totals = show::Totals::default();
+    // A trace without a right first line has no output, not an empty one.
+    let mut next = trace.next()?;
+    show.head(out)?;
+    while let Some(event) = next {
+        let decision = match &event.kind {
+            Kind::Arrive(frame) => engine.arrive(*frame),
+            Kind::Depart(departure) => {
+                let waiting = engine.next(departure.egress, departure.class);
+                trace.check_departure(departure, waiting)?;
+                let gone = engine.depart(departure.egress, departure.class);
+                gone.ok_or_else(|| trace.nothing_waits(departure))?
+            }
+        };
+        count(&mut totals, &decision);
+        show.event(out, event.time, &decision)?;
+        next = trace.next()?;
+    }
+    Ok(show.foot(out, &totals)?)
+}
+
+fn count(totals: &mut show::Totals, decision: &Decision) {
+    match decision.outcome {
+        Outcome::Released => totals.departed += 1,
+        Outcome::Dropped(_) => totals.dropped += 1,
+        _ => totals.admitted += 1,
+    }
+    totals.xoff += decision.transitions.iter().filter(|transition| transition.xoff).count() as u64;
+    totals.xon += decision.transitions.iter().filter(|transition| !transition.xoff).count() as u64;
+}

@@ -1,0 +1,174 @@
+use super::*;
+use crate::dataplane::PortSpec;
+use crate::forward::{FdbSpec, VlanMode};
+use crate::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
+use crate::qos::{QueueDiscipline, Trust, WredProfile};
+use crate::units::{Alpha, BitRate, Nanos};
+use crate::wire::MacAddr;
+
+/// Cells of 100 B. Class 3 is lossless: 4 cells of reserve, `lossless`, 6 of headroom; the lossless pool has 40. Class 0
+/// is lossy: 2 of reserve, alpha 8, alpha 1 at the queue; the lossy pool has 20.
+fn switch(lossless: Threshold) -> Replay {
+    let lossy = GroupProfile {
+        lossless: false,
+        reserve: Cells(2),
+        threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()),
+        xon_offset: Cells(0),
+        xon_floor: Cells(0),
+        headroom: Cells(0),
+    };
+    let mut groups = [lossy; CLASSES];
+    groups[3] = GroupProfile {
+        lossless: true,
+        reserve: Cells(4),
+        threshold: lossless,
+        xon_offset: Cells(4),
+        xon_floor: Cells(1),
+        headroom: Cells(6),
+    };
+    let port = |index: usize| PortSpec {
+        name: format!("p{index}"),
+        mac: MacAddr::local(0, index as u16),
+        rate: BitRate(10_000_000_000),
+        mtu: 1500,
+        trust: Trust::Dscp,
+        port_class: 0,
+        vlan: VlanMode::Access(1),
+        pfc: true,
+        groups,
+    };
+    let limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(0).unwrap()) };
+    let discipline = QueueDiscipline::Dwrr { weight: 1 };
+    let mut queues = [QueueSpec { discipline, wred: None, limit: Some(limit) }; CLASSES];
+    let wred = WredProfile::new(Bytes(200), Bytes(712), "50%".parse().unwrap());
+    queues[3] = QueueSpec { discipline, wred, limit: None };
+    let buffer = BufferPlan {
+        cell: Bytes(100),
+        total: Cells(200),
+        reserves: Cells(54),
+        headroom: Cells(18),
+        lossless_shared: Cells(40),
+        lossy_shared: Cells(20),
+    };
+    let fdb = FdbSpec { capacity: 16, ageing: Nanos(1), entries: vec![] };
+    Replay::new(&SwitchSpec {
+        ports: (0..3).map(port).collect(),
+        buffer,
+        classes: ClassMap::identity(),
+        queues,
+        fdb,
+        poll_gap: Nanos(1),
+    })
+}
+
+fn frame(port: usize, class: u8, bytes: u16) -> Frame {
+    Frame { port, class, bytes, egress: 2 }
+}
+
+fn xoff(port: usize, xoff: bool) -> Transition {
+    Transition { port, group: 3, xoff }
+}
+
+/// Outcome, used, headroom, cells of the pool in use.
+fn short(decision: &Decision) -> (Outcome, u32, u32, u32) {
+    (decision.outcome, decision.used.0, decision.headroom.0, decision.pool_used.0)
+}
+
+#[test]
+fn a_group_goes_through_all_its_cells_and_back() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    let full = Outcome::Dropped(DropReason::HeadroomFull);
+    let expected = [
+        (Outcome::Reserve, 4, 0, 0),
+        (Outcome::Shared, 8, 0, 4),
+        (Outcome::Shared, 12, 0, 8),
+        (Outcome::Headroom, 12, 4, 8),
+        (full, 12, 4, 8),
+    ];
+    for (index, expected) in expected.into_iter().enumerate() {
+        let decision = switch.arrive(frame(0, 3, 301));
+        assert_eq!((short(&decision), decision.cells), (expected, Cells(4)));
+        assert_eq!(decision.transitions, if index == 3 { vec![xoff(0, true)] } else { vec![] });
+    }
+    let expected = [(12, 0, 8), (8, 0, 4), (4, 0, 0), (0, 0, 0)];
+    for (index, (used, headroom, pool)) in expected.into_iter().enumerate() {
+        let decision = switch.depart(2, Some(3)).unwrap();
+        assert_eq!(short(&decision), (Outcome::Released, used, headroom, pool));
+        // A share of 4 is the limit of 8 less the offset of 4.
+        assert_eq!(decision.transitions, if index == 1 { vec![xoff(0, false)] } else { vec![] });
+    }
+    assert_eq!(switch.depart(2, Some(3)), None);
+}
+
+#[test]
+fn a_drop_larger_than_the_headroom_tells_to_stop_and_the_next_judgement_to_go_on() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    let decision = switch.arrive(frame(1, 3, 1300));
+    assert_eq!(decision.outcome, Outcome::Dropped(DropReason::HeadroomFull));
+    assert_eq!(decision.transitions, [xoff(1, true), xoff(1, false)]);
+}
+
+#[test]
+fn a_dynamic_threshold_moves_with_others_and_so_does_xon() {
+    // alpha 1/4 of 40 free.
+    let mut switch = switch(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()));
+    let first = switch.arrive(frame(0, 3, 1200));
+    assert_eq!((short(&first), first.threshold), ((Outcome::Shared, 12, 0, 8), Cells(10)));
+    let second = switch.arrive(frame(1, 3, 1000));
+    assert_eq!((short(&second), second.threshold), ((Outcome::Shared, 10, 0, 14), Cells(8)));
+    // 40 - 14 = 26 free: 6; port 1 has 6 already.
+    let third = switch.arrive(Frame { egress: 0, ..frame(1, 3, 100) });
+    assert_eq!((short(&third), third.threshold), ((Outcome::Headroom, 10, 1, 14), Cells(6)));
+    assert_eq!(third.transitions, [xoff(1, true)]);
+    // Its headroom is empty, but a share of 6 is above 6 - 4.
+    assert_eq!(switch.depart(0, None).unwrap().transitions, []);
+    // The frame of port 0 leaves: 34 free, the limit is 8, and 6 is above 8 - 4 still.
+    let departed = switch.depart(2, None).unwrap();
+    assert_eq!((departed.frame.port, departed.threshold, departed.transitions), (0, Cells(8), vec![]));
+    let departed = switch.depart(2, None).unwrap();
+    assert_eq!((departed.frame.port, departed.transitions), (1, vec![xoff(1, false)]));
+}
+
+#[test]
+fn a_lossy_frame_is_judged_by_its_queue_too_and_gives_its_cells_back() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    assert_eq!(short(&switch.arrive(frame(0, 0, 800))), (Outcome::Shared, 8, 0, 6));
+    // The queue would have 16 of at most 20 - 12.
+    let dropped = switch.arrive(frame(1, 0, 800));
+    assert_eq!(short(&dropped), (Outcome::Dropped(DropReason::QueueThreshold), 0, 0, 6));
+    assert_eq!((dropped.queue_bytes, dropped.lossless, dropped.marking), (Bytes(800), false, None));
+    // 10 cells of at most 14, and then guaranteed ones whatever the queue says.
+    assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (Outcome::Reserve, 2, 0, 6));
+}
+
+#[test]
+fn cells_of_the_guarantee_pass_a_full_queue() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    assert_eq!(short(&switch.arrive(frame(0, 0, 1100))), (Outcome::Shared, 11, 0, 9));
+    // 11 cells wait, and the limit is 20 - 9: one more would be too many.
+    let dropped = Outcome::Dropped(DropReason::QueueThreshold);
+    assert_eq!(short(&switch.arrive(frame(0, 0, 100))), (dropped, 11, 0, 9));
+    assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (Outcome::Reserve, 2, 0, 9));
+}
+
+#[test]
+fn a_departure_without_a_class_is_of_the_oldest_frame_of_the_port() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    for (port, class) in [(0, 5), (1, 3), (0, 3), (1, 0)] {
+        switch.arrive(frame(port, class, 60));
+    }
+    assert_eq!(switch.next(2, Some(3)), Some(frame(1, 3, 60)));
+    let mut depart = |class| switch.depart(2, class).map(|decision| (decision.frame.port, decision.frame.class));
+    let order = [depart(None), depart(Some(0)), depart(None), depart(None), depart(None)];
+    assert_eq!(order, [Some((0, 5)), Some((1, 0)), Some((1, 3)), Some((0, 3)), None]);
+}
+
+#[test]
+fn marking_follows_the_depth() {
+    let mut switch = switch(Threshold::Static(Cells(8)));
+    let mut arrive = || switch.arrive(frame(0, 3, 200)).marking.map(|parts| parts >> 24);
+    // Parts of 2^8: nothing up to 200 B, half of (depth - 200) / 512 from there, everything from 712 B on.
+    assert_eq!([arrive(), arrive(), arrive(), arrive()], [Some(0), Some(50), Some(100), Some(256)]);
+    let mut depart = || switch.depart(2, None).and_then(|decision| decision.marking).map(|parts| parts >> 24);
+    assert_eq!([depart(), depart(), depart(), depart()], [Some(256), Some(100), Some(50), Some(0)]);
+}
