@@ -1,7 +1,7 @@
 //! Holdfast: a lossless top-of-rack switch in software.
 //!
 //! The rooms and who may know whom are in `docs/architecture.md`. `wire`, `units`, `mmu`, `pfc`, `qos` and `forward`
-//! are pure; `dataplane` ties them into a pipeline over any [`packet::Ports`]; [`dpdk`] is the only unsafe one.
+//! are pure; `dataplane` ties them into a pipeline over any [`packet::Ports`]; `dpdk` is the only unsafe one.
 
 #![cfg_attr(not(feature = "dpdk"), forbid(unsafe_code))]
 #![deny(unsafe_code)]

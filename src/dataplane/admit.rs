@@ -128,7 +128,7 @@ impl<P: Packet> Pipeline<P> {
         if !meta.lossless && !guaranteed {
             let depth = state.queues[queue].cells() + u32::from(tag.cells);
             if let Some(limit) = &spec.limit
-                && depth > limit.threshold.limit(self.pools[0].free()).0
+                && !limit.admits(Cells(depth), self.pools[0].free())
             {
                 return Err((packet, DropReason::QueueThreshold));
             }

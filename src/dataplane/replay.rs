@@ -186,7 +186,7 @@ impl Replay {
         let target = &mut self.ports[frame.egress].queues[queue];
         if !is_safe
             && let Some(limit) = &self.queue_specs[queue].limit
-            && target.cells() + cells.0 > limit.threshold.limit(self.pools[0].free()).0
+            && !limit.admits(Cells(target.cells() + cells.0), self.pools[0].free())
         {
             return Err(DropReason::QueueThreshold);
         }

@@ -47,6 +47,15 @@ pub struct QueueLimit {
     pub threshold: Threshold,
 }
 
+impl QueueLimit {
+    /// Whether a queue may hold `depth` cells while the lossy pool, already charged for the frame, has `free` ones.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, depth: Cells, free: Cells) -> bool {
+        depth <= self.threshold.limit(free)
+    }
+}
+
 /// The division of the buffer. Built by the configuration, which proves with checked arithmetic that
 /// `reserves + lossless_shared + headroom + lossy_shared <= total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
