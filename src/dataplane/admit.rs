@@ -19,12 +19,7 @@ impl<P: Packet> Pipeline<P> {
             Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
             Verdict::Flood(egresses) => self.send_copies(io, port, egresses, packet, meta),
             Verdict::Drop(reason) => self.drop_frame(io, packet, port, meta.class, reason),
-            Verdict::Consumed => {
-                if self.trash.is_full() {
-                    io.free(&mut self.trash);
-                }
-                self.trash.push(packet);
-            }
+            Verdict::Consumed => self.discard(io, packet),
         }
     }
 

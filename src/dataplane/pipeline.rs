@@ -79,10 +79,10 @@ impl<P: Packet> Pipeline<P> {
             slab: Slab::new(spec.buffer.total.0 as usize),
             dice: Dice::new(seed),
             counters,
-            up: u64::MAX >> (64 - ports.max(1)),
+            up: all_ports(ports),
             holding: 0,
             xoff: 0,
-            touched: u64::MAX >> (64 - ports.max(1)),
+            touched: all_ports(ports),
             trash: Burst::new(),
             burst: Burst::new(),
             posted: Burst::new(),
@@ -209,6 +209,12 @@ impl<P: Packet> Pipeline<P> {
     ) {
         let row = class.map_or(UNCLASSIFIED, usize::from);
         self.counters.ports[port].drops[row][reason as usize].add(1);
+        self.discard(io, packet);
+    }
+
+    /// Puts a buffer with those that go back together.
+    #[inline]
+    pub(super) fn discard<I: Ports<Pkt = P>>(&mut self, io: &mut I, packet: P) {
         if self.trash.is_full() {
             io.free(&mut self.trash);
         }
@@ -258,7 +264,7 @@ impl<P: Packet> Pipeline<P> {
     /// All ports, as a mask.
     #[must_use]
     pub fn port_mask(&self) -> u64 {
-        u64::MAX >> (64 - self.ports.len().max(1))
+        all_ports(self.ports.len())
     }
 
     /// Cells held, by the ledgers: zero in an idle switch.
@@ -273,6 +279,11 @@ impl<P: Packet> Pipeline<P> {
     pub fn held_frames(&self) -> usize {
         self.slab.held() as usize
     }
+}
+
+/// A mask of the first `ports` ports; of one at least, since a shift by all bits is none.
+fn all_ports(ports: usize) -> u64 {
+    u64::MAX >> (64 - ports.max(1))
 }
 
 /// Indices of the bits set in `mask`, lowest first.

@@ -50,6 +50,8 @@ pub(super) struct Port {
     pub bursts: u32,
 }
 
+/// Bytes of an Ethernet header.
+const ETHERNET_LEN: u64 = 14;
 /// More would keep other ports waiting for longer than any headroom allows for.
 const MAX_BURSTS: u64 = 16;
 
@@ -59,21 +61,15 @@ fn bursts_per_poll(spec: &PortSpec, poll_gap: Nanos) -> u32 {
     spec.rate.bytes_in(poll_gap).0.div_ceil(frame * BURST as u64).clamp(1, MAX_BURSTS) as u32
 }
 
-const ETHERNET_LEN: u64 = 14;
-
 impl Port {
     pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
-        let mut lossless = 0;
-        for (group, profile) in spec.groups.iter().enumerate() {
-            lossless |= u8::from(profile.lossless) << group;
-        }
         Self {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             trust: spec.trust,
             port_class: spec.port_class,
             pfc: spec.pfc,
-            lossless,
+            lossless: spec.lossless_groups(),
             ledgers: spec.groups.map(Ledger::new),
             admitted: [0; CLASSES],
             released: [0; CLASSES],

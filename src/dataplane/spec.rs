@@ -29,6 +29,15 @@ pub struct PortSpec {
     pub groups: [GroupProfile; CLASSES],
 }
 
+impl PortSpec {
+    /// Priority groups that are lossless here, as a mask.
+    #[must_use]
+    pub fn lossless_groups(&self) -> u8 {
+        let bit = |(group, profile): (usize, &GroupProfile)| u8::from(profile.lossless) << group;
+        self.groups.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit)
+    }
+}
+
 /// One egress queue; the same on every port.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueSpec {
@@ -61,12 +70,6 @@ impl SwitchSpec {
     /// Which priority groups are lossless on any port, as a mask.
     #[must_use]
     pub fn lossless_groups(&self) -> u8 {
-        let mut mask = 0;
-        for port in &self.ports {
-            for (group, profile) in port.groups.iter().enumerate() {
-                mask |= u8::from(profile.lossless) << group;
-            }
-        }
-        mask
+        self.ports.iter().fold(0, |mask, port| mask | port.lossless_groups())
     }
 }

@@ -134,7 +134,7 @@ impl Lease {
         }
     }
 
-    /// Returns what is leased and unused, as an idle lcore does so that none is stranded.
+    /// Returns what is leased and unused, so that none is stranded with an lcore that rests.
     pub fn flush(&mut self) {
         if self.spare > 0 {
             self.pool.give_back(std::mem::take(&mut self.spare));

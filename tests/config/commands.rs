@@ -76,13 +76,14 @@ fn wrong_usage_ends_with_2_and_names_the_remedy() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
+    close_the_pipe(&["headroom", "--speed", "100G", "--cable", "3m"]);
+}
+
+/// Runs a command whose output nobody reads: it must end well and say nothing.
+pub fn close_the_pipe(args: &[&str]) {
     use std::process::{Command, Stdio};
-    let mut child = Command::new(env!("CARGO_BIN_EXE_holdfast"))
-        .args(["headroom", "--speed", "100G", "--cable", "3m"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.stderr.is_empty() && output.status.success(), "{output:?}");
