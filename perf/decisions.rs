@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{GroupProfile, Lease, Ledger, SharedPool, Threshold};
-use holdfast::qos::{ClassMap, QueueDiscipline, Scheduler, Trust};
+use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Trust};
 use holdfast::units::{Alpha, Cells, Nanos};
 use holdfast::wire::{MacAddr, parse};
 
@@ -47,7 +47,7 @@ fn admission(criterion: &mut Criterion) {
 }
 
 fn classification(criterion: &mut Criterion) {
-    let map = ClassMap::identity();
+    let map = MarkMap::identity();
     let mut group = criterion.benchmark_group("classification");
     group.throughput(Throughput::Elements(BURST));
     group.bench_function("dscp", |bencher| {

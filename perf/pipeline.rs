@@ -151,7 +151,7 @@ fn main() {
         print("generator alone", flows, &alone);
 
         let spec = spec(flows);
-        let counters = Arc::new(Counters::new(PORTS));
+        let counters = Arc::new(Counters::new(PORTS, 1));
         let hz = dpdk::hz(&eal);
         let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), hz, 1);
         for port in 0..PORTS {

@@ -76,7 +76,7 @@ fn flow(config: &Config, flow: &FlowSpec) -> [String; 5] {
 
 /// The lossless classes of a port with the headroom of each, e.g. `3: 134.06KiB`.
 fn headroom(port: &PortSpec, cell: Bytes) -> String {
-    let lossless = port.groups.iter().enumerate().filter(|(_, group)| group.lossless);
+    let lossless = port.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless);
     let shown: Vec<String> =
         lossless.map(|(class, group)| format!("{class}: {}", group.headroom.to_bytes(cell))).collect();
     if shown.is_empty() { "-".to_owned() } else { shown.join(", ") }
@@ -108,7 +108,7 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
             port.mtu.to_string(),
             format!("{trust}, else {}", port.port_class),
             vlans(&port.vlan),
-            if port.pfc { "software" } else { "off" }.to_owned(),
+            if port.pfc.is_on() { "software" } else { "off" }.to_owned(),
             headroom(port, switch.buffer.cell),
         ]);
     }
@@ -161,13 +161,13 @@ fn classes(switch: &SwitchSpec) -> Table {
     let cell = switch.buffer.cell;
     for class in 0..CLASSES {
         // The first port stands for all: only MTUs could make a difference.
-        let Some(group) = switch.ports.first().map(|port| &port.groups[class]) else { continue };
+        let Some(group) = switch.ports.first().map(|port| &port.buffer.groups[class]) else { continue };
         let queue = &switch.queues[class];
         let xon = format!("limit - {}, or {}", group.xon_offset.to_bytes(cell), group.xon_floor.to_bytes(cell));
         table.row([
             class.to_string(),
             if group.lossless { "lossless" } else { "lossy" }.to_owned(),
-            ranges((0..64).filter(|&dscp| usize::from(switch.classes.dscp_to_tc[dscp]) == class)),
+            ranges((0..64).filter(|&dscp| usize::from(switch.ports[0].marks.dscp_to_tc[dscp]) == class)),
             group.reserve.to_bytes(cell).to_string(),
             threshold(group.threshold, cell),
             if group.lossless { xon } else { "-".to_owned() },

@@ -82,7 +82,7 @@ impl Args {
             None => config::embedded(),
         };
         if let Some(pfc) = self.pfc {
-            config.switch.ports.iter_mut().for_each(|port| port.pfc = pfc == Pfc::Software);
+            config.set_pfc(pfc == Pfc::Software);
         }
         if let Some(Metrics(address)) = self.metrics {
             config.metrics = address;
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn options_override_the_configuration() {
         let config = args("--pfc off --metrics off").config().unwrap();
-        assert!(config.switch.ports.iter().all(|port| !port.pfc));
+        assert!(config.switch.ports.iter().all(|port| !port.pfc.is_on()));
         assert_eq!(config.metrics, None);
         let config = args("--metrics 0.0.0.0:9000").config().unwrap();
         assert_eq!(config.metrics, Some(SocketAddr::from(([0, 0, 0, 0], 9000))));

@@ -7,7 +7,7 @@ use super::ports::Port;
 use super::preset::{ClassSettings, Limit};
 use super::read::Item;
 use crate::mmu::headroom::{HeadroomInput, headroom, largest_frame};
-use crate::mmu::{BufferPlan, GroupProfile, Threshold};
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, Threshold};
 use crate::qos::CLASSES;
 use crate::units::{Bytes, Cells, Nanos};
 
@@ -210,6 +210,7 @@ fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64) -> Option<BufferPla
         total,
         reserves: Cells(u32::try_from(reserves).ok()?),
         headroom: Cells(u32::try_from(headroom).ok()?),
+        policy: HeadroomPolicy::Independent,
         lossless_shared: shared,
         lossy_shared: lossy,
     })

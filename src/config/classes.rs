@@ -3,7 +3,7 @@
 use super::preset::{Amount, ClassSettings, Limit, Preset};
 use super::range::IdRange;
 use super::read::{Fields, Item};
-use crate::qos::{CLASSES, ClassMap, QueueDiscipline, WredProfile};
+use crate::qos::{CLASSES, ClassMap, MarkMap, QueueDiscipline, WredProfile};
 use crate::units::{Bytes, Probability};
 
 const KEYS: &[&str] = &[
@@ -119,8 +119,8 @@ fn read_ecn(item: &Item<'_>) -> Option<WredProfile> {
 }
 
 /// Reads `maps:` over the class selectors.
-pub fn read_maps(item: Option<Item<'_>>, classes: &[Class<'_>; CLASSES]) -> ClassMap {
-    let mut map = ClassMap::identity();
+pub fn read_maps(item: Option<Item<'_>>, classes: &[Class<'_>; CLASSES]) -> (MarkMap, ClassMap) {
+    let mut map = MarkMap::identity();
     if let Some(fields) = item.and_then(|item| item.fields(&["dscp", "pcp"])) {
         read_map(fields.get("dscp"), "a DSCP", &mut map.dscp_to_tc);
         if let Some(item) = fields.get("pcp") {
@@ -128,11 +128,11 @@ pub fn read_maps(item: Option<Item<'_>>, classes: &[Class<'_>; CLASSES]) -> Clas
             warn_deaf_senders(&item, &map, classes);
         }
     }
-    map
+    (map, ClassMap::identity())
 }
 
 /// PFC names the priority that a sender stops; one that sends with another PCP does not.
-fn warn_deaf_senders(item: &Item<'_>, map: &ClassMap, classes: &[Class<'_>; CLASSES]) {
+fn warn_deaf_senders(item: &Item<'_>, map: &MarkMap, classes: &[Class<'_>; CLASSES]) {
     for (pcp, &class) in map.pcp_to_tc.iter().enumerate() {
         if pcp != usize::from(class) && classes[usize::from(class)].settings.lossless {
             item.warn(format!(

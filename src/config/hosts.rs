@@ -9,7 +9,7 @@ use super::read::{Fields, Item};
 use super::system::port_by_name;
 use crate::hosts::frame::{MAX_FLOWS, min_frame_len};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
-use crate::qos::ClassMap;
+use crate::qos::MarkMap;
 use crate::units::{BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -30,7 +30,7 @@ struct Draft<'a> {
 }
 
 /// Reads `hosts:`; every ring port must have one host.
-pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], maps: &ClassMap, macs: &mut Unique) -> Vec<HostSpec> {
+pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], maps: &MarkMap, macs: &mut Unique) -> Vec<HostSpec> {
     let items = item.and_then(|item| item.list("`- {name: h1, port: p1}` for each host")).unwrap_or_default();
     let mut names = Unique::new("name");
     let mut owners: Vec<Option<String>> = vec![None; ports.len()];
@@ -106,7 +106,7 @@ struct Flows<'a> {
     host: usize,
     port: &'a Port<'a>,
     names: &'a [String],
-    maps: &'a ClassMap,
+    maps: &'a MarkMap,
 }
 
 impl Flows<'_> {

@@ -28,8 +28,10 @@ use self::preset::Preset;
 use self::read::{Item, Report};
 use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::{GroupProfile, QueueLimit, Threshold};
-use crate::qos::CLASSES;
+use crate::mmu::{GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
+use crate::pfc::PfcMode;
+use crate::qos::{CLASSES, MarkMap, Rewrite};
+use crate::units::Cells;
 
 const KEYS: &[&str] = &["preset", "ports", "buffer", "classes", "maps", "fdb", "lcores", "eal", "metrics", "hosts"];
 
@@ -110,14 +112,14 @@ fn build(source: &str, root: &Node, report: &Report) -> Option<Config> {
     let top = root.fields(KEYS)?;
     let preset = top.get("preset").and_then(|item| item.choice(&[("roce", Preset::Roce)])).unwrap_or(Preset::None);
     let classes = classes::read(top.get("classes"), preset);
-    let maps = classes::read_maps(top.get("maps"), &classes);
+    let (marks, maps) = classes::read_maps(top.get("maps"), &classes);
     let mut macs = Unique::new("MAC address");
     let ports = ports::read(top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]"), &mut macs);
     let lcores = system::read_lcores(top.get("lcores"));
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let fdb = system::read_fdb(top.get("fdb"), &ports);
-    let hosts = hosts::read(top.get("hosts"), &ports, &maps, &mut macs);
+    let hosts = hosts::read(top.get("hosts"), &ports, &marks, &mut macs);
     let buffer = buffer::read(top.get("buffer"), &root);
     ports::check_classes(&ports, &classes);
     if report.has_errors() {
@@ -126,9 +128,13 @@ fn build(source: &str, root: &Node, report: &Report) -> Option<Config> {
     }
     let (plan, groups) = buffer::plan(&buffer, &ports, &classes, lcores.poll_gap)?;
     let devices = ports.iter().map(|port| port.device.clone()).collect();
-    let ports = ports.into_iter().zip(groups).map(|(port, groups)| port_spec(port, groups)).collect();
+    let ports = ports
+        .into_iter()
+        .zip(groups)
+        .map(|(port, groups)| PortSpec { marks: marks.clone(), ..port_spec(port, groups) })
+        .collect();
     let queues = std::array::from_fn(|class| queue_spec(&classes[class]));
-    let switch = SwitchSpec { ports, buffer: plan, classes: maps, queues, fdb, poll_gap: lcores.poll_gap };
+    let switch = SwitchSpec { ports, buffer: plan, classes: maps, queues, fdb, poll_gap: lcores.poll_gap, lcores: 1 };
     let source = source.to_owned();
     Some(Config { source, switch, devices, eal, lcores, metrics, hosts, warnings: Vec::new() })
 }
@@ -142,8 +148,18 @@ fn port_spec(port: Port<'_>, groups: [GroupProfile; CLASSES]) -> PortSpec {
         trust: port.trust,
         port_class: port.class,
         vlan: port.vlan,
-        pfc: port.pfc,
-        groups,
+        marks: MarkMap::identity(),
+        rewrite: Rewrite::default(),
+        pfc: if port.pfc { PfcMode::Symmetric } else { PfcMode::Off },
+        watchdog: None,
+        buffer: PortProfile {
+            groups,
+            reserve: [Cells(0); 2],
+            policy: HeadroomPolicy::Independent,
+            insurance: Cells(0),
+        },
+        backlog_mark: None,
+        lcore: 0,
     }
 }
 
@@ -153,5 +169,6 @@ fn queue_spec(class: &Class<'_>) -> QueueSpec {
         discipline: settings.scheduler,
         wred: settings.wred,
         limit: (!settings.lossless).then_some(QueueLimit { threshold: Threshold::Dynamic(settings.queue_alpha) }),
+        reserve: Cells(0),
     }
 }

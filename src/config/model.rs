@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use crate::dataplane::SwitchSpec;
 use crate::hosts::HostSpec;
+use crate::pfc::PfcMode;
 use crate::units::{Length, Nanos};
 
 /// A whole, validated configuration.
@@ -26,6 +27,19 @@ pub struct Config {
     pub hosts: Vec<HostSpec>,
     /// What works, but hardly as it was meant; each with file, line and key.
     pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Turns PFC on or off on all ports, whatever the file says; an asymmetric port stays one.
+    pub fn set_pfc(&mut self, on: bool) {
+        for port in &mut self.switch.ports {
+            port.pfc = match port.pfc {
+                _ if !on => PfcMode::Off,
+                PfcMode::Off => PfcMode::Symmetric,
+                mode => mode,
+            };
+        }
+    }
 }
 
 /// The device behind a port.

@@ -59,7 +59,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
             port.mac = ports.own_address(index).unwrap_or(port.mac);
         }
     }
-    let counters = Arc::new(Counters::new(config.switch.ports.len()));
+    let counters = Arc::new(Counters::new(config.switch.ports.len(), usize::from(config.switch.lcores)));
     let mut subject = Subject::new(config.switch.clone(), counters.clone());
     for (index, standing) in subject.pfc.iter_mut().enumerate() {
         *standing = setup::Ports::pfc_standing(&config, index);

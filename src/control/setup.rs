@@ -142,7 +142,7 @@ impl Ports {
     pub fn pfc_standing(config: &Config, port: usize) -> PfcStanding {
         let obeys = |host: &crate::hosts::HostSpec| host.port == port && host.obeys_pfc;
         match config.switch.ports.get(port) {
-            Some(spec) if !spec.pfc => PfcStanding::Off,
+            Some(spec) if !spec.pfc.is_on() => PfcStanding::Off,
             Some(_) if config.hosts.iter().any(obeys) => PfcStanding::Proven,
             _ => PfcStanding::Unproven,
         }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 use super::drops::DropReason;
 use crate::qos::CLASSES;
 
@@ -90,6 +92,30 @@ pub struct PortCounters {
     pub xoff_mask: Counter,
     /// Gauge, a mask: priorities that the peer holds at XOFF.
     pub paused_mask: Counter,
+    /// Nanoseconds for which this port has held its peer at XOFF, by priority.
+    pub pfc_tx_paused_ns: PerClass,
+    /// Nanoseconds for which the peer has held this port at XOFF, by priority; obeyed or not.
+    pub pfc_rx_paused_ns: PerClass,
+    /// PFC frames of obeyed priorities that the watchdog made this port ignore.
+    pub pfc_rx_ignored: PerClass,
+    /// Watermark: cells in the shared pool, by priority group.
+    pub group_shared_highest_cells: PerClass,
+    /// Gauge: cells of the port's own reserve in use, by lossy and lossless groups.
+    pub reserve_used_cells: [Counter; 2],
+    /// Gauge, 0 or 1: the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).
+    pub port_xoff: Counter,
+    /// Gauge: frames left in the receive ring after the last poll that had to leave some.
+    pub backlog_frames: Counter,
+    /// Watermark of `backlog_frames`.
+    pub backlog_highest_frames: Counter,
+    /// Times that the backlog of the receive ring made the lossless groups XOFF.
+    pub backlog_xoffs: Counter,
+    /// Storms that the watchdog has found, by queue.
+    pub watchdog_storms: PerClass,
+    /// Storms that it has seen end, by queue.
+    pub watchdog_restores: PerClass,
+    /// Gauge, a mask: queues in a storm.
+    pub watchdog_mask: Counter,
 }
 
 /// Buckets of the poll-gap histogram: the n-th counts gaps below 2^n ns, the last everything above.
@@ -122,23 +148,35 @@ pub struct LcoreCounters {
     pub lossy_used_cells: Counter,
     /// Watermark of `lossy_used_cells`.
     pub lossy_used_highest_cells: Counter,
+    /// Gauge: cells in use of the headroom that lossless groups share (headroom policy `shared-pool`); the same pool,
+    /// seen by each lcore.
+    pub headroom_pool_used_cells: Counter,
+    /// Watermark of `headroom_pool_used_cells`.
+    pub headroom_pool_highest_cells: Counter,
     /// Gauge: frames held in egress queues.
     pub held_frames: Counter,
+    /// Frames handed to the lcore that owns their egress port.
+    pub handed_off_frames: Counter,
+    /// Most frames that ever waited in one hand-off ring to this lcore.
+    pub handoff_highest_frames: Counter,
 }
 
-/// All counters of a switch, shared between the lcore that writes and those who look on.
+/// All counters of a switch, shared between the lcores that write and those who look on.
 #[derive(Debug)]
 pub struct Counters {
-    /// By port index.
-    pub ports: Box<[PortCounters]>,
-    /// Of the one lcore there is.
-    pub lcore: LcoreCounters,
+    /// By port index; written by the lcore that owns the port.
+    pub ports: Box<[CachePadded<PortCounters>]>,
+    /// By dataplane lcore.
+    pub lcores: Box<[CachePadded<LcoreCounters>]>,
 }
 
 impl Counters {
-    /// Zeros for `ports` ports.
+    /// Zeros for `ports` ports and `lcores` lcores.
     #[must_use]
-    pub fn new(ports: usize) -> Self {
-        Self { ports: (0..ports).map(|_| PortCounters::default()).collect(), lcore: LcoreCounters::default() }
+    pub fn new(ports: usize, lcores: usize) -> Self {
+        Self {
+            ports: (0..ports).map(|_| CachePadded::default()).collect(),
+            lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
+        }
     }
 }

@@ -44,6 +44,7 @@ drop_reasons! {
     PoolEmpty => "pool_empty", "the lossy pool is empty";
     QueueThreshold => "queue_threshold", "the egress queue's threshold in the lossy pool";
     Wred => "wred", "early drop of a frame that is not ECN-capable";
+    Watchdog => "watchdog", "the watchdog drops a priority that its peer has paused for too long";
     NoBuffer => "no_buffer", "no packet buffer for a flooded copy, or no room in front of the frame for a tag";
 }
 

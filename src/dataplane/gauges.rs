@@ -1,7 +1,7 @@
 //! What the packet path publishes beside its counters: gauges now and then, poll gaps at every poll.
 
 use super::counters::{GAP_BUCKETS, LcoreCounters};
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::{LCORE, Pipeline, bits};
 use crate::packet::Packet;
 use crate::units::Ticks;
 
@@ -70,7 +70,7 @@ impl<P: Packet> Pipeline<P> {
                 self.touched |= 1 << port;
             }
         }
-        let lcore = &self.counters.lcore;
+        let lcore = &self.counters.lcores[LCORE];
         for (pool, (gauge, highest)) in self.pools.iter().zip([
             (&lcore.lossy_used_cells, &lcore.lossy_used_highest_cells),
             (&lcore.lossless_used_cells, &lcore.lossless_used_highest_cells),

@@ -1,7 +1,7 @@
 //! From the wire to a verdict: receive, parse, control, classify, forward.
 
 use super::drops::DropReason;
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::{LCORE, Pipeline, bits};
 use crate::forward::fdb::{Learned, Spot};
 use crate::forward::vlan::PortMask;
 use crate::packet::{BURST, Burst, Packet, Ports};
@@ -153,7 +153,7 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             }
             let headers = &meta.headers;
-            let class = self.classes.class(state.trust, state.port_class, headers.dscp(), headers.pcp());
+            let class = state.marks.class(state.trust, state.port_class, headers.dscp(), headers.pcp());
             meta.class = Some(class);
             meta.group = self.classes.tc_to_group[usize::from(class & 7)];
             meta.queue = self.classes.tc_to_queue[usize::from(class & 7)];
@@ -199,8 +199,8 @@ impl<P: Packet> Pipeline<P> {
         if self.up >> port & 1 == 1 {
             match self.fdb.learn(source, port) {
                 Learned::Known => {}
-                Learned::New => self.counters.lcore.fdb_learned.add(1),
-                Learned::Full => self.counters.lcore.fdb_full.add(1),
+                Learned::New => self.counters.lcores[LCORE].fdb_learned.add(1),
+                Learned::Full => self.counters.lcores[LCORE].fdb_full.add(1),
             }
         }
         if headers.dst.is_group() {

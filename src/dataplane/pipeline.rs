@@ -119,7 +119,7 @@ impl<P: Packet> Pipeline<P> {
             }
         }
         io.free(&mut self.trash);
-        self.clock.poll(&self.counters.lcore, now, moved);
+        self.clock.poll(&self.counters.lcores[LCORE], now, moved);
         if self.clock.is_gauge_time() || moved == 0 {
             self.publish_gauges(now);
             self.fdb.sweep();

@@ -7,7 +7,7 @@ use crate::mmu::headroom::PACING_SLACK;
 use crate::packet::BURST;
 use crate::pfc::{Generator, PauseTimers};
 use crate::qos::shaper::WIRE_OVERHEAD;
-use crate::qos::{CLASSES, Scheduler, Shaper, Trust};
+use crate::qos::{CLASSES, MarkMap, Scheduler, Shaper, Trust};
 use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -19,6 +19,7 @@ pub(super) struct Port {
     pub mtu: u32,
     pub trust: Trust,
     pub port_class: u8,
+    pub marks: MarkMap,
     /// PFC is generated and obeyed.
     pub pfc: bool,
     /// Priority groups, and so priorities, that are lossless here.
@@ -68,9 +69,10 @@ impl Port {
             mtu: u32::from(spec.mtu),
             trust: spec.trust,
             port_class: spec.port_class,
-            pfc: spec.pfc,
+            marks: spec.marks.clone(),
+            pfc: spec.pfc.is_on(),
             lossless: spec.lossless_groups(),
-            ledgers: spec.groups.map(Ledger::new),
+            ledgers: spec.buffer.groups.map(Ledger::new),
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: 0,

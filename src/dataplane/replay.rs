@@ -120,7 +120,7 @@ impl Replay {
             xoff: 0,
         };
         Self {
-            ports: spec.ports.iter().map(|spec| port(spec.groups)).collect(),
+            ports: spec.ports.iter().map(|spec| port(spec.buffer.groups)).collect(),
             classes: spec.classes.clone(),
             queue_specs: spec.queues,
             cell: CellSize::new(spec.buffer.cell),

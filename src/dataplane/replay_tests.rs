@@ -1,8 +1,8 @@
 use super::*;
 use crate::dataplane::PortSpec;
-use crate::forward::{FdbSpec, VlanMode};
-use crate::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
-use crate::qos::{QueueDiscipline, Trust, WredProfile};
+use crate::forward::FdbSpec;
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
+use crate::qos::{QueueDiscipline, WredProfile};
 use crate::units::{Alpha, BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -26,27 +26,20 @@ fn switch(lossless: Threshold) -> Replay {
         xon_floor: Cells(1),
         headroom: Cells(6),
     };
-    let port = |index: usize| PortSpec {
-        name: format!("p{index}"),
-        mac: MacAddr::local(0, index as u16),
-        rate: BitRate(10_000_000_000),
-        mtu: 1500,
-        trust: Trust::Dscp,
-        port_class: 0,
-        vlan: VlanMode::Access(1),
-        pfc: true,
-        groups,
+    let port = |index: usize| {
+        PortSpec::new(format!("p{index}"), MacAddr::local(0, index as u16), BitRate(10_000_000_000), groups)
     };
     let limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(0).unwrap()) };
     let discipline = QueueDiscipline::Dwrr { weight: 1 };
-    let mut queues = [QueueSpec { discipline, wred: None, limit: Some(limit) }; CLASSES];
+    let mut queues = [QueueSpec { discipline, wred: None, limit: Some(limit), reserve: Cells(0) }; CLASSES];
     let wred = WredProfile::new(Bytes(200), Bytes(712), "50%".parse().unwrap());
-    queues[3] = QueueSpec { discipline, wred, limit: None };
+    queues[3] = QueueSpec { discipline, wred, limit: None, reserve: Cells(0) };
     let buffer = BufferPlan {
         cell: Bytes(100),
         total: Cells(200),
         reserves: Cells(54),
         headroom: Cells(18),
+        policy: HeadroomPolicy::Independent,
         lossless_shared: Cells(40),
         lossy_shared: Cells(20),
     };
@@ -58,6 +51,7 @@ fn switch(lossless: Threshold) -> Replay {
         queues,
         fdb,
         poll_gap: Nanos(1),
+        lcores: 1,
     })
 }
 

@@ -1,9 +1,10 @@
 //! What a switch is made of: the validated plan from which a [`super::Pipeline`] is built.
 
 use crate::forward::{FdbSpec, VlanMode};
-use crate::mmu::{BufferPlan, GroupProfile, QueueLimit};
-use crate::qos::{CLASSES, ClassMap, QueueDiscipline, Trust, WredProfile};
-use crate::units::{BitRate, Nanos};
+use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit};
+use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::qos::{CLASSES, ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
 
 /// One port.
@@ -21,20 +22,53 @@ pub struct PortSpec {
     pub trust: Trust,
     /// Class of frames that carry nothing trusted.
     pub port_class: u8,
+    /// From marks to classes, for frames received here.
+    pub marks: MarkMap,
+    /// Marks that frames get when they leave here.
+    pub rewrite: Rewrite,
     /// VLANs of the port.
     pub vlan: VlanMode,
-    /// Whether PFC is generated and obeyed here.
-    pub pfc: bool,
-    /// Per priority group, how it uses the buffer.
-    pub groups: [GroupProfile; CLASSES],
+    /// Whether PFC is generated and obeyed here, and for which priorities.
+    pub pfc: PfcMode,
+    /// Watches for peers that pause a class and never let go; `None`: nobody watches.
+    pub watchdog: Option<WatchdogSpec>,
+    /// How the port and its priority groups use the buffer.
+    pub buffer: PortProfile,
+    /// Frames left in the receive ring after a poll from which on the lossless groups go XOFF: the core cannot keep up.
+    /// `None`: never.
+    pub backlog_mark: Option<u32>,
+    /// Which dataplane lcore owns the port, from zero.
+    pub lcore: u8,
 }
 
 impl PortSpec {
+    /// A port of VLAN 1 with the defaults: an MTU of 1500, DSCP trusted by its class selector, PFC on, independent
+    /// headroom, no watchdog, on the first lcore.
+    #[must_use]
+    pub fn new(name: String, mac: MacAddr, rate: BitRate, groups: [GroupProfile; CLASSES]) -> Self {
+        Self {
+            name,
+            mac,
+            rate,
+            mtu: 1500,
+            trust: Trust::Dscp,
+            port_class: 0,
+            marks: MarkMap::identity(),
+            rewrite: Rewrite::default(),
+            vlan: VlanMode::Access(1),
+            pfc: PfcMode::Symmetric,
+            watchdog: None,
+            buffer: PortProfile::independent(groups),
+            backlog_mark: None,
+            lcore: 0,
+        }
+    }
+
     /// Priority groups that are lossless here, as a mask.
     #[must_use]
     pub fn lossless_groups(&self) -> u8 {
         let bit = |(group, profile): (usize, &GroupProfile)| u8::from(profile.lossless) << group;
-        self.groups.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit)
+        self.buffer.groups.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit)
     }
 }
 
@@ -47,6 +81,8 @@ pub struct QueueSpec {
     pub wred: Option<WredProfile>,
     /// For lossy queues; a lossless queue is bounded by its groups.
     pub limit: Option<QueueLimit>,
+    /// Cells of the lossy pool that are kept for each such queue; zero for a lossless one, which is never refused.
+    pub reserve: Cells,
 }
 
 /// The whole switch.
@@ -64,6 +100,8 @@ pub struct SwitchSpec {
     pub fdb: FdbSpec,
     /// How late a poll may come: a poll takes what may have arrived since the one before.
     pub poll_gap: Nanos,
+    /// Dataplane lcores among which the ports are spread; one at least.
+    pub lcores: u8,
 }
 
 impl SwitchSpec {

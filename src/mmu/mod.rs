@@ -10,5 +10,5 @@ mod tally;
 
 pub use ledger::{Admission, Judgement, Ledger, Refusal};
 pub use pool::{Lease, MAX_LEASE, SharedPool};
-pub use profile::{BufferPlan, GroupProfile, QueueLimit, Threshold};
+pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 pub use tally::Tallies;

@@ -1,5 +1,6 @@
 //! What the buffer is divided into and how each priority group may use it: checked once, then constant.
 
+use crate::qos::CLASSES;
 use crate::units::{Alpha, Bytes, Cells};
 
 /// Limit on what a group or queue may hold of a pool.
@@ -36,8 +37,45 @@ pub struct GroupProfile {
     pub xon_offset: Cells,
     /// XON needs no less than this: with a threshold near zero the offset alone would never let a group go on.
     pub xon_floor: Cells,
-    /// Cells for what arrives after XOFF (eta); zero for a lossy group.
+    /// Cells for what arrives after XOFF (eta); zero for a lossy group. With [`HeadroomPolicy::SharedPool`] a cap on what
+    /// the group may use of the pool; with [`HeadroomPolicy::Dynamic`] how far before its threshold the group is XOFF.
     pub headroom: Cells,
+}
+
+/// Where lossless groups put what arrives after XOFF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HeadroomPolicy {
+    /// Each lossless group has an eta of its own.
+    #[default]
+    Independent,
+    /// Each lossless group may use up to its eta of one pool that is smaller than their sum (SONiC's shared headroom
+    /// pool, with its over-subscription ratio).
+    SharedPool,
+    /// Dynamic and Shared Headroom (Shan et al., ICDCS 2023): each port has one eta as insurance; beyond it headroom is
+    /// shared buffer, kept free by pausing a group an eta before its threshold and a port at the sum of its groups'.
+    Dynamic,
+}
+
+/// How one port uses the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortProfile {
+    /// Per priority group.
+    pub groups: [GroupProfile; CLASSES],
+    /// Cells guaranteed to the port, for any of its lossy and of its lossless groups beyond their own reserves: indexed
+    /// by `lossless as usize`.
+    pub reserve: [Cells; 2],
+    /// What the lossless groups do after XOFF; the same on every port of a switch.
+    pub policy: HeadroomPolicy,
+    /// With [`HeadroomPolicy::Dynamic`]: the port's insurance; else zero.
+    pub insurance: Cells,
+}
+
+impl PortProfile {
+    /// These groups, each with a headroom of its own, and nothing that belongs to the port alone.
+    #[must_use]
+    pub fn independent(groups: [GroupProfile; CLASSES]) -> Self {
+        Self { groups, reserve: [Cells(0); 2], policy: HeadroomPolicy::Independent, insurance: Cells(0) }
+    }
 }
 
 /// The second judgement of a lossy packet, at its egress queue.
@@ -57,17 +95,19 @@ impl QueueLimit {
 }
 
 /// The division of the buffer. Built by the configuration, which proves with checked arithmetic that
-/// `reserves + lossless_shared + headroom + lossy_shared <= total`.
+/// `reserves + lossless_shared + headroom + lossy_shared <= total` (queue reserves are part of the lossy pool).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferPlan {
     /// Bytes in a cell.
     pub cell: Bytes,
     /// All cells of the buffer.
     pub total: Cells,
-    /// Sum of the groups' reserves.
+    /// Sum of the groups' and ports' reserves.
     pub reserves: Cells,
-    /// Sum of the lossless groups' headroom.
+    /// All headroom: the sum of the lossless groups' etas, the pool that they share, or the sum of the ports' insurance.
     pub headroom: Cells,
+    /// How it is used.
+    pub policy: HeadroomPolicy,
     /// Pool that lossless groups share.
     pub lossless_shared: Cells,
     /// Pool that lossy groups share; hard-partitioned from the other.

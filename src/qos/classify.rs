@@ -14,41 +14,27 @@ pub enum Trust {
     Port,
 }
 
-/// The maps of the switch. Every value is below [`CLASSES`], which [`ClassMap::is_valid`] checks.
+/// From marks to traffic classes. Every value is below [`CLASSES`], which [`MarkMap::is_valid`] checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassMap {
+pub struct MarkMap {
     /// DSCP to traffic class.
     pub dscp_to_tc: [u8; 64],
     /// PCP to traffic class.
     pub pcp_to_tc: [u8; 8],
-    /// Traffic class to priority group (and so PFC priority) at ingress.
-    pub tc_to_group: [u8; CLASSES],
-    /// Traffic class to queue (and so PFC priority) at egress.
-    pub tc_to_queue: [u8; CLASSES],
 }
 
-impl ClassMap {
-    /// Class selector of the DSCP (its upper three bits), PCP as it is, groups and queues one to one.
+impl MarkMap {
+    /// Class selector of the DSCP (its upper three bits), PCP as it is.
     /// DSCP 26 (RoCE by convention) comes out as 3, 48 (CNP) as 6.
     #[must_use]
     pub fn identity() -> Self {
-        let mut dscp_to_tc = [0; 64];
-        for (dscp, tc) in dscp_to_tc.iter_mut().enumerate() {
-            *tc = (dscp >> 3) as u8;
-        }
-        Self {
-            dscp_to_tc,
-            pcp_to_tc: [0, 1, 2, 3, 4, 5, 6, 7],
-            tc_to_group: [0, 1, 2, 3, 4, 5, 6, 7],
-            tc_to_queue: [0, 1, 2, 3, 4, 5, 6, 7],
-        }
+        Self { dscp_to_tc: std::array::from_fn(|dscp| (dscp >> 3) as u8), pcp_to_tc: IDENTITY }
     }
 
     /// Whether every entry names one of the eight classes.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        let tables: [&[u8]; 4] = [&self.dscp_to_tc, &self.pcp_to_tc, &self.tc_to_group, &self.tc_to_queue];
-        tables.iter().all(|table| table.iter().all(|&class| usize::from(class) < CLASSES))
+        self.dscp_to_tc.iter().chain(&self.pcp_to_tc).all(|&class| usize::from(class) < CLASSES)
     }
 
     /// Traffic class of a frame with this `dscp` and `pcp` (where it has them) on a port that trusts `trust`.
@@ -64,13 +50,54 @@ impl ClassMap {
     }
 }
 
+const IDENTITY: [u8; CLASSES] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/// From traffic classes to groups and queues: the same on every port. Every value is below [`CLASSES`], which
+/// [`ClassMap::is_valid`] checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassMap {
+    /// Traffic class to priority group (and so the PFC priority that stops its sender) at ingress.
+    pub tc_to_group: [u8; CLASSES],
+    /// Traffic class to queue at egress.
+    pub tc_to_queue: [u8; CLASSES],
+    /// PFC priority, as received, to the queue that it stops.
+    pub pfc_to_queue: [u8; CLASSES],
+}
+
+impl ClassMap {
+    /// All one to one.
+    #[must_use]
+    pub fn identity() -> Self {
+        Self { tc_to_group: IDENTITY, tc_to_queue: IDENTITY, pfc_to_queue: IDENTITY }
+    }
+
+    /// Whether every entry names one of the eight.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        [&self.tc_to_group, &self.tc_to_queue, &self.pfc_to_queue]
+            .into_iter()
+            .flatten()
+            .all(|&to| usize::from(to) < CLASSES)
+    }
+}
+
+/// Marks that frames get when they leave by a port; `None`: they keep their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Traffic class to DSCP, below 64, for IP packets.
+    pub dscp: Option<[u8; CLASSES]>,
+    /// Traffic class to PCP, below 8, for frames that leave tagged. Without it a tag that is put on has the traffic
+    /// class for PCP.
+    pub pcp: Option<[u8; CLASSES]>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn identity_follows_the_class_selector() {
-        let map = ClassMap::identity();
+        let map = MarkMap::identity();
         assert!(map.is_valid());
         assert_eq!(map.class(Trust::Dscp, 0, Some(26), Some(5)), 3);
         assert_eq!(map.class(Trust::Dscp, 0, Some(48), None), 6);
@@ -78,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_falls_back_to_the_port() {
-        let map = ClassMap::identity();
+        let map = MarkMap::identity();
         assert_eq!(map.class(Trust::Dscp, 5, None, Some(3)), 5);
         assert_eq!(map.class(Trust::Pcp, 2, Some(26), None), 2);
         assert_eq!(map.class(Trust::Pcp, 2, Some(26), Some(4)), 4);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::subject::{PfcStanding, Subject};
 use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
-use crate::forward::{FdbSpec, VlanMode};
+use crate::forward::FdbSpec;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
-use crate::mmu::{BufferPlan, GroupProfile, Threshold};
-use crate::qos::{CLASSES, ClassMap, QueueDiscipline, Trust};
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, Threshold};
+use crate::qos::{CLASSES, ClassMap, QueueDiscipline};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
 
@@ -21,17 +21,8 @@ fn group(lossless: bool) -> GroupProfile {
 }
 
 fn port(index: u16) -> PortSpec {
-    PortSpec {
-        name: format!("p{}", index + 1),
-        mac: MacAddr::local(0, index),
-        rate: RATE,
-        mtu: 1500,
-        trust: Trust::Dscp,
-        port_class: 0,
-        vlan: VlanMode::Access(1),
-        pfc: true,
-        groups: std::array::from_fn(|class| group(class == 3)),
-    }
+    let groups = std::array::from_fn(|class| group(class == 3));
+    PortSpec::new(format!("p{}", index + 1), MacAddr::local(0, index), RATE, groups)
 }
 
 fn host(index: u16, flows: Vec<FlowSpec>) -> HostSpec {
@@ -65,21 +56,28 @@ fn flow(kind: FlowKind, class: u8) -> FlowSpec {
 pub fn quiet() -> Subject {
     let spec = SwitchSpec {
         poll_gap: crate::units::Nanos(20_000),
+        lcores: 1,
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {
             cell: Bytes(200),
             total: Cells(10_000),
             reserves: Cells(20 * CLASSES as u32),
             headroom: Cells(400),
+            policy: HeadroomPolicy::Independent,
             lossless_shared: Cells(5_000),
             lossy_shared: Cells(4_000),
         },
         classes: ClassMap::identity(),
-        queues: [QueueSpec { discipline: QueueDiscipline::Dwrr { weight: 1 }, wred: None, limit: None }; CLASSES],
+        queues: [QueueSpec {
+            discipline: QueueDiscipline::Dwrr { weight: 1 },
+            wred: None,
+            limit: None,
+            reserve: Cells(0),
+        }; CLASSES],
         fdb: FdbSpec { capacity: 1024, ageing: Nanos(0), entries: Vec::new() },
     };
     let hosts = [host(0, vec![flow(FlowKind::Roce, 3), flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
-    let mut subject = Subject::new(spec, Arc::new(Counters::new(2)));
+    let mut subject = Subject::new(spec, Arc::new(Counters::new(2, 1)));
     subject.version = "0.0.0";
     subject.pfc = vec![PfcStanding::Proven; 2];
     subject.hosts = Some(Hosts::new(&hosts, 1_000_000_000).counters());
@@ -107,7 +105,7 @@ pub fn run() -> Subject {
     p2.tx_bytes[0].add(998_766_000);
     p2.ecn_marked[3].add(70_000);
     p2.queue_highest_cells[3].set(2_555);
-    let lcore = &subject.counters.lcore;
+    let lcore = &subject.counters.lcores[0];
     lcore.polls.set(1_000);
     lcore.busy_polls.set(900);
     lcore.poll_gap[9].add(980);

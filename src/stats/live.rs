@@ -109,7 +109,7 @@ impl<'a> Step<'a> {
     /// Priority groups at XOFF, and those that could be.
     fn xoff(&self) -> (u32, u32) {
         let xoff = self.after.ports.iter().map(|port| port.xoff_mask.count_ones()).sum();
-        let groups = self.subject.spec.ports.iter().flat_map(|port| &port.groups);
+        let groups = self.subject.spec.ports.iter().flat_map(|port| &port.buffer.groups);
         (xoff, groups.filter(|group| group.lossless).count() as u32)
     }
 
@@ -195,7 +195,7 @@ fn port_line(step: &Step<'_>, port: usize, style: Style) -> String {
 /// percent. A port's lossless groups if it has any, else its lossy ones.
 fn filling(step: &Step<'_>, port: usize) -> (u64, u64) {
     let (Some(spec), snapshot) = (step.subject.spec.ports.get(port), &step.after.ports[port]) else { return (0, 0) };
-    let has_lossless = spec.groups.iter().any(|group| group.lossless);
+    let has_lossless = spec.buffer.groups.iter().any(|group| group.lossless);
     let (plan, lcore) = (&step.subject.spec.buffer, &step.after.lcore);
     let (size, in_use) = if has_lossless {
         (plan.lossless_shared, lcore.lossless_used_cells)
@@ -203,7 +203,7 @@ fn filling(step: &Step<'_>, port: usize) -> (u64, u64) {
         (plan.lossy_shared, lcore.lossy_used_cells)
     };
     let free = Cells(size.0.saturating_sub(cells(in_use).0));
-    let groups = spec.groups.iter().enumerate().filter(|(_, group)| group.lossless == has_lossless);
+    let groups = spec.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless == has_lossless);
     let fillings = groups.map(|(index, group)| {
         let limit = u64::from(group.reserve.0) + u64::from(group.threshold.limit(free).0);
         let headroom = percent(snapshot.group_headroom_cells[index], u64::from(group.headroom.0));
@@ -338,7 +338,7 @@ mod tests {
         p1.group_used_cells[3].set(1_000);
         p1.group_headroom_cells[3].set(25);
         p2.group_used_cells[3].set(500);
-        subject.counters.lcore.lossless_used_cells.set(1_700);
+        subject.counters.lcores[0].lossless_used_cells.set(1_700);
         let after = Snapshot::take(&subject, Duration::from_secs(4));
         (subject, before, after)
     }
@@ -384,7 +384,7 @@ mod tests {
         let port = subject.spec.ports[0].clone();
         subject.spec.ports = vec![port; 64];
         subject.spec.ports[5].name = "a-name-longer-than-its-column".to_owned();
-        subject.counters = Arc::new(crate::dataplane::Counters::new(64));
+        subject.counters = Arc::new(crate::dataplane::Counters::new(64, 1));
         for port in &subject.counters.ports {
             for class in 0..CLASSES {
                 port.rx_frames[class].add(1 << 40);

@@ -156,12 +156,12 @@ impl Snapshot {
     /// Reads all counters of `subject` at time `at` since it began.
     #[must_use]
     pub fn take(subject: &Subject, at: Duration) -> Self {
-        let Counters { ports, lcore } = &*subject.counters;
+        let Counters { ports, lcores } = &*subject.counters;
         let device = |port: usize| subject.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
         Self {
             at,
             ports: ports.iter().enumerate().map(|(index, port)| PortSnapshot::take(port, device(index))).collect(),
-            lcore: LcoreSnapshot::take(lcore),
+            lcore: lcores.first().map(|lcore| LcoreSnapshot::take(lcore)).unwrap_or_default(),
         }
     }
 

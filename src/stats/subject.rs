@@ -66,7 +66,7 @@ impl Subject {
         Self {
             version: env!("HOLDFAST_VERSION"),
             lossless,
-            pfc: spec.ports.iter().map(|port| pfc(port.pfc)).collect(),
+            pfc: spec.ports.iter().map(|port| pfc(port.pfc.is_on())).collect(),
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),
             counters,
             hosts: None,

@@ -333,7 +333,7 @@ mod tests {
     fn what_is_held_after_the_drain_breaks_it() {
         let subject = quiet();
         subject.counters.ports[0].group_headroom_cells[3].set(12);
-        subject.counters.lcore.held_frames.set(2);
+        subject.counters.lcores[0].held_frames.set(2);
         assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (2 frames) not released");
     }
 

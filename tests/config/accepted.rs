@@ -51,7 +51,7 @@ fn classes_override_the_preset_key_by_key() {
     let config = accept(&format!(
         "preset: roce\n{PORTS}classes: {{3: {{alpha: 1/8, reserve: 0}}, 4: {{lossless: true, limit: 416000}}}}\n"
     ));
-    let groups = &config.switch.ports[0].groups;
+    let groups = &config.switch.ports[0].buffer.groups;
     assert_eq!(groups[3].threshold, Threshold::Dynamic(Alpha::from_exponent(-3).unwrap()));
     assert_eq!(groups[3].reserve, Cells(0));
     assert!(config.switch.queues[3].wred.is_some(), "what is not named stays");

@@ -50,7 +50,7 @@ fn conf_dir() -> PathBuf {
 /// What the buffer promises fits it, group by group.
 fn check_sums(config: &Config) {
     let plan = &config.switch.buffer;
-    let groups = || config.switch.ports.iter().flat_map(|port| &port.groups);
+    let groups = || config.switch.ports.iter().flat_map(|port| &port.buffer.groups);
     let reserves: u64 = groups().map(|group| u64::from(group.reserve.0)).sum();
     let headroom: u64 = groups().map(|group| u64::from(group.headroom.0)).sum();
     assert_eq!((reserves, headroom), (plan.reserves.0.into(), plan.headroom.0.into()));

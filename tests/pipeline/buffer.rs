@@ -60,8 +60,8 @@ fn xon_comes_when_others_make_room() {
     // Port 0 is paused because port 2 holds its share of the pool: its own packets never move, port 2's do.
     let mut spec = spec(4);
     for port in &mut spec.ports {
-        port.groups[LOSSLESS].threshold = Threshold::Dynamic("1".parse().unwrap());
-        port.groups[LOSSLESS].reserve = Cells(0);
+        port.buffer.groups[LOSSLESS].threshold = Threshold::Dynamic("1".parse().unwrap());
+        port.buffer.groups[LOSSLESS].reserve = Cells(0);
     }
     spec.buffer.lossless_shared = Cells(30);
     let mut bed = Bed::learned(&spec);
@@ -132,7 +132,7 @@ fn lossy_frames_drop_at_their_queue_and_never_pause() {
 #[test]
 fn without_pfc_the_same_load_loses_and_is_not_paused() {
     let mut spec = spec(2);
-    spec.ports[0].pfc = false;
+    spec.ports[0].pfc = holdfast::pfc::PfcMode::Off;
     let mut bed = Bed::blocked(&spec);
     fill(&mut bed, 40);
     assert_eq!(bed.pfcs(0), []);
@@ -143,7 +143,7 @@ fn without_pfc_the_same_load_loses_and_is_not_paused() {
 fn what_a_lossy_group_is_guaranteed_its_queue_takes_too() {
     let mut spec = spec(3);
     spec.buffer.lossy_shared = Cells(90);
-    spec.ports[2].groups[6].reserve = Cells(4);
+    spec.ports[2].buffer.groups[6].reserve = Cells(4);
     let mut bed = Bed::learned(&spec);
     bed.io.set_room(1, Some(0));
     for _ in 0..200 {

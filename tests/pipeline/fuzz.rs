@@ -72,7 +72,7 @@ fn random_and_mutated_frames_neither_panic_nor_leak() {
     let mut spec = spec(PORTS);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: (1..100).collect(), native: None };
     spec.ports[2].vlan = VlanMode::Trunk { tagged: vec![2], native: Some(1) };
-    spec.ports[3].pfc = false;
+    spec.ports[3].pfc = holdfast::pfc::PfcMode::Off;
     spec.ports[4].mtu = 900;
     spec.buffer.lossy_shared = Cells(300);
     for queue in &mut spec.queues {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, Pipeline, PortSpec, QueueSpec, SwitchSpec};
-use holdfast::forward::{FdbSpec, VlanMode};
-use holdfast::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
-use holdfast::qos::{ClassMap, QueueDiscipline, Trust};
+use holdfast::forward::FdbSpec;
+use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
+use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
@@ -45,20 +45,16 @@ pub const fn lossless_group() -> GroupProfile {
 pub fn spec(ports: usize) -> SwitchSpec {
     let mut groups = [lossy_group(); 8];
     groups[LOSSLESS] = lossless_group();
-    let port = |index: usize| PortSpec {
-        name: format!("p{index}"),
-        mac: MacAddr::local(0, index as u16),
-        rate: BitRate(10_000_000_000),
-        mtu: 1500,
-        trust: Trust::Dscp,
-        port_class: 0,
-        vlan: VlanMode::Access(1),
-        pfc: true,
-        groups,
+    let port = |index: usize| {
+        PortSpec::new(format!("p{index}"), MacAddr::local(0, index as u16), BitRate(10_000_000_000), groups)
     };
     let lossy_limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()) };
-    let mut queues =
-        [QueueSpec { discipline: QueueDiscipline::Dwrr { weight: 1 }, wred: None, limit: Some(lossy_limit) }; 8];
+    let mut queues = [QueueSpec {
+        discipline: QueueDiscipline::Dwrr { weight: 1 },
+        wred: None,
+        limit: Some(lossy_limit),
+        reserve: Cells(0),
+    }; 8];
     queues[LOSSLESS].limit = None;
     SwitchSpec {
         ports: (0..ports).map(port).collect(),
@@ -67,6 +63,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
             total: Cells(50_000),
             reserves: Cells(10 * ports as u32),
             headroom: Cells(5 * ports as u32),
+            policy: HeadroomPolicy::Independent,
             lossless_shared: Cells(20_000),
             lossy_shared: Cells(20_000),
         },
@@ -74,6 +71,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         queues,
         fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
         poll_gap: Nanos(1000),
+        lcores: 1,
     }
 }
 
@@ -87,7 +85,7 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(spec: &SwitchSpec) -> Self {
-        let counters = Arc::new(Counters::new(spec.ports.len()));
+        let counters = Arc::new(Counters::new(spec.ports.len(), 1));
         let switch = Pipeline::new(spec, counters.clone(), HZ, 1);
         Self { io: MemPorts::new(spec.ports.len()), switch, counters, now: HZ }
     }

@@ -66,7 +66,7 @@ fn trust_decides_the_class() {
 #[test]
 fn marking_looks_at_the_depth_at_dequeue() {
     let mut spec = spec(2);
-    spec.ports[0].groups[LOSSLESS].threshold = Threshold::Static(Cells(1000));
+    spec.ports[0].buffer.groups[LOSSLESS].threshold = Threshold::Static(Cells(1000));
     spec.queues[LOSSLESS].wred = WredProfile::new(Bytes(10 * 200), Bytes(10 * 200), Probability::ONE);
     let mut bed = Bed::learned(&spec);
     bed.pause(1, 1 << LOSSLESS, 0xffff);

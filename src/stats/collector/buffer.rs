@@ -46,7 +46,7 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
     for (name, help, of) in LIMITS {
         let family = families.gauge(name, help);
         for port in &subject.spec.ports {
-            for (number, group) in NUMBERS.iter().zip(&port.groups) {
+            for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
                 if let Some(cells) = of(group) {
                     family.add(&[("port", &port.name), ("priority", number)], cells.to_bytes(plan.cell).0);
                 }
@@ -56,7 +56,7 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
     let help = "Dynamic Threshold factor: the group may hold alpha times what its pool has free.";
     let family = families.gauge("holdfast_group_alpha", help);
     for port in &subject.spec.ports {
-        for (number, group) in NUMBERS.iter().zip(&port.groups) {
+        for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
             if let Threshold::Dynamic(alpha) = group.threshold {
                 let value = f64::from(alpha.exponent()).exp2();
                 family.add_real(&[("port", &port.name), ("priority", number)], value);

@@ -114,7 +114,7 @@ fn a_second_collector_is_refused() {
 fn a_changed_setting_changes_the_hash() {
     let (before, mut after) = (quiet(), quiet());
     assert_eq!(before.config_hash(), after.config_hash());
-    after.spec.ports[1].groups[3].headroom.0 += 1;
+    after.spec.ports[1].buffer.groups[3].headroom.0 += 1;
     assert_ne!(before.config_hash(), after.config_hash());
     let snapshot = Snapshot::take(&before, Duration::ZERO);
     assert!(!collect(&before, &snapshot).is_empty());
