@@ -1,0 +1,406 @@
+//! The ledger of one port: where the cells of its eight priority groups are, and whom to tell to stop.
+//!
+//! Classes are counts, not labels on packets: whatever leaves frees headroom first, then shared, then the port's reserve,
+//! then the group's. Rules, formulas and examples: docs/buffer.md.
+
+use std::sync::Arc;
+
+use super::admission::{Admission, Refusal};
+use super::port_threshold::PortThreshold;
+use super::{GroupProfile, HeadroomPolicy, HeadroomPool, Lease, PortProfile};
+use crate::qos::CLASSES;
+use crate::units::Cells;
+
+/// Index of what is lossless where there is one of each kind.
+const LOSSLESS: usize = 1;
+
+/// This lcore's hands in the pools.
+#[derive(Debug)]
+pub struct Pools {
+    /// Lossy and lossless, indexed by `lossless as usize`.
+    pub shared: [Lease; 2],
+    /// Used with [`HeadroomPolicy::SharedPool`] only.
+    pub headroom: Arc<HeadroomPool>,
+}
+
+/// Where the cells of a group are. Their sum is what it holds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct GroupState {
+    /// Cells in the group's own reserve.
+    pub reserve: Cells,
+    /// Cells in the port's reserve.
+    pub port_reserve: Cells,
+    /// omega: cells in the shared pool.
+    pub shared: Cells,
+    /// Cells in headroom, or with [`HeadroomPolicy::Dynamic`] in the port's insurance.
+    pub headroom: Cells,
+    /// Most that was ever in use outside of the headroom.
+    pub used_highest: Cells,
+    /// Most that was ever in the shared pool.
+    pub shared_highest: Cells,
+    /// Most that was ever in headroom.
+    pub headroom_highest: Cells,
+}
+
+impl GroupState {
+    /// Cells outside of the headroom: in the reserves and in the shared pool.
+    #[inline]
+    #[must_use]
+    pub fn used(&self) -> Cells {
+        Cells(self.reserve.0 + self.port_reserve.0 + self.shared.0)
+    }
+
+    /// All cells of the group.
+    #[inline]
+    #[must_use]
+    pub fn held(&self) -> Cells {
+        Cells(self.used().0 + self.headroom.0)
+    }
+
+    #[inline]
+    fn mark(&mut self) {
+        self.used_highest = self.used_highest.max(self.used());
+        self.shared_highest = self.shared_highest.max(self.shared);
+    }
+}
+
+/// All that a packet's admission touches of a group, in one cache line.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+struct Group {
+    profile: GroupProfile,
+    state: GroupState,
+}
+
+impl Group {
+    /// With [`HeadroomPolicy::Dynamic`] the share beyond which the group is XOFF: X_qoff = T - eta, but never so low that
+    /// XON, which the floor holds up, would follow within less than its offset: that would be a pause per packet.
+    #[inline]
+    fn xoff_level(&self, free: Cells) -> u32 {
+        let floor = self.profile.xon_floor.0.saturating_add(self.profile.xon_offset.0);
+        self.profile.threshold.limit(free).0.saturating_sub(self.profile.headroom.0).max(floor)
+    }
+
+    /// The share from which on a paused group may go on, if its share is limited by `limit`.
+    fn xon_level(&self, limit: u32) -> u32 {
+        limit.saturating_sub(self.profile.xon_offset.0).max(self.profile.xon_floor.0)
+    }
+}
+
+/// How a packet divides up if it stays out of the headroom.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    reserve: u32,
+    port_reserve: u32,
+    shared: u32,
+}
+
+/// Occupancy and XOFF state of one ingress port. Owned by the port's lcore.
+#[derive(Debug, Clone)]
+pub struct PortLedger {
+    groups: [Group; CLASSES],
+    /// Cells in the port's own reserves: lossy, lossless.
+    reserve_used: [u32; 2],
+    /// Cells of all groups in the shared pools: lossy, lossless.
+    shared: [u32; 2],
+    /// Groups that are XOFF themselves.
+    group_off: u8,
+    /// The port is XOFF: all its lossless groups are to stop. Only with [`HeadroomPolicy::Dynamic`].
+    port_off: bool,
+    /// Lossless groups.
+    lossless: u8,
+    /// Cells in the port's insurance: the sum of the groups' headroom with [`HeadroomPolicy::Dynamic`], else zero.
+    insurance_used: u32,
+    insurance_highest: u32,
+    port_threshold: PortThreshold,
+    /// Its groups stand in [`Group`] once more, beside their counts.
+    profile: PortProfile,
+}
+
+impl PortLedger {
+    /// An empty port.
+    #[must_use]
+    pub fn new(profile: &PortProfile) -> Self {
+        let bit = |(group, profile): (usize, &GroupProfile)| u8::from(profile.lossless) << group;
+        Self {
+            groups: profile.groups.map(|profile| Group { profile, state: GroupState::default() }),
+            reserve_used: [0; 2],
+            shared: [0; 2],
+            group_off: 0,
+            port_off: false,
+            lossless: profile.groups.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit),
+            insurance_used: 0,
+            insurance_highest: 0,
+            port_threshold: PortThreshold::new(profile),
+            profile: *profile,
+        }
+    }
+
+    /// How the port uses the buffer.
+    #[must_use]
+    pub fn profile(&self) -> &PortProfile {
+        &self.profile
+    }
+
+    /// Where the cells of `group` are.
+    #[inline]
+    #[must_use]
+    pub fn group(&self, group: usize) -> GroupState {
+        self.groups[group].state
+    }
+
+    /// T: the limit on the share of `group` now.
+    #[inline]
+    #[must_use]
+    pub fn threshold(&self, group: usize, pools: &Pools) -> Cells {
+        let profile = &self.groups[group].profile;
+        profile.threshold.limit(pools.shared[usize::from(profile.lossless)].free())
+    }
+
+    /// X_poff: with [`HeadroomPolicy::Dynamic`] the limit on what all lossless groups share of the pool now.
+    #[must_use]
+    pub fn port_threshold(&self, pools: &Pools) -> Cells {
+        self.port_threshold.limit(pools.shared[LOSSLESS].free())
+    }
+
+    /// Cells in the port's own reserves: lossy, lossless.
+    #[must_use]
+    pub fn reserve_used(&self) -> [Cells; 2] {
+        self.reserve_used.map(Cells)
+    }
+
+    /// Cells of all groups in the shared pools: lossy, lossless.
+    #[must_use]
+    pub fn shared(&self) -> [Cells; 2] {
+        self.shared.map(Cells)
+    }
+
+    /// Cells in the port's insurance.
+    #[must_use]
+    pub fn insurance_used(&self) -> Cells {
+        Cells(self.insurance_used)
+    }
+
+    /// Most cells that were ever in the port's insurance.
+    #[must_use]
+    pub fn insurance_highest(&self) -> Cells {
+        Cells(self.insurance_highest)
+    }
+
+    /// Watermarks become what is held now.
+    pub fn clear_watermarks(&mut self) {
+        for Group { state, .. } in &mut self.groups {
+            state.used_highest = state.used();
+            state.shared_highest = state.shared;
+            state.headroom_highest = state.headroom;
+        }
+        self.insurance_highest = self.insurance_used;
+    }
+
+    /// Groups whose senders must stop, as a mask of PFC priorities.
+    #[inline]
+    #[must_use]
+    pub fn xoff(&self) -> u8 {
+        if self.port_off { self.group_off | self.lossless } else { self.group_off }
+    }
+
+    /// Whether the whole port is XOFF, with [`HeadroomPolicy::Dynamic`].
+    #[must_use]
+    pub fn is_port_xoff(&self) -> bool {
+        self.port_off
+    }
+
+    /// Decides one packet of `cells`, in constant time.
+    ///
+    /// In order: the group's reserve; the port's; the shared pool while the group's headroom is empty, its share with
+    /// this packet stays within its threshold and the pool has the cells; the headroom of a lossless group, which turns
+    /// it XOFF; else refused, which turns a lossless group XOFF too. [`HeadroomPolicy::Dynamic`] judges the share by the
+    /// port's threshold instead.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[inline]
+    #[must_use]
+    pub fn admit(&mut self, group: usize, cells: Cells, pools: &mut Pools) -> Admission {
+        let Group { profile, state } = &mut self.groups[group];
+        if state.reserve.0 + cells.0 <= profile.reserve.0 {
+            state.reserve.0 += cells.0;
+            state.mark();
+            return Admission::Reserve;
+        }
+        let (lossless, threshold) = (profile.lossless, profile.threshold);
+        let (share, headroom) = (state.shared.0, state.headroom.0);
+        let parts = self.divide(group, cells);
+        if parts.shared == 0 {
+            self.put(group, parts);
+            return Admission::PortReserve;
+        }
+        if lossless && self.profile.policy == HeadroomPolicy::Dynamic {
+            return self.admit_dynamic(group, cells, parts, pools);
+        }
+        let pool = &mut pools.shared[usize::from(lossless)];
+        let within = headroom == 0 && share + parts.shared <= threshold.limit(pool.free()).0;
+        if within && pool.take(Cells(parts.shared)) {
+            self.put(group, parts);
+            return Admission::Shared;
+        }
+        if lossless {
+            return self.admit_beyond(group, cells, &pools.headroom);
+        }
+        Admission::Refused(if within { Refusal::PoolEmpty } else { Refusal::Threshold })
+    }
+
+    /// Admits a lossy frame that [`PortLedger::admit`] refused, for an egress queue that has less than its guarantee:
+    /// from the pool, whatever the group's threshold. Refused only if the pool has not got the cells.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn admit_guaranteed(&mut self, group: usize, cells: Cells, pools: &mut Pools) -> Admission {
+        let lossless = self.groups[group].profile.lossless;
+        debug_assert!(!lossless, "a lossless group's way on is its headroom");
+        let parts = self.divide(group, cells);
+        if !pools.shared[usize::from(lossless)].take(Cells(parts.shared)) {
+            return Admission::Refused(Refusal::PoolEmpty);
+        }
+        self.put(group, parts);
+        Admission::Shared
+    }
+
+    /// Dynamic and Shared Headroom: the pool is footroom and headroom in one. The group is XOFF an eta before its
+    /// threshold, and its cells stay in the pool while the port is within the sum of its groups' thresholds.
+    fn admit_dynamic(&mut self, group: usize, cells: Cells, parts: Parts, pools: &mut Pools) -> Admission {
+        let pool = &mut pools.shared[LOSSLESS];
+        let free = pool.free();
+        if self.groups[group].state.shared.0 + parts.shared > self.groups[group].xoff_level(free) {
+            self.group_off |= 1 << group;
+        }
+        let within = !self.port_off && self.shared[LOSSLESS] + parts.shared <= self.port_threshold.limit(free).0;
+        if within && pool.take(Cells(parts.shared)) {
+            self.put(group, parts);
+            return Admission::Shared;
+        }
+        self.admit_beyond(group, cells, &pools.headroom)
+    }
+
+    /// The lossless group's way when the shared pool is not for it: rare, so out of line.
+    #[cold]
+    fn admit_beyond(&mut self, group: usize, cells: Cells, pool: &HeadroomPool) -> Admission {
+        let Group { profile, state } = &mut self.groups[group];
+        // A sum of two counts of cells in the buffer cannot overflow, but a limit must hold whatever comes.
+        let after = Cells(state.headroom.0.saturating_add(cells.0));
+        match self.profile.policy {
+            HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
+                self.group_off |= 1 << group;
+                if after > profile.headroom {
+                    return Admission::Refused(Refusal::HeadroomFull);
+                }
+                if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(cells) {
+                    return Admission::Refused(Refusal::HeadroomPoolEmpty);
+                }
+            }
+            HeadroomPolicy::Dynamic => {
+                self.port_off = true;
+                let insurance = self.insurance_used.saturating_add(cells.0);
+                if insurance > self.profile.insurance.0 {
+                    return Admission::Refused(Refusal::HeadroomFull);
+                }
+                self.insurance_used = insurance;
+                self.insurance_highest = self.insurance_highest.max(insurance);
+            }
+        }
+        state.headroom = after;
+        state.headroom_highest = state.headroom_highest.max(after);
+        Admission::Headroom
+    }
+
+    /// What of `cells` the group's reserve still holds, then the port's, then neither.
+    #[inline]
+    fn divide(&self, group: usize, cells: Cells) -> Parts {
+        let Group { profile, state } = &self.groups[group];
+        let kind = usize::from(profile.lossless);
+        let reserve = (profile.reserve.0 - state.reserve.0).min(cells.0);
+        let beyond = cells.0 - reserve;
+        let port_reserve = (self.profile.reserve[kind].0 - self.reserve_used[kind]).min(beyond);
+        Parts { reserve, port_reserve, shared: beyond - port_reserve }
+    }
+
+    #[inline]
+    fn put(&mut self, group: usize, parts: Parts) {
+        let Group { profile, state } = &mut self.groups[group];
+        let kind = usize::from(profile.lossless);
+        state.reserve.0 += parts.reserve;
+        state.port_reserve.0 += parts.port_reserve;
+        state.shared.0 += parts.shared;
+        state.mark();
+        self.reserve_used[kind] += parts.port_reserve;
+        self.shared[kind] += parts.shared;
+    }
+
+    /// `cells` of `group` have left the switch.
+    ///
+    /// # Panics
+    /// If more leave than are held: cells would be counted twice from then on. If there is no such group.
+    #[inline]
+    pub fn release(&mut self, group: usize, cells: Cells, pools: &mut Pools) {
+        let mut left = cells.0;
+        if self.groups[group].state.headroom.0 > 0 {
+            left -= self.release_headroom(group, cells, &pools.headroom);
+        }
+        let Group { profile, state } = &mut self.groups[group];
+        let kind = usize::from(profile.lossless);
+        let shared = left.min(state.shared.0);
+        left -= shared;
+        let port_reserve = left.min(state.port_reserve.0);
+        left -= port_reserve;
+        assert!(left <= state.reserve.0, "a group released more cells than it held");
+        state.reserve.0 -= left;
+        state.port_reserve.0 -= port_reserve;
+        state.shared.0 -= shared;
+        self.reserve_used[kind] -= port_reserve;
+        self.shared[kind] -= shared;
+        if shared > 0 {
+            pools.shared[kind].give(Cells(shared));
+        }
+    }
+
+    /// Frees what of `cells` is in headroom, and says how many.
+    #[cold]
+    fn release_headroom(&mut self, group: usize, cells: Cells, pool: &HeadroomPool) -> u32 {
+        let state = &mut self.groups[group].state;
+        let freed = state.headroom.min(cells);
+        state.headroom.0 -= freed.0;
+        match self.profile.policy {
+            HeadroomPolicy::Independent => {}
+            HeadroomPolicy::SharedPool => pool.give(freed),
+            HeadroomPolicy::Dynamic => self.insurance_used -= freed.0,
+        }
+        freed.0
+    }
+
+    /// Judges what is paused, whether its own packets left or not: thresholds move with others. True if
+    /// [`PortLedger::xoff`] changed. One comparison if nothing is paused.
+    #[inline]
+    pub fn judge(&mut self, pools: &Pools) -> bool {
+        (self.group_off != 0 || self.port_off) && self.judge_paused(pools)
+    }
+
+    #[cold]
+    fn judge_paused(&mut self, pools: &Pools) -> bool {
+        let before = self.xoff();
+        let free = pools.shared[LOSSLESS].free();
+        let resume = self.port_threshold.resume(free);
+        if self.port_off && self.insurance_used == 0 && self.shared[LOSSLESS] <= resume.0 {
+            self.port_off = false;
+        }
+        let dynamic = self.profile.policy == HeadroomPolicy::Dynamic;
+        for (index, group) in self.groups.iter().enumerate() {
+            let limit = if dynamic { group.xoff_level(free) } else { group.profile.threshold.limit(free).0 };
+            if group.state.headroom.0 == 0 && group.state.shared.0 <= group.xon_level(limit) {
+                self.group_off &= !(1 << index);
+            }
+        }
+        self.xoff() != before
+    }
+}
+

@@ -1,0 +1,100 @@
+//! The limit on all lossless groups of a port together (Dynamic and Shared Headroom's port level): the sum of theirs.
+
+use super::{GroupProfile, PortProfile, Threshold};
+use crate::units::Cells;
+
+/// Fractional bits of the sum of alphas: the smallest alpha is 2^-7.
+const FRACTION: i8 = 7;
+
+/// X_poff, and the level from which the port may go on: sums over the lossless groups, taken once, so that a packet
+/// costs one multiplication however many groups there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PortThreshold {
+    /// Sum of the dynamic thresholds' alphas, in parts of 2^7.
+    alphas: u64,
+    /// Sum of the static thresholds.
+    cells: u64,
+    /// Sum of the groups' XON offsets.
+    xon_offset: u32,
+    /// Sum of the groups' XON floors.
+    xon_floor: u32,
+}
+
+impl PortThreshold {
+    /// Of the lossless groups of `profile`.
+    pub(super) fn new(profile: &PortProfile) -> Self {
+        let nothing = Self { alphas: 0, cells: 0, xon_offset: 0, xon_floor: 0 };
+        profile.groups.iter().filter(|group| group.lossless).fold(nothing, Self::with)
+    }
+
+    fn with(mut self, group: &GroupProfile) -> Self {
+        match group.threshold {
+            Threshold::Dynamic(alpha) => self.alphas += 1 << (alpha.exponent() + FRACTION),
+            Threshold::Static(cells) => self.cells += u64::from(cells.0),
+        }
+        self.xon_offset = self.xon_offset.saturating_add(group.xon_offset.0);
+        self.xon_floor = self.xon_floor.saturating_add(group.xon_floor.0);
+        self
+    }
+
+    /// Most that the groups may hold of the pool together while it has `free` cells: rounded down once, not per group.
+    #[inline]
+    pub(super) fn limit(self, free: Cells) -> Cells {
+        // At most 8 * 2^10 * 2^32: no overflow.
+        let limit = (self.alphas * u64::from(free.0) >> FRACTION) + self.cells;
+        Cells(u32::try_from(limit).unwrap_or(u32::MAX))
+    }
+
+    /// Most that they may hold when a paused port goes on.
+    pub(super) fn resume(self, free: Cells) -> Cells {
+        Cells(self.limit(free).0.saturating_sub(self.xon_offset).max(self.xon_floor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Alpha;
+
+    fn group(lossless: bool, threshold: Threshold) -> GroupProfile {
+        GroupProfile {
+            lossless,
+            reserve: Cells(0),
+            threshold,
+            xon_offset: Cells(3),
+            xon_floor: Cells(2),
+            headroom: Cells(0),
+        }
+    }
+
+    fn alpha(exponent: i8) -> Threshold {
+        Threshold::Dynamic(Alpha::from_exponent(exponent).unwrap())
+    }
+
+    #[test]
+    fn of_equal_groups_it_is_their_number_times_the_threshold() {
+        let port = PortThreshold::new(&PortProfile::independent([group(true, alpha(-4)); 8]));
+        assert_eq!(port.limit(Cells(1600)), Cells(8 * 100));
+        assert_eq!(port.resume(Cells(1600)), Cells(800 - 8 * 3));
+        assert_eq!(port.resume(Cells(16)), Cells(8 * 2));
+    }
+
+    #[test]
+    fn of_different_ones_it_is_the_sum_and_lossy_groups_do_not_count() {
+        let mut groups = [group(false, alpha(3)); 8];
+        groups[1] = group(true, alpha(-1));
+        groups[3] = group(true, alpha(1));
+        groups[4] = group(true, Threshold::Static(Cells(7)));
+        let port = PortThreshold::new(&PortProfile::independent(groups));
+        assert_eq!(port.limit(Cells(101)), Cells(50 + 202 + 7));
+        assert_eq!(port.limit(Cells(0)), Cells(7));
+    }
+
+    #[test]
+    fn the_largest_sums_do_not_overflow() {
+        let port = PortThreshold::new(&PortProfile::independent([group(true, alpha(3)); 8]));
+        assert_eq!(port.limit(Cells(u32::MAX)), Cells(u32::MAX));
+        let port = PortThreshold::new(&PortProfile::independent([group(true, Threshold::Static(Cells(u32::MAX))); 8]));
+        assert_eq!(port.limit(Cells(u32::MAX)), Cells(u32::MAX));
+    }
+}
