@@ -1,9 +1,9 @@
 //! Holdfast: a lossless top-of-rack switch in software.
 //!
 //! The rooms and who may know whom are in `docs/architecture.md`. `wire`, `units`, `mmu`, `pfc`, `qos` and `forward`
-//! are pure; `dataplane` ties them into a pipeline over any [`packet::Ports`]; `dpdk` is the only unsafe one.
+//! are pure; `dataplane` ties them into a pipeline over any [`packet::Ports`]; `dpdk` is the only unsafe one, but for
+//! the ring [`dataplane::handoff`].
 
-#![cfg_attr(not(feature = "dpdk"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
 pub mod config;
@@ -20,5 +20,6 @@ pub mod packet;
 pub mod pfc;
 pub mod qos;
 pub mod stats;
+mod sync;
 pub mod units;
 pub mod wire;

@@ -5,6 +5,11 @@ pub mod counters;
 pub mod drops;
 mod egress;
 mod gauges;
+// Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
+#[allow(unsafe_code)]
+pub mod handoff;
+#[cfg(test)]
+mod handoff_tests;
 mod ingress;
 mod lcore;
 pub mod memory;

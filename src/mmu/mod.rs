@@ -9,12 +9,16 @@ mod ledger;
 mod pool;
 mod port_ledger;
 mod port_threshold;
+#[cfg(test)]
+mod pool_tests;
 mod profile;
 mod tally;
+#[cfg(test)]
+mod tally_tests;
 
 pub use headroom_pool::HeadroomPool;
 pub use ledger::{Admission, Judgement, Ledger, Refusal};
-pub use pool::{Lease, MAX_LEASE, SharedPool};
+pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use port_ledger::{GroupState, Pools, PortLedger};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
-pub use tally::Tallies;
+pub use tally::{Tallies, TallyWriter};

@@ -1,11 +1,24 @@
-//! The shared pool: one atomic for the whole switch, from which each lcore leases cells in batches.
+//! Pools: cells that all lcores share, counted by one atomic each for the whole switch.
 //!
-//! A lease can strand up to [`MAX_LEASE`] cells with an lcore; the batch shrinks as the pool empties, and the pool can
-//! never go below zero. Seen from an lcore its own lease counts as free, so with one lcore every figure is exact.
+//! [`SharedPool`] is leased in batches, so that an lcore touches the atomic once in many packets. The price is that
+//! cells lie with an lcore which does not use them. What holds with any number of lcores:
+//!
+//! - `used <= leased <= size`: a lease is taken by compare-and-exchange, so the pool never goes below zero, and only
+//!   what was leased is given back, so it never rises above its size.
+//! - An lcore finds at most `(lcores - 1) * MAX_LEASE` cells stranded with the others. It counts its own lease as free,
+//!   so with one lcore every figure is exact.
+//! - Batches are 1/16 of what is free, and an lcore keeps twice a batch at most as it last saw the pool: a pool that
+//!   runs low strands few cells, and one with fewer than 16 free strands none with an lcore that calls [`Lease::trim`]
+//!   once a burst.
+//!
+//! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: one atomic access each way, no lease.
+//!
+//! Relaxed suffices in both: the count is all there is to agree on, no other memory hangs on it. A figure read late
+//! makes a threshold late by a burst, and never gives out a cell twice.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crossbeam_utils::CachePadded;
 
+use crate::sync::{Arc, AtomicU32, Ordering};
 use crate::units::Cells;
 
 /// Most cells an lcore keeps leased without using them.
@@ -14,19 +27,48 @@ pub const MAX_LEASE: u32 = 256;
 /// The part of what is free that one lease may take.
 const LEASE_SHARE: u32 = 16;
 
+/// Cells of one lease while `free` are free.
+const fn batch(free: u32) -> u32 {
+    let share = free / LEASE_SHARE;
+    if share < MAX_LEASE / 2 { share } else { MAX_LEASE / 2 }
+}
+
+/// Takes `least` cells, or `batch` of what is free if that is more, from a pool of `size` with `count` taken. Returns
+/// what it took and what is taken now; none if fewer than `least` are free.
+fn take_from(count: &AtomicU32, size: u32, least: u32, batch: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
+    let mut taken = count.load(Ordering::Relaxed);
+    loop {
+        let free = size - taken;
+        if free < least {
+            return None;
+        }
+        let take = batch(free).max(least);
+        match count.compare_exchange_weak(taken, taken + take, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some((take, taken + take)),
+            Err(now) => taken = now,
+        }
+    }
+}
+
+/// Gives `cells` back to the pool whose `count` says what is taken.
+fn give_to(count: &AtomicU32, cells: u32) {
+    let before = count.fetch_sub(cells, Ordering::Relaxed);
+    debug_assert!(before >= cells, "more cells given back than were taken");
+}
+
 /// Cells shared by all groups of one kind (lossless or lossy), on all lcores.
 #[derive(Debug)]
 pub struct SharedPool {
     size: u32,
     /// Cells leased to lcores, used or not. Never above `size`.
-    leased: AtomicU32,
+    leased: CachePadded<AtomicU32>,
 }
 
 impl SharedPool {
     /// A pool of `size` cells, all free.
     #[must_use]
     pub fn new(size: Cells) -> Arc<Self> {
-        Arc::new(Self { size: size.0, leased: AtomicU32::new(0) })
+        Arc::new(Self { size: size.0, leased: CachePadded::new(AtomicU32::new(0)) })
     }
 
     /// Cells of the pool.
@@ -36,31 +78,14 @@ impl SharedPool {
     }
 
     /// Cells leased to lcores: at least the cells in use, at most [`MAX_LEASE`] an lcore more.
+    #[inline]
     #[must_use]
     pub fn leased(&self) -> Cells {
         Cells(self.leased.load(Ordering::Relaxed))
     }
 
-    /// Leases between `least` and `most` cells; none if fewer than `least` are free.
-    /// Relaxed suffices: the count is all there is to agree on, no other memory hangs on it.
-    fn lease(&self, least: u32, most: u32) -> Option<u32> {
-        let mut leased = self.leased.load(Ordering::Relaxed);
-        loop {
-            let free = self.size - leased;
-            if free < least {
-                return None;
-            }
-            let take = most.min(free / LEASE_SHARE).max(least);
-            match self.leased.compare_exchange_weak(leased, leased + take, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(take),
-                Err(now) => leased = now,
-            }
-        }
-    }
-
-    fn give_back(&self, cells: u32) {
-        let before = self.leased.fetch_sub(cells, Ordering::Relaxed);
-        debug_assert!(before >= cells, "more cells given back than were leased");
+    fn free(&self) -> u32 {
+        self.size - self.leased().0
     }
 }
 
@@ -70,6 +95,8 @@ pub struct Lease {
     pool: Arc<SharedPool>,
     /// Cells leased and not in use.
     spare: u32,
+    /// Most spare cells it keeps: twice a batch, as the pool was when last looked at.
+    keep: u32,
     used: u32,
     used_highest: u32,
 }
@@ -78,14 +105,14 @@ impl Lease {
     /// A hand that holds nothing yet.
     #[must_use]
     pub fn new(pool: Arc<SharedPool>) -> Self {
-        Self { pool, spare: 0, used: 0, used_highest: 0 }
+        Self { pool, spare: 0, keep: 0, used: 0, used_highest: 0 }
     }
 
     /// Cells this lcore can still use, its own lease included: what the Dynamic Threshold multiplies.
     #[inline]
     #[must_use]
     pub fn free(&self) -> Cells {
-        Cells(self.pool.size - self.pool.leased().0 + self.spare)
+        Cells(self.pool.free() + self.spare)
     }
 
     /// Cells this lcore has in use.
@@ -99,6 +126,13 @@ impl Lease {
     #[must_use]
     pub fn used_highest(&self) -> Cells {
         Cells(self.used_highest)
+    }
+
+    /// Cells this lcore has leased and not in use: stranded, as others see it.
+    #[inline]
+    #[must_use]
+    pub fn spare(&self) -> Cells {
+        Cells(self.spare)
     }
 
     /// Takes `cells` into use; false, and nothing taken, if the pool has not got them.
@@ -117,9 +151,12 @@ impl Lease {
     /// Out of line: once in many packets.
     #[cold]
     fn refill(&mut self, missing: u32) -> bool {
-        let lease = self.pool.lease(missing, MAX_LEASE / 2);
-        self.spare += lease.unwrap_or(0);
-        lease.is_some()
+        let Some((lease, leased)) = take_from(&self.pool.leased, self.pool.size, missing, batch) else {
+            return false;
+        };
+        self.spare += lease;
+        self.keep = 2 * batch(self.pool.size - leased);
+        true
     }
 
     /// Returns `cells` from use; the surplus goes back to the pool.
@@ -128,57 +165,114 @@ impl Lease {
         debug_assert!(cells.0 <= self.used, "more cells given back than were taken");
         self.used -= cells.0;
         self.spare += cells.0;
-        if self.spare > MAX_LEASE {
-            self.pool.give_back(self.spare - MAX_LEASE / 2);
-            self.spare = MAX_LEASE / 2;
+        if self.spare > self.keep {
+            self.trim();
         }
     }
 
-    /// Returns what is leased and unused, so that none is stranded with an lcore that rests.
+    /// Looks at the pool, and returns all but a batch if more than two are spare. Call it once a burst: an lcore that
+    /// neither takes nor gives does not see otherwise that the pool runs low. No access at all if nothing is spare, one
+    /// load if nothing is too many.
+    #[inline]
+    pub fn trim(&mut self) {
+        if self.spare == 0 {
+            return;
+        }
+        let batch = batch(self.pool.free());
+        self.keep = 2 * batch;
+        if self.spare > self.keep {
+            give_to(&self.pool.leased, self.spare - batch);
+            self.spare = batch;
+        }
+    }
+
+    /// Nothing is leased beyond what is in use: [`flush`](Self::flush) would do nothing.
+    #[inline]
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.spare == 0
+    }
+
+    /// Returns what is leased and unused, so that none is stranded with an lcore that rests. Touches nothing shared if
+    /// there is none, so an idle lcore may call it at each poll.
+    #[inline]
     pub fn flush(&mut self) {
-        if self.spare > 0 {
-            self.pool.give_back(std::mem::take(&mut self.spare));
+        if !self.is_flushed() {
+            give_to(&self.pool.leased, std::mem::take(&mut self.spare));
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Cells shared by all lcores to the last one: every take and give is seen by all at once.
+#[derive(Debug)]
+pub struct ExactPool {
+    size: u32,
+    /// Both are touched by every take: one line.
+    counts: CachePadded<ExactCounts>,
+}
 
-    #[test]
-    fn one_lcore_sees_exact_figures() {
-        let pool = SharedPool::new(Cells(1000));
-        let mut lease = Lease::new(pool.clone());
-        for used in 0..1000 {
-            assert_eq!(lease.free(), Cells(1000 - used));
-            assert!(lease.take(Cells(1)));
-        }
-        assert!(!lease.take(Cells(1)));
-        lease.give(Cells(1000));
-        assert_eq!(lease.free(), Cells(1000));
-        lease.flush();
-        assert_eq!(pool.leased(), Cells(0));
+#[derive(Debug)]
+struct ExactCounts {
+    /// Never above `size`.
+    used: AtomicU32,
+    highest: AtomicU32,
+}
+
+impl ExactPool {
+    /// A pool of `size` cells, all free.
+    #[must_use]
+    pub fn new(size: Cells) -> Arc<Self> {
+        let counts = ExactCounts { used: AtomicU32::new(0), highest: AtomicU32::new(0) };
+        Arc::new(Self { size: size.0, counts: CachePadded::new(counts) })
     }
 
-    #[test]
-    fn a_refused_take_takes_nothing() {
-        let mut lease = Lease::new(SharedPool::new(Cells(10)));
-        assert!(lease.take(Cells(4)));
-        assert!(!lease.take(Cells(7)));
-        assert_eq!(lease.free(), Cells(6));
-        assert!(lease.take(Cells(6)));
+    /// Cells of the pool.
+    #[must_use]
+    pub fn size(&self) -> Cells {
+        Cells(self.size)
     }
 
-    #[test]
-    fn two_lcores_never_take_more_than_there_is() {
-        let pool = SharedPool::new(Cells(100));
-        let mut leases = [Lease::new(pool.clone()), Lease::new(pool.clone())];
-        let mut used = 0;
-        while leases[0].take(Cells(3)) || leases[1].take(Cells(3)) {
-            used += 3;
-            assert!(used <= 100 && pool.leased().0 <= 100);
-        }
-        assert!(used > 100 - 2 * 3 - 12, "stranded cells stay few when the pool runs low, used {used}");
+    /// Cells in use.
+    #[inline]
+    #[must_use]
+    pub fn used(&self) -> Cells {
+        Cells(self.counts.used.load(Ordering::Relaxed))
+    }
+
+    /// Cells that can still be used.
+    #[inline]
+    #[must_use]
+    pub fn free(&self) -> Cells {
+        Cells(self.size - self.used().0)
+    }
+
+    /// Most cells that were in use at once since the last [`reset_highest`](Self::reset_highest).
+    #[must_use]
+    pub fn highest(&self) -> Cells {
+        Cells(self.counts.highest.load(Ordering::Relaxed))
+    }
+
+    /// Takes `cells` into use; false, and nothing taken, if the pool has not got them.
+    #[inline]
+    #[must_use]
+    pub fn take(&self, cells: Cells) -> bool {
+        let Some((_, used)) = take_from(&self.counts.used, self.size, cells.0, |_| 0) else {
+            return false;
+        };
+        // Release, so that a reset which erases this mark sees the cells in use; on x86 it costs what Relaxed does.
+        self.counts.highest.fetch_max(used, Ordering::Release);
+        true
+    }
+
+    /// Returns `cells` from use.
+    #[inline]
+    pub fn give(&self, cells: Cells) {
+        give_to(&self.counts.used, cells.0);
+    }
+
+    /// Starts the watermark anew, from what is in use now.
+    pub fn reset_highest(&self) {
+        self.counts.highest.swap(0, Ordering::Acquire);
+        self.counts.highest.fetch_max(self.used().0, Ordering::Relaxed);
     }
 }

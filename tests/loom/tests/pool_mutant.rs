@@ -1,0 +1,54 @@
+//! The models of the pools see a count that is not changed atomically, and a watermark without order.
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "support/pool_model.rs"]
+mod model;
+#[path = "support/mutant.rs"]
+#[allow(dead_code)]
+mod mutant;
+#[path = "../../../src/mmu/pool.rs"]
+#[allow(dead_code)]
+mod pool;
+#[path = "support/units.rs"]
+mod units;
+
+use mutant::{Broken, assert_found, break_promise};
+
+mod sync {
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::Ordering;
+
+    pub(crate) use crate::mutant::AtomicU32;
+}
+
+/// What goes wrong first depends on the execution that loom tries first.
+const WRONG_COUNT: [&str; 3] =
+    ["cells are in use of", "more cells given back than were taken", "the accounts are wrong"];
+
+#[test]
+fn a_lease_in_two_steps() {
+    assert_found(&WRONG_COUNT, || model::three_leases_of_a_scarce_pool(|| break_promise(Broken::Atomicity)));
+}
+
+#[test]
+fn a_batch_in_two_steps() {
+    assert_found(&WRONG_COUNT, || model::two_leases_in_batches(|| break_promise(Broken::Atomicity)));
+}
+
+#[test]
+fn an_exact_take_in_two_steps() {
+    assert_found(&WRONG_COUNT, || model::an_exact_pool(|| break_promise(Broken::Atomicity)));
+}
+
+#[test]
+fn a_watermark_raised_without_release() {
+    let start = [|| break_promise(Broken::Exchanges), (|| ()) as fn()];
+    assert_found(&["the watermark lost"], move || model::a_watermark_that_starts_anew(start));
+}
+
+#[test]
+fn a_watermark_reset_without_acquire() {
+    let start = [(|| ()) as fn(), || break_promise(Broken::Exchanges)];
+    assert_found(&["the watermark lost"], move || model::a_watermark_that_starts_anew(start));
+}

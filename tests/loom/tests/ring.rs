@@ -1,0 +1,34 @@
+//! Models of `src/dataplane/handoff.rs`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/dataplane/handoff.rs"]
+#[allow(dead_code)]
+mod handoff;
+#[path = "support/ring_model.rs"]
+mod model;
+
+mod sync {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
+}
+
+/// More preemptions than a model has operations: every interleaving.
+const ALL: usize = 30;
+
+const AS_ASKED: [fn(); 2] = [|| (), || ()];
+
+#[test]
+fn items_pass_in_order() {
+    static FARTHEST: AtomicUsize = AtomicUsize::new(0);
+    check::check(ALL, || model::items_pass_in_order(AS_ASKED, &FARTHEST));
+    assert!(FARTHEST.load(Ordering::Relaxed) >= 7, "the ring wraps three times in some execution");
+}
+
+#[test]
+fn what_is_left_is_dropped_once() {
+    check::check(ALL, || model::what_is_left_is_dropped_once(AS_ASKED));
+}

@@ -1,0 +1,50 @@
+//! The model of the hand-off ring sees each of its four orderings missing.
+
+use std::sync::atomic::AtomicUsize;
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/dataplane/handoff.rs"]
+#[allow(dead_code)]
+mod handoff;
+#[path = "support/ring_model.rs"]
+#[allow(dead_code)]
+mod model;
+#[path = "support/mutant.rs"]
+#[allow(dead_code)]
+mod mutant;
+
+use mutant::{Broken, assert_found, break_promise};
+
+mod sync {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::Ordering;
+
+    pub(crate) use crate::mutant::AtomicUsize;
+}
+
+fn assert_race_found(starts: [fn(); 2]) {
+    static FARTHEST: AtomicUsize = AtomicUsize::new(0);
+    assert_found(&["Causality violation"], move || model::items_pass_in_order(starts, &FARTHEST));
+}
+
+#[test]
+fn items_published_without_release() {
+    assert_race_found([|| break_promise(Broken::Stores), || ()]);
+}
+
+#[test]
+fn items_seen_without_acquire() {
+    assert_race_found([|| (), || break_promise(Broken::Loads)]);
+}
+
+#[test]
+fn slots_given_back_without_release() {
+    assert_race_found([|| (), || break_promise(Broken::Stores)]);
+}
+
+#[test]
+fn slots_reused_without_acquire() {
+    assert_race_found([|| break_promise(Broken::Loads), || ()]);
+}

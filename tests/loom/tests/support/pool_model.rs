@@ -1,0 +1,157 @@
+//! Pools that two or three lcores take from and give to at once.
+//!
+//! What is in use is counted beside the pool with std's atomics, which loom does not reorder: the truth.
+
+use std::sync::Arc as StdArc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use loom::thread;
+
+use crate::pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
+use crate::sync::Arc;
+use crate::units::Cells;
+
+/// Cells in use, of which there must never be more than `size`.
+struct Truth {
+    size: u32,
+    used: AtomicU32,
+}
+
+impl Truth {
+    fn new(size: u32) -> StdArc<Self> {
+        StdArc::new(Self { size, used: AtomicU32::new(0) })
+    }
+
+    fn taken(&self, cells: u32) {
+        let used = self.used.fetch_add(cells, Ordering::SeqCst) + cells;
+        assert!(used <= self.size, "{used} cells are in use of {}", self.size);
+    }
+
+    /// To be called before they are given.
+    fn giving(&self, cells: u32) {
+        self.used.fetch_sub(cells, Ordering::SeqCst);
+    }
+
+    fn used(&self) -> u32 {
+        self.used.load(Ordering::SeqCst)
+    }
+}
+
+/// A lease and the truth it is held against.
+struct Lcore {
+    lease: Lease,
+    pool: Arc<SharedPool>,
+    truth: StdArc<Truth>,
+}
+
+impl Lcore {
+    fn take(&mut self, cells: u32) -> bool {
+        let taken = self.lease.take(Cells(cells));
+        if taken {
+            self.truth.taken(cells);
+        }
+        self.check();
+        taken
+    }
+
+    fn give(&mut self, cells: u32) {
+        self.truth.giving(cells);
+        self.lease.give(Cells(cells));
+        self.check();
+    }
+
+    fn check(&self) {
+        assert!(self.lease.spare().0 <= MAX_LEASE, "an lcore strands more than its bound");
+        assert!(self.lease.free().0 + self.lease.used().0 <= self.pool.size().0, "more is free than is not in use");
+    }
+}
+
+/// Runs `scripts` beside each other over a pool of `size` cells and checks the accounts when all have ended.
+fn leases_of<const LCORES: usize>(size: u32, start: fn(), scripts: [fn(&mut Lcore); LCORES]) {
+    let (pool, truth) = (SharedPool::new(Cells(size)), Truth::new(size));
+    let threads = scripts.map(|script| {
+        let mut lcore = Lcore { lease: Lease::new(pool.clone()), pool: pool.clone(), truth: truth.clone() };
+        thread::spawn(move || {
+            start();
+            script(&mut lcore);
+            lcore
+        })
+    });
+    let mut lcores = threads.map(|thread| thread.join().unwrap());
+    let used: u32 = lcores.iter().map(|lcore| lcore.lease.used().0).sum();
+    let spare: u32 = lcores.iter().map(|lcore| lcore.lease.spare().0).sum();
+    assert_eq!((used, pool.leased().0), (truth.used(), used + spare), "the accounts are wrong");
+    let reachable = (size - used).saturating_sub((LCORES as u32 - 1) * MAX_LEASE);
+    assert!(lcores[0].take(reachable), "more is stranded than the bound");
+    lcores[0].give(reachable);
+    for lcore in &mut lcores {
+        lcore.lease.flush();
+        assert!(lcore.lease.is_flushed());
+    }
+    assert_eq!(pool.leased().0, used, "a flushed lease strands cells");
+}
+
+/// Three lcores want more than there is.
+pub fn three_leases_of_a_scarce_pool(start: fn()) {
+    let script: fn(&mut Lcore) = |lcore| {
+        if lcore.take(4) {
+            lcore.give(1);
+        }
+        lcore.lease.flush();
+    };
+    leases_of(10, start, [script; 3]);
+}
+
+/// Two lcores with batches: each takes, gives and trims, and comes to rest with cells in use and spare.
+pub fn two_leases_in_batches(start: fn()) {
+    let script: fn(&mut Lcore) = |lcore| {
+        assert!(lcore.take(300));
+        assert!(lcore.take(1));
+        lcore.give(290);
+        lcore.lease.trim();
+    };
+    leases_of(1000, start, [script; 2]);
+}
+
+/// Three lcores want more than there is of an exact pool.
+pub fn an_exact_pool(start: fn()) {
+    let (pool, truth) = (ExactPool::new(Cells(10)), Truth::new(10));
+    let threads = [6, 5, 4].map(|cells| {
+        let (pool, truth) = (pool.clone(), truth.clone());
+        thread::spawn(move || {
+            start();
+            if pool.take(Cells(cells)) {
+                truth.taken(cells);
+                truth.giving(2);
+                pool.give(Cells(2));
+            }
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(pool.used().0, truth.used(), "the accounts are wrong");
+    assert!(pool.highest() >= pool.used() && pool.highest() <= pool.size());
+}
+
+/// Another thread starts the watermark anew while two lcores take: it is never below what is in use.
+pub fn a_watermark_that_starts_anew(starts: [fn(); 2]) {
+    let pool = ExactPool::new(Cells(10));
+    let mut threads = Vec::new();
+    for cells in [3, 4] {
+        let pool = pool.clone();
+        threads.push(thread::spawn(move || {
+            starts[0]();
+            assert!(pool.take(Cells(cells)));
+        }));
+    }
+    let seen = pool.clone();
+    threads.push(thread::spawn(move || {
+        starts[1]();
+        seen.reset_highest();
+    }));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!((pool.used(), pool.highest()), (Cells(7), Cells(7)), "the watermark lost what is in use");
+}

@@ -1,0 +1,124 @@
+//! Tallies of two lcores that release and one that reads.
+//!
+//! Before an lcore counts a cell as released it frees the cell's slot, a plain write. A reader that counts the cell
+//! touches that slot: loom fails if the write is not ordered before, and so also if more is read than was released.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use crate::tally::Tallies;
+use crate::units::Cells;
+
+/// Cells each lcore releases.
+const CELLS: u64 = 2;
+
+/// A cell of the second lcore counts this much, so that a sum says whose cells it has.
+const SECOND: u64 = 16;
+
+/// Of each lcore the cells' slots; true is free.
+struct Slots([[UnsafeCell<bool>; CELLS as usize]; 2]);
+
+// SAFETY: loom panics before an access that is not ordered against another thread's.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(std::array::from_fn(|_| std::array::from_fn(|_| UnsafeCell::new(false)))))
+    }
+
+    fn free(&self, lcore: usize, cell: usize) {
+        // SAFETY: loom panics before the access if another thread's is not ordered.
+        self.0[lcore][cell].with_mut(|slot| unsafe { *slot = true });
+    }
+
+    fn is_free(&self, lcore: usize, cell: usize) -> bool {
+        // SAFETY: as in `free`.
+        self.0[lcore][cell].with(|slot| unsafe { *slot })
+    }
+}
+
+/// Reads port 0, group 0 twice.
+fn read(tallies: &Tallies, slots: &Slots) {
+    let mut last = [0; 2];
+    for _ in 0..2 {
+        let sum = tallies.released(0, 0);
+        let cells = [sum % SECOND, sum / SECOND];
+        for lcore in 0..2 {
+            assert!(cells[lcore] >= last[lcore], "what was released shrank");
+            assert!(cells[lcore] <= CELLS, "more is read than was released");
+            let free = (0..cells[lcore] as usize).all(|cell| slots.is_free(lcore, cell));
+            assert!(free, "a cell counts as released that is not free");
+        }
+        last = cells;
+    }
+}
+
+/// Runs `release(lcore)` for two lcores beside a reader; in the end the sum is exact.
+fn beside_a_reader<R>(
+    tallies: &Arc<Tallies>,
+    slots: &Arc<Slots>,
+    starts: [fn(); 2],
+    mut release: impl FnMut(usize) -> R,
+) where
+    R: FnOnce() + Send + 'static,
+{
+    let mut threads = Vec::new();
+    for lcore in 0..2 {
+        let release = release(lcore);
+        threads.push(thread::spawn(move || {
+            starts[0]();
+            release();
+        }));
+    }
+    let (seen, freed) = (tallies.clone(), slots.clone());
+    threads.push(thread::spawn(move || {
+        starts[1]();
+        read(&seen, &freed);
+    }));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(tallies.released(0, 0), CELLS + CELLS * SECOND);
+}
+
+fn cells_of(lcore: usize) -> Cells {
+    Cells([1, SECOND as u32][lcore])
+}
+
+/// Each release is stored at once.
+pub fn single_releases(starts: [fn(); 2]) {
+    let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
+    beside_a_reader(&tallies, &slots, starts, |lcore| {
+        let (tallies, slots) = (tallies.clone(), slots.clone());
+        move || {
+            for cell in 0..CELLS as usize {
+                slots.free(lcore, cell);
+                tallies.release(lcore, 0, 0, cells_of(lcore));
+            }
+        }
+    });
+}
+
+/// Releases go through writers: the first lcore's run ends when the group changes, the second publishes one cell and
+/// drops its writer with the other one pending.
+pub fn runs_of_releases(starts: [fn(); 2]) {
+    let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
+    beside_a_reader(&tallies, &slots, starts, |lcore| {
+        let (mut writer, slots) = (tallies.writer(lcore), slots.clone());
+        move || {
+            for cell in 0..CELLS as usize {
+                slots.free(lcore, cell);
+                writer.release(0, 0, cells_of(lcore));
+                if (lcore, cell) == (1, 0) {
+                    writer.publish();
+                }
+            }
+            if lcore == 0 {
+                writer.release(0, 1, Cells(7));
+            }
+        }
+    });
+    assert_eq!(tallies.released(0, 1), 7);
+}

@@ -1,0 +1,32 @@
+//! Models of `src/mmu/tally.rs`.
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "support/tally_model.rs"]
+mod model;
+#[path = "../../../src/mmu/tally.rs"]
+#[allow(dead_code)]
+mod tally;
+#[path = "support/units.rs"]
+mod units;
+
+mod qos {
+    pub(crate) const CLASSES: usize = 2;
+}
+
+mod sync {
+    // std's: `self: &Arc<Self>` is for no other, and tallies rely on no order that it makes.
+    pub(crate) use std::sync::Arc;
+
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+}
+
+#[test]
+fn single_releases() {
+    check::check(3, || model::single_releases([|| (), || ()]));
+}
+
+#[test]
+fn runs_of_releases() {
+    check::check(3, || model::runs_of_releases([|| (), || ()]));
+}

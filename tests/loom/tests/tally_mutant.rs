@@ -1,0 +1,51 @@
+//! The models of the tallies see either ordering missing.
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "support/tally_model.rs"]
+mod model;
+#[path = "support/mutant.rs"]
+#[allow(dead_code)]
+mod mutant;
+#[path = "../../../src/mmu/tally.rs"]
+#[allow(dead_code)]
+mod tally;
+#[path = "support/units.rs"]
+mod units;
+
+use mutant::{Broken, assert_found, break_promise};
+
+mod qos {
+    pub(crate) const CLASSES: usize = 2;
+}
+
+mod sync {
+    pub(crate) use std::sync::Arc;
+
+    pub(crate) use loom::sync::atomic::{AtomicBool, Ordering};
+
+    pub(crate) use crate::mutant::AtomicU64;
+}
+
+const WITHOUT_RELEASE: [fn(); 2] = [|| break_promise(Broken::Stores), || ()];
+const WITHOUT_ACQUIRE: [fn(); 2] = [|| (), || break_promise(Broken::Loads)];
+
+#[test]
+fn a_single_release_stored_without_release() {
+    assert_found(&["Causality violation"], || model::single_releases(WITHOUT_RELEASE));
+}
+
+#[test]
+fn a_single_release_read_without_acquire() {
+    assert_found(&["Causality violation"], || model::single_releases(WITHOUT_ACQUIRE));
+}
+
+#[test]
+fn a_run_stored_without_release() {
+    assert_found(&["Causality violation"], || model::runs_of_releases(WITHOUT_RELEASE));
+}
+
+#[test]
+fn a_run_read_without_acquire() {
+    assert_found(&["Causality violation"], || model::runs_of_releases(WITHOUT_ACQUIRE));
+}
