@@ -40,6 +40,11 @@ impl PollClock {
         }
     }
 
+    /// The instant of the last poll.
+    pub fn last(&self) -> Ticks {
+        self.last.unwrap_or_default()
+    }
+
     #[inline]
     pub fn is_gauge_time(&self) -> bool {
         self.polls.is_multiple_of(GAUGE_POLLS)

@@ -233,7 +233,7 @@ impl<P: Packet> Pipeline<P> {
             self.ports[port].generator.repeat();
         } else {
             self.fdb.forget_port(port);
-            self.ports[port].timers.clear();
+            self.ports[port].timers.clear(self.clock.last());
             self.drop_queues(io, port, DropReason::EgressDown);
         }
         self.touched |= bit;

@@ -1,5 +1,6 @@
 //! Pauses sent: XOFF at once, again at half its life while it must last, XON at once; priorities merge into one frame.
 
+use super::held::{HeldTime, indices};
 use super::quantum_ticks;
 use crate::qos::CLASSES;
 use crate::units::{BitRate, Quanta, Ticks};
@@ -16,6 +17,8 @@ pub struct Generator {
     refresh_at: Ticks,
     /// Half the life of an XOFF, in ticks.
     half_life: u64,
+    /// What the peer was told to hold.
+    held: HeldTime,
 }
 
 impl Generator {
@@ -23,18 +26,22 @@ impl Generator {
     #[must_use]
     pub fn new(rate: BitRate, hz: u64) -> Self {
         let half_life = ((u64::from(u16::MAX) * quantum_ticks(rate, hz)) >> 16) / 2;
-        Self { xoff: 0, untold: 0, refresh_at: Ticks(0), half_life: half_life.max(1) }
+        Self { xoff: 0, untold: 0, refresh_at: Ticks(0), half_life: half_life.max(1), held: HeldTime::default() }
     }
 
     /// `priority` must not send, or may again. Saying what is so already changes nothing.
     #[inline]
     pub fn set(&mut self, priority: usize, xoff: bool) {
         let bit = 1 << (priority % CLASSES);
-        if (self.xoff & bit != 0) != xoff {
-            self.xoff ^= bit;
-            // Off and on again before a frame left: the peer must still hear the last word.
-            self.untold |= bit;
-        }
+        self.set_all(if xoff { self.xoff | bit } else { self.xoff & !bit });
+    }
+
+    /// The priorities `xoff` must not send, and all others may. Saying what is so already changes nothing.
+    #[inline]
+    pub fn set_all(&mut self, xoff: u8) {
+        // Off and on again before a frame left: the peer must still hear the last word.
+        self.untold |= self.xoff ^ xoff;
+        self.xoff = xoff;
     }
 
     /// Priorities that must not send, as a mask.
@@ -72,6 +79,21 @@ impl Generator {
         if frame.enabled & self.xoff == self.xoff {
             self.refresh_at = Ticks(now.0.saturating_add(self.half_life));
         }
+        let told_off = xoff_of(frame);
+        self.held.begin(told_off, now);
+        self.held.end(frame.enabled & !told_off, now);
+    }
+
+    /// Ticks for which this port has ever held its peer, by priority, up to `now`: from an XOFF that left to the XON
+    /// that left. Never less than at an earlier `now`.
+    #[must_use]
+    pub fn paused_ticks(&self, now: Ticks) -> [u64; CLASSES] {
+        self.held.ticks(|_| now)
+    }
+
+    /// The link went down at `now`: whoever comes next is held only from the next XOFF on.
+    pub fn link_down(&mut self, now: Ticks) {
+        self.held.end(u8::MAX, now);
     }
 
     /// The link is up again: the peer has forgotten everything.
@@ -80,9 +102,15 @@ impl Generator {
     }
 }
 
+/// Priorities that `frame` tells to stop, as a mask.
+fn xoff_of(frame: &PfcFrame) -> u8 {
+    indices(frame.enabled).filter(|&priority| frame.quanta[priority].0 > 0).fold(0, |mask, bit| mask | 1 << bit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const PS: u64 = 1_000_000_000_000;
 
@@ -150,5 +178,77 @@ mod tests {
         send(&mut generator, 0);
         generator.repeat();
         assert_eq!(send(&mut generator, 1), Some((0b1000, 0b1000)));
+    }
+
+    #[test]
+    fn a_mask_replaces_the_one_before() {
+        let mut generator = generator();
+        generator.set_all(0b1_1000);
+        assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0b1_1000)));
+        generator.set_all(0b11_0000);
+        assert_eq!(generator.xoff(), 0b11_0000);
+        assert_eq!(send(&mut generator, 1), Some((0b10_1000, 0b10_0000)), "what has changed and nothing else");
+        generator.set_all(0b11_0000);
+        assert_eq!(send(&mut generator, 2), None);
+    }
+
+    #[test]
+    fn a_mask_that_comes_and_goes_before_a_frame_left_is_told_to_be_gone() {
+        let mut generator = generator();
+        generator.set_all(0b1000);
+        generator.set_all(0);
+        assert_eq!(send(&mut generator, 0), Some((0b1000, 0)));
+        assert_eq!(generator.paused_ticks(Ticks(100)), [0; 8], "the peer was never held");
+    }
+
+    #[test]
+    fn the_peer_is_held_from_the_xoff_that_left_to_the_xon_that_left() {
+        let mut generator = generator();
+        generator.set_all(0b1000);
+        assert_eq!(generator.paused_ticks(Ticks(10)), [0; 8], "it does not know yet");
+        send(&mut generator, 10);
+        send(&mut generator, 168_000_010).expect("a refresh");
+        generator.set_all(0);
+        let held = |generator: &Generator, now| generator.paused_ticks(Ticks(now))[3];
+        assert_eq!(held(&generator, 200_000_000), 199_999_990, "nor does it know of its release");
+        send(&mut generator, 200_000_010);
+        assert_eq!(held(&generator, PS), 200_000_000);
+    }
+
+    #[test]
+    fn nobody_is_held_while_the_link_is_down() {
+        let mut generator = generator();
+        generator.set_all(0b1000);
+        send(&mut generator, 0);
+        generator.link_down(Ticks(1000));
+        generator.repeat();
+        assert_eq!(generator.paused_ticks(Ticks(5000))[3], 1000);
+        send(&mut generator, 5000);
+        assert_eq!(generator.paused_ticks(Ticks(5010))[3], 1010);
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_names_what_has_changed_since_the_last_and_how_it_is_now(
+            steps in prop::collection::vec((any::<u8>(), any::<bool>()), 1..50),
+        ) {
+            let mut generator = generator();
+            let (mut xoff, mut untold) = ([false; 8], [false; 8]);
+            for (now, (mask, sends)) in steps.into_iter().enumerate() {
+                generator.set_all(mask);
+                for priority in 0..8 {
+                    let wanted = mask >> priority & 1 == 1;
+                    untold[priority] |= xoff[priority] != wanted;
+                    xoff[priority] = wanted;
+                }
+                prop_assert_eq!(generator.xoff(), mask);
+                if sends {
+                    let named = (0..8).filter(|&priority| untold[priority]).fold(0, |mask, bit| mask | 1 << bit);
+                    let expected = (named != 0).then_some((named, named & mask));
+                    prop_assert_eq!(send(&mut generator, now as u64), expected);
+                    untold = [false; 8];
+                }
+            }
+        }
     }
 }

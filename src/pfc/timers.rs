@@ -1,64 +1,145 @@
 //! Pauses received: one timer a priority, set by each frame anew, ended by XON or by itself.
 
-use super::quantum_ticks;
+use super::held::{HeldTime, indices};
+use super::{PriorityMap, quantum_ticks};
 use crate::qos::CLASSES;
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
 /// The pause timers of one port (IEEE 802.1Qbb 36.1.3.2: the last value received overwrites the timer).
+///
+/// They tell what the peer asks for; what of it is obeyed ([`super::PfcMode::obeyed`], a watchdog's action) is masked
+/// off by the caller, so that the time held is counted whether obeyed or not. That time is the time in which a timer
+/// runs: from a frame to XON or expiry, and a frame that comes while it runs goes on with it.
 #[derive(Debug, Clone)]
 pub struct PauseTimers {
     until: [Ticks; CLASSES],
-    /// Priorities whose timer runs.
+    /// Priorities whose timer runs, or has run out and nobody has looked since.
     running: u8,
+    /// No timer runs out before this.
+    next_end: Ticks,
     quantum: u64,
+    map: PriorityMap,
+    priorities: HeldTime,
+    /// Kept only where it differs from that of the priorities.
+    queues: HeldTime,
 }
 
+const NEVER: Ticks = Ticks(u64::MAX);
+
 impl PauseTimers {
-    /// Timers of a port of `rate` on a clock of `hz` ticks a second.
+    /// Timers of a port of `rate` on a clock of `hz` ticks a second, where each priority stops the queue of its number.
     #[must_use]
     pub fn new(rate: BitRate, hz: u64) -> Self {
-        Self { until: [Ticks(0); CLASSES], running: 0, quantum: quantum_ticks(rate, hz) }
+        Self::with_map(rate, hz, PriorityMap::IDENTITY)
     }
 
-    /// Obeys `frame`, received at `now`.
+    /// Timers of a port where priorities stop queues by `map`.
+    #[must_use]
+    pub fn with_map(rate: BitRate, hz: u64, map: PriorityMap) -> Self {
+        Self {
+            until: [Ticks(0); CLASSES],
+            running: 0,
+            next_end: NEVER,
+            quantum: quantum_ticks(rate, hz),
+            map,
+            priorities: HeldTime::default(),
+            queues: HeldTime::default(),
+        }
+    }
+
+    /// Takes the pauses of `frame`, received at `now`.
     pub fn receive(&mut self, frame: &PfcFrame, now: Ticks) {
-        for (priority, quanta) in frame.quanta.iter().enumerate() {
-            let bit = 1 << priority;
-            if frame.enabled & bit == 0 {
-                continue;
-            }
-            if quanta.0 == 0 {
-                self.running &= !bit;
+        // What has run out by now has an end of its own: a refresh that came too late begins anew.
+        self.paused(now);
+        let (mut on, mut off) = (0, 0);
+        for priority in indices(frame.enabled) {
+            let quanta = frame.quanta[priority].0;
+            if quanta == 0 {
+                off |= 1 << priority;
             } else {
                 // Rounded up: a pause must not end early.
-                let ticks = ((u64::from(quanta.0) * self.quantum) >> 16) + 1;
+                let ticks = ((u64::from(quanta) * self.quantum) >> 16) + 1;
                 self.until[priority] = Ticks(now.0.saturating_add(ticks));
-                self.running |= bit;
+                self.next_end = self.next_end.min(self.until[priority]);
+                on |= 1 << priority;
             }
+        }
+        self.running = self.running & !off | on;
+        self.priorities.begin(on, now);
+        self.priorities.end(off, now);
+        if !self.map.is_identity() {
+            let held = self.map.queues(self.running);
+            self.queues.begin(held, now);
+            self.queues.end(!held, now);
         }
     }
 
     /// Priorities paused at `now`, as a mask; expired timers end here.
     #[inline]
     pub fn paused(&mut self, now: Ticks) -> u8 {
-        if self.running != 0 {
+        if self.next_end <= now {
             self.expire(now);
         }
         self.running
     }
 
+    /// Queues paused at `now`, as a mask: those of which any priority is.
+    #[inline]
+    pub fn paused_queues(&mut self, now: Ticks) -> u8 {
+        let paused = self.paused(now);
+        self.map.queues(paused)
+    }
+
+    #[cold]
     fn expire(&mut self, now: Ticks) {
-        for priority in 0..CLASSES {
-            if self.until[priority] <= now {
+        let before = self.running;
+        self.next_end = NEVER;
+        for priority in indices(before) {
+            let until = self.until[priority];
+            if until <= now {
                 self.running &= !(1 << priority);
+                self.priorities.end(1 << priority, until);
+            } else {
+                self.next_end = self.next_end.min(until);
+            }
+        }
+        if !self.map.is_identity() {
+            for queue in indices(self.queues.held() & !self.map.queues(self.running)) {
+                self.queues.end(1 << queue, self.last_end(before, queue));
             }
         }
     }
 
-    /// Ends all pauses: the link went down, and the peer's word with it.
-    pub fn clear(&mut self) {
+    /// When the last of the timers `running` that hold `queue` runs out.
+    fn last_end(&self, running: u8, queue: usize) -> Ticks {
+        let timers = indices(running & self.map.priorities_of(1 << queue));
+        timers.map(|priority| self.until[priority]).max().unwrap_or_default()
+    }
+
+    /// Ticks for which the peer has ever held each priority, up to `now`. Never less than at an earlier `now`.
+    #[must_use]
+    pub fn paused_ticks(&self, now: Ticks) -> [u64; CLASSES] {
+        self.priorities.ticks(|priority| now.min(self.until[priority]))
+    }
+
+    /// Ticks for which the peer has ever held each queue, up to `now`: time in which two of its priorities are paused
+    /// counts once. Never less than at an earlier `now`.
+    #[must_use]
+    pub fn paused_queue_ticks(&self, now: Ticks) -> [u64; CLASSES] {
+        if self.map.is_identity() {
+            return self.paused_ticks(now);
+        }
+        self.queues.ticks(|queue| now.min(self.last_end(self.running, queue)))
+    }
+
+    /// Ends all pauses at `now`: the link went down, and the peer's word with it.
+    pub fn clear(&mut self, now: Ticks) {
+        self.paused(now);
         self.running = 0;
+        self.next_end = NEVER;
+        self.priorities.end(u8::MAX, now);
+        self.queues.end(u8::MAX, now);
     }
 }
 
@@ -66,6 +147,7 @@ impl PauseTimers {
 mod tests {
     use super::*;
     use crate::units::Quanta;
+    use proptest::prelude::*;
 
     /// Picoseconds, as the simulator has them.
     const PS: u64 = 1_000_000_000_000;
@@ -96,5 +178,164 @@ mod tests {
         assert_eq!(timers.paused(Ticks(1)), 0b1000, "XON of 0 leaves 3 paused");
         timers.receive(&frame(0, 0), Ticks(1));
         assert_eq!(timers.paused(Ticks(2)), 0b1000, "an empty vector says nothing");
+    }
+
+    /// Ticks of `quanta` at 10G, as the timers count them.
+    fn ticks(quanta: u64) -> u64 {
+        quanta * 51_200 + 1
+    }
+
+    fn at_10g() -> PauseTimers {
+        PauseTimers::new(BitRate(10_000_000_000), PS)
+    }
+
+    fn total(timers: &PauseTimers, now: u64) -> u64 {
+        timers.paused_ticks(Ticks(now))[3]
+    }
+
+    #[test]
+    fn paused_time_runs_from_the_frame_to_xon() {
+        let mut timers = at_10g();
+        timers.receive(&frame(0b1000, 100), Ticks(1000));
+        assert_eq!(total(&timers, 1000), 0);
+        assert_eq!(total(&timers, 5000), 4000, "the running part counts");
+        timers.receive(&frame(0b1000, 0), Ticks(6000));
+        assert_eq!(total(&timers, 1 << 40), 5000);
+        assert_eq!(timers.paused_ticks(Ticks(1 << 40)), [0, 0, 0, 5000, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn paused_time_ends_with_the_timer_whenever_somebody_looks() {
+        let mut timers = at_10g();
+        timers.receive(&frame(0b1000, 100), Ticks(0));
+        assert_eq!(total(&timers, 1 << 40), ticks(100), "nobody has looked");
+        timers.paused(Ticks(1 << 40));
+        assert_eq!(total(&timers, 1 << 40), ticks(100), "somebody has");
+        timers.receive(&frame(0b1000, 100), Ticks(1 << 41));
+        timers.receive(&frame(0b1000, 100), Ticks(1 << 42));
+        assert_eq!(total(&timers, 1 << 43), 3 * ticks(100), "a refresh that comes too late begins anew");
+    }
+
+    #[test]
+    fn refreshes_are_not_counted_twice() {
+        let mut timers = at_10g();
+        for refresh in 0..10 {
+            timers.receive(&frame(0b1000, 100), Ticks(refresh * ticks(50)));
+        }
+        assert_eq!(total(&timers, 1 << 40), 9 * ticks(50) + ticks(100));
+    }
+
+    #[test]
+    fn a_pause_told_at_its_poll_and_again_at_the_next_is_one() {
+        let mut timers = at_10g();
+        timers.receive(&frame(0b1000, 100), Ticks(1000));
+        timers.receive(&frame(0b1000, 100), Ticks(3000));
+        assert_eq!(total(&timers, 1 << 40), 2000 + ticks(100), "obeyed from the first to the end of the second");
+        timers.receive(&frame(0b1000, 0), Ticks(1 << 40));
+        timers.receive(&frame(0b1000, 0), Ticks((1 << 40) + 7));
+        assert_eq!(total(&timers, 1 << 41), 2000 + ticks(100));
+    }
+
+    #[test]
+    fn a_shorter_pause_shortens_the_time() {
+        let mut timers = at_10g();
+        timers.receive(&frame(0b1000, 100), Ticks(0));
+        timers.receive(&frame(0b1000, 1), Ticks(1000));
+        assert_eq!(total(&timers, 1 << 40), 1000 + ticks(1));
+    }
+
+    #[test]
+    fn a_link_that_goes_down_ends_the_time() {
+        let mut timers = at_10g();
+        timers.receive(&frame(0b1000, 100), Ticks(0));
+        timers.clear(Ticks(1000));
+        assert_eq!((timers.paused(Ticks(1000)), total(&timers, 1 << 40)), (0, 1000));
+        timers.clear(Ticks(1 << 40));
+        assert_eq!(total(&timers, 1 << 40), 1000);
+    }
+
+    #[test]
+    fn a_queue_is_paused_while_any_of_its_priorities_is() {
+        let map = PriorityMap::new([0, 1, 2, 3, 3, 5, 6, 7]);
+        let mut timers = PauseTimers::with_map(BitRate(10_000_000_000), PS, map);
+        timers.receive(&frame(0b01000, 100), Ticks(0));
+        timers.receive(&frame(0b10000, 100), Ticks(1000));
+        assert_eq!((timers.paused(Ticks(1001)), timers.paused_queues(Ticks(1001))), (0b11000, 0b1000));
+        timers.receive(&frame(0b01000, 0), Ticks(2000));
+        assert_eq!(timers.paused_queues(Ticks(2000)), 0b1000, "4 holds it still");
+        assert_eq!(timers.paused_queue_ticks(Ticks(3000)), [0, 0, 0, 3000, 0, 0, 0, 0]);
+        assert_eq!(timers.paused_queues(Ticks(1000 + ticks(100))), 0);
+        assert_eq!(timers.paused_queue_ticks(Ticks(1 << 40))[3], 1000 + ticks(100));
+    }
+
+    #[test]
+    fn the_end_of_time_is_no_trouble() {
+        let mut timers = PauseTimers::new(BitRate(1), u64::MAX);
+        timers.receive(&frame(0xff, 0xffff), Ticks(u64::MAX - 1));
+        assert_eq!(timers.paused(Ticks(u64::MAX - 1)), 0xff);
+        assert_eq!(timers.paused(NEVER), 0);
+        assert_eq!(timers.paused_ticks(NEVER), [1; 8]);
+    }
+
+    /// What happens to timers of which all is known tick by tick.
+    #[derive(Debug, Clone)]
+    enum Event {
+        Frame { enabled: u8, quanta: [u16; 8] },
+        Look,
+        Clear,
+    }
+
+    fn event() -> impl Strategy<Value = (u64, Event)> {
+        let event = prop_oneof![
+            6 => (any::<u8>(), prop::array::uniform8(0_u16..6))
+                .prop_map(|(enabled, quanta)| Event::Frame { enabled, quanta }),
+            3 => Just(Event::Look),
+            1 => Just(Event::Clear),
+        ];
+        (0_u64..40, event)
+    }
+
+    proptest! {
+        #[test]
+        fn the_time_is_that_of_a_clock_that_looks_at_every_tick(
+            to_queue in prop::array::uniform8(0_u8..8),
+            identity: bool,
+            events in prop::collection::vec(event(), 1..60),
+        ) {
+            // A quantum of 512 bits lasts 8 ticks.
+            let (rate, hz) = (BitRate(64), 1);
+            let map = if identity { PriorityMap::IDENTITY } else { PriorityMap::new(to_queue) };
+            let mut timers = PauseTimers::with_map(rate, hz, map);
+            let (mut until, mut ticks, mut queue_ticks) = ([0_u64; 8], [0_u64; 8], [0_u64; 8]);
+            let mut now = 0;
+            for (gap, event) in events {
+                for instant in now..now + gap {
+                    let paused = (0..8).filter(|&p| until[p] > instant).fold(0, |mask, p| mask | 1 << p);
+                    indices(paused).for_each(|p| ticks[p] += 1);
+                    indices(map.queues(paused)).for_each(|q| queue_ticks[q] += 1);
+                }
+                now += gap;
+                match event {
+                    Event::Frame { enabled, quanta } => {
+                        let frame = PfcFrame { enabled, quanta: quanta.map(Quanta) };
+                        timers.receive(&frame, Ticks(now));
+                        for p in indices(enabled) {
+                            until[p] = if quanta[p] == 0 { 0 } else { now + u64::from(quanta[p]) * 8 + 1 };
+                        }
+                    }
+                    Event::Look => {
+                        let paused = (0..8).filter(|&p| until[p] > now).fold(0, |mask, p| mask | 1 << p);
+                        prop_assert_eq!(timers.paused(Ticks(now)), paused);
+                        prop_assert_eq!(timers.paused_queues(Ticks(now)), map.queues(paused));
+                    }
+                    Event::Clear => {
+                        timers.clear(Ticks(now));
+                        until = [0; 8];
+                    }
+                }
+                prop_assert_eq!(timers.paused_ticks(Ticks(now)), ticks);
+                prop_assert_eq!(timers.paused_queue_ticks(Ticks(now)), queue_ticks);
+            }
+        }
     }
 }

@@ -1,0 +1,56 @@
+//! For how long each of eight things was held: a stopwatch each, started and stopped by mask.
+
+use crate::qos::CLASSES;
+use crate::units::Ticks;
+
+/// Eight stopwatches. Starting one that runs and stopping one that does not changes nothing, so that what is said twice
+/// is counted once.
+#[derive(Debug, Default, Clone)]
+pub(super) struct HeldTime {
+    held: u8,
+    since: [Ticks; CLASSES],
+    total: [u64; CLASSES],
+}
+
+impl HeldTime {
+    /// Those that run, as a mask.
+    pub fn held(&self) -> u8 {
+        self.held
+    }
+
+    /// Starts those of `mask` at `now`.
+    pub fn begin(&mut self, mask: u8, now: Ticks) {
+        for index in indices(mask & !self.held) {
+            self.since[index] = now;
+        }
+        self.held |= mask;
+    }
+
+    /// Stops those of `mask` at `now`.
+    pub fn end(&mut self, mask: u8, now: Ticks) {
+        for index in indices(mask & self.held) {
+            self.total[index] = self.total[index].saturating_add(now.since(self.since[index]));
+        }
+        self.held &= !mask;
+    }
+
+    /// Ticks ever held; one that runs is counted up to `until(index)`.
+    pub fn ticks(&self, until: impl Fn(usize) -> Ticks) -> [u64; CLASSES] {
+        let mut ticks = self.total;
+        for index in indices(self.held) {
+            ticks[index] = ticks[index].saturating_add(until(index).since(self.since[index]));
+        }
+        ticks
+    }
+}
+
+/// Indices of the bits set in `mask`, lowest first.
+#[inline]
+pub(super) fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = mask.trailing_zeros() as usize;
+        // Without its lowest bit; of none nothing is left.
+        mask &= mask.wrapping_sub(1);
+        (index < CLASSES).then_some(index)
+    })
+}

@@ -1,0 +1,93 @@
+//! From PFC priorities to the queues that they stop (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
+
+use super::held::indices;
+use crate::qos::CLASSES;
+
+/// Which queue each PFC priority stops. Several priorities may stop one queue; a queue that no priority stops is never
+/// paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriorityMap {
+    /// Queue of each priority.
+    to_queue: [u8; CLASSES],
+    /// Every priority stops the queue of its number: known beforehand, since it is the rule and costs nothing then.
+    is_identity: bool,
+}
+
+impl PriorityMap {
+    /// Every priority stops the queue of its number.
+    pub const IDENTITY: PriorityMap = PriorityMap { to_queue: [0, 1, 2, 3, 4, 5, 6, 7], is_identity: true };
+
+    /// Priority n stops queue `to_queue[n]`, which the configuration has seen to be below [`CLASSES`].
+    #[must_use]
+    pub fn new(to_queue: [u8; CLASSES]) -> Self {
+        let to_queue = to_queue.map(|queue| queue % CLASSES as u8);
+        Self { to_queue, is_identity: to_queue == Self::IDENTITY.to_queue }
+    }
+
+    /// Whether every priority stops the queue of its number.
+    #[inline]
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        self.is_identity
+    }
+
+    /// Queues that the `priorities` stop; both are masks.
+    #[inline]
+    #[must_use]
+    pub fn queues(&self, priorities: u8) -> u8 {
+        if self.is_identity || priorities == 0 {
+            return priorities;
+        }
+        indices(priorities).fold(0, |queues, priority| queues | 1 << self.to_queue[priority])
+    }
+
+    /// Priorities that stop any of `queues`; both are masks.
+    #[inline]
+    #[must_use]
+    pub fn priorities_of(&self, queues: u8) -> u8 {
+        if self.is_identity {
+            return queues;
+        }
+        (0..CLASSES).fold(0, |mask, priority| mask | (queues >> self.to_queue[priority] & 1) << priority)
+    }
+}
+
+impl Default for PriorityMap {
+    fn default() -> Self {
+        Self::IDENTITY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn one_to_one_is_seen_and_changes_nothing() {
+        let map = PriorityMap::new([0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(map, PriorityMap::IDENTITY);
+        assert!((0..=255).all(|mask| map.queues(mask) == mask && map.priorities_of(mask) == mask));
+    }
+
+    #[test]
+    fn several_priorities_may_stop_one_queue() {
+        let map = PriorityMap::new([0, 1, 2, 3, 3, 5, 6, 0]);
+        assert_eq!(map.queues(0b0001_0000), 0b1000);
+        assert_eq!(map.queues(0b0001_1000), 0b1000);
+        assert_eq!(map.priorities_of(0b1000), 0b0001_1000);
+        assert_eq!(map.priorities_of(0b0001), 0b1000_0001);
+        assert_eq!(map.priorities_of(0b1001_0000), 0, "nobody stops queues 4 and 7");
+    }
+
+    proptest! {
+        #[test]
+        fn a_queue_is_stopped_by_its_priorities_and_no_others(to_queue in prop::array::uniform8(0_u8..8), priorities: u8) {
+            let map = PriorityMap::new(to_queue);
+            for queue in 0..8 {
+                let stopped = map.queues(priorities) >> queue & 1 == 1;
+                prop_assert_eq!(stopped, priorities & map.priorities_of(1 << queue) != 0);
+            }
+        }
+    }
+}

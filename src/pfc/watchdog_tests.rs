@@ -1,0 +1,397 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Ticks of 0.1 ms.
+const HZ: u64 = 10_000;
+const MS: u64 = HZ / 1000;
+
+fn spec(action: WatchdogAction) -> WatchdogSpec {
+    WatchdogSpec { detection: Nanos(200_000_000), restoration: Nanos(200_000_000), action }
+}
+
+/// A watchdog of 200 ms and 200 ms, which looks every 50 ms, and the queues that it watches.
+struct Bed {
+    watchdog: Watchdog,
+    now: u64,
+    backlog: u8,
+    pausing: u8,
+    sent: [u64; 8],
+    paused: [u64; 8],
+    /// (queue, ms, whether a storm began).
+    events: Vec<(usize, u64, bool)>,
+}
+
+impl Bed {
+    fn new(action: WatchdogAction) -> Self {
+        let watchdog = Watchdog::new(spec(action), 0xff, HZ);
+        Self { watchdog, now: 0, backlog: 0xff, pausing: 0, sent: [0; 8], paused: [0; 8], events: Vec::new() }
+    }
+
+    /// `ms` in which the peer pauses `pausing`; queues with frames send when they are not paused. Polled at every tick.
+    fn run(&mut self, ms: u64, pausing: u8) {
+        self.pausing = pausing;
+        for _ in 0..ms * MS {
+            self.look();
+            self.pass(1);
+            indices(self.backlog & !pausing).for_each(|queue| self.sent[queue] += 1);
+        }
+    }
+
+    /// `ms` in which nobody polls, and so nobody sends; the timers hold `pausing` for as long as `held`.
+    fn stall(&mut self, ms: u64, pausing: u8, held: u64) {
+        self.pausing = pausing;
+        self.pass(held * MS);
+        self.pausing = 0;
+        self.pass((ms - held) * MS);
+    }
+
+    /// A pause of `on` ticks and a gap of `off`, too short for a frame, polled at every tick.
+    fn hold(&mut self, on: u64, off: u64) {
+        for (ticks, pausing) in [(on, 0xff), (off, 0)] {
+            self.pausing = pausing;
+            for _ in 0..ticks {
+                self.look();
+                self.pass(1);
+            }
+        }
+    }
+
+    fn pass(&mut self, ticks: u64) {
+        self.now += ticks;
+        indices(self.pausing).for_each(|queue| self.paused[queue] += ticks);
+    }
+
+    fn look(&mut self) {
+        if self.watchdog.is_due(Ticks(self.now)) {
+            let events = self.watchdog.tick(Ticks(self.now), self.backlog, &self.sent, &self.paused);
+            let ms = self.now / MS;
+            self.events.extend(indices(events.detected).map(|queue| (queue, ms, true)));
+            self.events.extend(indices(events.restored).map(|queue| (queue, ms, false)));
+        }
+    }
+}
+
+#[test]
+fn a_storm_is_found_after_its_time_and_restored_after_quiet() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.run(1010, 0);
+    bed.run(500, 1 << 3);
+    bed.run(1000, 0);
+    // It began at 1010 and was seen from 1050 on; it ended at 1510, which was seen at 1550.
+    assert_eq!(bed.events, [(3, 1250, true), (3, 1750, false)]);
+}
+
+#[test]
+fn a_storm_shorter_than_its_time_does_nothing() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    for _ in 0..20 {
+        bed.run(199, 0xff);
+        bed.run(7, 0);
+    }
+    assert_eq!(bed.events, []);
+}
+
+#[test]
+fn a_pause_of_more_than_99_percent_is_a_storm_and_one_of_less_is_none() {
+    for (on, off, storms) in [(999, 5, true), (980, 20, false)] {
+        let mut bed = Bed::new(WatchdogAction::Drop);
+        for _ in 0..100 {
+            bed.hold(on, off);
+        }
+        assert_eq!(bed.watchdog.storm() != 0, storms, "{on} of {}", on + off);
+    }
+}
+
+#[test]
+fn a_queue_without_frames_or_that_sends_is_in_no_storm() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.backlog = !(1 << 3);
+    for _ in 0..40 {
+        bed.run(50, 0xff);
+        bed.sent[4] += 1;
+    }
+    assert_eq!(bed.watchdog.storm(), !(1 << 3 | 1 << 4));
+}
+
+#[test]
+fn only_watched_queues_are_judged() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.watchdog = Watchdog::new(spec(WatchdogAction::Drop), 0b1_1000, HZ);
+    bed.run(1000, 0xff);
+    assert_eq!(bed.watchdog.storm(), 0b1_1000);
+}
+
+#[test]
+fn eight_storms_at_once_begin_and_end_once() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.run(10_000, 0xff);
+    bed.run(10_000, 0);
+    let all = |ms, began| (0..8).map(move |queue| (queue, ms, began));
+    assert_eq!(bed.events, all(200, true).chain(all(10_200, false)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_storm_that_takes_breath_goes_on() {
+    let mut bed = Bed::new(WatchdogAction::Forward);
+    bed.run(300, 1 << 3);
+    for _ in 0..50 {
+        bed.run(190, 0);
+        bed.run(1, 1 << 3);
+    }
+    assert_eq!(bed.events, [(3, 200, true)]);
+    bed.run(1000, 0);
+    assert_eq!(bed.events.len(), 2);
+}
+
+#[test]
+fn the_next_storm_takes_its_whole_time_again() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.run(400, 1 << 3);
+    bed.run(200, 0);
+    bed.run(1, 0);
+    assert_eq!(bed.events, [(3, 200, true), (3, 600, false)]);
+    bed.run(599, 1 << 3);
+    assert_eq!(bed.events[2..], [(3, 850, true)], "since 601, seen from 650 on");
+}
+
+#[test]
+fn a_queue_that_loses_its_frames_in_a_storm_stays_in_it() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.run(300, 1 << 3);
+    bed.backlog = 0;
+    bed.run(3000, 1 << 3);
+    assert_eq!((bed.watchdog.storm(), bed.events.len()), (1 << 3, 1));
+}
+
+#[test]
+fn the_action_says_what_is_dropped_and_ignored() {
+    for (action, dropping, ignoring) in
+        [(WatchdogAction::Drop, 8, 8), (WatchdogAction::Forward, 0, 8), (WatchdogAction::Alert, 0, 0)]
+    {
+        let mut bed = Bed::new(action);
+        bed.run(150, 1 << 3);
+        assert_eq!((bed.watchdog.storm(), bed.watchdog.dropping(), bed.watchdog.ignoring()), (0, 0, 0));
+        bed.run(150, 1 << 3);
+        let found = (bed.watchdog.storm(), bed.watchdog.dropping(), bed.watchdog.ignoring());
+        assert_eq!(found, (8, dropping, ignoring), "{action:?}");
+    }
+}
+
+#[test]
+fn a_core_that_stood_still_finds_no_storm_in_its_own_sleep() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    // Timers of a fast link run out in the sleep.
+    bed.run(100, 0xff);
+    bed.stall(1000, 0xff, 3);
+    bed.run(100, 0);
+    // Those of a slow one do not; but the XON that came meanwhile is heard now, and the queues send.
+    bed.run(100, 0xff);
+    bed.stall(320, 0xff, 320);
+    bed.run(100, 0);
+    assert_eq!(bed.events, []);
+}
+
+#[test]
+fn a_storm_that_outlasts_the_sleep_of_the_core_is_found_at_the_next_look() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.run(100, 1 << 3);
+    bed.stall(320, 1 << 3, 320);
+    bed.run(100, 1 << 3);
+    assert_eq!(bed.events, [(3, 470, true)]);
+}
+
+#[test]
+fn a_core_that_stood_still_has_heard_no_quiet() {
+    let mut bed = Bed::new(WatchdogAction::Drop);
+    bed.run(300, 1 << 3);
+    bed.stall(5000, 0, 0);
+    bed.run(100, 1 << 3);
+    assert_eq!(bed.events, [(3, 200, true)]);
+}
+
+#[test]
+fn the_end_of_time_is_no_trouble() {
+    let longest =
+        WatchdogSpec { detection: Nanos(u64::MAX), restoration: Nanos(u64::MAX), action: WatchdogAction::Drop };
+    let shortest = WatchdogSpec { detection: Nanos(0), restoration: Nanos(0), action: WatchdogAction::Drop };
+    for spec in [longest, shortest] {
+        for hz in [0, 1, u64::MAX] {
+            let mut watchdog = Watchdog::new(spec, 0xff, hz);
+            for now in [0, 1, 2, u64::MAX / 2, u64::MAX - 1, u64::MAX, u64::MAX, 5] {
+                watchdog.tick(Ticks(now), 0xff, &[0; 8], &[now; 8]);
+            }
+        }
+    }
+}
+
+#[test]
+fn it_looks_four_times_in_its_time_or_oftener() {
+    for (detection, interval) in [(200, 50), (100, 25), (400, 100), (410, 82), (5000, 100)] {
+        let detection = Nanos(detection * 1_000_000);
+        let watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, 0xff, HZ);
+        assert_eq!(watchdog.interval, interval * MS, "{detection}");
+    }
+}
+
+/// Ticks that the random schedules last.
+const END: usize = 8000;
+
+/// What one queue goes through, tick by tick.
+#[derive(Debug, Clone)]
+struct Story {
+    paused: Vec<bool>,
+    backlog: Vec<bool>,
+    sends: bool,
+}
+
+/// Alternating stretches of true and false.
+fn stretches(on: std::ops::Range<usize>, off: impl Strategy<Value = usize>) -> impl Strategy<Value = Vec<bool>> {
+    prop::collection::vec((on, off), 40).prop_map(|stretches| {
+        let ticks = stretches.into_iter().flat_map(|(on, off)| [(true, on), (false, off)]);
+        let mut line: Vec<bool> = ticks.flat_map(|(on, len)| std::iter::repeat_n(on, len)).take(END).collect();
+        line.resize(END, false);
+        line
+    })
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let paused = stretches(0..1500, prop_oneof![3 => 0_usize..6, 2 => 0_usize..150, 2 => 0_usize..900]);
+    let backlog = stretches(0..6000, 0_usize..200);
+    (paused, backlog, any::<bool>()).prop_map(|(paused, backlog, sends)| Story { paused, backlog, sends })
+}
+
+/// What a queue shows at a look.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    at: u64,
+    backlog: bool,
+    sent: u64,
+    paused: u64,
+    late: bool,
+}
+
+/// All that eight queues show, and what was found, look by look.
+fn watch(watchdog: &mut Watchdog, stories: &[Story], stalls: &[(usize, usize)]) -> Vec<([Look; 8], WatchdogEvents)> {
+    let (mut sent, mut paused, mut looks, mut last) = ([0_u64; 8], [0_u64; 8], Vec::new(), 0);
+    for tick in 0..END {
+        let now = tick as u64;
+        let asleep = stalls.iter().any(|&(from, len)| (from..from + len).contains(&tick));
+        let backlog = (0..8).filter(|&q| stories[q].backlog[tick]).fold(0, |mask, q| mask | 1 << q);
+        if !asleep && watchdog.is_due(Ticks(now)) {
+            let late = now - last > 2 * watchdog.interval;
+            let shown = std::array::from_fn(|q| Look {
+                at: now,
+                backlog: backlog >> q & 1 == 1,
+                sent: sent[q],
+                paused: paused[q],
+                late,
+            });
+            looks.push((shown, watchdog.tick(Ticks(now), backlog, &sent, &paused)));
+            last = now;
+        }
+        for queue in 0..8 {
+            let story = &stories[queue];
+            paused[queue] += u64::from(story.paused[tick]);
+            sent[queue] += u64::from(story.sends && !asleep && story.backlog[tick] && !story.paused[tick]);
+        }
+    }
+    looks
+}
+
+/// A storm, by its definition: some look back to which all looks are evidence, and a detection time of pauses since.
+fn is_storm(looks: &[Look], detection: u64) -> bool {
+    let last = looks.len() - 1;
+    (0..last).any(|first| {
+        let start = looks[first];
+        let evidence = (first + 1..=last).all(|index| {
+            let (look, before) = (looks[index], looks[index - 1]);
+            let paused_all_the_time = look.paused - before.paused == look.at - before.at;
+            look.backlog
+                && look.sent == start.sent
+                && (look.paused - start.paused) as f64 > 0.99 * (look.at - start.at) as f64
+                && (!look.late || paused_all_the_time)
+        });
+        start.backlog && evidence && !looks[last].late && looks[last].paused - start.paused >= detection
+    })
+}
+
+/// Its end, by its definition: some look back to which nothing was paused, a restoration time ago.
+fn is_quiet(looks: &[Look], restoration: u64) -> bool {
+    let last = looks[looks.len() - 1];
+    (0..looks.len() - 1).any(|first| {
+        looks[first + 1..].iter().all(|look| !look.late && look.paused == looks[first].paused)
+            && last.at - looks[first].at >= restoration
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_finds_what_the_definition_says(
+        stories in prop::collection::vec(story(), 8),
+        stalls in prop::collection::vec((0..END, 0_usize..500), 0..6),
+        (detection, restoration) in (40_u64..800, 1_u64..800),
+        watched: u8,
+    ) {
+        let spec = WatchdogSpec {
+            detection: Nanos(detection * 1_000_000_000 / HZ),
+            restoration: Nanos(restoration * 1_000_000_000 / HZ),
+            action: WatchdogAction::Drop,
+        };
+        let looks = watch(&mut Watchdog::new(spec, watched, HZ), &stories, &stalls);
+        for queue in 0..8 {
+            let (mut storm, mut since) = (false, 0);
+            let line: Vec<Look> = looks.iter().map(|(shown, _)| shown[queue]).collect();
+            for (index, (_, events)) in looks.iter().enumerate() {
+                let known = &line[since..=index];
+                let turns = watched >> queue & 1 == 1 && known.len() > 1
+                    && if storm { is_quiet(known, restoration) } else { is_storm(known, detection) };
+                prop_assert_eq!(events.detected >> queue & 1 == 1, turns && !storm, "queue {} at {}", queue, line[index].at);
+                prop_assert_eq!(events.restored >> queue & 1 == 1, turns && storm, "queue {} at {}", queue, line[index].at);
+                if turns {
+                    (storm, since) = (!storm, index);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_queue_is_judged_by_what_others_do(stories in prop::collection::vec(story(), 8)) {
+        let idle = Story { paused: vec![false; END], backlog: vec![false; END], sends: false };
+        let watchdog = Watchdog::new(spec(WatchdogAction::Drop), 0xff, HZ);
+        let together = watch(&mut watchdog.clone(), &stories, &[]);
+        for queue in 0..8 {
+            let mut alone = vec![idle.clone(); 8];
+            alone[queue] = stories[queue].clone();
+            let bit = 1 << queue;
+            for ((_, events), (_, alone)) in together.iter().zip(watch(&mut watchdog.clone(), &alone, &[])) {
+                let of_this = WatchdogEvents { detected: events.detected & bit, restored: events.restored & bit };
+                prop_assert_eq!(of_this, alone);
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_without_a_break_is_found_between_its_time_and_one_look_more(
+        detection_us in 400_u64..10_000_000,
+        hz in prop_oneof![Just(1_000_000_000_000_u64), 1_000_000_u64..4_000_000_000],
+        begins in 0.0..4.0_f64,
+    ) {
+        let detection = Nanos(detection_us * 1000);
+        let mut watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, 1, hz);
+        let begins = (begins * watchdog.interval as f64) as u64;
+        let mut found = None;
+        while found.is_none() {
+            let now = watchdog.due;
+            let events = watchdog.tick(now, 1, &[7; 8], &[now.0.saturating_sub(begins); 8]);
+            found = (events.detected == 1).then(|| now.0 - begins);
+            prop_assert!(now.0 < begins + 3 * watchdog.detection, "not found");
+        }
+        let took = found.unwrap_or(0);
+        // Intervals are whole ticks, rounded up.
+        let rounding = watchdog.detection / watchdog.interval + 1;
+        prop_assert!(took >= watchdog.detection, "{} of {}", took, watchdog.detection);
+        prop_assert!(took <= watchdog.detection + watchdog.interval + rounding, "{} of {}", took, watchdog.detection);
+    }
+}
