@@ -1,5 +1,6 @@
 //! What can be found out about a device before DPDK tries it, in words that say what to do.
 
+use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -105,7 +106,12 @@ fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
             remedy: format!("name one that exists: {device},iface=eth0"),
         });
     };
-    if interface.contains('/') || !Path::new("/sys/class/net").join(interface).exists() {
+    // Not by /sys/class/net: that shows the interfaces of the namespace it was mounted in, which need not be ours.
+    let exists = CString::new(interface).is_ok_and(|name| {
+        // SAFETY: the name is a string with a zero at its end, and is only read.
+        unsafe { libc::if_nametoindex(name.as_ptr()) != 0 }
+    });
+    if !exists {
         return Err(Error::Invalid {
             what: format!("port `{device}` on `{interface}`, which is no network interface here"),
             remedy: "see `ip link`".to_owned(),

@@ -12,6 +12,7 @@
 mod capture;
 mod frames;
 mod hosts_talk;
+mod interface;
 mod iperf;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::interface;
 use crate::metrics::Exposition;
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Ended, Process, wait_for};
@@ -146,7 +147,7 @@ impl Host {
     /// Its MAC address, as text.
     #[track_caller]
     pub fn mac(&self) -> String {
-        self.link()["address"].as_str().expect("an address").to_owned()
+        interface::look(&self.inside, &self.interface)["address"].as_str().expect("an address").to_owned()
     }
 
     /// Whether its interface is there.
@@ -157,16 +158,7 @@ impl Host {
     /// Frames that its interface lost or found damaged, both ways: `rx` is towards the host, `tx` towards the switch.
     #[track_caller]
     pub fn losses(&self) -> Vec<(String, u64)> {
-        let link = self.link();
-        let mut losses = Vec::new();
-        for side in ["rx", "tx"] {
-            for (what, count) in link["stats64"][side].as_object().expect("counters") {
-                if !["bytes", "packets", "multicast"].contains(&what.as_str()) {
-                    losses.push((format!("{} {side} {what}", self.interface), count.as_u64().expect("a count")));
-                }
-            }
-        }
-        losses
+        interface::losses(&self.inside, &self.interface)
     }
 
     /// Pings `address`; the replies.
@@ -176,12 +168,5 @@ impl Host {
         let said = self.inside.try_run(&words).unwrap_or_else(|error| error);
         let replies = said.split(" packets transmitted, ").nth(1).and_then(|rest| rest.split(' ').next());
         replies.and_then(|replies| replies.parse().ok()).unwrap_or_else(|| panic!("{words:?}: {said}"))
-    }
-
-    #[track_caller]
-    fn link(&self) -> Value {
-        let text = self.inside.run(&["ip", "-s", "-j", "link", "show", "dev", &self.interface]);
-        let mut links: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        links[0].take()
     }
 }
