@@ -46,6 +46,16 @@ unsigned int hf_ring_dequeue(struct rte_ring *ring, void **objects, unsigned int
 	return rte_ring_dequeue_burst(ring, objects, count, NULL);
 }
 
+unsigned int hf_ring_count(const struct rte_ring *ring)
+{
+	return rte_ring_count(ring);
+}
+
+int hf_rx_backlog(uint16_t port, uint16_t queue)
+{
+	return rte_eth_rx_queue_count(port, queue);
+}
+
 int hf_link(uint16_t port, uint32_t *speed, int *up)
 {
 	struct rte_eth_link link = {0};

@@ -72,6 +72,12 @@ struct rte_mbuf *hf_mbuf_alloc(struct rte_mempool *pool);
 /* Takes up to `count` objects out of a ring. */
 unsigned int hf_ring_dequeue(struct rte_ring *ring, void **objects, unsigned int count);
 
+/* Objects in a ring. */
+unsigned int hf_ring_count(const struct rte_ring *ring);
+
+/* Frames received and not yet taken; negative where the driver cannot tell. */
+int hf_rx_backlog(uint16_t port, uint16_t queue);
+
 /* Link state without waiting; negative errno on failure. `speed` is in Mb/s, 0 if unknown. */
 int hf_link(uint16_t port, uint32_t *speed, int *up);
 

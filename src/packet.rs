@@ -42,6 +42,12 @@ pub trait Ports {
     /// Takes what `port` has received, up to the room in `out`.
     fn rx(&mut self, port: usize, out: &mut Burst<Self::Pkt>);
 
+    /// Frames that `port` has received and nobody has taken yet; `None` if the device cannot tell.
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        let _ = port;
+        None
+    }
+
     /// Hands `packets` to `port`, in order; those taken are removed from the front, the rest stay with the caller.
     fn tx(&mut self, port: usize, packets: &mut Burst<Self::Pkt>);
 

@@ -102,8 +102,8 @@ pub struct EalConfig {
 pub struct LcoreConfig {
     /// CPU of the control thread, which sleeps.
     pub control: Option<u16>,
-    /// CPU of the dataplane, which never does.
-    pub dataplane: Option<u16>,
+    /// CPUs of the dataplane's lcores, which never do; empty: chosen, as many as the switch has lcores.
+    pub dataplane: Vec<u16>,
     /// How late a poll may come: part of what headroom is computed from.
     pub poll_gap: Nanos,
 }

@@ -97,7 +97,7 @@ pub fn read_lcores(item: Option<Item<'_>>) -> LcoreConfig {
         }
         item.refuse(format!("`{}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}", item.shown()))
     });
-    LcoreConfig { control, dataplane, poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP) }
+    LcoreConfig { control, dataplane: dataplane.into_iter().collect(), poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP) }
 }
 
 /// Reads `eal:`.

@@ -42,7 +42,7 @@ pub struct RunOptions {
     pub verbose: bool,
 }
 
-type Running = Worker<Work<EthIo, HostsOn<EthIo>>>;
+type Running = Vec<Worker<Work<EthIo, HostsOn<EthIo>>>>;
 
 /// Runs a switch by `config` until its time is over or a signal comes, and prints what it did.
 ///
@@ -64,37 +64,76 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     for (index, standing) in subject.pfc.iter_mut().enumerate() {
         *standing = setup::Ports::pfc_standing(&config, index);
     }
-    let orders = Arc::new(Orders::default());
+    let orders = Arc::new(Orders::new(usize::from(config.switch.lcores)));
     let hz = dpdk::hz(&ports.eal);
-    let hosts = (!config.hosts.is_empty()).then(|| Hosts::new(&config.hosts, hz).for_ageing(config.switch.fdb.ageing));
-    subject.hosts = hosts.as_ref().map(Hosts::counters);
+    let hosts = hosts(&config, hz);
+    subject.hosts = hosts.first().map(Hosts::counters);
     let subject = Arc::new(subject);
     if let Some(listener) = listener {
         serve(&runtime, listener, &subject).map_err(RunError::Runtime)?;
     }
 
-    let (switch_io, host_io) = ports.queues()?;
-    let pipeline = Pipeline::new(&config.switch, counters, hz, DICE_SEED);
-    let companion = hosts.map(|hosts| HostsOn { hosts, io: host_io });
-    let work = Work { pipeline, io: switch_io, companion, orders: orders.clone(), hz };
-    let lcore = *ports.eal.workers().first().ok_or(RunError::NoCpu)?;
-    let worker = ports.eal.launch(lcore, move || work.run(dpdk::now))?;
+    let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz)?;
     let start = Instant::now();
-    let look_on = watch(&subject, &ports.ports, &orders, &worker, &mut signals, &options, start);
+    let look_on = watch(&subject, &ports.ports, &orders, &workers, &mut signals, &options, start);
     let watched = runtime.block_on(look_on);
     let elapsed = start.elapsed();
     orders.stop();
-    let work = worker.join()?;
+    // All of them, before an error of one ends the program: a port must not be stopped under an lcore.
+    let ended: Vec<_> = workers.into_iter().map(Worker::join).collect();
+    let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
     refresh_devices(&ports.ports, &subject.devices);
     let report = Report::new(&subject, elapsed);
-    if work.io.refused() > 0 {
-        let refused = work.io.refused();
+    let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
+    if refused > 0 {
         // Not eprintln, which panics where standard error cannot be written.
         let _ = writeln!(std::io::stderr(), "warning: {refused} frames came in several buffers and were not forwarded");
     }
-    drop(work);
+    drop(works);
     watched?;
     finish(ports, &report, &options)
+}
+
+/// The virtual hosts, in a part for each lcore; none if there are none.
+fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
+    if config.hosts.is_empty() {
+        return Vec::new();
+    }
+    let parts = Hosts::spread(&config.hosts, hz, &setup::host_lcores(config), usize::from(config.switch.lcores));
+    parts.into_iter().map(|hosts| hosts.for_ageing(config.switch.fdb.ageing)).collect()
+}
+
+/// Starts every part of the switch on an lcore of its own.
+fn launch(
+    ports: &mut setup::Ports,
+    config: &Config,
+    counters: &Arc<Counters>,
+    hosts: Vec<Hosts>,
+    orders: &Arc<Orders>,
+    hz: u64,
+) -> Result<Running, RunError> {
+    let io = ports.queues(config)?;
+    let pipelines = Pipeline::fleet(&config.switch, counters, hz, DICE_SEED);
+    let lcores = ports.eal.workers().to_vec();
+    if lcores.len() < pipelines.len() {
+        return Err(RunError::NoCpu);
+    }
+    let mut hosts = hosts.into_iter();
+    let parts = pipelines.into_iter().zip(io).zip(lcores);
+    let mut workers = Vec::new();
+    for ((pipeline, (io, host_io)), lcore) in parts {
+        let companion = hosts.next().map(|hosts| HostsOn { hosts, io: host_io });
+        let work = Work { pipeline, io, companion, orders: orders.clone(), hz };
+        match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
+            Ok(worker) => workers.push(worker),
+            Err(error) => {
+                // Those that run already end, or dropping their workers would wait for ever.
+                orders.stop();
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(workers)
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
@@ -138,7 +177,7 @@ async fn watch(
     subject: &Arc<Subject>,
     ports: &[EthPort],
     orders: &Orders,
-    worker: &Running,
+    workers: &Running,
     signals: &mut Signals,
     options: &RunOptions,
     start: Instant,
@@ -161,7 +200,7 @@ async fn watch(
             () = signals.any() => return Ok(()),
             _ = devices.tick() => {
                 orders.set_links(refresh_devices(ports, &subject.devices));
-                if worker.is_finished() {
+                if workers.iter().any(Worker::is_finished) {
                     return Ok(());
                 }
             }

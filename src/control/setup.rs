@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::config::model::{DeviceKind, MemoryMode};
-use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, RingLink};
+use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
 use crate::packet::{BURST, MAX_PORTS};
 use crate::stats::PfcStanding;
 use crate::wire::MacAddr;
@@ -49,13 +49,14 @@ impl PoolPlan {
         let devices: u32 = config.devices.iter().map(per_device).sum();
         let ports = config.devices.len() as u32;
         let mtu = config.switch.ports.iter().map(|port| port.mtu).max().unwrap_or(1500);
-        // The burst in the pipeline, the burst posted at each port, the burst to be freed; a host's own twice.
-        let bursts = (2 + 2 * ports) * BURST as u32;
+        // Per lcore the burst in the pipeline, the burst posted, the burst to be freed; a host's own twice.
+        let lcores = u32::from(config.switch.lcores);
+        let bursts = (3 * lcores + 2 * ports) * BURST as u32;
         Self {
-            data: config.switch.buffer.total.0 + devices + bursts + 3 * POOL_CACHE,
+            data: config.switch.buffer.total.0 + devices + bursts + (2 + lcores) * POOL_CACHE,
             // A NIC's driver may keep what it has sent until its ring runs low on descriptors: a port that sends
             // nothing but PFC has a ring full of these.
-            control: devices + ports * CONTROL_BUFFERS_PER_PORT + POOL_CACHE,
+            control: devices + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
             // What NIC drivers expect at least, so that a frame is always in one piece.
             data_room: (dpdk::HEADROOM as u16 + mtu + FRAME_EXTRA).max(dpdk::HEADROOM as u16 + 2048),
         }
@@ -120,14 +121,21 @@ impl Ports {
         }
     }
 
-    /// The queues of the switch's ports, and of the hosts'.
-    pub fn queues(&mut self) -> Result<(EthIo, EthIo), RunError> {
-        let switch = self.ports.iter_mut().map(|port| port.queue(0)).collect::<Result<_, _>>()?;
-        let hosts = self.hosts.iter_mut().map(|port| port.queue(0)).collect::<Result<_, _>>()?;
-        Ok((
-            EthIo::new(switch, self.data.clone(), self.control.clone()),
-            EthIo::new(hosts, self.data.clone(), self.data.clone()),
-        ))
+    /// For each lcore the queues of the switch's ports that it owns, and of the hosts behind these.
+    pub fn queues(&mut self, config: &Config) -> Result<Vec<(EthIo, EthIo)>, RunError> {
+        let lcores = usize::from(config.switch.lcores);
+        let empty = |count: usize| (0..lcores).map(|_| (0..count).map(|_| None).collect()).collect();
+        let mut switch: Vec<Vec<Option<PortQueue>>> = empty(self.ports.len());
+        let mut hosts: Vec<Vec<Option<PortQueue>>> = empty(self.hosts.len());
+        for (index, (port, spec)) in self.ports.iter_mut().zip(&config.switch.ports).enumerate() {
+            switch[usize::from(spec.lcore)][index] = Some(port.queue(0)?);
+        }
+        for ((index, port), lcore) in self.hosts.iter_mut().enumerate().zip(host_lcores(config)) {
+            hosts[lcore][index] = Some(port.queue(0)?);
+        }
+        let io = |queues, control: &Mempool| EthIo::new(queues, self.data.clone(), control.clone());
+        let parts = switch.into_iter().zip(hosts);
+        Ok(parts.map(|(switch, hosts)| (io(switch, &self.control), io(hosts, &self.data))).collect())
     }
 
     /// The address of a NIC. That of a tap is no port's: Linux gives it to the interface, and so to the host behind it.
@@ -147,6 +155,12 @@ impl Ports {
             _ => PfcStanding::Unproven,
         }
     }
+}
+
+/// The lcore that polls each host: the one that owns its port, so that what stalls the one stalls the other.
+pub(super) fn host_lcores(config: &Config) -> Vec<usize> {
+    let lcore = |port: usize| config.switch.ports.get(port).map_or(0, |port| usize::from(port.lcore));
+    config.hosts.iter().map(|host| lcore(host.port)).collect()
 }
 
 fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOptions, RunError> {
@@ -174,10 +188,19 @@ fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOpt
             Err(RunError::CpuNotAllowed { key, cpu, allowed })
         }
     };
+    // The last CPUs first, since the machine's own work tends to be on the first ones; shared if there are too few.
+    let lcores = usize::from(config.switch.lcores);
+    let chosen = allowed.iter().rev().cycle().take(lcores);
+    let wanted = (0..).map(|index| config.lcores.dataplane.get(index).copied());
+    let workers = chosen.zip(wanted).map(|(chosen, wanted)| cpu(wanted, Some(chosen), "lcores.dataplane"));
+    let worker_cpus: Vec<usize> = workers.collect::<Result<_, _>>()?;
+    if worker_cpus.len() != lcores {
+        return Err(RunError::NoCpu);
+    }
     Ok(EalOptions {
         memory,
         main_cpu: cpu(config.lcores.control, allowed.first(), "lcores.control")?,
-        worker_cpus: vec![cpu(config.lcores.dataplane, allowed.last(), "lcores.dataplane")?],
+        worker_cpus,
         pci,
         extra: config.eal.args.clone(),
         verbose,

@@ -1,8 +1,9 @@
 //! From a verdict into a queue: the tag, admission to the buffer, hand-off to the egress port.
 
+use super::crossing::Handed;
 use super::drops::DropReason;
 use super::ingress::{Meta, Verdict};
-use super::pipeline::{LCORE, Pipeline, bits};
+use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
 use crate::mmu::Admission;
 use crate::packet::{Packet, Ports};
@@ -49,9 +50,10 @@ impl<P: Packet> Pipeline<P> {
         if len > self.ports[egress].mtu as usize + usize::from(l3_offset) {
             return self.drop_frame(io, packet, port, meta.class, DropReason::EgressMtu);
         }
+        self.rewrite(egress, &mut packet, meta, l3_offset);
         let cells = self.cell.cells_of(len as u16);
-        let guaranteed = match self.admit(port, meta, cells) {
-            Ok(admission) => admission == Admission::Reserve,
+        let admission = match self.admit(port, egress, meta, cells) {
+            Ok(admission) => admission,
             Err(reason) => return self.drop_frame(io, packet, port, meta.class, reason),
         };
         let tag = Tag::new(len as u16, cells.0 as u16, port as u8, meta.group, meta.queue & 7).with_ip(
@@ -59,9 +61,57 @@ impl<P: Packet> Pipeline<P> {
             l3_offset,
             is_ect(meta),
         );
-        if let Err((packet, reason)) = self.enqueue(egress, packet, tag, meta, guaranteed) {
-            self.tallies.release(LCORE, port, usize::from(meta.group & 7), cells);
-            self.drop_frame(io, packet, egress, meta.class, reason);
+        let handed = Handed {
+            packet,
+            tag,
+            egress: egress as u8,
+            class: meta.class.unwrap_or(0),
+            kept: meta.lossless || matches!(admission, Admission::Reserve | Admission::PortReserve),
+            droppable: meta.headers.l3 != L3::Other && meta.headers.ecn() == ecn::NOT_ECT,
+        };
+        self.hand_over(io, handed);
+    }
+
+    /// To the queue, or to the lcore that owns it.
+    #[inline]
+    fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+        let owner = usize::from(self.ports[usize::from(handed.egress)].owner);
+        if owner == self.lcore {
+            return self.enqueue(io, handed);
+        }
+        let Some(neighbour) = self.neighbours.get_mut(owner).and_then(Option::as_mut) else {
+            unreachable!("a port belongs to an lcore of the switch");
+        };
+        match neighbour.frames_out.push(handed) {
+            Ok(()) => self.counters.lcores[self.lcore].handed_off_frames.add(1),
+            // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
+            Err(handed) => {
+                self.releases.release(
+                    usize::from(handed.tag.ingress),
+                    usize::from(handed.tag.group & 7),
+                    Cells(u32::from(handed.tag.cells)),
+                );
+                let (port, class) = (usize::from(handed.tag.ingress), Some(handed.class));
+                self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
+            }
+        }
+    }
+
+    /// Gives the frame the marks that `egress` has for its class.
+    #[inline]
+    fn rewrite(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
+        let rewrite = &self.ports[egress].rewrite;
+        if rewrite.dscp.is_none() && rewrite.pcp.is_none() {
+            return;
+        }
+        let class = usize::from(meta.class.unwrap_or(0) & 7);
+        if let Some(dscp) = &rewrite.dscp {
+            ecn::set_dscp(packet.bytes_mut(), meta.headers.l3, usize::from(l3_offset), dscp[class]);
+        }
+        if let Some(pcp) = &rewrite.pcp
+            && self.vlans.leaves_tagged(egress, meta.vlan)
+        {
+            vlan_tag::set_pcp(packet, pcp[class]);
         }
     }
 
@@ -88,59 +138,95 @@ impl<P: Packet> Pipeline<P> {
 
     /// Charges the buffer, and tells the peer to stop if its group is at its limit now.
     #[inline]
-    fn admit(&mut self, port: usize, meta: &Meta, cells: Cells) -> Result<Admission, DropReason> {
+    fn admit(&mut self, port: usize, egress: usize, meta: &Meta, cells: Cells) -> Result<Admission, DropReason> {
         let group = usize::from(meta.group & 7);
+        let queue = usize::from(meta.queue & 7);
+        // The watchdog drops a priority both ways: what comes in of it would only wait for others of its kind.
+        if self.ports[port].dropping() >> queue & 1 == 1 {
+            return Err(DropReason::Watchdog);
+        }
         let state = &mut self.ports[port];
-        let admission = state.ledgers[group].admit(cells, &mut self.pools[usize::from(meta.lossless)]);
-        if state.ledgers[group].is_xoff() {
-            // A drop judges XOFF too.
-            state.follow_ledger(group);
-            self.xoff |= 1 << port;
+        let mut admission = state.ledger.admit(group, cells, &mut self.pools);
+        if meta.lossless {
+            if state.ledger.xoff() != 0 {
+                // A drop judges XOFF too.
+                self.tell_generator(port);
+            }
+        } else if matches!(admission, Admission::Refused(_)) && self.guarantees.covers(egress, queue, cells) {
+            admission = state.ledger.admit_guaranteed(group, cells, &mut self.pools);
         }
         if let Admission::Refused(refusal) = admission {
             return Err(refusal.into());
         }
+        let state = &mut self.ports[port];
         state.admitted[group] += u64::from(cells.0);
         state.holding |= 1 << group;
         self.holding |= 1 << port;
         Ok(admission)
     }
 
-    /// Queues an admitted frame; a lossy one is judged here a second time, against its queue, unless its group had it
-    /// `guaranteed`.
+    /// Queues an admitted frame of any lcore at a port of this one; a lossy one is judged here a second time, against its
+    /// queue, unless its group had it guaranteed. One that is refused is dropped, and its cells are free.
     #[inline]
-    fn enqueue(
-        &mut self,
-        egress: usize,
-        packet: P,
-        tag: Tag,
-        meta: &Meta,
-        guaranteed: bool,
-    ) -> Result<(), (P, DropReason)> {
-        let queue = usize::from(tag.queue);
+    pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+        let (egress, queue) = (usize::from(handed.egress), usize::from(handed.tag.queue & 7));
+        let verdict = self.judge_at_queue(egress, queue, &handed);
+        let Handed { packet, tag, class, .. } = handed;
         let state = &mut self.ports[egress];
+        let before = state.queues[queue].cells();
+        let (packet, reason) = match verdict {
+            // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
+            Ok(()) => match state.queues[queue].push(&mut self.slab, packet, tag) {
+                Ok(()) => {
+                    state.waiting |= 1 << queue;
+                    self.touched |= 1 << egress;
+                    return self.guarantees.changed(egress, queue, before, before + u32::from(tag.cells));
+                }
+                Err(packet) => (packet, DropReason::NoBuffer),
+            },
+            Err(reason) => (packet, reason),
+        };
+        self.releases.release(
+            usize::from(tag.ingress),
+            usize::from(tag.group & 7),
+            Cells(u32::from(tag.cells)),
+        );
+        self.drop_frame(io, packet, egress, Some(class), reason);
+    }
+
+    /// Whether the queue takes the frame.
+    #[inline]
+    fn judge_at_queue(&mut self, egress: usize, queue: usize, handed: &Handed<P>) -> Result<(), DropReason> {
+        let state = &self.ports[egress];
+        if state.dropping() >> queue & 1 == 1 {
+            return Err(DropReason::Watchdog);
+        }
+        // The link went down while the frame crossed from another lcore.
+        if self.up >> egress & 1 == 0 {
+            return Err(DropReason::EgressDown);
+        }
+        if handed.kept {
+            return Ok(());
+        }
         let spec = &self.queue_specs[queue];
-        if !meta.lossless && !guaranteed {
-            let depth = state.queues[queue].cells() + u32::from(tag.cells);
-            if let Some(limit) = &spec.limit
-                && !limit.admits(Cells(depth), self.pools[0].free())
-            {
-                return Err((packet, DropReason::QueueThreshold));
-            }
-            // What could be marked is marked when it leaves; of the rest only IP packets are dropped early, as RED has
-            // it for those that can respond.
-            if let Some(wred) = &spec.wred
-                && meta.headers.l3 != L3::Other
-                && meta.headers.ecn() == ecn::NOT_ECT
-                && wred.judge(Bytes(state.queues[queue].bytes()), self.dice.roll()) == WredVerdict::Congested
-            {
-                return Err((packet, DropReason::Wred));
+        let depth = state.queues[queue].cells() + u32::from(handed.tag.cells);
+        if let Some(limit) = &spec.limit
+            && depth > spec.reserve.0
+        {
+            // The pool is charged for the frame already. What others are guaranteed is not free.
+            let (free, kept) = (self.pools.shared[0].free().0, self.guarantees.unused());
+            if free < kept || !limit.admits(Cells(depth), Cells(free - kept)) {
+                return Err(DropReason::QueueThreshold);
             }
         }
-        // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
-        state.queues[queue].push(&mut self.slab, packet, tag).map_err(|back| (back, DropReason::NoBuffer))?;
-        state.waiting |= 1 << queue;
-        self.touched |= 1 << egress;
+        // What could be marked is marked when it leaves; of the rest only IP packets are dropped early, as RED has it for
+        // those that can respond.
+        if let Some(wred) = &spec.wred
+            && handed.droppable
+            && wred.judge(Bytes(state.queues[queue].bytes()), self.dice.roll()) == WredVerdict::Congested
+        {
+            return Err(DropReason::Wred);
+        }
         Ok(())
     }
 }

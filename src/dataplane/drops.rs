@@ -40,6 +40,7 @@ drop_reasons! {
     EgressDown => "egress_down", "the port it should leave by has no link";
     Shutdown => "shutdown", "still queued when the switch stopped";
     HeadroomFull => "headroom_full", "a lossless group's headroom is full: its peer did not stop in time, or eta is too small";
+    HeadroomPoolEmpty => "headroom_pool_empty", "the headroom that all lossless groups share is used up: its over-subscription is too bold";
     Threshold => "threshold", "the ingress group's threshold in the lossy pool";
     PoolEmpty => "pool_empty", "the lossy pool is empty";
     QueueThreshold => "queue_threshold", "the egress queue's threshold in the lossy pool";
@@ -63,7 +64,7 @@ impl DropReason {
     pub fn is_congestion(self) -> bool {
         matches!(
             self,
-            Self::HeadroomFull | Self::Threshold | Self::PoolEmpty | Self::QueueThreshold | Self::Wred | Self::NoBuffer
+            Self::HeadroomFull | Self::HeadroomPoolEmpty | Self::Threshold | Self::PoolEmpty | Self::QueueThreshold | Self::Wred | Self::NoBuffer
         )
     }
 }
@@ -72,6 +73,7 @@ impl From<Refusal> for DropReason {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::HeadroomFull => Self::HeadroomFull,
+            Refusal::HeadroomPoolEmpty => Self::HeadroomPoolEmpty,
             Refusal::Threshold => Self::Threshold,
             Refusal::PoolEmpty => Self::PoolEmpty,
         }

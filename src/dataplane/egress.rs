@@ -1,7 +1,8 @@
 //! From a queue to the wire: schedule, mark, release, transmit.
 
+use super::counters::Counter;
 use super::drops::DropReason;
-use super::pipeline::{LCORE, Pipeline, bits};
+use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
@@ -37,9 +38,11 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         for (packet, tag) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = usize::from(tag.queue & 7);
+            let before = state.queues[queue].cells();
             // It has just left its slot, so there is one.
             if state.queues[queue].push_front(&mut self.slab, packet, tag).is_ok() {
                 state.waiting |= 1 << queue;
+                self.guarantees.changed(port, queue, before, before + u32::from(tag.cells));
             }
         }
     }
@@ -48,12 +51,14 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn schedule(&mut self, port: usize, now: Ticks) {
         let state = &mut self.ports[port];
-        let mut ready = state.waiting & !state.timers.paused(now);
+        let mut ready = state.waiting & !state.stopped_queues(now);
         while ready != 0 && !self.posted.is_full() && state.shaper.is_free(now) {
             let queues = &state.queues;
             let Some(queue) = state.scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
             let depth = Bytes(state.queues[queue].bytes());
+            let before = state.queues[queue].cells();
             let Some((mut packet, mut tag)) = state.queues[queue].pop(&mut self.slab) else { break };
+            self.guarantees.changed(port, queue, before, before - u32::from(tag.cells));
             if state.queues[queue].is_empty() {
                 ready &= !(1 << queue);
                 state.waiting &= !(1 << queue);
@@ -80,7 +85,7 @@ impl<P: Packet> Pipeline<P> {
         let counters = &self.counters.ports[port];
         for tag in self.charges.drain(..frames) {
             let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
-            self.tallies.release(LCORE, ingress, group, Cells(u32::from(tag.cells)));
+            self.releases.release(ingress, group, Cells(u32::from(tag.cells)));
             let queue = usize::from(tag.queue & 7);
             counters.tx_frames[queue].add(1);
             counters.tx_bytes[queue].add(u64::from(tag.len));
@@ -88,20 +93,52 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// The cells of a frame that will not leave are free.
-    fn uncharge(&self, tag: Tag) {
+    fn uncharge(&mut self, tag: Tag) {
         let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
-        self.tallies.release(LCORE, ingress, group, Cells(u32::from(tag.cells)));
+        self.releases.release(ingress, group, Cells(u32::from(tag.cells)));
     }
 
-    /// Drops all that waits for `port`.
+    /// Drops all that waits in these queues of `port`.
     #[cold]
-    pub(super) fn drop_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, reason: DropReason) {
-        for queue in bits(u64::from(std::mem::take(&mut self.ports[port].waiting))) {
+    pub(super) fn drop_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, queues: u8, reason: DropReason) {
+        let dropped = self.ports[port].waiting & queues;
+        self.ports[port].waiting &= !queues;
+        for queue in bits(u64::from(dropped)) {
+            let before = self.ports[port].queues[queue].cells();
             while let Some((packet, tag)) = self.ports[port].queues[queue].pop(&mut self.slab) {
                 self.uncharge(tag);
                 self.drop_frame(io, packet, port, Some(queue as u8), reason);
             }
+            self.guarantees.changed(port, queue, before, 0);
             self.ports[port].scheduler.emptied(queue);
+        }
+    }
+
+    /// Lets the watchdog of `port` look at its queues when it is time.
+    #[inline]
+    pub(super) fn watch<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+        if self.ports[port].watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now)) {
+            self.look(io, port, now);
+        }
+    }
+
+    #[cold]
+    fn look<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        let Some(watchdog) = &mut state.watchdog else { return };
+        let sent = counters.tx_frames.each_ref().map(Counter::get);
+        let paused = state.timers.paused_queue_ticks(now);
+        let events = watchdog.tick(now, state.waiting, &sent, &paused);
+        let (storm, dropping) = (watchdog.storm(), watchdog.dropping());
+        for queue in bits(u64::from(events.detected)) {
+            counters.watchdog_storms[queue].add(1);
+        }
+        for queue in bits(u64::from(events.restored)) {
+            counters.watchdog_restores[queue].add(1);
+        }
+        counters.watchdog_mask.set(u64::from(storm));
+        if events.detected & dropping != 0 {
+            self.drop_queues(io, port, events.detected & dropping, DropReason::Watchdog);
         }
     }
 }

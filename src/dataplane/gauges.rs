@@ -1,8 +1,9 @@
 //! What the packet path publishes beside its counters: gauges now and then, poll gaps at every poll.
 
 use super::counters::{GAP_BUCKETS, LcoreCounters};
-use super::pipeline::{LCORE, Pipeline, bits};
+use super::pipeline::{Pipeline, bits};
 use crate::packet::Packet;
+use crate::qos::CLASSES;
 use crate::units::Ticks;
 
 /// Polls between two looks at the gauges of a busy switch; watermarks miss nothing, they are kept by the ledgers.
@@ -31,8 +32,7 @@ impl PollClock {
         }
         if let Some(last) = self.last.replace(now) {
             // A gap is short of a second, or it is an outage whose exact length says nothing more.
-            let ticks = now.since(last).min(u64::from(u32::MAX));
-            let ns = ((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64;
+            let ns = self.nanos(now.since(last).min(u64::from(u32::MAX)));
             let bucket = (64 - ns.leading_zeros() as usize).min(GAP_BUCKETS - 1);
             counters.poll_gap[bucket].add(1);
             counters.poll_gap_sum_ns.add(ns);
@@ -40,9 +40,10 @@ impl PollClock {
         }
     }
 
-    /// The instant of the last poll.
-    pub fn last(&self) -> Ticks {
-        self.last.unwrap_or_default()
+    /// Nanoseconds of `ticks`.
+    #[inline]
+    pub fn nanos(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64
     }
 
     #[inline]
@@ -56,33 +57,47 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn publish_gauges(&mut self, now: Ticks) {
         for port in bits(std::mem::take(&mut self.touched)) {
             let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
-            for (group, ledger) in state.ledgers.iter().enumerate() {
-                let (used_highest, headroom_highest) = ledger.highest();
-                counters.group_used_cells[group].set(u64::from(ledger.used().0));
-                counters.group_headroom_cells[group].set(u64::from(ledger.headroom().0));
-                counters.group_used_highest_cells[group].set(u64::from(used_highest.0));
-                counters.group_headroom_highest_cells[group].set(u64::from(headroom_highest.0));
+            for group in 0..CLASSES {
+                let held = state.ledger.group(group);
+                counters.group_used_cells[group].set(u64::from(held.used().0));
+                counters.group_headroom_cells[group].set(u64::from(held.headroom.0));
+                counters.group_used_highest_cells[group].set(u64::from(held.used_highest.0));
+                counters.group_shared_highest_cells[group].set(u64::from(held.shared_highest.0));
+                counters.group_headroom_highest_cells[group].set(u64::from(held.headroom_highest.0));
             }
+            for (gauge, used) in counters.reserve_used_cells.iter().zip(state.ledger.reserve_used()) {
+                gauge.set(u64::from(used.0));
+            }
+            counters.port_xoff.set(u64::from(state.ledger.is_port_xoff()));
             for (index, queue) in state.queues.iter().enumerate() {
                 counters.queue_cells[index].set(u64::from(queue.cells()));
                 counters.queue_highest_cells[index].set(u64::from(queue.cells_highest()));
             }
             counters.xoff_mask.set(u64::from(state.generator.xoff()));
-            // A pause that runs keeps the port in the set, so that its end is seen too.
+            let xoff = state.generator.xoff();
+            for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.generator.paused_ticks(now)) {
+                gauge.set(self.clock.nanos(ticks));
+            }
+            for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.timers.paused_ticks(now)) {
+                gauge.set(self.clock.nanos(ticks));
+            }
+            // A pause that runs keeps the port in the set, so that its time goes on and its end is seen too.
             let paused = state.timers.paused(now);
             counters.paused_mask.set(u64::from(paused));
-            if paused != 0 {
+            if paused != 0 || xoff != 0 {
                 self.touched |= 1 << port;
             }
         }
-        let lcore = &self.counters.lcores[LCORE];
-        for (pool, (gauge, highest)) in self.pools.iter().zip([
+        let lcore = &self.counters.lcores[self.lcore];
+        for (pool, (gauge, highest)) in self.pools.shared.iter().zip([
             (&lcore.lossy_used_cells, &lcore.lossy_used_highest_cells),
             (&lcore.lossless_used_cells, &lcore.lossless_used_highest_cells),
         ]) {
             gauge.set(u64::from(pool.used().0));
             highest.set(u64::from(pool.used_highest().0));
         }
+        lcore.headroom_pool_used_cells.set(u64::from(self.pools.headroom.used().0));
+        lcore.headroom_pool_highest_cells.set(u64::from(self.pools.headroom.highest().0));
         lcore.held_frames.set(u64::from(self.slab.held()));
         lcore.fdb_entries.set(self.fdb.len() as u64);
     }

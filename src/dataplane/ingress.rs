@@ -1,12 +1,12 @@
 //! From the wire to a verdict: receive, parse, control, classify, forward.
 
 use super::drops::DropReason;
-use super::pipeline::{LCORE, Pipeline, bits};
+use super::pipeline::{Pipeline, bits};
 use crate::forward::fdb::{Learned, Spot};
 use crate::forward::vlan::PortMask;
 use crate::packet::{BURST, Burst, Packet, Ports};
 use crate::units::Ticks;
-use crate::wire::mac_control::{self, MacControl, PfcFrame};
+use crate::wire::mac_control::{self, MacControl};
 use crate::wire::{Headers, parse_into};
 
 /// What is to become of a frame.
@@ -128,10 +128,14 @@ impl<P: Packet> Pipeline<P> {
                     (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
                 }
                 let state = &mut self.ports[port];
-                if state.pfc {
-                    // A pause of a lossy priority is counted and has no effect.
-                    state.receive_pause(&PfcFrame { enabled: pfc.enabled & state.lossless, ..pfc }, now);
+                if let Some(watchdog) = &state.watchdog {
+                    let ignored = state.priorities.priorities_of(watchdog.ignoring()) & state.obeyed & pfc.enabled;
+                    for priority in bits(u64::from(ignored)) {
+                        counters.pfc_rx_ignored[priority].add(1);
+                    }
                 }
+                // A pause of a priority that is not obeyed here is counted, its time too, and has no effect.
+                state.receive_pause(&pfc, now);
                 Verdict::Consumed
             }
             // Where PFC is on, classic PAUSE is ignored; this switch never obeys it.
@@ -197,10 +201,10 @@ impl<P: Packet> Pipeline<P> {
         }
         // A port that went down may still have frames in its ring: their sources are not to be found there.
         if self.up >> port & 1 == 1 {
-            match self.fdb.learn(source, port) {
-                Learned::Known => {}
-                Learned::New => self.counters.lcores[LCORE].fdb_learned.add(1),
-                Learned::Full => self.counters.lcores[LCORE].fdb_full.add(1),
+            match self.learn_source(vlan, headers.src, source, port) {
+                Learned::Known | Learned::Refreshed => {}
+                Learned::New => self.counters.lcores[self.lcore].fdb_learned.add(1),
+                Learned::Full => self.counters.lcores[self.lcore].fdb_full.add(1),
             }
         }
         if headers.dst.is_group() {

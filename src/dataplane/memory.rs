@@ -74,6 +74,9 @@ pub struct MemPorts {
 struct Wire {
     to_switch: VecDeque<MemPacket>,
     from_switch: VecDeque<Vec<u8>>,
+    /// Frames that the receive ring holds; more are lost.
+    ring: Option<usize>,
+    missed: u64,
     /// Frames the port still takes before it says that its ring is full.
     room: Option<usize>,
 }
@@ -87,7 +90,23 @@ impl MemPorts {
 
     /// `frame` arrives at `port`.
     pub fn inject(&mut self, port: usize, frame: &[u8]) {
-        self.wires[port].to_switch.push_back(MemPacket::new(frame));
+        let wire = &mut self.wires[port];
+        if wire.ring.is_some_and(|ring| wire.to_switch.len() >= ring) {
+            wire.missed += 1;
+        } else {
+            wire.to_switch.push_back(MemPacket::new(frame));
+        }
+    }
+
+    /// From now on the receive ring of `port` holds `frames`, and loses what comes when it is full, as a NIC's does.
+    pub fn set_ring(&mut self, port: usize, frames: usize) {
+        self.wires[port].ring = Some(frames);
+    }
+
+    /// Frames that the receive ring of `port` had no room for.
+    #[must_use]
+    pub fn missed(&self, port: usize) -> u64 {
+        self.wires[port].missed
     }
 
     /// The next frame that `port` sent.
@@ -123,6 +142,10 @@ impl Ports for MemPorts {
             self.held += 1;
             out.push(packet);
         }
+    }
+
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        Some(self.wires[port].to_switch.len())
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {

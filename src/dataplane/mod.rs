@@ -1,10 +1,13 @@
 //! The packet's way through the switch: bursts in, decisions, bursts out.
 
 mod admit;
+mod backlog;
 pub mod counters;
+mod crossing;
 pub mod drops;
 mod egress;
 mod gauges;
+mod guarantee;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
 #[allow(unsafe_code)]
 pub mod handoff;

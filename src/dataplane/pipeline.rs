@@ -6,35 +6,44 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::counters::{Counters, UNCLASSIFIED};
+use super::crossing::{self, Neighbour};
 use super::drops::DropReason;
 use super::gauges::PollClock;
+use super::guarantee::QueueGuarantees;
 use super::port::Port;
-use super::queue::{Slab, Tag};
+use super::queue::{Queue, Slab, Tag};
 use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::Learned;
 use crate::forward::{Fdb, VlanTable};
-use crate::mmu::{Judgement, Lease, SharedPool, Tallies};
+use crate::mmu::{HeadroomPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::Dice;
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{CellSize, Cells, Ticks};
 use crate::wire::MacAddr;
 
-/// The one lcore there is, in the tallies.
-pub(super) const LCORE: usize = 0;
-
-/// The switch as one lcore runs it: all ports, the whole way of a packet.
+/// The switch as one lcore runs it: the ports that it owns, the whole way of a packet, and what it needs of the others.
 #[derive(Debug)]
 pub struct Pipeline<P> {
+    /// Its number among the dataplane lcores.
+    pub(super) lcore: usize,
+    /// The ports that it owns.
+    pub(super) mine: u64,
+    /// All ports; of those of other lcores only what never changes is looked at.
     pub(super) ports: Box<[Port]>,
     pub(super) classes: ClassMap,
     pub(super) queue_specs: [QueueSpec; CLASSES],
     pub(super) vlans: VlanTable,
     pub(super) fdb: Fdb,
     pub(super) cell: CellSize,
-    /// This lcore's hands in the lossy and the lossless pool, in this order: indexed by `lossless as usize`.
-    pub(super) pools: [Lease; 2],
-    pub(super) tallies: Tallies,
+    /// This lcore's hands in the pools.
+    pub(super) pools: Pools,
+    pub(super) guarantees: QueueGuarantees,
+    /// What has left, by all lcores and by this one.
+    pub(super) tallies: Arc<Tallies>,
+    pub(super) releases: TallyWriter,
+    /// The other lcores, by number.
+    pub(super) neighbours: Vec<Option<Neighbour<P>>>,
     pub(super) slab: Slab<P>,
     pub(super) dice: Dice,
     pub(super) counters: Arc<Counters>,
@@ -52,64 +61,92 @@ pub struct Pipeline<P> {
     /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
     pub(super) posted: Burst<P>,
     pub(super) charges: ArrayVec<Tag, BURST>,
-    clock: PollClock,
+    pub(super) clock: PollClock,
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// A switch by `spec` on a clock of `hz` ticks a second; all links are up, all queues empty.
+    /// A switch by `spec` on a clock of `hz` ticks a second, which one lcore runs: all links are up, all queues empty.
     ///
     /// # Panics
-    /// On a spec that the configuration would have refused: too many ports, maps beyond eight classes.
+    /// As [`Pipeline::fleet`], and on a spec for several lcores.
     #[must_use]
     pub fn new(spec: &SwitchSpec, counters: Arc<Counters>, hz: u64, seed: u32) -> Self {
-        let ports = spec.ports.len();
-        assert!(ports <= MAX_PORTS && ports == counters.ports.len(), "as many counters as ports, and no more than fit");
-        assert!(spec.classes.is_valid(), "a class map beyond eight classes");
-        let lossless = SharedPool::new(spec.buffer.lossless_shared);
-        let lossy = SharedPool::new(spec.buffer.lossy_shared);
-        Self {
-            ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
-            classes: spec.classes.clone(),
-            queue_specs: spec.queues,
-            vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
-            fdb: Fdb::new(&spec.fdb, hz),
-            cell: CellSize::new(spec.buffer.cell),
-            pools: [Lease::new(lossy), Lease::new(lossless)],
-            tallies: Tallies::new(1, ports),
-            slab: Slab::new(spec.buffer.total.0 as usize),
-            dice: Dice::new(seed),
-            counters,
-            up: all_ports(ports),
-            holding: 0,
-            xoff: 0,
-            touched: all_ports(ports),
-            trash: Burst::new(),
-            burst: Burst::new(),
-            posted: Burst::new(),
-            charges: ArrayVec::new(),
-            clock: PollClock::new(hz),
-        }
+        let mut fleet = Self::fleet(spec, &counters, hz, seed);
+        assert!(fleet.len() == 1, "a switch of several lcores is a fleet");
+        fleet.remove(0)
     }
 
-    /// One round over all ports at the instant `now`. Returns the frames received and sent.
+    /// The same switch in as many parts as `spec` has lcores, in their order: each is for one thread.
+    ///
+    /// # Panics
+    /// On a spec that the configuration would have refused: too many ports, an lcore that is not there, maps beyond
+    /// eight classes.
+    #[must_use]
+    pub fn fleet(spec: &SwitchSpec, counters: &Arc<Counters>, hz: u64, seed: u32) -> Vec<Self> {
+        let (ports, lcores) = (spec.ports.len(), usize::from(spec.lcores));
+        assert!(ports <= MAX_PORTS && ports == counters.ports.len(), "as many counters as ports, and no more than fit");
+        assert!(lcores > 0 && lcores == counters.lcores.len(), "as many counters as lcores, and one at least");
+        assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port of an lcore that is not there");
+        assert!(spec.classes.is_valid(), "a class map beyond eight classes");
+        let pools = [SharedPool::new(spec.buffer.lossy_shared), SharedPool::new(spec.buffer.lossless_shared)];
+        let headroom = HeadroomPool::new(spec.buffer.headroom);
+        let tallies = Arc::new(Tallies::new(lcores, ports));
+        let guarantees = QueueGuarantees::fleet(spec);
+        let frames = spec.buffer.total.0 as usize;
+        let neighbours = crossing::neighbours(lcores, frames);
+        let parts = neighbours.into_iter().zip(guarantees).enumerate();
+        parts
+            .map(|(lcore, (neighbours, guarantees))| Self {
+                lcore,
+                mine: mask((0..ports).filter(|&port| usize::from(spec.ports[port].lcore) == lcore)),
+                ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
+                classes: spec.classes.clone(),
+                queue_specs: spec.queues,
+                vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
+                fdb: Fdb::new(&spec.fdb, hz),
+                cell: CellSize::new(spec.buffer.cell),
+                pools: Pools {
+                    shared: pools.each_ref().map(|pool| Lease::new(pool.clone())),
+                    headroom: headroom.clone(),
+                },
+                guarantees,
+                releases: tallies.writer(lcore),
+                tallies: tallies.clone(),
+                neighbours,
+                slab: Slab::new(frames),
+                // Each lcore its own dice, or they would all mark the same frames.
+                dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
+                counters: counters.clone(),
+                up: mask(0..ports),
+                holding: 0,
+                xoff: 0,
+                touched: mask(0..ports),
+                trash: Burst::new(),
+                burst: Burst::new(),
+                posted: Burst::new(),
+                charges: ArrayVec::new(),
+                clock: PollClock::new(hz),
+            })
+            .map(|mut part| {
+                part.touched &= part.mine;
+                part
+            })
+            .collect()
+    }
+
+    /// One round over the ports of this lcore at the instant `now`. Returns the frames received, taken over and sent.
     pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.fdb.set_time(now);
+        self.take_news();
         self.collect_releases();
         self.judge_paused();
         let mut moved = 0;
-        for port in 0..self.ports.len() {
-            self.ports[port].start_pauses(now);
-            for _ in 0..self.ports[port].bursts {
-                let received = self.receive(io, port, now);
-                moved += received;
-                // At once: what a peer still sends until it hears this goes into the headroom.
-                self.send_pfc(io, port, now);
-                if received < BURST {
-                    break;
-                }
-            }
+        for port in bits(self.mine) {
+            moved += self.receive_all(io, port, now);
         }
-        for port in 0..self.ports.len() {
+        moved += self.take_handed(io);
+        for port in bits(self.mine) {
+            self.watch(io, port, now);
             for _ in 0..self.ports[port].bursts {
                 let sent = self.transmit(io, port, now);
                 moved += sent;
@@ -118,13 +155,65 @@ impl<P: Packet> Pipeline<P> {
                 }
             }
         }
+        self.finish_poll(io, now, moved);
+        moved
+    }
+
+    /// Takes from `port` what its poll gap lets arrive, and tells its peer after each burst what it must be told.
+    #[inline]
+    fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
+        self.ports[port].start_pauses(now);
+        let (mut moved, mut is_drained) = (0, false);
+        for _ in 0..self.ports[port].bursts {
+            let received = self.receive(io, port, now);
+            moved += received;
+            self.publish_handed();
+            // At once: what a peer still sends until it hears this goes into the headroom.
+            self.send_pfc(io, port, now);
+            if received < BURST {
+                is_drained = true;
+                break;
+            }
+        }
+        if !is_drained || self.ports[port].backlog.is_on() {
+            self.judge_backlog(io, port, is_drained, now);
+        }
+        moved
+    }
+
+    /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
+    /// port's lossless groups XOFF until it is drained.
+    #[cold]
+    fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
+        let left = if is_drained { Some(0) } else { io.backlog(port) };
+        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        if let Some(left) = left {
+            counters.backlog_frames.set(left as u64);
+            counters.backlog_highest_frames.raise(left as u64);
+        }
+        let before = state.backlog.is_on();
+        state.backlog.judge(left);
+        if state.backlog.is_on() != before {
+            counters.backlog_xoffs.add(u64::from(!before));
+            self.tell_generator(port);
+            self.send_pfc(io, port, now);
+        }
+    }
+
+    /// The end of a poll: buffers go back, others see what this lcore has done, observers see the gauges.
+    #[inline]
+    fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
+        self.releases.publish();
         io.free(&mut self.trash);
-        self.clock.poll(&self.counters.lcores[LCORE], now, moved);
+        self.clock.poll(&self.counters.lcores[self.lcore], now, moved);
         if self.clock.is_gauge_time() || moved == 0 {
             self.publish_gauges(now);
             self.fdb.sweep();
+            if moved == 0 && self.neighbours.len() > 1 {
+                // Whoever rests leaves its leases to the others.
+                self.pools.shared.iter_mut().for_each(Lease::flush);
+            }
         }
-        moved
     }
 
     /// Tells the ledgers what has left since the last poll.
@@ -139,8 +228,7 @@ impl<P: Packet> Pipeline<P> {
                     continue;
                 }
                 state.released[group] = released;
-                let pool = &mut self.pools[usize::from(state.lossless >> group & 1)];
-                state.ledgers[group].release(Cells(cells as u32), pool);
+                state.ledger.release(group, Cells(cells as u32), &mut self.pools);
                 if released == state.admitted[group] {
                     state.holding &= !(1 << group);
                 }
@@ -156,17 +244,21 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn judge_paused(&mut self) {
         for port in bits(self.xoff) {
-            let state = &mut self.ports[port];
-            for group in bits(u64::from(state.xoff)) {
-                let free = self.pools[usize::from(state.lossless >> group & 1)].free();
-                if state.ledgers[group].judge(free) == Judgement::Resume {
-                    state.follow_ledger(group);
-                }
-            }
-            if state.xoff == 0 {
-                self.xoff &= !(1 << port);
+            if self.ports[port].ledger.judge(&self.pools) {
+                self.tell_generator(port);
             }
         }
+    }
+
+    /// What the ledger and the backlog of `port` say of its groups, to who tells the peer.
+    #[inline]
+    pub(super) fn tell_generator(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        let xoff = state.ledger.xoff();
+        self.xoff = self.xoff & !(1 << port) | u64::from(xoff != 0) << port;
+        let backlog = if state.backlog.is_on() { state.lossless } else { 0 };
+        state.generator.set_all((xoff | backlog) & state.generated);
+        self.touched |= 1 << port;
     }
 
     /// Sends the PFC frame that is due, past every queue and outside of pacing.
@@ -221,57 +313,88 @@ impl<P: Packet> Pipeline<P> {
         self.trash.push(packet);
     }
 
+    /// Forgets the highest figures ever seen: from now on they are what is held now.
+    pub fn clear_watermarks(&mut self) {
+        for port in bits(self.mine) {
+            let state = &mut self.ports[port];
+            state.ledger.clear_watermarks();
+            state.queues.iter_mut().for_each(Queue::clear_watermark);
+            self.counters.ports[port].backlog_highest_frames.set(0);
+        }
+        self.pools.shared.iter_mut().for_each(Lease::clear_watermark);
+        self.pools.headroom.reset_highest();
+        let counters = &self.counters.lcores[self.lcore];
+        counters.handoff_highest_frames.set(0);
+        counters.poll_gap_highest_ns.set(0);
+        self.touched |= self.mine;
+    }
+
     /// The link of `port` went up or down. Down: what waits for it is dropped, what was learned there is forgotten,
     /// and its peer's pauses end with the peer. Up: the peer hears again what it must not send.
-    pub fn set_link<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, up: bool) {
+    pub fn set_link<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, up: bool, now: Ticks) {
         let bit = 1 << port;
         if (self.up & bit != 0) == up {
             return;
         }
         self.up ^= bit;
+        if !up {
+            self.fdb.forget_port(port);
+        }
+        if self.mine & bit == 0 {
+            return;
+        }
         if up {
             self.ports[port].generator.repeat();
         } else {
-            self.fdb.forget_port(port);
-            self.ports[port].timers.clear(self.clock.last());
-            self.drop_queues(io, port, DropReason::EgressDown);
+            self.ports[port].timers.clear(now);
+            self.ports[port].generator.link_down(now);
+            self.drop_queues(io, port, u8::MAX, DropReason::EgressDown);
+            self.releases.publish();
         }
         self.touched |= bit;
     }
 
-    /// Ends the switch's work: every XOFF is followed by XON, and every buffer goes back. The frames still queued are
-    /// dropped as `shutdown`. False if a port would not take its XON; calling again tries again.
+    /// Ends the switch's work: every XOFF is followed by XON, and every buffer goes back. The frames still queued, or on
+    /// their way from other lcores, are dropped as `shutdown`. False if a port would not take its XON; calling again tries
+    /// again, and takes what other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
-        for port in 0..self.ports.len() {
-            self.drop_queues(io, port, DropReason::Shutdown);
-            for group in 0..CLASSES {
-                self.ports[port].generator.set(group, false);
-            }
+        self.publish_handed();
+        self.take_handed(io);
+        for port in bits(self.mine) {
+            self.drop_queues(io, port, u8::MAX, DropReason::Shutdown);
+            self.ports[port].generator.set_all(0);
             self.send_pfc(io, port, now);
         }
+        self.releases.publish();
         self.collect_releases();
         io.free(&mut self.trash);
         self.publish_gauges(now);
-        (0..self.ports.len()).all(|port| self.up >> port & 1 == 0 || self.ports[port].generator.due(now).is_none())
+        bits(self.mine & self.up).all(|port| self.ports[port].generator.due(now).is_none())
     }
 
     /// Tells the forwarding database of a station, as a frame from it would.
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
         self.fdb.set_time(now);
-        self.fdb.learn(self.fdb.locate(vlan, mac), port)
+        self.learn_source(vlan, mac, self.fdb.locate(vlan, mac), port)
+    }
+
+    /// Its number among the dataplane lcores.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.lcore
     }
 
     /// All ports, as a mask.
     #[must_use]
     pub fn port_mask(&self) -> u64 {
-        all_ports(self.ports.len())
+        mask(0..self.ports.len())
     }
 
-    /// Cells held, by the ledgers: zero in an idle switch.
+    /// Cells held, by the ledgers of this lcore's ports: zero in an idle switch.
     #[must_use]
     pub fn held_cells(&self) -> u64 {
-        let ledgers = self.ports.iter().flat_map(|port| &port.ledgers);
-        ledgers.map(|ledger| u64::from(ledger.used().0) + u64::from(ledger.headroom().0)).sum()
+        let groups = bits(self.mine).flat_map(|port| (0..CLASSES).map(move |group| (port, group)));
+        groups.map(|(port, group)| u64::from(self.ports[port].ledger.group(group).held().0)).sum()
     }
 
     /// Frames that wait in queues.
@@ -281,9 +404,9 @@ impl<P: Packet> Pipeline<P> {
     }
 }
 
-/// A mask of the first `ports` ports; of one at least, since a shift by all bits is none.
-fn all_ports(ports: usize) -> u64 {
-    u64::MAX >> (64 - ports.max(1))
+/// The mask in which these bits are set.
+fn mask(bits: impl Iterator<Item = usize>) -> u64 {
+    bits.fold(0, |mask, bit| mask | 1 << bit)
 }
 
 /// Indices of the bits set in `mask`, lowest first.

@@ -1,13 +1,14 @@
 //! Everything one port is: plain memory of the lcore that owns it.
 
+use super::backlog::Backlog;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
-use crate::mmu::Ledger;
+use crate::mmu::PortLedger;
 use crate::mmu::headroom::PACING_SLACK;
 use crate::packet::BURST;
-use crate::pfc::{Generator, PauseTimers};
+use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog};
 use crate::qos::shaper::WIRE_OVERHEAD;
-use crate::qos::{CLASSES, MarkMap, Scheduler, Shaper, Trust};
+use crate::qos::{CLASSES, MarkMap, Rewrite, Scheduler, Shaper, Trust};
 use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -15,27 +16,34 @@ use crate::wire::mac_control::PfcFrame;
 /// One port of the switch.
 #[derive(Debug)]
 pub(super) struct Port {
+    /// The lcore that it belongs to.
+    pub owner: u8,
     pub mac: MacAddr,
     pub mtu: u32,
     pub trust: Trust,
     pub port_class: u8,
     pub marks: MarkMap,
-    /// PFC is generated and obeyed.
-    pub pfc: bool,
-    /// Priority groups, and so priorities, that are lossless here.
+    pub rewrite: Rewrite,
+    /// Priority groups that are lossless here.
     pub lossless: u8,
+    /// Priorities that PFC frames are sent for.
+    pub generated: u8,
+    /// Priorities that received PFC frames are obeyed for, and the queues that these stop.
+    pub obeyed: u8,
+    obeying: u8,
+    /// From the priorities of received PFC frames to queues.
+    pub priorities: PriorityMap,
 
-    /// Ingress: the ledger of each priority group.
-    pub ledgers: [Ledger; CLASSES],
+    /// Ingress: what its frames hold of the buffer.
+    pub ledger: PortLedger,
     /// Cells ever admitted, by group.
     pub admitted: [u64; CLASSES],
     /// Of these, the cells whose release the ledger has seen.
     pub released: [u64; CLASSES],
     /// Groups that hold cells.
     pub holding: u8,
-    /// Groups whose ledger is XOFF.
-    pub xoff: u8,
     pub generator: Generator,
+    pub backlog: Backlog,
 
     /// Egress: the queues and what lets them send.
     pub queues: [Queue; CLASSES],
@@ -44,6 +52,7 @@ pub(super) struct Port {
     pub scheduler: Scheduler,
     pub shaper: Shaper,
     pub timers: PauseTimers,
+    pub watchdog: Option<Watchdog>,
     /// Pauses received during the last poll, whose time is counted from the next one on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     pub arrived: PfcFrame,
@@ -64,25 +73,35 @@ fn bursts_per_poll(spec: &PortSpec, poll_gap: Nanos) -> u32 {
 
 impl Port {
     pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
+        let lossless = spec.lossless_groups();
+        let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
+        let obeyed = spec.pfc.obeyed(switch.lossless_queues(spec), &priorities);
+        let obeying = priorities.queues(obeyed);
         Self {
+            owner: spec.lcore,
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             trust: spec.trust,
             port_class: spec.port_class,
             marks: spec.marks.clone(),
-            pfc: spec.pfc.is_on(),
-            lossless: spec.lossless_groups(),
-            ledgers: spec.buffer.groups.map(Ledger::new),
+            rewrite: spec.rewrite,
+            lossless,
+            generated: spec.pfc.generated(lossless),
+            obeyed,
+            obeying,
+            priorities,
+            ledger: PortLedger::new(&spec.buffer),
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: 0,
-            xoff: 0,
             generator: Generator::new(spec.rate, hz),
+            backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && lossless != 0)),
             queues: Default::default(),
             waiting: 0,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
-            timers: PauseTimers::new(spec.rate, hz),
+            timers: PauseTimers::with_map(spec.rate, hz, priorities),
+            watchdog: spec.watchdog.filter(|_| spec.pfc.is_on()).map(|watchdog| Watchdog::new(watchdog, obeying, hz)),
             arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec, switch.poll_gap),
         }
@@ -97,7 +116,7 @@ impl Port {
         }
     }
 
-    /// A PFC frame of lossless priorities has come: obeyed from now on, and counted from the next poll on.
+    /// A PFC frame has come: what of it is obeyed is so from now on, and its time is counted from the next poll on.
     pub fn receive_pause(&mut self, frame: &PfcFrame, now: Ticks) {
         self.timers.receive(frame, now);
         self.arrived.enabled |= frame.enabled;
@@ -108,16 +127,19 @@ impl Port {
         }
     }
 
-    /// The ledger of `group` may have changed its mind: tell the generator.
+    /// Queues that may not send at `now`: paused, unless the watchdog has had enough of it.
     #[inline]
-    pub fn follow_ledger(&mut self, group: usize) {
-        let bit = 1 << group;
-        let xoff = self.ledgers[group].is_xoff();
-        if (self.xoff & bit != 0) != xoff {
-            self.xoff ^= bit;
-            if self.pfc {
-                self.generator.set(group, xoff);
-            }
+    pub fn stopped_queues(&mut self, now: Ticks) -> u8 {
+        let paused = self.timers.paused_queues(now) & self.obeying;
+        match &self.watchdog {
+            Some(watchdog) if paused != 0 => paused & !watchdog.ignoring(),
+            _ => paused,
         }
+    }
+
+    /// Queues whose frames the watchdog discards.
+    #[inline]
+    pub fn dropping(&self) -> u8 {
+        self.watchdog.as_ref().map_or(0, Watchdog::dropping)
     }
 }

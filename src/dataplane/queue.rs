@@ -153,6 +153,11 @@ impl Queue {
         self.cells_highest
     }
 
+    /// Forgets more cells than wait now.
+    pub fn clear_watermark(&mut self) {
+        self.cells_highest = self.cells;
+    }
+
     /// Frames that wait.
     #[must_use]
     pub fn frames(&self) -> u32 {

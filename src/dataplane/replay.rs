@@ -6,8 +6,8 @@
 
 use super::drops::DropReason;
 use super::queue::{Queue, Slab, Tag};
-use super::spec::{QueueSpec, SwitchSpec};
-use crate::mmu::{Admission, Judgement, Lease, Ledger, SharedPool};
+use super::spec::{PortSpec, QueueSpec, SwitchSpec};
+use crate::mmu::{Admission, HeadroomPool, Lease, Pools, PortLedger, SharedPool};
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{Bytes, CellSize, Cells};
 
@@ -29,6 +29,8 @@ pub struct Frame {
 pub enum Outcome {
     /// Admitted within the group's guarantee.
     Reserve,
+    /// Admitted within the port's guarantee.
+    PortReserve,
     /// Admitted to the shared pool.
     Shared,
     /// Admitted to the headroom.
@@ -91,10 +93,8 @@ struct Waiting {
 
 #[derive(Debug)]
 struct PortState {
-    ledgers: [Ledger; CLASSES],
+    ledger: PortLedger,
     queues: [Queue; CLASSES],
-    /// Groups that are told to stop.
-    xoff: u8,
 }
 
 /// A switch without packets, links and time.
@@ -104,8 +104,7 @@ pub struct Replay {
     classes: ClassMap,
     queue_specs: [QueueSpec; CLASSES],
     cell: CellSize,
-    /// Lossy and lossless, indexed by `lossless as usize`.
-    pools: [Lease; 2],
+    pools: Pools,
     slab: Slab<Waiting>,
     arrivals: u64,
 }
@@ -114,18 +113,17 @@ impl Replay {
     /// An empty switch by `spec`.
     #[must_use]
     pub fn new(spec: &SwitchSpec) -> Self {
-        let port = |groups: [_; CLASSES]| PortState {
-            ledgers: groups.map(Ledger::new),
-            queues: std::array::from_fn(|_| Queue::default()),
-            xoff: 0,
-        };
+        let port = |spec: &PortSpec| PortState { ledger: PortLedger::new(&spec.buffer), queues: Default::default() };
         Self {
-            ports: spec.ports.iter().map(|spec| port(spec.buffer.groups)).collect(),
+            ports: spec.ports.iter().map(port).collect(),
             classes: spec.classes.clone(),
             queue_specs: spec.queues,
             cell: CellSize::new(spec.buffer.cell),
-            pools: [spec.buffer.lossy_shared, spec.buffer.lossless_shared]
-                .map(|size| Lease::new(SharedPool::new(size))),
+            pools: Pools {
+                shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared]
+                    .map(|size| Lease::new(SharedPool::new(size))),
+                headroom: HeadroomPool::new(spec.buffer.headroom),
+            },
             slab: Slab::new(spec.buffer.total.0 as usize),
             arrivals: 0,
         }
@@ -143,28 +141,25 @@ impl Replay {
         let mut transitions = Vec::new();
 
         let state = &mut self.ports[frame.port];
-        let ledger = &mut state.ledgers[group];
-        let lossless = ledger.profile().lossless;
-        let pool = &mut self.pools[usize::from(lossless)];
-        let threshold = ledger.profile().threshold.limit(pool.free());
-        let admission = ledger.admit(cells, pool);
+        let lossless = state.ledger.profile().groups[group].lossless;
+        let threshold = state.ledger.threshold(group, &self.pools);
+        let before = state.ledger.xoff();
+        let admission = state.ledger.admit(group, cells, &mut self.pools);
         // A drop judges XOFF too.
-        if ledger.is_xoff() && state.xoff >> group & 1 == 0 {
-            state.xoff |= 1 << group;
-            transitions.push(Transition { port: frame.port, group, xoff: true });
-        }
+        transitions.extend(changes(frame.port, before, state.ledger.xoff()));
         let outcome = match admission {
             Admission::Reserve => Outcome::Reserve,
+            Admission::PortReserve => Outcome::PortReserve,
             Admission::Shared => Outcome::Shared,
             Admission::Headroom => Outcome::Headroom,
             Admission::Refused(refusal) => Outcome::Dropped(refusal.into()),
         };
         let outcome = match outcome {
             Outcome::Dropped(_) => outcome,
-            admitted => match self.enqueue(frame, group, queue, cells, lossless || admitted == Outcome::Reserve) {
+            admitted => match self.enqueue(frame, group, queue, cells, lossless || matches!(admitted, Outcome::Reserve | Outcome::PortReserve)) {
                 Ok(()) => admitted,
                 Err(reason) => {
-                    self.ports[frame.port].ledgers[group].release(cells, &mut self.pools[usize::from(lossless)]);
+                    self.ports[frame.port].ledger.release(group, cells, &mut self.pools);
                     Outcome::Dropped(reason)
                 }
             },
@@ -186,7 +181,7 @@ impl Replay {
         let target = &mut self.ports[frame.egress].queues[queue];
         if !is_safe
             && let Some(limit) = &self.queue_specs[queue].limit
-            && !limit.admits(Cells(target.cells() + cells.0), self.pools[0].free())
+            && !limit.admits(Cells(target.cells() + cells.0), self.pools.shared[0].free())
         {
             return Err(DropReason::QueueThreshold);
         }
@@ -232,8 +227,7 @@ impl Replay {
         let (waiting, tag) = self.ports[egress].queues[queue].pop(&mut self.slab)?;
         let frame = Frame { port: usize::from(tag.ingress), class: waiting.class, bytes: tag.len, egress };
         let (group, cells) = (usize::from(tag.group), Cells(u32::from(tag.cells)));
-        let ledger = &mut self.ports[frame.port].ledgers[group];
-        ledger.release(cells, &mut self.pools[usize::from(ledger.profile().lossless)]);
+        self.ports[frame.port].ledger.release(group, cells, &mut self.pools);
         let mut transitions = Vec::new();
         self.judge_paused(&mut transitions);
         Some(self.decision(frame, Outcome::Released, (group, queue), (cells, None), depth, transitions))
@@ -242,13 +236,9 @@ impl Replay {
     /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
     fn judge_paused(&mut self, transitions: &mut Vec<Transition>) {
         for (port, state) in self.ports.iter_mut().enumerate() {
-            for group in super::pipeline::bits(u64::from(state.xoff)) {
-                let ledger = &mut state.ledgers[group];
-                let free = self.pools[usize::from(ledger.profile().lossless)].free();
-                if ledger.judge(free) == Judgement::Resume {
-                    state.xoff &= !(1 << group);
-                    transitions.push(Transition { port, group, xoff: false });
-                }
+            let before = state.ledger.xoff();
+            if state.ledger.judge(&self.pools) {
+                transitions.extend(changes(port, before, state.ledger.xoff()));
             }
         }
     }
@@ -262,25 +252,30 @@ impl Replay {
         depth: Bytes,
         transitions: Vec<Transition>,
     ) -> Decision {
-        let ledger = &self.ports[frame.port].ledgers[group];
-        let lossless = ledger.profile().lossless;
-        let pool = &self.pools[usize::from(lossless)];
+        let ledger = &self.ports[frame.port].ledger;
+        let lossless = ledger.profile().groups[group].lossless;
+        let held = ledger.group(group);
         Decision {
             frame,
             outcome,
             cells,
             group,
             queue,
-            threshold: judged_by.unwrap_or_else(|| ledger.profile().threshold.limit(pool.free())),
-            used: ledger.used(),
-            headroom: ledger.headroom(),
+            threshold: judged_by.unwrap_or_else(|| ledger.threshold(group, &self.pools)),
+            used: held.used(),
+            headroom: held.headroom,
             lossless,
-            pool_used: pool.used(),
+            pool_used: self.pools.shared[usize::from(lossless)].used(),
             queue_bytes: Bytes(self.ports[frame.egress].queues[queue].bytes()),
             marking: self.queue_specs[queue].wred.map(|wred| wred.probability(depth)),
             transitions,
         }
     }
+}
+
+/// What changed from one mask of stopped groups to another.
+fn changes(port: usize, before: u8, after: u8) -> impl Iterator<Item = Transition> {
+    super::pipeline::bits(u64::from(before ^ after)).map(move |group| Transition { port, group, xoff: after >> group & 1 == 1 })
 }
 
 #[cfg(test)]

@@ -105,6 +105,15 @@ pub struct SwitchSpec {
 }
 
 impl SwitchSpec {
+    /// Queues that hold frames of lossless classes when `port` is where they came in, as a mask: the port's own lossless
+    /// groups say which classes these are.
+    #[must_use]
+    pub fn lossless_queues(&self, port: &PortSpec) -> u8 {
+        let groups = port.lossless_groups();
+        let classes = (0..CLASSES).filter(|&class| groups >> (self.classes.tc_to_group[class] & 7) & 1 == 1);
+        classes.fold(0, |mask, class| mask | 1 << (self.classes.tc_to_queue[class] & 7))
+    }
+
     /// Which priority groups are lossless on any port, as a mask.
     #[must_use]
     pub fn lossless_groups(&self) -> u8 {

@@ -8,16 +8,17 @@ use super::{Mbuf, Mempool, PortQueue};
 ///
 /// It belongs to the lcore that polls it: it can be sent there, but not shared.
 pub struct EthIo {
-    queues: Vec<PortQueue>,
+    /// By port index; `None` where a port is another lcore's.
+    queues: Vec<Option<PortQueue>>,
     data: Mempool,
     control: Mempool,
     refused: u64,
 }
 
 impl EthIo {
-    /// The queues in the order of their indices, `data` for copies of frames and `control` for control frames.
+    /// The queues by the indices of their ports, `None` for a port that another lcore polls; `data` for copies of frames and `control` for control frames.
     #[must_use]
-    pub fn new(queues: Vec<PortQueue>, data: Mempool, control: Mempool) -> Self {
+    pub fn new(queues: Vec<Option<PortQueue>>, data: Mempool, control: Mempool) -> Self {
         Self { queues, data, control, refused: 0 }
     }
 
@@ -43,7 +44,7 @@ impl EthIo {
     /// The queues again, to stop their ports.
     #[must_use]
     pub fn into_queues(self) -> Vec<PortQueue> {
-        self.queues
+        self.queues.into_iter().flatten().collect()
     }
 }
 
@@ -52,13 +53,20 @@ impl Ports for EthIo {
 
     #[inline]
     fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
-        let refused = self.queues[port].rx(out);
-        self.refused += refused as u64;
+        if let Some(queue) = &mut self.queues[port] {
+            self.refused += queue.rx(out) as u64;
+        }
+    }
+
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        self.queues[port].as_ref()?.backlog()
     }
 
     #[inline]
     fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
-        self.queues[port].tx(packets);
+        if let Some(queue) = &mut self.queues[port] {
+            queue.tx(packets);
+        }
     }
 
     #[inline]

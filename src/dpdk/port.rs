@@ -8,7 +8,7 @@ use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_st
 use super::check::{check_vdev, pci_address, plug_error};
 use super::eal::Shared;
 use super::error::errno_text;
-use super::ring::Rings;
+use super::ring::{End, Rings};
 use super::{Eal, Error, HEADROOM, Mempool, PortQueue, log};
 
 /// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the check sequence.
@@ -88,7 +88,7 @@ pub(super) enum Origin {
     /// Made for this port.
     Plugged,
     /// Made of rings, which are freed after it.
-    Rings(#[allow(dead_code, reason = "held for its destructor")] Arc<Rings>),
+    Rings(Arc<Rings>, End),
 }
 
 /// Whether the port runs, and who has its queues.
@@ -381,6 +381,19 @@ impl Device {
     /// The device's name.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Frames that the port has received on queue `number` and nobody has taken; `None` if the driver cannot tell.
+    ///
+    /// # Safety
+    ///
+    /// The port must be started with that queue.
+    pub(super) unsafe fn backlog(&self, number: u16) -> Option<usize> {
+        if let Origin::Rings(rings, end) = &self.origin {
+            return Some(rings.waiting(*end));
+        }
+        // SAFETY: as the caller says; DPDK reads what the driver keeps for this very question.
+        usize::try_from(unsafe { dpdk_sys::hf_rx_backlog(self.id, number) }).ok()
     }
 
     /// Takes queue `number` back.

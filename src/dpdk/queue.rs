@@ -89,6 +89,13 @@ impl PortQueue {
         if sole { 0 } else { refuse(out, start) }
     }
 
+    /// Frames received and not yet taken; `None` if the driver cannot tell.
+    #[must_use]
+    pub fn backlog(&self) -> Option<usize> {
+        // SAFETY: while this value lives the port is started with this queue.
+        unsafe { self.device.backlog(self.number) }
+    }
+
     /// Hands `packets` to the port, in order; those taken are removed from the front.
     #[inline]
     pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {

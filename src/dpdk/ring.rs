@@ -31,15 +31,32 @@ pub(super) struct Rings {
     to_host: Ring,
 }
 
+/// Which end of a link a port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Switch,
+    Host,
+}
+
+impl Rings {
+    /// Frames that wait for the port at `end`.
+    pub(super) fn waiting(&self, end: End) -> usize {
+        let ring = if end == End::Switch { &self.to_switch } else { &self.to_host };
+        // SAFETY: the ring is there while this value is; counting reads its indices, which both ends may move meanwhile.
+        unsafe { dpdk_sys::hf_ring_count(ring.raw.as_ptr()) as usize }
+    }
+}
+
 /// One direction: a ring with one producer and one consumer, which owns the buffers in it.
 struct Ring {
     raw: NonNull<rte_ring>,
     _eal: Arc<Shared>,
 }
 
-// SAFETY: the rings are used by the two ports only; this value, shared by them, just frees the rings in the end.
+// SAFETY: the rings are used by the two ports only; this value, shared by them, counts what is in them and frees them in
+// the end.
 unsafe impl Send for Ring {}
-// SAFETY: as above: nothing is done through a shared reference.
+// SAFETY: as above: through a shared reference only the indices are read, which any thread may.
 unsafe impl Sync for Ring {}
 
 impl RingLink {
@@ -63,18 +80,19 @@ impl RingLink {
         let to_switch = Ring::create(eal, &format!("{name}_s"), size)?;
         let to_host = Ring::create(eal, &format!("{name}_h"), size)?;
         let rings = Arc::new(Rings { to_switch, to_host });
-        let end = |name: String, rx: &Ring, tx: &Ring| {
-            let device = attach(eal, &name, rx, tx, &rings, pool)?;
-            EthPort::from_device(device, config, pool)
-        };
-        let switch = end(format!("{name}s"), &rings.to_switch, &rings.to_host)?;
-        let host = end(format!("{name}h"), &rings.to_host, &rings.to_switch)?;
+        let open = |name: String, end| EthPort::from_device(attach(eal, &name, &rings, end, pool)?, config, pool);
+        let switch = open(format!("{name}s"), End::Switch)?;
+        let host = open(format!("{name}h"), End::Host)?;
         Ok(Self { switch, host })
     }
 }
 
 /// Makes the port `net_ring_<name>` of two rings.
-fn attach(eal: &Eal, name: &str, rx: &Ring, tx: &Ring, rings: &Arc<Rings>, pool: &Mempool) -> Result<Device, Error> {
+fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -> Result<Device, Error> {
+    let (rx, tx) = match end {
+        End::Switch => (&rings.to_switch, &rings.to_host),
+        End::Host => (&rings.to_host, &rings.to_switch),
+    };
     let device = format!("net_ring_{name}");
     let invalid =
         |_| Error::Invalid { what: format!("a link called {name:?}"), remedy: "leave out zero bytes".to_owned() };
@@ -92,7 +110,7 @@ fn attach(eal: &Eal, name: &str, rx: &Ring, tx: &Ring, rings: &Arc<Rings>, pool:
     let Ok(id) = u16::try_from(id) else {
         return Err(Error::DeviceRefused { devargs: device, log: log::since(mark, "is the name taken?") });
     };
-    Device::claim(eal, id, &device, Origin::Rings(Arc::clone(rings)), pool)
+    Device::claim(eal, id, &device, Origin::Rings(Arc::clone(rings), end), pool)
 }
 
 impl Ring {

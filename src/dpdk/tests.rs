@@ -197,8 +197,8 @@ fn a_frame_grows_into_the_headroom_and_no_further() {
 fn control_frames_have_buffers_when_data_has_none() {
     let (data, control) = (pool("io_data", 63), pool("io_control", 63));
     let (_link, switch, _host) = link("io", 64, &data);
-    let mut io = EthIo::new(vec![switch], data.clone(), control.clone());
-    assert_eq!((io.len(), io.is_empty()), (1, false));
+    let mut io = EthIo::new(vec![None, Some(switch)], data.clone(), control.clone());
+    assert_eq!((io.len(), io.is_empty(), io.backlog(0), io.backlog(1)), (2, false, None, Some(0)));
     let mut all: Vec<Mbuf> = std::iter::from_fn(|| data.alloc_with(&frame(100, 5))).collect();
     assert_eq!((all.len(), data.available()), (63, 0));
     assert!(io.copy(&all[0]).is_none());

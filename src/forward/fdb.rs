@@ -71,6 +71,9 @@ pub struct Spot {
 pub enum Learned {
     /// It was known there already.
     Known,
+    /// It was known there, and has been seen for another quarter of the ageing time: databases of other lcores, which
+    /// see no frames of it, should hear so before they forget it.
+    Refreshed,
     /// It is new, or moved here from another port.
     New,
     /// Both of its buckets are full of live entries.
@@ -85,6 +88,8 @@ pub struct Fdb {
     shift: u32,
     /// Coarse ticks after which a dynamic entry is gone; `u32::MAX`: never.
     ageing: u32,
+    /// Bits of the coarse time that a quarter of the ageing time leaves out.
+    refresh_shift: u32,
     /// Bits of a tick that the coarse time leaves out.
     coarse_shift: u32,
     /// Coarse time of the burst being forwarded.
@@ -121,6 +126,7 @@ impl Fdb {
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
             shift: 64 - buckets.ilog2(),
             ageing,
+            refresh_shift: (ageing / 4).max(1).ilog2(),
             coarse_shift,
             now: 0,
             generations: [0; MAX_PORTS],
@@ -227,10 +233,13 @@ impl Fdb {
             let entry = &mut self.buckets[place].entries[way];
             if usize::from(entry.port) == port && entry.generation == generation || entry.fixed {
                 // Written only when it changes: a line that stays clean stays shared.
-                if entry.seen != now {
-                    entry.seen = now;
+                let before = entry.seen;
+                if before == now {
+                    return Learned::Known;
                 }
-                return Learned::Known;
+                entry.seen = now;
+                let refreshed = before >> self.refresh_shift != now >> self.refresh_shift && !entry.fixed;
+                return if refreshed { Learned::Refreshed } else { Learned::Known };
             }
             *entry = Entry { seen: now, generation, port: port as u8, fixed: false };
             return Learned::New;
@@ -255,6 +264,17 @@ impl Fdb {
             }
         }
         Learned::Full
+    }
+
+    /// Forgets the dynamic entry of `spot`, if there is one: the next frame of the station is as its first.
+    #[cold]
+    pub fn forget(&mut self, spot: Spot) {
+        if let Some((place, way)) = self.find(spot)
+            && !self.buckets[place].entries[way].fixed
+        {
+            self.buckets[place].keys[way] = 0;
+            self.entries -= 1;
+        }
     }
 
     /// Forgets what was learned on `port`: its link went down.
@@ -291,6 +311,29 @@ mod tests {
     }
 
     const HZ: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_station_is_refreshed_four_times_before_it_could_age() {
+        let mut fdb = fdb(64, 300, vec![]);
+        let refreshed = (0..1200_u64).filter(|quarter| {
+            fdb.set_time(Ticks(quarter * HZ / 4));
+            fdb.learn_at(1, mac(1), 3) == Learned::Refreshed
+        });
+        // A power of two of coarse ticks that is no more than a quarter, and more than an eighth, of the ageing time.
+        assert!((4..=8).contains(&refreshed.count()));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_new_again() {
+        let mut fdb = fdb(64, 300, vec![StaticEntry { vlan: 1, mac: mac(9), port: 2 }]);
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+        fdb.forget(fdb.locate(1, mac(1)));
+        assert_eq!((fdb.port_of(1, mac(1)), fdb.len()), (None, 1));
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+        fdb.forget(fdb.locate(1, mac(9)));
+        fdb.forget(fdb.locate(1, mac(7)));
+        assert_eq!((fdb.port_of(1, mac(9)), fdb.len()), (Some(2), 2));
+    }
 
     fn fdb(capacity: u32, ageing_s: u64, entries: Vec<StaticEntry>) -> Fdb {
         Fdb::new(&FdbSpec { capacity, ageing: Nanos(ageing_s * 1_000_000_000), entries }, HZ)

@@ -18,6 +18,7 @@ pub use spec::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flow::{Flow, Phases, to_ticks};
 use frame::{Station, Template};
@@ -36,7 +37,7 @@ pub const ANNOUNCE_PERIOD: Nanos = Nanos(60_000_000_000);
 /// Flows start this long after the last host has announced itself, when the switch has seen it.
 pub const SETTLE: Nanos = Nanos(1_000_000);
 
-/// All virtual hosts, polled by one thread.
+/// Virtual hosts, as one thread polls them.
 #[derive(Debug)]
 pub struct Hosts {
     hosts: Vec<Host>,
@@ -44,7 +45,12 @@ pub struct Hosts {
     counters: Arc<HostCounters>,
     announce_period: u64,
     settle: u64,
-    /// When flows start: unknown until all hosts have announced themselves.
+    /// Which of them this thread polls, by number.
+    mine: Vec<bool>,
+    /// Threads whose hosts have not all announced themselves yet.
+    unannounced: Arc<AtomicUsize>,
+    has_announced: bool,
+    /// When flows start: unknown until all hosts, of all threads, have announced themselves.
     start: Option<Ticks>,
     stopped: bool,
 }
@@ -57,6 +63,33 @@ impl Hosts {
     /// [`frame::MAX_FLOWS`] flows: the configuration refuses all three.
     #[must_use]
     pub fn new(specs: &[HostSpec], hz: u64) -> Self {
+        Self::spread(specs, hz, &vec![0; specs.len()], 1).remove(0)
+    }
+
+    /// The same hosts spread over `threads`: host n is polled by thread `thread_of[n]`. Each part knows all flows, since
+    /// their receivers may be another's, and all count in the same counters.
+    ///
+    /// # Panics
+    /// As [`Hosts::new`], and if a host is not given to one of the threads.
+    #[must_use]
+    pub fn spread(specs: &[HostSpec], hz: u64, thread_of: &[usize], threads: usize) -> Vec<Self> {
+        assert!(thread_of.len() == specs.len() && thread_of.iter().all(|&thread| thread < threads), "a thread a host");
+        let counters = Arc::new(new_counters(specs, hz));
+        let unannounced = Arc::new(AtomicUsize::new(threads));
+        let part = |thread| {
+            let mine = thread_of.iter().map(|&of| of == thread).collect();
+            Self::part(specs, hz, mine, counters.clone(), unannounced.clone())
+        };
+        (0..threads).map(part).collect()
+    }
+
+    fn part(
+        specs: &[HostSpec],
+        hz: u64,
+        mine: Vec<bool>,
+        counters: Arc<HostCounters>,
+        unannounced: Arc<AtomicUsize>,
+    ) -> Self {
         let (mut hosts, mut flows) = (Vec::new(), Vec::new());
         for (index, spec) in specs.iter().enumerate() {
             let first = flows.len();
@@ -67,9 +100,12 @@ impl Hosts {
         Self {
             hosts,
             flows,
-            counters: Arc::new(new_counters(specs, hz)),
+            counters,
             announce_period: to_ticks(ANNOUNCE_PERIOD, hz),
             settle: to_ticks(SETTLE, hz),
+            mine,
+            unannounced,
+            has_announced: false,
             start: None,
             stopped: false,
         }
@@ -95,7 +131,8 @@ impl Hosts {
     pub fn poll<P: Ports>(&mut self, io: &mut P, now: Ticks) {
         let started = !self.stopped && self.start.is_some_and(|start| start <= now);
         let mut announced = true;
-        for (host, tally) in self.hosts.iter_mut().zip(&self.counters.hosts) {
+        let hosts = self.hosts.iter_mut().zip(&self.counters.hosts).zip(&self.mine);
+        for ((host, tally), _) in hosts.filter(|(_, mine)| **mine) {
             host.receive(io, &mut self.flows, &self.counters, now);
             let paused = host.paused(tally, now);
             if self.stopped {
@@ -106,7 +143,18 @@ impl Hosts {
                 host.send(io, &mut self.flows, &self.counters, paused, now);
             }
         }
-        if announced && self.start.is_none() {
+        if self.start.is_none() && announced {
+            self.begin(now);
+        }
+    }
+
+    /// This thread's hosts have announced themselves: flows start soon, unless other threads' have not.
+    #[cold]
+    fn begin(&mut self, now: Ticks) {
+        if !std::mem::replace(&mut self.has_announced, true) {
+            self.unannounced.fetch_sub(1, Ordering::Relaxed);
+        }
+        if self.unannounced.load(Ordering::Relaxed) == 0 {
             self.start = Some(Ticks(now.0.saturating_add(self.settle)));
         }
     }

@@ -122,10 +122,16 @@ impl Lease {
         Cells(self.used)
     }
 
-    /// Most cells it ever had in use.
+    /// Most cells of the pool that were ever in use when this lcore took some: with one lcore exact, with more at most what
+    /// the others had leased and not in use too much.
     #[must_use]
     pub fn used_highest(&self) -> Cells {
         Cells(self.used_highest)
+    }
+
+    /// The watermark becomes what is in use now.
+    pub fn clear_watermark(&mut self) {
+        self.used_highest = self.pool.leased().0 - self.spare;
     }
 
     /// Cells this lcore has leased and not in use: stranded, as others see it.
@@ -144,7 +150,7 @@ impl Lease {
         }
         self.spare -= cells.0;
         self.used += cells.0;
-        self.used_highest = self.used_highest.max(self.used);
+        self.used_highest = self.used_highest.max(self.pool.leased().0 - self.spare);
         true
     }
 

@@ -1,4 +1,4 @@
-//! Marking Congestion Experienced (RFC 3168) in place.
+//! The byte of DSCP and ECN (RFC 2474, RFC 3168), changed in place.
 
 use super::parse::L3;
 
@@ -11,16 +11,33 @@ pub const NOT_ECT: u8 = 0;
 /// Does nothing to a packet that is not IP or too short, neither of which [`super::parse()`] lets through.
 #[inline]
 pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
+    change(frame, l3, offset, |byte| byte | CE);
+}
+
+/// Gives the IP packet at `offset` this DSCP; its ECN codepoint stays. As [`mark_ce`] otherwise.
+#[inline]
+pub fn set_dscp(frame: &mut [u8], l3: L3, offset: usize, dscp: u8) {
+    change(frame, l3, offset, |byte| byte & 3 | dscp << 2);
+}
+
+/// Changes the byte of DSCP and ECN: IPv4's type of service, IPv6's traffic class.
+#[inline]
+fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
     let Some(packet) = frame.get_mut(offset..) else { return };
     match l3 {
         L3::V4 if packet.len() >= 20 => {
             let before = u16::from_be_bytes([packet[0], packet[1]]);
-            packet[1] |= CE;
+            packet[1] = to(packet[1]);
             let after = u16::from_be_bytes([packet[0], packet[1]]);
             let checksum = u16::from_be_bytes([packet[10], packet[11]]);
             packet[10..12].copy_from_slice(&update_checksum(checksum, before, after).to_be_bytes());
         }
-        L3::V6 if packet.len() >= 2 => packet[1] |= CE << 4,
+        L3::V6 if packet.len() >= 2 => {
+            // It lies across two bytes: version and upper half, lower half and flow label.
+            let class = to(packet[0] << 4 | packet[1] >> 4);
+            packet[0] = packet[0] & 0xf0 | class >> 4;
+            packet[1] = packet[1] & 0x0f | class << 4;
+        }
         _ => {}
     }
 }
@@ -52,7 +69,18 @@ mod tests {
             prop_assert_eq!(marked.ecn.value(), CE);
             prop_assert_eq!(marked.dscp, header.dscp);
             prop_assert_eq!(marked.header_checksum, marked.calc_header_checksum());
+            set_dscp(&mut bytes, L3::V4, 0, ttl >> 2);
+            let (rewritten, _) = etherparse::Ipv4Header::from_slice(&bytes).unwrap();
+            prop_assert_eq!((rewritten.dscp.value(), rewritten.ecn.value()), (ttl >> 2, CE));
+            prop_assert_eq!(rewritten.header_checksum, rewritten.calc_header_checksum());
         }
+    }
+
+    #[test]
+    fn ipv6_has_its_dscp_across_two_bytes() {
+        let mut bytes = [0x6f, 0xfb, 0xab, 0xcd];
+        set_dscp(&mut bytes, L3::V6, 0, 26);
+        assert_eq!(bytes, [0x66, 0xbb, 0xab, 0xcd], "26 is 011010, ECN 11 stays, and so does the flow label");
     }
 
     #[test]

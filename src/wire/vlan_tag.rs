@@ -30,6 +30,13 @@ pub fn remove(packet: &mut impl Packet) -> bool {
     packet.pull_front(TAG_LEN)
 }
 
+/// Sets the priority of the outermost tag, which the caller knows to be there, and leaves the rest.
+pub fn set_pcp(packet: &mut impl Packet, pcp: u8) {
+    if let Some(high) = packet.bytes_mut().get_mut(ADDRESSES_LEN + 2) {
+        *high = *high & 0x1f | pcp << 5;
+    }
+}
+
 /// Sets the id of the outermost tag, which the caller knows to be there, and leaves its priority.
 pub fn set_id(packet: &mut impl Packet, vlan: u16) {
     if let Some(tci) = packet.bytes_mut().get_mut(ADDRESSES_LEN + 2..ADDRESSES_LEN + 4) {

@@ -9,6 +9,7 @@ use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Thresh
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
+use crate::LCORES;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
 
 /// A tick is a nanosecond here.
@@ -41,12 +42,14 @@ pub const fn lossless_group() -> GroupProfile {
     }
 }
 
-/// `ports` 10G ports in VLAN 1; class 3 lossless with 10 cells of reserve, 20 of shared, 5 of headroom.
+/// `ports` 10G ports in VLAN 1, on [`LCORES`] lcores in turn; class 3 lossless with 10 cells of reserve, 20 of shared, 5 of headroom.
 pub fn spec(ports: usize) -> SwitchSpec {
     let mut groups = [lossy_group(); 8];
     groups[LOSSLESS] = lossless_group();
     let port = |index: usize| {
-        PortSpec::new(format!("p{index}"), MacAddr::local(0, index as u16), BitRate(10_000_000_000), groups)
+        let mac = MacAddr::local(0, index as u16);
+        let port = PortSpec::new(format!("p{index}"), mac, BitRate(10_000_000_000), groups);
+        PortSpec { lcore: index as u8 % LCORES, ..port }
     };
     let lossy_limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()) };
     let mut queues = [QueueSpec {
@@ -71,22 +74,84 @@ pub fn spec(ports: usize) -> SwitchSpec {
         queues,
         fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
         poll_gap: Nanos(1000),
-        lcores: 1,
+        lcores: LCORES,
+    }
+}
+
+/// The lcores of a switch, polled in turn by one thread.
+pub struct Fleet {
+    parts: Vec<Pipeline<MemPacket>>,
+    now: u64,
+}
+
+impl Fleet {
+    pub fn new(spec: &SwitchSpec, counters: &Arc<Counters>) -> Self {
+        Self { parts: Pipeline::fleet(spec, counters, HZ, 1), now: HZ }
+    }
+
+    /// One poll of each lcore, and another of the first ones if there are several: what one hands to another has come
+    /// to its queue afterwards, whichever way it went.
+    pub fn poll(&mut self, io: &mut MemPorts, now: u64) {
+        for _ in 0..self.parts.len().min(2) {
+            self.poll_once(io, now);
+        }
+    }
+
+    /// One poll of each lcore.
+    pub fn poll_once(&mut self, io: &mut MemPorts, now: u64) {
+        self.now = now;
+        for part in &mut self.parts {
+            part.poll(io, Ticks(now));
+        }
+    }
+
+    /// The only lcore.
+    #[allow(dead_code, reason = "only where there is one")]
+    pub fn into_one(mut self) -> Pipeline<MemPacket> {
+        assert_eq!(self.parts.len(), 1);
+        self.parts.remove(0)
+    }
+
+    pub fn set_link(&mut self, io: &mut MemPorts, port: usize, up: bool) {
+        for part in &mut self.parts {
+            part.set_link(io, port, up, Ticks(self.now));
+        }
+    }
+
+    /// Until no lcore has anything on its way to another. True if every XON has left.
+    pub fn shutdown(&mut self, io: &mut MemPorts, now: Ticks) -> bool {
+        let mut done = true;
+        for _ in 0..=self.parts.len() {
+            done = self.parts.iter_mut().fold(true, |done, part| part.shutdown(io, now) && done);
+        }
+        done
+    }
+
+    pub fn clear_watermarks(&mut self) {
+        self.parts.iter_mut().for_each(Pipeline::clear_watermarks);
+    }
+
+    pub fn held_cells(&self) -> u64 {
+        self.parts.iter().map(Pipeline::held_cells).sum()
+    }
+
+    pub fn held_frames(&self) -> usize {
+        self.parts.iter().map(Pipeline::held_frames).sum()
     }
 }
 
 /// A switch with a clock of its own.
 pub struct Bed {
     pub io: MemPorts,
-    pub switch: Pipeline<MemPacket>,
+    pub switch: Fleet,
     pub counters: Arc<Counters>,
     pub now: u64,
 }
 
 impl Bed {
     pub fn new(spec: &SwitchSpec) -> Self {
-        let counters = Arc::new(Counters::new(spec.ports.len(), 1));
-        let switch = Pipeline::new(spec, counters.clone(), HZ, 1);
+        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let switch = Fleet::new(spec, &counters);
         Self { io: MemPorts::new(spec.ports.len()), switch, counters, now: HZ }
     }
 
@@ -120,7 +185,7 @@ impl Bed {
 
     /// One poll now.
     pub fn poll(&mut self) {
-        self.switch.poll(&mut self.io, Ticks(self.now));
+        self.switch.poll(&mut self.io, self.now);
     }
 
     /// A poll each microsecond for `ns`.

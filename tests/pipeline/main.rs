@@ -7,3 +7,6 @@ mod harness;
 mod pfc;
 mod queues;
 mod stopping;
+
+/// Lcores of the switches in these tests: the same tests run with two in `tests/pipeline_two`.
+const LCORES: u8 = 1;

@@ -55,10 +55,10 @@ fn the_end_of_a_pause_is_seen_on_an_idle_port() {
 fn a_pause_shorter_than_a_poll_is_a_pause() {
     let mut bed = Bed::learned(&spec(2));
     bed.pause(1, 1 << LOSSLESS, 100); // 5.12 us at 10 Gb/s
-    bed.poll();
+    bed.switch.poll_once(&mut bed.io, bed.now);
     bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
     bed.now += 1_000_000;
-    bed.poll();
+    bed.switch.poll_once(&mut bed.io, bed.now);
     assert_eq!(bed.data(1).len(), 0);
     bed.run(10_000);
     assert_eq!(bed.data(1).len(), 1);

@@ -27,11 +27,11 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
         bed.io.inject(0, &frame(0, 1, 0, 1500));
     }
     bed.run(50_000);
-    let orders = Arc::new(Orders::default());
+    let orders = Arc::new(Orders::new(1));
     orders.stop();
     let counters = bed.counters.clone();
     let now = Cell::new(bed.now);
-    let work = Work { pipeline: bed.switch, io: bed.io, companion, orders, hz: HZ };
+    let work = Work { pipeline: bed.switch.into_one(), io: bed.io, companion, orders, hz: HZ };
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
     let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();

@@ -160,6 +160,7 @@ impl<'a> Show<'a> {
 fn words(outcome: Outcome) -> (&'static str, &'static str, Option<&'static str>) {
     match outcome {
         Outcome::Reserve => ("arrive", "reserve", None),
+        Outcome::PortReserve => ("arrive", "port_reserve", None),
         Outcome::Shared => ("arrive", "shared", None),
         Outcome::Headroom => ("arrive", "headroom", None),
         Outcome::Dropped(reason) => ("arrive", "drop", Some(reason.label())),

@@ -1,0 +1,78 @@
+//! Receive backlog: the software switch's own way of losing. A core that cannot keep up loses in the receive ring, before
+//! any buffer could save the frame, so what waits there beyond a mark makes the senders stop.
+
+/// Polls in a row that leave frames behind, on a device that cannot tell how many, and that count as a backlog: one may
+/// just have met a burst.
+const FULL_POLLS: u8 = 4;
+
+/// Whether the receive ring of one port holds more than the core gets done.
+#[derive(Debug, Clone)]
+pub(super) struct Backlog {
+    /// Frames left after a poll that count as one; `None`: nobody minds.
+    mark: Option<u32>,
+    is_on: bool,
+    /// Polls in a row that left an unknown number of frames.
+    full_polls: u8,
+}
+
+impl Backlog {
+    pub fn new(mark: Option<u32>) -> Self {
+        Self { mark, is_on: false, full_polls: 0 }
+    }
+
+    /// Senders are to stop: from when the mark is reached until the ring is drained.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// A poll took all that it may and left `left` frames; `None`: some, the device cannot tell how many.
+    pub fn judge(&mut self, left: Option<usize>) {
+        let Some(mark) = self.mark else { return };
+        match left {
+            Some(0) => (self.is_on, self.full_polls) = (false, 0),
+            Some(left) => self.is_on |= left >= mark as usize,
+            None => {
+                self.full_polls = (self.full_polls + 1).min(FULL_POLLS);
+                self.is_on |= self.full_polls == FULL_POLLS;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_turns_it_on_and_only_an_empty_ring_off() {
+        let mut backlog = Backlog::new(Some(32));
+        for (left, on) in [(31, false), (32, true), (31, true), (1, true), (0, false), (31, false)] {
+            backlog.judge(Some(left));
+            assert_eq!(backlog.is_on(), on, "{left} left");
+        }
+    }
+
+    #[test]
+    fn a_device_that_cannot_tell_is_judged_by_polls_in_a_row() {
+        let mut backlog = Backlog::new(Some(32));
+        for _ in 0..3 {
+            backlog.judge(None);
+        }
+        assert!(!backlog.is_on());
+        backlog.judge(Some(0));
+        for poll in 1..=4 {
+            backlog.judge(None);
+            assert_eq!(backlog.is_on(), poll == 4);
+        }
+        backlog.judge(Some(0));
+        assert!(!backlog.is_on());
+    }
+
+    #[test]
+    fn without_a_mark_nobody_minds() {
+        let mut backlog = Backlog::new(None);
+        backlog.judge(Some(100_000));
+        assert!(!backlog.is_on());
+    }
+}

@@ -1,0 +1,147 @@
+//! What crosses from lcore to lcore: frames on their way to a queue, and news of stations.
+//!
+//! A frame is admitted by the lcore that owns the port it came in by, and queued, scheduled and released by the one that
+//! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
+//! so that what was admitted always finds room.
+
+use super::handoff::{Consumer, Producer, ring};
+use super::pipeline::Pipeline;
+use super::queue::Tag;
+use crate::forward::fdb::{Learned, Spot};
+use crate::packet::{Packet, Ports};
+use crate::wire::MacAddr;
+
+/// News of stations that a ring holds. One that finds no room is not learned either, and so told with its next frame.
+const NEWS: usize = 1024;
+
+/// An admitted frame on its way to its queue.
+#[derive(Debug)]
+pub(super) struct Handed<P> {
+    pub packet: P,
+    pub tag: Tag,
+    /// Port it leaves by.
+    pub egress: u8,
+    /// Its traffic class.
+    pub class: u8,
+    /// Its queue must not refuse it: it is lossless, or its group had it guaranteed.
+    pub kept: bool,
+    /// An IP packet that cannot be marked, which WRED drops in its place.
+    pub droppable: bool,
+}
+
+/// A station seen by another lcore.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct News {
+    pub vlan: u16,
+    pub mac: MacAddr,
+    pub port: u8,
+}
+
+/// This lcore's ends of the rings to and from another.
+pub(super) struct Neighbour<P> {
+    pub frames_out: Producer<Handed<P>>,
+    pub frames_in: Consumer<Handed<P>>,
+    news_out: Producer<News>,
+    news_in: Consumer<News>,
+}
+
+impl<P> std::fmt::Debug for Neighbour<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Neighbour").finish_non_exhaustive()
+    }
+}
+
+/// The rings among `lcores` lcores, each for `frames` frames: per lcore its neighbours, by number, itself left out.
+pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Vec<Option<Neighbour<P>>>> {
+    let mut all: Vec<Vec<Option<Neighbour<P>>>> = (0..lcores).map(|_| (0..lcores).map(|_| None).collect()).collect();
+    for one in 0..lcores {
+        for other in one + 1..lcores {
+            let (there, from_one) = ring(frames);
+            let (back, from_other) = ring(frames);
+            let (news_there, news_from_one) = ring(NEWS);
+            let (news_back, news_from_other) = ring(NEWS);
+            all[one][other] = Some(Neighbour {
+                frames_out: there,
+                frames_in: from_other,
+                news_out: news_there,
+                news_in: news_from_other,
+            });
+            all[other][one] =
+                Some(Neighbour { frames_out: back, frames_in: from_one, news_out: news_back, news_in: news_from_one });
+        }
+    }
+    all
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Takes what other lcores have handed over to its queues. Returns how many frames there were.
+    #[inline]
+    pub(super) fn take_handed<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
+        let mut taken = 0;
+        for lcore in 0..self.neighbours.len() {
+            let Some(ready) = self.neighbours[lcore].as_mut().map(|neighbour| neighbour.frames_in.refresh()) else {
+                continue;
+            };
+            self.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
+            for _ in 0..ready {
+                let Some(handed) = self.neighbours[lcore].as_mut().and_then(|neighbour| neighbour.frames_in.pop())
+                else {
+                    break;
+                };
+                self.enqueue(io, handed);
+            }
+            if let Some(neighbour) = &mut self.neighbours[lcore] {
+                neighbour.frames_in.release();
+            }
+            taken += ready;
+        }
+        taken
+    }
+
+    /// Makes what this lcore has handed to others visible to them: once a burst.
+    #[inline]
+    pub(super) fn publish_handed(&mut self) {
+        for neighbour in self.neighbours.iter_mut().flatten() {
+            neighbour.frames_out.publish();
+        }
+    }
+
+    /// Learns the stations that other lcores have seen.
+    #[inline]
+    pub(super) fn take_news(&mut self) {
+        for neighbour in self.neighbours.iter_mut().flatten() {
+            if neighbour.news_in.refresh() == 0 {
+                continue;
+            }
+            while let Some(News { vlan, mac, port }) = neighbour.news_in.pop() {
+                // Its link may have gone down meanwhile: nobody is there then.
+                if self.up >> port & 1 == 1 {
+                    let _ = self.fdb.learn(self.fdb.locate(vlan, mac), usize::from(port));
+                }
+            }
+            neighbour.news_in.release();
+        }
+    }
+
+    /// Learns that the station of `spot` is at `port`, and tells the other lcores of what they cannot know.
+    #[inline]
+    pub(super) fn learn_source(&mut self, vlan: u16, mac: MacAddr, spot: Spot, port: usize) -> Learned {
+        let learned = self.fdb.learn(spot, port);
+        if matches!(learned, Learned::New | Learned::Refreshed) && self.neighbours.len() > 1 {
+            self.tell(News { vlan, mac, port: port as u8 }, spot);
+        }
+        learned
+    }
+
+    #[cold]
+    fn tell(&mut self, news: News, spot: Spot) {
+        let mut told = true;
+        for neighbour in self.neighbours.iter_mut().flatten() {
+            told &= neighbour.news_out.push(news).is_ok();
+            neighbour.news_out.publish();
+        }
+        if !told {
+            self.fdb.forget(spot);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The tests of `tests/pipeline` once more, over a switch of two lcores: ports belong to the one and the other in turn, so
+//! that frames between neighbouring ports cross.
+
+#[path = "../pipeline/buffer.rs"]
+mod buffer;
+#[path = "../pipeline/forwarding.rs"]
+mod forwarding;
+#[path = "../pipeline/fuzz.rs"]
+mod fuzz;
+#[path = "../pipeline/harness.rs"]
+mod harness;
+#[path = "../pipeline/pfc.rs"]
+mod pfc;
+#[path = "../pipeline/queues.rs"]
+mod queues;
+
+/// Lcores of the switches in these tests.
+const LCORES: u8 = 2;
