@@ -71,14 +71,23 @@ pub fn roce(source: &str, destination: &str, id: u16, len: usize) -> Vec<u8> {
 /// Sends frames from `host`, so many a second.
 #[track_caller]
 pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
+    let (process, _file) = replay(host, frames, per_second, &[]);
+    let ended = process.wait(PATIENCE);
+    let all = format!("Successful packets:        {}\n", frames.len());
+    assert!(ended.status.success() && ended.stdout.contains(&all), "{ended:?}");
+}
+
+/// Begins to send frames from `host`, so many a second, with more options of tcpreplay's. The file goes with the second
+/// value.
+#[track_caller]
+pub fn replay(host: &Host, frames: &[Vec<u8>], per_second: u32, options: &[&str]) -> (Process, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("frames.pcap");
     std::fs::write(&file, pcap(frames)).expect("a file written");
     let mut command = host.inside.command("tcpreplay");
-    command.args(["--quiet", "--preload-pcap", "-i", &host.interface, &format!("--pps={per_second}")]).arg(&file);
-    let ended = Process::spawn(command).wait(PATIENCE);
-    let all = format!("Successful packets:        {}\n", frames.len());
-    assert!(ended.status.success() && ended.stdout.contains(&all), "{ended:?}");
+    command.args(["--quiet", "--preload-pcap", "-i", &host.interface, &format!("--pps={per_second}")]);
+    command.args(options).arg(&file);
+    (Process::spawn(command), directory)
 }
 
 /// The oldest and simplest of capture formats: pcap 2.4, Ethernet; all at the same time, since tcpreplay is told a rate.

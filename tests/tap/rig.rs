@@ -19,6 +19,13 @@ pub const TAP_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.yam
 /// Where switches serve metrics, each in its own namespace: the default address.
 const METRICS: &str = "http://127.0.0.1:9464/metrics";
 
+/// More arguments for `holdfast run`, so that the same tests can be run with other flags: the words of
+/// `HOLDFAST_TEST_ARGS`.
+pub fn run_arguments() -> Vec<String> {
+    let words = std::env::var("HOLDFAST_TEST_ARGS").unwrap_or_default();
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
 /// The whole arrangement. Dropped, nothing of it is left: first the switch, then the namespaces.
 pub struct Rig {
     switch: Option<Process>,
@@ -63,7 +70,7 @@ impl Rig {
     #[track_caller]
     pub fn start_switch(&mut self, config: &str) {
         let mut command = self.inside.command(HOLDFAST);
-        command.args(["run", config, "--json"]);
+        command.args(["run", config, "--json"]).args(run_arguments());
         self.switch = Some(Process::spawn(command));
     }
 
@@ -73,6 +80,12 @@ impl Rig {
         let ended = Process::spawn(self.script(&["up"])).wait(PATIENCE);
         let said = self.switch.as_ref().map(Process::stderr).unwrap_or_default();
         assert!(ended.status.success(), "{ended:?}; the switch said {said:?}");
+        self.wait_for_answer();
+    }
+
+    /// Waits until the switch answers.
+    #[track_caller]
+    pub fn wait_for_answer(&self) {
         wait_for("running switch", PATIENCE, || self.inside.try_run(&["curl", "-sf", METRICS]).ok());
     }
 
@@ -147,7 +160,7 @@ impl Host {
     /// Its MAC address, as text.
     #[track_caller]
     pub fn mac(&self) -> String {
-        interface::look(&self.inside, &self.interface)["address"].as_str().expect("an address").to_owned()
+        self.link()["address"].as_str().expect("an address").to_owned()
     }
 
     /// Whether its interface is there.
@@ -168,5 +181,11 @@ impl Host {
         let said = self.inside.try_run(&words).unwrap_or_else(|error| error);
         let replies = said.split(" packets transmitted, ").nth(1).and_then(|rest| rest.split(' ').next());
         replies.and_then(|replies| replies.parse().ok()).unwrap_or_else(|| panic!("{words:?}: {said}"))
+    }
+
+    /// What `ip` says of its interface.
+    #[track_caller]
+    pub fn link(&self) -> Value {
+        interface::look(&self.inside, &self.interface)
     }
 }

@@ -1,0 +1,110 @@
+//! From DSCP and PCP to class, and to the group that stops its sender.
+
+use crate::bed::{Bed, SMALL};
+use crate::capture::Capture;
+use crate::frame::Frame;
+
+/// SONiC's map: DSCP 3 and 4 are the lossless classes of their number, and most are class 1.
+const SONIC: &str = "{0-2: 1, 3: 3, 4: 4, 5: 2, 6-7: 1, 8: 0, 9-45: 1, 46: 5, 47: 1, 48: 6, 49-63: 1}";
+
+fn sonic(dscp: u8) -> u8 {
+    match dscp {
+        3 => 3,
+        4 => 4,
+        5 => 2,
+        8 => 0,
+        46 => 5,
+        48 => 6,
+        _ => 1,
+    }
+}
+
+/// A frame that leaves by a trunk shows its class: the switch writes it into the tag.
+#[test]
+fn each_dscp_has_the_class_that_its_map_gives_it() {
+    let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 1G, mtu: 256, vlan: {tagged: [1]}")];
+    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {SONIC}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let capture = Capture::start(bed.host("out"), "vlan");
+    let (from, to) = (bed.address("a"), bed.address("out"));
+    let of_dscp = |dscp| [Frame::with_dscp(dscp), Frame::with_dscp(dscp).ipv6()].map(|frame| frame.bytes(from, to));
+    let seen = bed.send_bytes("a", &(0..64).flat_map(of_dscp).collect::<Vec<_>>());
+    for class in 0..8 {
+        let frames = 2 * (0..64).filter(|&dscp| sonic(dscp) == class).count() as u64;
+        assert_eq!(seen.received("a", class), frames, "class {class}");
+        bed.wait_sent("out", class, frames);
+    }
+    let trace = capture.stop();
+    for field in ["ip.dsfield.dscp", "ipv6.tclass.dscp"] {
+        let mut rows = trace.fields(field, &[field, "vlan.priority"]);
+        rows.sort_by_key(|row| row[0].parse::<u8>().ok());
+        let wanted: Vec<_> = (0..64).map(|dscp| vec![dscp.to_string(), sonic(dscp).to_string()]).collect();
+        assert_eq!(rows, wanted, "{field} and class");
+    }
+    assert_eq!(bed.look().drops(), 0);
+    bed.finish();
+}
+
+#[test]
+fn on_a_port_that_trusts_pcp_the_tag_decides_and_dscp_does_not() {
+    let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
+    let trusting = format!("{trunk}, trust: pcp, class: 5");
+    let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\nmaps: {{pcp: {{0: 1, 1: 0, 6: 2}}}}\n");
+    let Some(mut bed) = Bed::start_in(&[1, 10], &[("t", &trusting), ("d", trunk), ("out", trunk)], &rest) else {
+        return;
+    };
+    // As many frames of each PCP as tell it from the others, all with the DSCP of class 4; then ones without a tag.
+    let classes = [1, 0, 2, 3, 4, 5, 2, 7];
+    let mut wanted = [0; 8];
+    for (pcp, &class) in classes.iter().enumerate() {
+        let frames = pcp + 1;
+        bed.send("t", "out", Frame::of(4).tagged(pcp as u16, 10), frames);
+        wanted[class] += frames as u64;
+    }
+    bed.send("t", "out", Frame::of(4), 20);
+    wanted[5] += 20;
+    // A port that trusts DSCP does not look at the tag.
+    bed.send("d", "out", Frame::of(4).tagged(3, 10), 30);
+    for class in 0..8 {
+        let seen = bed.wait_sent("out", class, wanted[usize::from(class)] + if class == 4 { 30 } else { 0 });
+        assert_eq!(seen.received("t", class), wanted[usize::from(class)], "class {class}");
+    }
+    assert_eq!((bed.look().received("d", 4), bed.look().drops()), (30, 0));
+    bed.finish();
+}
+
+#[test]
+fn dscps_of_one_class_fill_one_group_and_those_of_others_none_of_it() {
+    let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
+    let rest = format!(
+        "buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {{10: 3, 20: 3, 40: 4, 24: 1, 50: 1}}}}\n"
+    );
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let hold = bed.hold("out", &[3, 4]);
+    // 26 cells are all that class 3 has before XOFF; 24 would be of it, and is class 1 here.
+    for (dscp, frames) in [(10, 9), (20, 9), (26, 8), (24, 50), (50, 50), (40, 13), (32, 13)] {
+        let seen = bed.send("a", "out", Frame::with_dscp(dscp), frames);
+        assert_eq!((seen.pfc_frames(), seen.drops()), (0, 0), "DSCP {dscp}");
+    }
+    bed.wait_sent("out", 1, 100);
+    let seen = bed.look();
+    assert_eq!((seen.group("a", 3), seen.group("a", 4)), ((26, 0), (26, 0)));
+    let seen = bed.send("a", "out", Frame::with_dscp(20), 1);
+    assert_eq!((seen.is_xoff("a", 3), seen.is_xoff("a", 4)), (true, false), "the 27th of class 3");
+    let seen = bed.send("a", "out", Frame::with_dscp(40), 1);
+    assert_eq!((seen.is_xoff("a", 3), seen.is_xoff("a", 4)), (true, true), "the 27th of class 4");
+    // Headroom for 23 more of each: whichever DSCP they have.
+    for (dscp, frames) in [(10, 11), (20, 12), (40, 23)] {
+        bed.send("a", "out", Frame::with_dscp(dscp), frames);
+    }
+    assert_eq!(bed.look().drops(), 0);
+    for dscp in [10, 20, 26] {
+        bed.send("a", "out", Frame::with_dscp(dscp), 1);
+    }
+    let seen = bed.look();
+    assert_eq!((seen.dropped("a", 3, "headroom_full"), seen.drops()), (3, 3));
+    bed.release(hold);
+    bed.wait_sent("out", 3, 50);
+    bed.wait_sent("out", 4, 50);
+    bed.finish();
+}

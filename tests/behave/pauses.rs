@@ -1,0 +1,79 @@
+//! What a pause stops, and what it does not.
+
+use crate::bed::{Bed, ROOMY};
+use crate::frame::Frame;
+use crate::frames::{pause, pfc};
+use crate::seen::Seen;
+
+#[test]
+fn a_paused_lossless_priority_sends_nothing_while_all_others_run() {
+    let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
+    let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 4: {{{ROOMY}}}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let of_all = |bed: &Bed| -> Vec<_> {
+        let frame = |class| Frame::of(class).bytes(bed.address("a"), bed.address("out"));
+        (0..100).flat_map(|_| (0..8).map(frame)).collect()
+    };
+
+    let hold = bed.hold("out", &[3]);
+    let data = of_all(&bed);
+    bed.send_bytes("a", &data);
+    for class in [0, 1, 2, 4, 5, 6, 7] {
+        bed.wait_sent("out", class, 100);
+    }
+    let seen = bed.look();
+    assert_eq!((seen.sent("out", 3), seen.queue("out", 3).0, bed.got("out")), (0, 100, 700), "none of class 3");
+
+    // Both lossless priorities, and then one of the two.
+    let second = bed.hold("out", &[4]);
+    bed.send_bytes("a", &data);
+    for class in [0, 1, 2, 5, 6, 7] {
+        bed.wait_sent("out", class, 200);
+    }
+    let seen = bed.look();
+    assert_eq!((seen.sent("out", 3), seen.sent("out", 4), bed.got("out")), (0, 100, 1300));
+    bed.release(hold);
+    let seen = bed.wait_sent("out", 3, 200);
+    assert_eq!((seen.sent("out", 4), seen.queue("out", 4).0), (100, 100), "XON of 3 is none of 4");
+    bed.release(second);
+    let seen = bed.wait_sent("out", 4, 200);
+    assert_eq!((seen.drops(), seen.pfc_frames()), (0, 0));
+    bed.finish();
+}
+
+#[test]
+fn pause_of_a_lossy_priority_an_empty_vector_and_classic_pause_change_nothing_at_full_load() {
+    let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];
+    let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 1: {{queue_alpha: 8}}}}\n");
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let peer = bed.text_address("out");
+    let mut empty = pfc(&peer, &[(0, 0xffff), (1, 0xffff), (3, 0xffff)]);
+    empty[17] = 0;
+    let lossy: Vec<_> = [0, 1, 2, 4, 5, 6, 7].map(|class| (class, 0xffff)).to_vec();
+    let no_pauses = [empty, pause(&peer, 0xffff), pfc(&peer, &lossy)];
+
+    // Each of them lasts 3.4 s and is said again 20 times a second: obeyed, the port would stand still for good.
+    let saying = bed.keep_sending("out", &no_pauses, 60);
+    bed.wait("control frames", |seen| seen.count("pause_received_frames_total", &[]), |&frames| frames > 0);
+    // 400 frames of 1538 bytes on the wire take 10M half a second.
+    let data = [3, 1].map(|class| Frame::of(class).len(1514).bytes(bed.address("a"), bed.address("out")));
+    let seen = bed.send_bytes("a", &vec![data; 200].concat());
+    assert_eq!(seen.count("pfc_paused", &[]), 0);
+    bed.wait_sent("out", 1, 200);
+    bed.wait_sent("out", 3, 200);
+    drop(saying);
+
+    let gave = bed.gave("out");
+    let all = ["pfc_received_frames_total", "pause_received_frames_total"];
+    let counts = |seen: &Seen| all.map(|name| seen.count(name, &[("port", "out")]));
+    let before = bed.wait("its last control frame", |seen| counts(seen).iter().sum::<u64>(), |&frames| frames == gave);
+    let after = bed.control("out", &no_pauses);
+    assert_eq!(counts(&after), [counts(&before)[0] + 2, counts(&before)[1] + 1], "each is counted");
+    for priority in 0..8 {
+        let labels = [("port", "out"), ("priority", &*priority.to_string())];
+        let xoff = [&before, &after].map(|seen| seen.count("pfc_received_xoff_total", &labels));
+        assert_eq!(xoff[1] - xoff[0], u64::from(priority != 3), "XOFF of {priority}, and none of the empty vector");
+    }
+    assert_eq!((after.drops(), after.pfc_frames()), (0, 0));
+    bed.finish();
+}

@@ -1,0 +1,122 @@
+//! What the switch says of itself at one moment, in the units of the configurations here: frames and cells.
+
+use crate::frame::CELL;
+use crate::metrics::Exposition;
+
+/// One scrape.
+pub struct Seen(pub Exposition);
+
+impl Seen {
+    /// The sum of a family's samples with these labels; a whole number.
+    #[track_caller]
+    pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
+        let sum = self.0.sum(&format!("holdfast_{name}"), labels);
+        assert!(sum >= 0.0 && sum.fract() == 0.0, "{name} {labels:?} is {sum}");
+        sum as u64
+    }
+
+    /// As `count` with a port, and a second label that is a number.
+    #[track_caller]
+    fn of(&self, name: &str, port: &str, label: &str, number: u8) -> u64 {
+        self.count(name, &[("port", port), (label, &number.to_string())])
+    }
+
+    #[track_caller]
+    fn cells(&self, name: &str, port: &str, label: &str, number: u8) -> u64 {
+        whole_cells(self.of(name, port, label, number))
+    }
+
+    /// Cells of a group in reserve and shared pool, and in headroom: now.
+    #[track_caller]
+    pub fn group(&self, port: &str, group: u8) -> (u64, u64) {
+        let [used, headroom] =
+            ["group_used_bytes", "group_headroom_bytes"].map(|name| self.cells(name, port, "priority", group));
+        (used, headroom)
+    }
+
+    /// The most that `group` ever was.
+    #[track_caller]
+    pub fn group_highest(&self, port: &str, group: u8) -> (u64, u64) {
+        let [used, headroom] = ["group_used_highest_bytes", "group_headroom_highest_bytes"]
+            .map(|name| self.cells(name, port, "priority", group));
+        (used, headroom)
+    }
+
+    /// Cells in an egress queue: now, and at most.
+    #[track_caller]
+    pub fn queue(&self, port: &str, queue: u8) -> (u64, u64) {
+        let [now, highest] = ["queue_bytes", "queue_highest_bytes"].map(|name| self.cells(name, port, "queue", queue));
+        (now, highest)
+    }
+
+    /// Cells of a pool in use: now, and at most.
+    #[track_caller]
+    pub fn pool(&self, pool: &str) -> (u64, u64) {
+        let [now, highest] =
+            ["pool_used_bytes", "pool_used_highest_bytes"].map(|name| whole_cells(self.count(name, &[("pool", pool)])));
+        (now, highest)
+    }
+
+    /// Data frames received in a class.
+    #[track_caller]
+    pub fn received(&self, port: &str, class: u8) -> u64 {
+        self.of("port_received_frames_total", port, "tc", class)
+    }
+
+    /// Data frames sent from a queue.
+    #[track_caller]
+    pub fn sent(&self, port: &str, queue: u8) -> u64 {
+        self.of("port_sent_frames_total", port, "queue", queue)
+    }
+
+    /// Frames marked as they left a queue.
+    #[track_caller]
+    pub fn marked(&self, port: &str, queue: u8) -> u64 {
+        self.of("ecn_marked_frames_total", port, "queue", queue)
+    }
+
+    /// XOFF and XON told to the peer, refreshes included.
+    #[track_caller]
+    pub fn told(&self, port: &str, priority: u8) -> (u64, u64) {
+        let [xoff, xon] =
+            ["pfc_sent_xoff_total", "pfc_sent_xon_total"].map(|name| self.of(name, port, "priority", priority));
+        (xoff, xon)
+    }
+
+    /// Whether the port holds its peer at XOFF.
+    #[track_caller]
+    pub fn is_xoff(&self, port: &str, priority: u8) -> bool {
+        self.of("pfc_xoff", port, "priority", priority) == 1
+    }
+
+    /// Whether the peer holds the port at XOFF.
+    #[track_caller]
+    pub fn is_paused(&self, port: &str, priority: u8) -> bool {
+        self.of("pfc_paused", port, "priority", priority) == 1
+    }
+
+    /// PFC frames sent by all ports.
+    #[track_caller]
+    pub fn pfc_frames(&self) -> u64 {
+        self.count("pfc_sent_frames_total", &[])
+    }
+
+    /// Drops of `class` at `port` for `reason`.
+    #[track_caller]
+    pub fn dropped(&self, port: &str, class: u8, reason: &str) -> u64 {
+        let class = class.to_string();
+        self.count("port_dropped_frames_total", &[("port", port), ("tc", &class), ("reason", reason)])
+    }
+
+    /// Drops of any class, at any port, for any reason.
+    #[track_caller]
+    pub fn drops(&self) -> u64 {
+        self.count("port_dropped_frames_total", &[])
+    }
+}
+
+#[track_caller]
+fn whole_cells(bytes: u64) -> u64 {
+    assert_eq!(bytes % CELL as u64, 0, "{bytes} bytes are no whole cells");
+    bytes / CELL as u64
+}

@@ -1,0 +1,122 @@
+//! Who sends first and how much, and where lossy queues end.
+
+use crate::bed::{Bed, ROOMY};
+use crate::capture::{Capture, Trace};
+use crate::frame::Frame;
+use crate::seen::Seen;
+
+/// Classes of the frames captured, in order, where DSCPs are class selectors.
+#[track_caller]
+fn classes(trace: &Trace) -> Vec<u8> {
+    let rows = trace.fields("udp", &["ip.dsfield.dscp"]);
+    rows.iter().map(|row| row[0].parse::<u8>().unwrap_or_else(|error| panic!("{error}: {row:?}")) >> 3).collect()
+}
+
+/// How many frames of each class left before one of `backlogs` (class and its frames) was at its end.
+fn while_all_wait<const N: usize>(order: &[u8], backlogs: [(u8, usize); N]) -> [usize; N] {
+    let mut counts = [0; N];
+    for sent in order {
+        if let Some(index) = backlogs.iter().position(|(class, _)| class == sent) {
+            counts[index] += 1;
+            if counts[index] == backlogs[index].1 {
+                break;
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn backlogged_queues_share_by_weight_whatever_the_weights() {
+    for weights in [[1, 2, 4], [5, 5, 1]] {
+        let class = |weight| format!("{{{ROOMY}, scheduler: {{weight: {weight}}}}}");
+        let [three, four, five] = weights.map(class);
+        let rest = format!("buffer: {{size: 6MiB}}\nclasses: {{3: {three}, 4: {four}, 5: {five}}}\n");
+        let Some(mut bed) = Bed::start(&[("a", "speed: 1G"), ("out", "speed: 100M")], &rest) else { return };
+        let hold = bed.hold("out", &[3, 4, 5]);
+        for class in [3, 4, 5] {
+            bed.send("a", "out", Frame::of(class).len(1000), 200);
+        }
+        let capture = Capture::start(bed.host("out"), "udp");
+        bed.release(hold);
+        for class in [3, 4, 5] {
+            bed.wait_sent("out", class, 200);
+        }
+        let order = classes(&capture.stop());
+        assert_eq!(order.len(), 600);
+        let counts = while_all_wait(&order, [(3, 200), (4, 200), (5, 200)]);
+        let most = *weights.iter().max().expect("weights");
+        for (count, weight) in counts.iter().zip(weights) {
+            // A round gives 512 bytes a unit of weight, so a queue is at most one turn, of three frames here, ahead.
+            let wanted = 200 * weight / most;
+            assert!(count.abs_diff(wanted) <= 3, "{counts:?} of {weights:?}, and not {wanted}");
+        }
+        assert_eq!(bed.look().drops(), 0);
+        bed.finish();
+    }
+}
+
+/// Fills class 7 up to 1200 frames: 1.48 s of the port's time.
+fn keep_busy(bed: &mut Bed) {
+    let waiting = bed.look().queue("out", 7).0 / 8;
+    bed.send("strict", "out", Frame::of(7).len(1514), 1200 - waiting as usize);
+}
+
+/// Class 7 is strict and always has frames waiting, behind which nothing of the lossy classes leaves.
+#[test]
+fn lossy_queues_drop_at_their_thresholds_to_the_cell_never_pause_and_share_by_weight() {
+    let ports = [("a", "speed: 1G"), ("b", "speed: 1G"), ("strict", "speed: 1G"), ("out", "speed: 10M")];
+    let rest = format!(
+        "
+buffer: {{size: 6MiB, lossy: 41600B}}
+classes:
+  1: {{queue_alpha: 1, scheduler: {{weight: 2}}}}
+  2: {{queue_alpha: 1/2, scheduler: {{weight: 1}}}}
+  5: {{limit: 2080B, queue_alpha: 8}}
+  7: {{{ROOMY}, scheduler: strict}}
+"
+    );
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let capture = Capture::start(bed.host("out"), "udp");
+    let send = |bed: &mut Bed, from, class, frames| {
+        keep_busy(bed);
+        bed.send(from, "out", Frame::of(class), frames)
+    };
+
+    // A queue's limit is alpha times what is free of 200 cells. Of d cells, d <= 200 - d for class 1, so 100, and
+    // 2d <= 100 - d for class 2, so 33. Class 5 has a limit of 10 cells at each ingress; its queue would take more.
+    for (class, frames) in [(1, 100), (2, 33), (5, 10)] {
+        send(&mut bed, "a", class, frames);
+    }
+    let seen = send(&mut bed, "b", 5, 10);
+    let waiting = |seen: &Seen| [1, 2, 5].map(|class| seen.queue("out", class));
+    assert_eq!((waiting(&seen), seen.drops()), ([(100, 100), (33, 33), (20, 20)], 0), "all full, and nothing lost");
+    assert_eq!((seen.pool("lossy"), seen.group("a", 1).0, seen.group("a", 2).0), ((153, 153), 100, 33));
+
+    // What a queue refuses has cells of the pool until the next poll, and 47 are free: few enough at a time that it is
+    // the queue that refuses them, however many one poll finds.
+    for (class, frames) in [(1, 30), (2, 27), (5, 5)] {
+        send(&mut bed, "a", class, frames);
+    }
+    let seen = send(&mut bed, "b", 5, 5);
+    assert!(seen.queue("out", 7).0 > 0, "this machine is too busy: nothing is in the way of lossy frames any more");
+    assert_eq!((waiting(&seen), seen.pool("lossy").0), ([(100, 100), (33, 33), (20, 20)], 153));
+    assert_eq!(seen.dropped("out", 1, "queue_threshold"), 30);
+    assert_eq!(seen.dropped("out", 2, "queue_threshold"), 27);
+    assert_eq!((seen.dropped("a", 5, "threshold"), seen.dropped("b", 5, "threshold")), (5, 5));
+    assert_eq!(seen.drops(), 30 + 27 + 5 + 5);
+
+    let strict = bed.gave("strict");
+    for (class, frames) in [(7, strict), (1, 100), (2, 33), (5, 20)] {
+        bed.wait_sent("out", class, frames);
+    }
+    let seen = bed.look();
+    assert_eq!((seen.drops(), seen.pfc_frames()), (67, 0), "lossy classes never cause PFC");
+    let order = classes(&capture.stop());
+    assert_eq!(order.len() as u64, strict + 153);
+    assert!(!order[order.len() - 153..].contains(&7), "strict goes first: {order:?}");
+    // Weight 2 gives five frames a turn.
+    let counts = while_all_wait(&order, [(1, 100), (2, 33)]);
+    assert!(counts[1] == 33 && counts[0].abs_diff(66) <= 6, "{counts:?} of weights 2 and 1");
+    bed.finish();
+}
