@@ -20,9 +20,9 @@ use crate::config::Config;
 use crate::dataplane::{Counters, Orders, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
-use crate::stats::{DeviceCounters, DeviceStats, Live, Report, Snapshot, Style, Subject, http};
+use crate::stats::{DeviceCounters, DeviceStats, Live, Onlooker, Report, Snapshot, Style, Subject, http};
 
-/// Time between two looks at links and device counters.
+/// Time between two looks at links, device counters, and what an operator should know at once.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
 /// Time that a NIC is given to send what was posted to it last: a full ring of it lasts less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
@@ -63,6 +63,9 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let mut subject = Subject::new(config.switch.clone(), counters.clone());
     for (index, standing) in subject.pfc.iter_mut().enumerate() {
         *standing = setup::Ports::pfc_standing(&config, index);
+    }
+    for (link, device) in subject.links.iter_mut().zip(&config.devices) {
+        link.cable = device.cable;
     }
     let orders = Arc::new(Orders::new(usize::from(config.switch.lcores)));
     let hz = dpdk::hz(&ports.eal);
@@ -150,23 +153,36 @@ fn serve(runtime: &Runtime, listener: TcpListener, subject: &Arc<Subject>) -> st
     Ok(())
 }
 
-/// Signals that end a run in order. Listened to from before DPDK starts, so that one which comes while it does leaves
+/// What a signal wants.
+enum Order {
+    Stop,
+    ClearWatermarks,
+}
+
+/// Signals that end a run in order, or clear watermarks. Listened to from before DPDK starts, so that one which comes while it does leaves
 /// nothing behind either.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Watermarks are to be cleared.
+    clear: Signal,
 }
 
 impl Signals {
     fn listen(runtime: &Runtime) -> std::io::Result<Self> {
         let _inside = runtime.enter();
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            clear: signal(SignalKind::user_defined1())?,
+        })
     }
 
-    async fn any(&mut self) {
+    async fn next(&mut self) -> Order {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Order::Stop,
+            _ = self.terminate.recv() => Order::Stop,
+            _ = self.clear.recv() => Order::ClearWatermarks,
         }
     }
 }
@@ -184,6 +200,7 @@ async fn watch(
 ) -> Result<(), RunError> {
     let style = if options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
     let mut live = Live::new(subject.clone(), style);
+    let mut onlooker = Onlooker::new(subject.clone());
     let end = options.duration.map(|duration| start + duration);
     let mut devices = tokio::time::interval(DEVICE_PERIOD);
     let mut picture = tokio::time::interval(live.period());
@@ -197,9 +214,15 @@ async fn watch(
         };
         tokio::select! {
             () = over => return Ok(()),
-            () = signals.any() => return Ok(()),
+            order = signals.next() => match order {
+                Order::Stop => return Ok(()),
+                Order::ClearWatermarks => orders.clear_watermarks(),
+            },
             _ = devices.tick() => {
                 orders.set_links(refresh_devices(ports, &subject.devices));
+                for line in onlooker.look(Snapshot::take(subject, start.elapsed())) {
+                    tell(&mut live, &line);
+                }
                 if workers.iter().any(Worker::is_finished) {
                     return Ok(());
                 }
@@ -217,6 +240,14 @@ fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
         let _ = std::io::stderr().write_all(text.as_bytes());
     } else {
         let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
+    }
+}
+
+/// Tells what has just happened: on standard error, or below the picture where that is on the same terminal.
+fn tell(live: &mut Live, line: &str) {
+    let is_shown = live.notice(line);
+    if !is_shown || !std::io::stderr().is_terminal() {
+        let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 

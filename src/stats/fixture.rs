@@ -2,12 +2,15 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::snapshot::Snapshot;
 use super::subject::{PfcStanding, Subject};
 use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
-use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, Threshold};
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
+use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{CLASSES, ClassMap, QueueDiscipline};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
@@ -97,7 +100,9 @@ pub fn run() -> Subject {
     p1.pfc_tx_xoff[3].add(40);
     p1.pfc_tx_xon[3].add(12);
     p1.pfc_tx_frames.add(52);
+    p1.pfc_tx_paused_ns[3].add(3_200_000_000);
     p1.group_used_highest_cells[3].set(2_500);
+    p1.group_shared_highest_cells[3].set(2_490);
     p1.group_headroom_highest_cells[3].set(55);
     p2.tx_frames[3].add(6_000_000);
     p2.tx_bytes[3].add(6_000_000_000);
@@ -129,5 +134,76 @@ pub fn run() -> Subject {
         flow.latency_highest.set(12_000);
     }
     roce.ce_frames.add(70_000);
+    subject
+}
+
+/// A busy second of [`run`]'s switch, its fourth: the snapshots before and after it.
+pub fn second() -> (Subject, Snapshot, Snapshot) {
+    let subject = run();
+    let before = Snapshot::take(&subject, Duration::from_secs(3));
+    let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+    p1.rx_frames[3].add(1_000_000);
+    p1.rx_bytes[3].add(1_000_000_000);
+    p2.tx_frames[3].add(900_000);
+    p2.tx_bytes[3].add(900_000_000);
+    p1.drops[0][DropReason::Threshold as usize].add(12_345);
+    p1.pfc_tx_frames.add(20);
+    p1.xoff_mask.set(1 << 3);
+    p2.paused_mask.set(0b101_1000);
+    p2.ecn_marked[3].add(456);
+    p1.group_used_cells[3].set(1_000);
+    p1.group_headroom_cells[3].set(25);
+    p2.group_used_cells[3].set(500);
+    subject.counters.lcores[0].lossless_used_cells.set(1_700);
+    let after = Snapshot::take(&subject, Duration::from_secs(4));
+    (subject, before, after)
+}
+
+/// [`run`]'s switch on two lcores with a headroom pool, where all went wrong that can.
+pub fn trouble() -> Subject {
+    let mut subject = run();
+    let spec = &mut subject.spec;
+    spec.lcores = 2;
+    spec.buffer.policy = HeadroomPolicy::SharedPool;
+    for (index, port) in spec.ports.iter_mut().enumerate() {
+        port.buffer.policy = HeadroomPolicy::SharedPool;
+        port.buffer.reserve = [Cells(30), Cells(40)];
+        port.backlog_mark = Some(256);
+        port.lcore = index as u8;
+    }
+    let (detection, restoration) = (Nanos(200_000_000), Nanos(300_000_000));
+    spec.ports[1].watchdog = Some(WatchdogSpec { detection, restoration, action: WatchdogAction::Drop });
+    spec.ports[1].pfc = PfcMode::Asymmetric;
+    spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()) });
+    spec.queues[0].reserve = Cells(15);
+    let before = std::mem::replace(&mut subject.counters, Arc::new(Counters::new(2, 2)));
+    let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+    p1.rx_frames[3].add(before.ports[0].rx_frames[3].get());
+    p1.drops[3][DropReason::HeadroomFull as usize].add(12);
+    p1.pfc_tx_paused_ns[3].add(4_500_000_000);
+    p1.group_headroom_highest_cells[3].set(200);
+    p1.reserve_used_cells[1].set(40);
+    p1.port_xoff.set(1);
+    p1.backlog_frames.set(300);
+    p1.backlog_highest_frames.set(600);
+    p1.backlog_xoffs.add(7);
+    p2.tx_frames[3].add(1);
+    p2.drops[3][DropReason::Watchdog as usize].add(99);
+    p2.pfc_rx_xoff[3].add(9_000);
+    p2.pfc_rx_paused_ns[3].add(9_000_000_000);
+    p2.pfc_rx_ignored[3].add(8_000);
+    p2.watchdog_storms[3].add(2);
+    p2.watchdog_restores[3].add(1);
+    p2.watchdog_mask.set(1 << 3);
+    for (lcore, more) in subject.counters.lcores.iter().zip([0, 1]) {
+        lcore.polls.set(1_000);
+        lcore.busy_polls.set(500 + 100 * more);
+        lcore.poll_gap[9].add(1_000);
+        lcore.poll_gap_highest_ns.set(400 + 100 * more);
+        lcore.headroom_pool_used_cells.set(90 + more);
+        lcore.headroom_pool_highest_cells.set(350 + more);
+        lcore.handed_off_frames.add(5_000 * more);
+        lcore.handoff_highest_frames.set(70);
+    }
     subject
 }

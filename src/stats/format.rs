@@ -1,5 +1,7 @@
-//! Numbers as people read them in tables and pictures.
+//! Numbers and settings as people read them in tables and pictures.
 
+use crate::mmu::HeadroomPolicy;
+use crate::pfc::PfcMode;
 use crate::units::Nanos;
 
 /// What a frame costs the wire beyond its bytes: preamble, frame check sequence and gap.
@@ -91,6 +93,26 @@ pub fn classes(mask: u8) -> String {
         0 => "-".to_owned(),
         1..=4 => list.join(","),
         count => format!("{count} of 8"),
+    }
+}
+
+/// What a port does of PFC, as the configuration calls it.
+#[must_use]
+pub fn pfc_mode(mode: PfcMode) -> &'static str {
+    match mode {
+        PfcMode::Off => "off",
+        PfcMode::Symmetric => "software",
+        PfcMode::Asymmetric => "asymmetric",
+    }
+}
+
+/// What lossless groups do after XOFF, as the configuration calls it.
+#[must_use]
+pub fn headroom_policy(policy: HeadroomPolicy) -> &'static str {
+    match policy {
+        HeadroomPolicy::Independent => "independent",
+        HeadroomPolicy::SharedPool => "shared-pool",
+        HeadroomPolicy::Dynamic => "dynamic",
     }
 }
 

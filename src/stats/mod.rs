@@ -1,14 +1,20 @@
-//! What the switch tells people and machines about itself: `/metrics`, the live picture, the final report.
+//! What the switch tells people and machines about itself: `/metrics`, the live picture, events and advices while it
+//! runs, the final report.
 //!
 //! Everything here looks on. Counters have one writer each and are read without locks; nothing on the packet path
 //! waits for a reader or knows that there is one.
 
+pub mod advice;
 pub mod collector;
 pub mod device;
+pub mod events;
 pub mod format;
 pub mod http;
 pub mod live;
+pub mod needs;
+pub mod onlooker;
 pub mod report;
+mod screen;
 pub mod snapshot;
 pub mod subject;
 pub mod table;
@@ -18,6 +24,7 @@ pub mod verdict;
 pub use collector::SwitchCollector;
 pub use device::{DeviceCounters, DeviceStats};
 pub use live::{Live, Style};
+pub use onlooker::Onlooker;
 pub use report::Report;
 pub use snapshot::Snapshot;
 pub use subject::{PfcStanding, Subject};

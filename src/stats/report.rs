@@ -8,13 +8,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::format::wire_rate;
-use super::snapshot::{PortSnapshot, Snapshot, cells};
+use super::advice::{Advice, advices};
+use super::format::{headroom_policy, pfc_mode, wire_rate};
+use super::needs::{Need, needs, to_bytes};
+use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot, cells};
 use super::subject::{PfcStanding, Subject};
 use super::verdict::Verdict;
 use crate::dataplane::DropReason;
 use crate::dataplane::counters::UNCLASSIFIED;
 use crate::hosts::{FlowKind, FlowTally, HostCounters, HostTally};
+use crate::mmu::HeadroomPolicy;
+use crate::pfc::PfcMode;
 use crate::qos::CLASSES;
 use crate::units::Cells;
 
@@ -34,14 +38,20 @@ pub struct Report {
     pub ports: Vec<PortReport>,
     /// The shared pools.
     pub pools: Vec<PoolReport>,
-    /// The dataplane's polls.
+    /// What arrived after XOFF.
+    pub headroom: HeadroomReport,
+    /// The dataplane's polls, of all lcores.
     pub polls: PollReport,
+    /// Each lcore of the dataplane.
+    pub lcores: Vec<LcoreReport>,
     /// What is still in the buffer; all zero after a drain.
     pub held: HeldReport,
     /// Virtual hosts.
     pub hosts: Vec<HostReport>,
     /// Their flows, end to end.
     pub flows: Vec<FlowReport>,
+    /// What should be changed, by what was seen.
+    pub advice: Vec<Advice>,
     /// Whether the promise was kept.
     pub verdict: Verdict,
 }
@@ -53,8 +63,12 @@ pub struct PortReport {
     pub name: String,
     /// Rate it is paced to.
     pub rate_bits_per_second: u64,
+    /// The lcore that owns it.
+    pub lcore: u8,
     /// Whether its PFC can be relied upon.
     pub pfc: PfcStanding,
+    /// What it does of PFC: `off`, `software` or `asymmetric`.
+    pub pfc_mode: &'static str,
     /// Whether its link is up.
     pub link_up: bool,
     /// Frames lost to a full receive ring.
@@ -67,12 +81,16 @@ pub struct PortReport {
     pub pfc_received_frames: u64,
     /// Classic PAUSE frames received and ignored.
     pub pause_received_frames: u64,
+    /// Times that a backlog of its receive ring made its lossless groups XOFF.
+    pub backlog_xoffs: u64,
+    /// Most frames that a poll left in its receive ring.
+    pub backlog_highest_frames: u64,
     /// Classes in which something happened.
     pub classes: Vec<ClassReport>,
 }
 
 /// One class on one port. With maps that are not one to one, `received` and drops are of the traffic class, `sent` and
-/// marks of the queue, PFC and the group's use of the priority with this number.
+/// marks and storms of the queue, PFC and the group's use of the priority with this number.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassReport {
     /// Its number; null for frames dropped before they had a class.
@@ -99,12 +117,28 @@ pub struct ClassReport {
     pub pfc_received_xoff: u64,
     /// PFC frames received that told it to go on.
     pub pfc_received_xon: u64,
+    /// PFC frames received that this port would have obeyed, but for the watchdog.
+    pub pfc_ignored: u64,
+    /// Time for which this port held its peer at XOFF.
+    pub pfc_sent_paused_ns: u64,
+    /// Time for which the peer held this port at XOFF, obeyed or not.
+    pub pfc_received_paused_ns: u64,
+    /// Storms that the watchdog found.
+    pub watchdog_storms: u64,
+    /// Storms that it saw end.
+    pub watchdog_restores: u64,
     /// Frames marked Congestion Experienced.
     pub ecn_marked_frames: u64,
     /// Most bytes of buffer, in whole cells, that frames received here held in reserve and shared pool.
     pub group_highest_bytes: u64,
+    /// Most they held of the shared pool.
+    pub shared_highest_bytes: u64,
     /// Most they held in headroom.
     pub headroom_highest_bytes: u64,
+    /// Headroom of the lossless group.
+    pub headroom_bytes: u64,
+    /// What it has turned out to need; null where nothing is guarded by PFC.
+    pub headroom_needed_bytes: Option<u64>,
     /// Most that waited in the egress queue.
     pub queue_highest_bytes: u64,
 }
@@ -120,6 +154,35 @@ pub struct PoolReport {
     pub used_bytes: u64,
     /// Most ever in use.
     pub highest_bytes: u64,
+}
+
+/// Where lossless groups put what arrived after XOFF.
+#[derive(Debug, Clone, Serialize)]
+pub struct HeadroomReport {
+    /// `independent`, `shared-pool` or `dynamic`.
+    pub policy: &'static str,
+    /// All headroom there is.
+    pub size_bytes: u64,
+    /// Bytes in use, in whole cells.
+    pub used_bytes: u64,
+    /// Most of the shared pool ever in use; null without one.
+    pub highest_bytes: Option<u64>,
+}
+
+/// One lcore of the dataplane.
+#[derive(Debug, Clone, Serialize)]
+pub struct LcoreReport {
+    /// Its number, from zero.
+    pub lcore: usize,
+    /// Ports that it owns.
+    pub ports: Vec<String>,
+    /// Its polls.
+    #[serde(flatten)]
+    pub polls: PollReport,
+    /// Frames it handed to the lcores that own their egress ports.
+    pub handed_off_frames: u64,
+    /// Most frames that waited in one hand-off ring to it.
+    pub handoff_highest_frames: u64,
 }
 
 /// How promptly the dataplane polled.
@@ -201,7 +264,7 @@ impl Report {
     #[must_use]
     pub fn new(subject: &Subject, traffic: Duration) -> Self {
         let snapshot = &Snapshot::take(subject, traffic);
-        let seconds = traffic.as_secs_f64();
+        let (seconds, needs) = (traffic.as_secs_f64(), needs(subject, snapshot));
         let hosts = subject.hosts.as_deref();
         let (hosts, flows) = hosts.map_or_else(Default::default, |hosts| {
             let host_reports: Vec<_> = hosts.hosts.iter().map(|host| host_report(subject, hosts, host)).collect();
@@ -212,17 +275,15 @@ impl Report {
             format: FORMAT,
             version: subject.version,
             seconds,
-            ports: (0..snapshot.ports.len()).map(|port| port_report(subject, snapshot, port)).collect(),
+            ports: (0..snapshot.ports.len()).map(|port| port_report(subject, snapshot, &needs, port)).collect(),
             pools: pool_reports(subject, snapshot),
-            polls: PollReport {
-                polls: snapshot.lcore.polls,
-                busy_polls: snapshot.lcore.busy_polls,
-                gap_p99_ns: snapshot.lcore.poll_gap_quantile_ns(990),
-                gap_highest_ns: snapshot.lcore.poll_gap_highest_ns,
-            },
+            headroom: headroom_report(subject, snapshot),
+            polls: poll_report(&snapshot.lcore),
+            lcores: (0..snapshot.lcores.len()).map(|lcore| lcore_report(subject, snapshot, lcore)).collect(),
             held: HeldReport { cells: snapshot.held_cells(), frames: snapshot.lcore.held_frames },
             hosts,
             flows,
+            advice: advices(subject, snapshot),
             verdict: Verdict::new(subject, snapshot),
         }
     }
@@ -243,24 +304,36 @@ impl Report {
     }
 }
 
-fn port_report(subject: &Subject, snapshot: &Snapshot, index: usize) -> PortReport {
-    let port = &snapshot.ports[index];
+fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: usize) -> PortReport {
+    let (port, spec) = (&snapshot.ports[index], subject.spec.ports.get(index));
+    let needed = |row| needs.iter().find(|need| need.port == index && need.group == row).map(|need| need.needed);
+    let eta = |row: usize| spec.and_then(|spec| Some(spec.buffer.groups.get(row)?.headroom)).unwrap_or_default();
+    let class = |row| class_report(subject, port, row, (eta(row), needed(row)));
     PortReport {
         name: subject.port_name(index).to_owned(),
-        rate_bits_per_second: subject.spec.ports.get(index).map_or(0, |port| port.rate.0),
+        rate_bits_per_second: spec.map_or(0, |port| port.rate.0),
+        lcore: spec.map_or(0, |port| port.lcore),
         pfc: subject.pfc.get(index).copied().unwrap_or(PfcStanding::Off),
+        pfc_mode: pfc_mode(spec.map_or(PfcMode::Off, |port| port.pfc)),
         link_up: port.device.link_up,
         receive_missed_frames: port.device.rx_missed,
         receive_no_buffer_frames: port.device.rx_no_buffer,
         pfc_sent_frames: port.pfc_tx_frames,
         pfc_received_frames: port.pfc_rx_frames,
         pause_received_frames: port.pause_rx_frames,
-        classes: (0..=UNCLASSIFIED).filter_map(|row| class_report(subject, port, row)).collect(),
+        backlog_xoffs: port.backlog_xoffs,
+        backlog_highest_frames: port.backlog_highest_frames,
+        classes: (0..=UNCLASSIFIED).filter_map(class).collect(),
     }
 }
 
-/// The class in `row` of the drops; `None` if nothing happened in it.
-fn class_report(subject: &Subject, port: &PortSnapshot, row: usize) -> Option<ClassReport> {
+/// The class in `row` of the drops, whose group has and needs so much headroom; `None` if nothing happened in it.
+fn class_report(
+    subject: &Subject,
+    port: &PortSnapshot,
+    row: usize,
+    (headroom, needed): (Cells, Option<Cells>),
+) -> Option<ClassReport> {
     let drops: BTreeMap<_, _> = DropReason::TABLE
         .iter()
         .map(|(reason, label, _)| (*label, port.drops[row][*reason as usize]))
@@ -282,9 +355,17 @@ fn class_report(subject: &Subject, port: &PortSnapshot, row: usize) -> Option<Cl
         pfc_sent_xon: of(&port.pfc_tx_xon),
         pfc_received_xoff: of(&port.pfc_rx_xoff),
         pfc_received_xon: of(&port.pfc_rx_xon),
+        pfc_ignored: of(&port.pfc_rx_ignored),
+        pfc_sent_paused_ns: of(&port.pfc_tx_paused_ns),
+        pfc_received_paused_ns: of(&port.pfc_rx_paused_ns),
+        watchdog_storms: of(&port.watchdog_storms),
+        watchdog_restores: of(&port.watchdog_restores),
         ecn_marked_frames: of(&port.ecn_marked),
         group_highest_bytes: bytes(&port.group_used_highest_cells),
+        shared_highest_bytes: bytes(&port.group_shared_highest_cells),
         headroom_highest_bytes: bytes(&port.group_headroom_highest_cells),
+        headroom_bytes: to_bytes(subject, headroom).0,
+        headroom_needed_bytes: needed.map(|cells| to_bytes(subject, cells).0),
         queue_highest_bytes: bytes(&port.queue_highest_cells),
     };
     report.has_news().then_some(report)
@@ -293,7 +374,8 @@ fn class_report(subject: &Subject, port: &PortSnapshot, row: usize) -> Option<Cl
 impl ClassReport {
     fn has_news(&self) -> bool {
         let pfc = [self.pfc_sent_xoff, self.pfc_sent_xon, self.pfc_received_xoff, self.pfc_received_xon];
-        [self.received_frames, self.sent_frames, self.dropped_frames].iter().chain(&pfc).any(|count| *count > 0)
+        let frames = [self.received_frames, self.sent_frames, self.dropped_frames, self.watchdog_storms];
+        frames.iter().chain(&pfc).any(|count| *count > 0)
     }
 }
 
@@ -309,6 +391,38 @@ fn pool_reports(subject: &Subject, snapshot: &Snapshot) -> Vec<PoolReport> {
         pool("lossless", plan.lossless_shared, lcore.lossless_used_cells, lcore.lossless_used_highest_cells),
         pool("lossy", plan.lossy_shared, lcore.lossy_used_cells, lcore.lossy_used_highest_cells),
     ]
+}
+
+fn headroom_report(subject: &Subject, snapshot: &Snapshot) -> HeadroomReport {
+    let plan = &subject.spec.buffer;
+    let is_pool = plan.policy == HeadroomPolicy::SharedPool;
+    HeadroomReport {
+        policy: headroom_policy(plan.policy),
+        size_bytes: to_bytes(subject, plan.headroom).0,
+        used_bytes: in_bytes(subject, snapshot.sum(|port| port.group_headroom_cells.iter().sum())),
+        highest_bytes: is_pool.then(|| in_bytes(subject, snapshot.lcore.headroom_pool_highest_cells)),
+    }
+}
+
+fn poll_report(lcore: &LcoreSnapshot) -> PollReport {
+    PollReport {
+        polls: lcore.polls,
+        busy_polls: lcore.busy_polls,
+        gap_p99_ns: lcore.poll_gap_quantile_ns(990),
+        gap_highest_ns: lcore.poll_gap_highest_ns,
+    }
+}
+
+fn lcore_report(subject: &Subject, snapshot: &Snapshot, index: usize) -> LcoreReport {
+    let lcore = &snapshot.lcores[index];
+    let ports = subject.spec.ports.iter().filter(|port| usize::from(port.lcore) == index);
+    LcoreReport {
+        lcore: index,
+        ports: ports.map(|port| port.name.clone()).collect(),
+        polls: poll_report(lcore),
+        handed_off_frames: lcore.handed_off_frames,
+        handoff_highest_frames: lcore.handoff_highest_frames,
+    }
 }
 
 fn host_report(subject: &Subject, hosts: &HostCounters, host: &HostTally) -> HostReport {

@@ -9,7 +9,7 @@ use super::subject::Subject;
 use crate::dataplane::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::{Counters, DropReason};
 use crate::qos::CLASSES;
-use crate::units::Cells;
+use crate::units::{Cells, Nanos};
 
 /// One value a class.
 pub type Values = [u64; CLASSES];
@@ -42,6 +42,18 @@ pub struct PortSnapshot {
     pub queue_highest_cells: Values,
     pub xoff_mask: u8,
     pub paused_mask: u8,
+    pub pfc_tx_paused_ns: Values,
+    pub pfc_rx_paused_ns: Values,
+    pub pfc_rx_ignored: Values,
+    pub group_shared_highest_cells: Values,
+    pub reserve_used_cells: [u64; 2],
+    pub port_xoff: bool,
+    pub backlog_frames: u64,
+    pub backlog_highest_frames: u64,
+    pub backlog_xoffs: u64,
+    pub watchdog_storms: Values,
+    pub watchdog_restores: Values,
+    pub watchdog_mask: u8,
     pub device: DeviceStats,
 }
 
@@ -69,6 +81,18 @@ impl PortSnapshot {
             queue_highest_cells: values(&port.queue_highest_cells),
             xoff_mask: port.xoff_mask.get() as u8,
             paused_mask: port.paused_mask.get() as u8,
+            pfc_tx_paused_ns: values(&port.pfc_tx_paused_ns),
+            pfc_rx_paused_ns: values(&port.pfc_rx_paused_ns),
+            pfc_rx_ignored: values(&port.pfc_rx_ignored),
+            group_shared_highest_cells: values(&port.group_shared_highest_cells),
+            reserve_used_cells: port.reserve_used_cells.each_ref().map(Counter::get),
+            port_xoff: port.port_xoff.get() != 0,
+            backlog_frames: port.backlog_frames.get(),
+            backlog_highest_frames: port.backlog_highest_frames.get(),
+            backlog_xoffs: port.backlog_xoffs.get(),
+            watchdog_storms: values(&port.watchdog_storms),
+            watchdog_restores: values(&port.watchdog_restores),
+            watchdog_mask: port.watchdog_mask.get() as u8,
             device,
         }
     }
@@ -87,7 +111,7 @@ impl PortSnapshot {
     }
 }
 
-/// The lcore's counters; each field as in [`LcoreCounters`].
+/// One lcore's counters, or those of all together; each field as in [`LcoreCounters`].
 #[derive(Debug, Default, Clone)]
 #[allow(missing_docs, reason = "each is documented where it is counted")]
 pub struct LcoreSnapshot {
@@ -103,7 +127,11 @@ pub struct LcoreSnapshot {
     pub lossless_used_highest_cells: u64,
     pub lossy_used_cells: u64,
     pub lossy_used_highest_cells: u64,
+    pub headroom_pool_used_cells: u64,
+    pub headroom_pool_highest_cells: u64,
     pub held_frames: u64,
+    pub handed_off_frames: u64,
+    pub handoff_highest_frames: u64,
 }
 
 impl LcoreSnapshot {
@@ -121,8 +149,37 @@ impl LcoreSnapshot {
             lossless_used_highest_cells: lcore.lossless_used_highest_cells.get(),
             lossy_used_cells: lcore.lossy_used_cells.get(),
             lossy_used_highest_cells: lcore.lossy_used_highest_cells.get(),
+            headroom_pool_used_cells: lcore.headroom_pool_used_cells.get(),
+            headroom_pool_highest_cells: lcore.headroom_pool_highest_cells.get(),
             held_frames: lcore.held_frames.get(),
+            handed_off_frames: lcore.handed_off_frames.get(),
+            handoff_highest_frames: lcore.handoff_highest_frames.get(),
         }
+    }
+
+    /// This lcore and another as one. Counts add up, and so does what each uses of the shared pools: an lcore reports
+    /// its own groups there. Watermarks do not: each lcore reports the highest that it saw of the whole pool. Of the
+    /// headroom pool, which all see alike, and of the forwarding database, of which each has a copy, the largest
+    /// counts, which is the latest where they differ by a poll.
+    fn with(mut self, other: &Self) -> Self {
+        self.polls += other.polls;
+        self.busy_polls += other.busy_polls;
+        self.poll_gap.iter_mut().zip(other.poll_gap).for_each(|(sum, count)| *sum += count);
+        self.poll_gap_sum_ns += other.poll_gap_sum_ns;
+        self.poll_gap_highest_ns = self.poll_gap_highest_ns.max(other.poll_gap_highest_ns);
+        self.fdb_entries = self.fdb_entries.max(other.fdb_entries);
+        self.fdb_learned += other.fdb_learned;
+        self.fdb_full += other.fdb_full;
+        self.lossless_used_cells += other.lossless_used_cells;
+        self.lossless_used_highest_cells = self.lossless_used_highest_cells.max(other.lossless_used_highest_cells);
+        self.lossy_used_cells += other.lossy_used_cells;
+        self.lossy_used_highest_cells = self.lossy_used_highest_cells.max(other.lossy_used_highest_cells);
+        self.headroom_pool_used_cells = self.headroom_pool_used_cells.max(other.headroom_pool_used_cells);
+        self.headroom_pool_highest_cells = self.headroom_pool_highest_cells.max(other.headroom_pool_highest_cells);
+        self.held_frames += other.held_frames;
+        self.handed_off_frames += other.handed_off_frames;
+        self.handoff_highest_frames = self.handoff_highest_frames.max(other.handoff_highest_frames);
+        self
     }
 
     /// The time in nanoseconds below which `per_mille` thousandths of all poll gaps lie: a power of two, or the longest
@@ -148,7 +205,9 @@ pub struct Snapshot {
     pub at: Duration,
     /// By port index.
     pub ports: Vec<PortSnapshot>,
-    /// Of the one lcore.
+    /// By dataplane lcore.
+    pub lcores: Vec<LcoreSnapshot>,
+    /// Of all of them together.
     pub lcore: LcoreSnapshot,
 }
 
@@ -158,11 +217,20 @@ impl Snapshot {
     pub fn take(subject: &Subject, at: Duration) -> Self {
         let Counters { ports, lcores } = &*subject.counters;
         let device = |port: usize| subject.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
+        let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
         Self {
             at,
             ports: ports.iter().enumerate().map(|(index, port)| PortSnapshot::take(port, device(index))).collect(),
-            lcore: lcores.first().map(|lcore| LcoreSnapshot::take(lcore)).unwrap_or_default(),
+            lcore: lcores.iter().fold(LcoreSnapshot::default(), LcoreSnapshot::with),
+            lcores,
         }
+    }
+
+    /// The longest time between two polls of port `port`: of the lcore that owns it.
+    #[must_use]
+    pub fn longest_poll_gap(&self, subject: &Subject, port: usize) -> Nanos {
+        let lcore = subject.spec.ports.get(port).and_then(|port| self.lcores.get(usize::from(port.lcore)));
+        Nanos(lcore.map_or(0, |lcore| lcore.poll_gap_highest_ns))
     }
 
     /// Cells that frames hold anywhere.
@@ -186,4 +254,42 @@ pub fn cells(count: u64) -> Cells {
 
 fn values(counters: &PerClass) -> Values {
     counters.each_ref().map(Counter::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::fixture::quiet;
+    use super::*;
+
+    #[test]
+    fn lcores_add_up_and_watermarks_do_not() {
+        let mut subject = quiet();
+        subject.counters = Arc::new(Counters::new(2, 2));
+        subject.spec.ports[1].lcore = 1;
+        for (lcore, more) in subject.counters.lcores.iter().zip([0, 5]) {
+            lcore.polls.set(100 + more);
+            lcore.poll_gap[9].add(10);
+            lcore.poll_gap[12].add(more);
+            lcore.poll_gap_highest_ns.set(300 + 1000 * more);
+            lcore.lossless_used_cells.set(40 + more);
+            lcore.lossless_used_highest_cells.set(90 + more);
+            lcore.headroom_pool_used_cells.set(7 + more);
+            lcore.headroom_pool_highest_cells.set(8 + more);
+            lcore.held_frames.set(2);
+            lcore.handed_off_frames.add(1);
+            lcore.handoff_highest_frames.raise(more);
+            lcore.fdb_entries.set(4);
+        }
+        let snapshot = Snapshot::take(&subject, Duration::ZERO);
+        let all = &snapshot.lcore;
+        assert_eq!((snapshot.lcores.len(), all.polls, all.held_frames, all.handed_off_frames), (2, 205, 4, 2));
+        assert_eq!((all.lossless_used_cells, all.lossless_used_highest_cells), (85, 95));
+        assert_eq!((all.headroom_pool_used_cells, all.headroom_pool_highest_cells), (12, 13));
+        assert_eq!((all.handoff_highest_frames, all.fdb_entries), (5, 4));
+        assert_eq!((all.poll_gap_quantile_ns(500), all.poll_gap_quantile_ns(990)), (Some(512), Some(4096)));
+        let gaps = [0, 1].map(|port| snapshot.longest_poll_gap(&subject, port).0);
+        assert_eq!(gaps, [300, 5300]);
+    }
 }

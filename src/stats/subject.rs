@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::device::DeviceCounters;
-use crate::dataplane::{Counters, SwitchSpec};
+use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
+use crate::mmu::headroom::HeadroomInput;
 use crate::qos::CLASSES;
+use crate::units::Length;
 
 /// Whether a port's PFC can be relied upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -45,6 +47,8 @@ pub struct Subject {
     pub lossless: u8,
     /// Per port.
     pub pfc: Vec<PfcStanding>,
+    /// Per port, what its groups' headroom is computed from, with the poll gap of the configuration.
+    pub links: Vec<HeadroomInput>,
     /// Counters of the packet path.
     pub counters: Arc<Counters>,
     /// Per port, counters of the device behind it.
@@ -54,20 +58,30 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A switch without virtual hosts, whose ports that have PFC count as unproven until told otherwise, and whose
-    /// lossless classes are those with a lossless group on any port.
+    /// A switch without virtual hosts, whose ports that have PFC count as unproven and whose cables as of no length until
+    /// told otherwise, and whose lossless classes are those with a lossless group on any port.
     #[must_use]
     pub fn new(spec: SwitchSpec, counters: Arc<Counters>) -> Self {
         let groups = spec.lossless_groups();
         let lossless = (0..CLASSES)
             .filter(|&class| groups >> (spec.classes.tc_to_group[class] & 7) & 1 == 1)
             .fold(0, |mask, class| mask | 1 << class);
+        let link = |port: &PortSpec| HeadroomInput {
+            rate: port.rate,
+            cable: Length { mm: 0 },
+            mtu: port.mtu,
+            poll_gap: spec.poll_gap,
+            posted: HeadroomInput::posted_by_pacing(port.rate),
+            cell: spec.buffer.cell,
+            peer_response: None,
+        };
         let pfc = |on| if on { PfcStanding::Unproven } else { PfcStanding::Off };
         Self {
             version: env!("HOLDFAST_VERSION"),
             lossless,
             pfc: spec.ports.iter().map(|port| pfc(port.pfc.is_on())).collect(),
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),
+            links: spec.ports.iter().map(link).collect(),
             counters,
             hosts: None,
             spec,
@@ -78,6 +92,31 @@ impl Subject {
     #[must_use]
     pub fn is_lossless(&self, class: usize) -> bool {
         self.lossless >> class & 1 == 1
+    }
+
+    /// Whether the peer of port `port` is a virtual host, which is polled at the same instants as the port: no poll gap
+    /// lets its frames pile up, since it stands still meanwhile.
+    #[must_use]
+    pub fn is_in_process(&self, port: usize) -> bool {
+        self.hosts.as_ref().is_some_and(|hosts| hosts.hosts.iter().any(|host| host.port == port))
+    }
+
+    /// Priority groups of port `port` that are lossless and have PFC to be so, as a mask.
+    #[must_use]
+    pub fn guarded_groups(&self, port: usize) -> u8 {
+        self.spec.ports.get(port).filter(|port| port.pfc.is_on()).map_or(0, PortSpec::lossless_groups)
+    }
+
+    /// Priority group `group` as people know it: by its traffic class, if it has just one.
+    #[must_use]
+    pub fn group_name(&self, group: usize) -> String {
+        class_or(&self.spec.classes.tc_to_group, group, "group")
+    }
+
+    /// Egress queue `queue` as people know it: by its traffic class, if it has just one.
+    #[must_use]
+    pub fn queue_name(&self, queue: usize) -> String {
+        class_or(&self.spec.classes.tc_to_queue, queue, "queue")
     }
 
     /// Name of port `port`.
@@ -91,5 +130,14 @@ impl Subject {
     pub fn config_hash(&self) -> u64 {
         let text = format!("{:?}", self.spec);
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+/// `class 3` if that alone is mapped to `target`, else `target` by its own kind and number.
+fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
+    let mut classes = (0..CLASSES).filter(|&class| usize::from(map[class]) == target);
+    match (classes.next(), classes.next()) {
+        (Some(class), None) => format!("class {class}"),
+        _ => format!("{kind} {target}"),
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::format::{gigabits, grouped, percent, time};
-use super::report::{ClassReport, FlowReport, Report};
+use super::format::{frames, gigabits, grouped, percent, time};
+use super::report::{ClassReport, FlowReport, HeadroomReport, PollReport, Report};
 use super::table::{Align, Table};
 use crate::dataplane::DropReason;
 use crate::units::{Bytes, Nanos};
@@ -14,6 +14,11 @@ impl fmt::Display for Report {
         writeln!(f, "holdfast {}, {:.1} s, {} ports\n", self.version, self.seconds, self.ports.len())?;
         write!(f, "{}", self.ports_table())?;
         writeln!(f, "(* lossless; PFC as XOFF/XON; group, headroom and queue: the highest use of the buffer)\n")?;
+        for table in [self.pauses_table(), self.trouble_table()] {
+            if !table.is_empty() {
+                writeln!(f, "{table}")?;
+            }
+        }
         let drops = self.drops_table();
         if !drops.is_empty() {
             writeln!(f, "{drops}")?;
@@ -24,6 +29,9 @@ impl fmt::Display for Report {
         }
         self.write_buffer(f)?;
         self.write_polls(f)?;
+        for advice in &self.advice {
+            writeln!(f, "advice: {}", advice.text)?;
+        }
         writeln!(f, "\n{}", self.verdict)
     }
 }
@@ -56,6 +64,62 @@ impl Report {
         }
         table.row(["all".to_owned(), String::new()].into_iter().chain(count_cells(total)));
         table.without_idle(&["dropped", "marked"], "0").without_idle(&["PFC sent", "PFC rcvd"], "0/0")
+    }
+
+    /// For how long who stopped whom, and whether headroom held what came then.
+    fn pauses_table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("port", Align::Left),
+            ("class", Align::Left),
+            ("peer XOFF for", Align::Right),
+            ("paused for", Align::Right),
+            ("headroom used", Align::Right),
+            ("of", Align::Right),
+            ("needed", Align::Right),
+        ]);
+        for port in &self.ports {
+            for class in &port.classes {
+                let times = [class.pfc_sent_paused_ns, class.pfc_received_paused_ns];
+                if times == [0, 0] && class.headroom_highest_bytes == 0 {
+                    continue;
+                }
+                let times = times.map(|ns| if ns == 0 { "-".to_owned() } else { self.share_of_run(Nanos(ns)) });
+                let headroom = match class.headroom_needed_bytes {
+                    None => ["-"; 3].map(str::to_owned),
+                    Some(needed) => [class.headroom_highest_bytes, class.headroom_bytes, needed].map(bytes),
+                };
+                let name = [port.name.clone(), class_name(class)].into_iter();
+                table.row(name.chain(times).chain(headroom));
+            }
+        }
+        table.without_idle(&["peer XOFF for", "paused for", "headroom used", "of", "needed"], "-")
+    }
+
+    fn share_of_run(&self, time: Nanos) -> String {
+        let run = (self.seconds * 1e9) as u64;
+        format!("{} ({:>2}%)", self::time(time), percent(time.0, run).min(100))
+    }
+
+    /// Storms and backlogs, if any.
+    fn trouble_table(&self) -> Table {
+        let mut table = Table::new(&[("trouble", Align::Left), ("at", Align::Left), ("that is", Align::Left)]);
+        for port in &self.ports {
+            for class in port.classes.iter().filter(|class| class.watchdog_storms > 0) {
+                let (storms, over) = (grouped(class.watchdog_storms), grouped(class.watchdog_restores));
+                let ignored = match class.pfc_ignored {
+                    0 => String::new(),
+                    ignored => format!(", {} of PFC ignored", frames(ignored)),
+                };
+                let at = format!("{} {}", port.name, class_name(class));
+                table.row(["watchdog".to_owned(), at, format!("{storms} found, {over} over{ignored}")]);
+            }
+            if port.backlog_xoffs > 0 {
+                let (times, highest) = (grouped(port.backlog_xoffs), frames(port.backlog_highest_frames));
+                let what = format!("XOFF {times}x since the dataplane came too late, at most {highest} waiting");
+                table.row(["backlog".to_owned(), port.name.clone(), what]);
+            }
+        }
+        table
     }
 
     fn drops_table(&self) -> Table {
@@ -110,18 +174,50 @@ impl Report {
             let (size, highest) = (Bytes(pool.size_bytes), Bytes(pool.highest_bytes));
             writeln!(f, "{} pool: at most {highest} of {size} in use ({share} %)", pool.name)?;
         }
+        self.write_headroom(f)?;
         match self.held.cells {
             0 => writeln!(f, "buffer: every cell released"),
             cells => writeln!(f, "buffer: {} cells not released ({} frames)", grouped(cells), self.held.frames),
         }
     }
 
-    fn write_polls(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(p99) = self.polls.gap_p99_ns else { return writeln!(f, "polls: none") };
-        let highest = time(Nanos(self.polls.gap_highest_ns));
-        let share = percent(self.polls.busy_polls, self.polls.polls);
-        writeln!(f, "poll gaps: 99 % below {}, longest {highest}; {share} % of polls busy", time(Nanos(p99)))
+    fn write_headroom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HeadroomReport { policy, size_bytes, highest_bytes, .. } = &self.headroom;
+        match highest_bytes {
+            _ if *size_bytes == 0 => Ok(()),
+            None => writeln!(f, "headroom: {policy}, {} in all", bytes(*size_bytes)),
+            Some(highest) => {
+                let (share, highest) = (percent(*highest, *size_bytes), bytes(*highest));
+                writeln!(f, "headroom: {policy}, at most {highest} of {} in use ({share} %)", bytes(*size_bytes))
+            }
+        }
     }
+
+    fn write_polls(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.lcores.len() < 2 {
+            return writeln!(f, "{}", poll_line(&self.polls));
+        }
+        for lcore in &self.lcores {
+            let (number, polls, ports) = (lcore.lcore, poll_line(&lcore.polls), lcore.ports.join(", "));
+            let (handed, highest) = (grouped(lcore.handed_off_frames), grouped(lcore.handoff_highest_frames));
+            writeln!(
+                f,
+                "lcore {number} ({ports}): {polls}; {handed} frames handed on, at most {highest} waiting for it"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn poll_line(polls: &PollReport) -> String {
+    let Some(p99) = polls.gap_p99_ns else { return "polls: none".to_owned() };
+    let highest = time(Nanos(polls.gap_highest_ns));
+    let share = percent(polls.busy_polls, polls.polls);
+    format!("poll gaps: 99 % below {}, longest {highest}; {share} % of polls busy", time(Nanos(p99)))
+}
+
+fn bytes(bytes: u64) -> String {
+    Bytes(bytes).to_string()
 }
 
 fn class_name(class: &ClassReport) -> String {
@@ -174,7 +270,7 @@ fn flow_cells(flow: &FlowReport) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::run;
+    use super::super::fixture::{run, trouble};
     use super::*;
     use std::time::Duration;
 
@@ -196,6 +292,9 @@ mod tests {
         all          7,000,000  6,998,766    1,236     40/12  70,000
         (* lossless; PFC as XOFF/XON; group, headroom and queue: the highest use of the buffer)
 
+        port  class  peer XOFF for  headroom used        of    needed
+        p1    3*       3.20s (32%)       10.74KiB  39.06KiB  10.74KiB
+
         dropped  at  class  reason      that is
           1,234  p1  0      threshold   the ingress group's threshold in the lossy pool
               2  p1  none   link_local  a destination that bridges must not relay (01-80-C2-00-00-0x)
@@ -206,11 +305,104 @@ mod tests {
 
         lossless pool: at most 486.32KiB of 976.56KiB in use (49 %)
         lossy pool: at most 781.05KiB of 781.25KiB in use (99 %)
+        headroom: independent, 78.12KiB in all
         buffer: every cell released
         poll gaps: 99 % below 8.19us, longest 21.5us; 90 % of polls busy
 
         lossless: KEPT
         "#);
+    }
+
+    #[test]
+    fn people_read_what_went_wrong() {
+        insta::assert_snapshot!(Report::new(&trouble(), Duration::from_secs(10)).to_string(), @r#"
+        holdfast 0.0.0, 10.0 s, 2 ports
+
+        port  class   received  sent  dropped  PFC rcvd  group  headroom  queue
+        p1    3*     6,000,000     0       12       0/0     0B  39.06KiB     0B
+        p2    3*             0     1       99   9,000/0     0B        0B     0B
+        all          6,000,000     1      111   9,000/0
+        (* lossless; PFC as XOFF/XON; group, headroom and queue: the highest use of the buffer)
+
+        port  class  peer XOFF for   paused for  headroom used        of    needed
+        p1    3*       4.50s (45%)            -       39.06KiB  39.06KiB  39.06KiB
+        p2    3*                 -  9.00s (90%)             0B  39.06KiB        0B
+
+        trouble   at     that is
+        backlog   p1     XOFF 7x since the dataplane came too late, at most 600 frames waiting
+        watchdog  p2 3*  2 found, 1 over, 8,000 frames of PFC ignored
+
+        dropped  at  class  reason         that is
+             12  p1  3*     headroom_full  a lossless group's headroom is full: its peer did not stop in time, or eta is too small
+             99  p2  3*     watchdog       the watchdog drops a priority that its peer has paused for too long
+
+        flow          class       sent   received   lost      CE  Gb/s     p50     p99  longest
+        h1 > h2 roce  3      6,000,000  6,000,000      0  70,000  4.92  12.0us  12.0us   12.0us
+        h1 > h2 udp   0      1,000,000    998,766  1,234       0  0.82  12.0us  12.0us   12.0us
+
+        lossless pool: at most 0B of 976.56KiB in use (0 %)
+        lossy pool: at most 0B of 781.25KiB in use (0 %)
+        headroom: shared-pool, at most 68.55KiB of 78.12KiB in use (87 %)
+        buffer: every cell released
+        lcore 0 (p1): poll gaps: 99 % below 400ns, longest 400ns; 50 % of polls busy; 0 frames handed on, at most 70 waiting for it
+        lcore 1 (p2): poll gaps: 99 % below 500ns, longest 500ns; 60 % of polls busy; 5,000 frames handed on, at most 70 waiting for it
+        advice: p1 class 3: 12 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
+        advice: p1: the core cannot keep up: XOFF by backlog 7 times, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
+        advice: p2: the watchdog found a storm 2 times (class 3): the peer pauses and does not let go; look for a stuck host there
+
+        lossless: BROKEN: 12 frames lost in class 3 (headroom_full at p1 12); 99 frames discarded by the watchdog
+        class 3: 99 frames discarded by the watchdog at p2
+        "#);
+    }
+
+    #[test]
+    fn machines_read_what_went_wrong() {
+        let report = Report::new(&trouble(), Duration::from_secs(10));
+        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+        let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap();
+        insta::assert_snapshot!(pretty(&json["headroom"]), @r#"
+        {
+          "highest_bytes": 70200,
+          "policy": "shared-pool",
+          "size_bytes": 80000,
+          "used_bytes": 0
+        }
+        "#);
+        insta::assert_snapshot!(pretty(&json["lcores"][1]), @r#"
+        {
+          "busy_polls": 600,
+          "gap_highest_ns": 500,
+          "gap_p99_ns": 500,
+          "handed_off_frames": 5000,
+          "handoff_highest_frames": 70,
+          "lcore": 1,
+          "polls": 1000,
+          "ports": [
+            "p2"
+          ]
+        }
+        "#);
+        insta::assert_snapshot!(pretty(&json["advice"][0]), @r#"
+        {
+          "place": "p1 class 3",
+          "text": "p1 class 3: 12 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`",
+          "topic": "headroom_full"
+        }
+        "#);
+        insta::assert_snapshot!(pretty(&json["verdict"]["causes"][1]), @r#"
+        {
+          "cause": "watchdog",
+          "class": 3,
+          "frames": 99,
+          "port": "p2"
+        }
+        "#);
+        let port = &json["ports"][0];
+        assert_eq!((&port["backlog_xoffs"], &port["backlog_highest_frames"]), (&7.into(), &600.into()));
+        assert_eq!((&json["ports"][1]["pfc_mode"], &json["ports"][1]["lcore"]), (&"asymmetric".into(), &1.into()));
+        let class = &json["ports"][1]["classes"][0];
+        let storms = ["watchdog_storms", "watchdog_restores", "pfc_ignored", "pfc_received_paused_ns"];
+        assert_eq!(storms.map(|key| class[key].as_u64().unwrap()), [2, 1, 8_000, 9_000_000_000]);
     }
 
     #[test]
@@ -228,17 +420,25 @@ mod tests {
           },
           "ecn_marked_frames": 0,
           "group_highest_bytes": 0,
+          "headroom_bytes": 0,
           "headroom_highest_bytes": 0,
+          "headroom_needed_bytes": null,
           "lossless": false,
+          "pfc_ignored": 0,
+          "pfc_received_paused_ns": 0,
           "pfc_received_xoff": 0,
           "pfc_received_xon": 0,
+          "pfc_sent_paused_ns": 0,
           "pfc_sent_xoff": 0,
           "pfc_sent_xon": 0,
           "queue_highest_bytes": 0,
           "received_bytes": 1000000000,
           "received_frames": 1000000,
           "sent_bytes": 0,
-          "sent_frames": 0
+          "sent_frames": 0,
+          "shared_highest_bytes": 0,
+          "watchdog_restores": 0,
+          "watchdog_storms": 0
         }
         "#);
         insta::assert_snapshot!(serde_json::to_string_pretty(&json["flows"][1]).unwrap(), @r#"

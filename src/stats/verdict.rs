@@ -41,6 +41,16 @@ pub enum Cause {
         /// How many.
         frames: u64,
     },
+    /// Discarded by the watchdog in a lossless class: on purpose, since a peer held it paused for too long. The peer is
+    /// at fault, and yet what was promised did not arrive.
+    Watchdog {
+        /// Traffic class.
+        class: usize,
+        /// Port that counted it.
+        port: String,
+        /// How many.
+        frames: u64,
+    },
     /// Sent by a virtual host in a lossless class and never received, for whatever reason.
     Missing {
         /// Traffic class.
@@ -97,7 +107,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Why it is `broken`; empty otherwise.
     pub causes: Vec<Cause>,
-    /// Frames of lossless classes dropped for another reason than want of buffer: nobody congested the switch, and yet
+    /// Frames of lossless classes dropped for another reason than want of buffer or the watchdog: nobody congested the switch, and yet
     /// they did not arrive.
     pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless whatever the outcome was this time.
@@ -143,7 +153,7 @@ impl Verdict {
     }
 }
 
-/// Frames dropped in lossless classes: for want of buffer, and for other reasons.
+/// Frames dropped in lossless classes: for want of buffer, by the watchdog, and for other reasons.
 fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
     let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
     for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
@@ -154,7 +164,9 @@ fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered
                     continue;
                 }
                 let port = subject.port_name(port).to_owned();
-                if reason.is_congestion() {
+                if *reason == DropReason::Watchdog {
+                    causes.push(Cause::Watchdog { class, port, frames });
+                } else if reason.is_congestion() {
                     causes.push(Cause::Dropped { class, port, reason: label, frames });
                 } else {
                     undelivered.push(Undelivered { class, port, reason: label, frames });
@@ -211,6 +223,11 @@ impl fmt::Display for Verdict {
             Outcome::NothingLossless => write!(f, "lossless: no class is")?,
             Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
         }
+        for cause in &self.causes {
+            if let Cause::Watchdog { class, port, frames: count } = cause {
+                write!(f, "\nclass {class}: {} discarded by the watchdog at {port}", frames(*count))?;
+            }
+        }
         for Undelivered { class, port, reason, frames: count } in &self.undelivered {
             write!(f, "\nnot delivered: {} of class {class} at {port} ({reason})", frames(*count))?;
         }
@@ -223,9 +240,13 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// One phrase a class, one a receive ring, one for what was not released.
+    /// One phrase a class, one for the watchdog, one a receive ring, one for what was not released.
     fn broken(&self) -> Vec<String> {
         let mut phrases: Vec<String> = (0..CLASSES).filter_map(|class| self.broken_class(class)).collect();
+        let discarded: u64 = (0..CLASSES).map(|class| self.discarded(class)).sum();
+        if discarded > 0 {
+            phrases.push(format!("{} discarded by the watchdog", frames(discarded)));
+        }
         for cause in &self.causes {
             match cause {
                 Cause::ReceiveRing { port, missed_frames, no_buffer_frames } => {
@@ -235,10 +256,19 @@ impl Verdict {
                 Cause::CellsHeld { cells, frames: held } => {
                     phrases.push(format!("{} cells ({}) not released", grouped(*cells), frames(*held)));
                 }
-                Cause::Dropped { .. } | Cause::Missing { .. } | Cause::Corrupt { .. } => {}
+                Cause::Dropped { .. } | Cause::Watchdog { .. } | Cause::Missing { .. } | Cause::Corrupt { .. } => {}
             }
         }
         phrases
+    }
+
+    /// What the watchdog discarded of `class`.
+    fn discarded(&self, class: usize) -> u64 {
+        let frames = self.causes.iter().map(|cause| match cause {
+            Cause::Watchdog { class: c, frames, .. } if *c == class => *frames,
+            _ => 0,
+        });
+        frames.sum()
     }
 
     fn broken_class(&self, class: usize) -> Option<String> {
@@ -258,6 +288,8 @@ impl Verdict {
                 _ => {}
             }
         }
+        // What the watchdog discarded has a phrase of its own, and hosts miss it too.
+        missing = u64::saturating_sub(missing, self.discarded(class));
         if dropped == 0 && missing == 0 && corrupt == 0 {
             return None;
         }
@@ -312,6 +344,37 @@ mod tests {
         let expected = "lossless: BROKEN: 12,345 frames lost in class 3 (headroom_full at p1 12,000, p2 345); \
                         7 frames lost in the receive ring of p2";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_watchdog_breaks_it_on_purpose() {
+        let subject = quiet();
+        let flow = &subject.hosts.as_ref().unwrap().flows[0];
+        flow.sent_frames.add(5_000);
+        flow.received_frames.add(3_000);
+        for (port, frames) in subject.counters.ports.iter().zip([500, 1_500]) {
+            port.drops[3][DropReason::Watchdog as usize].add(frames);
+            port.drops[0][DropReason::Watchdog as usize].add(7);
+        }
+        let verdict = verdict(&subject);
+        assert!(!verdict.is_kept() && verdict.undelivered.is_empty());
+        let expected = "lossless: BROKEN: 2,000 frames discarded by the watchdog\n\
+                        class 3: 500 frames discarded by the watchdog at p1\n\
+                        class 3: 1,500 frames discarded by the watchdog at p2";
+        assert_eq!(verdict.to_string(), expected);
+        flow.sent_frames.add(1);
+        let text = self::verdict(&subject).to_string();
+        let expected = "lossless: BROKEN: 1 frame lost in class 3 (1 missing end to end); 2,000 frames discarded";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn every_lcore_may_hold_frames() {
+        let mut subject = quiet();
+        subject.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
+        subject.counters.lcores.iter().for_each(|lcore| lcore.held_frames.set(2));
+        subject.counters.ports.iter().for_each(|port| port.group_used_cells[3].set(6));
+        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (4 frames) not released");
     }
 
     #[test]

@@ -2,10 +2,15 @@
 
 use super::family::Families;
 use super::port::NUMBERS;
-use crate::mmu::{GroupProfile, Threshold};
+use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
+use crate::stats::format::headroom_policy;
+use crate::stats::needs::{needs, to_bytes};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values, cells};
 use crate::stats::subject::Subject;
 use crate::units::Cells;
+
+/// Pools as what is indexed by `lossless as usize` has them.
+const POOLS: [&str; 2] = ["lossy", "lossless"];
 
 /// A family with one gauge a priority group, if the group has it.
 type Limit = (&'static str, &'static str, fn(&GroupProfile) -> Option<Cells>);
@@ -63,20 +68,89 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
             }
         }
     }
+    classes(families, subject);
+    port_limits(families, subject);
+    queue_limits(families, subject);
+}
+
+/// Traffic classes: where they go, and which are lossless.
+fn classes(families: &mut Families, subject: &Subject) {
     let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is meant to be lossless.");
     for (class, number) in NUMBERS.iter().enumerate() {
         family.add(&[("tc", number)], u64::from(subject.is_lossless(class)));
+    }
+    let help = "1 for the priority group and the egress queue that the traffic class is mapped to.";
+    let family = families.gauge("holdfast_class_map_info", help);
+    let maps = &subject.spec.classes;
+    for (class, number) in NUMBERS.iter().enumerate() {
+        let target = |map: &[u8; 8]| NUMBERS[usize::from(map[class] & 7)];
+        let lossless = if subject.is_lossless(class) { "yes" } else { "no" };
+        let (group, queue) = (target(&maps.tc_to_group), target(&maps.tc_to_queue));
+        family.add(&[("tc", number), ("group", group), ("queue", queue), ("lossless", lossless)], 1);
+    }
+}
+
+/// What belongs to ports and not to their groups, and how headroom is shared.
+fn port_limits(families: &mut Families, subject: &Subject) {
+    let plan = &subject.spec.buffer;
+    let help = "Buffer guaranteed to the port, for any of its groups of the pool beyond their own reserves.";
+    let family = families.gauge("holdfast_port_reserve_bytes", help);
+    for port in &subject.spec.ports {
+        for (pool, cells) in POOLS.iter().zip(port.buffer.reserve) {
+            family.add(&[("port", &port.name), ("pool", pool)], to_bytes(subject, cells).0);
+        }
+    }
+    let help = "1 for what lossless groups do after XOFF: independent, shared-pool or dynamic.";
+    let family = families.gauge("holdfast_headroom_policy_info", help);
+    family.add(&[("policy", headroom_policy(plan.policy))], 1);
+    if plan.policy == HeadroomPolicy::SharedPool {
+        let family = families.gauge("holdfast_headroom_pool_size_bytes", "Headroom that all lossless groups share.");
+        family.add(&[], to_bytes(subject, plan.headroom).0);
+    }
+    if plan.policy == HeadroomPolicy::Dynamic {
+        let help = "Headroom of the port's own, for what comes after the whole port is XOFF.";
+        let family = families.gauge("holdfast_port_insurance_bytes", help);
+        for port in &subject.spec.ports {
+            family.add(&[("port", &port.name)], to_bytes(subject, port.buffer.insurance).0);
+        }
+    }
+}
+
+/// How egress queues use the lossy pool; the same on every port.
+fn queue_limits(families: &mut Families, subject: &Subject) {
+    let queues = || NUMBERS.iter().zip(&subject.spec.queues);
+    let help = "Part of the lossy pool kept for the egress queue of each port.";
+    let family = families.gauge("holdfast_queue_reserve_bytes", help);
+    for (number, queue) in queues() {
+        family.add(&[("queue", number)], to_bytes(subject, queue.reserve).0);
+    }
+    let help = "Dynamic Threshold factor of the egress queue: it may hold alpha times what the lossy pool has free.";
+    let family = families.gauge("holdfast_queue_alpha", help);
+    for (number, queue) in queues() {
+        if let Some(Threshold::Dynamic(alpha)) = queue.limit.map(|limit| limit.threshold) {
+            family.add_real(&[("queue", number)], f64::from(alpha.exponent()).exp2());
+        }
+    }
+    let help = "Limit on the egress queue's share of the lossy pool, where it is fixed.";
+    let family = families.gauge("holdfast_queue_static_threshold_bytes", help);
+    for (number, queue) in queues() {
+        if let Some(Threshold::Static(cells)) = queue.limit.map(|limit| limit.threshold) {
+            family.add(&[("queue", number)], to_bytes(subject, cells).0);
+        }
     }
 }
 
 /// One family of eight gauges in cells a port, shown in bytes.
 type Use = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
-const GROUPS: [Use; 4] = [
+const GROUPS: [Use; 5] = [
     ("holdfast_group_used_bytes", "Buffer that frames of the group hold in reserve and shared pool.", |port| {
         &port.group_used_cells
     }),
     ("holdfast_group_used_highest_bytes", "The most they ever held there.", |port| &port.group_used_highest_cells),
+    ("holdfast_group_shared_highest_bytes", "The most they ever held of the shared pool.", |port| {
+        &port.group_shared_highest_cells
+    }),
     ("holdfast_group_headroom_bytes", "Buffer that frames of the group hold in headroom.", |port| {
         &port.group_headroom_cells
     }),
@@ -93,6 +167,32 @@ const QUEUES: [Use; 2] = [
 /// Use by priority group.
 pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     uses(families, &GROUPS, "priority", subject, snapshot);
+}
+
+/// What each lossless group has turned out to need.
+pub(super) fn headroom_needs(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let needs = needs(subject, snapshot);
+    let labels = |port: usize, group: usize| [("port", subject.port_name(port)), ("priority", NUMBERS[group])];
+    let help = "Headroom that the group needs by what was seen: with the longest poll gap, or its highest use.";
+    let family = families.gauge("holdfast_group_headroom_needed_bytes", help);
+    for need in &needs {
+        family.add(&labels(need.port, need.group), to_bytes(subject, need.needed).0);
+    }
+    let help = "1 if the group has less headroom than was seen to be needed, or lost frames of a peer that obeys.";
+    let family = families.gauge("holdfast_group_headroom_is_short", help);
+    for need in &needs {
+        family.add(&labels(need.port, need.group), u64::from(need.is_short()));
+    }
+}
+
+/// Use of the ports' own reserves.
+pub(super) fn port_reserves(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let family = families.gauge("holdfast_port_reserve_used_bytes", "Buffer of the port's own reserve in use.");
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        for (pool, used) in POOLS.iter().zip(port.reserve_used_cells) {
+            family.add(&[("port", subject.port_name(index)), ("pool", pool)], to_bytes(subject, cells(used)).0);
+        }
+    }
 }
 
 /// Use by egress queue.
@@ -124,6 +224,18 @@ pub(super) fn pools(families: &mut Families, subject: &Subject, snapshot: &Snaps
         let family = families.gauge(name, help);
         for (pool, value) in values {
             family.add(&[("pool", pool)], cells(value).to_bytes(subject.spec.buffer.cell).0);
+        }
+    }
+    if subject.spec.buffer.policy == HeadroomPolicy::SharedPool {
+        for (name, help, value) in [
+            ("holdfast_headroom_pool_used_bytes", "Shared headroom in use.", lcore.headroom_pool_used_cells),
+            (
+                "holdfast_headroom_pool_used_highest_bytes",
+                "The most of the shared headroom that ever was in use.",
+                lcore.headroom_pool_highest_cells,
+            ),
+        ] {
+            families.gauge(name, help).add(&[], to_bytes(subject, cells(value)).0);
         }
     }
 }

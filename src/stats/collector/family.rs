@@ -26,24 +26,9 @@ impl Families {
         self.begin(name, help, MetricType::GAUGE)
     }
 
-    /// Adds a histogram: for each bucket its upper bound and what is in it alone; what is beyond the last bound; and
-    /// the sum of all values.
-    pub fn histogram(&mut self, name: &str, help: &str, buckets: &[(f64, u64)], beyond: u64, sum: f64) {
-        let mut count = 0;
-        let buckets = buckets.iter().map(|&(bound, inside)| {
-            count += inside;
-            let mut bucket = Bucket::default();
-            bucket.set_upper_bound(bound);
-            bucket.set_cumulative_count(count);
-            bucket
-        });
-        let mut histogram = Histogram::default();
-        histogram.set_bucket(buckets.collect());
-        histogram.set_sample_count(count + beyond);
-        histogram.set_sample_sum(sum);
-        let mut metric = Metric::default();
-        metric.set_histogram(histogram);
-        self.begin(name, help, MetricType::HISTOGRAM).metrics.push(metric);
+    /// Begins a family of histograms.
+    pub fn histogram(&mut self, name: &str, help: &str) -> &mut Family {
+        self.begin(name, help, MetricType::HISTOGRAM)
     }
 
     fn begin(&mut self, name: &str, help: &str, kind: MetricType) -> &mut Family {
@@ -75,15 +60,7 @@ impl Family {
 
     /// Adds a real number.
     pub fn add_real(&mut self, labels: &[(&str, &str)], value: f64) {
-        let labels = labels.iter().map(|(name, value)| {
-            let mut pair = LabelPair::default();
-            pair.set_name((*name).to_owned());
-            pair.set_value((*value).to_owned());
-            pair
-        });
-        let mut labels: Vec<LabelPair> = labels.collect();
-        labels.sort_by(|a, b| a.name().cmp(b.name()));
-        let mut metric = Metric::from_label(labels);
+        let mut metric = Metric::from_label(pairs(labels));
         if self.kind == MetricType::COUNTER {
             let mut counter = Counter::default();
             counter.set_value(value);
@@ -95,4 +72,37 @@ impl Family {
         }
         self.metrics.push(metric);
     }
+
+    /// Adds a histogram: for each bucket its upper bound and what is in it alone; what is beyond the last bound; and
+    /// the sum of all values.
+    pub fn add_histogram(&mut self, labels: &[(&str, &str)], buckets: &[(f64, u64)], beyond: u64, sum: f64) {
+        let mut count = 0;
+        let buckets = buckets.iter().map(|&(bound, inside)| {
+            count += inside;
+            let mut bucket = Bucket::default();
+            bucket.set_upper_bound(bound);
+            bucket.set_cumulative_count(count);
+            bucket
+        });
+        let mut histogram = Histogram::default();
+        histogram.set_bucket(buckets.collect());
+        histogram.set_sample_count(count + beyond);
+        histogram.set_sample_sum(sum);
+        let mut metric = Metric::from_label(pairs(labels));
+        metric.set_histogram(histogram);
+        self.metrics.push(metric);
+    }
+}
+
+/// Labels in the order of their names.
+fn pairs(labels: &[(&str, &str)]) -> Vec<LabelPair> {
+    let pairs = labels.iter().map(|(name, value)| {
+        let mut pair = LabelPair::default();
+        pair.set_name((*name).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    });
+    let mut pairs: Vec<LabelPair> = pairs.collect();
+    pairs.sort_by(|a, b| a.name().cmp(b.name()));
+    pairs
 }

@@ -1,32 +1,64 @@
-//! The lcore: its polls, and the forwarding database it keeps.
+//! The lcores: their polls, what they hand to each other, and the forwarding database that each keeps.
 
 use super::family::Families;
 use crate::dataplane::counters::GAP_BUCKETS;
-use crate::stats::snapshot::Snapshot;
+use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
+use crate::stats::subject::Subject;
 
-/// A nanosecond in seconds.
-const NANO: f64 = 1e-9;
+/// Nanoseconds in seconds; divided, so that what is a short decimal stays one.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
 
-/// Polls and their gaps, forwarding database, frames held.
-pub(super) fn lcore(families: &mut Families, snapshot: &Snapshot) {
-    let lcore = &snapshot.lcore;
-    families.counter("holdfast_polls_total", "Polls of all ports.").add(&[], lcore.polls);
-    families.counter("holdfast_busy_polls_total", "Polls that moved a frame.").add(&[], lcore.busy_polls);
-    let (below, beyond) = lcore.poll_gap.split_at(GAP_BUCKETS - 1);
-    let bounds = below.iter().enumerate().map(|(power, count)| ((1_u64 << power) as f64 * NANO, *count));
-    families.histogram(
-        "holdfast_poll_gap_seconds",
-        "Time between polls, which every lossless group's headroom must cover.",
-        &bounds.collect::<Vec<_>>(),
-        beyond.iter().sum(),
-        lcore.poll_gap_sum_ns as f64 * NANO,
-    );
-    let help = "The longest time between polls ever.";
-    families.gauge("holdfast_poll_gap_highest_seconds", help).add_real(&[], lcore.poll_gap_highest_ns as f64 * NANO);
-    families.gauge("holdfast_held_frames", "Frames in egress queues.").add(&[], lcore.held_frames);
-    families.gauge("holdfast_fdb_entries", "Entries in the forwarding database.").add(&[], lcore.fdb_entries);
-    let help = "Addresses learned, or moved to another port.";
-    families.counter("holdfast_fdb_learned_total", help).add(&[], lcore.fdb_learned);
-    let help = "Addresses not learned since there was no room for them.";
-    families.counter("holdfast_fdb_full_total", help).add(&[], lcore.fdb_full);
+type Row = (&'static str, &'static str, fn(&LcoreSnapshot) -> u64);
+
+const COUNTERS: [Row; 5] = [
+    ("holdfast_polls_total", "Polls of all ports of the lcore.", |lcore| lcore.polls),
+    ("holdfast_busy_polls_total", "Polls that moved a frame.", |lcore| lcore.busy_polls),
+    ("holdfast_fdb_learned_total", "Addresses learned, or moved to another port.", |lcore| lcore.fdb_learned),
+    ("holdfast_fdb_full_total", "Addresses not learned since there was no room for them.", |lcore| lcore.fdb_full),
+    ("holdfast_handed_off_frames_total", "Frames handed to the lcore that owns their egress port.", |lcore| {
+        lcore.handed_off_frames
+    }),
+];
+
+const GAUGES: [Row; 3] = [
+    ("holdfast_held_frames", "Frames in egress queues.", |lcore| lcore.held_frames),
+    ("holdfast_fdb_entries", "Entries in the forwarding database.", |lcore| lcore.fdb_entries),
+    ("holdfast_handoff_highest_frames", "Most frames that ever waited in one hand-off ring to the lcore.", |lcore| {
+        lcore.handoff_highest_frames
+    }),
+];
+
+/// Polls and their gaps, forwarding database, frames held and handed off, by lcore.
+pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let numbers: Vec<String> = (0..snapshot.lcores.len()).map(|number| number.to_string()).collect();
+    let lcores = || numbers.iter().map(String::as_str).zip(&snapshot.lcores);
+    for (name, help, of) in COUNTERS {
+        let family = families.counter(name, help);
+        lcores().for_each(|(number, lcore)| family.add(&[("lcore", number)], of(lcore)));
+    }
+    for (name, help, of) in GAUGES {
+        let family = families.gauge(name, help);
+        lcores().for_each(|(number, lcore)| family.add(&[("lcore", number)], of(lcore)));
+    }
+    let help = "Time between polls, which every lossless group's headroom must cover.";
+    let family = families.histogram("holdfast_poll_gap_seconds", help);
+    for (number, lcore) in lcores() {
+        let (below, beyond) = lcore.poll_gap.split_at(GAP_BUCKETS - 1);
+        let bounds = below.iter().enumerate().map(|(power, count)| (seconds(1 << power), *count));
+        let sum = seconds(lcore.poll_gap_sum_ns);
+        family.add_histogram(&[("lcore", number)], &bounds.collect::<Vec<_>>(), beyond.iter().sum(), sum);
+    }
+    let family = families.gauge("holdfast_poll_gap_highest_seconds", "The longest time between polls ever.");
+    for (number, lcore) in lcores() {
+        family.add_real(&[("lcore", number)], seconds(lcore.poll_gap_highest_ns));
+    }
+    let help = "How late a poll may come by the configuration: what headroom is computed from.";
+    let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
+    family.add_real(&[], seconds(subject.spec.poll_gap.0));
+    let family = families.gauge("holdfast_port_lcore_info", "1 for the lcore that owns the port.");
+    for port in &subject.spec.ports {
+        family.add(&[("port", &port.name), ("lcore", &port.lcore.to_string())], 1);
+    }
 }

@@ -4,9 +4,11 @@
 //! - Counters end in `_total`, sizes are bytes (whole cells), times seconds. Labels: `port` by name, `tc` for a traffic
 //!   class, `priority` for a priority group or PFC priority, `queue` for an egress queue.
 //! - Every series exists from the first scrape on, so that `rate()` sees the first event. To keep that affordable
-//!   (24 reasons, 9 rows, 64 ports would be 14,000 series for drops alone) drops for want of buffer are split by
-//!   traffic class, and all other reasons, which are the frame's own fault or the configuration's, carry
-//!   `tc="any"`: at most 66 series a port. Summing over `tc` is right for each reason.
+//!   (26 reasons, 9 rows, 64 ports would be 15,000 series for drops alone) drops for want of buffer are split by
+//!   traffic class, and so are lossless frames that the watchdog dropped; all other reasons, which are the frame's own
+//!   fault or the configuration's, carry `tc="any"`: some 60 series a port. Summing over `tc` is right for each reason.
+//!   What is not configured (a watchdog, a shared headroom pool, insurance) has no series at all.
+//! - `lcore` is an lcore's number. What lcores share, as pools, is one series.
 //! - Limits (alpha, eta, reserve) are gauges, and the configuration has a hash, so that a changed one is seen.
 
 mod buffer;
@@ -15,6 +17,7 @@ mod family;
 mod flows;
 mod lcore;
 mod port;
+mod watchdog;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -67,12 +70,16 @@ fn collect(subject: &Subject, snapshot: &Snapshot) -> Vec<MetricFamily> {
     port::traffic(&mut families, subject, snapshot);
     port::drops(&mut families, subject, snapshot);
     port::flow_control(&mut families, subject, snapshot);
+    port::backlog(&mut families, subject, snapshot);
+    watchdog::watchdogs(&mut families, subject, snapshot);
     buffer::limits(&mut families, subject);
     buffer::groups(&mut families, subject, snapshot);
+    buffer::headroom_needs(&mut families, subject, snapshot);
+    buffer::port_reserves(&mut families, subject, snapshot);
     buffer::queues(&mut families, subject, snapshot);
     buffer::pools(&mut families, subject, snapshot);
     device::devices(&mut families, subject, snapshot);
-    lcore::lcore(&mut families, snapshot);
+    lcore::lcores(&mut families, subject, snapshot);
     if let Some(hosts) = &subject.hosts {
         flows::flows(&mut families, hosts);
     }

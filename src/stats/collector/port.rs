@@ -1,9 +1,10 @@
 //! What goes in and out of ports, what is dropped, and who pauses whom.
 
-use super::family::Families;
+use super::family::{Families, Family};
+use super::lcore::seconds;
 use crate::dataplane::DropReason;
 use crate::qos::CLASSES;
-use crate::stats::format::wire_rate;
+use crate::stats::format::{pfc_mode, wire_rate};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
 use crate::stats::subject::Subject;
 
@@ -51,7 +52,7 @@ const TRAFFIC: [PerClass; 5] = [
     },
 ];
 
-const FLOW_CONTROL: [PerClass; 4] = [
+const FLOW_CONTROL: [PerClass; 5] = [
     PerClass {
         name: "holdfast_pfc_sent_xoff_total",
         help: "PFC frames sent that told the peer to stop this priority, refreshes included.",
@@ -75,6 +76,12 @@ const FLOW_CONTROL: [PerClass; 4] = [
         help: "PFC frames received that told this port to go on with this priority.",
         label: "priority",
         of: |port| &port.pfc_rx_xon,
+    },
+    PerClass {
+        name: "holdfast_pfc_received_ignored_total",
+        help: "PFC frames received that this port would obey, but for the watchdog.",
+        label: "priority",
+        of: |port| &port.pfc_rx_ignored,
     },
 ];
 
@@ -106,7 +113,8 @@ pub(super) fn traffic(families: &mut Families, subject: &Subject, snapshot: &Sna
 pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));
     let help = format!(
-        "Frames dropped, by reason; those for want of buffer by traffic class too. {}.",
+        "Frames dropped, by reason; those for want of buffer by traffic class too, and lossless ones that the watchdog \
+         dropped. {}.",
         meanings.collect::<Vec<_>>().join("; ")
     );
     let family = families.counter("holdfast_port_dropped_frames_total", &help);
@@ -129,11 +137,11 @@ pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snaps
     }
 }
 
-/// Whether a frame of a class of this kind can be dropped for this want of buffer. One that is anyway, against the
-/// rules, still gets its series.
+/// Whether a class of this kind has a series of its own for this reason: if a frame of it can be dropped for this want of
+/// buffer (one that is anyway, against the rules, gets its series then), or if it is a promise that the watchdog breaks.
 fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
-        DropReason::HeadroomFull => lossless,
+        DropReason::HeadroomFull | DropReason::Watchdog => lossless,
         DropReason::NoBuffer => true,
         _ => reason.is_congestion() && !lossless,
     }
@@ -141,6 +149,9 @@ fn can_occur(reason: DropReason, lossless: bool) -> bool {
 
 /// Name and help of a family, and a port's value in it.
 type Row<T> = (&'static str, &'static str, fn(&PortSnapshot) -> T);
+
+/// The same with eight values.
+pub(super) type ClassRow = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
 /// PFC both ways, and whether it can be relied upon.
 pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
@@ -153,11 +164,9 @@ pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot:
         }),
     ];
     for (name, help, of) in totals {
-        let family = families.counter(name, help);
-        for (index, port) in snapshot.ports.iter().enumerate() {
-            family.add(&[("port", subject.port_name(index))], of(port));
-        }
+        per_port(families.counter(name, help), subject, snapshot, of);
     }
+    paused_times(families, subject, snapshot);
     let masks: [Row<u8>; 2] = [
         ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
         ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
@@ -171,9 +180,78 @@ pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot:
             }
         }
     }
+    let help = "1 while the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).";
+    per_port(families.gauge("holdfast_port_xoff", help), subject, snapshot, |port| u64::from(port.port_xoff));
+    standing(families, subject);
+}
+
+/// For how long each way was closed.
+fn paused_times(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let times: [ClassRow; 2] = [
+        (
+            "holdfast_pfc_sent_paused_seconds_total",
+            "Time for which this port has held its peer at XOFF, by priority.",
+            |port| &port.pfc_tx_paused_ns,
+        ),
+        (
+            "holdfast_pfc_received_paused_seconds_total",
+            "Time for which the peer has held this port at XOFF, by priority, obeyed or not.",
+            |port| &port.pfc_rx_paused_ns,
+        ),
+    ];
+    for (name, help, of) in times {
+        let family = families.counter(name, help);
+        for (index, port) in snapshot.ports.iter().enumerate() {
+            for (number, ns) in NUMBERS.iter().zip(of(port)) {
+                family.add_real(&[("port", subject.port_name(index)), ("priority", number)], seconds(*ns));
+            }
+        }
+    }
+}
+
+/// What each port does of PFC, and whether it can be relied upon.
+fn standing(families: &mut Families, subject: &Subject) {
+    let help = "1 for what the port does of PFC: off, software (generated and obeyed for lossless priorities), or \
+                asymmetric (generated for them, obeyed for all).";
+    let family = families.gauge("holdfast_pfc_mode_info", help);
+    for port in &subject.spec.ports {
+        family.add(&[("port", &port.name), ("mode", pfc_mode(port.pfc))], 1);
+    }
     let help = "1 for the standing of the port's PFC: proven, unproven or off. Only proven is lossless.";
     let family = families.gauge("holdfast_pfc_standing", help);
     for (index, standing) in subject.pfc.iter().enumerate() {
         family.add(&[("port", subject.port_name(index)), ("standing", standing.label())], 1);
+    }
+}
+
+/// Frames that the dataplane leaves in receive rings: the core cannot keep up.
+pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let help = "Frames left in the receive ring from which on the port's lossless groups go XOFF.";
+    let family = families.gauge("holdfast_backlog_mark_frames", help);
+    for port in &subject.spec.ports {
+        if let Some(mark) = port.backlog_mark {
+            family.add(&[("port", &port.name)], u64::from(mark));
+        }
+    }
+    let gauges: [Row<u64>; 2] = [
+        (
+            "holdfast_backlog_frames",
+            "Frames left in the receive ring by the last poll that had to leave some.",
+            |port| port.backlog_frames,
+        ),
+        ("holdfast_backlog_highest_frames", "The most that a poll ever had to leave there.", |port| {
+            port.backlog_highest_frames
+        }),
+    ];
+    for (name, help, of) in gauges {
+        per_port(families.gauge(name, help), subject, snapshot, of);
+    }
+    let help = "Times that the backlog of the receive ring made the lossless groups XOFF.";
+    per_port(families.counter("holdfast_backlog_xoffs_total", help), subject, snapshot, |port| port.backlog_xoffs);
+}
+
+fn per_port(family: &mut Family, subject: &Subject, snapshot: &Snapshot, of: impl Fn(&PortSnapshot) -> u64) {
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        family.add(&[("port", subject.port_name(index))], of(port));
     }
 }

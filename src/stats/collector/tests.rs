@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use prometheus::{Encoder, Registry, TextEncoder};
 
-use super::super::fixture::{quiet, run};
+use super::super::fixture::{quiet, run, trouble};
 use super::*;
+use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
+use crate::units::Cells;
 
 fn scrape(subject: Subject) -> String {
     let registry = Registry::new();
@@ -74,12 +76,89 @@ fn prometheus_can_read_it() {
         (r#"holdfast_group_headroom_size_bytes{port="p1",priority="3"}"#, 40_000.0),
         (r#"holdfast_group_alpha{port="p1",priority="3"}"#, 0.5),
         (r#"holdfast_pool_used_highest_bytes{pool="lossy"}"#, 799_800.0),
-        (r#"holdfast_poll_gap_seconds_bucket{le="+Inf"}"#, 1000.0),
-        ("holdfast_poll_gap_seconds_count", 1000.0),
-        (r#"holdfast_poll_gap_seconds_bucket{le="0.000008192"}"#, 998.0),
+        (r#"holdfast_poll_gap_seconds_bucket{lcore="0",le="+Inf"}"#, 1000.0),
+        (r#"holdfast_poll_gap_seconds_count{lcore="0"}"#, 1000.0),
+        (r#"holdfast_poll_gap_seconds_bucket{lcore="0",le="0.000008192"}"#, 998.0),
         ("holdfast_wire_overhead_bytes", 24.0),
         (r#"holdfast_flow_ce_frames_total{flow="0",from="h1",tc="3",to="h2"}"#, 70_000.0),
         (r#"holdfast_pfc_standing{port="p1",standing="proven"}"#, 1.0),
+        (r#"holdfast_pfc_sent_paused_seconds_total{port="p1",priority="3"}"#, 3.2),
+        (r#"holdfast_pfc_received_paused_seconds_total{port="p1",priority="3"}"#, 0.0),
+        (r#"holdfast_pfc_received_ignored_total{port="p2",priority="3"}"#, 0.0),
+        (r#"holdfast_pfc_mode_info{mode="software",port="p1"}"#, 1.0),
+        (r#"holdfast_port_xoff{port="p2"}"#, 0.0),
+        (r#"holdfast_group_shared_highest_bytes{port="p1",priority="3"}"#, 498_000.0),
+        (r#"holdfast_group_headroom_needed_bytes{port="p1",priority="3"}"#, 11_000.0),
+        (r#"holdfast_group_headroom_is_short{port="p1",priority="3"}"#, 0.0),
+        (r#"holdfast_headroom_policy_info{policy="independent"}"#, 1.0),
+        (r#"holdfast_class_map_info{group="3",lossless="yes",queue="3",tc="3"}"#, 1.0),
+        (r#"holdfast_class_map_info{group="0",lossless="no",queue="0",tc="0"}"#, 1.0),
+        (r#"holdfast_queue_reserve_bytes{queue="0"}"#, 0.0),
+        (r#"holdfast_port_lcore_info{lcore="0",port="p2"}"#, 1.0),
+        ("holdfast_poll_gap_configured_seconds", 0.00002),
+        (r#"holdfast_backlog_xoffs_total{port="p1"}"#, 0.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+    for absent in ["holdfast_watchdog", "holdfast_headroom_pool", "holdfast_port_insurance", "holdfast_backlog_mark"] {
+        assert!(!series.keys().any(|key| key.starts_with(absent)), "{absent}: nothing of the kind is configured");
+    }
+}
+
+#[test]
+fn what_is_configured_has_its_families() {
+    let series = read(&scrape(trouble()));
+    for (key, value) in [
+        (r#"holdfast_port_dropped_frames_total{port="p2",reason="watchdog",tc="3"}"#, 99.0),
+        (r#"holdfast_port_dropped_frames_total{port="p2",reason="watchdog",tc="any"}"#, 0.0),
+        (r#"holdfast_pfc_received_paused_seconds_total{port="p2",priority="3"}"#, 9.0),
+        (r#"holdfast_pfc_received_ignored_total{port="p2",priority="3"}"#, 8_000.0),
+        (r#"holdfast_pfc_mode_info{mode="asymmetric",port="p2"}"#, 1.0),
+        (r#"holdfast_watchdog_info{action="drop",port="p2"}"#, 1.0),
+        (r#"holdfast_watchdog_detection_seconds{port="p2"}"#, 0.2),
+        (r#"holdfast_watchdog_restoration_seconds{port="p2"}"#, 0.3),
+        (r#"holdfast_watchdog_storms_total{port="p2",queue="3"}"#, 2.0),
+        (r#"holdfast_watchdog_restores_total{port="p2",queue="3"}"#, 1.0),
+        (r#"holdfast_watchdog_storming{port="p2",queue="3"}"#, 1.0),
+        (r#"holdfast_watchdog_storming{port="p2",queue="4"}"#, 0.0),
+        (r#"holdfast_backlog_mark_frames{port="p1"}"#, 256.0),
+        (r#"holdfast_backlog_frames{port="p1"}"#, 300.0),
+        (r#"holdfast_backlog_highest_frames{port="p1"}"#, 600.0),
+        (r#"holdfast_backlog_xoffs_total{port="p1"}"#, 7.0),
+        (r#"holdfast_port_xoff{port="p1"}"#, 1.0),
+        (r#"holdfast_port_reserve_bytes{pool="lossy",port="p1"}"#, 6_000.0),
+        (r#"holdfast_port_reserve_bytes{pool="lossless",port="p1"}"#, 8_000.0),
+        (r#"holdfast_port_reserve_used_bytes{pool="lossless",port="p1"}"#, 8_000.0),
+        (r#"holdfast_group_headroom_is_short{port="p1",priority="3"}"#, 1.0),
+        (r#"holdfast_headroom_policy_info{policy="shared-pool"}"#, 1.0),
+        ("holdfast_headroom_pool_size_bytes", 80_000.0),
+        ("holdfast_headroom_pool_used_bytes", 18_200.0),
+        ("holdfast_headroom_pool_used_highest_bytes", 70_200.0),
+        (r#"holdfast_queue_alpha{queue="0"}"#, 0.25),
+        (r#"holdfast_queue_reserve_bytes{queue="0"}"#, 3_000.0),
+        (r#"holdfast_polls_total{lcore="1"}"#, 1_000.0),
+        (r#"holdfast_busy_polls_total{lcore="1"}"#, 600.0),
+        (r#"holdfast_poll_gap_highest_seconds{lcore="0"}"#, 400e-9),
+        (r#"holdfast_poll_gap_seconds_count{lcore="1"}"#, 1_000.0),
+        (r#"holdfast_handed_off_frames_total{lcore="1"}"#, 5_000.0),
+        (r#"holdfast_handoff_highest_frames{lcore="0"}"#, 70.0),
+        (r#"holdfast_port_lcore_info{lcore="1",port="p2"}"#, 1.0),
+    ] {
+        assert_eq!(series.get(key), Some(&value), "{key}");
+    }
+}
+
+#[test]
+fn dynamic_headroom_has_insurance_and_a_fixed_queue_a_limit() {
+    let mut subject = quiet();
+    subject.spec.buffer.policy = HeadroomPolicy::Dynamic;
+    subject.spec.ports[0].buffer.insurance = Cells(50);
+    subject.spec.queues[1].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(7)) });
+    let series = read(&scrape(subject));
+    for (key, value) in [
+        (r#"holdfast_port_insurance_bytes{port="p1"}"#, 10_000.0),
+        (r#"holdfast_headroom_policy_info{policy="dynamic"}"#, 1.0),
+        (r#"holdfast_queue_static_threshold_bytes{queue="1"}"#, 1_400.0),
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }

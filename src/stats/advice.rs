@@ -1,0 +1,306 @@
+//! What an operator should change, by what was seen: sentences that name the place, the cause and the remedy.
+//!
+//! [`advices`] looks at one snapshot and knows no past. [`Adviser`] remembers what was said, so that each advice is
+//! given once and again only when its cause has doubled.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::format::{frames, grouped, time};
+use super::needs::{Need, needs, to_bytes};
+use super::snapshot::{PortSnapshot, Snapshot};
+use super::subject::Subject;
+use crate::mmu::headroom::headroom;
+use crate::qos::CLASSES;
+use crate::units::Nanos;
+
+/// The largest `lcores.poll_gap` that the configuration takes.
+const LARGEST_POLL_GAP: Nanos = Nanos(10_000_000);
+
+/// What an advice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// Less headroom than a poll gap that was seen asks for.
+    HeadroomShort,
+    /// Polls come later than configured; headroom covers it.
+    PollGap,
+    /// Headroom was full and frames were lost.
+    HeadroomFull,
+    /// The dataplane cannot keep up with a port.
+    Backlog,
+    /// A peer pauses a class and does not let go.
+    Watchdog,
+}
+
+/// One advice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// What it is about.
+    pub topic: Topic,
+    /// Port, port and class, or lcore.
+    pub place: String,
+    /// The sentence, with its place.
+    pub text: String,
+    /// What one cause is told by: the place, or more than that.
+    #[serde(skip)]
+    scope: String,
+    /// How bad it is, in whatever unit the topic has: comparable with itself only.
+    #[serde(skip)]
+    amount: u64,
+}
+
+impl Advice {
+    fn new(topic: Topic, place: String, amount: u64, text: impl fmt::Display) -> Self {
+        Self { topic, text: format!("{place}: {text}"), scope: place.clone(), place, amount }
+    }
+}
+
+/// All that is to be said about `snapshot`.
+#[must_use]
+pub fn advices(subject: &Subject, snapshot: &Snapshot) -> Vec<Advice> {
+    let needs = needs(subject, snapshot);
+    let mut advices = Vec::new();
+    for lcore in 0..snapshot.lcores.len() {
+        let is_here = |need: &&Need| usize::from(subject.spec.ports[need.port].lcore) == lcore;
+        let here: Vec<Need> = needs.iter().filter(is_here).copied().collect();
+        let advice = headroom_short(subject, snapshot, &here);
+        advices.extend(advice.or_else(|| poll_gap(subject, snapshot, lcore, &here)));
+    }
+    advices.extend(needs.iter().filter(|need| need.overflows > 0).map(|need| headroom_full(subject, need)));
+    for (port, counters) in snapshot.ports.iter().enumerate() {
+        advices.extend(backlog(subject, port, counters));
+        advices.extend(watchdog(subject, port, counters));
+    }
+    advices
+}
+
+fn place(subject: &Subject, need: &Need) -> String {
+    format!("{} {}", subject.port_name(need.port), subject.group_name(need.group))
+}
+
+/// One advice for all groups of an lcore that lack headroom, since their cause is one: by the group that lacks most.
+fn headroom_short(subject: &Subject, snapshot: &Snapshot, needs: &[Need]) -> Option<Advice> {
+    let lack = |need: &Need| need.needed.0.saturating_sub(need.size.0);
+    let short: Vec<&Need> = needs.iter().filter(|need| lack(need) > 0).collect();
+    let worst = *short.iter().max_by_key(|need| (lack(need), std::cmp::Reverse((need.port, need.group))))?;
+    let gap = snapshot.longest_poll_gap(subject, worst.port);
+    let (size, needed) = (to_bytes(subject, worst.size), to_bytes(subject, worst.needed));
+    let others = match short.len() - 1 {
+        0 => String::new(),
+        1 => " (and 1 more group lacks some)".to_owned(),
+        count => format!(" (and {count} more groups lack some)"),
+    };
+    let lacking = short.iter().map(|need| u64::from(lack(need))).sum();
+    let remedy = remedy(subject, worst, gap, lacking);
+    let (scope, gap) = (format!("lcore {}", subject.spec.ports[worst.port].lcore), time(gap));
+    let text = format!("headroom {size} is less than the {needed} that a poll gap of {gap} needs{others}; {remedy}");
+    // The group that lacks most may be another one next time: the cause is the lcore's.
+    Some(Advice { scope, ..Advice::new(Topic::HeadroomShort, place(subject, worst), needed.0, text) })
+}
+
+/// What helps against a poll gap of `gap` if all groups together lack `lacking` cells.
+fn remedy(subject: &Subject, need: &Need, gap: Nanos, lacking: u64) -> String {
+    let link = &subject.links[need.port];
+    let is_given = headroom(link).cells > need.size;
+    let wanted = round_up(gap);
+    let own_cpu = "give the lcore a CPU of its own";
+    if gap <= link.poll_gap {
+        "write `headroom: auto` for the class".to_owned()
+    } else if wanted > LARGEST_POLL_GAP || lacking > u64::from(subject.spec.buffer.lossless_shared.0) {
+        format!("so much does not fit the buffer: {own_cpu}")
+    } else if is_given {
+        format!("write `headroom: auto` for the class and `lcores.poll_gap: {wanted}`, or {own_cpu}")
+    } else {
+        format!("write `lcores.poll_gap: {wanted}` or {own_cpu}")
+    }
+}
+
+/// A time with two digits, no shorter than `time`.
+fn round_up(time: Nanos) -> Nanos {
+    let mut unit = 1;
+    while time.0 / unit >= 100 {
+        unit *= 10;
+    }
+    Nanos(time.0.div_ceil(unit) * unit)
+}
+
+/// A gap beyond the configured one where it could do harm: a lossless group with a peer that goes on meanwhile.
+fn poll_gap(subject: &Subject, snapshot: &Snapshot, lcore: usize, needs: &[Need]) -> Option<Advice> {
+    let (gap, configured) = (Nanos(snapshot.lcores[lcore].poll_gap_highest_ns), subject.spec.poll_gap);
+    let matters = needs.iter().any(|need| !subject.is_in_process(need.port));
+    if gap <= configured || !matters {
+        return None;
+    }
+    let (gap, configured) = (time(gap), time(configured));
+    let text = format!(
+        "{gap} passed between two polls, and `lcores.poll_gap` is {configured}; headroom covers it so far, but give \
+         the lcore a CPU of its own"
+    );
+    Some(Advice::new(Topic::PollGap, format!("lcore {lcore}"), snapshot.lcores[lcore].poll_gap_highest_ns, text))
+}
+
+fn headroom_full(subject: &Subject, need: &Need) -> Advice {
+    let (lost, size) = (frames(need.overflows), to_bytes(subject, need.size));
+    let text = if need.obeys {
+        format!("{lost} lost beyond a headroom of {size}, though the peer obeys PFC; write a larger `headroom`")
+    } else {
+        format!("{lost} lost beyond a headroom of {size}: the peer does not seem to obey PFC; turn it on there")
+    };
+    Advice::new(Topic::HeadroomFull, place(subject, need), need.overflows, text)
+}
+
+fn backlog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+    let (times, highest) = (counters.backlog_xoffs, counters.backlog_highest_frames);
+    if times == 0 {
+        return None;
+    }
+    let text = format!(
+        "the core cannot keep up: XOFF by backlog {}, with up to {} waiting; give it an lcore of its own or a faster CPU",
+        self::times(times),
+        frames(highest)
+    );
+    Some(Advice::new(Topic::Backlog, subject.port_name(port).to_owned(), times, text))
+}
+
+fn watchdog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+    let queues = (0..CLASSES).filter(|&queue| counters.watchdog_storms[queue] > 0);
+    let names: Vec<String> = queues.map(|queue| subject.queue_name(queue)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let storms = counters.watchdog_storms.iter().sum();
+    let text = format!(
+        "the watchdog found a storm {} ({}): the peer pauses and does not let go; look for a stuck host there",
+        times(storms),
+        names.join(", ")
+    );
+    Some(Advice::new(Topic::Watchdog, subject.port_name(port).to_owned(), storms, text))
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+}
+
+/// Remembers what was said.
+#[derive(Debug, Default)]
+pub struct Adviser {
+    /// By topic and scope, how bad it was then.
+    given: BTreeMap<(Topic, String), u64>,
+}
+
+impl Adviser {
+    /// Those of `advices` that have not been given, or whose cause has doubled since.
+    pub fn fresh(&mut self, advices: Vec<Advice>) -> Vec<Advice> {
+        advices.into_iter().filter(|advice| self.is_fresh(advice)).collect()
+    }
+
+    fn is_fresh(&mut self, advice: &Advice) -> bool {
+        let given = self.given.entry((advice.topic, advice.scope.clone())).or_default();
+        let is_fresh = *given == 0 || advice.amount / 2 >= *given;
+        if is_fresh {
+            *given = advice.amount.max(1);
+        }
+        is_fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::fixture::quiet;
+    use super::*;
+    use crate::dataplane::DropReason;
+    use crate::stats::PfcStanding;
+    use crate::units::{Bytes, Cells};
+
+    /// [`quiet`]'s switch with real cables instead of virtual hosts, and the headroom that they need.
+    fn cabled() -> Subject {
+        let mut subject = quiet();
+        subject.hosts = None;
+        for (port, link) in subject.spec.ports.iter_mut().zip(&subject.links) {
+            port.buffer.groups[3].headroom = headroom(link).cells;
+        }
+        subject
+    }
+
+    fn texts(subject: &Subject) -> Vec<String> {
+        let advices = advices(subject, &Snapshot::take(subject, Duration::from_secs(1)));
+        advices.into_iter().map(|advice| advice.text).collect()
+    }
+
+    fn with_gap(subject: &Subject, ns: u64) -> Vec<String> {
+        subject.counters.lcores[0].poll_gap_highest_ns.set(ns);
+        texts(subject)
+    }
+
+    #[test]
+    fn nothing_happened_nothing_to_say() {
+        assert_eq!(texts(&quiet()), [""; 0]);
+        assert_eq!(with_gap(&cabled(), 20_000), [""; 0]);
+        assert_eq!(with_gap(&quiet(), 9_000_000), [""; 0], "virtual hosts stand still in a gap");
+    }
+
+    #[test]
+    fn a_poll_gap_that_headroom_does_not_cover() {
+        let mut subject = cabled();
+        insta::assert_snapshot!(with_gap(&subject, 95_300).join("\n"), @"p1 class 3: headroom 103.51KiB is less than the 322.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&subject, 30_000_000).join("\n"), @"p1 class 3: headroom 103.51KiB is less than the 85.19MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
+        subject.spec.ports[0].buffer.groups[3].headroom = Cells(200);
+        insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 117.96KiB that a poll gap of 25.0us needs (and 1 more group lacks some); write `headroom: auto` for the class and `lcores.poll_gap: 26us`, or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&subject, 15_000).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 88.86KiB that a poll gap of 15.0us needs; write `headroom: auto` for the class");
+        subject.spec.ports.iter_mut().for_each(|port| port.buffer.groups[3].headroom = Cells(100_000));
+        insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"lcore 0: 25.0us passed between two polls, and `lcores.poll_gap` is 20.0us; headroom covers it so far, but give the lcore a CPU of its own");
+    }
+
+    #[test]
+    fn two_lcores_have_two_gaps() {
+        let mut subject = cabled();
+        subject.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
+        subject.spec.ports[1].lcore = 1;
+        subject.counters.lcores[1].poll_gap_highest_ns.set(40_000);
+        let texts = with_gap(&subject, 30_000);
+        assert!(texts.len() == 2 && texts[0].contains("30.0us") && texts[1].contains("40.0us"), "{texts:?}");
+        assert!(texts[0].starts_with("p1 class 3: ") && texts[1].starts_with("p2 class 3: "), "{texts:?}");
+    }
+
+    #[test]
+    fn losses_backlogs_and_storms() {
+        let mut subject = quiet();
+        subject.pfc[1] = PfcStanding::Unproven;
+        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        for port in [p1, p2] {
+            port.drops[3][DropReason::HeadroomFull as usize].add(1234);
+        }
+        p1.backlog_xoffs.add(1);
+        p1.backlog_highest_frames.raise(600);
+        p2.watchdog_storms[3].add(2);
+        p2.watchdog_storms[4].add(1);
+        insta::assert_snapshot!(texts(&subject).join("\n"), @r#"
+        p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
+        p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; turn it on there
+        p1: the core cannot keep up: XOFF by backlog once, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
+        p2: the watchdog found a storm 3 times (class 3, class 4): the peer pauses and does not let go; look for a stuck host there
+        "#);
+    }
+
+    #[test]
+    fn an_advice_is_given_again_when_it_has_doubled() {
+        let subject = quiet();
+        let mut adviser = Adviser::default();
+        let mut said = |more| {
+            subject.counters.ports[0].backlog_xoffs.add(more);
+            adviser.fresh(advices(&subject, &Snapshot::take(&subject, Duration::ZERO))).len()
+        };
+        assert_eq!([0, 1, 0, 1, 0, 1, 1].map(&mut said), [0, 1, 0, 1, 0, 0, 1], "at 1, 2 and 4");
+    }
+
+    #[test]
+    fn two_digits_are_enough() {
+        assert_eq!([7, 99, 101, 95_300, 1_000_000].map(|ns| round_up(Nanos(ns)).0), [7, 99, 110, 96_000, 1_000_000]);
+        assert_eq!(to_bytes(&quiet(), Cells(2)), Bytes(400));
+    }
+}

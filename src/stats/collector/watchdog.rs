@@ -1,0 +1,62 @@
+//! Peers that pause a class and never let go: what the watchdog is set to, and what it found.
+
+use super::family::{Families, Family};
+use super::lcore::seconds;
+use super::port::{ClassRow, NUMBERS};
+use crate::pfc::{WatchdogAction, WatchdogSpec};
+use crate::stats::snapshot::{PortSnapshot, Snapshot};
+use crate::stats::subject::Subject;
+
+/// Ports with a watchdog: name, setting, counters.
+fn watched<'a>(
+    subject: &'a Subject,
+    snapshot: &'a Snapshot,
+) -> impl Iterator<Item = (&'a str, WatchdogSpec, &'a PortSnapshot)> {
+    let ports = subject.spec.ports.iter().zip(&snapshot.ports);
+    ports.filter_map(|(spec, port)| Some((spec.name.as_str(), spec.watchdog?, port)))
+}
+
+/// Settings, storms and their ends, of ports that have a watchdog.
+pub(super) fn watchdogs(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let help = "1 for what the port's watchdog does in a storm: drop, forward or alert.";
+    let family = families.gauge("holdfast_watchdog_info", help);
+    for (name, spec, _) in watched(subject, snapshot) {
+        family.add(&[("port", name), ("action", action(spec.action))], 1);
+    }
+    let help = "For how long a queue with frames must be paused and send none to be in a storm.";
+    let family = families.gauge("holdfast_watchdog_detection_seconds", help);
+    for (name, spec, _) in watched(subject, snapshot) {
+        family.add_real(&[("port", name)], seconds(spec.detection.0));
+    }
+    let help = "For how long its priority must not be paused for a storm to be over.";
+    let family = families.gauge("holdfast_watchdog_restoration_seconds", help);
+    for (name, spec, _) in watched(subject, snapshot) {
+        family.add_real(&[("port", name)], seconds(spec.restoration.0));
+    }
+    let counts: [ClassRow; 2] = [
+        ("holdfast_watchdog_storms_total", "Storms that the watchdog has found.", |port| &port.watchdog_storms),
+        ("holdfast_watchdog_restores_total", "Storms that it has seen end.", |port| &port.watchdog_restores),
+    ];
+    for (name, help, of) in counts {
+        let family = families.counter(name, help);
+        watched(subject, snapshot).for_each(|(port, _, counters)| by_queue(family, port, |queue| of(counters)[queue]));
+    }
+    let family = families.gauge("holdfast_watchdog_storming", "1 while the queue is in a storm.");
+    for (name, _, port) in watched(subject, snapshot) {
+        by_queue(family, name, |queue| u64::from(port.watchdog_mask >> queue & 1));
+    }
+}
+
+fn by_queue(family: &mut Family, port: &str, of: impl Fn(usize) -> u64) {
+    for (queue, number) in NUMBERS.iter().enumerate() {
+        family.add(&[("port", port), ("queue", number)], of(queue));
+    }
+}
+
+fn action(action: WatchdogAction) -> &'static str {
+    match action {
+        WatchdogAction::Drop => "drop",
+        WatchdogAction::Forward => "forward",
+        WatchdogAction::Alert => "alert",
+    }
+}

@@ -1,0 +1,199 @@
+//! What happens seldom and matters, told at once: made from the difference of two snapshots, one line each.
+//!
+//! A line a second and kind at most, however much happens: what came meanwhile is counted in the next.
+
+use std::time::Duration;
+
+use super::format::frames;
+use super::snapshot::{PortSnapshot, Snapshot};
+use super::subject::Subject;
+use crate::pfc::WatchdogAction;
+use crate::qos::CLASSES;
+use crate::units::Nanos;
+
+/// Time between two lines of a kind.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Something that happened at one place, `count` times since the look before.
+struct Event {
+    text: String,
+    count: u64,
+}
+
+type Finder = fn(&Subject, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
+
+/// Each kind with what finds its events on one port: from the snapshot before, the one now, and the port's index.
+const KINDS: [(&str, Finder); 4] = [
+    ("watchdog", |subject, before, now, port| storms(subject, before, now, port)),
+    ("watchdog", |subject, before, now, port| restores(subject, before, now, port)),
+    ("backlog", |subject, before, now, port| backlogs(subject, before, now, port)),
+    ("port xoff", |subject, before, now, port| port_xoffs(subject, before, now, port)),
+];
+
+/// What waits to be told of one kind.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// When its last line was.
+    told: Option<Duration>,
+    /// The last event since, and how many there were.
+    last: String,
+    count: u64,
+}
+
+/// The events from one snapshot to the next.
+#[derive(Debug, Default)]
+pub struct Events {
+    before: Snapshot,
+    waiting: [Waiting; KINDS.len()],
+}
+
+impl Events {
+    /// Lines, without line ends, about what happened since the snapshot before, or since the beginning.
+    #[must_use]
+    pub fn next(&mut self, subject: &Subject, now: Snapshot) -> Vec<String> {
+        let nothing = PortSnapshot::default();
+        let mut lines = Vec::new();
+        for ((kind, find), waiting) in KINDS.iter().zip(&mut self.waiting) {
+            for (port, counters) in now.ports.iter().enumerate() {
+                let before = self.before.ports.get(port).unwrap_or(&nothing);
+                for event in find(subject, before, counters, port) {
+                    waiting.count += event.count;
+                    waiting.last = event.text;
+                }
+            }
+            lines.extend(waiting.line(kind, now.at));
+        }
+        self.before = now;
+        lines
+    }
+}
+
+impl Waiting {
+    fn line(&mut self, kind: &str, at: Duration) -> Option<String> {
+        let is_quiet = self.told.is_none_or(|told| at >= told + QUIET);
+        if self.count == 0 || !is_quiet {
+            return None;
+        }
+        let more = match std::mem::take(&mut self.count) - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        self.told = Some(at);
+        Some(format!("t={:.1}s {kind}: {}{more}", at.as_secs_f64(), self.last))
+    }
+}
+
+/// By queue, how much a counter grew, where it did.
+fn grown(before: &[u64; CLASSES], now: &[u64; CLASSES]) -> Vec<(usize, u64)> {
+    let growth = (0..CLASSES).map(|queue| (queue, now[queue].saturating_sub(before[queue])));
+    growth.filter(|(_, count)| *count > 0).collect()
+}
+
+fn storms(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let watchdog = subject.spec.ports.get(port).and_then(|port| port.watchdog);
+    let (detection, action) = watchdog.map_or((Nanos(0), WatchdogAction::Alert), |spec| (spec.detection, spec.action));
+    let does = match action {
+        WatchdogAction::Drop => "dropping",
+        WatchdogAction::Forward => "sending in spite of it",
+        WatchdogAction::Alert => "it stays paused",
+    };
+    let text = |queue| {
+        let (port, queue) = (subject.port_name(port), subject.queue_name(queue));
+        format!("{port} {queue} paused for {detection}: {does}")
+    };
+    let storms = grown(&before.watchdog_storms, &now.watchdog_storms).into_iter();
+    storms.map(|(queue, count)| Event { text: text(queue), count }).collect()
+}
+
+fn restores(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let text = |queue| format!("{} {} restored", subject.port_name(port), subject.queue_name(queue));
+    let restores = grown(&before.watchdog_restores, &now.watchdog_restores).into_iter();
+    restores.map(|(queue, count)| Event { text: text(queue), count }).collect()
+}
+
+fn backlogs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let count = now.backlog_xoffs.saturating_sub(before.backlog_xoffs);
+    let (port, left) = (subject.port_name(port), frames(now.backlog_frames));
+    let event = || Event { text: format!("{port} has {left} waiting: its lossless classes are XOFF"), count };
+    (count > 0).then(event).into_iter().collect()
+}
+
+/// A gauge, not a counter: what begins and ends between two looks is not seen.
+fn port_xoffs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let event = || Event {
+        text: format!("{} has no room left beside its insurance: all of it is XOFF", subject.port_name(port)),
+        count: 1,
+    };
+    (now.port_xoff && !before.port_xoff).then(event).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::quiet;
+    use super::*;
+    use crate::pfc::WatchdogSpec;
+
+    const ACTIONS: [WatchdogAction; 2] = [WatchdogAction::Drop, WatchdogAction::Forward];
+
+    fn watched() -> Subject {
+        let mut subject = quiet();
+        for (port, action) in subject.spec.ports.iter_mut().zip(ACTIONS) {
+            let (detection, restoration) = (Nanos(200_000_000), Nanos(200_000_000));
+            port.watchdog = Some(WatchdogSpec { detection, restoration, action });
+        }
+        subject
+    }
+
+    /// The lines of a look after so many tenths of a second.
+    fn look(events: &mut Events, subject: &Subject, tenths: u64) -> Vec<String> {
+        events.next(subject, Snapshot::take(subject, Duration::from_millis(tenths * 100)))
+    }
+
+    #[test]
+    fn each_kind_has_its_line() {
+        let subject = watched();
+        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        let mut events = Events::default();
+        assert_eq!(look(&mut events, &subject, 1), [""; 0]);
+        p2.watchdog_storms[3].add(1);
+        p1.backlog_xoffs.add(1);
+        p1.backlog_frames.set(300);
+        p1.port_xoff.set(1);
+        let expected = [
+            "t=12.3s watchdog: p2 class 3 paused for 200ms: sending in spite of it",
+            "t=12.3s backlog: p1 has 300 frames waiting: its lossless classes are XOFF",
+            "t=12.3s port xoff: p1 has no room left beside its insurance: all of it is XOFF",
+        ];
+        assert_eq!(look(&mut events, &subject, 123), expected);
+        assert_eq!(look(&mut events, &subject, 140), [""; 0], "what lasts is not told again");
+        p1.watchdog_storms[4].add(1);
+        p2.watchdog_restores[3].add(1);
+        let expected =
+            ["t=15.0s watchdog: p1 class 4 paused for 200ms: dropping", "t=15.0s watchdog: p2 class 3 restored"];
+        assert_eq!(look(&mut events, &subject, 150), expected);
+    }
+
+    #[test]
+    fn a_line_a_second_counts_what_came_meanwhile() {
+        let subject = watched();
+        let mut events = Events::default();
+        let mut told = Vec::new();
+        for tenths in 1..=25 {
+            // Two a look until two seconds have gone, then silence.
+            subject.counters.ports[0].backlog_xoffs.add(if tenths <= 20 { 2 } else { 0 });
+            told.extend(look(&mut events, &subject, tenths));
+        }
+        let counts: Vec<&str> = told.iter().map(|line| line.split("XOFF").nth(1).unwrap_or_default()).collect();
+        assert_eq!(counts, [" (and 1 more)", " (and 19 more)", " (and 17 more)"], "{told:?}");
+        assert!(told[2].starts_with("t=2.1s "), "{told:?}");
+    }
+
+    #[test]
+    fn classes_that_share_a_queue_are_told_by_it() {
+        let mut subject = watched();
+        subject.spec.classes.tc_to_queue[4] = 3;
+        subject.counters.ports[0].watchdog_storms[3].add(1);
+        let lines = look(&mut Events::default(), &subject, 10);
+        assert_eq!(lines, ["t=1.0s watchdog: p1 queue 3 paused for 200ms: dropping"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The headroom that a group has turned out to need, beside the headroom that it has.
+
+use super::snapshot::{PortSnapshot, Snapshot, cells};
+use super::subject::{PfcStanding, Subject};
+use crate::dataplane::DropReason;
+use crate::mmu::HeadroomPolicy;
+use crate::mmu::headroom::{HeadroomInput, headroom};
+use crate::qos::CLASSES;
+use crate::units::{Bytes, Cells, Nanos};
+
+/// One lossless group of a port with PFC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Index of the port.
+    pub port: usize,
+    /// Priority group.
+    pub group: usize,
+    /// What it may use.
+    pub size: Cells,
+    /// What the formula asks for with the longest poll gap seen, or the highest use if that is more. Only the use where
+    /// the peer is a virtual host, which stands still in a poll gap.
+    pub needed: Cells,
+    /// Frames of its classes dropped since the headroom was full.
+    pub overflows: u64,
+    /// Whether the peer is known to obey PFC, so that a drop is the headroom's fault and not the peer's.
+    pub obeys: bool,
+}
+
+impl Need {
+    /// Whether less is configured than was seen to be needed.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.needed > self.size || (self.obeys && self.overflows > 0)
+    }
+}
+
+/// All lossless groups of all ports with PFC. Without PFC no headroom is enough, and none is judged.
+#[must_use]
+pub fn needs(subject: &Subject, snapshot: &Snapshot) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for (port, counters) in snapshot.ports.iter().enumerate() {
+        // The formula knows no groups: one sum a port.
+        let by_formula = by_formula(subject, port, snapshot.longest_poll_gap(subject, port));
+        let guarded = subject.guarded_groups(port);
+        needs.extend((0..CLASSES).filter(|group| guarded >> group & 1 == 1).map(|group| Need {
+            port,
+            group,
+            size: size(subject, port, group),
+            needed: by_formula.max(cells(counters.group_headroom_highest_cells[group])),
+            overflows: overflows(subject, counters, group),
+            obeys: subject.pfc.get(port) == Some(&PfcStanding::Proven),
+        }));
+    }
+    needs
+}
+
+/// What the formula asks for on port `port` if polls come `gap` apart; nothing where gaps do no harm, or before any.
+fn by_formula(subject: &Subject, port: usize, gap: Nanos) -> Cells {
+    match subject.links.get(port) {
+        Some(link) if gap.0 > 0 && !subject.is_in_process(port) => {
+            headroom(&HeadroomInput { poll_gap: gap, ..*link }).cells
+        }
+        _ => Cells(0),
+    }
+}
+
+/// Headroom that one group may use: its eta, and no more than there is of what it shares.
+fn size(subject: &Subject, port: usize, group: usize) -> Cells {
+    let eta = subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.groups[group].headroom);
+    match subject.spec.buffer.policy {
+        HeadroomPolicy::SharedPool => eta.min(subject.spec.buffer.headroom),
+        HeadroomPolicy::Independent | HeadroomPolicy::Dynamic => eta,
+    }
+}
+
+fn overflows(subject: &Subject, port: &PortSnapshot, group: usize) -> u64 {
+    let classes = (0..CLASSES).filter(|&class| usize::from(subject.spec.classes.tc_to_group[class]) == group);
+    classes.map(|class| port.drops[class][DropReason::HeadroomFull as usize]).sum()
+}
+
+/// `count` cells in bytes of this switch's buffer.
+#[must_use]
+pub fn to_bytes(subject: &Subject, count: Cells) -> Bytes {
+    count.to_bytes(subject.spec.buffer.cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::fixture::quiet;
+    use super::*;
+
+    /// The needs of both ports' only lossless groups after a longest poll gap of `gap`.
+    fn after(subject: &Subject, gap: u64) -> [Need; 2] {
+        subject.counters.lcores[0].poll_gap_highest_ns.set(gap);
+        needs(subject, &Snapshot::take(subject, Duration::ZERO)).try_into().expect("two")
+    }
+
+    #[test]
+    fn a_gap_asks_for_what_the_formula_says() {
+        let mut subject = quiet();
+        subject.hosts = None;
+        subject.spec.ports[0].buffer.groups[3].headroom = headroom(&subject.links[0]).cells;
+        let configured = subject.links[0].poll_gap.0;
+        let [p1, p2] = after(&subject, configured);
+        assert_eq!((p1.port, p1.group, p1.needed, p1.is_short()), (0, 3, p1.size, false));
+        assert!(p2.needed == p1.needed && p2.is_short(), "200 cells were given by hand: {p2:?}");
+        assert!(after(&subject, configured + 1_000)[0].is_short());
+        assert_eq!(after(&subject, 0)[0].needed, Cells(0), "before the first gap nothing is known");
+    }
+
+    #[test]
+    fn virtual_hosts_stand_still_in_a_gap() {
+        let subject = quiet();
+        subject.counters.ports[0].group_headroom_highest_cells[3].set(150);
+        let [p1, p2] = after(&subject, 9_000_000);
+        assert_eq!((p1.needed, p1.size, p1.is_short()), (Cells(150), Cells(200), false));
+        assert_eq!((p2.needed, p2.is_short()), (Cells(0), false));
+        subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);
+        assert!(after(&subject, 0)[1].is_short(), "it obeys and yet it did not fit");
+    }
+
+    #[test]
+    fn a_peer_that_does_not_obey_proves_nothing() {
+        let mut subject = quiet();
+        subject.pfc[1] = PfcStanding::Unproven;
+        subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);
+        assert!(!after(&subject, 0)[1].is_short());
+        subject.spec.ports[1].pfc = crate::pfc::PfcMode::Off;
+        assert_eq!(needs(&subject, &Snapshot::take(&subject, Duration::ZERO)).len(), 1);
+    }
+
+    #[test]
+    fn a_shared_pool_limits_every_group() {
+        let mut subject = quiet();
+        subject.spec.buffer.policy = HeadroomPolicy::SharedPool;
+        subject.spec.buffer.headroom = Cells(120);
+        assert_eq!(after(&subject, 0)[0].size, Cells(120));
+    }
+}
