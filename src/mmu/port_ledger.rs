@@ -404,3 +404,14 @@ impl PortLedger {
     }
 }
 
+#[cfg(test)]
+#[path = "port_ledger_reference.rs"]
+mod reference;
+
+#[cfg(test)]
+#[path = "port_ledger_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "port_ledger_policy_tests.rs"]
+mod policy_tests;

@@ -41,7 +41,7 @@ impl PortThreshold {
     #[inline]
     pub(super) fn limit(self, free: Cells) -> Cells {
         // At most 8 * 2^10 * 2^32: no overflow.
-        let limit = (self.alphas * u64::from(free.0) >> FRACTION) + self.cells;
+        let limit = ((self.alphas * u64::from(free.0)) >> FRACTION) + self.cells;
         Cells(u32::try_from(limit).unwrap_or(u32::MAX))
     }
 

@@ -1,0 +1,389 @@
+//! What the policies promise: no loss to peers that obey, Dynamic Threshold's steady state, no flapping, and limits that
+//! hold on two lcores.
+
+use proptest::prelude::*;
+
+use super::reference::{Step, Switch, steps, switch};
+use super::tests::{alpha, group, pools};
+use super::*;
+use crate::mmu::Threshold;
+use crate::mmu::headroom::{HeadroomInput, headroom};
+use crate::units::{BitRate, Bytes};
+
+const PORTS: usize = 3;
+/// Cells of the largest packet, and the smallest eta: one that is smaller could not hold the packet that turns XOFF.
+const LARGEST: u32 = 9;
+
+/// Who stops, and how much each may still send once it was told to; eta counts the packet that turned it off.
+struct Peers<'a> {
+    switch: &'a Switch,
+    /// Per port and group, or with Dynamic and Shared Headroom per port and in group 0.
+    left: Vec<[Option<u32>; CLASSES]>,
+}
+
+impl Peers<'_> {
+    /// With Dynamic and Shared Headroom these peers obey only pauses of the whole port: that alone must be enough.
+    fn key(&self, port: usize, group: usize) -> (usize, u32) {
+        let profile = &self.switch.ports[port];
+        match profile.policy {
+            HeadroomPolicy::Dynamic => (0, profile.insurance.0),
+            _ => (group, profile.groups[group].headroom.0),
+        }
+    }
+
+    fn may_send(&self, port: usize, group: usize, cells: u32) -> bool {
+        self.left[port][self.key(port, group).0].is_none_or(|left| cells <= left)
+    }
+
+    fn sent(&mut self, port: usize, group: usize, cells: u32, ledger: &PortLedger) {
+        let (key, eta) = self.key(port, group);
+        if let Some(left) = &mut self.left[port][key] {
+            *left -= cells;
+        } else if self.is_off(port, key, ledger) {
+            self.left[port][key] = Some(eta - cells);
+        }
+    }
+
+    fn is_off(&self, port: usize, key: usize, ledger: &PortLedger) -> bool {
+        match self.switch.ports[port].policy {
+            HeadroomPolicy::Dynamic => ledger.is_port_xoff(),
+            _ => ledger.xoff() >> key & 1 != 0,
+        }
+    }
+
+    fn heard(&mut self, port: usize, ledger: &PortLedger) {
+        for key in 0..CLASSES {
+            if !self.is_off(port, key, ledger) {
+                self.left[port][key] = None;
+            }
+        }
+    }
+}
+
+/// Packets come as long as their senders may send; none of a lossless group may be refused.
+fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
+    let (mut ledgers, mut pools) = (switch.ledgers(), switch.pools(1).remove(0));
+    let mut peers = Peers { switch, left: vec![[None; CLASSES]; PORTS] };
+    let mut held: Vec<[Vec<u32>; CLASSES]> = vec![Default::default(); PORTS];
+    for step in steps {
+        match *step {
+            Step::Arrive { port, group, cells, .. } if switch.ports[port].groups[group].lossless => {
+                if peers.may_send(port, group, cells) {
+                    let admission = ledgers[port].admit(group, Cells(cells), &mut pools);
+                    prop_assert!(!matches!(admission, Admission::Refused(_)), "lost: {:?}", admission);
+                    held[port][group].push(cells);
+                    peers.sent(port, group, cells, &ledgers[port]);
+                }
+            }
+            Step::Depart { port, group, which } if !held[port][group].is_empty() => {
+                let which = which.index(held[port][group].len());
+                let cells = held[port][group].swap_remove(which);
+                ledgers[port].release(group, Cells(cells), &mut pools);
+            }
+            Step::Poll => {
+                for (port, ledger) in ledgers.iter_mut().enumerate() {
+                    ledger.judge(&pools);
+                    peers.heard(port, ledger);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Ports take turns on two lcores: each has its own lease, so that what is free is an estimate, but limits are not.
+fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
+    let (mut ledgers, mut pools) = (switch.ledgers(), switch.pools(2));
+    let mut held: Vec<[Vec<u32>; CLASSES]> = vec![Default::default(); PORTS];
+    for step in steps {
+        match *step {
+            Step::Arrive { port, group, cells, .. } => {
+                let admission = ledgers[port].admit(group, Cells(cells), &mut pools[port % 2]);
+                if !matches!(admission, Admission::Refused(_)) {
+                    held[port][group].push(cells);
+                }
+            }
+            Step::Depart { port, group, which } if !held[port][group].is_empty() => {
+                let which = which.index(held[port][group].len());
+                let cells = held[port][group].swap_remove(which);
+                ledgers[port].release(group, Cells(cells), &mut pools[port % 2]);
+            }
+            Step::Poll => {
+                for (port, ledger) in ledgers.iter_mut().enumerate() {
+                    ledger.judge(&pools[port % 2]);
+                }
+            }
+            _ => {}
+        }
+        limits_hold(switch, &ledgers, &pools, &held)?;
+    }
+    for (port, ledger) in ledgers.iter_mut().enumerate() {
+        for group in 0..CLASSES {
+            for cells in held[port][group].drain(..) {
+                ledger.release(group, Cells(cells), &mut pools[port % 2]);
+            }
+        }
+    }
+    for (port, ledger) in ledgers.iter_mut().enumerate() {
+        ledger.judge(&pools[port % 2]);
+        prop_assert_eq!(ledger.xoff(), 0, "no pause for ever");
+    }
+    prop_assert_eq!(pools[0].headroom.used(), Cells(0));
+    pools.iter_mut().flat_map(|pools| &mut pools.shared).for_each(Lease::flush);
+    for kind in 0..2 {
+        prop_assert_eq!(pools[0].shared[kind].free(), Cells(switch.sizes[kind]), "no cell is missing");
+    }
+    Ok(())
+}
+
+fn limits_hold(
+    switch: &Switch,
+    ledgers: &[PortLedger],
+    pools: &[Pools],
+    held: &[[Vec<u32>; CLASSES]],
+) -> Result<(), TestCaseError> {
+    for kind in 0..2 {
+        let of_lcore = |lcore: usize| ledgers.iter().skip(lcore).step_by(2).map(|ledger| ledger.shared()[kind].0).sum();
+        let used: [u32; 2] = std::array::from_fn(of_lcore);
+        prop_assert_eq!(used, [0, 1].map(|lcore: usize| pools[lcore].shared[kind].used().0));
+        prop_assert!(used[0] + used[1] <= switch.sizes[kind], "pool limit");
+    }
+    let mut headroom = 0;
+    for ((ledger, profile), held) in ledgers.iter().zip(&switch.ports).zip(held) {
+        let states: [GroupState; CLASSES] = std::array::from_fn(|group| ledger.group(group));
+        for (group, state) in states.iter().enumerate() {
+            prop_assert_eq!(state.held().0, held[group].iter().sum::<u32>(), "conservation");
+            headroom += state.headroom.0;
+            if profile.policy != HeadroomPolicy::Dynamic {
+                prop_assert!(state.headroom <= profile.groups[group].headroom, "headroom limit");
+            }
+        }
+        prop_assert!(ledger.insurance_used() <= profile.insurance);
+    }
+    if switch.ports[0].policy == HeadroomPolicy::SharedPool {
+        prop_assert_eq!(pools[0].headroom.used().0, headroom);
+        prop_assert!(headroom <= switch.headroom_size, "headroom pool limit");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn obedient_peers_lose_nothing_with_independent_headroom(
+        switch in switch(HeadroomPolicy::Independent, PORTS, LARGEST..60),
+        steps in steps(PORTS, LARGEST),
+    ) {
+        no_loss(&switch, &steps)?;
+    }
+
+    #[test]
+    fn obedient_peers_lose_nothing_with_dynamic_headroom(
+        switch in switch(HeadroomPolicy::Dynamic, PORTS, LARGEST..60),
+        steps in steps(PORTS, LARGEST),
+    ) {
+        no_loss(&switch, &steps)?;
+    }
+
+    /// As many etas as there is room for in the pool: what over-subscription risks starts beyond.
+    #[test]
+    fn obedient_peers_lose_nothing_if_the_headroom_pool_is_not_oversubscribed(
+        switch in switch(HeadroomPolicy::SharedPool, PORTS, LARGEST..60),
+        steps in steps(PORTS, LARGEST),
+    ) {
+        let etas = switch.ports.iter().flat_map(|port| port.groups).map(|group| group.headroom.0).sum();
+        no_loss(&Switch { headroom_size: etas, ..switch }, &steps)?;
+    }
+
+    #[test]
+    fn limits_hold_on_two_lcores(
+        switch in prop_oneof![
+            switch(HeadroomPolicy::Independent, PORTS, 0..60),
+            switch(HeadroomPolicy::SharedPool, PORTS, 0..60),
+            switch(HeadroomPolicy::Dynamic, PORTS, 0..60),
+        ],
+        steps in steps(PORTS, 40),
+    ) {
+        two_lcores(&switch, &steps)?;
+    }
+}
+
+/// `alpha = 2^exponent`, and a pool that `shares` times alpha divide without a remainder: what each gets, what stays
+/// free, and the pool.
+fn divisible(exponent: i8, shares: u32, unit: u32) -> (u32, u32, u32) {
+    let (each, free) = match exponent {
+        0.. => (unit << exponent, unit),
+        _ => (unit, unit << -exponent),
+    };
+    (each, free, shares * each + free)
+}
+
+/// Choudhury & Hahne 1998: n saturated groups get alpha*B/(1+alpha*n) each, and B/(1+alpha*n) stays free.
+#[test]
+fn saturated_groups_share_as_the_theory_says_to_the_cell() {
+    for lossless in [false, true] {
+        for (exponent, count, unit) in cases() {
+            let (each, free, size) = divisible(exponent, count as u32, unit);
+            let profile = PortProfile::independent([group(lossless, alpha(exponent), 0); CLASSES]);
+            let mut ledgers = [PortLedger::new(&profile), PortLedger::new(&profile)];
+            let mut pools = if lossless { pools(0, size, 0) } else { pools(size, 0, 0) };
+            let mut admitted = true;
+            while std::mem::take(&mut admitted) {
+                for index in 0..count {
+                    let admission = ledgers[index % 2].admit(index / 2, Cells(1), &mut pools);
+                    admitted |= admission == Admission::Shared;
+                }
+            }
+            for index in 0..count {
+                let share = ledgers[index % 2].group(index / 2).shared;
+                assert_eq!(share, Cells(each), "alpha 2^{exponent}, {count} groups of {size}");
+            }
+            assert_eq!(pools.shared[usize::from(lossless)].free(), Cells(free));
+        }
+    }
+}
+
+/// Alphas, numbers of groups, and sizes of the pool by its unit.
+fn cases() -> impl Iterator<Item = (i8, usize, u32)> {
+    let alphas = [-7, -4, -3, -1, 0, 1, 3];
+    alphas.into_iter().flat_map(|alpha| (1..=16).flat_map(move |count| [1, 7, 50].map(|unit| (alpha, count, unit))))
+}
+
+/// The same one level up: n saturated ports of Nq groups share as n groups with Nq times their alpha would.
+#[test]
+fn saturated_ports_share_dynamic_headroom_as_the_theory_says_to_the_cell() {
+    for (ports, unit) in (1..=16).flat_map(|ports| [1, 7, 50].map(|unit| (ports, unit))) {
+        // Eight groups of alpha 1/16: 1/2 a port.
+        let (each, free, size) = divisible(-1, ports, unit);
+        let groups = PortProfile::independent([group(true, alpha(-4), 9); CLASSES]);
+        let profile = PortProfile { policy: HeadroomPolicy::Dynamic, ..groups };
+        let mut ledgers = vec![PortLedger::new(&profile); ports as usize];
+        let mut pools = pools(0, size, 0);
+        for packet in 0..=each {
+            for ledger in &mut ledgers {
+                let admission = ledger.admit(packet as usize % CLASSES, Cells(1), &mut pools);
+                assert_eq!(admission == Admission::Shared, packet < each, "{ports} ports of {size}");
+            }
+        }
+        assert!(ledgers.iter().all(|ledger| ledger.shared()[LOSSLESS] == Cells(each) && ledger.is_port_xoff()));
+        assert_eq!(pools.shared[LOSSLESS].free(), Cells(free));
+    }
+}
+
+const POLICIES: [HeadroomPolicy; 3] =
+    [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic];
+
+/// The fault of known models: XOFF per arrival and XON per departure when T is 0.
+#[test]
+fn no_flapping_at_a_threshold_of_zero() {
+    for (policy, floor) in POLICIES.into_iter().flat_map(|policy| [(policy, 0), (policy, 5)]) {
+        let member = GroupProfile { xon_floor: Cells(floor), ..group(true, Threshold::Static(Cells(0)), 40) };
+        let groups = PortProfile::independent([member; CLASSES]);
+        let (mut ledger, mut pools) =
+            (PortLedger::new(&PortProfile { policy, insurance: Cells(40), ..groups }), pools(0, 100, 40));
+        assert_eq!(ledger.admit(3, Cells(10), &mut pools), Admission::Headroom);
+        for _ in 0..100 {
+            assert_eq!(ledger.admit(3, Cells(2), &mut pools), Admission::Headroom);
+            assert!(!ledger.judge(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
+            ledger.release(3, Cells(2), &mut pools);
+            assert!(!ledger.judge(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
+        }
+        ledger.release(3, Cells(10), &mut pools);
+        assert!(ledger.judge(&pools) && ledger.xoff() == 0, "it goes on when its headroom is empty");
+    }
+}
+
+/// With Dynamic and Shared Headroom a group is XOFF while still in the pool, so that levels alone must keep it calm:
+/// also where eta is more than its threshold, and the floor above both.
+#[test]
+fn no_flapping_within_the_offset() {
+    for threshold in [0, 3, 30, 100] {
+        let member = GroupProfile {
+            xon_offset: Cells(4),
+            xon_floor: Cells(6),
+            ..group(true, Threshold::Static(Cells(threshold)), 50)
+        };
+        // The port has room enough, from its other groups.
+        let mut groups = [group(true, Threshold::Static(Cells(1000)), 50); CLASSES];
+        groups[3] = member;
+        let profile =
+            PortProfile { policy: HeadroomPolicy::Dynamic, insurance: Cells(50), ..PortProfile::independent(groups) };
+        let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 1000, 0));
+        let off = 10.max(threshold.saturating_sub(50));
+        for _ in 0..off {
+            assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Shared);
+            assert_eq!(ledger.xoff(), 0);
+        }
+        assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Shared);
+        assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (1 << 3, false), "beyond X_qoff, in the pool");
+        for _ in 0..4 {
+            ledger.release(3, Cells(1), &mut pools);
+            assert!(!ledger.judge(&pools), "within the offset");
+        }
+        ledger.release(3, Cells(1), &mut pools);
+        assert!(ledger.judge(&pools) && ledger.xoff() == 0);
+    }
+}
+
+/// Thresholds move with others: a paused group goes on when another's cells leave, with none of its own leaving.
+#[test]
+fn another_groups_departure_lets_a_paused_group_go_on() {
+    for policy in POLICIES {
+        let groups = PortProfile::independent([group(true, alpha(-1), 10); CLASSES]);
+        let profile = PortProfile { policy, insurance: Cells(10), ..groups };
+        let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 200, 100));
+        assert_eq!(ledger.admit(1, Cells(20), &mut pools), Admission::Shared, "{policy:?}");
+        // Others take all that is left: T is 0.
+        assert!(pools.shared[LOSSLESS].take(Cells(180)));
+        assert_eq!(ledger.admit(1, Cells(1), &mut pools), Admission::Headroom, "{policy:?}");
+        ledger.release(1, Cells(1), &mut pools);
+        assert!(!ledger.judge(&pools) && ledger.xoff() & 2 != 0, "{policy:?}: its share is beyond T");
+        // T is 70, and an eta less than that 60.
+        pools.shared[LOSSLESS].give(Cells(140));
+        assert!(ledger.judge(&pools) && ledger.xoff() == 0, "{policy:?}");
+        assert_eq!(ledger.group(1).shared, Cells(20), "none of its own left");
+    }
+}
+
+/// One class may use what its port's other classes leave, beyond its own threshold; only then the port is paused.
+#[test]
+fn a_port_is_paused_only_when_its_groups_together_exceed_their_thresholds() {
+    let groups = PortProfile::independent([group(true, alpha(-4), 10); CLASSES]);
+    let profile = PortProfile { policy: HeadroomPolicy::Dynamic, insurance: Cells(10), ..groups };
+    let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 1600, 0));
+    // omega > T - eta: (1600 - omega)/16 - 10 at omega = 84.
+    let mut states = Vec::new();
+    while !ledger.is_port_xoff() {
+        let before = ledger.xoff();
+        let admission = ledger.admit(2, Cells(1), &mut pools);
+        if ledger.xoff() != before {
+            states.push((ledger.group(2).shared, ledger.xoff(), admission));
+        }
+    }
+    // The port: omega + 1 > (1600 - omega)/2 at omega = 533.
+    let expected = [(Cells(85), 0b100, Admission::Shared), (Cells(533), 0xff, Admission::Headroom)];
+    assert_eq!(states, expected);
+    assert_eq!(ledger.insurance_used(), Cells(1));
+}
+
+/// The table of docs/buffer.md: 32 ports of 100G, seven lossless classes, links of 2 us.
+#[test]
+fn what_headroom_costs_with_each_policy() {
+    let rate: BitRate = "100G".parse().unwrap();
+    let input = HeadroomInput {
+        rate,
+        cable: "400m".parse().unwrap(),
+        mtu: 1500,
+        poll_gap: "20us".parse().unwrap(),
+        posted: HeadroomInput::posted_by_pacing(rate),
+        cell: Bytes(208),
+        peer_response: None,
+    };
+    let eta = headroom(&input);
+    let costs = |eta: u64| [eta, 32 * 7 * eta, 32 * eta];
+    assert_eq!(costs(56_840), [56_840, 12_732_160, 1_818_880], "the paper");
+    assert_eq!(costs(eta.seed.0), [56_932, 12_752_768, 1_821_824]);
+    assert_eq!(costs(eta.total.0), [1_122_576, 251_457_024, 35_922_432]);
+}
