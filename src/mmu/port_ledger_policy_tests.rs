@@ -67,13 +67,13 @@ fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut held: Vec<[Vec<u32>; CLASSES]> = vec![Default::default(); PORTS];
     for step in steps {
         match *step {
-            Step::Arrive { port, group, cells, .. } if switch.ports[port].groups[group].lossless => {
-                if peers.may_send(port, group, cells) {
-                    let admission = ledgers[port].admit(group, Cells(cells), &mut pools);
-                    prop_assert!(!matches!(admission, Admission::Refused(_)), "lost: {:?}", admission);
-                    held[port][group].push(cells);
-                    peers.sent(port, group, cells, &ledgers[port]);
-                }
+            Step::Arrive { port, group, cells, .. }
+                if switch.ports[port].groups[group].lossless && peers.may_send(port, group, cells) =>
+            {
+                let admission = ledgers[port].admit(group, Cells(cells), &mut pools);
+                prop_assert!(!matches!(admission, Admission::Refused(_)), "lost: {:?}", admission);
+                held[port][group].push(cells);
+                peers.sent(port, group, cells, &ledgers[port]);
             }
             Step::Depart { port, group, which } if !held[port][group].is_empty() => {
                 let which = which.index(held[port][group].len());
@@ -118,9 +118,9 @@ fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
         }
         limits_hold(switch, &ledgers, &pools, &held)?;
     }
-    for (port, ledger) in ledgers.iter_mut().enumerate() {
-        for group in 0..CLASSES {
-            for cells in held[port][group].drain(..) {
+    for (port, (ledger, held)) in ledgers.iter_mut().zip(held).enumerate() {
+        for (group, packets) in held.into_iter().enumerate() {
+            for cells in packets {
                 ledger.release(group, Cells(cells), &mut pools[port % 2]);
             }
         }
