@@ -3,10 +3,14 @@
 //! `cargo bench --bench decisions`, or `make perf`.
 
 use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use holdfast::forward::{Fdb, FdbSpec};
-use holdfast::mmu::{GroupProfile, Lease, Ledger, SharedPool, Threshold};
+use holdfast::mmu::{
+    GroupProfile, HeadroomPolicy, HeadroomPool, Lease, Pools, PortLedger, PortProfile, SharedPool, Threshold,
+};
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Trust};
 use holdfast::units::{Alpha, Cells, Nanos};
 use holdfast::wire::{MacAddr, parse};
@@ -14,34 +18,80 @@ use holdfast::wire::{MacAddr, parse};
 /// Decisions in an iteration, as in a burst.
 const BURST: u64 = 32;
 
+/// A port whose first `classes` groups are lossless, with something of everything.
+fn port_profile(policy: HeadroomPolicy, classes: usize) -> PortProfile {
+    let group = |group| GroupProfile {
+        lossless: group < classes,
+        reserve: Cells(8),
+        threshold: Threshold::Dynamic(Alpha::from_exponent(-3).expect("an alpha")),
+        xon_offset: Cells(8),
+        xon_floor: Cells(8),
+        headroom: Cells(100),
+    };
+    PortProfile {
+        reserve: [Cells(8), Cells(8)],
+        policy,
+        insurance: Cells(100),
+        ..PortProfile::independent(std::array::from_fn(group))
+    }
+}
+
+/// The hands of `lcores` in the same pools.
+fn hands(lcores: usize) -> Vec<Pools> {
+    let shared = [SharedPool::new(Cells(60_000)), SharedPool::new(Cells(60_000))];
+    let headroom = HeadroomPool::new(Cells(1000));
+    let hand =
+        || Pools { shared: shared.each_ref().map(|pool| Lease::new(Arc::clone(pool))), headroom: headroom.clone() };
+    (0..lcores).map(|_| hand()).collect()
+}
+
+/// Lcores, their ports and groups as packets come: in no order that a cache or a predictor could learn.
+fn arrivals(ports: usize, classes: usize, lcores: usize) -> Vec<(usize, usize, usize)> {
+    let mut state = 1_u64;
+    let mut roll = |sides: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % sides
+    };
+    let mut arrival = || {
+        let port = roll(ports);
+        (port % lcores, port, roll(classes))
+    };
+    (0..4096).map(|_| arrival()).collect()
+}
+
+/// What a packet costs beyond its reserves, by ports, classes and lcores that hold a lease: it should cost the same.
 fn admission(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("admission");
     group.throughput(Throughput::Elements(BURST));
-    for groups in [4 * 8, 32 * 8] {
-        let profile = GroupProfile {
-            lossless: true,
-            reserve: Cells(8),
-            threshold: Threshold::Dynamic(Alpha::from_exponent(-3).expect("an alpha")),
-            xon_offset: Cells(8),
-            xon_floor: Cells(8),
-            headroom: Cells(100),
-        };
-        let mut lease = Lease::new(SharedPool::new(Cells(60_000)));
-        let mut ledgers = vec![Ledger::new(profile); groups];
-        // Beyond the reserve: the longer way.
-        for ledger in &mut ledgers {
-            let _ = ledger.admit(Cells(8), &mut lease);
-        }
-        let mut next = 0;
-        group.bench_function(format!("admit and release, {groups} groups"), |bencher| {
-            bencher.iter(|| {
-                for _ in 0..BURST {
-                    next = (next + 7) % groups;
-                    black_box(ledgers[next].admit(Cells(1), &mut lease));
-                    ledgers[next].release(Cells(1), &mut lease);
+    group.sample_size(20).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(400));
+    let sizes = [4, 8, 16, 32].into_iter().flat_map(|ports| [1, 2, 4, 8].map(|classes| (ports, classes)));
+    let sizes: Vec<_> = sizes.flat_map(|size| [1, 2, 4, 8].map(|lcores| (size, lcores))).collect();
+    for policy in [HeadroomPolicy::Independent, HeadroomPolicy::Dynamic] {
+        for &((ports, classes), lcores) in &sizes {
+            // The other policies differ off this path; one size of Dynamic's shows its price.
+            if policy == HeadroomPolicy::Dynamic && (classes, lcores) != (8, 1) {
+                continue;
+            }
+            let mut ledgers = vec![PortLedger::new(&port_profile(policy, classes)); ports];
+            let mut pools = hands(lcores);
+            for (port, ledger) in ledgers.iter_mut().enumerate() {
+                for group in 0..classes {
+                    let _ = ledger.admit(group, Cells(16), &mut pools[port % lcores]);
                 }
+            }
+            let arrivals = arrivals(ports, classes, lcores);
+            let mut bursts = arrivals.chunks_exact(BURST as usize).cycle();
+            let name = format!("{policy:?}, {ports} ports, {classes} classes, {lcores} lcores");
+            group.bench_function(name, |bencher| {
+                bencher.iter(|| {
+                    for &(lcore, port, group) in bursts.next().expect("a cycle") {
+                        let pools = &mut pools[lcore];
+                        black_box(ledgers[port].admit(group, Cells(1), pools));
+                        ledgers[port].release(group, Cells(1), pools);
+                    }
+                });
             });
-        });
+        }
     }
     group.finish();
 }
