@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{
-    GroupProfile, HeadroomPolicy, HeadroomPool, Lease, Pools, PortLedger, PortProfile, SharedPool, Threshold,
+    ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile, SharedPool, Threshold,
 };
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Trust};
 use holdfast::units::{Alpha, Cells, Nanos};
@@ -39,7 +39,7 @@ fn port_profile(policy: HeadroomPolicy, classes: usize) -> PortProfile {
 /// The hands of `lcores` in the same pools.
 fn hands(lcores: usize) -> Vec<Pools> {
     let shared = [SharedPool::new(Cells(60_000)), SharedPool::new(Cells(60_000))];
-    let headroom = HeadroomPool::new(Cells(1000));
+    let headroom = ExactPool::new(Cells(1000));
     let hand =
         || Pools { shared: shared.each_ref().map(|pool| Lease::new(Arc::clone(pool))), headroom: headroom.clone() };
     (0..lcores).map(|_| hand()).collect()

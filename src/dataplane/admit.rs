@@ -5,12 +5,19 @@ use super::drops::DropReason;
 use super::ingress::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
-use crate::mmu::Admission;
+use crate::mmu::{Admission, GroupState};
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Cells};
 use crate::wire::parse::L3;
 use crate::wire::{ecn, vlan_tag};
+
+/// A lossy group and the lossy pool before a frame was admitted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    group: GroupState,
+    pool_highest: Cells,
+}
 
 impl<P: Packet> Pipeline<P> {
     /// Does what the verdict says.
@@ -52,6 +59,7 @@ impl<P: Packet> Pipeline<P> {
         }
         self.rewrite(egress, &mut packet, meta, l3_offset);
         let cells = self.cell.cells_of(len as u16);
+        let before = (!meta.lossless).then(|| self.before(port, usize::from(meta.group & 7)));
         let admission = match self.admit(port, egress, meta, cells) {
             Ok(admission) => admission,
             Err(reason) => return self.drop_frame(io, packet, port, meta.class, reason),
@@ -69,15 +77,21 @@ impl<P: Packet> Pipeline<P> {
             kept: meta.lossless || matches!(admission, Admission::Reserve | Admission::PortReserve),
             droppable: meta.headers.l3 != L3::Other && meta.headers.ecn() == ecn::NOT_ECT,
         };
-        self.hand_over(io, handed);
+        self.hand_over(io, handed, before);
+    }
+
+    /// What there is to go back to if a lossy frame's queue refuses it.
+    #[inline]
+    fn before(&self, port: usize, group: usize) -> Before {
+        Before { group: self.ports[port].ledger.group(group), pool_highest: self.pools.shared[0].used_highest() }
     }
 
     /// To the queue, or to the lcore that owns it.
     #[inline]
-    fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+    fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
         let owner = usize::from(self.ports[usize::from(handed.egress)].owner);
         if owner == self.lcore {
-            return self.enqueue(io, handed);
+            return self.enqueue(io, handed, before);
         }
         let Some(neighbour) = self.neighbours.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
@@ -166,32 +180,42 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Queues an admitted frame of any lcore at a port of this one; a lossy one is judged here a second time, against its
-    /// queue, unless its group had it guaranteed. One that is refused is dropped, and its cells are free.
+    /// queue, unless its group had it guaranteed. One that is refused is dropped, and its cells are free: at once if its
+    /// group is this lcore's, so that the next frame of the burst finds them.
     #[inline]
-    pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+    pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
         let (egress, queue) = (usize::from(handed.egress), usize::from(handed.tag.queue & 7));
         let verdict = self.judge_at_queue(egress, queue, &handed);
         let Handed { packet, tag, class, .. } = handed;
         let state = &mut self.ports[egress];
-        let before = state.queues[queue].cells();
+        let depth = state.queues[queue].cells();
         let (packet, reason) = match verdict {
             // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
             Ok(()) => match state.queues[queue].push(&mut self.slab, packet, tag) {
                 Ok(()) => {
                     state.waiting |= 1 << queue;
                     self.touched |= 1 << egress;
-                    return self.guarantees.changed(egress, queue, before, before + u32::from(tag.cells));
+                    return self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells));
                 }
                 Err(packet) => (packet, DropReason::NoBuffer),
             },
             Err(reason) => (packet, reason),
         };
-        self.releases.release(
-            usize::from(tag.ingress),
-            usize::from(tag.group & 7),
-            Cells(u32::from(tag.cells)),
-        );
+        self.uncharge_refused(tag, before);
         self.drop_frame(io, packet, egress, Some(class), reason);
+    }
+
+    /// The cells of a frame that its queue refused are free.
+    #[cold]
+    fn uncharge_refused(&mut self, tag: Tag, before: Option<Before>) {
+        let (port, group, cells) = (usize::from(tag.ingress), usize::from(tag.group & 7), Cells(u32::from(tag.cells)));
+        let Some(before) = before else { return self.releases.release(port, group, cells) };
+        let state = &mut self.ports[port];
+        state.ledger.undo(group, cells, &before.group, before.pool_highest, &mut self.pools);
+        state.admitted[group] -= u64::from(cells.0);
+        if state.admitted[group] == state.released[group] {
+            state.holding &= !(1 << group);
+        }
     }
 
     /// Whether the queue takes the frame.

@@ -54,23 +54,30 @@ impl<P> std::fmt::Debug for Neighbour<P> {
 /// The rings among `lcores` lcores, each for `frames` frames: per lcore its neighbours, by number, itself left out.
 pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Vec<Option<Neighbour<P>>>> {
     let mut all: Vec<Vec<Option<Neighbour<P>>>> = (0..lcores).map(|_| (0..lcores).map(|_| None).collect()).collect();
-    for one in 0..lcores {
-        for other in one + 1..lcores {
-            let (there, from_one) = ring(frames);
-            let (back, from_other) = ring(frames);
-            let (news_there, news_from_one) = ring(NEWS);
-            let (news_back, news_from_other) = ring(NEWS);
-            all[one][other] = Some(Neighbour {
-                frames_out: there,
-                frames_in: from_other,
-                news_out: news_there,
-                news_in: news_from_other,
-            });
-            all[other][one] =
-                Some(Neighbour { frames_out: back, frames_in: from_one, news_out: news_back, news_in: news_from_one });
-        }
+    let pairs = (0..lcores).flat_map(|one| (one + 1..lcores).map(move |other| (one, other)));
+    for (one, other) in pairs {
+        let (one_end, other_end) = link(frames);
+        all[one][other] = Some(one_end);
+        all[other][one] = Some(other_end);
     }
     all
+}
+
+/// The rings each way between two lcores, by their ends.
+fn link<P: Send>(frames: usize) -> (Neighbour<P>, Neighbour<P>) {
+    let (frames_there, frames_from_one) = ring(frames);
+    let (frames_back, frames_from_other) = ring(frames);
+    let (news_there, news_from_one) = ring(NEWS);
+    let (news_back, news_from_other) = ring(NEWS);
+    let one = Neighbour {
+        frames_out: frames_there,
+        frames_in: frames_from_other,
+        news_out: news_there,
+        news_in: news_from_other,
+    };
+    let other =
+        Neighbour { frames_out: frames_back, frames_in: frames_from_one, news_out: news_back, news_in: news_from_one };
+    (one, other)
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -88,7 +95,7 @@ impl<P: Packet> Pipeline<P> {
                 else {
                     break;
                 };
-                self.enqueue(io, handed);
+                self.enqueue(io, handed, None);
             }
             if let Some(neighbour) = &mut self.neighbours[lcore] {
                 neighbour.frames_in.release();

@@ -64,7 +64,13 @@ impl DropReason {
     pub fn is_congestion(self) -> bool {
         matches!(
             self,
-            Self::HeadroomFull | Self::HeadroomPoolEmpty | Self::Threshold | Self::PoolEmpty | Self::QueueThreshold | Self::Wred | Self::NoBuffer
+            Self::HeadroomFull
+                | Self::HeadroomPoolEmpty
+                | Self::Threshold
+                | Self::PoolEmpty
+                | Self::QueueThreshold
+                | Self::Wred
+                | Self::NoBuffer
         )
     }
 }

@@ -15,7 +15,7 @@ use super::queue::{Queue, Slab, Tag};
 use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::Learned;
 use crate::forward::{Fdb, VlanTable};
-use crate::mmu::{HeadroomPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
+use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::Dice;
 use crate::qos::{CLASSES, ClassMap};
@@ -89,7 +89,7 @@ impl<P: Packet> Pipeline<P> {
         assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port of an lcore that is not there");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
         let pools = [SharedPool::new(spec.buffer.lossy_shared), SharedPool::new(spec.buffer.lossless_shared)];
-        let headroom = HeadroomPool::new(spec.buffer.headroom);
+        let headroom = ExactPool::new(spec.buffer.headroom);
         let tallies = Arc::new(Tallies::new(lcores, ports));
         let guarantees = QueueGuarantees::fleet(spec);
         let frames = spec.buffer.total.0 as usize;

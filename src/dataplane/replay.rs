@@ -7,7 +7,7 @@
 use super::drops::DropReason;
 use super::queue::{Queue, Slab, Tag};
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::{Admission, HeadroomPool, Lease, Pools, PortLedger, SharedPool};
+use crate::mmu::{Admission, ExactPool, Lease, Pools, PortLedger, SharedPool};
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{Bytes, CellSize, Cells};
 
@@ -122,7 +122,7 @@ impl Replay {
             pools: Pools {
                 shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared]
                     .map(|size| Lease::new(SharedPool::new(size))),
-                headroom: HeadroomPool::new(spec.buffer.headroom),
+                headroom: ExactPool::new(spec.buffer.headroom),
             },
             slab: Slab::new(spec.buffer.total.0 as usize),
             arrivals: 0,
@@ -156,7 +156,13 @@ impl Replay {
         };
         let outcome = match outcome {
             Outcome::Dropped(_) => outcome,
-            admitted => match self.enqueue(frame, group, queue, cells, lossless || matches!(admitted, Outcome::Reserve | Outcome::PortReserve)) {
+            admitted => match self.enqueue(
+                frame,
+                group,
+                queue,
+                cells,
+                lossless || matches!(admitted, Outcome::Reserve | Outcome::PortReserve),
+            ) {
                 Ok(()) => admitted,
                 Err(reason) => {
                     self.ports[frame.port].ledger.release(group, cells, &mut self.pools);
@@ -275,7 +281,11 @@ impl Replay {
 
 /// What changed from one mask of stopped groups to another.
 fn changes(port: usize, before: u8, after: u8) -> impl Iterator<Item = Transition> {
-    super::pipeline::bits(u64::from(before ^ after)).map(move |group| Transition { port, group, xoff: after >> group & 1 == 1 })
+    super::pipeline::bits(u64::from(before ^ after)).map(move |group| Transition {
+        port,
+        group,
+        xoff: after >> group & 1 == 1,
+    })
 }
 
 #[cfg(test)]

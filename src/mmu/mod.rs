@@ -4,7 +4,6 @@
 
 mod admission;
 pub mod headroom;
-mod headroom_pool;
 mod pool;
 #[cfg(test)]
 mod pool_tests;
@@ -15,7 +14,6 @@ mod tally;
 #[cfg(test)]
 mod tally_tests;
 
-pub use headroom_pool::HeadroomPool;
 pub use admission::{Admission, Refusal};
 pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use port_ledger::{GroupState, Pools, PortLedger};

@@ -134,6 +134,11 @@ impl Lease {
         self.used_highest = self.pool.leased().0 - self.spare;
     }
 
+    /// The watermark becomes `highest`, but not less than what is in use now.
+    pub(super) fn set_watermark(&mut self, highest: Cells) {
+        self.used_highest = highest.0.max(self.pool.leased().0 - self.spare);
+    }
+
     /// Cells this lcore has leased and not in use: stranded, as others see it.
     #[inline]
     #[must_use]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::admission::{Admission, Refusal};
 use super::port_threshold::PortThreshold;
-use super::{GroupProfile, HeadroomPolicy, HeadroomPool, Lease, PortProfile};
+use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::qos::CLASSES;
 use crate::units::Cells;
 
@@ -20,7 +20,7 @@ pub struct Pools {
     /// Lossy and lossless, indexed by `lossless as usize`.
     pub shared: [Lease; 2],
     /// Used with [`HeadroomPolicy::SharedPool`] only.
-    pub headroom: Arc<HeadroomPool>,
+    pub headroom: Arc<ExactPool>,
 }
 
 /// Where the cells of a group are. Their sum is what it holds.
@@ -285,7 +285,7 @@ impl PortLedger {
 
     /// The lossless group's way when the shared pool is not for it: rare, so out of line.
     #[cold]
-    fn admit_beyond(&mut self, group: usize, cells: Cells, pool: &HeadroomPool) -> Admission {
+    fn admit_beyond(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> Admission {
         let Group { profile, state } = &mut self.groups[group];
         // A sum of two counts of cells in the buffer cannot overflow, but a limit must hold whatever comes.
         let after = Cells(state.headroom.0.saturating_add(cells.0));
@@ -337,6 +337,19 @@ impl PortLedger {
         self.shared[kind] += parts.shared;
     }
 
+    /// Takes back the admission of `cells` of the lossy `group`, which its queue refused, as if it had not been: `before`
+    /// is what [`PortLedger::group`] said and `pool_highest` what the lossy pool's lease did before it, so that no watermark
+    /// counts a frame that never waited.
+    ///
+    /// # Panics
+    /// As [`PortLedger::release`].
+    pub fn undo(&mut self, group: usize, cells: Cells, before: &GroupState, pool_highest: Cells, pools: &mut Pools) {
+        self.release(group, cells, pools);
+        let state = &mut self.groups[group].state;
+        (state.used_highest, state.shared_highest) = (before.used_highest, before.shared_highest);
+        pools.shared[0].set_watermark(pool_highest);
+    }
+
     /// `cells` of `group` have left the switch.
     ///
     /// # Panics
@@ -366,7 +379,7 @@ impl PortLedger {
 
     /// Frees what of `cells` is in headroom, and says how many.
     #[cold]
-    fn release_headroom(&mut self, group: usize, cells: Cells, pool: &HeadroomPool) -> u32 {
+    fn release_headroom(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> u32 {
         let state = &mut self.groups[group].state;
         let freed = state.headroom.min(cells);
         state.headroom.0 -= freed.0;

@@ -220,7 +220,7 @@ impl Switch {
     /// The hands of `lcores` in its pools.
     pub fn pools(&self, lcores: usize) -> Vec<Pools> {
         let shared = self.sizes.map(|size| SharedPool::new(Cells(size)));
-        let headroom = HeadroomPool::new(Cells(self.headroom_size));
+        let headroom = ExactPool::new(Cells(self.headroom_size));
         let hands =
             || Pools { shared: shared.each_ref().map(|pool| Lease::new(pool.clone())), headroom: headroom.clone() };
         (0..lcores).map(|_| hands()).collect()

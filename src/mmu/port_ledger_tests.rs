@@ -245,7 +245,7 @@ pub(super) fn alpha(exponent: i8) -> Threshold {
 
 pub(super) fn pools(lossy: u32, lossless: u32, headroom: u32) -> Pools {
     let shared = [lossy, lossless].map(|size| Lease::new(SharedPool::new(Cells(size))));
-    Pools { shared, headroom: HeadroomPool::new(Cells(headroom)) }
+    Pools { shared, headroom: ExactPool::new(Cells(headroom)) }
 }
 
 /// What `count` packets of one cell each become.

@@ -19,13 +19,13 @@ mod frame;
 #[path = "../tap/frames.rs"]
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod frames;
+#[path = "../tap/interface.rs"]
+mod interface;
 mod maps;
 mod marking;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;
-#[path = "../tap/interface.rs"]
-mod interface;
 #[path = "../tap/namespace.rs"]
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod namespace;

@@ -89,11 +89,8 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
         port.buffer.reserve = [Cells(8), Cells(8)];
         port.backlog_mark = Some(20);
         // Much shorter than anybody's would be: pauses are over before more comes.
-        port.watchdog = Some(WatchdogSpec {
-            detection: Nanos(40_000),
-            restoration: Nanos(40_000),
-            action: actions[index % 3],
-        });
+        port.watchdog =
+            Some(WatchdogSpec { detection: Nanos(40_000), restoration: Nanos(40_000), action: actions[index % 3] });
     }
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::LCORES;
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::FdbSpec;
@@ -9,7 +10,6 @@ use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Thresh
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
-use crate::LCORES;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
 
 /// A tick is a nanosecond here.
@@ -49,7 +49,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
     let port = |index: usize| {
         let mac = MacAddr::local(0, index as u16);
         let port = PortSpec::new(format!("p{index}"), mac, BitRate(10_000_000_000), groups);
-        PortSpec { lcore: index as u8 % LCORES, ..port }
+        PortSpec { lcore: [0, LCORES - 1][index % 2], ..port }
     };
     let lossy_limit = QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(3).unwrap()) };
     let mut queues = [QueueSpec {
@@ -122,7 +122,10 @@ impl Fleet {
     pub fn shutdown(&mut self, io: &mut MemPorts, now: Ticks) -> bool {
         let mut done = true;
         for _ in 0..=self.parts.len() {
-            done = self.parts.iter_mut().fold(true, |done, part| part.shutdown(io, now) && done);
+            done = true;
+            for part in &mut self.parts {
+                done &= part.shutdown(io, now);
+            }
         }
         done
     }
