@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdfast::config::{self, ConfigErrors};
+use holdfast::config::{self, Config, ConfigErrors, EcnOrder};
 use serde_json::{Value, json};
 
 use super::plan::describe;
@@ -21,13 +21,37 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     let outcome = args.file.as_ref().map_or_else(|| Ok(config::embedded()), |path| config::load(path));
     match (outcome, args.json) {
         (Ok(config), false) => print(&describe(&config)),
-        (Ok(config), true) => print_json(&json!({"ok": true, "errors": [], "warnings": config.warnings})),
+        (Ok(config), true) => print_json(&json!({
+            "ok": true,
+            "errors": [],
+            "warnings": config.warnings,
+            "outlook": outlook(&config),
+        })),
         (Err(errors), false) => Err(Failure::usage(errors)),
         (Err(errors), true) => {
             print_json(&json!({"ok": false, "errors": to_json(&errors), "warnings": []}))?;
             Err(Failure::Told(2))
         }
     }
+}
+
+/// What follows from the division of the buffer.
+fn outlook(config: &Config) -> Value {
+    let order = |order: &EcnOrder| {
+        json!({
+            "class": order.class,
+            "kmin_bytes": order.kmin.0,
+            "xoff_bytes": order.xoff.0,
+            "ecn_before_xoff": order.is_before(),
+        })
+    };
+    json!({
+        "headroom_policy": config::policy_name(config.switch.buffer.policy),
+        "headroom_bytes": config.switch.buffer.headroom.to_bytes(config.switch.buffer.cell).0,
+        "lossless_groups": config.switch.lossless_groups().count_ones(),
+        "lossless_fit": config.outlook.lossless_fit,
+        "ecn": config.outlook.ecn.iter().map(order).collect::<Vec<_>>(),
+    })
 }
 
 fn to_json(errors: &ConfigErrors) -> Vec<Value> {

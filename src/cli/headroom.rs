@@ -1,5 +1,7 @@
 //! `holdfast headroom`.
 
+use holdfast::config::{Pool, Ratio, headroom_sum, policy_name};
+use holdfast::mmu::HeadroomPolicy;
 use holdfast::mmu::headroom::{Headroom, HeadroomInput};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -28,6 +30,15 @@ pub struct Args {
     /// What the peer still sends before it obeys, if it is known better than by the speed, e.g. 25216B
     #[arg(long, value_name = "BYTES")]
     response: Option<Bytes>,
+    /// Such ports, for the sums of the headroom policies
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    ports: u8,
+    /// Lossless classes of each
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    classes: u8,
+    /// How many times smaller a shared pool is than the sum
+    #[arg(long, default_value = "2")]
+    ratio: Ratio,
     /// Print the terms as JSON
     #[arg(long)]
     json: bool,
@@ -66,16 +77,49 @@ fn to_table(args: &Args, headroom: &Headroom) -> String {
     let seed = [headroom.seed.0.to_string(), "2*(C*Dprop + L_mtu) + 3840 B".to_owned(), "the rows `seed`".to_owned()];
     table.row(std::iter::once("seed alone".to_owned()).chain(seed));
     let Args { speed, cable, mtu, poll_gap, .. } = args;
-    format!("headroom at {speed}, cable {cable}, mtu {mtu}, poll gap {poll_gap}\n\n{table}")
+    let title = format!("headroom at {speed}, cable {cable}, mtu {mtu}, poll gap {poll_gap}");
+    // Of a single eta all policies are the same.
+    let sums =
+        if args.ports > 1 || args.classes > 1 { to_sums(args, &policies(args, headroom)) } else { String::new() };
+    format!("{title}\n\n{table}{sums}")
+}
+
+/// Cells that each policy takes for all ports and classes.
+fn policies(args: &Args, headroom: &Headroom) -> [(HeadroomPolicy, u64); 3] {
+    let etas = vec![vec![headroom.cells; args.classes.into()]; args.ports.into()];
+    [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic].map(|policy| {
+        // A pool smaller than one eta would be refused.
+        let sum = headroom_sum(policy, Pool::Ratio(args.ratio), &etas, args.cell).max(headroom.cells.0.into());
+        (policy, sum)
+    })
+}
+
+fn to_sums(args: &Args, policies: &[(HeadroomPolicy, u64)]) -> String {
+    let mut table = Table::new(&[("policy", Left), ("cells", Right), ("size", Right), ("how", Left)]);
+    let Args { ports, classes, ratio, .. } = args;
+    for (policy, cells) in policies {
+        let how = match policy {
+            HeadroomPolicy::Independent => format!("{ports} x {classes} x eta"),
+            HeadroomPolicy::SharedPool => format!("{ports} x {classes} x eta / {ratio}, but one eta at least"),
+            HeadroomPolicy::Dynamic => format!("{ports} x eta"),
+        };
+        let size = Bytes(cells.saturating_mul(args.cell.0)).to_string();
+        table.row([policy_name(*policy).to_owned(), cells.to_string(), size, how]);
+    }
+    let plural = |count: &u8, one: &str, many: &str| format!("{count} {}", if *count == 1 { one } else { many });
+    let ports = plural(ports, "such port", "such ports");
+    format!("\n{ports}, each with {}\n\n{table}", plural(classes, "lossless class", "lossless classes"))
 }
 
 fn to_json(args: &Args, headroom: &Headroom) -> serde_json::Value {
     let row = |row: &holdfast::mmu::headroom::HeadroomRow| json!({"name": row.name, "bytes": row.value.0, "how": row.how, "source": row.source, "seed": row.seed});
+    let policies = policies(args, headroom).map(|(policy, cells)| (policy_name(policy).to_owned(), json!(cells)));
     json!({
         "rows": headroom.rows.iter().map(row).collect::<Vec<_>>(),
         "seed_bytes": headroom.seed.0,
         "total_bytes": headroom.total.0,
         "cells": headroom.cells.0,
         "cell_bytes": args.cell.0,
+        "policy_cells": policies.into_iter().collect::<serde_json::Map<_, _>>(),
     })
 }

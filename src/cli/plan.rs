@@ -2,11 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use holdfast::config::{Config, PortDevice};
+use holdfast::config::{Config, PortDevice, policy_name};
 use holdfast::dataplane::{PortSpec, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
-use holdfast::mmu::Threshold;
+use holdfast::mmu::{HeadroomPolicy, Threshold};
+use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use holdfast::qos::{CLASSES, QueueDiscipline, Trust, WredProfile};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -24,15 +25,76 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     let metrics = config.metrics.map_or("off".to_owned(), |address| format!("http://{address}/metrics"));
     let switch = &config.switch;
     writeln!(out, "{}: right", config.source)?;
-    writeln!(out, "poll gap {}, metrics {metrics}", config.lcores.poll_gap)?;
+    writeln!(out, "poll gap {}, metrics {metrics}, {}", config.lcores.poll_gap, lcores(config))?;
     writeln!(out, "\n{}", ports(switch, &config.devices))?;
+    writeln!(out, "{}", guards(switch))?;
     writeln!(out, "{}", buffer(switch))?;
     writeln!(out, "{}", classes(switch))?;
+    own_maps(switch).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    outlook(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out)?;
     if !config.hosts.is_empty() {
         writeln!(out, "{}", hosts(config))?;
     }
     writeln!(out, "forwarding database: {} entries, {} static", switch.fdb.capacity, switch.fdb.entries.len())?;
     config.warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))
+}
+
+/// How many dataplane lcores, and where.
+fn lcores(config: &Config) -> String {
+    let cpus: Vec<String> = config.lcores.dataplane.iter().map(u16::to_string).collect();
+    let cpus = match &cpus[..] {
+        [] => String::new(),
+        [cpu] => format!(" on CPU {cpu}"),
+        cpus => format!(" on CPUs {}", cpus.join(", ")),
+    };
+    match config.switch.lcores {
+        1 => format!("1 dataplane lcore{cpus}"),
+        lcores => format!("{lcores} dataplane lcores{cpus}"),
+    }
+}
+
+/// What follows from the division of the buffer.
+fn outlook(config: &Config) -> Vec<String> {
+    let (switch, outlook) = (&config.switch, &config.outlook);
+    let has = switch.lossless_groups().count_ones();
+    let mut lines = vec![format!(
+        "lossless groups: {has}; the buffer has room for {} at these cables and rates, with {} headroom",
+        outlook.lossless_fit,
+        policy_name(switch.buffer.policy)
+    )];
+    for order in &outlook.ecn {
+        let verdict = if order.is_before() { "before" } else { "perhaps too late" };
+        lines.push(format!(
+            "ECN of class {} marks from {}, XOFF no earlier than {} in each queue: {verdict}",
+            order.class, order.kmin, order.xoff
+        ));
+    }
+    lines
+}
+
+/// Where the marks of a port are not those of the first one, e.g. `port p3 has maps of its own: DSCP 46-47 to class 5`.
+fn own_maps(switch: &SwitchSpec) -> Vec<String> {
+    let Some(first) = switch.ports.first() else { return Vec::new() };
+    let line = |port: &PortSpec| {
+        let tables: [(_, &[u8], &[u8]); 2] = [
+            ("DSCP", &port.marks.dscp_to_tc, &first.marks.dscp_to_tc),
+            ("PCP", &port.marks.pcp_to_tc, &first.marks.pcp_to_tc),
+        ];
+        let mut parts = Vec::new();
+        for (name, own, other) in tables {
+            for class in 0..CLASSES {
+                let moved = |&mark: &usize| usize::from(own[mark]) == class && own[mark] != other[mark];
+                let marks = ranges((0..own.len()).filter(moved));
+                if marks != "-" {
+                    parts.push(format!("{name} {marks} to class {class}"));
+                }
+            }
+        }
+        let (name, first) = (&port.name, &first.name);
+        (!parts.is_empty()).then(|| format!("port {name}, unlike port {first}: {}", parts.join(", ")))
+    };
+    switch.ports.iter().filter_map(line).collect()
 }
 
 fn hosts(config: &Config) -> Table {
@@ -74,7 +136,7 @@ fn flow(config: &Config, flow: &FlowSpec) -> [String; 5] {
     [format!("to {to}"), flow.rate.to_string(), frame, flow.class.to_string(), pattern]
 }
 
-/// The lossless classes of a port with the headroom of each, e.g. `3: 134.06KiB`.
+/// The lossless groups of a port with the headroom of each, e.g. `3: 134.06KiB`.
 fn headroom(port: &PortSpec, cell: Bytes) -> String {
     let lossless = port.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless);
     let shown: Vec<String> =
@@ -91,8 +153,8 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
         ("mtu", Right),
         ("trust", Left),
         ("vlan", Left),
-        ("pfc", Left),
-        ("headroom by class", Left),
+        ("rewrite", Left),
+        ("lcore", Right),
     ]);
     for (port, device) in switch.ports.iter().zip(devices) {
         let trust = match port.trust {
@@ -108,11 +170,62 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
             port.mtu.to_string(),
             format!("{trust}, else {}", port.port_class),
             vlans(&port.vlan),
-            if port.pfc.is_on() { "software" } else { "off" }.to_owned(),
-            headroom(port, switch.buffer.cell),
+            rewrite(port),
+            port.lcore.to_string(),
         ]);
     }
     table
+}
+
+/// Which marks leave the port as its tables say.
+fn rewrite(port: &PortSpec) -> String {
+    let tables = [("dscp", port.rewrite.dscp), ("pcp", port.rewrite.pcp)];
+    let used = tables.iter().filter(|(_, table)| table.iter().any(Option::is_some));
+    let names: Vec<&str> = used.map(|(name, _)| *name).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
+}
+
+/// What keeps each port lossless.
+fn guards(switch: &SwitchSpec) -> Table {
+    let mut table = Table::new(&[
+        ("port", Left),
+        ("pfc", Left),
+        ("headroom by group", Left),
+        ("insurance", Right),
+        ("reserve", Left),
+        ("xoff at backlog", Right),
+        ("watchdog", Left),
+    ]);
+    let cell = switch.buffer.cell;
+    for port in &switch.ports {
+        let pfc = match port.pfc {
+            PfcMode::Off => "off",
+            PfcMode::Symmetric => "software",
+            PfcMode::Asymmetric => "asymmetric",
+        };
+        let kinds = port.buffer.reserve.iter().zip(["lossy", "lossless"]).rev().filter(|(cells, _)| cells.0 > 0);
+        let kinds: Vec<String> = kinds.map(|(cells, kind)| format!("{kind} {}", cells.to_bytes(cell))).collect();
+        let insurance = port.buffer.insurance;
+        table.row([
+            port.name.clone(),
+            pfc.to_owned(),
+            headroom(port, cell),
+            if insurance.0 == 0 { "-".to_owned() } else { insurance.to_bytes(cell).to_string() },
+            if kinds.is_empty() { "-".to_owned() } else { kinds.join(", ") },
+            port.backlog_mark.map_or("-".to_owned(), |mark| mark.to_string()),
+            port.watchdog.map_or("-".to_owned(), |spec| watchdog(&spec)),
+        ]);
+    }
+    table
+}
+
+fn watchdog(spec: &WatchdogSpec) -> String {
+    let action = match spec.action {
+        WatchdogAction::Drop => "drop",
+        WatchdogAction::Forward => "forward",
+        WatchdogAction::Alert => "alert",
+    };
+    format!("{action} after {}, until {} of quiet", spec.detection, spec.restoration)
 }
 
 /// `10`, or `10,20-30 tagged, 1 native`.
@@ -130,9 +243,13 @@ fn buffer(switch: &SwitchSpec) -> Table {
     let promised = [plan.reserves, plan.headroom, plan.lossless_shared, plan.lossy_shared];
     let unused = Cells(promised.iter().fold(plan.total.0, |left, part| left.saturating_sub(part.0)));
     let mut table = Table::new(&[("buffer", Left), ("cells", Right), ("size", Right), ("share", Right)]);
+    let headroom = match plan.policy {
+        HeadroomPolicy::Independent => "headroom".to_owned(),
+        policy => format!("headroom, {}", policy_name(policy)),
+    };
     let rows = [
         ("reserves", plan.reserves),
-        ("headroom", plan.headroom),
+        (&headroom, plan.headroom),
         ("lossless pool", plan.lossless_shared),
         ("lossy pool", plan.lossy_shared),
         ("unused", unused),
@@ -146,31 +263,43 @@ fn buffer(switch: &SwitchSpec) -> Table {
     table
 }
 
+/// Each class with the settings of its group and its queue.
 fn classes(switch: &SwitchSpec) -> Table {
     let mut table = Table::new(&[
         ("class", Left),
         ("kind", Left),
         ("dscp", Left),
+        ("pcp", Left),
+        ("group", Right),
         ("reserve", Right),
         ("limit", Left),
         ("xon below", Left),
-        ("queue", Left),
+        ("queue", Right),
+        ("reserve", Right),
+        ("limit", Left),
         ("scheduler", Left),
         ("ecn", Left),
     ]);
     let cell = switch.buffer.cell;
-    for class in 0..CLASSES {
-        // The first port stands for all: only MTUs could make a difference.
-        let Some(group) = switch.ports.first().map(|port| &port.buffer.groups[class]) else { continue };
-        let queue = &switch.queues[class];
+    // The first port stands for all: only MTUs could make a difference, and its maps are what others are compared with.
+    for (class, port) in switch.ports.first().into_iter().flat_map(|port| (0..CLASSES).map(move |class| (class, port)))
+    {
+        let (into_group, into_queue) = (switch.classes.tc_to_group[class], switch.classes.tc_to_queue[class]);
+        let group = &port.buffer.groups[usize::from(into_group)];
+        let queue = &switch.queues[usize::from(into_queue)];
         let xon = format!("limit - {}, or {}", group.xon_offset.to_bytes(cell), group.xon_floor.to_bytes(cell));
+        let marks = |table: &[u8]| ranges((0..table.len()).filter(|&mark| usize::from(table[mark]) == class));
         table.row([
             class.to_string(),
             if group.lossless { "lossless" } else { "lossy" }.to_owned(),
-            ranges((0..64).filter(|&dscp| usize::from(switch.ports[0].marks.dscp_to_tc[dscp]) == class)),
+            marks(&port.marks.dscp_to_tc),
+            marks(&port.marks.pcp_to_tc),
+            into_group.to_string(),
             group.reserve.to_bytes(cell).to_string(),
             threshold(group.threshold, cell),
             if group.lossless { xon } else { "-".to_owned() },
+            into_queue.to_string(),
+            if group.lossless { "-".to_owned() } else { queue.reserve.to_bytes(cell).to_string() },
             queue.limit.map_or("-".to_owned(), |limit| threshold(limit.threshold, cell)),
             match queue.discipline {
                 QueueDiscipline::Strict => "strict".to_owned(),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use holdfast::config::{self, Config};
+use holdfast::config::{self, Config, Overrides};
+use holdfast::mmu::HeadroomPolicy;
+use holdfast::pfc::PfcMode;
 use holdfast::units::Nanos;
 
 use super::Failure;
@@ -24,9 +26,16 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// Generate and obey PFC, on all ports, whatever the configuration says
+    /// Generate and obey PFC on all ports, for the lossless priorities (a port that is asymmetric stays so) or
+    /// asymmetric: obey it for all eight; whatever the configuration says
     #[arg(long, value_enum)]
     pfc: Option<Pfc>,
+    /// Where lossless classes put what arrives after XOFF, whatever the configuration says
+    #[arg(long, value_enum, value_name = "POLICY")]
+    headroom: Option<Headroom>,
+    /// Dataplane lcores; the ports are spread over them in turn, whatever the configuration says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(config::MAX_LCORES)))]
+    lcores: Option<u8>,
     /// Serve metrics here, or nowhere, whatever the configuration says
     #[arg(long, value_name = "ADDRESS|off")]
     metrics: Option<Metrics>,
@@ -43,6 +52,14 @@ enum Pfc {
     Off,
     #[value(alias = "on")]
     Software,
+    Asymmetric,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Headroom {
+    Independent,
+    SharedPool,
+    Dynamic,
 }
 
 /// A time to run; zero is without end.
@@ -76,14 +93,26 @@ impl FromStr for Metrics {
 }
 
 impl Args {
-    fn config(&self) -> Result<Config, Failure> {
-        let mut config = match &self.file {
-            Some(path) => config::load(path).map_err(Failure::usage)?,
-            None => config::embedded(),
-        };
-        if let Some(pfc) = self.pfc {
-            config.set_pfc(pfc == Pfc::Software);
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            pfc: self.pfc.map(|pfc| match pfc {
+                Pfc::Off => PfcMode::Off,
+                Pfc::Software => PfcMode::Symmetric,
+                Pfc::Asymmetric => PfcMode::Asymmetric,
+            }),
+            headroom: self.headroom.map(|headroom| match headroom {
+                Headroom::Independent => HeadroomPolicy::Independent,
+                Headroom::SharedPool => HeadroomPolicy::SharedPool,
+                Headroom::Dynamic => HeadroomPolicy::Dynamic,
+            }),
+            lcores: self.lcores,
         }
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        let overrides = self.overrides();
+        let config = self.file.as_ref().map_or_else(|| overrides.embedded(), |path| overrides.load(path));
+        let mut config = config.map_err(Failure::usage)?;
         if let Some(Metrics(address)) = self.metrics {
             config.metrics = address;
         }
@@ -157,5 +186,12 @@ mod tests {
         assert_eq!(config.metrics, None);
         let config = args("--metrics 0.0.0.0:9000").config().unwrap();
         assert_eq!(config.metrics, Some(SocketAddr::from(([0, 0, 0, 0], 9000))));
+
+        let config = args("--pfc asymmetric --headroom dynamic --lcores 2").config().unwrap();
+        assert!(config.switch.ports.iter().all(|port| port.pfc == PfcMode::Asymmetric));
+        assert_eq!(config.switch.buffer.policy, HeadroomPolicy::Dynamic);
+        assert_eq!(config.switch.lcores, 2);
+        assert_eq!(config.switch.ports.iter().map(|port| port.lcore).collect::<Vec<_>>(), [0, 1, 0, 1, 0]);
+        assert!(Only::try_parse_from(["run", "--lcores", "17"]).is_err());
     }
 }

@@ -3,13 +3,17 @@
 use std::str::FromStr;
 
 use super::classes::Class;
-use super::ports::Port;
-use super::preset::{ClassSettings, Limit};
+use super::maps::Maps;
+use super::policy::{self, Policy};
+use super::ports::{self, Port};
+use super::preset::ClassSettings;
 use super::read::Item;
-use crate::mmu::headroom::{HeadroomInput, headroom, largest_frame};
-use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, Threshold};
+use crate::mmu::headroom::{headroom, largest_frame};
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
 use crate::qos::CLASSES;
 use crate::units::{Bytes, Cells, Nanos};
+
+const KEYS: &[&str] = &["size", "cell", "headroom", "lossy", "shared", "port_reserve"];
 
 const DEFAULT_SIZE: Bytes = Bytes(12 << 20);
 const LARGEST_SIZE: Bytes = Bytes(64 << 30);
@@ -66,11 +70,21 @@ pub struct Buffer<'a> {
     lossy_item: Option<Item<'a>>,
     shared: Option<Bytes>,
     shared_item: Option<Item<'a>>,
+    pub policy: Policy<'a>,
+    /// For ports that say nothing of their own; indexed by `lossless as usize`.
+    port_reserve: [Option<Bytes>; 2],
 }
 
-/// Reads `buffer:`; `root` stands for it where it is absent.
-pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>) -> Buffer<'a> {
-    let fields = item.as_ref().and_then(|item| item.fields(&["size", "cell", "lossy", "shared"]));
+/// The buffer as it is divided.
+pub struct Plan {
+    pub buffer: BufferPlan,
+    pub ports: Vec<PortProfile>,
+    pub queue_reserves: [Cells; CLASSES],
+}
+
+/// Reads `buffer:`; `root` stands for it where it is absent, and `policy` holds whatever is written.
+pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, policy: Option<HeadroomPolicy>) -> Buffer<'a> {
+    let fields = item.as_ref().and_then(|item| item.fields(KEYS));
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
     let size = get("size").and_then(|item| read_size(&item, Bytes(64 << 10), LARGEST_SIZE));
     let cell = get("cell").and_then(|item| read_size(&item, SMALLEST_CELL, LARGEST_CELL));
@@ -80,6 +94,8 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>) -> Buffer<'a> {
         cell: cell.unwrap_or(DEFAULT_CELL),
         lossy: lossy_item.as_ref().and_then(Item::parse).unwrap_or(DEFAULT_LOSSY),
         shared: shared_item.as_ref().filter(|item| !item.is("auto")).and_then(Item::parse),
+        policy: policy::read(get("headroom"), policy),
+        port_reserve: get("port_reserve").map(|item| ports::read_reserve(&item)).unwrap_or_default(),
         item: item.unwrap_or_else(|| root.child("buffer")),
         lossy_item,
         shared_item,
@@ -94,62 +110,98 @@ fn read_size(item: &Item<'_>, least: Bytes, most: Bytes) -> Option<Bytes> {
     item.refuse(format!("`{}` is out of range; write a size from {least} to {most}", item.shown()))
 }
 
-/// Groups of each port, by port and class.
-pub type Groups = Vec<[GroupProfile; CLASSES]>;
-
 /// Divides the buffer; `None`, and errors, if it cannot be done.
 pub fn plan(
     buffer: &Buffer<'_>,
     ports: &[Port<'_>],
     classes: &[Class<'_>; CLASSES],
+    maps: &Maps<'_>,
     poll_gap: Nanos,
-) -> Option<(BufferPlan, Groups)> {
-    let groups: Groups = ports
+) -> Option<Plan> {
+    let [used_groups, used_queues] = maps.used();
+    // A group without a class neither holds nor is promised anything.
+    let unused = ClassSettings::lossy();
+    let settings = |group: usize| if used_groups >> group & 1 == 1 { &classes[group].settings } else { &unused };
+    let profiles: Vec<PortProfile> = ports
         .iter()
-        .map(|port| std::array::from_fn(|class| group(&classes[class].settings, port, buffer.cell, poll_gap)))
+        .map(|port| {
+            let groups = std::array::from_fn(|index| group(settings(index), port, buffer.cell, poll_gap));
+            profile(groups, port, buffer)
+        })
         .collect();
     for (class, settings) in classes.iter().enumerate() {
         check_headroom(class, settings, ports, buffer, poll_gap);
     }
-    let reserves = sum(&groups, |group| group.reserve);
-    let headroom = sum(&groups, |group| group.headroom);
-    let plan = divide(buffer, reserves, headroom)?;
-    check_pools(&plan, buffer, ports, classes)?;
-    Some((plan, groups))
+    let etas = etas(&profiles);
+    let headroom = buffer.policy.sum(&etas, buffer.cell);
+    if headroom > 0 {
+        buffer.policy.check(&etas, ports, buffer.cell, &buffer.item)?;
+    }
+    let divided = divide(buffer, reserves(&profiles), headroom)?;
+    let queue_reserves = std::array::from_fn(|queue| {
+        let settings = &classes[queue].settings;
+        let counts = used_queues >> queue & 1 == 1 && !settings.lossless;
+        if counts { settings.queue_reserve.to_cells_ceil(buffer.cell) } else { Cells(0) }
+    });
+    let plan = Plan { buffer: divided, ports: profiles, queue_reserves };
+    let checks = [
+        check_pools(&plan, buffer, ports),
+        check_queue_reserves(&plan, ports, classes),
+        check_dynamic(&plan, buffer, ports, classes),
+    ];
+    checks.into_iter().collect::<Option<Vec<()>>>().map(|_| plan)
 }
 
-fn sum(groups: &Groups, of: impl Fn(&GroupProfile) -> Cells) -> u64 {
-    groups.iter().flatten().map(|group| u64::from(of(group).0)).sum()
-}
-
-fn group(class: &ClassSettings, port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> GroupProfile {
-    let threshold = match class.limit {
-        Limit::Alpha(alpha) => Threshold::Dynamic(alpha),
-        Limit::Static(bytes) => Threshold::Static(bytes.to_cells_floor(cell)),
-    };
-    let given = class.headroom.map(|bytes| bytes.to_cells_ceil(cell));
-    let eta = || given.unwrap_or_else(|| needed_headroom(port, cell, poll_gap));
-    GroupProfile {
-        lossless: class.lossless,
-        reserve: class.reserve.cells(port.mtu, cell),
-        threshold,
-        xon_offset: class.xon_offset.cells(port.mtu, cell),
-        xon_floor: class.xon_floor.cells(port.mtu, cell),
-        headroom: if class.lossless { eta() } else { Cells(0) },
+fn profile(groups: [GroupProfile; CLASSES], port: &Port<'_>, buffer: &Buffer<'_>) -> PortProfile {
+    let etas: Vec<Cells> = groups.iter().map(|group| group.headroom).collect();
+    let policy = buffer.policy.policy;
+    PortProfile {
+        groups,
+        reserve: std::array::from_fn(|kind| {
+            let bytes = port.reserve[kind].or(buffer.port_reserve[kind]).unwrap_or(Bytes(0));
+            bytes.to_cells_ceil(buffer.cell)
+        }),
+        policy,
+        insurance: if policy == HeadroomPolicy::Dynamic { policy::insurance(&etas) } else { Cells(0) },
     }
 }
 
+/// What each lossless group has for headroom, port by port.
+fn etas(profiles: &[PortProfile]) -> Vec<Vec<Cells>> {
+    let of_port = |profile: &PortProfile| {
+        profile.groups.iter().filter(|group| group.lossless).map(|group| group.headroom).collect()
+    };
+    profiles.iter().map(of_port).collect()
+}
+
+/// All that groups and ports are guaranteed.
+pub fn reserves(profiles: &[PortProfile]) -> u64 {
+    let of_port = |profile: &PortProfile| {
+        let groups = profile.groups.iter().map(|group| group.reserve);
+        groups.chain(profile.reserve).map(|cells| u64::from(cells.0)).sum::<u64>()
+    };
+    profiles.iter().map(of_port).sum()
+}
+
+fn group(class: &ClassSettings, port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> GroupProfile {
+    GroupProfile {
+        lossless: class.lossless,
+        reserve: class.reserve.cells(port.mtu, cell),
+        threshold: class.limit.threshold(cell),
+        xon_offset: class.xon_offset.cells(port.mtu, cell),
+        xon_floor: class.xon_floor.cells(port.mtu, cell),
+        headroom: if class.lossless { eta(class, port, cell, poll_gap) } else { Cells(0) },
+    }
+}
+
+/// The headroom of a lossless class at a port: given, or by the formula.
+pub fn eta(class: &ClassSettings, port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> Cells {
+    let given = class.headroom.map(|bytes| bytes.to_cells_ceil(cell));
+    given.unwrap_or_else(|| needed_headroom(port, cell, poll_gap))
+}
+
 fn needed_headroom(port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> Cells {
-    headroom(&HeadroomInput {
-        rate: port.rate,
-        cable: port.device.cable,
-        mtu: port.mtu,
-        poll_gap,
-        posted: HeadroomInput::posted_by_pacing(port.rate),
-        cell,
-        peer_response: None,
-    })
-    .cells
+    headroom(&port.headroom_input(cell, poll_gap)).cells
 }
 
 /// A given headroom is refused below one frame, and doubted below what the formula says.
@@ -169,7 +221,7 @@ fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], buffer
         return;
     }
     let needs = |port: &&Port<'_>| needed_headroom(port, buffer.cell, poll_gap).to_bytes(buffer.cell);
-    if let Some(port) = ports.iter().filter(|port| port.pfc).max_by_key(needs)
+    if let Some(port) = ports.iter().filter(|port| port.pfc.is_on()).max_by_key(needs)
         && needs(&port) > given
     {
         item.warn(format!(
@@ -185,21 +237,46 @@ fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], buffer
     }
 }
 
+impl Buffer<'_> {
+    /// The lossy and the lossless pool that reserves and headroom leave; `None` if they leave too little.
+    pub fn pools(&self, reserves: u64, headroom: u64) -> Option<(Cells, Cells)> {
+        let left = self.left(reserves, headroom)?;
+        let (lossy, shared) = self.wanted_pools(left);
+        (u64::from(lossy.0) + u64::from(shared.0) <= u64::from(left.0)).then_some((lossy, shared))
+    }
+
+    fn left(&self, reserves: u64, headroom: u64) -> Option<Cells> {
+        let total = u64::from(self.size.to_cells_floor(self.cell).0);
+        let left = total.checked_sub(reserves.checked_add(headroom)?)?;
+        Some(Cells(u32::try_from(left).unwrap_or(u32::MAX)))
+    }
+
+    fn wanted_pools(&self, left: Cells) -> (Cells, Cells) {
+        let lossy = self.lossy.cells(left, self.cell);
+        let rest = Cells(left.0.saturating_sub(lossy.0));
+        (lossy, self.shared.map_or(rest, |shared| shared.to_cells_ceil(self.cell)))
+    }
+
+    pub fn cell(&self) -> Bytes {
+        self.cell
+    }
+
+    /// To complain of the whole.
+    pub fn item(&self) -> &Item<'_> {
+        &self.item
+    }
+}
+
 /// Splits what reserves and headroom leave into the two pools.
 fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64) -> Option<BufferPlan> {
     let cell = buffer.cell;
     let total = buffer.size.to_cells_floor(cell);
     let promised = Sum { cell, parts: vec![("reserves", reserves), ("headroom", headroom)] };
-    let Some(left) = u64::from(total.0).checked_sub(promised.total()) else {
+    let Some(left) = buffer.left(reserves, headroom) else {
         return buffer.item.refuse(promised.does_not_fit(total, buffer.size));
     };
-    let left = Cells(u32::try_from(left).unwrap_or(u32::MAX));
-    let lossy = buffer.lossy.cells(left, cell);
-    let shared = match buffer.shared {
-        Some(shared) => shared.to_cells_ceil(cell),
-        None => Cells(left.0.saturating_sub(lossy.0)),
-    };
-    if u64::from(lossy.0) + u64::from(shared.0) > u64::from(left.0) {
+    let (lossy, shared) = buffer.wanted_pools(left);
+    if buffer.pools(reserves, headroom).is_none() {
         let mut parts = promised.parts;
         parts.extend([("lossy", u64::from(lossy.0)), ("shared", u64::from(shared.0))]);
         let culprit = buffer.shared_item.as_ref().or(buffer.lossy_item.as_ref()).unwrap_or(&buffer.item);
@@ -210,7 +287,7 @@ fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64) -> Option<BufferPla
         total,
         reserves: Cells(u32::try_from(reserves).ok()?),
         headroom: Cells(u32::try_from(headroom).ok()?),
-        policy: HeadroomPolicy::Independent,
+        policy: buffer.policy.policy,
         lossless_shared: shared,
         lossy_shared: lossy,
     })
@@ -248,19 +325,15 @@ impl Sum {
     }
 }
 
-/// A pool that cannot hold a frame is none; ECN that comes after XOFF is a warning.
-fn check_pools(
-    plan: &BufferPlan,
-    buffer: &Buffer<'_>,
-    ports: &[Port<'_>],
-    classes: &[Class<'_>; CLASSES],
-) -> Option<()> {
+/// A pool that cannot hold a frame is none.
+fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>]) -> Option<()> {
     let mtu = ports.iter().map(|port| port.mtu).max().unwrap_or(0);
-    let frame = largest_frame(mtu).to_cells_ceil(plan.cell);
-    let lossless = classes.iter().filter(|class| class.settings.lossless).count();
+    let cell = plan.buffer.cell;
+    let frame = largest_frame(mtu).to_cells_ceil(cell);
+    let uses = |lossless| plan.ports.iter().flat_map(|port| &port.groups).any(|group| group.lossless == lossless);
     let pools = [
-        ("lossless", plan.lossless_shared, lossless > 0, &buffer.shared_item),
-        ("lossy", plan.lossy_shared, lossless < CLASSES, &buffer.lossy_item),
+        ("lossless", plan.buffer.lossless_shared, uses(true), &buffer.shared_item),
+        ("lossy", plan.buffer.lossy_shared, uses(false), &buffer.lossy_item),
     ];
     let mut fits = Some(());
     for (name, size, used, item) in pools {
@@ -268,33 +341,65 @@ fn check_pools(
             let item = item.as_ref().unwrap_or(&buffer.item);
             fits = item.refuse(format!(
                 "the {name} pool has {}, less than one frame ({}); enlarge the buffer or promise less",
-                size.to_bytes(plan.cell),
-                frame.to_bytes(plan.cell)
-            ));
-        }
-    }
-    let senders = ports.iter().filter(|port| port.pfc).count();
-    for (class, settings) in classes.iter().enumerate() {
-        if let Some((kmin, bound)) = late_ecn(&settings.settings, plan, senders as u64, lossless as u64) {
-            settings.item.as_ref().unwrap_or(&buffer.item).warn(format!(
-                "ECN of class {class} marks from {kmin} on, but with {senders} ports it is sure to mark before XOFF only \
-                 below {bound}; lower kmin, raise alpha or enlarge the buffer"
+                size.to_bytes(cell),
+                frame.to_bytes(cell)
             ));
         }
     }
     fits
 }
 
-/// DCQCN's inequality: ECN must mark before XOFF is sent, also when one port's frames wait in every queue of its class
-/// and all of them are just short of kmin: `kmin < alpha*S / (n*(1 + alpha*L))` for n ports, L lossless classes and a
-/// pool of S. Where it does not hold: kmin and the bound.
-fn late_ecn(class: &ClassSettings, plan: &BufferPlan, ports: u64, lossless: u64) -> Option<(Bytes, Bytes)> {
-    let (true, Some(wred), Limit::Alpha(alpha)) = (class.lossless, class.wred, class.limit) else { return None };
-    // alpha in 1/128, so that all stays whole.
-    let alpha = 1_u64 << (alpha.exponent() + 7);
-    let pool = plan.lossless_shared.to_bytes(plan.cell).0;
-    let bound = alpha.saturating_mul(pool) / ports.max(1).saturating_mul(128 + alpha * lossless);
-    (wred.kmin.0 >= bound).then_some((wred.kmin, Bytes(bound)))
+/// What queues are guaranteed is part of the lossy pool.
+fn check_queue_reserves(plan: &Plan, ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) -> Option<()> {
+    let cell = plan.buffer.cell;
+    let of_port: u64 = plan.queue_reserves.iter().map(|reserve| u64::from(reserve.0)).sum();
+    let all = of_port.saturating_mul(ports.len() as u64);
+    let lossy = plan.buffer.lossy_shared;
+    if all <= u64::from(lossy.0) {
+        return Some(());
+    }
+    // The largest is the likeliest mistake.
+    let class = (0..CLASSES).max_by_key(|&class| plan.queue_reserves[class])?;
+    classes[class].item.as_ref()?.child("queue_reserve").refuse(format!(
+        "{} for the queues of each of {} ports are {}, more than the {} of the lossy pool that they are part of; write less, \
+         or enlarge `buffer.lossy`",
+        Bytes(of_port.saturating_mul(cell.0)),
+        ports.len(),
+        Bytes(all.saturating_mul(cell.0)),
+        lossy.to_bytes(cell)
+    ))
+}
+
+/// With dynamic headroom a group is stopped an eta before its limit: where even the limit of an empty buffer is not a
+/// frame above eta, it would never be on.
+fn check_dynamic(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) -> Option<()> {
+    if plan.buffer.policy != HeadroomPolicy::Dynamic {
+        return Some(());
+    }
+    let (cell, free) = (plan.buffer.cell, plan.buffer.lossless_shared);
+    let mut fits = Some(());
+    for (class, settings) in classes.iter().enumerate() {
+        let groups = plan.ports.iter().map(|port| &port.groups[class]).zip(ports).filter(|(group, _)| group.lossless);
+        let Some((group, port)) = groups.max_by_key(|(group, _)| group.headroom) else { continue };
+        let least = group.headroom.0.saturating_add(largest_frame(port.mtu).to_cells_ceil(cell).0);
+        let limit = group.threshold.limit(free);
+        if limit.0 >= least {
+            continue;
+        }
+        let raise = match group.threshold {
+            Threshold::Dynamic(_) => "alpha",
+            Threshold::Static(_) => "limit",
+        };
+        fits = settings.item.as_ref().unwrap_or(&buffer.item).refuse(format!(
+            "with dynamic headroom class {class} is stopped {} before its limit at port {}, and the limit is {} with an \
+             empty buffer: it would be stopped with the first frame; raise `{raise}`, enlarge the buffer, or write \
+             `headroom: shared-pool`",
+            group.headroom.to_bytes(cell),
+            port.name,
+            limit.to_bytes(cell)
+        ));
+    }
+    fits
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! `classes:` and `maps:`.
+//! `classes:`.
 
 use super::preset::{Amount, ClassSettings, Limit, Preset};
-use super::range::IdRange;
 use super::read::{Fields, Item};
-use crate::qos::{CLASSES, ClassMap, MarkMap, QueueDiscipline, WredProfile};
+use crate::qos::{CLASSES, QueueDiscipline, WredProfile};
 use crate::units::{Bytes, Probability};
 
 const KEYS: &[&str] = &[
@@ -17,11 +16,17 @@ const KEYS: &[&str] = &[
     "scheduler",
     "ecn",
     "queue_alpha",
+    "queue_limit",
+    "queue_reserve",
 ];
+
+/// Keys that say how the class's group uses the buffer, and how its queue sends.
+pub const GROUP_KEYS: &[&str] = &["reserve", "alpha", "limit", "xon_offset", "xon_floor", "headroom"];
+pub const QUEUE_KEYS: &[&str] = &["scheduler", "ecn", "queue_alpha", "queue_limit", "queue_reserve"];
 
 /// Keys that only a lossless, or only a lossy class has.
 const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
-const LOSSY_KEYS: [&str; 1] = ["queue_alpha"];
+const LOSSY_KEYS: [&str; 3] = ["queue_alpha", "queue_limit", "queue_reserve"];
 
 /// One class and where it is configured, if it is.
 pub struct Class<'a> {
@@ -74,15 +79,24 @@ fn read_buffer_use(fields: &Fields<'_>, class: &mut ClassSettings) {
     class.reserve = amount("reserve").unwrap_or(class.reserve);
     class.xon_offset = amount("xon_offset").unwrap_or(class.xon_offset);
     class.xon_floor = amount("xon_floor").unwrap_or(class.xon_floor);
-    class.queue_alpha = fields.parse("queue_alpha").unwrap_or(class.queue_alpha);
-    match (fields.get("alpha"), fields.get("limit")) {
-        (Some(_), Some(limit)) => limit.fail("`alpha` and `limit` exclude each other; keep one of the two"),
-        (Some(item), None) => class.limit = item.parse().map_or(class.limit, Limit::Alpha),
-        (None, Some(item)) => class.limit = item.parse().map_or(class.limit, Limit::Static),
-        (None, None) => {}
-    }
+    class.queue_reserve = fields.parse("queue_reserve").unwrap_or(class.queue_reserve);
+    class.limit = read_limit(fields, "alpha", "limit", class.limit);
+    class.queue_limit = read_limit(fields, "queue_alpha", "queue_limit", class.queue_limit);
     if let Some(item) = fields.get("headroom") {
         class.headroom = if item.is("auto") { None } else { item.parse() };
+    }
+}
+
+/// A limit is either dynamic or static.
+fn read_limit(fields: &Fields<'_>, alpha: &str, limit: &str, over: Limit) -> Limit {
+    match (fields.get(alpha), fields.get(limit)) {
+        (Some(_), Some(item)) => {
+            item.fail(format!("`{alpha}` and `{limit}` exclude each other; keep one of the two"));
+            over
+        }
+        (Some(item), None) => item.parse().map_or(over, Limit::Alpha),
+        (None, Some(item)) => item.parse().map_or(over, Limit::Static),
+        (None, None) => over,
     }
 }
 
@@ -114,41 +128,6 @@ fn read_ecn(item: &Item<'_>) -> Option<WredProfile> {
         Some(profile) => Some(profile),
         None => {
             kmax_item.refuse(format!("`{}` is more than a queue can hold; write less than 4GiB", kmax_item.shown()))
-        }
-    }
-}
-
-/// Reads `maps:` over the class selectors.
-pub fn read_maps(item: Option<Item<'_>>, classes: &[Class<'_>; CLASSES]) -> (MarkMap, ClassMap) {
-    let mut map = MarkMap::identity();
-    if let Some(fields) = item.and_then(|item| item.fields(&["dscp", "pcp"])) {
-        read_map(fields.get("dscp"), "a DSCP", &mut map.dscp_to_tc);
-        if let Some(item) = fields.get("pcp") {
-            read_map(Some(item.clone()), "a PCP", &mut map.pcp_to_tc);
-            warn_deaf_senders(&item, &map, classes);
-        }
-    }
-    (map, ClassMap::identity())
-}
-
-/// PFC names the priority that a sender stops; one that sends with another PCP does not.
-fn warn_deaf_senders(item: &Item<'_>, map: &MarkMap, classes: &[Class<'_>; CLASSES]) {
-    for (pcp, &class) in map.pcp_to_tc.iter().enumerate() {
-        if pcp != usize::from(class) && classes[usize::from(class)].settings.lossless {
-            item.warn(format!(
-                "PCP {pcp} goes into the lossless class {class}, whose PFC stops priority {class} and not {pcp}; map \
-                 only PCP {class} to it"
-            ));
-        }
-    }
-}
-
-fn read_map(item: Option<Item<'_>>, what: &str, table: &mut [u8]) {
-    let highest = u16::try_from(table.len() - 1).unwrap_or(u16::MAX);
-    for (key, value) in item.and_then(|item| item.entries("e.g. `{26: 3}`")).unwrap_or_default() {
-        let range = IdRange::read(&key, what, 0..=highest);
-        if let (Some(range), Some(class)) = (range, value.number("a class", 0..=7)) {
-            table[range.indices()].fill(class);
         }
     }
 }

@@ -9,7 +9,6 @@ use super::read::{Fields, Item};
 use super::system::port_by_name;
 use crate::hosts::frame::{MAX_FLOWS, min_frame_len};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
-use crate::qos::MarkMap;
 use crate::units::{BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -30,7 +29,7 @@ struct Draft<'a> {
 }
 
 /// Reads `hosts:`; every ring port must have one host.
-pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], maps: &MarkMap, macs: &mut Unique) -> Vec<HostSpec> {
+pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], macs: &mut Unique) -> Vec<HostSpec> {
     let items = item.and_then(|item| item.list("`- {name: h1, port: p1}` for each host")).unwrap_or_default();
     let mut names = Unique::new("name");
     let mut owners: Vec<Option<String>> = vec![None; ports.len()];
@@ -46,7 +45,7 @@ pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], maps: &MarkMap, macs: &m
     }
     let names: Vec<String> = drafts.iter().map(|draft| draft.spec.name.clone()).collect();
     let finish = |(index, draft): (usize, Draft<'_>)| {
-        let flows = Flows { host: index, port: &ports[draft.spec.port], names: &names, maps };
+        let flows = Flows { host: index, port: &ports[draft.spec.port], names: &names };
         let specs = draft.flows.iter().filter_map(|item| flows.read(item)).collect();
         HostSpec { flows: specs, ..draft.spec }
     };
@@ -106,7 +105,6 @@ struct Flows<'a> {
     host: usize,
     port: &'a Port<'a>,
     names: &'a [String],
-    maps: &'a MarkMap,
 }
 
 impl Flows<'_> {
@@ -131,7 +129,7 @@ impl Flows<'_> {
             dscp,
             pcp,
             vlan,
-            class: self.maps.class(self.port.trust, self.port.class, Some(dscp), vlan.map(|_| pcp)),
+            class: self.port.marks.class(self.port.trust, self.port.class, Some(dscp), vlan.map(|_| pcp)),
             ecn: fields.get("ecn").and_then(|item| item.flag()).unwrap_or(roce),
             pattern: fields.get("pattern").and_then(|item| read_pattern(&item)).unwrap_or(FlowPattern::Steady),
         })

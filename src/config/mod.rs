@@ -7,54 +7,50 @@ mod buffer;
 mod classes;
 mod error;
 mod hosts;
+mod lcores;
+mod maps;
 pub mod model;
 mod names;
+mod outlook;
+mod overrides;
+mod paths;
+mod policy;
 mod ports;
 mod preset;
 mod range;
 mod read;
 mod system;
+mod watchdog;
 mod yaml;
 
 use std::path::Path;
 
 pub use error::{ConfigError, ConfigErrors, Place};
-pub use model::{Config, DeviceKind, EalConfig, LcoreConfig, MemoryMode, PortDevice};
+pub use lcores::MAX_LCORES;
+pub use model::{Config, DeviceKind, EalConfig, EcnOrder, LcoreConfig, MemoryMode, Outlook, PortDevice};
+pub use overrides::Overrides;
+pub use policy::{Pool, Ratio, headroom_sum, policy_name};
 
 use self::classes::Class;
 use self::names::Unique;
-use self::ports::Port;
+use self::ports::{Context, Port};
 use self::preset::Preset;
 use self::read::{Item, Report};
 use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::{GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
-use crate::pfc::PfcMode;
-use crate::qos::{CLASSES, MarkMap, Rewrite};
-use crate::units::Cells;
+use crate::mmu::{PortProfile, QueueLimit};
+use crate::pfc::{PfcMode, WatchdogSpec};
+use crate::units::{Bytes, Cells};
 
-const KEYS: &[&str] = &["preset", "ports", "buffer", "classes", "maps", "fdb", "lcores", "eal", "metrics", "hosts"];
-
-/// No configuration of 64 ports comes near it.
-const LARGEST_FILE: usize = 1 << 20;
-
-const EMBEDDED_SOURCE: &str = "<embedded>";
+const KEYS: &[&str] =
+    &["preset", "ports", "buffer", "classes", "maps", "watchdog", "fdb", "lcores", "eal", "metrics", "hosts"];
 
 /// Reads and checks a file.
 ///
 /// # Errors
 /// All that is wrong with it, or that it cannot be read.
 pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
-    let source = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
-        let remedy = if path.is_dir() { "name a file" } else { "check the path and its permissions" };
-        ConfigErrors::one(&source, None, format!("cannot be read: {}; {remedy}", reason(&error)))
-    })?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let place = place_after(&bytes[..error.valid_up_to()]);
-        ConfigErrors::one(&source, Some(place), "not UTF-8 text; save the file as UTF-8".to_owned())
-    })?;
-    parse(&source, text)
+    Overrides::default().load(path)
 }
 
 /// Checks a configuration that is at hand; `source` stands for the file in errors.
@@ -62,24 +58,7 @@ pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
 /// # Errors
 /// All that is wrong with it.
 pub fn parse(source: &str, text: &str) -> Result<Config, ConfigErrors> {
-    let start = Some(Place { line: 1, column: 1 });
-    if text.len() > LARGEST_FILE {
-        let message = format!("{} bytes are more than a configuration needs; write at most 1MiB", text.len());
-        return Err(ConfigErrors::one(source, start, message));
-    }
-    let root = yaml::parse(source, text)?;
-    if matches!(root.shape, Shape::Null) {
-        let message = "there is nothing in it; write at least `preset: roce` and `ports:`".to_owned();
-        return Err(ConfigErrors::one(source, start, message));
-    }
-    let report = Report::new(source);
-    let config = build(source, &root, &report);
-    let warnings = report.finish()?;
-    match config {
-        Some(config) => Ok(Config { warnings, ..config }),
-        // Not reached: nothing is left out without an error. Yet no user's input may be a reason to panic.
-        None => Err(ConfigErrors::one(source, start, "not a configuration".to_owned())),
-    }
+    Overrides::default().parse(source, text)
 }
 
 /// The configuration inside the program: an incast over in-process ports.
@@ -88,58 +67,92 @@ pub fn parse(source: &str, text: &str) -> Result<Config, ConfigErrors> {
 /// Never: a test parses it.
 #[must_use]
 pub fn embedded() -> Config {
-    match parse(EMBEDDED_SOURCE, include_str!("../../conf/incast.yaml")) {
+    match Overrides::default().embedded() {
         Ok(config) => config,
         Err(errors) => panic!("the embedded configuration is wrong: {errors}"),
     }
 }
 
-/// An error of the operating system without its number.
-fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split_once(" (os error").map_or(text.clone(), |(reason, _)| reason.to_owned())
+/// `text` to a configuration, or to all that is wrong with it.
+fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, ConfigErrors> {
+    let start = Some(Place { line: 1, column: 1 });
+    let root = yaml::parse(source, text)?;
+    if matches!(root.shape, Shape::Null) {
+        let message = "there is nothing in it; write at least `preset: roce` and `ports:`".to_owned();
+        return Err(ConfigErrors::one(source, start, message));
+    }
+    let report = Report::new(source);
+    let config = build(source, &root, &report, overrides);
+    let warnings = report.finish()?;
+    match config {
+        Some(config) => Ok(Config { warnings, ..config }),
+        // Not reached: nothing is left out without an error. Yet no user's input may be a reason to panic.
+        None => Err(ConfigErrors::one(source, start, "not a configuration".to_owned())),
+    }
 }
 
-fn place_after(valid: &[u8]) -> Place {
-    let text = String::from_utf8_lossy(valid);
-    let last = text.rsplit('\n').next().unwrap_or_default();
-    let line = 1 + text.matches('\n').count();
-    Place { line: line as u64, column: 1 + last.chars().count() as u64 }
-}
-
-fn build(source: &str, root: &Node, report: &Report) -> Option<Config> {
+fn build(source: &str, root: &Node, report: &Report, overrides: &Overrides) -> Option<Config> {
     let root = Item::root(root, report);
     let top = root.fields(KEYS)?;
     let preset = top.get("preset").and_then(|item| item.choice(&[("roce", Preset::Roce)])).unwrap_or(Preset::None);
     let classes = classes::read(top.get("classes"), preset);
-    let (marks, maps) = classes::read_maps(top.get("maps"), &classes);
+    let maps = maps::read(top.get("maps"));
+    let watchdog = watchdog::read(top.get("watchdog"), preset);
+    let lcores = lcores::read(top.get("lcores"), overrides);
+    let context = Context { maps: &maps, watchdog, lcores: &lcores, overrides };
     let mut macs = Unique::new("MAC address");
-    let ports = ports::read(top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]"), &mut macs);
-    let lcores = system::read_lcores(top.get("lcores"));
+    let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
+    let ports = ports::read(ports, &mut macs, &context);
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let fdb = system::read_fdb(top.get("fdb"), &ports);
-    let hosts = hosts::read(top.get("hosts"), &ports, &marks, &mut macs);
-    let buffer = buffer::read(top.get("buffer"), &root);
+    let hosts = hosts::read(top.get("hosts"), &ports, &mut macs);
+    let buffer = buffer::read(top.get("buffer"), &root, overrides.headroom);
+    maps.check(&classes);
+    maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
     if report.has_errors() {
         // The sums would be wrong too, and say nothing new.
         return None;
     }
-    let (plan, groups) = buffer::plan(&buffer, &ports, &classes, lcores.poll_gap)?;
-    let devices = ports.iter().map(|port| port.device.clone()).collect();
-    let ports = ports
-        .into_iter()
-        .zip(groups)
-        .map(|(port, groups)| PortSpec { marks: marks.clone(), ..port_spec(port, groups) })
+    paths::check(&ports, &maps, &classes);
+    lcores.warn_of_idle(&ports, &root);
+    let poll_gap = lcores.config.poll_gap;
+    let plan = buffer::plan(&buffer, &ports, &classes, &maps, poll_gap)?;
+    let watchdogs = watchdog::of_ports(&ports);
+    let lossless = |profile: &PortProfile| profile.groups.iter().any(|group| group.lossless);
+    let marks: Vec<Option<u32>> = ports
+        .iter()
+        .zip(&plan.ports)
+        .map(|(port, profile)| lcores.backlog_mark(port, lossless(profile), plan.buffer.cell))
         .collect();
-    let queues = std::array::from_fn(|class| queue_spec(&classes[class]));
-    let switch = SwitchSpec { ports, buffer: plan, classes: maps, queues, fdb, poll_gap: lcores.poll_gap, lcores: 1 };
-    let source = source.to_owned();
-    Some(Config { source, switch, devices, eal, lcores, metrics, hosts, warnings: Vec::new() })
+    let outlook = outlook::read(&buffer, &plan, &ports, &classes, &maps, poll_gap);
+
+    let devices = ports.iter().map(|port| port.device.clone()).collect();
+    let rest = plan.ports.iter().zip(watchdogs).zip(marks);
+    let ports = ports.into_iter().zip(rest).map(|(port, ((profile, watchdog), backlog_mark))| {
+        let port = port_spec(port, *profile, watchdog, backlog_mark);
+        if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
+    });
+    let switch = SwitchSpec {
+        ports: ports.collect(),
+        buffer: plan.buffer,
+        queues: std::array::from_fn(|class| queue_spec(&classes[class], plan.queue_reserves[class], plan.buffer.cell)),
+        classes: maps.classes,
+        fdb,
+        poll_gap,
+        lcores: lcores.count,
+    };
+    let (source, lcores) = (source.to_owned(), lcores.config);
+    Some(Config { source, switch, devices, eal, lcores, metrics, hosts, outlook, warnings: Vec::new() })
 }
 
-fn port_spec(port: Port<'_>, groups: [GroupProfile; CLASSES]) -> PortSpec {
+fn port_spec(
+    port: Port<'_>,
+    buffer: PortProfile,
+    watchdog: Option<WatchdogSpec>,
+    backlog_mark: Option<u32>,
+) -> PortSpec {
     PortSpec {
         name: port.name,
         mac: port.mac,
@@ -147,28 +160,28 @@ fn port_spec(port: Port<'_>, groups: [GroupProfile; CLASSES]) -> PortSpec {
         mtu: port.mtu,
         trust: port.trust,
         port_class: port.class,
+        marks: port.marks,
+        rewrite: port.rewrite,
         vlan: port.vlan,
-        marks: MarkMap::identity(),
-        rewrite: Rewrite::default(),
-        pfc: if port.pfc { PfcMode::Symmetric } else { PfcMode::Off },
-        watchdog: None,
-        buffer: PortProfile {
-            groups,
-            reserve: [Cells(0); 2],
-            policy: HeadroomPolicy::Independent,
-            insurance: Cells(0),
-        },
-        backlog_mark: None,
-        lcore: 0,
+        pfc: port.pfc,
+        watchdog,
+        buffer,
+        backlog_mark,
+        lcore: port.lcore,
     }
 }
 
-fn queue_spec(class: &Class<'_>) -> QueueSpec {
+fn without_pfc(port: PortSpec) -> PortSpec {
+    PortSpec { pfc: PfcMode::Off, watchdog: None, backlog_mark: None, ..port }
+}
+
+fn queue_spec(class: &Class<'_>, reserve: Cells, cell: Bytes) -> QueueSpec {
     let settings = &class.settings;
+    let limit = QueueLimit { threshold: settings.queue_limit.threshold(cell) };
     QueueSpec {
         discipline: settings.scheduler,
         wred: settings.wred,
-        limit: (!settings.lossless).then_some(QueueLimit { threshold: Threshold::Dynamic(settings.queue_alpha) }),
-        reserve: Cells(0),
+        limit: (!settings.lossless).then_some(limit),
+        reserve,
     }
 }

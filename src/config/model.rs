@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 
 use crate::dataplane::SwitchSpec;
 use crate::hosts::HostSpec;
-use crate::pfc::PfcMode;
-use crate::units::{Length, Nanos};
+use crate::units::{Bytes, Length, Nanos};
 
 /// A whole, validated configuration.
 #[derive(Debug, Clone)]
@@ -25,20 +24,38 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
+    /// What follows from it.
+    pub outlook: Outlook,
     /// What works, but hardly as it was meant; each with file, line and key.
     pub warnings: Vec<String>,
 }
 
-impl Config {
-    /// Turns PFC on or off on all ports, whatever the file says; an asymmetric port stays one.
-    pub fn set_pfc(&mut self, on: bool) {
-        for port in &mut self.switch.ports {
-            port.pfc = match port.pfc {
-                _ if !on => PfcMode::Off,
-                PfcMode::Off => PfcMode::Symmetric,
-                mode => mode,
-            };
-        }
+/// What follows from the division of the buffer, for who chooses classes and limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlook {
+    /// Most lossless classes that fit: each with the reserve and headroom that the first one has, on every port, by the
+    /// headroom policy, while a largest frame of each port fits the pool that they share.
+    pub lossless_fit: u8,
+    /// For each lossless class that has ECN, which comes first.
+    pub ecn: Vec<EcnOrder>,
+}
+
+/// Whether a class is marked before it is paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EcnOrder {
+    /// The class whose settings the queue has.
+    pub class: u8,
+    /// Depth of a queue from which frames are marked.
+    pub kmin: Bytes,
+    /// Depth below which no XOFF comes, whatever the other queues of the class hold up to it.
+    pub xoff: Bytes,
+}
+
+impl EcnOrder {
+    /// Whether ECN is sure to be first.
+    #[must_use]
+    pub fn is_before(&self) -> bool {
+        self.kmin < self.xoff
     }
 }
 
@@ -97,12 +114,12 @@ pub struct EalConfig {
     pub args: Vec<String>,
 }
 
-/// Which CPUs do what. `None`: chosen from those the process may use.
+/// Which CPUs do what. What is not given is chosen from those the process may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LcoreConfig {
     /// CPU of the control thread, which sleeps.
     pub control: Option<u16>,
-    /// CPUs of the dataplane's lcores, which never do; empty: chosen, as many as the switch has lcores.
+    /// CPUs of the dataplane, which never does, by lcore; empty: chosen, as many as [`SwitchSpec::lcores`].
     pub dataplane: Vec<u16>,
     /// How late a poll may come: part of what headroom is computed from.
     pub poll_gap: Nanos,

@@ -1,14 +1,20 @@
 //! `ports:`.
 
 use super::classes::Class;
+use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
+use super::maps::{self, Maps};
 use super::model::{DeviceKind, PortDevice};
 use super::names::{self, Unique};
+use super::overrides::Overrides;
 use super::range::IdRange;
 use super::read::{Fields, Item};
+use super::watchdog::{self, Watchdog};
 use crate::forward::VlanMode;
+use crate::mmu::headroom::HeadroomInput;
 use crate::packet::MAX_PORTS;
-use crate::qos::{CLASSES, Trust};
-use crate::units::{BitRate, Length};
+use crate::pfc::PfcMode;
+use crate::qos::{CLASSES, MarkMap, Rewrite, Trust};
+use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
 const KEYS: &[&str] = &[
@@ -19,8 +25,14 @@ const KEYS: &[&str] = &[
     "mtu",
     "trust",
     "class",
+    "maps",
+    "rewrite",
     "vlan",
     "pfc",
+    "watchdog",
+    "reserve",
+    "lcore",
+    "backlog_mark",
     "mac",
     "rx_descriptors",
     "tx_descriptors",
@@ -47,8 +59,23 @@ pub struct Port<'a> {
     pub mtu: u16,
     pub trust: Trust,
     pub class: u8,
+    pub marks: MarkMap,
+    pub rewrite: Rewrite,
     pub vlan: VlanMode,
-    pub pfc: bool,
+    pub pfc: PfcMode,
+    pub watchdog: Option<Watchdog<'a>>,
+    /// Kept for the port's lossy and its lossless groups, where it is written; indexed by `lossless as usize`.
+    pub reserve: [Option<Bytes>; 2],
+    pub lcore: u8,
+    pub backlog: Backlog,
+}
+
+/// What the ports are read against.
+pub struct Context<'a, 'b> {
+    pub maps: &'b Maps<'a>,
+    pub watchdog: Option<Watchdog<'a>>,
+    pub lcores: &'b Lcores<'a>,
+    pub overrides: &'b Overrides,
 }
 
 impl Port<'_> {
@@ -61,10 +88,23 @@ impl Port<'_> {
             (VlanMode::Trunk { tagged, native }, Some(tag)) => tagged.contains(&tag) || *native == Some(tag),
         }
     }
+
+    /// What the headroom of its lossless groups is computed from.
+    pub fn headroom_input(&self, cell: Bytes, poll_gap: Nanos) -> HeadroomInput {
+        HeadroomInput {
+            rate: self.rate,
+            cable: self.device.cable,
+            mtu: self.mtu,
+            poll_gap,
+            posted: HeadroomInput::posted_by_pacing(self.rate),
+            cell,
+            peer_response: None,
+        }
+    }
 }
 
 /// Reads all ports. One with errors has defaults in their place, so that others can refer to it.
-pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique) -> Vec<Port<'a>> {
+pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a, '_>) -> Vec<Port<'a>> {
     let example = "`- {name: p1, device: ring, speed: 10G}` for each port";
     let Some((list, items)) = item.and_then(|list| Some((list.clone(), list.list(example)?))) else {
         return Vec::new();
@@ -82,23 +122,24 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique) -> Vec<Port<'a>> {
         let name = names::read(&fields, "name: p1", &mut names).unwrap_or_default();
         let kind = fields.required("device", "device: ring").and_then(|item| read_device(&item, &mut devices));
         let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
-        Some(read_port(item, &fields, name, kind, mac))
+        Some(read_port(item, &fields, index, name, kind, mac, context))
     });
     ports.collect()
 }
 
 fn read_port<'a>(
     item: Item<'a>,
-    fields: &Fields<'_>,
+    fields: &Fields<'a>,
+    index: usize,
     name: String,
     kind: Option<DeviceKind>,
     (mac, has_mac): (MacAddr, bool),
+    context: &Context<'a, '_>,
 ) -> Port<'a> {
     let rate = fields.required("speed", "speed: 10G").and_then(|item| read_speed(&item));
     let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
-    let choice = |key, choices| fields.get(key).and_then(|item| item.choice(choices));
-    Port {
-        item,
+    let trusts = [("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)];
+    let port = Port {
         name,
         has_device: kind.is_some(),
         device: PortDevice {
@@ -111,14 +152,54 @@ fn read_port<'a>(
         mac,
         rate: rate.unwrap_or(SLOWEST),
         mtu: number("mtu", "an MTU", 256..=9600).unwrap_or(DEFAULT_MTU),
-        trust: fields
-            .get("trust")
-            .and_then(|item| item.choice(&[("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)]))
-            .unwrap_or(Trust::Dscp),
+        trust: fields.get("trust").and_then(|item| item.choice(&trusts)).unwrap_or(Trust::Dscp),
         class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
+        marks: maps::read_of_port(fields.get("maps"), context.maps),
+        rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
         vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
-        pfc: choice("pfc", &[("software", true), ("off", false)]).unwrap_or(true),
+        pfc: read_pfc(fields, context.overrides),
+        watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
+        reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
+        lcore: context.lcores.of_port(index, fields.get("lcore")),
+        backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
+        item,
+    };
+    if !port.pfc.is_on()
+        && let Some(item) = fields.get("watchdog").filter(|item| !item.is("off"))
+    {
+        item.warn("PFC is off here, so that there is nothing to watch; remove it or write `pfc: software`");
     }
+    port
+}
+
+fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
+    let modes = [("software", PfcMode::Symmetric), ("asymmetric", PfcMode::Asymmetric), ("off", PfcMode::Off)];
+    let written = fields.get("pfc").and_then(|item| item.choice(&modes)).unwrap_or(PfcMode::Symmetric);
+    match overrides.pfc {
+        // What is written is checked; off is only what runs.
+        None | Some(PfcMode::Off) => written,
+        Some(PfcMode::Symmetric) if written == PfcMode::Asymmetric => written,
+        Some(mode) => mode,
+    }
+}
+
+/// Reads what is kept for all lossy and all lossless groups of a port.
+pub fn read_reserve(item: &Item<'_>) -> [Option<Bytes>; 2] {
+    if !item.is_map() {
+        let remedy = "write e.g. `{lossless: 20kB, lossy: 10kB}`";
+        item.fail(format!("`{}` does not say for whom; {remedy}", item.shown()));
+        return [None; 2];
+    }
+    let fields = item.fields(&["lossless", "lossy"]);
+    ["lossy", "lossless"].map(|key| fields.as_ref().and_then(|fields| fields.parse(key)))
+}
+
+fn read_backlog(item: &Item<'_>) -> Backlog {
+    if item.is("off") {
+        return Backlog::Never;
+    }
+    let most = u64::from(MOST_DESCRIPTORS) - 1;
+    item.number("a count of frames", 1..=most).map_or(Backlog::Default, Backlog::From)
 }
 
 fn read_speed(item: &Item<'_>) -> Option<BitRate> {
@@ -139,7 +220,7 @@ fn read_cable(item: &Item<'_>) -> Option<Length> {
 
 fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {
     let Some(item) = fields.get(key) else { return DEFAULT_DESCRIPTORS };
-    match item.number::<u16>("a count of descriptors", 64..=16384) {
+    match item.number::<u16>("a count of descriptors", 64..=u64::from(MOST_DESCRIPTORS)) {
         Some(count) if count.is_power_of_two() => count,
         Some(count) => {
             let (below, above) = (count.next_power_of_two() / 2, count.next_power_of_two());
@@ -219,13 +300,12 @@ fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
 
 /// What the ports and the classes make of each other.
 pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
+    let is_lossless = |class: u8| classes[usize::from(class)].settings.lossless;
     let lossless: Vec<String> =
-        (0..CLASSES).filter(|&class| classes[class].settings.lossless).map(|class| class.to_string()).collect();
-    for port in ports {
-        if !port.pfc && !lossless.is_empty() {
+        (0..CLASSES as u8).filter(|&class| is_lossless(class)).map(|class| class.to_string()).collect();
+    for port in ports.iter().filter(|_| !lossless.is_empty()) {
+        if !port.pfc.is_on() {
             port.item.warn(format!("PFC is off, so class {} is not lossless here", lossless.join(", ")));
-        }
-        if !port.pfc || !classes[usize::from(port.class)].settings.lossless {
             continue;
         }
         let class = port.class;
@@ -233,10 +313,22 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
             "class {class} of this port is lossless, and broadcast is never sent in a lossless class, so that ARP \
              fails here"
         );
-        if port.trust == Trust::Port {
-            port.item.fail(format!("{reason}; write a lossy class and `trust: dscp` or `pcp`"));
-        } else {
-            port.item.warn(format!("{reason}; write a lossy class as `class`"));
+        match (port.trust, is_lossless(class)) {
+            (Trust::Port, true) => port.item.fail(format!("{reason}; write a lossy class and `trust: dscp` or `pcp`")),
+            (Trust::Port, false) => port.item.fail(format!(
+                "PFC is on, but with `trust: port` every frame is in class {class}, which is lossy, and none is ever \
+                 lossless; write `trust: dscp` or `pcp`, or `pfc: off`"
+            )),
+            (_, true) => port.item.warn(format!("{reason}; write a lossy class as `class`")),
+            (_, false) => {}
+        }
+        if port.trust == Trust::Pcp && port.vlan.tagged().is_empty() {
+            port.item.warn(format!(
+                "a PCP is in a tag, and frames leave this port without one, as most of them come: they are in class {class} \
+                 for whoever looks, and PFC for class {} does not work for them; write `trust: dscp`, which needs no tag, or \
+                 `vlan: {{tagged: [...]}}`",
+                lossless.join(", ")
+            ));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What classes are when nothing is said about them, and the preset that makes a right lossless switch in one word.
 
+use crate::mmu::Threshold;
 use crate::mmu::headroom::largest_frame;
 use crate::qos::{CLASSES, QueueDiscipline, WredProfile};
 use crate::units::{Alpha, Bytes, Cells, Probability};
@@ -21,11 +22,21 @@ impl Amount {
     }
 }
 
-/// Limit on a group's share of its pool, before cells are known.
+/// Limit on what a group or queue may hold of its pool, before cells are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Alpha(Alpha),
     Static(Bytes),
+}
+
+impl Limit {
+    /// In cells.
+    pub fn threshold(self, cell: Bytes) -> Threshold {
+        match self {
+            Limit::Alpha(alpha) => Threshold::Dynamic(alpha),
+            Limit::Static(bytes) => Threshold::Static(bytes.to_cells_floor(cell)),
+        }
+    }
 }
 
 /// One traffic class, and so its group, queue and PFC priority.
@@ -40,8 +51,9 @@ pub struct ClassSettings {
     pub headroom: Option<Bytes>,
     pub scheduler: QueueDiscipline,
     pub wred: Option<WredProfile>,
-    /// For lossy classes: the queue's share of the lossy pool.
-    pub queue_alpha: Alpha,
+    /// For lossy classes: what the queue may hold of the lossy pool, and what of it is kept for each such queue.
+    pub queue_limit: Limit,
+    pub queue_reserve: Bytes,
 }
 
 /// 1/4: four senders that share a pool by it get an eighth each, and half the pool stays free for who comes next; ECN
@@ -76,7 +88,8 @@ impl ClassSettings {
             headroom: None,
             scheduler: QueueDiscipline::Dwrr { weight: 1 },
             wred: None,
-            queue_alpha: alpha(LOSSY_QUEUE_ALPHA),
+            queue_limit: Limit::Alpha(alpha(LOSSY_QUEUE_ALPHA)),
+            queue_reserve: Bytes(0),
         }
     }
 

@@ -105,6 +105,23 @@ impl<'a> Item<'a> {
         matches!(self.node.shape, Shape::Map(_))
     }
 
+    pub fn is_list(&self) -> bool {
+        matches!(self.node.shape, Shape::List(_))
+    }
+
+    /// Whether it is a mapping in which something stands behind `key`.
+    pub fn has(&self, key: &str) -> bool {
+        let is = |(name, value): &(Node, Node)| {
+            matches!(&name.shape, Shape::Scalar(text) if text == key) && !matches!(value.shape, Shape::Null)
+        };
+        matches!(&self.node.shape, Shape::Map(entries) if entries.iter().any(is))
+    }
+
+    /// Whether both are the same place in the file.
+    pub fn is_same(&self, other: &Item<'_>) -> bool {
+        std::ptr::eq(self.node, other.node)
+    }
+
     /// The value as an error shows it.
     pub fn shown(&self) -> String {
         match &self.node.shape {

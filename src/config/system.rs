@@ -1,8 +1,8 @@
-//! `fdb:`, `lcores:`, `eal:` and `metrics:`.
+//! `fdb:`, `eal:` and `metrics:`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::model::{EalConfig, LcoreConfig, MemoryMode};
+use super::model::{EalConfig, MemoryMode};
 use super::names;
 use super::ports::Port;
 use super::read::{Fields, Item};
@@ -12,8 +12,6 @@ use crate::units::Nanos;
 const DEFAULT_FDB_CAPACITY: u32 = 16_384;
 /// IEEE 802.1Q 8.8.3.
 const DEFAULT_AGEING: Nanos = Nanos(300_000_000_000);
-const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
-const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 /// 9464 is where Prometheus exporters without a port of their own are expected (OpenTelemetry's default).
 const DEFAULT_METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 
@@ -79,25 +77,6 @@ pub fn port_by_name(item: &Item<'_>, ports: &[Port<'_>]) -> Option<usize> {
     let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
     let index = known.iter().position(|known| *known == name);
     index.or_else(|| item.refuse(format!("there is no port `{name}`; {}", names::suggest(&name, &known))))
-}
-
-/// Reads `lcores:`.
-pub fn read_lcores(item: Option<Item<'_>>) -> LcoreConfig {
-    let fields = item.and_then(|item| item.fields(&["control", "dataplane", "poll_gap"]));
-    let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
-    let cpu = |key| get(key).and_then(|item| item.number::<u16>("a CPU", 0..=1023));
-    let (control, dataplane) = (cpu("control"), cpu("dataplane"));
-    if let Some(item) = get("control").filter(|_| control.is_some() && control == dataplane) {
-        item.warn("the control thread takes time from the dataplane on the same CPU; write another");
-    }
-    let poll_gap = get("poll_gap").and_then(|item| {
-        let gap = item.parse::<Nanos>()?;
-        if (Nanos(1)..=LONGEST_POLL_GAP).contains(&gap) {
-            return Some(gap);
-        }
-        item.refuse(format!("`{}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}", item.shown()))
-    });
-    LcoreConfig { control, dataplane: dataplane.into_iter().collect(), poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP) }
 }
 
 /// Reads `eal:`.

@@ -114,18 +114,18 @@ impl<P: Packet> Pipeline<P> {
     /// Gives the frame the marks that `egress` has for its class.
     #[inline]
     fn rewrite(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
-        let rewrite = &self.ports[egress].rewrite;
-        if rewrite.dscp.is_none() && rewrite.pcp.is_none() {
+        if !self.ports[egress].rewrites {
             return;
         }
+        let rewrite = &self.ports[egress].rewrite;
         let class = usize::from(meta.class.unwrap_or(0) & 7);
-        if let Some(dscp) = &rewrite.dscp {
-            ecn::set_dscp(packet.bytes_mut(), meta.headers.l3, usize::from(l3_offset), dscp[class]);
+        if let Some(dscp) = rewrite.dscp[class] {
+            ecn::set_dscp(packet.bytes_mut(), meta.headers.l3, usize::from(l3_offset), dscp);
         }
-        if let Some(pcp) = &rewrite.pcp
+        if let Some(pcp) = rewrite.pcp[class]
             && self.vlans.leaves_tagged(egress, meta.vlan)
         {
-            vlan_tag::set_pcp(packet, pcp[class]);
+            vlan_tag::set_pcp(packet, pcp);
         }
     }
 

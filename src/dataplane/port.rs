@@ -24,6 +24,8 @@ pub(super) struct Port {
     pub port_class: u8,
     pub marks: MarkMap,
     pub rewrite: Rewrite,
+    /// Whether it changes any mark.
+    pub rewrites: bool,
     /// Priority groups that are lossless here.
     pub lossless: u8,
     /// Priorities that PFC frames are sent for.
@@ -85,6 +87,7 @@ impl Port {
             port_class: spec.port_class,
             marks: spec.marks.clone(),
             rewrite: spec.rewrite,
+            rewrites: spec.rewrite != Rewrite::default(),
             lossless,
             generated: spec.pfc.generated(lossless),
             obeyed,

@@ -81,14 +81,14 @@ impl ClassMap {
     }
 }
 
-/// Marks that frames get when they leave by a port; `None`: they keep their own.
+/// Marks that frames get when they leave by a port, by traffic class; `None`: they keep their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rewrite {
-    /// Traffic class to DSCP, below 64, for IP packets.
-    pub dscp: Option<[u8; CLASSES]>,
-    /// Traffic class to PCP, below 8, for frames that leave tagged. Without it a tag that is put on has the traffic
-    /// class for PCP.
-    pub pcp: Option<[u8; CLASSES]>,
+    /// DSCP, below 64, for IP packets.
+    pub dscp: [Option<u8>; CLASSES],
+    /// PCP, below 8, for frames that leave tagged. A tag that is put on has the traffic class for PCP where there is
+    /// `None`.
+    pub pcp: [Option<u8>; CLASSES],
 }
 
 #[cfg(test)]

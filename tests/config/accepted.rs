@@ -4,7 +4,7 @@ use holdfast::config::DeviceKind;
 use holdfast::hosts::{FlowPattern, FlowTarget};
 use holdfast::mmu::Threshold;
 use holdfast::qos::QueueDiscipline;
-use holdfast::units::{Alpha, Bytes, Cells};
+use holdfast::units::{Alpha, Bytes};
 
 use super::*;
 
@@ -81,7 +81,7 @@ fn the_class_of_a_flow_is_the_one_the_switch_finds() {
         "\
 preset: roce
 ports:
-  - {name: p1, device: ring, speed: 10G, trust: pcp, class: 5, vlan: {tagged: [10-12], native: 1}}
+  - {name: p1, device: ring, speed: 10G, trust: pcp, class: 5, vlan: {tagged: [10-12], native: 2}}
   - {name: p2, device: ring, speed: 10G}
 maps: {dscp: {0: 1}}
 hosts:

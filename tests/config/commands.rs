@@ -15,9 +15,65 @@ fn check_shows_the_plan() {
     let path = conf_dir().join("incast.yaml");
     let (code, stdout, stderr) = holdfast(&["check", path.to_str().unwrap()]);
     assert_eq!((code, stderr.as_str()), (0, ""));
-    for part in ["p5", "lossless pool", "weight 4", "to h5", "headroom"] {
+    let outlook = "\
+lossless groups: 1; the buffer has room for 8 at these cables and rates, with independent headroom
+ECN of class 3 marks from 97.65KiB, XOFF no earlier than 351.73KiB in each queue: before
+";
+    let watchdog = "drop after 200ms, until 200ms of quiet";
+    for part in ["p5", "lossless pool", "weight 4", "to h5", "headroom", outlook, watchdog, "1 dataplane lcore\n"] {
         assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
     }
+}
+
+#[test]
+fn check_shows_what_each_port_has_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.yaml");
+    let text = "\
+preset: roce
+ports:
+  - {name: p1, device: net_tap0, speed: 10G, reserve: {lossless: 20kB}, vlan: {tagged: [7]}, rewrite: [dscp, pcp]}
+  - {name: p2, device: net_tap1, speed: 10G, maps: {dscp: {46-47: 1}}, pfc: asymmetric, backlog_mark: off}
+buffer: {headroom: dynamic}
+maps: {tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}}
+lcores: {dataplane: [1, 2]}
+";
+    std::fs::write(&path, text).unwrap();
+    let file = path.to_str().unwrap();
+    let (code, stdout, stderr) = holdfast(&["check", file]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let parts = [
+        "2 dataplane lcores on CPUs 1, 2",
+        "dscp, pcp",
+        "asymmetric",
+        "lossless 19.7KiB",
+        "headroom, dynamic",
+        "port p2, unlike port p1: DSCP 46-47 to class 1",
+    ];
+    for part in parts {
+        assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
+    }
+    let (_, stdout, _) = holdfast(&["check", file, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let outlook = &json["outlook"];
+    assert_eq!((&outlook["headroom_policy"], &outlook["lossless_fit"]), (&"dynamic".into(), &8.into()));
+    assert_eq!((&outlook["ecn"][0]["class"], &outlook["ecn"][0]["ecn_before_xoff"]), (&3.into(), &true.into()));
+}
+
+#[test]
+fn headroom_sums_the_policies() {
+    let args = ["headroom", "--speed", "100G", "--cable", "300m", "--ports", "32", "--classes", "7", "--ratio", "2.5"];
+    let (code, stdout, _) = holdfast(&args);
+    assert_eq!(code, 0);
+    for row in ["independent  1175776", "shared-pool   470311", "dynamic       167968"] {
+        assert!(stdout.contains(row), "{row} is missing:\n{stdout}");
+    }
+    let (_, stdout, _) = holdfast(&[&args[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(json["policy_cells"]["dynamic"], 167_968);
+    let (code, _, stderr) = holdfast(&["headroom", "--speed", "1G", "--cable", "3m", "--ratio", "0"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("`0` is not a ratio; write a number from 1 to 64, e.g. 2 or 2.5"), "{stderr}");
 }
 
 #[test]

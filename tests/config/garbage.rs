@@ -1,5 +1,7 @@
 //! That nothing which is written makes it panic.
 
+use holdfast::config::Overrides;
+use holdfast::pfc::PfcMode;
 use proptest::prelude::*;
 
 use super::*;
@@ -34,6 +36,30 @@ const PIECES: &[&str] = &[
     "p1",
     "static",
     "ecn",
+    "tc_to_group",
+    "tc_to_queue",
+    "pfc_to_queue",
+    "tc_to_dscp",
+    "rewrite",
+    "dscp",
+    "pcp",
+    "trust",
+    "headroom",
+    "policy",
+    "shared-pool",
+    "dynamic",
+    "ratio",
+    "2.5",
+    "reserve",
+    "queue_reserve",
+    "queue_limit",
+    "watchdog",
+    "detection",
+    "200ms",
+    "dataplane",
+    "count",
+    "lcore",
+    "backlog_mark",
     "lossless",
     "true",
     "off",
@@ -74,6 +100,20 @@ const PIECES: &[&str] = &[
     "\u{feff}",
 ];
 
+/// Every key that the examples do not have.
+const EVERYTHING: &str = "\
+preset: roce
+ports:
+  - {name: p1, device: net_tap0, speed: 10G, maps: {pcp: {0: 1}}, rewrite: [dscp, pcp], vlan: {tagged: [7]}, lcore: 1}
+  - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric, backlog_mark: 64, watchdog: off, trust: pcp, vlan: 9}
+  - {name: p3, device: net_tap2, speed: 100M, pfc: off, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}}
+buffer: {headroom: {policy: shared-pool, size: 1MiB}, port_reserve: {lossy: 1kB}, shared: 2MiB}
+classes: {4: {lossless: true, limit: 1MiB}, 0: {queue_limit: 1MiB, queue_reserve: 4kB}}
+maps: {tc_to_group: {4: 3, 7: 6}, tc_to_queue: {4: 3, 7: 6}, pfc_to_queue: {4: 3}, tc_to_dscp: {3: 26}, tc_to_pcp: {3: 3}}
+watchdog: {detection: 1s, restoration: 100ms, action: forward}
+lcores: {count: 2, backlog_xoff: off}
+";
+
 /// A mistake at a place given in parts of 2^16 of the text.
 #[derive(Debug, Clone)]
 enum Mistake {
@@ -111,9 +151,19 @@ fn make(text: &mut Vec<char>, mistake: &Mistake) {
     }
 }
 
-/// Whatever it is, it is a right configuration or an error with a place and a message.
+/// Whatever it is, it is a right configuration or an error with a place and a message; whatever overrides it, too.
 fn judge(text: &str) {
-    match config::parse("x.yaml", text) {
+    let some = Overrides {
+        pfc: Some(PfcMode::Asymmetric),
+        headroom: Some(HeadroomPolicy::Dynamic),
+        lcores: Some(text.len() as u8),
+    };
+    judge_with(&Overrides::default(), text);
+    judge_with(&some, text);
+}
+
+fn judge_with(overrides: &Overrides, text: &str) {
+    match overrides.parse("x.yaml", text) {
         Ok(config) => check_sums(&config),
         Err(errors) => {
             assert!(errors.iter().count() > 0);
@@ -140,17 +190,23 @@ proptest! {
     }
 
     #[test]
-    fn made_of_a_right_one(file in 0_usize..4, mistakes in mistakes()) {
+    fn made_of_a_right_one(file in 0_usize..5, mistakes in mistakes()) {
         let files = [
             include_str!("../../conf/incast.yaml"),
             include_str!("../../conf/tap-tor.yaml"),
             include_str!("../../conf/nic-tor.yaml"),
             include_str!("../../conf/replay-xoff.yaml"),
+            EVERYTHING,
         ];
         let mut text: Vec<char> = files[file].chars().collect();
         mistakes.iter().for_each(|mistake| make(&mut text, mistake));
         judge(&text.iter().collect::<String>());
     }
+}
+
+#[test]
+fn what_has_every_key_is_right() {
+    check_sums(&accept(EVERYTHING));
 }
 
 #[test]

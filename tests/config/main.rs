@@ -3,6 +3,9 @@
 mod accepted;
 mod commands;
 mod garbage;
+mod lcores;
+mod maps;
+mod policies;
 mod refusals;
 mod replay;
 mod warnings;
@@ -10,6 +13,9 @@ mod warnings;
 use std::path::{Path, PathBuf};
 
 use holdfast::config::{self, Config};
+use holdfast::mmu::HeadroomPolicy;
+use holdfast::qos::CLASSES;
+use holdfast::units::Cells;
 
 /// Two ports that nothing else is needed for.
 const PORTS: &str = "\
@@ -47,15 +53,46 @@ fn conf_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conf")
 }
 
-/// What the buffer promises fits it, group by group.
+/// What the buffer promises fits it, group by group, port by port, queue by queue.
 fn check_sums(config: &Config) {
-    let plan = &config.switch.buffer;
-    let groups = || config.switch.ports.iter().flat_map(|port| &port.buffer.groups);
-    let reserves: u64 = groups().map(|group| u64::from(group.reserve.0)).sum();
-    let headroom: u64 = groups().map(|group| u64::from(group.headroom.0)).sum();
-    assert_eq!((reserves, headroom), (plan.reserves.0.into(), plan.headroom.0.into()));
+    let (switch, plan) = (&config.switch, &config.switch.buffer);
+    let sum = |cells: &mut dyn Iterator<Item = Cells>| cells.map(|cells| u64::from(cells.0)).sum::<u64>();
+    let groups = || switch.ports.iter().flat_map(|port| &port.buffer.groups);
+    let reserves = sum(&mut groups().map(|group| group.reserve))
+        + sum(&mut switch.ports.iter().flat_map(|port| port.buffer.reserve));
+    assert_eq!(reserves, u64::from(plan.reserves.0));
+    let etas = sum(&mut groups().map(|group| group.headroom));
+    let insurances = sum(&mut switch.ports.iter().map(|port| port.buffer.insurance));
+    let headroom = u64::from(plan.headroom.0);
+    match plan.policy {
+        HeadroomPolicy::Independent => assert_eq!((headroom, insurances), (etas, 0)),
+        HeadroomPolicy::SharedPool => {
+            assert_eq!(insurances, 0);
+            assert!(groups().all(|group| u64::from(group.headroom.0) <= headroom));
+        }
+        HeadroomPolicy::Dynamic => assert_eq!(headroom, insurances),
+    }
     let promised = reserves + headroom + u64::from(plan.lossless_shared.0) + u64::from(plan.lossy_shared.0);
-    assert!(promised <= plan.total.0.into());
+    assert!(promised <= u64::from(plan.total.0));
     assert!(groups().all(|group| group.lossless == (group.headroom.0 > 0)));
-    assert!(config.switch.classes.is_valid());
+    let queues = sum(&mut switch.queues.iter().map(|queue| queue.reserve)) * switch.ports.len() as u64;
+    assert!(queues <= u64::from(plan.lossy_shared.0));
+
+    assert!(switch.classes.is_valid());
+    for port in &switch.ports {
+        assert!(port.marks.is_valid());
+        assert!(port.rewrite.dscp.iter().flatten().all(|dscp| *dscp < 64));
+        assert!(port.rewrite.pcp.iter().flatten().all(|pcp| *pcp < 8));
+        assert!(port.lcore < switch.lcores);
+        assert_eq!(port.buffer.policy, plan.policy);
+        assert!(port.pfc.is_on() || (port.watchdog.is_none() && port.backlog_mark.is_none()));
+    }
+    // A lossless class is stopped by its group's priority, in its queue, and no lossy class is with it.
+    for class in 0..CLASSES {
+        let (group, queue) = (switch.classes.tc_to_group[class], switch.classes.tc_to_queue[class]);
+        let lossless = switch.lossless_groups() >> group & 1 == 1;
+        assert_eq!(lossless, switch.queues[usize::from(queue)].limit.is_none());
+        assert!(!lossless || switch.classes.pfc_to_queue[usize::from(group)] == queue);
+    }
+    assert!(config.lcores.dataplane.is_empty() || config.lcores.dataplane.len() == usize::from(switch.lcores));
 }

@@ -76,8 +76,8 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
     spec.ports[3].pfc = PfcMode::Off;
     spec.ports[4].mtu = 900;
     spec.ports[4].pfc = PfcMode::Asymmetric;
-    spec.ports[0].rewrite.dscp = Some([0, 8, 16, 26, 34, 40, 48, 56]);
-    spec.ports[1].rewrite.pcp = Some([7, 6, 5, 4, 3, 2, 1, 0]);
+    spec.ports[0].rewrite.dscp = [0, 8, 16, 26, 34, 40, 48, 56].map(Some);
+    spec.ports[1].rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
     spec.buffer.policy = policy;
     spec.buffer.lossy_shared = Cells(300);
     // Less than the sum of the groups' headroom where it is shared.

@@ -1,0 +1,258 @@
+//! Lcores, the backlog of receive rings, watchdogs and PFC modes, and what the command line says over all of it.
+
+use holdfast::config::Overrides;
+use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
+use holdfast::units::Nanos;
+
+use super::*;
+
+fn port(keys: &str) -> String {
+    format!("preset: roce\nports: [{{name: p1, device: net_tap0, {keys}}}]\n")
+}
+
+fn lcores_of(config: &Config) -> Vec<u8> {
+    config.switch.ports.iter().map(|port| port.lcore).collect()
+}
+
+/// Four ports, the last on a lcore of its own choice.
+fn four(lcores: &str) -> String {
+    let ports: String = (0..3).map(|n| format!("  - {{name: p{n}, device: net_tap{n}, speed: 10G}}\n")).collect();
+    format!("ports:\n{ports}  - {{name: p3, device: net_tap3, speed: 10G, lcore: 0}}\nlcores: {lcores}\n")
+}
+
+#[test]
+fn ports_are_spread_over_the_lcores_in_turn() {
+    let config = accept(&four("{dataplane: [4, 5, 6]}"));
+    assert_eq!((config.switch.lcores, lcores_of(&config)), (3, vec![0, 1, 2, 0]));
+    assert_eq!(config.lcores.dataplane, [4, 5, 6]);
+    let config = accept(&four("{count: 2}"));
+    assert_eq!((config.switch.lcores, lcores_of(&config)), (2, vec![0, 1, 0, 0]));
+    assert!(config.lcores.dataplane.is_empty());
+    let config = accept(&four("{dataplane: 7}"));
+    assert_eq!((config.switch.lcores, lcores_of(&config)), (1, vec![0; 4]));
+    assert_eq!(config.lcores.dataplane, [7]);
+}
+
+#[test]
+fn lcores_that_cannot_be() {
+    refuse_beside_ports(
+        "lcores: {dataplane: 1, count: 2}\n",
+        "x.yaml:4:31: lcores.count: `dataplane` names the CPUs and so says how many; keep one of the two",
+    );
+    refuse_beside_ports(
+        "lcores: {count: 17, backlog_xoff: yes}\n",
+        "\
+x.yaml:4:17: lcores.count: `17` is not a count of lcores; write a whole number from 1 to 16
+x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or `off`",
+    );
+    refuse_beside_ports(
+        "lcores: {dataplane: []}\n",
+        "x.yaml:4:21: lcores.dataplane: 0 CPUs are not a dataplane; write from 1 to 16",
+    );
+    refuse_beside_ports(
+        "lcores: {dataplane: [1, x]}\n",
+        "x.yaml:4:25: lcores.dataplane[1]: `x` is not a CPU; write a whole number from 0 to 1023",
+    );
+    refuse(
+        &port("speed: 10G, lcore: 1"),
+        "x.yaml:2:57: ports[0].lcore: there is one lcore, counted from 0; write less than 1, or `lcores: {count: 2}`",
+    );
+    refuse(
+        &format!("{}lcores: {{count: 2}}\n", port("speed: 10G, lcore: 2")),
+        "x.yaml:2:57: ports[0].lcore: there are 2 lcores, counted from 0; write less than 2, or `lcores: {count: 3}`",
+    );
+}
+
+#[test]
+fn lcores_that_are_hardly_meant() {
+    warn(
+        &format!("{PORTS}lcores: {{dataplane: [1, 1]}}\n"),
+        "x.yaml:4:25: lcores.dataplane[1]: two lcores take turns on CPU 1, and polls come late; write another",
+    );
+    warn(
+        &format!("{PORTS}lcores: {{control: 2, dataplane: [1, 2]}}\n"),
+        "x.yaml:4:19: lcores.control: the control thread takes time from the dataplane on the same CPU; write another",
+    );
+    warn(
+        &format!("{PORTS}lcores: {{count: 4}}\n"),
+        "x.yaml:4:9: lcores: lcores 2, 3 have no port and turn for nothing; write fewer, or `lcore` at the ports",
+    );
+    warn(
+        &format!("{PORTS}lcores: {{count: 3}}\n"),
+        "x.yaml:4:9: lcores: lcore 2 has no port and turns for nothing; write fewer, or `lcore` at the ports",
+    );
+}
+
+#[test]
+fn lossless_ports_go_xoff_at_a_backlog() {
+    let mark = |text: &str| accept(text).switch.ports[0].backlog_mark;
+    assert_eq!(mark(&port("speed: 10G")), Some(32));
+    assert_eq!(mark(&port("speed: 10G, backlog_mark: 100")), Some(100));
+    assert_eq!(mark(&port("speed: 10G, backlog_mark: off")), None);
+    assert_eq!(mark(&port("speed: 10G, pfc: off")), None);
+    assert_eq!(mark(PORTS), None, "nothing lossless");
+    let off = "lcores: {backlog_xoff: off}\n";
+    assert_eq!(mark(&format!("{}{off}", port("speed: 10G"))), None);
+    assert_eq!(mark(&format!("{}{off}", port("speed: 10G, backlog_mark: 64"))), Some(64), "the port's word counts");
+    assert!(config::embedded().switch.ports.iter().all(|port| port.backlog_mark == Some(32)));
+}
+
+#[test]
+fn a_backlog_that_cannot_be() {
+    refuse(
+        &port("speed: 10G, backlog_mark: 0"),
+        "x.yaml:2:64: ports[0].backlog_mark: `0` is not a count of frames; write a whole number from 1 to 16383",
+    );
+    refuse(
+        &port("speed: 10G, rx_descriptors: 128, backlog_mark: 128"),
+        "x.yaml:2:85: ports[0].backlog_mark: `128` is not below the 128 frames of the receive ring, so that nothing would come of it; write e.g. 32",
+    );
+}
+
+#[test]
+fn a_receive_ring_without_room_behind_the_mark() {
+    let arrive = |arrivals: u32, rate: &str, cable: &str, gap: &str| {
+        format!(
+            "x.yaml:2:9: ports[0].rx_descriptors: when the backlog of port p1 reaches 32 frames its peer is told to stop, and up to {arrivals} of 64 B arrive until it does ({rate}, cable {cable}, mtu 1500, poll gap {gap}): a receive ring of 1024 may lose some"
+        )
+    };
+    // 2*1546 + 94 (cable) + 80*64 + 84 + 819 + 62500 (poll gap) + 31250 (transmit ring) = 102,959 B in 84 B each.
+    warn(
+        &port("speed: 25G"),
+        &format!("{}; write `rx_descriptors: 2048`, or lower `lcores.poll_gap`", arrive(1226, "25G", "3m", "20us")),
+    );
+    // The 441,711 B of docs/headroom.md.
+    warn(
+        &port("speed: 100G, cable: 300m"),
+        &format!("{}; write `rx_descriptors: 8192`, or lower `lcores.poll_gap`", arrive(5259, "100G", "300m", "20us")),
+    );
+    warn(
+        &format!("{}lcores: {{poll_gap: 1ms}}\nbuffer: {{size: 1GiB}}\n", port("speed: 100G")),
+        &format!("{}; lower `lcores.poll_gap`, for no ring is as long as that", arrive(150_650, "100G", "3m", "1ms")),
+    );
+    for enough in ["speed: 10G", "speed: 25G, rx_descriptors: 2048", "speed: 25G, backlog_mark: off"] {
+        assert_eq!(accept(&port(enough)).warnings, [] as [&str; 0], "{enough}");
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+fn watchdog(detection: u64, restoration: u64, action: WatchdogAction) -> Option<WatchdogSpec> {
+    Some(WatchdogSpec { detection: Nanos(detection * MS), restoration: Nanos(restoration * MS), action })
+}
+
+#[test]
+fn the_preset_has_a_watchdog_and_ports_their_own() {
+    let of = |text: &str| accept(text).switch.ports[0].watchdog;
+    assert_eq!(of(PORTS), None);
+    assert_eq!(of(&port("speed: 10G")), watchdog(200, 200, WatchdogAction::Drop));
+    assert_eq!(of(&format!("{}watchdog: off\n", port("speed: 10G"))), None);
+    assert_eq!(of(&format!("{PORTS}watchdog: {{action: alert}}\n")), watchdog(200, 200, WatchdogAction::Alert));
+    let own = port("speed: 10G, watchdog: {restoration: 1s}");
+    assert_eq!(of(&own), watchdog(200, 1000, WatchdogAction::Drop));
+    let both = format!("{own}watchdog: {{detection: 300ms, action: forward}}\n");
+    assert_eq!(of(&both), watchdog(300, 1000, WatchdogAction::Forward));
+    assert_eq!(of(&port("speed: 10G, watchdog: off")), None);
+    assert_eq!(of(&port("speed: 10G, pfc: off")), None);
+}
+
+#[test]
+fn a_watchdog_that_nobody_wrote_outlasts_the_longest_pause() {
+    let config = accept(&port("speed: 100M"));
+    assert!(config.warnings.is_empty());
+    assert_eq!(config.switch.ports[0].watchdog, watchdog(340, 200, WatchdogAction::Drop));
+}
+
+#[test]
+fn a_detection_that_one_pause_sets_off() {
+    warn(
+        &format!("preset: roce\n{}watchdog: {{detection: 300ms}}\n", PORTS.replace("10G", "10M")),
+        "x.yaml:5:23: watchdog.detection: `300ms` is no longer than the longest single pause at the 10M of port p1 (3.35s), which would look like a storm; write 3360ms or more",
+    );
+    warn(
+        &port("speed: 100M, watchdog: {detection: 50ms}"),
+        "x.yaml:2:73: ports[0].watchdog.detection: `50ms` is no longer than the longest single pause at the 100M of port p1 (335.53ms), which would look like a storm; write 340ms or more",
+    );
+}
+
+#[test]
+fn a_watchdog_that_cannot_be() {
+    refuse_beside_ports(
+        "watchdog: on\n",
+        "x.yaml:4:11: watchdog: `on` is not a watchdog; write `{detection: 200ms, restoration: 200ms, action: drop}` or `off`",
+    );
+    refuse_beside_ports(
+        "watchdog: {detection: 1ms, restoration: 2min, action: kill}\n",
+        "\
+x.yaml:4:23: watchdog.detection: `1ms` is out of range; write from 10ms to 60s
+x.yaml:4:41: watchdog.restoration: `2min` is out of range; write from 10ms to 60s
+x.yaml:4:55: watchdog.action: `kill` is not one of the choices; write `drop`, `forward` or `alert`",
+    );
+}
+
+#[test]
+fn a_watchdog_with_nothing_to_watch() {
+    assert_eq!(
+        accept(&port("speed: 10G, pfc: off, watchdog: {action: alert}")).warnings,
+        [
+            "x.yaml:2:9: ports[0]: PFC is off, so class 3 is not lossless here",
+            "x.yaml:2:70: ports[0].watchdog: PFC is off here, so that there is nothing to watch; remove it or write `pfc: software`",
+        ]
+    );
+}
+
+#[test]
+fn pfc_has_three_modes() {
+    let mode = |word: &str| accept(&port(&format!("speed: 10G, pfc: {word}"))).switch.ports[0].pfc;
+    assert_eq!(["software", "asymmetric", "off"].map(mode), [PfcMode::Symmetric, PfcMode::Asymmetric, PfcMode::Off]);
+    refuse(
+        &port("speed: 10G, pfc: hardware"),
+        "x.yaml:2:55: ports[0].pfc: `hardware` is not one of the choices; write `software`, `asymmetric` or `off`",
+    );
+}
+
+fn overridden(overrides: Overrides, text: &str) -> Config {
+    let config = overrides.parse("x.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
+    check_sums(&config);
+    config
+}
+
+#[test]
+fn the_command_line_has_the_last_word_on_pfc() {
+    let modes = |pfc| {
+        let text = "preset: roce\nports:\n  - {name: p1, device: net_tap0, speed: 10G, pfc: off}\n  - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric}\n";
+        let config = overridden(Overrides { pfc: Some(pfc), ..Overrides::default() }, text);
+        let modes: Vec<PfcMode> = config.switch.ports.iter().map(|port| port.pfc).collect();
+        (modes, config.warnings.len())
+    };
+    assert_eq!(modes(PfcMode::Symmetric), (vec![PfcMode::Symmetric, PfcMode::Asymmetric], 0));
+    assert_eq!(modes(PfcMode::Asymmetric), (vec![PfcMode::Asymmetric; 2], 0));
+    assert_eq!(modes(PfcMode::Off), (vec![PfcMode::Off; 2], 1), "what the file says of p1 is still said");
+    // Turned on, the port must be right with PFC.
+    let on = Overrides { pfc: Some(PfcMode::Symmetric), ..Overrides::default() };
+    assert!(on.parse("x.yaml", &port("speed: 10G, pfc: off, trust: port")).is_err());
+}
+
+#[test]
+fn the_command_line_has_the_last_word_on_headroom_and_lcores() {
+    let headroom = |policy| Overrides { headroom: Some(policy), ..Overrides::default() };
+    let config = headroom(HeadroomPolicy::Dynamic).embedded().unwrap();
+    check_sums(&config);
+    assert_eq!(config.switch.buffer.headroom, Cells(5 * 531));
+    let pool = format!("preset: roce\n{PORTS}buffer: {{headroom: {{policy: shared-pool, ratio: 1}}}}\n");
+    assert_eq!(
+        overridden(headroom(HeadroomPolicy::SharedPool), &pool).switch.buffer.headroom,
+        Cells(1060),
+        "its ratio"
+    );
+    let small =
+        headroom(HeadroomPolicy::Dynamic).parse("x.yaml", &format!("preset: roce\n{PORTS}buffer: {{size: 640KiB}}\n"));
+    assert!(small.is_err(), "what does not fit by that policy is refused");
+
+    let lcores = |count, text: &str| overridden(Overrides { lcores: Some(count), ..Overrides::default() }, text);
+    let config = lcores(2, &four("{dataplane: [4, 5, 6]}"));
+    assert_eq!((config.switch.lcores, lcores_of(&config)), (2, vec![0, 1, 0, 1]), "spread anew");
+    assert_eq!(config.lcores.dataplane, [4, 5], "as many of the CPUs");
+    let config = lcores(4, &four("{dataplane: [4, 5, 6]}"));
+    assert_eq!((lcores_of(&config), config.lcores.dataplane), (vec![0, 1, 2, 3], vec![]), "too few CPUs: chosen");
+}

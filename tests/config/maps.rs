@@ -1,0 +1,290 @@
+//! Maps, rewriting, and that PFC can work with them: accepted, warned of and refused word for word.
+
+use holdfast::qos::{ClassMap, MarkMap};
+
+use super::*;
+
+/// Two ports of the preset, with more keys each.
+fn two(first: &str, second: &str) -> String {
+    let port = |number: u8, keys: &str| {
+        let comma = if keys.is_empty() { "" } else { ", " };
+        format!("  - {{name: p{number}, device: net_tap{}, speed: 10G{comma}{keys}}}\n", number - 1)
+    };
+    format!("preset: roce\nports:\n{}{}", port(1, first), port(2, second))
+}
+
+#[track_caller]
+fn silent(text: &str) -> Config {
+    let config = accept(text);
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    check_sums(&config);
+    config
+}
+
+const SECOND_LOSSLESS: &str = "classes: {4: {lossless: true}}\n";
+
+#[test]
+fn maps_reach_the_plan() {
+    let config = silent(&format!(
+        "{PORTS}maps: {{dscp: {{46-47: 5, 0: 1}}, tc_to_group: {{5: 1, 6-7: 2}}, tc_to_queue: {{5: 0}}, pfc_to_queue: {{7: 0}}}}\n"
+    ));
+    let expected = ClassMap {
+        tc_to_group: [0, 1, 2, 3, 4, 1, 2, 2],
+        tc_to_queue: [0, 1, 2, 3, 4, 0, 6, 7],
+        pfc_to_queue: [0, 1, 2, 3, 4, 5, 6, 0],
+    };
+    assert_eq!(config.switch.classes, expected);
+    let marks = &config.switch.ports[1].marks;
+    assert_eq!((marks.dscp_to_tc[0], marks.dscp_to_tc[46], marks.dscp_to_tc[45]), (1, 5, 5));
+    assert_eq!(marks.pcp_to_tc, MarkMap::identity().pcp_to_tc);
+}
+
+#[test]
+fn a_port_overrides_the_maps_of_the_switch_entry_by_entry() {
+    let config = silent(
+        "\
+ports:
+  - {name: p1, device: net_tap0, speed: 10G, maps: {dscp: {8: 2}, pcp: {1: 0}}}
+  - {name: p2, device: net_tap1, speed: 10G}
+maps: {dscp: {8: 7, 9: 7}}
+",
+    );
+    let [own, other] = [0, 1].map(|port: usize| &config.switch.ports[port].marks);
+    assert_eq!((own.dscp_to_tc[8], own.dscp_to_tc[9], own.pcp_to_tc[1]), (2, 7, 0));
+    assert_eq!((other.dscp_to_tc[8], other.dscp_to_tc[9], other.pcp_to_tc[1]), (7, 7, 1));
+}
+
+#[test]
+fn a_host_has_the_class_that_its_own_port_finds() {
+    let config = accept(
+        "\
+ports: [{name: p1, device: ring, speed: 10G, maps: {dscp: {26: 5}}}, {name: p2, device: ring, speed: 10G}]
+hosts: [{name: h1, port: p1, flows: [{to: h2}]}, {name: h2, port: p2, flows: [{to: h1}]}]
+",
+    );
+    let classes: Vec<u8> = config.hosts.iter().flat_map(|host| &host.flows).map(|flow| flow.class).collect();
+    assert_eq!(classes, [5, 3]);
+}
+
+#[test]
+fn several_lossless_classes_may_share_group_and_queue() {
+    let config = silent(&two("", "").replace(
+        "ports:",
+        &format!("{SECOND_LOSSLESS}maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3}}}}\nports:"),
+    ));
+    assert_eq!(config.switch.lossless_groups(), 1 << 3, "group 4 has no class, and so no headroom");
+    assert_eq!(config.switch.ports[0].buffer.groups[4].headroom, Cells(0));
+}
+
+#[test]
+fn settings_that_neither_group_nor_queue_has() {
+    let text = format!(
+        "preset: roce\n{PORTS}classes: {{4: {{lossless: true, alpha: 1/8, scheduler: strict}}}}\nmaps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3}}}}\n"
+    );
+    assert_eq!(
+        accept(&text).warnings,
+        [
+            "x.yaml:5:14: classes.4: class 4 is in group 3, which has the settings of class 3, and no class is in group 4: `alpha` has no effect; write it under class 3",
+            "x.yaml:5:14: classes.4: class 4 is in queue 3, which has the settings of class 3, and no class is in queue 4: `scheduler` has no effect; write it under class 3",
+        ]
+    );
+}
+
+#[test]
+fn numbers_that_are_none() {
+    refuse_beside_ports(
+        "maps: {tc_to_grup: {4: 3}}\n",
+        "x.yaml:4:8: maps: unknown key `tc_to_grup`; did you mean `tc_to_group`?",
+    );
+    refuse_beside_ports(
+        "maps: {tc_to_group: {8: 3}, tc_to_queue: {1: 8}, pfc_to_queue: {9: 1}, tc_to_dscp: {3: 64}, tc_to_pcp: {3: 8}}\n",
+        "\
+x.yaml:4:22: maps.tc_to_group: `8` is not a class; write a number from 0 to 7 or a range such as 0-7
+x.yaml:4:46: maps.tc_to_queue.1: `8` is not a queue; write a whole number from 0 to 7
+x.yaml:4:65: maps.pfc_to_queue: `9` is not a priority; write a number from 0 to 7 or a range such as 0-7
+x.yaml:4:88: maps.tc_to_dscp.3: `64` is not a DSCP; write a whole number from 0 to 63
+x.yaml:4:108: maps.tc_to_pcp.3: `8` is not a PCP; write a whole number from 0 to 7",
+    );
+}
+
+#[test]
+fn a_group_or_queue_for_lossless_and_lossy() {
+    let maps = |maps: &str| format!("preset: roce\n{PORTS}maps: {{{maps}}}\n");
+    refuse(
+        &maps("tc_to_group: {4: 3}"),
+        "x.yaml:5:25: maps.tc_to_group.4: class 4 is lossy and would share group 3 with class 3, which is lossless: PFC stops a whole group, and what it stops must not be dropped; map class 4 to the group of a lossy class, or make both classes lossless",
+    );
+    refuse(
+        &maps("tc_to_group: {3: 4}"),
+        "x.yaml:5:25: maps.tc_to_group.3: class 3 is lossless and would share group 4 with class 4, which is lossy: PFC stops a whole group, and what it stops must not be dropped; map class 3 to the group of a lossless class, or make both classes lossy",
+    );
+    refuse(
+        &maps("tc_to_queue: {4: 3}"),
+        "x.yaml:5:25: maps.tc_to_queue.4: class 4 is lossy and would share queue 3 with class 3, which is lossless: a queue either refuses frames or never does; map class 4 to the queue of a lossy class, or make both classes lossless",
+    );
+}
+
+#[test]
+fn a_group_with_the_settings_of_another_kind() {
+    refuse(
+        &format!("preset: roce\n{PORTS}maps: {{tc_to_group: {{3: 4, 4: 5}}}}\n"),
+        "x.yaml:5:25: maps.tc_to_group.3: class 3 is lossless, but group 4 has the settings of class 4, which is lossy; map class 3 to the group of a lossless class, or make both classes lossy",
+    );
+    refuse(
+        &format!(
+            "preset: roce\n{PORTS}{SECOND_LOSSLESS}maps: {{tc_to_group: {{3: 4, 4: 3, 5: 3}}, tc_to_queue: {{3: 4, 4: 3}}}}\n"
+        ),
+        "x.yaml:6:37: maps.tc_to_group.5: class 5 is lossy, but group 3 has the settings of class 3, which is lossless; map class 5 to the group of a lossy class, or make both classes lossless",
+    );
+}
+
+#[test]
+fn pfc_that_stops_another_queue() {
+    refuse(
+        &format!("preset: roce\n{PORTS}maps: {{pfc_to_queue: {{3: 4}}}}\n"),
+        "x.yaml:5:26: maps.pfc_to_queue.3: PFC of priority 3 stops queue 4, but the lossless class 3, whose group is 3, waits in queue 3 and would go on; write `tc_to_queue: {3: 4}` or `pfc_to_queue: {3: 3}`",
+    );
+    refuse(
+        &format!("preset: roce\n{PORTS}{SECOND_LOSSLESS}maps: {{tc_to_group: {{4: 3}}}}\n"),
+        "x.yaml:6:25: maps.tc_to_group.4: PFC of priority 3 stops queue 3, but the lossless class 4, whose group is 3, waits in queue 4 and would go on; write `tc_to_queue: {4: 3}` or `pfc_to_queue: {3: 4}`",
+    );
+}
+
+#[test]
+fn a_port_with_pfc_that_trusts_nothing() {
+    refuse(
+        &two("trust: port", ""),
+        "x.yaml:3:5: ports[0]: PFC is on, but with `trust: port` every frame is in class 0, which is lossy, and none is ever lossless; write `trust: dscp` or `pcp`, or `pfc: off`",
+    );
+    warn(&two("trust: port, pfc: off", ""), "x.yaml:3:5: ports[0]: PFC is off, so class 3 is not lossless here");
+}
+
+#[test]
+fn a_pcp_where_there_is_no_tag() {
+    warn(
+        &two("trust: pcp", "vlan: 2"),
+        "x.yaml:3:5: ports[0]: a PCP is in a tag, and frames leave this port without one, as most of them come: they are in class 0 for whoever looks, and PFC for class 3 does not work for them; write `trust: dscp`, which needs no tag, or `vlan: {tagged: [...]}`",
+    );
+    refuse(
+        &two("", "trust: pcp"),
+        "x.yaml:4:5: ports[1]: class 3 of port p1 leaves port p2 without a tag in VLAN 1; port p2 trusts PCP, and so would its peer, for whom such a frame is in class 0: PFC would not stop what comes too fast; tag VLAN 1 at port p2, or write `trust: dscp` there",
+    );
+}
+
+#[test]
+fn two_ports_of_a_path_with_different_maps() {
+    refuse(
+        &two("", "maps: {dscp: {26-27: 1}}"),
+        "x.yaml:4:5: ports[1]: DSCP 26 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 1: PFC of the one would not stop what the other sends; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
+    );
+    let tagged = "trust: pcp, vlan: {tagged: [5]}";
+    refuse(
+        &two(tagged, &format!("{tagged}, maps: {{pcp: {{3: 1}}}}")),
+        "x.yaml:4:5: ports[1]: PCP 3 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 5: PFC of the one would not stop what the other sends; write the same `pcp` map for both, or `rewrite: pcp` at port p2",
+    );
+    // No path: not the same VLAN; no lossless class; only what is lossy differs; not what is trusted.
+    silent(&two("", "vlan: 2, maps: {dscp: {26: 1}}"));
+    silent(&two("", "maps: {dscp: {26: 1}}").replace("preset: roce\n", ""));
+    silent(&two("", "maps: {dscp: {0: 1}}"));
+    silent(&two("", "maps: {pcp: {3: 1}}"));
+    warn(
+        &two("", "pfc: off, maps: {dscp: {26: 1}}"),
+        "x.yaml:4:5: ports[1]: PFC is off, so class 3 is not lossless here",
+    );
+}
+
+#[test]
+fn rewriting_makes_one_path_of_different_maps() {
+    let ports = two("rewrite: dscp", "rewrite: dscp, maps: {dscp: {10: 3}}");
+    let config = silent(&format!("{ports}maps: {{tc_to_dscp: {{1: 8, 3: 26}}}}\n"));
+    let rewrite = config.switch.ports[0].rewrite;
+    assert_eq!(rewrite.dscp, [None, Some(8), None, Some(26), None, None, None, None]);
+    assert_eq!(rewrite.pcp, [None; 8]);
+    refuse(
+        &format!("{ports}maps: {{tc_to_dscp: {{3: 26}}}}\n"),
+        "x.yaml:4:5: ports[1]: DSCP 10 is class 1 at port p1 and class 3 at port p2, and both have PFC in VLAN 1: PFC of the one would not stop what the other sends; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
+    );
+}
+
+const ALL_TABLES: &str = "maps: {tc_to_dscp: {0: 0, 1: 8, 2: 16, 3: 24, 4: 32, 5: 40, 6: 48, 7: 56}, tc_to_pcp: {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7}}\n";
+
+#[test]
+fn ports_of_a_path_that_trust_different_marks() {
+    let depends = "the class of a frame, and whether PFC stops it, then depends on where it is looked at; trust the same at both, or write `rewrite: pcp` at the one and `rewrite: dscp` at the other with tables of all classes";
+    let (dscp, pcp) = ("vlan: {tagged: [5-9]}", "trust: pcp, vlan: {tagged: [7]}");
+    warn(
+        &two(dscp, pcp),
+        &format!("x.yaml:4:5: ports[1]: port p2 trusts PCP and port p1 DSCP, and they share VLAN 7: {depends}"),
+    );
+    let third = "  - {name: p3, device: net_tap2, speed: 10G, vlan: {tagged: [7]}}\n";
+    warn(
+        &format!("{}{third}", two(dscp, pcp)),
+        &format!(
+            "x.yaml:4:5: ports[1]: port p2 trusts PCP and port p1 DSCP, and they share VLAN 7 (and one more pair of ports): {depends}"
+        ),
+    );
+    let rewriting = two(&format!("{dscp}, rewrite: dscp"), &format!("{pcp}, rewrite: pcp"));
+    let config = silent(&format!("{rewriting}{ALL_TABLES}"));
+    assert_eq!(config.switch.ports[1].rewrite.pcp, [0, 1, 2, 3, 4, 5, 6, 7].map(Some));
+    refuse(
+        &two("vlan: 7", &format!("{pcp}, maps: {{pcp: {{3: 0, 5: 3}}}}")),
+        "x.yaml:4:5: ports[1]: class 3 of port p1 leaves port p2 in VLAN 7 with a new tag of PCP 3, which is class 0 by the maps of port p2 and so for its peer: PFC would not stop what comes too fast; write `rewrite: pcp` at port p2 with a `tc_to_pcp` that its maps lead back",
+    );
+}
+
+#[test]
+fn rewriting_without_a_table_or_by_no_mark() {
+    refuse(
+        &two("rewrite: dscp", "rewrite: [pcp]"),
+        "\
+x.yaml:3:55: ports[0].rewrite: there is no table to rewrite `dscp` by; write e.g. `maps: {tc_to_dscp: {3: 26}}`
+x.yaml:4:56: ports[1].rewrite[0]: there is no table to rewrite `pcp` by; write e.g. `maps: {tc_to_pcp: {3: 3}}`",
+    );
+    refuse(
+        &format!("{}{ALL_TABLES}", two("rewrite: both", "rewrite: [dscp, off]")),
+        "\
+x.yaml:3:55: ports[0].rewrite: `both` is not one of the choices; write `dscp`, `pcp` or `off`
+x.yaml:4:62: ports[1].rewrite[1]: `off` is not one of the choices; write `dscp` or `pcp`",
+    );
+}
+
+#[test]
+fn rewriting_that_leads_to_another_class() {
+    refuse(
+        &format!("{}maps: {{tc_to_dscp: {{3: 10}}}}\n", two("rewrite: dscp", "")),
+        "x.yaml:3:55: ports[0].rewrite: class 3, which is lossless, leaves with DSCP 10, which is class 1 by the maps of this port and so for its peer, whose PFC would stop priority 1 and not 3; write `tc_to_dscp: {3: 24}`",
+    );
+    refuse(
+        &format!("{}maps: {{tc_to_dscp: {{1: 26}}}}\n", two("rewrite: dscp", "")),
+        "x.yaml:3:55: ports[0].rewrite: class 1, which is lossy, leaves with DSCP 26, which is class 3 by the maps of this port and so for its peer, whose PFC would stop priority 3 and not 1; write `tc_to_dscp: {1: 8}`",
+    );
+    refuse(
+        &format!("{}maps: {{tc_to_pcp: {{3: 5}}}}\n", two("trust: pcp, vlan: {tagged: [2]}, rewrite: pcp", "")),
+        "x.yaml:3:88: ports[0].rewrite: class 3, which is lossless, leaves with PCP 5, which is class 5 by the maps of this port and so for its peer, whose PFC would stop priority 5 and not 3; write `tc_to_pcp: {3: 3}`",
+    );
+    // Between lossy classes, or the mark that nobody trusts, it is nobody's harm.
+    silent(&format!("{}maps: {{tc_to_dscp: {{1: 16}}}}\n", two("rewrite: dscp", "")));
+    silent(&format!("{}maps: {{tc_to_pcp: {{3: 5}}}}\n", two("vlan: {tagged: [2]}, rewrite: pcp", "")));
+}
+
+#[test]
+fn rewriting_that_does_nothing() {
+    warn(
+        &format!("{}maps: {{tc_to_pcp: {{3: 3}}}}\n", two("rewrite: pcp", "")),
+        "x.yaml:3:55: ports[0].rewrite: no frame leaves this port with a tag, so that there is no PCP to rewrite; remove `pcp`",
+    );
+    warn(
+        &format!("{}maps: {{tc_to_dscp: {{3: 26}}}}\n", two("rewrite: off", "")),
+        "x.yaml:5:20: maps.tc_to_dscp: no port uses it; write `rewrite: dscp` at the ports that should",
+    );
+}
+
+#[test]
+fn a_pcp_of_a_port_whose_sender_pfc_does_not_stop() {
+    let ports =
+        "ports: [{name: p1, device: net_tap0, speed: 10G, trust: pcp, vlan: {tagged: [2]}, maps: {pcp: {4: 3}}}]\n";
+    warn(
+        &format!("preset: roce\n{ports}"),
+        "x.yaml:2:89: ports[0].maps: PCP 4 goes into the lossless class 3, whose PFC stops priority 3 and not 4; map only PCP 3 to it",
+    );
+}

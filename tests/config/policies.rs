@@ -1,0 +1,182 @@
+//! Headroom policies, guarantees and limits, and what follows from them.
+
+use holdfast::config::EcnOrder;
+use holdfast::mmu::Threshold;
+use holdfast::units::Bytes;
+
+use super::*;
+
+fn buffer(buffer: &str) -> String {
+    format!("preset: roce\n{PORTS}buffer: {buffer}\n")
+}
+
+/// eta at 10G, 3m, 1500: `holdfast headroom --speed 10G --cable 3m`.
+const ETA: u32 = 530;
+
+#[test]
+fn the_policies_and_their_sums() {
+    let headroom = |text: &str| {
+        let config = accept(&buffer(text));
+        check_sums(&config);
+        let port = &config.switch.ports[0].buffer;
+        assert_eq!(port.groups[3].headroom, Cells(ETA), "a cap, or how early");
+        (config.switch.buffer.policy, config.switch.buffer.headroom.0, port.insurance.0)
+    };
+    assert_eq!(headroom("{}"), (HeadroomPolicy::Independent, 2 * ETA, 0));
+    assert_eq!(headroom("{headroom: independent}"), (HeadroomPolicy::Independent, 2 * ETA, 0));
+    assert_eq!(headroom("{headroom: shared-pool}"), (HeadroomPolicy::SharedPool, ETA, 0));
+    let shared = |keys| headroom(&format!("{{headroom: {{policy: shared-pool, {keys}}}}}"));
+    assert_eq!(shared("ratio: 1.25"), (HeadroomPolicy::SharedPool, 848, 0));
+    assert_eq!(shared("size: 208kB"), (HeadroomPolicy::SharedPool, 1000, 0));
+    assert_eq!(headroom("{headroom: {policy: dynamic}}"), (HeadroomPolicy::Dynamic, 2 * ETA, ETA));
+    // Two lossless classes: dynamic has one eta a port whatever their number.
+    let two = format!("{}classes: {{4: {{lossless: true}}}}\n", buffer("{headroom: dynamic}"));
+    assert_eq!(accept(&two).switch.buffer.headroom.0, 2 * ETA);
+    // Without a lossless class there is nothing to have headroom for.
+    let lossy = accept(&format!("{PORTS}buffer: {{headroom: {{policy: shared-pool, size: 1MiB}}}}\n"));
+    assert_eq!(lossy.switch.buffer.headroom.0, 0);
+}
+
+#[test]
+fn a_policy_that_is_none() {
+    refuse(
+        &buffer("{headroom: shared}"),
+        "x.yaml:5:20: buffer.headroom: `shared` is not one of the choices; write `independent`, `shared-pool` or `dynamic`",
+    );
+    refuse(
+        &buffer("{headroom: {ratio: 2}}"),
+        "x.yaml:5:20: buffer.headroom: `policy` is missing; write e.g. `policy: shared-pool`",
+    );
+    refuse(
+        &buffer("{headroom: {policy: dynamic, ratio: 2}}"),
+        "x.yaml:5:45: buffer.headroom.ratio: means nothing with `policy: dynamic`; remove it or write `policy: shared-pool`",
+    );
+    refuse(
+        &buffer("{headroom: {policy: shared-pool, ratio: 2, size: 1MiB}}"),
+        "x.yaml:5:58: buffer.headroom.size: `ratio` and `size` exclude each other; keep one of the two",
+    );
+    refuse(
+        &buffer("{headroom: {policy: shared-pool, ratio: 0.5}}"),
+        "x.yaml:5:49: buffer.headroom.ratio: `0.5` is not a ratio; write a number from 1 to 64, e.g. 2 or 2.5",
+    );
+}
+
+#[test]
+fn a_headroom_pool_below_one_eta() {
+    refuse(
+        &buffer("{headroom: {policy: shared-pool, ratio: 4}}"),
+        "x.yaml:5:49: buffer.headroom.ratio: at a ratio of 4 the headroom pool has 53.82KiB, less than the 107.65KiB that one group of port p2 may need; write `ratio: 2` or less",
+    );
+    refuse(
+        &buffer("{headroom: {policy: shared-pool, size: 64KiB}}"),
+        "x.yaml:5:48: buffer.headroom.size: the headroom pool has 64.18KiB, less than the 107.65KiB that one group of port p2 may need; write `size: 108KiB` or more",
+    );
+}
+
+#[test]
+fn dynamic_headroom_that_leaves_nothing_of_the_limit() {
+    refuse(
+        &buffer("{size: 640KiB, headroom: dynamic}"),
+        "x.yaml:5:9: buffer: with dynamic headroom class 3 is stopped 107.65KiB before its limit at port p2, and the limit is 77.79KiB with an empty buffer: it would be stopped with the first frame; raise `alpha`, enlarge the buffer, or write `headroom: shared-pool`",
+    );
+    refuse(
+        &format!("{}classes: {{3: {{limit: 100kB}}}}\n", buffer("{headroom: dynamic}")),
+        "x.yaml:6:14: classes.3: with dynamic headroom class 3 is stopped 107.65KiB before its limit at port p2, and the limit is 97.5KiB with an empty buffer: it would be stopped with the first frame; raise `limit`, enlarge the buffer, or write `headroom: shared-pool`",
+    );
+}
+
+#[test]
+fn ports_have_reserves_of_their_own_or_the_default() {
+    let config = accept(
+        "\
+ports:
+  - {name: p1, device: net_tap0, speed: 10G, reserve: {lossless: 2080B}}
+  - {name: p2, device: net_tap1, speed: 10G}
+buffer: {port_reserve: {lossless: 208B, lossy: 209B}}
+",
+    );
+    check_sums(&config);
+    let reserves: Vec<_> = config.switch.ports.iter().map(|port| port.buffer.reserve).collect();
+    assert_eq!(reserves, [[Cells(2), Cells(10)], [Cells(2), Cells(1)]], "lossy, lossless");
+    assert_eq!(config.switch.buffer.reserves, Cells(15));
+}
+
+#[test]
+fn reserves_of_ports_that_are_wrong() {
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 10G, reserve: 20kB}]\nbuffer: {port_reserve: 1kB}\n",
+        "\
+x.yaml:1:59: ports[0].reserve: `20kB` does not say for whom; write e.g. `{lossless: 20kB, lossy: 10kB}`
+x.yaml:2:24: buffer.port_reserve: `1kB` does not say for whom; write e.g. `{lossless: 20kB, lossy: 10kB}`",
+    );
+    refuse_beside_ports(
+        "buffer: {port_reserve: {lossles: 20kB}}\n",
+        "x.yaml:4:25: buffer.port_reserve: unknown key `lossles`; did you mean `lossless`?",
+    );
+    refuse_beside_ports(
+        "buffer: {port_reserve: {lossy: 8MiB}}\n",
+        "x.yaml:4:9: buffer: reserves 16MiB do not fit the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or promise less",
+    );
+}
+
+#[test]
+fn queues_have_limits_and_reserves() {
+    let config = accept(&format!("{PORTS}classes: {{0: {{queue_limit: 2080B, queue_reserve: 209B}}}}\n"));
+    let queue = &config.switch.queues[0];
+    assert_eq!(queue.limit.map(|limit| limit.threshold), Some(Threshold::Static(Cells(10))));
+    assert_eq!(queue.reserve, Cells(2));
+    assert_eq!(config.switch.queues[1].reserve, Cells(0));
+    refuse_beside_ports(
+        "classes: {0: {queue_alpha: 1, queue_limit: 1MiB}}\n",
+        "x.yaml:4:44: classes.0.queue_limit: `queue_alpha` and `queue_limit` exclude each other; keep one of the two",
+    );
+    refuse_beside_ports(
+        "classes: {0: {lossless: true, queue_limit: 1MiB, queue_reserve: 1kB}}\n",
+        "\
+x.yaml:4:44: classes.0.queue_limit: means nothing in a lossless class; remove it or write `lossless: false`
+x.yaml:4:65: classes.0.queue_reserve: means nothing in a lossless class; remove it or write `lossless: false`",
+    );
+    refuse_beside_ports(
+        "classes: {0: {queue_reserve: 1MiB}, 1: {queue_reserve: 1MiB}}\n",
+        "x.yaml:4:56: classes.1.queue_reserve: 2MiB for the queues of each of 2 ports are 4MiB, more than the 2.99MiB of the lossy pool that they are part of; write less, or enlarge `buffer.lossy`",
+    );
+}
+
+#[test]
+fn ecn_before_xoff_by_every_kind_of_limit() {
+    let order = |text: &str| accept(text).outlook.ecn;
+    // 1/4 of the pool of 44,440 cells, by 2 ports and 1 + 1/4: 44440*208 / 4 / 2 / 1.25
+    let pool = u64::from(accept(&buffer("{}")).switch.buffer.lossless_shared.0) * 208;
+    let expected = EcnOrder { class: 3, kmin: Bytes(100_000), xoff: Bytes(pool / 10) };
+    assert_eq!(order(&buffer("{}")), [expected]);
+    assert!(expected.is_before());
+    // With dynamic headroom an eta earlier: (pool/4 - eta) / 2 / 1.25
+    let dynamic = EcnOrder { xoff: Bytes((pool - 4 * u64::from(ETA) * 208) / 10), ..expected };
+    assert_eq!(order(&buffer("{headroom: dynamic}")), [dynamic]);
+    // A static limit, in whole cells, by 2 ports.
+    let limit = format!("{}classes: {{3: {{limit: 1MB}}}}\n", buffer("{}"));
+    assert_eq!(order(&limit), [EcnOrder { xoff: Bytes(1_000_000 / 208 * 208 / 2), ..expected }]);
+    warn(
+        &format!("{}classes: {{3: {{limit: 150kB}}}}\n", buffer("{}")),
+        "x.yaml:6:14: classes.3: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 73.22KiB; lower kmin, raise limit or enlarge the buffer",
+    );
+    warn(
+        &buffer("{headroom: dynamic, size: 2MiB}"),
+        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 93.66KiB; lower kmin, raise alpha or enlarge the buffer",
+    );
+}
+
+#[test]
+fn how_many_lossless_classes_the_buffer_has_room_for() {
+    let fit = |text: &str| accept(&buffer(text)).outlook.lossless_fit;
+    assert_eq!(fit("{}"), 8);
+    // Each class has 2 * (530 + 16) cells; a frame of class 6 at each port is 16, and of the rest 3/4 must hold 16 more:
+    // 1092*n + 16 + 22 <= total.
+    assert_eq!(fit("{size: 700KiB}"), 3, "3446 cells");
+    // 1128 cells: reserves 48, headroom 1060, lossy 8, and 12 are shared, of 16 that a frame of each port has.
+    assert_eq!(fit("{size: 234624, lossy: 1664}"), 0, "the plan fits, but hardly");
+    // Half the headroom: 530 * n + 32 * n.
+    assert_eq!(fit("{size: 700KiB, headroom: shared-pool}"), 6);
+    // One eta a port: 1060 + 32 * n; the limit of an empty buffer must be above an eta.
+    assert_eq!(fit("{size: 2MiB, headroom: dynamic}"), 8);
+}
