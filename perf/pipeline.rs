@@ -98,6 +98,8 @@ fn spec(flows: u32) -> SwitchSpec {
     spec.ports.truncate(PORTS);
     for port in &mut spec.ports {
         port.rate = BitRate(400_000_000_000);
+        // The generator always has more, and does not stop for PFC.
+        port.backlog_mark = None;
     }
     // One burst a poll, as ports that are not behind have it.
     spec.poll_gap = Nanos(0);

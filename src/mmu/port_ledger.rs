@@ -81,9 +81,23 @@ impl Group {
         self.profile.threshold.limit(free).0.saturating_sub(self.profile.headroom.0).max(floor)
     }
 
-    /// The share from which on a paused group may go on, if its share is limited by `limit`.
+    /// With [`HeadroomPolicy::Dynamic`] the share from which on a paused group may go on, if its share is limited by `limit`.
     fn xon_level(&self, limit: u32) -> u32 {
         limit.saturating_sub(self.profile.xon_offset.0).max(self.profile.xon_floor.0)
+    }
+
+    /// Whether the group, paused and with nothing in headroom, may go on while its share is limited by `limit`.
+    ///
+    /// Below the limit by the offset it may; below the floor only if as much as offset and floor can come before the next
+    /// XOFF, in its share or in what is free of its reserve: with a threshold of zero XON would else buy one frame, and
+    /// each frame would be a pause. An empty group always may.
+    fn may_resume(&self, limit: u32) -> bool {
+        let GroupProfile { reserve, xon_offset, xon_floor, .. } = self.profile;
+        let (share, offset, floor) = (u64::from(self.state.shared.0), u64::from(xon_offset.0), u64::from(xon_floor.0));
+        let free_reserve = u64::from(reserve.0 - self.state.reserve.0);
+        share + offset <= u64::from(limit)
+            || share <= floor && share + floor + offset <= u64::from(limit) + free_reserve
+            || self.state.held().0 == 0
     }
 }
 
@@ -402,18 +416,31 @@ impl PortLedger {
     fn judge_paused(&mut self, pools: &Pools) -> bool {
         let before = self.xoff();
         let free = pools.shared[LOSSLESS].free();
-        let resume = self.port_threshold.resume(free);
-        if self.port_off && self.insurance_used == 0 && self.shared[LOSSLESS] <= resume.0 {
+        if self.port_off && self.insurance_used == 0 && self.may_resume(free) {
             self.port_off = false;
         }
         let dynamic = self.profile.policy == HeadroomPolicy::Dynamic;
         for (index, group) in self.groups.iter().enumerate() {
-            let limit = if dynamic { group.xoff_level(free) } else { group.profile.threshold.limit(free).0 };
-            if group.state.headroom.0 == 0 && group.state.shared.0 <= group.xon_level(limit) {
+            let may = if dynamic {
+                // Never below offset and floor, so that XON at the floor has room.
+                group.state.shared.0 <= group.xon_level(group.xoff_level(free))
+            } else {
+                group.may_resume(group.profile.threshold.limit(free).0)
+            };
+            if group.state.headroom.0 == 0 && may {
                 self.group_off &= !(1 << index);
             }
         }
         self.xoff() != before
+    }
+
+    /// Whether the port, paused and with its insurance empty, may go on: as [`Group::may_resume`], by the sums over its
+    /// lossless groups.
+    fn may_resume(&self, free: Cells) -> bool {
+        let lossless = || self.groups.iter().filter(|group| group.profile.lossless);
+        let free_reserves = lossless().map(|group| u64::from(group.profile.reserve.0 - group.state.reserve.0)).sum();
+        self.port_threshold.may_resume(self.shared[LOSSLESS], free_reserves, free)
+            || lossless().all(|group| group.state.held().0 == 0)
     }
 }
 

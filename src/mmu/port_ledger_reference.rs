@@ -192,16 +192,27 @@ impl Reference {
         let total = self.count_kind(port, true, Place::Shared);
         let offset: i64 = lossless().map(|group| i64::from(group.xon_offset.0)).sum();
         let floor: i64 = lossless().map(|group| i64::from(group.xon_floor.0)).sum();
-        let below = total == 0 || total <= floor || self.port_limit(port).allows(total + offset, free);
+        let limit = self.port_limit(port);
+        let reserves: i64 = (0..CLASSES)
+            .filter(|&index| profile.groups[index].lossless)
+            .map(|index| i64::from(profile.groups[index].reserve.0) - self.count(port, index, Place::Reserve))
+            .sum();
+        let idle = (0..CLASSES).all(|index| !profile.groups[index].lossless || self.cells[port][index].is_empty());
+        let has_room = limit.allows(total + floor + offset - reserves, free);
+        let below = idle || limit.allows(total + offset, free) || total <= floor && has_room;
         if self.count_kind(port, true, Place::Headroom) == 0 && below {
             self.port_off[port] = false;
         }
         for (index, group) in profile.groups.iter().enumerate() {
-            let eta = if profile.policy == HeadroomPolicy::Dynamic { i64::from(group.headroom.0) } else { 0 };
+            let dynamic = profile.policy == HeadroomPolicy::Dynamic;
+            let eta = if dynamic { i64::from(group.headroom.0) } else { 0 };
+            let (offset, floor) = (i64::from(group.xon_offset.0), i64::from(group.xon_floor.0));
             let share = self.count(port, index, Place::Shared);
-            let away = share + eta + i64::from(group.xon_offset.0);
-            let below = share <= i64::from(group.xon_floor.0) || Limit::of(group.threshold).allows(away, free);
-            if self.count(port, index, Place::Headroom) == 0 && (share == 0 || below) {
+            let reserve = i64::from(group.reserve.0) - self.count(port, index, Place::Reserve);
+            let limit = Limit::of(group.threshold);
+            let has_room = dynamic || limit.allows(share + floor + offset - reserve, free);
+            let below = limit.allows(share + eta + offset, free) || share <= floor && has_room;
+            if self.count(port, index, Place::Headroom) == 0 && (below || self.cells[port][index].is_empty()) {
                 self.group_off[port][index] = false;
             }
         }

@@ -45,9 +45,12 @@ impl PortThreshold {
         Cells(u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
-    /// Most that they may hold when a paused port goes on.
-    pub(super) fn resume(self, free: Cells) -> Cells {
-        Cells(self.limit(free).0.saturating_sub(self.xon_offset).max(self.xon_floor))
+    /// Whether a paused port may go on that holds `shared` cells of the pool, and whose groups have `free_reserves` of their
+    /// reserves free, while the pool has `free` cells.
+    pub(super) fn may_resume(self, shared: u32, free_reserves: u64, free: Cells) -> bool {
+        let (shared, limit) = (u64::from(shared), u64::from(self.limit(free).0));
+        let (offset, floor) = (u64::from(self.xon_offset), u64::from(self.xon_floor));
+        shared + offset <= limit || shared <= floor && shared + floor + offset <= limit + free_reserves
     }
 }
 
@@ -75,8 +78,11 @@ mod tests {
     fn of_equal_groups_it_is_their_number_times_the_threshold() {
         let port = PortThreshold::new(&PortProfile::independent([group(true, alpha(-4)); 8]));
         assert_eq!(port.limit(Cells(1600)), Cells(8 * 100));
-        assert_eq!(port.resume(Cells(1600)), Cells(800 - 8 * 3));
-        assert_eq!(port.resume(Cells(16)), Cells(8 * 2));
+        assert!(port.may_resume(800 - 8 * 3, 0, Cells(1600)));
+        assert!(!port.may_resume(800 - 8 * 3 + 1, 0, Cells(1600)));
+        // Of a limit of 8 nothing is left by the offsets: the floors have it if the reserves have room for both.
+        assert!(port.may_resume(8 * 2, 8 * (2 + 3 + 1), Cells(16)));
+        assert!(!port.may_resume(8 * 2, 8 * (2 + 3 + 1) - 1, Cells(16)));
     }
 
     #[test]
