@@ -171,6 +171,12 @@ impl PortLedger {
         profile.threshold.limit(pools.shared[usize::from(profile.lossless)].free())
     }
 
+    /// X_qoff: with [`HeadroomPolicy::Dynamic`] the share beyond which `group` is XOFF now.
+    #[must_use]
+    pub fn xoff_level(&self, group: usize, pools: &Pools) -> Cells {
+        Cells(self.groups[group].xoff_level(pools.shared[LOSSLESS].free()))
+    }
+
     /// X_poff: with [`HeadroomPolicy::Dynamic`] the limit on what all lossless groups share of the pool now.
     #[must_use]
     pub fn port_threshold(&self, pools: &Pools) -> Cells {
