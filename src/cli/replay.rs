@@ -1,5 +1,6 @@
 //! `holdfast replay`: docs/replay.md.
 
+mod column;
 mod line;
 mod show;
 mod trace;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 
 use holdfast::config;
 use holdfast::dataplane::SwitchSpec;
-use holdfast::dataplane::replay::{Decision, Outcome, Replay};
+use holdfast::dataplane::replay::Replay;
 
 use self::show::Show;
 use self::trace::{Fault, Kind, Trace};
@@ -84,7 +85,7 @@ fn decide(
 ) -> Result<(), Stop> {
     let mut engine = Replay::new(switch);
     let mut trace = Trace::new(input, switch);
-    let show = Show::new(format, switch);
+    let mut show = Show::new(format, switch);
     let mut totals = show::Totals::default();
     // A trace without a right first line has no output, not an empty one.
     let mut next = trace.next()?;
@@ -99,19 +100,9 @@ fn decide(
                 gone.ok_or_else(|| trace.nothing_waits(departure))?
             }
         };
-        count(&mut totals, &decision);
+        totals.count(&decision);
         show.event(out, event.time, &decision)?;
         next = trace.next()?;
     }
     Ok(show.foot(out, &totals)?)
-}
-
-fn count(totals: &mut show::Totals, decision: &Decision) {
-    match decision.outcome {
-        Outcome::Released => totals.departed += 1,
-        Outcome::Dropped(_) => totals.dropped += 1,
-        _ => totals.admitted += 1,
-    }
-    totals.xoff += decision.transitions.iter().filter(|transition| transition.xoff).count() as u64;
-    totals.xon += decision.transitions.iter().filter(|transition| !transition.xoff).count() as u64;
 }

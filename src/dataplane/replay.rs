@@ -2,92 +2,28 @@
 //!
 //! The order is the pipeline's: the ledger admits, the queue judges a lossy frame again, what leaves frees headroom,
 //! then shared, then reserve, and after each event every paused group is judged. What the pipeline has between these
-//! (parsing, forwarding, scheduling, pacing) is the trace's to say.
+//! (parsing, forwarding, scheduling, pacing) is the trace's to say. `replay_differential_tests.rs` holds the two together.
+
+mod decision;
 
 use super::drops::DropReason;
+use super::guarantee::QueueGuarantees;
 use super::queue::{Queue, Slab, Tag};
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::{Admission, ExactPool, Lease, Pools, PortLedger, SharedPool};
+use crate::mmu::{Admission, ExactPool, HeadroomPolicy, Lease, Pools, PortLedger, SharedPool};
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{Bytes, CellSize, Cells};
 
-/// A frame, as a trace knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// Port it came in by.
-    pub port: usize,
-    /// Its traffic class.
-    pub class: u8,
-    /// Its bytes in the buffer, without the frame check sequence.
-    pub bytes: u16,
-    /// Port it leaves by.
-    pub egress: usize,
-}
+pub use self::decision::{Decision, DynamicLimits, Ecn, Frame, Limits, Outcome, PortUse, QueueUse, Split, Transition};
 
-/// What became of an event's frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Admitted within the group's guarantee.
-    Reserve,
-    /// Admitted within the port's guarantee.
-    PortReserve,
-    /// Admitted to the shared pool.
-    Shared,
-    /// Admitted to the headroom.
-    Headroom,
-    /// Not admitted, or refused by its queue.
-    Dropped(DropReason),
-    /// Departed: its cells are free.
-    Released,
-}
+/// Probability of what is certain, in parts of 2^32.
+const CERTAIN: u64 = 1 << 32;
 
-/// A group of a port that was told to stop, or to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transition {
-    /// The port.
-    pub port: usize,
-    /// Its priority group.
-    pub group: usize,
-    /// XOFF; otherwise XON.
-    pub xoff: bool,
-}
-
-/// An event decided, and what the switch looks like after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The frame that came, or the one that left.
-    pub frame: Frame,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// Cells it takes.
-    pub cells: Cells,
-    /// Its priority group at `frame.port`.
-    pub group: usize,
-    /// Its queue at `frame.egress`.
-    pub queue: usize,
-    /// The group's threshold: the one an arrival was judged by, the one there is after a departure.
-    pub threshold: Cells,
-    /// Cells of the group in reserve and shared.
-    pub used: Cells,
-    /// Cells of the group in headroom.
-    pub headroom: Cells,
-    /// Whether the group's pool is the lossless one.
-    pub lossless: bool,
-    /// Cells in use of the group's pool.
-    pub pool_used: Cells,
-    /// Bytes in the queue.
-    pub queue_bytes: Bytes,
-    /// Probability of WRED in parts of 2^32, if the queue has a profile: for an arrival by the depth after it, for a
-    /// departure by the depth with the frame that leaves, which is how the pipeline marks.
-    pub marking: Option<u64>,
-    /// Who was told to stop or to go on, in this order.
-    pub transitions: Vec<Transition>,
-}
-
-/// A frame that waits: its class, and its place in the order of all arrivals.
+/// A frame that waits, and its place in the order of all arrivals.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     class: u8,
+    ecn: Ecn,
     arrival: u64,
 }
 
@@ -95,9 +31,42 @@ struct Waiting {
 struct PortState {
     ledger: PortLedger,
     queues: [Queue; CLASSES],
+    /// Groups that it sends PFC for.
+    generated: u8,
 }
 
-/// A switch without packets, links and time.
+impl PortState {
+    fn new(spec: &PortSpec) -> Self {
+        Self {
+            ledger: PortLedger::new(&spec.buffer),
+            queues: Default::default(),
+            generated: spec.pfc.generated(spec.lossless_groups()),
+        }
+    }
+
+    /// Groups that the peer is told to stop.
+    fn told(&self) -> u8 {
+        self.ledger.xoff() & self.generated
+    }
+}
+
+/// Where a frame goes, by the maps.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    group: usize,
+    queue: usize,
+    cells: Cells,
+    lossless: bool,
+}
+
+/// What a queue judged an arrival by, as far as it came to that.
+#[derive(Debug, Default, Clone, Copy)]
+struct Judged {
+    threshold: Option<Cells>,
+    dropping: Option<u64>,
+}
+
+/// A switch without packets, links and time, as one lcore runs it.
 #[derive(Debug)]
 pub struct Replay {
     ports: Vec<PortState>,
@@ -105,6 +74,9 @@ pub struct Replay {
     queue_specs: [QueueSpec; CLASSES],
     cell: CellSize,
     pools: Pools,
+    /// Whether all lossless groups share their headroom.
+    shares_headroom: bool,
+    guarantees: QueueGuarantees,
     slab: Slab<Waiting>,
     arrivals: u64,
 }
@@ -113,9 +85,8 @@ impl Replay {
     /// An empty switch by `spec`.
     #[must_use]
     pub fn new(spec: &SwitchSpec) -> Self {
-        let port = |spec: &PortSpec| PortState { ledger: PortLedger::new(&spec.buffer), queues: Default::default() };
         Self {
-            ports: spec.ports.iter().map(port).collect(),
+            ports: spec.ports.iter().map(PortState::new).collect(),
             classes: spec.classes.clone(),
             queue_specs: spec.queues,
             cell: CellSize::new(spec.buffer.cell),
@@ -124,77 +95,129 @@ impl Replay {
                     .map(|size| Lease::new(SharedPool::new(size))),
                 headroom: ExactPool::new(spec.buffer.headroom),
             },
+            shares_headroom: spec.buffer.policy == HeadroomPolicy::SharedPool,
+            guarantees: guarantees(spec),
             slab: Slab::new(spec.buffer.total.0 as usize),
             arrivals: 0,
         }
     }
 
-    /// A frame arrives. Every frame counts as ECN-capable, so that WRED marks and does not drop, and nothing is random.
+    /// A frame arrives. What WRED does with a probability between nothing and all it does not do here: only what is
+    /// certain happens, so that the same trace has the same decisions.
     ///
     /// # Panics
     /// If a port or class is not one of the switch.
     pub fn arrive(&mut self, frame: Frame) -> Decision {
-        let class = usize::from(frame.class);
-        let group = usize::from(self.classes.tc_to_group[class]);
-        let queue = usize::from(self.classes.tc_to_queue[class]);
-        let cells = self.cell.cells_of(frame.bytes);
-        let mut transitions = Vec::new();
+        let way = self.way(&frame);
+        let limits = self.limits(frame.port, way.group);
+        let state = &self.ports[frame.port];
+        let (before, told) = (state.ledger.group(way.group), state.told());
+        let pool_highest = self.pools.shared[0].used_highest();
 
-        let state = &mut self.ports[frame.port];
-        let lossless = state.ledger.profile().groups[group].lossless;
-        let threshold = state.ledger.threshold(group, &self.pools);
-        let before = state.ledger.xoff();
-        let admission = state.ledger.admit(group, cells, &mut self.pools);
+        let admission = self.admit(&frame, way);
         // A drop judges XOFF too.
-        transitions.extend(changes(frame.port, before, state.ledger.xoff()));
-        let outcome = match admission {
-            Admission::Reserve => Outcome::Reserve,
-            Admission::PortReserve => Outcome::PortReserve,
-            Admission::Shared => Outcome::Shared,
-            Admission::Headroom => Outcome::Headroom,
-            Admission::Refused(refusal) => Outcome::Dropped(refusal.into()),
-        };
-        let outcome = match outcome {
-            Outcome::Dropped(_) => outcome,
-            admitted => match self.enqueue(
-                frame,
-                group,
-                queue,
-                cells,
-                lossless || matches!(admitted, Outcome::Reserve | Outcome::PortReserve),
-            ) {
-                Ok(()) => admitted,
-                Err(reason) => {
-                    self.ports[frame.port].ledger.release(group, cells, &mut self.pools);
-                    Outcome::Dropped(reason)
-                }
-            },
+        let mut transitions: Vec<_> = changes(frame.port, told, self.ports[frame.port].told()).collect();
+        let mut judged = Judged::default();
+        let mut outcome = outcome(admission);
+        if !matches!(outcome, Outcome::Dropped(_)) {
+            let is_kept = way.lossless || admission.is_guaranteed();
+            if let Err(reason) = self.enqueue(&frame, way, is_kept, &mut judged) {
+                self.ports[frame.port].ledger.undo(way.group, way.cells, &before, pool_highest, &mut self.pools);
+                outcome = Outcome::Dropped(reason);
+            }
+        }
+        let went = match outcome {
+            Outcome::Dropped(_) => Split::default(),
+            _ => Split::between(&before.into(), &self.ports[frame.port].ledger.group(way.group).into()),
         };
         self.judge_paused(&mut transitions);
-        let depth = Bytes(self.ports[frame.egress].queues[queue].bytes());
-        self.decision(frame, outcome, (group, queue), (cells, Some(threshold)), depth, transitions)
+        let depth = Bytes(self.ports[frame.egress].queues[way.queue].bytes());
+        let marking = self.marking(frame.ecn, way.queue, depth);
+        Decision { went, limits, marking, ..self.decision(frame, way, outcome, judged, transitions) }
+    }
+
+    fn way(&self, frame: &Frame) -> Way {
+        let class = usize::from(frame.class);
+        let group = usize::from(self.classes.tc_to_group[class]);
+        Way {
+            group,
+            queue: usize::from(self.classes.tc_to_queue[class]),
+            cells: self.cell.cells_of(frame.bytes),
+            lossless: self.ports[frame.port].ledger.profile().groups[group].lossless,
+        }
+    }
+
+    fn limits(&self, port: usize, group: usize) -> Limits {
+        let ledger = &self.ports[port].ledger;
+        let profile = ledger.profile();
+        let is_dynamic = profile.policy == HeadroomPolicy::Dynamic && profile.groups[group].lossless;
+        Limits {
+            threshold: ledger.threshold(group, &self.pools),
+            dynamic: is_dynamic.then(|| DynamicLimits {
+                group_xoff: ledger.xoff_level(group, &self.pools),
+                port_xoff: ledger.port_threshold(&self.pools),
+            }),
+        }
+    }
+
+    /// The ledger's word; a lossy frame that it refused is tried again if its queue has less than its guarantee.
+    fn admit(&mut self, frame: &Frame, way: Way) -> Admission {
+        let ledger = &mut self.ports[frame.port].ledger;
+        let admission = ledger.admit(way.group, way.cells, &mut self.pools);
+        let is_refused = matches!(admission, Admission::Refused(_));
+        if is_refused && !way.lossless && self.guarantees.covers(frame.egress, way.queue, way.cells) {
+            return ledger.admit_guaranteed(way.group, way.cells, &mut self.pools);
+        }
+        admission
     }
 
     /// Queues an admitted frame; one that is neither lossless nor guaranteed is judged here a second time.
-    fn enqueue(
-        &mut self,
-        frame: Frame,
-        group: usize,
-        queue: usize,
-        cells: Cells,
-        is_safe: bool,
-    ) -> Result<(), DropReason> {
-        let target = &mut self.ports[frame.egress].queues[queue];
-        if !is_safe
-            && let Some(limit) = &self.queue_specs[queue].limit
-            && !limit.admits(Cells(target.cells() + cells.0), self.pools.shared[0].free())
-        {
-            return Err(DropReason::QueueThreshold);
+    fn enqueue(&mut self, frame: &Frame, way: Way, is_kept: bool, judged: &mut Judged) -> Result<(), DropReason> {
+        if !is_kept {
+            self.judge_at_queue(frame, way, judged)?;
         }
-        let tag = Tag::new(frame.bytes, cells.0 as u16, frame.port as u8, group as u8, queue as u8);
-        let waiting = Waiting { class: frame.class, arrival: self.arrivals };
+        let tag = Tag::new(frame.bytes, way.cells.0 as u16, frame.port as u8, way.group as u8, way.queue as u8);
+        let waiting = Waiting { class: frame.class, ecn: frame.ecn, arrival: self.arrivals };
         self.arrivals += 1;
-        target.push(&mut self.slab, waiting, tag).map_err(|_| DropReason::NoBuffer)
+        let queue = &mut self.ports[frame.egress].queues[way.queue];
+        let depth = queue.cells();
+        queue.push(&mut self.slab, waiting, tag).map_err(|_| DropReason::NoBuffer)?;
+        self.guarantees.changed(frame.egress, way.queue, depth, depth + way.cells.0);
+        Ok(())
+    }
+
+    fn judge_at_queue(&self, frame: &Frame, way: Way, judged: &mut Judged) -> Result<(), DropReason> {
+        let (spec, queue) = (&self.queue_specs[way.queue], &self.ports[frame.egress].queues[way.queue]);
+        let depth = queue.cells() + way.cells.0;
+        if depth > spec.reserve.0
+            && let Some(threshold) = self.queue_threshold(way.queue)
+        {
+            judged.threshold = Some(threshold);
+            if depth > threshold.0 {
+                return Err(DropReason::QueueThreshold);
+            }
+        }
+        if let Some(wred) = &spec.wred
+            && frame.ecn == Ecn::NotEct
+        {
+            let dropping = wred.probability(Bytes(queue.bytes()));
+            judged.dropping = Some(dropping);
+            if dropping >= CERTAIN {
+                return Err(DropReason::Wred);
+            }
+        }
+        Ok(())
+    }
+
+    /// The most that a lossy queue may hold now. What others are guaranteed is not free.
+    fn queue_threshold(&self, queue: usize) -> Option<Cells> {
+        let limit = self.queue_specs[queue].limit?;
+        let free = self.pools.shared[0].free().0.checked_sub(self.guarantees.unused());
+        Some(free.map_or(Cells(0), |free| limit.threshold.limit(Cells(free))).max(self.queue_specs[queue].reserve))
+    }
+
+    fn marking(&self, ecn: Ecn, queue: usize, depth: Bytes) -> Option<u64> {
+        self.queue_specs[queue].wred.filter(|_| ecn.is_ect()).map(|wred| wred.probability(depth))
     }
 
     /// The frame that is next to leave `egress`: of the queue of `class`, or the oldest of all queues.
@@ -204,15 +227,19 @@ impl Replay {
     pub fn next(&mut self, egress: usize, class: Option<u8>) -> Option<Frame> {
         let queue = self.next_queue(egress, class)?;
         let (waiting, tag) = self.peek(egress, queue)?;
-        Some(Frame { port: usize::from(tag.ingress), class: waiting.class, bytes: tag.len, egress })
+        Some(left(&waiting, &tag, egress))
     }
 
     fn next_queue(&mut self, egress: usize, class: Option<u8>) -> Option<usize> {
         if let Some(class) = class {
             return Some(usize::from(self.classes.tc_to_queue[usize::from(class)]));
         }
-        let arrivals = (0..CLASSES).filter_map(|queue| Some((self.peek(egress, queue)?.0.arrival, queue)));
-        arrivals.collect::<Vec<_>>().into_iter().min().map(|(_, queue)| queue)
+        let mut oldest: Option<(u64, usize)> = None;
+        for queue in 0..CLASSES {
+            let head = self.peek(egress, queue).map(|(waiting, _)| (waiting.arrival, queue));
+            oldest = oldest.into_iter().chain(head).min();
+        }
+        oldest.map(|(_, queue)| queue)
     }
 
     fn peek(&mut self, egress: usize, queue: usize) -> Option<(Waiting, Tag)> {
@@ -229,53 +256,97 @@ impl Replay {
     /// If the port or class is not one of the switch.
     pub fn depart(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
         let queue = self.next_queue(egress, class)?;
-        let depth = Bytes(self.ports[egress].queues[queue].bytes());
-        let (waiting, tag) = self.ports[egress].queues[queue].pop(&mut self.slab)?;
-        let frame = Frame { port: usize::from(tag.ingress), class: waiting.class, bytes: tag.len, egress };
-        let (group, cells) = (usize::from(tag.group), Cells(u32::from(tag.cells)));
-        self.ports[frame.port].ledger.release(group, cells, &mut self.pools);
+        let state = &mut self.ports[egress].queues[queue];
+        let (depth, depth_cells) = (Bytes(state.bytes()), state.cells());
+        let (waiting, tag) = state.pop(&mut self.slab)?;
+        self.guarantees.changed(egress, queue, depth_cells, depth_cells - u32::from(tag.cells));
+        let mut frame = left(&waiting, &tag, egress);
+        let marking = self.marking(frame.ecn, queue, depth);
+        if marking.is_some_and(|marking| marking >= CERTAIN) {
+            frame.ecn = Ecn::Ce;
+        }
+        let way = self.way(&frame);
+        let ledger = &mut self.ports[frame.port].ledger;
+        let before = ledger.group(way.group);
+        ledger.release(way.group, way.cells, &mut self.pools);
+        let went = Split::between(&ledger.group(way.group).into(), &before.into());
         let mut transitions = Vec::new();
         self.judge_paused(&mut transitions);
-        Some(self.decision(frame, Outcome::Released, (group, queue), (cells, None), depth, transitions))
+        let decision = self.decision(frame, way, Outcome::Released, Judged::default(), transitions);
+        Some(Decision { went, marking, ..decision })
     }
 
     /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
     fn judge_paused(&mut self, transitions: &mut Vec<Transition>) {
         for (port, state) in self.ports.iter_mut().enumerate() {
-            let before = state.ledger.xoff();
+            let told = state.told();
             if state.ledger.judge(&self.pools) {
-                transitions.extend(changes(port, before, state.ledger.xoff()));
+                transitions.extend(changes(port, told, state.told()));
             }
         }
     }
 
+    /// What the switch looks like now, around a `frame`; the limits are those of now, too.
     fn decision(
         &self,
         frame: Frame,
+        way: Way,
         outcome: Outcome,
-        (group, queue): (usize, usize),
-        (cells, judged_by): (Cells, Option<Cells>),
-        depth: Bytes,
+        judged: Judged,
         transitions: Vec<Transition>,
     ) -> Decision {
-        let ledger = &self.ports[frame.port].ledger;
-        let lossless = ledger.profile().groups[group].lossless;
-        let held = ledger.group(group);
+        let (ledger, queue) = (&self.ports[frame.port].ledger, &self.ports[frame.egress].queues[way.queue]);
+        let kind = usize::from(way.lossless);
         Decision {
             frame,
             outcome,
-            cells,
-            group,
-            queue,
-            threshold: judged_by.unwrap_or_else(|| ledger.threshold(group, &self.pools)),
-            used: held.used(),
-            headroom: held.headroom,
-            lossless,
-            pool_used: self.pools.shared[usize::from(lossless)].used(),
-            queue_bytes: Bytes(self.ports[frame.egress].queues[queue].bytes()),
-            marking: self.queue_specs[queue].wred.map(|wred| wred.probability(depth)),
+            cells: way.cells,
+            went: Split::default(),
+            group: way.group,
+            queue: way.queue,
+            lossless: way.lossless,
+            limits: self.limits(frame.port, way.group),
+            held: ledger.group(way.group).into(),
+            is_xoff: self.ports[frame.port].told() >> way.group & 1 == 1,
+            port: PortUse {
+                reserve: ledger.reserve_used()[kind],
+                shared: ledger.shared()[kind],
+                insurance: ledger.insurance_used(),
+                is_xoff: ledger.is_port_xoff(),
+            },
+            pool_used: self.pools.shared[kind].used(),
+            headroom_pool_used: self.shares_headroom.then(|| self.pools.headroom.used()),
+            at_queue: QueueUse {
+                cells: Cells(queue.cells()),
+                bytes: Bytes(queue.bytes()),
+                threshold: judged.threshold.or_else(|| self.queue_threshold(way.queue)),
+            },
+            marking: None,
+            dropping: judged.dropping,
             transitions,
         }
+    }
+}
+
+/// The queues' guarantees as one lcore that has all ports keeps them.
+fn guarantees(spec: &SwitchSpec) -> QueueGuarantees {
+    let mut alone = SwitchSpec { lcores: 1, ..spec.clone() };
+    alone.ports.iter_mut().for_each(|port| port.lcore = 0);
+    QueueGuarantees::fleet(&alone).remove(0)
+}
+
+/// The frame that waited and that leaves `egress`.
+fn left(waiting: &Waiting, tag: &Tag, egress: usize) -> Frame {
+    Frame { port: usize::from(tag.ingress), class: waiting.class, bytes: tag.len, egress, ecn: waiting.ecn }
+}
+
+fn outcome(admission: Admission) -> Outcome {
+    match admission {
+        Admission::Reserve => Outcome::Reserve,
+        Admission::PortReserve => Outcome::PortReserve,
+        Admission::Shared => Outcome::Shared,
+        Admission::Headroom => Outcome::Headroom,
+        Admission::Refused(refusal) => Outcome::Dropped(refusal.into()),
     }
 }
 
@@ -291,3 +362,7 @@ fn changes(port: usize, before: u8, after: u8) -> impl Iterator<Item = Transitio
 #[cfg(test)]
 #[path = "replay_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "replay_differential_tests.rs"]
+mod differential_tests;

@@ -56,7 +56,7 @@ fn switch(lossless: Threshold) -> Replay {
 }
 
 fn frame(port: usize, class: u8, bytes: u16) -> Frame {
-    Frame { port, class, bytes, egress: 2 }
+    Frame { port, class, bytes, egress: 2, ecn: Ecn::Ect0 }
 }
 
 fn xoff(port: usize, xoff: bool) -> Transition {
@@ -65,7 +65,9 @@ fn xoff(port: usize, xoff: bool) -> Transition {
 
 /// Outcome, used, headroom, cells of the pool in use.
 fn short(decision: &Decision) -> (Outcome, u32, u32, u32) {
-    (decision.outcome, decision.used.0, decision.headroom.0, decision.pool_used.0)
+    let held = decision.held;
+    let used = held.reserve.0 + held.port_reserve.0 + held.shared.0;
+    (decision.outcome, used, held.headroom.0, decision.pool_used.0)
 }
 
 #[test]
@@ -107,18 +109,18 @@ fn a_dynamic_threshold_moves_with_others_and_so_does_xon() {
     // alpha 1/4 of 40 free.
     let mut switch = switch(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()));
     let first = switch.arrive(frame(0, 3, 1200));
-    assert_eq!((short(&first), first.threshold), ((Outcome::Shared, 12, 0, 8), Cells(10)));
+    assert_eq!((short(&first), first.limits.threshold), ((Outcome::Shared, 12, 0, 8), Cells(10)));
     let second = switch.arrive(frame(1, 3, 1000));
-    assert_eq!((short(&second), second.threshold), ((Outcome::Shared, 10, 0, 14), Cells(8)));
+    assert_eq!((short(&second), second.limits.threshold), ((Outcome::Shared, 10, 0, 14), Cells(8)));
     // 40 - 14 = 26 free: 6; port 1 has 6 already.
     let third = switch.arrive(Frame { egress: 0, ..frame(1, 3, 100) });
-    assert_eq!((short(&third), third.threshold), ((Outcome::Headroom, 10, 1, 14), Cells(6)));
+    assert_eq!((short(&third), third.limits.threshold), ((Outcome::Headroom, 10, 1, 14), Cells(6)));
     assert_eq!(third.transitions, [xoff(1, true)]);
     // Its headroom is empty, but a share of 6 is above 6 - 4.
     assert_eq!(switch.depart(0, None).unwrap().transitions, []);
     // The frame of port 0 leaves: 34 free, the limit is 8, and 6 is above 8 - 4 still.
     let departed = switch.depart(2, None).unwrap();
-    assert_eq!((departed.frame.port, departed.threshold, departed.transitions), (0, Cells(8), vec![]));
+    assert_eq!((departed.frame.port, departed.limits.threshold, departed.transitions), (0, Cells(8), vec![]));
     let departed = switch.depart(2, None).unwrap();
     assert_eq!((departed.frame.port, departed.transitions), (1, vec![xoff(1, false)]));
 }
@@ -130,7 +132,8 @@ fn a_lossy_frame_is_judged_by_its_queue_too_and_gives_its_cells_back() {
     // The queue would have 16 of at most 20 - 12.
     let dropped = switch.arrive(frame(1, 0, 800));
     assert_eq!(short(&dropped), (Outcome::Dropped(DropReason::QueueThreshold), 0, 0, 6));
-    assert_eq!((dropped.queue_bytes, dropped.lossless, dropped.marking), (Bytes(800), false, None));
+    assert_eq!((dropped.at_queue.bytes, dropped.lossless, dropped.marking), (Bytes(800), false, None));
+    assert_eq!((dropped.at_queue.threshold, dropped.went), (Some(Cells(8)), Split::default()));
     // 10 cells of at most 14, and then guaranteed ones whatever the queue says.
     assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (Outcome::Reserve, 2, 0, 6));
 }

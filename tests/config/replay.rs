@@ -13,8 +13,12 @@ fn replay(args: &[&str], input: &[u8]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-fn example(format: &str) -> String {
-    let (config, trace) = (conf_dir().join("replay-xoff.yaml"), conf_dir().join("replay-xoff.csv"));
+/// One for each headroom policy.
+const EXAMPLES: [&str; 3] = ["replay-xoff", "replay-pool", "replay-dynamic"];
+
+fn example(name: &str, format: &str) -> String {
+    let file = |ending| conf_dir().join(format!("{name}.{ending}"));
+    let (config, trace) = (file("yaml"), file("csv"));
     let args = ["--config", config.to_str().unwrap(), trace.to_str().unwrap(), "--format", format];
     let (code, stdout, stderr) = replay(&args, b"");
     assert_eq!((code, stderr.as_str()), (0, ""));
@@ -37,59 +41,81 @@ fn refuse_event(event: &str, expected: &str) {
 #[test]
 fn the_example_goes_through_reserve_shared_headroom_drop_and_back() {
     let expected = "\
-time_ns,event,port,class,bytes,egress,result,reason,cells,threshold,group,group_used,group_headroom,pool,pool_used,queue_bytes,marking,pause
-0,arrive,p1,3,1000,p2,reserve,,5,16,3,5,0,lossless,0,1000,0.000000,
-1000,arrive,p1,3,1000,p2,reserve,,5,16,3,10,0,lossless,0,2000,0.000000,
-2000,arrive,p1,3,1000,p2,shared,,5,16,3,15,0,lossless,5,3000,0.033333,
-3000,arrive,p1,3,1000,p2,shared,,5,16,3,20,0,lossless,10,4000,0.066666,
-4000,arrive,p1,3,1000,p2,shared,,5,16,3,25,0,lossless,15,5000,0.099998,
-5000,arrive,p1,3,1000,p2,headroom,,5,16,3,25,5,lossless,15,6000,0.133331,XOFF p1:3
-6000,arrive,p1,3,1000,p2,headroom,,5,16,3,25,10,lossless,15,7000,0.166664,
-7000,arrive,p1,3,1000,p2,headroom,,5,16,3,25,15,lossless,15,8000,1.000000,
-8000,arrive,p1,3,1000,p2,headroom,,5,16,3,25,20,lossless,15,9000,1.000000,
-9000,arrive,p1,3,1000,p2,drop,headroom_full,5,16,3,25,20,lossless,15,9000,1.000000,
-10000,arrive,p1,0,500,p2,shared,,3,456,0,3,0,lossy,3,500,,
-11000,depart,p1,3,1000,p2,released,,5,16,3,25,15,lossless,15,8000,1.000000,
-12000,depart,p1,3,1000,p2,released,,5,16,3,25,10,lossless,15,7000,1.000000,
-13000,depart,p1,3,1000,p2,released,,5,16,3,25,5,lossless,15,6000,0.166664,
-14000,depart,p1,3,1000,p2,released,,5,16,3,25,0,lossless,15,5000,0.133331,
-15000,depart,p1,3,1000,p2,released,,5,16,3,20,0,lossless,10,4000,0.099998,
-16000,depart,p1,3,1000,p2,released,,5,16,3,15,0,lossless,5,3000,0.066666,XON p1:3
-17000,depart,p1,3,1000,p2,released,,5,16,3,10,0,lossless,0,2000,0.033333,
-18000,depart,p1,3,1000,p2,released,,5,16,3,5,0,lossless,0,1000,0.000000,
-19000,depart,p1,3,1000,p2,released,,5,16,3,0,0,lossless,0,0,0.000000,
-20000,depart,p1,0,500,p2,released,,3,456,0,0,0,lossy,0,0,,
+time_ns,event,port,class,bytes,egress,ecn,result,reason,cells,reserve,port_reserve,shared,headroom,group,group_reserve,group_port_reserve,group_shared,threshold,xoff_level,group_headroom,group_xoff,port_reserve_used,port_shared,port_xoff_level,port_insurance,port_xoff,pool,pool_used,headroom_pool_used,queue,queue_cells,queue_limit,queue_bytes,marking,dropping,pause
+0,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,
+1000,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,10,0,0,16,,0,false,0,,,,,lossless,0,,3,10,,2000,0.000000,,
+2000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,5,16,,0,false,0,,,,,lossless,5,,3,15,,3000,0.033333,,
+3000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,10,16,,0,false,0,,,,,lossless,10,,3,20,,4000,0.066666,,
+4000,arrive,p1,3,1000,p2,ect0,shared,,5,0,0,5,0,3,10,0,15,16,,0,false,0,,,,,lossless,15,,3,25,,5000,0.099998,,
+5000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,5,true,0,,,,,lossless,15,,3,30,,6000,0.133331,,XOFF p1:3
+6000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,10,true,0,,,,,lossless,15,,3,35,,7000,0.166664,,
+7000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,15,true,0,,,,,lossless,15,,3,40,,8000,1.000000,,
+8000,arrive,p1,3,1000,p2,ect0,headroom,,5,0,0,0,5,3,10,0,15,16,,20,true,0,,,,,lossless,15,,3,45,,9000,1.000000,,
+9000,arrive,p1,3,1000,p2,ect0,drop,headroom_full,5,0,0,0,0,3,10,0,15,16,,20,true,0,,,,,lossless,15,,3,45,,9000,1.000000,,
+10000,arrive,p1,0,500,p2,ect0,shared,,3,0,0,3,0,0,0,0,3,456,,0,false,0,,,,,lossy,3,,0,3,54,500,,,
+11000,depart,p1,3,1000,p2,ce,released,,5,0,0,0,5,3,10,0,15,16,,15,true,0,,,,,lossless,15,,3,40,,8000,1.000000,,
+12000,depart,p1,3,1000,p2,ce,released,,5,0,0,0,5,3,10,0,15,16,,10,true,0,,,,,lossless,15,,3,35,,7000,1.000000,,
+13000,depart,p1,3,1000,p2,ect0,released,,5,0,0,0,5,3,10,0,15,16,,5,true,0,,,,,lossless,15,,3,30,,6000,0.166664,,
+14000,depart,p1,3,1000,p2,ect0,released,,5,0,0,0,5,3,10,0,15,16,,0,true,0,,,,,lossless,15,,3,25,,5000,0.133331,,
+15000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,10,16,,0,true,0,,,,,lossless,10,,3,20,,4000,0.099998,,
+16000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,5,16,,0,false,0,,,,,lossless,5,,3,15,,3000,0.066666,,XON p1:3
+17000,depart,p1,3,1000,p2,ect0,released,,5,0,0,5,0,3,10,0,0,16,,0,false,0,,,,,lossless,0,,3,10,,2000,0.033333,,
+18000,depart,p1,3,1000,p2,ect0,released,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,
+19000,depart,p1,3,1000,p2,ect0,released,,5,5,0,0,0,3,0,0,0,16,,0,false,0,,,,,lossless,0,,3,0,,0,0.000000,,
+20000,depart,p1,0,500,p2,ect0,released,,3,0,0,3,0,0,0,0,0,456,,0,false,0,,,,,lossy,0,,0,0,57,0,,,
 ";
-    assert_eq!(example("csv"), expected);
+    assert_eq!(example("replay-xoff", "csv"), expected);
 }
 
 #[test]
 fn the_documentation_shows_what_is_printed() {
     let docs = include_str!("../../docs/replay.md");
-    assert!(docs.contains(&example("table")), "docs/replay.md is not what the program prints");
+    for name in EXAMPLES {
+        let shown = format!("$ holdfast replay --config conf/{name}.yaml conf/{name}.csv\n{}", example(name, "table"));
+        assert!(docs.contains(&shown), "docs/replay.md has not what the program prints:\n{shown}");
+    }
+    let json = example("replay-dynamic", "json");
+    let line = json.lines().find(|line| line.contains("\"port_xoff\":true")).unwrap();
+    assert!(docs.contains(line), "docs/replay.md has not this line of JSON:\n{line}");
+}
+
+#[test]
+fn the_documentation_names_every_column_in_order() {
+    let docs = include_str!("../../docs/replay.md");
+    let table = docs.split_once("| column |").unwrap().1.split_once("\n\n").unwrap().0;
+    let first = table.lines().skip(2).flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+    let printed = example("replay-xoff", "csv");
+    assert_eq!(first.collect::<Vec<_>>().join(","), printed.lines().next().unwrap());
 }
 
 #[test]
 fn json_lines_say_the_same_as_csv() {
-    let (csv, json) = (example("csv"), example("json"));
-    let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    assert_eq!(json.lines().count(), csv.lines().count() - 1);
-    for (row, object) in csv.lines().skip(1).zip(json.lines()) {
-        let object: serde_json::Value = serde_json::from_str(object).unwrap();
-        assert_eq!(object.as_object().unwrap().len(), names.len());
-        for (name, cell) in names.iter().zip(row.split(',')) {
-            let said = match &object[name] {
-                serde_json::Value::Null => String::new(),
-                serde_json::Value::String(text) => text.clone(),
-                serde_json::Value::Array(changes) => changes.iter().fold(String::new(), |text, change| {
-                    let word = |key: &str| change[key].as_str().unwrap().to_owned();
-                    format!("{text}{} {}:{}", word("state"), word("port"), change["group"])
-                }),
-                value if *name == "marking" => format!("{:.6}", value.as_f64().unwrap()),
-                value => value.to_string(),
-            };
-            assert_eq!(said, cell, "{name} in {row}");
+    for name in EXAMPLES {
+        let (csv, json) = (example(name, "csv"), example(name, "json"));
+        let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+        assert_eq!(json.lines().count(), csv.lines().count() - 1);
+        for (row, object) in csv.lines().skip(1).zip(json.lines()) {
+            let object: serde_json::Value = serde_json::from_str(object).unwrap();
+            assert_eq!(object.as_object().unwrap().len(), names.len());
+            for (name, cell) in names.iter().zip(row.split(',')) {
+                assert_eq!(as_csv(name, &object[name]), cell, "{name} in {row}");
+            }
         }
+    }
+}
+
+fn as_csv(name: &str, value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(changes) => {
+            let word = |change: &Value, key: &str| change[key].as_str().unwrap().to_owned();
+            let said = |change| format!("{} {}:{}", word(change, "state"), word(change, "port"), change["group"]);
+            changes.iter().map(said).collect::<Vec<_>>().join(" ")
+        }
+        value if ["marking", "dropping"].contains(&name) => format!("{:.6}", value.as_f64().unwrap()),
+        value => value.to_string(),
     }
 }
 
@@ -105,14 +131,24 @@ fn a_trace_of_json_lines_is_decided_as_one_of_csv() {
 
 #[test]
 fn a_trace_without_a_right_beginning() {
-    let expected =
-        "1:1: the header is missing; write `time_ns,event,port,class,bytes,egress` first, or one JSON object a line";
+    let expected = "1:1: the header is missing; write `time_ns,event,port,class,bytes,egress` first, `,ecn` after it if you like, or one JSON object a line";
     assert_eq!(refuse("", expected), "");
     assert_eq!(refuse("1,arrive,p1,3,100,p2\n", expected), "");
     let (code, stdout, stderr) = replay(&["/nonexistent.csv"], b"");
     let expected =
         "error: /nonexistent.csv: cannot be read: No such file or directory; check the path and its permissions\n";
     assert_eq!((code, stdout.as_str(), stderr.as_str()), (2, "", expected));
+    let directory = conf_dir();
+    let (code, stdout, stderr) = replay(&[directory.to_str().unwrap()], b"");
+    let expected = format!("error: {}:1:1: cannot be read: Is a directory; check the file\n", directory.display());
+    assert_eq!((code, stdout.as_str(), stderr), (2, "", expected));
+}
+
+#[test]
+fn a_trace_of_a_spreadsheet_is_one() {
+    let trace = format!("\u{feff}{}\r\n1, arrive , p1 ,3,100,p2\r\n", HEADER.trim_end());
+    let (code, stdout, stderr) = replay(&["-", "--format", "csv"], trace.as_bytes());
+    assert_eq!((code, stdout.lines().count(), stderr.as_str()), (0, 2, ""));
 }
 
 #[test]
@@ -124,6 +160,20 @@ fn wrong_fields_have_line_column_and_remedy() {
     let numbers = "is not a number for time_ns; write a whole number up to 18446744073709551615";
     refuse_event("+1,arrive,p1,3,100,p2", &format!("2:1: `+1` {numbers}"));
     refuse_event("18446744073709551616,depart,,,,p2", &format!("2:1: `18446744073709551616` {numbers}"));
+    refuse_event("1,arrive,,3,100,p2", "2:10: `port` is blank; write it");
+    refuse_event("1,arrive,p1,,100,p2", "2:13: `class` is blank; write it");
+    refuse_event("1,arrive,p1,3,100, ", "2:20: `egress` is blank; write it");
+    refuse_event("1,,p1,3,100,p2", "2:3: `event` is blank; write it");
+    refuse_event(",arrive,p1,3,100,p2", "2:1: `time_ns` is blank; write it");
+    refuse_event("1,depart,,3,,", "2:14: `egress` is blank; write it");
+    refuse_event("1,arrive,p1,-1,100,p2", "2:13: `-1` is not a class; write from 0 to 7");
+    for bytes in ["65536", "1e3", "64.5", "-1"] {
+        let numbers = "is not a number for bytes; write a whole number up to 65535";
+        refuse_event(&format!("1,arrive,p1,3,{bytes},p2"), &format!("2:15: `{bytes}` {numbers}"));
+    }
+    let back = "2:19: p1 is the port that it came by, and no frame goes back; write another one";
+    refuse_event("1,arrive,p1,3,100,p1", back);
+    refuse_event("\n# a remark\n1,go,p1,3,100,p2", "4:3: `go` is no event; write arrive or depart");
     let zero = "2:15: a frame of 0 bytes; write its length without the check sequence";
     refuse_event("1,arrive,p1,3,0,p2", zero);
     let long = "2:15: 1523 bytes are too many: p1 takes 1522 (its mtu 1500 + 22); write from 1 to 1522";
@@ -137,9 +187,29 @@ fn wrong_fields_have_line_column_and_remedy() {
 }
 
 #[test]
+fn wrong_codepoints_have_line_column_and_remedy() {
+    let header = "time_ns,event,port,class,bytes,egress,ecn";
+    let refuse = |event: &str, expected: &str| refuse(format!("{header}\n{event}\n"), expected);
+    let remedy = "is no ECN codepoint; write ect0, ect1, ce or not-ect, or leave it blank";
+    refuse("1,arrive,p1,3,100,p2,ECT", &format!("2:22: `ECT` {remedy}"));
+    refuse("1,arrive,p1,3,100,p2", &format!("2:21: column `ecn` is missing; write `{header}`"));
+    refuse("1,arrive,p1,3,100,p2,ce,x", &format!("2:25: more than 7 columns; write `{header}`"));
+    let other = "the next frame to leave p2 has ecn ect0, not ce; write ect0 or leave it blank";
+    refuse("1,arrive,p1,3,100,p2,ect\n2,depart,,,,p2,ce", &format!("3:16: {other}"));
+}
+
+#[test]
 fn wrong_json_has_line_column_and_remedy() {
     let example = "write e.g. {\"time_ns\": 0, \"event\": \"depart\", \"class\": 3, \"egress\": \"p2\"}";
     refuse("{\"time_ns\":1,\n", &format!("1:13: not an event: EOF while parsing a value; {example}"));
+    let keys = "`time_ns`, `event`, `port`, `class`, `bytes`, `egress`, `ecn`";
+    let unknown = format!("1:18: not an event: unknown field `tme`, expected one of {keys}; {example}");
+    refuse("{\"time_ns\":1,\"tme\":2}", &unknown);
+    refuse("{\"time_ns\":1,\"time_ns\":2}", &format!("1:22: not an event: duplicate field `time_ns`; {example}"));
+    refuse("{\"time_ns\":1}", "1:1: `event` is blank; write it");
+    let fraction = "1:2: `1.5` is not a number for time_ns; write a whole number up to 18446744073709551615";
+    refuse("{\"time_ns\":1.5,\"event\":\"depart\",\"egress\":\"p2\"}", fraction);
+    refuse("{\"time_ns\":1} {}", &format!("1:15: not an event: trailing characters; {example}"));
     let list = "{\"time_ns\":1,\"event\":\"depart\",\"egress\":[]}";
     refuse(list, "1:31: `egress` is neither a text nor a number; write one of the two");
     let port = "{\"time_ns\":1,\"event\":\"depart\",\"egress\":\"p\\n\\u001b\"}";

@@ -7,9 +7,13 @@ use serde_json::Value;
 
 use super::trace::Fault;
 
-/// The columns of CSV and the fields of JSON lines, in this order.
-pub const FIELDS: [&str; 6] = ["time_ns", "event", "port", "class", "bytes", "egress"];
+/// The columns of CSV and the fields of JSON lines, in this order; the last one may be missing.
+pub const FIELDS: [&str; 7] = ["time_ns", "event", "port", "class", "bytes", "egress", "ecn"];
 pub const HEADER: &str = "time_ns,event,port,class,bytes,egress";
+pub const HEADER_ECN: &str = "time_ns,event,port,class,bytes,egress,ecn";
+
+/// A line's fields, by the place of their names in [`FIELDS`].
+pub type Fields = [Field; FIELDS.len()];
 
 /// Two names of ports, three numbers and six keys come nowhere near it.
 const LONGEST_LINE: u64 = 4096;
@@ -39,7 +43,11 @@ impl<R: BufRead> Lines<R> {
             let read = self.input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes);
             self.number += 1;
             let fault = |column, text: String| Fault { line: self.number, column, text };
-            read.map_err(|error| fault(1, format!("cannot be read: {error}; check the file")))?;
+            read.map_err(|error| {
+                let text = error.to_string();
+                let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
+                fault(1, format!("cannot be read: {reason}; check the file"))
+            })?;
             if bytes.is_empty() {
                 return Ok(None);
             }
@@ -54,6 +62,8 @@ impl<R: BufRead> Lines<R> {
             })?;
             let line = text.strip_suffix('\n').unwrap_or(&text);
             let line = line.strip_suffix('\r').unwrap_or(line);
+            // Spreadsheets say by it that this is UTF-8.
+            let line = if self.number == 1 { line.trim_start_matches('\u{feff}') } else { line };
             if !line.trim().is_empty() && !line.starts_with('#') {
                 return Ok(Some(line.to_owned()));
             }
@@ -61,23 +71,24 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Splits a line of CSV; a column and a reason if it has not as many fields as the header.
-pub fn split_csv(line: &str) -> Result<[Field; 6], (u64, String)> {
-    let mut fields: [Field; 6] = Default::default();
+/// Splits a line of CSV under `header`; a column and a reason if it has not as many fields.
+pub fn split_csv(line: &str, header: &str) -> Result<Fields, (u64, String)> {
+    let mut fields = Fields::default();
+    let most = header.split(',').count();
     let (mut column, mut count) = (1, 0);
     for text in line.split(',') {
-        let Some(field) = fields.get_mut(count) else {
-            return Err((column, format!("more than {} columns; write `{HEADER}`", FIELDS.len())));
-        };
+        if count == most {
+            return Err((column, format!("more than {most} columns; write `{header}`")));
+        }
         let blank = text.chars().take_while(|c| c.is_whitespace()).count() as u64;
-        *field = Field { text: text.trim().to_owned(), column: column + blank };
+        fields[count] = Field { text: text.trim().to_owned(), column: column + blank };
         column += text.chars().count() as u64 + 1;
         count += 1;
     }
-    match FIELDS.get(count) {
-        None => Ok(fields),
-        Some(name) => Err((column - 1, format!("column `{name}` is missing; write `{HEADER}`"))),
+    if count < most {
+        return Err((column - 1, format!("column `{}` is missing; write `{header}`", FIELDS[count])));
     }
+    Ok(fields)
 }
 
 /// An event in JSON; what is not there is `None`.
@@ -90,18 +101,20 @@ struct Object {
     class: Option<Value>,
     bytes: Option<Value>,
     egress: Option<Value>,
+    ecn: Option<Value>,
 }
 
 /// Splits a line of JSON into the same fields, each in the column of its key.
-pub fn split_json(line: &str) -> Result<[Field; 6], (u64, String)> {
+pub fn split_json(line: &str) -> Result<Fields, (u64, String)> {
     let object: Object = serde_json::from_str(line).map_err(|error| {
         let text = error.to_string();
         let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned();
         let example = "write e.g. {\"time_ns\": 0, \"event\": \"depart\", \"class\": 3, \"egress\": \"p2\"}";
         (error.column().max(1) as u64, format!("not an event: {reason}; {example}"))
     })?;
-    let values = [object.time_ns, object.event, object.port, object.class, object.bytes, object.egress];
-    let mut fields: [Field; 6] = Default::default();
+    let Object { time_ns, event, port, class, bytes, egress, ecn } = object;
+    let values = [time_ns, event, port, class, bytes, egress, ecn];
+    let mut fields = Fields::default();
     for ((field, value), name) in fields.iter_mut().zip(values).zip(FIELDS) {
         field.column = column_of(line, name);
         field.text = match value {

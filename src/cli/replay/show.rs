@@ -1,10 +1,12 @@
 //! What a replay prints: a table, CSV or JSON lines, a line an event.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use holdfast::dataplane::SwitchSpec;
 use holdfast::dataplane::replay::{Decision, Outcome, Transition};
-use serde_json::json;
+
+use super::column::{COLUMNS, Column, Value, values};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -19,61 +21,90 @@ pub enum Format {
 /// Sums of a whole trace.
 #[derive(Debug, Default)]
 pub struct Totals {
-    pub admitted: u64,
-    pub dropped: u64,
-    pub departed: u64,
-    pub xoff: u64,
-    pub xon: u64,
+    admitted: u64,
+    dropped: u64,
+    departed: u64,
+    xoff: u64,
+    xon: u64,
 }
 
-/// The columns: titles of the table, names in CSV and JSON, widths in the table; 0 is the longest port's, and a
-/// negative one is set to the left.
-const COLUMNS: [(&str, &str, i8); 18] = [
-    ("time_ns", "time_ns", 12),
-    ("event", "event", -6),
-    ("port", "port", 0),
-    ("class", "class", 5),
-    ("bytes", "bytes", 5),
-    ("egress", "egress", 0),
-    ("result", "result", -8),
-    ("reason", "reason", -15),
-    ("cells", "cells", 5),
-    ("threshold", "threshold", 9),
-    ("group", "group", 5),
-    ("used", "group_used", 6),
-    ("headroom", "group_headroom", 8),
-    ("pool", "pool", -8),
-    ("in use", "pool_used", 8),
-    ("queue B", "queue_bytes", 9),
-    ("marking", "marking", 8),
-    ("pause", "pause", -1),
-];
+impl Totals {
+    pub fn count(&mut self, decision: &Decision) {
+        match decision.outcome {
+            Outcome::Released => self.departed += 1,
+            Outcome::Dropped(_) => self.dropped += 1,
+            _ => self.admitted += 1,
+        }
+        let xoff = decision.transitions.iter().filter(|transition| transition.xoff).count();
+        self.xoff += xoff as u64;
+        self.xon += (decision.transitions.len() - xoff) as u64;
+    }
+}
 
 pub struct Show<'a> {
     format: Format,
     switch: &'a SwitchSpec,
-    name_width: usize,
+    /// Width of each column of the table that is in it.
+    widths: [Option<usize>; COLUMNS.len()],
+    line: String,
+    cell: String,
 }
 
 impl<'a> Show<'a> {
     pub fn new(format: Format, switch: &'a SwitchSpec) -> Self {
-        let longest = switch.ports.iter().map(|port| port.name.len()).max().unwrap_or(0);
-        Self { format, switch, name_width: longest.max("egress".len()) }
+        let names = switch.ports.iter().map(|port| port.name.len());
+        let longest = names.chain(["egress".len()]).max().unwrap_or(0);
+        let width = |column: &Column| if column.width == 0 { longest } else { column.width };
+        Self {
+            format,
+            switch,
+            widths: COLUMNS.each_ref().map(|column| column.is_in_table_of(switch).then(|| width(column))),
+            line: String::new(),
+            cell: String::new(),
+        }
     }
 
-    pub fn head(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
         match self.format {
-            Format::Table => self.row(out, &COLUMNS.map(|column| column.0.to_owned())),
-            Format::Csv => writeln!(out, "{}", COLUMNS.map(|column| column.1).join(",")),
+            Format::Table => {
+                self.line.clear();
+                for (index, column) in COLUMNS.iter().enumerate() {
+                    self.cell.clear();
+                    self.cell.push_str(column.title);
+                    self.pad(index);
+                }
+                writeln!(out, "{}", self.line.trim_end())
+            }
+            Format::Csv => writeln!(out, "{}", COLUMNS.each_ref().map(|column| column.name).join(",")),
             Format::Json => Ok(()),
         }
     }
 
-    pub fn event(&self, out: &mut impl Write, time: u64, decision: &Decision) -> io::Result<()> {
+    pub fn event(&mut self, out: &mut impl Write, time: u64, decision: &Decision) -> io::Result<()> {
+        let values = values(time, decision);
+        self.line.clear();
+        for (index, value) in values.iter().enumerate() {
+            self.cell.clear();
+            match self.format {
+                Format::Table if self.widths[index].is_none() => {}
+                Format::Table => {
+                    self.text(value);
+                    self.pad(index);
+                }
+                Format::Csv => {
+                    self.text(value);
+                    self.separate(index, "");
+                }
+                Format::Json => {
+                    self.json(value);
+                    self.separate(index, COLUMNS[index].name);
+                }
+            }
+        }
         match self.format {
-            Format::Table => self.row(out, &self.cells(time, decision)),
-            Format::Csv => writeln!(out, "{}", self.cells(time, decision).join(",")),
-            Format::Json => writeln!(out, "{}", self.object(time, decision)),
+            Format::Table => writeln!(out, "{}", self.line.trim_end()),
+            Format::Csv => writeln!(out, "{}", self.line),
+            Format::Json => writeln!(out, "{{{}}}", self.line),
         }
     }
 
@@ -89,82 +120,65 @@ impl<'a> Show<'a> {
         )
     }
 
-    fn row(&self, out: &mut impl Write, cells: &[String; COLUMNS.len()]) -> io::Result<()> {
-        let mut line = String::new();
-        for (cell, (_, _, width)) in cells.iter().zip(COLUMNS) {
-            let columns = if width == 0 { self.name_width } else { usize::from(width.unsigned_abs()) };
-            line += &if width > 0 { format!("{cell:>columns$}  ") } else { format!("{cell:<columns$}  ") };
+    /// Appends the cell to the table's line.
+    fn pad(&mut self, index: usize) {
+        let Some(width) = self.widths[index] else { return };
+        let blank = width.saturating_sub(self.cell.chars().count());
+        let (left, right) = if COLUMNS[index].is_left { (0, blank) } else { (blank, 0) };
+        self.line.extend(std::iter::repeat_n(' ', left));
+        self.line.push_str(&self.cell);
+        self.line.extend(std::iter::repeat_n(' ', right + 2));
+    }
+
+    /// Appends the cell to a line of CSV, or with its name to one of JSON.
+    fn separate(&mut self, index: usize, name: &str) {
+        if index > 0 {
+            self.line.push(',');
         }
-        writeln!(out, "{}", line.trim_end())
+        if !name.is_empty() {
+            let _ = write!(self.line, "\"{name}\":");
+        }
+        self.line.push_str(&self.cell);
     }
 
-    fn name(&self, port: usize) -> &str {
-        &self.switch.ports[port].name
-    }
-
-    fn cells(&self, time: u64, decision: &Decision) -> [String; COLUMNS.len()] {
-        let (event, result, reason) = words(decision.outcome);
-        let pause = |change: &Transition| format!("{} {}:{}", state(change), self.name(change.port), change.group);
-        [
-            time.to_string(),
-            event.to_owned(),
-            self.name(decision.frame.port).to_owned(),
-            decision.frame.class.to_string(),
-            decision.frame.bytes.to_string(),
-            self.name(decision.frame.egress).to_owned(),
-            result.to_owned(),
-            reason.unwrap_or_default().to_owned(),
-            decision.cells.0.to_string(),
-            decision.threshold.0.to_string(),
-            decision.group.to_string(),
-            decision.used.0.to_string(),
-            decision.headroom.0.to_string(),
-            pool(decision).to_owned(),
-            decision.pool_used.0.to_string(),
-            decision.queue_bytes.0.to_string(),
-            decision.marking.map_or(String::new(), |parts| {
-                let millionths = millionths(parts);
-                format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
+    /// The value as the table and CSV have it. Writing to a text cannot fail.
+    fn text(&mut self, value: &Value<'_>) {
+        let cell = &mut self.cell;
+        let _ = match value {
+            Value::Blank => Ok(()),
+            Value::Number(number) => write!(cell, "{number}"),
+            Value::Parts(parts) => write_parts(cell, *parts),
+            Value::Text(text) => write!(cell, "{text}"),
+            Value::Port(port) => write!(cell, "{}", self.switch.ports[*port].name),
+            Value::Truth(truth) => write!(cell, "{truth}"),
+            Value::Pauses(changes) => changes.iter().enumerate().try_for_each(|(index, change)| {
+                let blank = if index > 0 { " " } else { "" };
+                write!(cell, "{blank}{} {}:{}", state(change), self.switch.ports[change.port].name, change.group)
             }),
-            decision.transitions.iter().map(pause).collect::<Vec<_>>().join(" "),
-        ]
+        };
     }
 
-    fn object(&self, time: u64, decision: &Decision) -> serde_json::Value {
-        let (event, result, reason) = words(decision.outcome);
-        let pause = |change: &Transition| json!({"state": state(change), "port": self.name(change.port), "group": change.group});
-        json!({
-            "time_ns": time,
-            "event": event,
-            "port": self.name(decision.frame.port),
-            "class": decision.frame.class,
-            "bytes": decision.frame.bytes,
-            "egress": self.name(decision.frame.egress),
-            "result": result,
-            "reason": reason,
-            "cells": decision.cells.0,
-            "threshold": decision.threshold.0,
-            "group": decision.group,
-            "group_used": decision.used.0,
-            "group_headroom": decision.headroom.0,
-            "pool": pool(decision),
-            "pool_used": decision.pool_used.0,
-            "queue_bytes": decision.queue_bytes.0,
-            "marking": decision.marking.map(|parts| millionths(parts) as f64 / 1e6),
-            "pause": decision.transitions.iter().map(pause).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// Event, result, and the reason of a drop.
-fn words(outcome: Outcome) -> (&'static str, &'static str, Option<&'static str>) {
-    match outcome {
-        Outcome::Reserve => ("arrive", "reserve", None),
-        Outcome::PortReserve => ("arrive", "port_reserve", None),
-        Outcome::Shared => ("arrive", "shared", None),
-        Outcome::Headroom => ("arrive", "headroom", None),
-        Outcome::Dropped(reason) => ("arrive", "drop", Some(reason.label())),
-        Outcome::Released => ("depart", "released", None),
+    fn json(&mut self, value: &Value<'_>) {
+        let cell = &mut self.cell;
+        let _ = match value {
+            Value::Blank => write!(cell, "null"),
+            Value::Number(number) => write!(cell, "{number}"),
+            Value::Parts(parts) => write_parts(cell, *parts),
+            // Words of our own and names of ports: letters, digits and `_-./`, nothing to escape.
+            Value::Text(text) => write!(cell, "\"{text}\""),
+            Value::Port(port) => write!(cell, "\"{}\"", self.switch.ports[*port].name),
+            Value::Truth(truth) => write!(cell, "{truth}"),
+            Value::Pauses(changes) => {
+                cell.push('[');
+                for (index, change) in changes.iter().enumerate() {
+                    let comma = if index > 0 { "," } else { "" };
+                    let (state, port) = (state(change), &self.switch.ports[change.port].name);
+                    let group = change.group;
+                    let _ = write!(cell, r#"{comma}{{"state":"{state}","port":"{port}","group":{group}}}"#);
+                }
+                write!(cell, "]")
+            }
+        };
     }
 }
 
@@ -172,11 +186,10 @@ fn state(change: &Transition) -> &'static str {
     if change.xoff { "XOFF" } else { "XON" }
 }
 
-fn pool(decision: &Decision) -> &'static str {
-    if decision.lossless { "lossless" } else { "lossy" }
-}
-
-/// Parts of 2^32 as millionths, rounded.
-fn millionths(parts: u64) -> u64 {
-    (parts * 1_000_000 + (1 << 31)) >> 32
+/// Parts of 2^32 as a number of six places, rounded; but only what is certain is one.
+fn write_parts(out: &mut String, parts: u64) -> std::fmt::Result {
+    const ONE: u64 = 1 << 32;
+    let millionths = (parts * 1_000_000 + ONE / 2) >> 32;
+    let millionths = if parts < ONE { millionths.min(999_999) } else { millionths };
+    write!(out, "{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
 }

@@ -4,11 +4,11 @@ use std::fmt;
 use std::io::BufRead;
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::dataplane::replay::Frame;
+use holdfast::dataplane::replay::{Ecn, Frame};
 use holdfast::mmu::headroom::largest_frame;
 use holdfast::qos::CLASSES;
 
-use super::line::{FIELDS, Field, HEADER, Lines, split_csv, split_json};
+use super::line::{FIELDS, Field, Fields, HEADER, HEADER_ECN, Lines, split_csv, split_json};
 
 /// What is wrong with a trace, and where; the text has the remedy.
 pub struct Fault {
@@ -44,7 +44,8 @@ pub struct Departure {
     pub class: Option<u8>,
     port: Option<usize>,
     bytes: Option<u16>,
-    columns: [u64; 6],
+    ecn: Option<Ecn>,
+    columns: [u64; FIELDS.len()],
 }
 
 /// Places in [`FIELDS`].
@@ -54,6 +55,16 @@ const PORT: usize = 2;
 const CLASS: usize = 3;
 const BYTES: usize = 4;
 const EGRESS: usize = 5;
+const ECN: usize = 6;
+
+/// How a trace writes codepoints; `ect` is either of the two, and what a blank one is.
+const CODEPOINTS: [(&str, Ecn); 5] =
+    [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ect", Ecn::Ect0), ("ce", Ecn::Ce), ("not-ect", Ecn::NotEct)];
+
+/// A codepoint as traces and decisions spell it.
+pub fn ecn_name(ecn: Ecn) -> &'static str {
+    CODEPOINTS.iter().find(|(_, other)| *other == ecn).map_or("", |(name, _)| name)
+}
 
 /// A column and what is wrong there.
 type Wrong = (u64, String);
@@ -61,39 +72,47 @@ type Wrong = (u64, String);
 pub struct Trace<'a, R> {
     lines: Lines<R>,
     switch: &'a SwitchSpec,
-    /// By the first character; not known before it.
-    is_json: Option<bool>,
+    /// By the first line; not known before it.
+    form: Option<Form>,
     time: u64,
+}
+
+/// How the lines are written.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    /// With this header.
+    Csv(&'static str),
 }
 
 impl<'a, R: BufRead> Trace<'a, R> {
     pub fn new(input: R, switch: &'a SwitchSpec) -> Self {
-        Self { lines: Lines::new(input), switch, is_json: None, time: 0 }
+        Self { lines: Lines::new(input), switch, form: None, time: 0 }
     }
 
     /// The next event; `None` at the end.
     pub fn next(&mut self) -> Result<Option<Event>, Fault> {
         let Some(mut line) = self.lines.next()? else {
-            return if self.is_json.is_some() { Ok(None) } else { Err(self.fault((1, no_header()))) };
+            return if self.form.is_some() { Ok(None) } else { Err(self.fault((1, no_header()))) };
         };
-        let is_json = match self.is_json {
+        let form = match self.form {
             Some(known) => known,
             None => {
-                let is_json = line.starts_with('{');
-                if !is_json {
-                    if line.trim() != HEADER {
-                        return Err(self.fault((1, no_header())));
-                    }
-                    self.is_json = Some(false);
+                let form = form(&line).map_err(|wrong| self.fault(wrong))?;
+                self.form = Some(form);
+                if let Form::Csv(_) = form {
                     match self.lines.next()? {
                         Some(first) => line = first,
                         None => return Ok(None),
                     }
                 }
-                *self.is_json.insert(is_json)
+                form
             }
         };
-        let fields = if is_json { split_json(&line) } else { split_csv(&line) };
+        let fields = match form {
+            Form::Json => split_json(&line),
+            Form::Csv(header) => split_csv(&line, header),
+        };
         fields.and_then(|fields| self.event(&fields)).map(Some).map_err(|wrong| self.fault(wrong))
     }
 
@@ -101,7 +120,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
         Fault { line: self.lines.number, column, text }
     }
 
-    fn event(&mut self, fields: &[Field; 6]) -> Result<Event, Wrong> {
+    fn event(&mut self, fields: &Fields) -> Result<Event, Wrong> {
         let time = number(fields, TIME, u64::MAX)?;
         if time < self.time {
             let text = format!("time goes back from {} to {time}; sort the trace by time_ns", self.time);
@@ -116,7 +135,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
         Ok(Event { time, kind })
     }
 
-    fn arrival(&self, fields: &[Field; 6]) -> Result<Frame, Wrong> {
+    fn arrival(&self, fields: &Fields) -> Result<Frame, Wrong> {
         let (port, class) = (self.port(fields, PORT)?, class(fields)?);
         let bytes = bytes(fields)?;
         let egress = self.port(fields, EGRESS)?;
@@ -129,20 +148,26 @@ impl<'a, R: BufRead> Trace<'a, R> {
                 return Err((fields[BYTES].column, text));
             }
         }
-        Ok(Frame { port, class, bytes, egress })
+        if port == egress {
+            let name = &self.switch.ports[port].name;
+            let text = format!("{name} is the port that it came by, and no frame goes back; write another one");
+            return Err((fields[EGRESS].column, text));
+        }
+        Ok(Frame { port, class, bytes, egress, ecn: ecn(fields)?.unwrap_or(Ecn::Ect0) })
     }
 
-    fn departure(&self, fields: &[Field; 6]) -> Result<Departure, Wrong> {
+    fn departure(&self, fields: &Fields) -> Result<Departure, Wrong> {
         let is_written = |field: usize| !fields[field].text.is_empty();
         let egress = self.port(fields, EGRESS)?;
         let port = is_written(PORT).then(|| self.port(fields, PORT)).transpose()?;
         let class = is_written(CLASS).then(|| class(fields)).transpose()?;
         let bytes = is_written(BYTES).then(|| bytes(fields)).transpose()?;
         let columns = std::array::from_fn(|field| fields[field].column);
-        Ok(Departure { egress, class, port, bytes, columns })
+        let ecn = ecn(fields)?;
+        Ok(Departure { egress, class, port, bytes, ecn, columns })
     }
 
-    fn port(&self, fields: &[Field; 6], field: usize) -> Result<usize, Wrong> {
+    fn port(&self, fields: &Fields, field: usize) -> Result<usize, Wrong> {
         let name = written(fields, field)?;
         let ports = &self.switch.ports;
         ports.iter().position(|port| port.name == name).ok_or_else(|| {
@@ -164,7 +189,10 @@ impl<'a, R: BufRead> Trace<'a, R> {
             (Some(port), _, _) if port != frame.port => differs(PORT, &name(frame.port), &name(port)),
             (_, Some(class), _) if class != frame.class => differs(CLASS, &frame.class, &class),
             (_, _, Some(bytes)) if bytes != frame.bytes => differs(BYTES, &frame.bytes, &bytes),
-            _ => Ok(()),
+            _ => match departure.ecn {
+                Some(ecn) if ecn != frame.ecn => differs(ECN, &ecn_name(frame.ecn), &ecn_name(ecn)),
+                _ => Ok(()),
+            },
         }
     }
 
@@ -178,11 +206,33 @@ impl<'a, R: BufRead> Trace<'a, R> {
     }
 }
 
-fn no_header() -> String {
-    format!("the header is missing; write `{HEADER}` first, or one JSON object a line")
+/// What the first line says of the others.
+fn form(line: &str) -> Result<Form, Wrong> {
+    if line.starts_with('{') {
+        return Ok(Form::Json);
+    }
+    let header = [HEADER, HEADER_ECN].into_iter().find(|header| line.trim() == *header);
+    header.map(Form::Csv).ok_or_else(|| (1, no_header()))
 }
 
-fn written(fields: &[Field; 6], field: usize) -> Result<&str, Wrong> {
+fn no_header() -> String {
+    format!("the header is missing; write `{HEADER}` first, `,ecn` after it if you like, or one JSON object a line")
+}
+
+/// The codepoint, if one is written.
+fn ecn(fields: &Fields) -> Result<Option<Ecn>, Wrong> {
+    let Field { text, column } = &fields[ECN];
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let known = CODEPOINTS.iter().find(|(name, _)| name == text);
+    known.map(|(_, ecn)| Some(*ecn)).ok_or_else(|| {
+        let text = format!("`{text}` is no ECN codepoint; write ect0, ect1, ce or not-ect, or leave it blank");
+        (*column, text)
+    })
+}
+
+fn written(fields: &Fields, field: usize) -> Result<&str, Wrong> {
     let Field { text, column } = &fields[field];
     if text.is_empty() {
         return Err((*column, format!("`{}` is blank; write it", FIELDS[field])));
@@ -190,7 +240,7 @@ fn written(fields: &[Field; 6], field: usize) -> Result<&str, Wrong> {
     Ok(text)
 }
 
-fn number(fields: &[Field; 6], field: usize, most: u64) -> Result<u64, Wrong> {
+fn number(fields: &Fields, field: usize, most: u64) -> Result<u64, Wrong> {
     let text = written(fields, field)?;
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|number| is_plain && *number <= most).ok_or_else(|| {
@@ -199,14 +249,14 @@ fn number(fields: &[Field; 6], field: usize, most: u64) -> Result<u64, Wrong> {
     })
 }
 
-fn class(fields: &[Field; 6]) -> Result<u8, Wrong> {
+fn class(fields: &Fields) -> Result<u8, Wrong> {
     let most = CLASSES as u64 - 1;
     let text = written(fields, CLASS)?;
     let class = text.parse().ok().filter(|&class: &u8| u64::from(class) <= most && !text.starts_with('+'));
     class.ok_or_else(|| (fields[CLASS].column, format!("`{text}` is not a class; write from 0 to {most}")))
 }
 
-fn bytes(fields: &[Field; 6]) -> Result<u16, Wrong> {
+fn bytes(fields: &Fields) -> Result<u16, Wrong> {
     match number(fields, BYTES, u64::from(u16::MAX))? {
         0 => Err((fields[BYTES].column, "a frame of 0 bytes; write its length without the check sequence".to_owned())),
         bytes => Ok(bytes as u16),
