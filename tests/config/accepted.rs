@@ -1,6 +1,7 @@
 //! What right configurations become.
 
 use holdfast::config::DeviceKind;
+use holdfast::dataplane::replay::{Frame, Replay};
 use holdfast::hosts::{FlowPattern, FlowTarget};
 use holdfast::mmu::Threshold;
 use holdfast::qos::QueueDiscipline;
@@ -117,4 +118,37 @@ ports:
     );
     assert_eq!(config.switch.ports[1].mtu, 9000);
     assert_eq!(config.switch.ports[1].name, "p2");
+}
+
+/// What each policy leaves of the same buffer for bursts is why there is more than one. README.md has these figures.
+#[test]
+fn the_incast_of_many_classes_is_accepted_under_each_policy() {
+    let text = std::fs::read_to_string(conf_dir().join("incast-classes.yaml")).unwrap();
+    let absorbed = |policy| {
+        let overrides = config::Overrides { headroom: Some(policy), ..config::Overrides::default() };
+        let config = overrides.parse("x.yaml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!(config.switch.buffer.policy, policy);
+        check_sums(&config);
+        let buffer = &config.switch.buffer;
+        (buffer.headroom.0, buffer.lossless_shared.0, frames_before_xoff(&config))
+    };
+    assert_eq!(absorbed(HeadroomPolicy::Independent), (13_275, 1_232, 233));
+    assert_eq!(absorbed(HeadroomPolicy::SharedPool), (6_638, 7_040, 1_265));
+    assert_eq!(absorbed(HeadroomPolicy::Dynamic), (2_655, 10_525, 1_791));
+}
+
+/// Frames of a burst from four ports in turn to a fifth, which sends one in four, before anybody is told to stop.
+fn frames_before_xoff(config: &Config) -> usize {
+    let mut replay = Replay::new(&config.switch);
+    for arrived in 0.. {
+        let decision = replay.arrive(Frame { port: arrived % 4, class: 3, bytes: 1078, egress: 4 });
+        if !decision.transitions.is_empty() {
+            return arrived;
+        }
+        if arrived % 4 == 3 {
+            replay.depart(4, Some(3));
+        }
+    }
+    unreachable!("a buffer has an end")
 }

@@ -1,0 +1,118 @@
+//! docs/features.md is held to the sources, so that it cannot rot: each key, metric and test that it names is there.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use assert_cmd::Command;
+
+use super::*;
+
+/// What a cell says that has nothing to name.
+const NOTHING: [&str; 2] = ["none", "none yet"];
+
+fn text(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The cells of one column of all tables, each with the name of its row.
+fn column(index: usize) -> Vec<(String, String)> {
+    let document = text("docs/features.md");
+    let rows: Vec<Vec<&str>> = document
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| feature "))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    assert!(rows.len() > 80 && rows.iter().all(|row| row.len() == 4), "rows of four cells");
+    rows.iter().map(|row| (row[0].to_owned(), row[index].to_owned())).collect()
+}
+
+/// What stands between backquotes in a column, with its row. A cell without any says that there is nothing.
+fn named(index: usize) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for (row, cell) in column(index) {
+        let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty() || NOTHING.contains(&cell.as_str()), "{row}: `{cell}` names nothing");
+        all.extend(names.into_iter().map(|name| (row.clone(), name.to_owned())));
+    }
+    all
+}
+
+/// A configuration in which `path` has nothing behind it: `ports[].reserve` is `{ports: [{reserve: }]}`.
+fn configuration(path: &str) -> String {
+    path.rsplit('.').fold(String::new(), |inside, key| {
+        let inside = if inside.is_empty() { " ".to_owned() } else { format!(" {inside}") };
+        match key.strip_suffix("[]") {
+            Some(list) => format!("{{{list}: [{inside}]}}"),
+            // By class number.
+            None if key == "classes" && inside != " " => format!("{{classes: {{3:{inside}}}}}"),
+            None => format!("{{{key}:{inside}}}"),
+        }
+    })
+}
+
+fn is_unknown(path: &str) -> bool {
+    let errors = config::parse("x.yaml", &configuration(path)).expect_err("no port has all that it must have");
+    errors.to_string().contains("unknown key")
+}
+
+#[test]
+fn the_parser_knows_every_key() {
+    let documented = text("docs/configuration.md");
+    let mut keys = 0;
+    for (row, key) in named(1).iter().filter(|(_, key)| !key.starts_with("--")) {
+        assert!(!is_unknown(key), "{row}: there is no key `{key}`");
+        assert!(is_unknown(&format!("{key}x")), "{row}: `{key}` is nowhere that unknown keys are found");
+        // Tables name a key with or without its section.
+        let tails = key.match_indices('.').map(|(dot, _)| &key[dot + 1..]).chain([key.as_str()]);
+        assert!({ tails }.any(|key| documented.contains(&format!("| `{key}` |"))), "{row}: `{key}`");
+        keys += 1;
+    }
+    assert!(keys > 80, "{keys}");
+}
+
+#[test]
+fn the_program_knows_every_option() {
+    let help = |command: &str| {
+        let output = Command::cargo_bin("holdfast").unwrap().args([command, "--help"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let help = ["run", "headroom", "replay"].map(help).concat();
+    let options: Vec<(String, String)> = named(1).into_iter().filter(|(_, key)| key.starts_with("--")).collect();
+    assert!(options.len() > 5);
+    for (row, option) in options {
+        assert!(help.contains(&format!("{option} ")), "{row}: no command has `{option}`");
+    }
+}
+
+#[test]
+fn the_exporter_makes_every_metric() {
+    let families = ["buffer", "device", "flows", "lcore", "mod", "port", "watchdog"];
+    let exporter = families.map(|file| text(&format!("src/stats/collector/{file}.rs"))).concat();
+    let documented = text("docs/metrics.md");
+    for (row, metric) in named(2) {
+        assert!(exporter.contains(&format!("\"{metric}\"")), "{row}: nobody exports `{metric}`");
+        assert!(documented.contains(&format!("| `{metric}` |")), "{row}: docs/metrics.md has no `{metric}`");
+    }
+}
+
+#[test]
+fn every_test_is_where_it_is_said_to_be() {
+    let mut files = BTreeMap::new();
+    for (row, test) in named(3) {
+        let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{row}: `{test}` is not file::test"));
+        let source = files.entry(file.to_owned()).or_insert_with(|| text(file));
+        assert!(source.contains(&format!("fn {name}(")), "{row}: {file} has no test `{name}`");
+    }
+    assert!(files.len() > 30, "{}", files.len());
+}
+
+/// What is said in words beside the names of tests is only where one is missing.
+#[test]
+fn gaps_are_called_gaps() {
+    for (row, cell) in column(3) {
+        let words = cell.split('`').step_by(2).collect::<String>();
+        let words = words.trim().trim_start_matches("; ");
+        assert!(words.is_empty() || words.ends_with("none yet"), "{row}: {words}");
+    }
+}
