@@ -130,8 +130,9 @@ fn launch(
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => workers.push(worker),
             Err(error) => {
-                // Those that run already end, or dropping their workers would wait for ever.
+                // Those that run already end, or dropping their workers would wait for ever; of the others none will come.
                 orders.stop();
+                (workers.len()..usize::from(config.switch.lcores)).for_each(|number| orders.give_up(number));
                 return Err(error.into());
             }
         }

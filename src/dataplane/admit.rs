@@ -64,16 +64,13 @@ impl<P: Packet> Pipeline<P> {
             Ok(admission) => admission,
             Err(reason) => return self.drop_frame(io, packet, port, meta.class, reason),
         };
-        let tag = Tag::new(len as u16, cells.0 as u16, port as u8, meta.group, meta.queue & 7).with_ip(
-            meta.headers.l3,
-            l3_offset,
-            is_ect(meta),
-        );
+        let tag = Tag::new(len as u16, cells.0 as u16, port as u8, meta.group, meta.queue)
+            .with_class(meta.class.unwrap_or(0))
+            .with_ip(meta.headers.l3, l3_offset, is_ect(meta));
         let handed = Handed {
             packet,
             tag,
             egress: egress as u8,
-            class: meta.class.unwrap_or(0),
             kept: meta.lossless || matches!(admission, Admission::Reserve | Admission::PortReserve),
             droppable: meta.headers.l3 != L3::Other && meta.headers.ecn() == ecn::NOT_ECT,
         };
@@ -93,6 +90,12 @@ impl<P: Packet> Pipeline<P> {
         if owner == self.lcore {
             return self.enqueue(io, handed, before);
         }
+        if !handed.kept && self.is_kept_for_others(&handed) {
+            // At the port it came in by: the counters of the other are another lcore's.
+            self.uncharge_refused(handed.tag, before);
+            let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
+            return self.drop_frame(io, handed.packet, port, class, DropReason::QueueThreshold);
+        }
         let Some(neighbour) = self.neighbours.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
         };
@@ -105,10 +108,24 @@ impl<P: Packet> Pipeline<P> {
                     usize::from(handed.tag.group & 7),
                     Cells(u32::from(handed.tag.cells)),
                 );
-                let (port, class) = (usize::from(handed.tag.ingress), Some(handed.class));
+                let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
                 self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
             }
         }
+    }
+
+    /// Whether a lossy frame for another lcore's queue, which is beyond its guarantee, has taken cells that queues are
+    /// guaranteed: on its way they would be missing.
+    #[inline]
+    fn is_kept_for_others(&self, handed: &Handed<P>) -> bool {
+        let unused = self.guarantees.unused();
+        unused > 0
+            && self.pools.shared[0].free().0 < unused
+            && !self.guarantees.covers(
+                usize::from(handed.egress),
+                handed.tag.queue(),
+                Cells(u32::from(handed.tag.cells)),
+            )
     }
 
     /// Gives the frame the marks that `egress` has for its class.
@@ -184,9 +201,9 @@ impl<P: Packet> Pipeline<P> {
     /// group is this lcore's, so that the next frame of the burst finds them.
     #[inline]
     pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
-        let (egress, queue) = (usize::from(handed.egress), usize::from(handed.tag.queue & 7));
+        let (egress, queue) = (usize::from(handed.egress), handed.tag.queue());
         let verdict = self.judge_at_queue(egress, queue, &handed);
-        let Handed { packet, tag, class, .. } = handed;
+        let Handed { packet, tag, .. } = handed;
         let state = &mut self.ports[egress];
         let depth = state.queues[queue].cells();
         let (packet, reason) = match verdict {
@@ -202,7 +219,7 @@ impl<P: Packet> Pipeline<P> {
             Err(reason) => (packet, reason),
         };
         self.uncharge_refused(tag, before);
-        self.drop_frame(io, packet, egress, Some(class), reason);
+        self.drop_frame(io, packet, egress, Some(tag.class()), reason);
     }
 
     /// The cells of a frame that its queue refused are free.
@@ -211,7 +228,7 @@ impl<P: Packet> Pipeline<P> {
         let (port, group, cells) = (usize::from(tag.ingress), usize::from(tag.group & 7), Cells(u32::from(tag.cells)));
         let Some(before) = before else { return self.releases.release(port, group, cells) };
         let state = &mut self.ports[port];
-        state.ledger.undo(group, cells, &before.group, before.pool_highest, &mut self.pools);
+        state.ledger.undo(group, &before.group, before.pool_highest, &mut self.pools);
         state.admitted[group] -= u64::from(cells.0);
         if state.admitted[group] == state.released[group] {
             state.holding &= !(1 << group);
@@ -234,9 +251,10 @@ impl<P: Packet> Pipeline<P> {
         }
         let spec = &self.queue_specs[queue];
         let depth = state.queues[queue].cells() + u32::from(handed.tag.cells);
-        if let Some(limit) = &spec.limit
-            && depth > spec.reserve.0
-        {
+        if depth <= spec.reserve.0 {
+            return Ok(());
+        }
+        if let Some(limit) = &spec.limit {
             // The pool is charged for the frame already. What others are guaranteed is not free.
             let (free, kept) = (self.pools.shared[0].free().0, self.guarantees.unused());
             if free < kept || !limit.admits(Cells(depth), Cells(free - kept)) {

@@ -102,6 +102,10 @@ pub struct PortCounters {
     pub group_shared_highest_cells: PerClass,
     /// Gauge: cells of the port's own reserve in use, by lossy and lossless groups.
     pub reserve_used_cells: [Counter; 2],
+    /// Gauge: cells of the port's insurance in use (dynamic headroom).
+    pub insurance_cells: Counter,
+    /// Watermark of `insurance_cells`.
+    pub insurance_highest_cells: Counter,
     /// Gauge, 0 or 1: the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).
     pub port_xoff: Counter,
     /// Gauge: frames left in the receive ring after the last poll that had to leave some.

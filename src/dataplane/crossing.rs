@@ -8,11 +8,14 @@ use super::handoff::{Consumer, Producer, ring};
 use super::pipeline::Pipeline;
 use super::queue::Tag;
 use crate::forward::fdb::{Learned, Spot};
-use crate::packet::{Packet, Ports};
+use crate::packet::{BURST, Packet, Ports};
 use crate::wire::MacAddr;
 
-/// News of stations that a ring holds. One that finds no room is not learned either, and so told with its next frame.
+/// News of stations that a ring holds. What finds no room is told with the station's next frame.
 const NEWS: usize = 1024;
+
+/// Frames that a poll takes over from one lcore: as many as it receives from a port at most.
+const TAKEN: usize = 16 * BURST;
 
 /// An admitted frame on its way to its queue.
 #[derive(Debug)]
@@ -21,8 +24,6 @@ pub(super) struct Handed<P> {
     pub tag: Tag,
     /// Port it leaves by.
     pub egress: u8,
-    /// Its traffic class.
-    pub class: u8,
     /// Its queue must not refuse it: it is lossless, or its group had it guaranteed.
     pub kept: bool,
     /// An IP packet that cannot be marked, which WRED drops in its place.
@@ -65,8 +66,8 @@ pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Vec<Optio
 
 /// The rings each way between two lcores, by their ends.
 fn link<P: Send>(frames: usize) -> (Neighbour<P>, Neighbour<P>) {
-    let (frames_there, frames_from_one) = ring(frames);
-    let (frames_back, frames_from_other) = ring(frames);
+    let (frames_there, frames_from_one) = ring(frames + BURST);
+    let (frames_back, frames_from_other) = ring(frames + BURST);
     let (news_there, news_from_one) = ring(NEWS);
     let (news_back, news_from_other) = ring(NEWS);
     let one = Neighbour {
@@ -90,17 +91,19 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             };
             self.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
-            for _ in 0..ready {
-                let Some(handed) = self.neighbours[lcore].as_mut().and_then(|neighbour| neighbour.frames_in.pop())
-                else {
-                    break;
-                };
+            for number in 1..=ready.min(TAKEN) {
+                let Some(neighbour) = &mut self.neighbours[lcore] else { break };
+                let Some(handed) = neighbour.frames_in.pop() else { break };
+                // Before their cells can be free: the ring has room for a burst beyond what the buffer has cells.
+                if number % BURST == 0 {
+                    neighbour.frames_in.release();
+                }
                 self.enqueue(io, handed, None);
+                taken += 1;
             }
             if let Some(neighbour) = &mut self.neighbours[lcore] {
                 neighbour.frames_in.release();
             }
-            taken += ready;
         }
         taken
     }
@@ -121,9 +124,9 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             }
             while let Some(News { vlan, mac, port }) = neighbour.news_in.pop() {
-                // Its link may have gone down meanwhile: nobody is there then.
-                if self.up >> port & 1 == 1 {
-                    let _ = self.fdb.learn(self.fdb.locate(vlan, mac), usize::from(port));
+                // Whether its link is up is asked when a frame is to go there.
+                if self.fdb.hear(self.fdb.locate(vlan, mac), usize::from(port)) == Learned::Full {
+                    self.counters.lcores[self.lcore].fdb_full.add(1);
                 }
             }
             neighbour.news_in.release();
@@ -148,7 +151,7 @@ impl<P: Packet> Pipeline<P> {
             neighbour.news_out.publish();
         }
         if !told {
-            self.fdb.forget(spot);
+            self.fdb.tell_again(spot);
         }
     }
 }

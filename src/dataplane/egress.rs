@@ -37,7 +37,7 @@ impl<P: Packet> Pipeline<P> {
     fn put_back(&mut self, port: usize) {
         let state = &mut self.ports[port];
         for (packet, tag) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
-            let queue = usize::from(tag.queue & 7);
+            let queue = tag.queue();
             let before = state.queues[queue].cells();
             // It has just left its slot, so there is one.
             if state.queues[queue].push_front(&mut self.slab, packet, tag).is_ok() {
@@ -51,7 +51,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn schedule(&mut self, port: usize, now: Ticks) {
         let state = &mut self.ports[port];
-        let mut ready = state.waiting & !state.stopped_queues(now);
+        let mut ready = state.waiting & !state.discarding & !state.stopped_queues(now);
         while ready != 0 && !self.posted.is_full() && state.shaper.is_free(now) {
             let queues = &state.queues;
             let Some(queue) = state.scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
@@ -86,7 +86,7 @@ impl<P: Packet> Pipeline<P> {
         for tag in self.charges.drain(..frames) {
             let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
             self.releases.release(ingress, group, Cells(u32::from(tag.cells)));
-            let queue = usize::from(tag.queue & 7);
+            let queue = tag.queue();
             counters.tx_frames[queue].add(1);
             counters.tx_bytes[queue].add(u64::from(tag.len));
         }
@@ -98,32 +98,45 @@ impl<P: Packet> Pipeline<P> {
         self.releases.release(ingress, group, Cells(u32::from(tag.cells)));
     }
 
-    /// Drops all that waits in these queues of `port`.
+    /// Discards at most `most` of the frames of `port` that are condemned.
     #[cold]
-    pub(super) fn drop_queues<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, queues: u8, reason: DropReason) {
-        let dropped = self.ports[port].waiting & queues;
-        self.ports[port].waiting &= !queues;
-        for queue in bits(u64::from(dropped)) {
+    pub(super) fn discard_condemned<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
+        let mut left = most;
+        for queue in bits(u64::from(self.ports[port].discarding)) {
             let before = self.ports[port].queues[queue].cells();
-            while let Some((packet, tag)) = self.ports[port].queues[queue].pop(&mut self.slab) {
+            let (condemned, reason) = self.ports[port].discard[queue];
+            let mut discarded = 0;
+            while discarded < condemned && left > 0 {
+                let Some((packet, tag)) = self.ports[port].queues[queue].pop(&mut self.slab) else { break };
                 self.uncharge(tag);
-                self.drop_frame(io, packet, port, Some(queue as u8), reason);
+                self.drop_frame(io, packet, port, Some(tag.class()), reason);
+                (discarded, left) = (discarded + 1, left - 1);
             }
-            self.guarantees.changed(port, queue, before, 0);
-            self.ports[port].scheduler.emptied(queue);
+            let state = &mut self.ports[port];
+            self.guarantees.changed(port, queue, before, state.queues[queue].cells());
+            state.discard[queue].0 -= discarded;
+            if state.queues[queue].is_empty() {
+                state.discard[queue].0 = 0;
+                state.waiting &= !(1 << queue);
+                state.scheduler.emptied(queue);
+            }
+            if state.discard[queue].0 == 0 {
+                state.discarding &= !(1 << queue);
+            }
         }
+        self.touched |= 1 << port;
     }
 
     /// Lets the watchdog of `port` look at its queues when it is time.
     #[inline]
-    pub(super) fn watch<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+    pub(super) fn watch(&mut self, port: usize, now: Ticks) {
         if self.ports[port].watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now)) {
-            self.look(io, port, now);
+            self.look(port, now);
         }
     }
 
     #[cold]
-    fn look<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+    fn look(&mut self, port: usize, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
         let Some(watchdog) = &mut state.watchdog else { return };
         let sent = counters.tx_frames.each_ref().map(Counter::get);
@@ -137,8 +150,6 @@ impl<P: Packet> Pipeline<P> {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(storm));
-        if events.detected & dropping != 0 {
-            self.drop_queues(io, port, events.detected & dropping, DropReason::Watchdog);
-        }
+        state.condemn(events.detected & dropping, DropReason::Watchdog);
     }
 }

@@ -55,6 +55,9 @@ impl PollClock {
 impl<P: Packet> Pipeline<P> {
     /// Brings the gauges of the ports that changed, and of the lcore, up to date.
     pub(super) fn publish_gauges(&mut self, now: Ticks) {
+        if self.clock.is_gauge_time() {
+            self.touched |= self.timed;
+        }
         for port in bits(std::mem::take(&mut self.touched)) {
             let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
             for group in 0..CLASSES {
@@ -68,6 +71,8 @@ impl<P: Packet> Pipeline<P> {
             for (gauge, used) in counters.reserve_used_cells.iter().zip(state.ledger.reserve_used()) {
                 gauge.set(u64::from(used.0));
             }
+            counters.insurance_cells.set(u64::from(state.ledger.insurance_used().0));
+            counters.insurance_highest_cells.set(u64::from(state.ledger.insurance_highest().0));
             counters.port_xoff.set(u64::from(state.ledger.is_port_xoff()));
             for (index, queue) in state.queues.iter().enumerate() {
                 counters.queue_cells[index].set(u64::from(queue.cells()));
@@ -81,12 +86,11 @@ impl<P: Packet> Pipeline<P> {
             for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.timers.paused_ticks(now)) {
                 gauge.set(self.clock.nanos(ticks));
             }
-            // A pause that runs keeps the port in the set, so that its time goes on and its end is seen too.
+            // A pause that runs is looked at again now and then, so that its time goes on and its end is seen too.
             let paused = state.timers.paused(now);
             counters.paused_mask.set(u64::from(paused));
-            if paused != 0 || xoff != 0 {
-                self.touched |= 1 << port;
-            }
+            let bit = 1 << port;
+            self.timed = if paused != 0 || xoff != 0 { self.timed | bit } else { self.timed & !bit };
         }
         let lcore = &self.counters.lcores[self.lcore];
         for (pool, (gauge, highest)) in self.pools.shared.iter().zip([

@@ -135,7 +135,10 @@ impl<P: Packet> Pipeline<P> {
                     }
                 }
                 // A pause of a priority that is not obeyed here is counted, its time too, and has no effect.
-                state.receive_pause(&pfc, now);
+                // Nor has one that was in the ring when the link went down.
+                if self.up >> port & 1 == 1 {
+                    state.receive_pause(&pfc, now);
+                }
                 Verdict::Consumed
             }
             // Where PFC is on, classic PAUSE is ignored; this switch never obeys it.

@@ -1,10 +1,10 @@
 //! The loop that an lcore runs: one instant, one poll of everything, then a look at its orders.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::pipeline::{Pipeline, bits};
-use crate::packet::Ports;
+use crate::packet::{MAX_PORTS, Ports};
 use crate::units::Ticks;
 
 /// Longest time that stopping waits for real peers, which may go on sending, in parts of a second.
@@ -31,6 +31,11 @@ pub trait Companion {
 pub struct Orders {
     stop: AtomicBool,
     links: AtomicU64,
+    /// Times that each port's link was seen to go down: every lcore sees each, also one that came up again meanwhile, or
+    /// what they know of stations would differ for long.
+    flaps: Box<[AtomicU32]>,
+    /// Raised when a link has changed.
+    link_changes: AtomicU64,
     /// Raised when watermarks are to be cleared.
     watermarks: AtomicU64,
     /// How many lcores there are.
@@ -54,6 +59,8 @@ impl Orders {
         Self {
             stop: AtomicBool::new(false),
             links: AtomicU64::new(u64::MAX),
+            flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
+            link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
             lcores,
             quiet: AtomicU64::new(0),
@@ -67,9 +74,24 @@ impl Orders {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The ports that have a link, as a mask.
+    /// The ports that have a link, as a mask. One thread at a time may say so.
     pub fn set_links(&self, up: u64) {
+        let before = self.links.load(Ordering::Relaxed);
+        if before == up {
+            return;
+        }
+        for port in bits(before & !up) {
+            self.flaps[port].fetch_add(1, Ordering::Relaxed);
+        }
         self.links.store(up, Ordering::Relaxed);
+        self.link_changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Lcore `number` will not come, or has gone without a word: the others must not wait for it.
+    pub fn give_up(&self, number: usize) {
+        self.quiet(number, true);
+        self.drained.fetch_add(1, Ordering::AcqRel);
+        self.emptied.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Watermarks become what is held now.
@@ -107,16 +129,15 @@ impl<I: Ports, C: Companion> Work<I, C> {
     /// Runs until ordered to stop. `clock` is read once a poll.
     #[must_use]
     pub fn run(mut self, clock: impl Fn() -> Ticks) -> Self {
-        let (mut links, mut watermarks) = (u64::MAX, 0);
+        let mut present = Presence { orders: self.orders.clone(), number: self.pipeline.number(), is_over: false };
+        let mut links = Links::default();
+        let mut watermarks = 0;
         while !self.orders.stop.load(Ordering::Relaxed) {
             let now = clock();
             self.poll(now);
-            let wanted = self.orders.links.load(Ordering::Relaxed);
-            if wanted != links {
-                for port in bits((wanted ^ links) & self.pipeline.port_mask()) {
-                    self.pipeline.set_link(&mut self.io, port, wanted >> port & 1 == 1, now);
-                }
-                links = wanted;
+            let changes = self.orders.link_changes.load(Ordering::Acquire);
+            if changes != links.changes {
+                self.follow_links(&mut links, changes, now);
             }
             let clear = self.orders.watermarks.load(Ordering::Relaxed);
             if clear != watermarks {
@@ -126,7 +147,22 @@ impl<I: Ports, C: Companion> Work<I, C> {
         }
         self.drain(&clock);
         self.farewell(&clock);
+        present.is_over = true;
         self
+    }
+
+    /// Tells the switch of the links that went down, if only for a moment, and of those that are up.
+    #[cold]
+    fn follow_links(&mut self, links: &mut Links, changes: u64, now: Ticks) {
+        links.changes = changes;
+        let up = self.orders.links.load(Ordering::Relaxed);
+        for port in bits(self.pipeline.port_mask()) {
+            let flaps = self.orders.flaps[port].load(Ordering::Relaxed);
+            if std::mem::replace(&mut links.flaps[port], flaps) != flaps {
+                self.pipeline.set_link(port, false, now);
+            }
+            self.pipeline.set_link(port, up >> port & 1 == 1, now);
+        }
     }
 
     #[inline]
@@ -163,6 +199,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
             // An lcore that has nothing to move waits for the others, which may have.
             let is_stuck = still > stall && !is_quiet;
             if all_quiet || is_stuck || now.since(start) > longest {
+                // Whoever gives up keeps nobody waiting.
+                self.orders.quiet(self.pipeline.number(), true);
                 return;
             }
         }
@@ -172,7 +210,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     fn farewell(&mut self, clock: &impl Fn() -> Ticks) {
         let start = clock();
         self.orders.drained.fetch_add(1, Ordering::AcqRel);
-        let (mut has_emptied, mut is_last) = (false, false);
+        let (mut has_emptied, mut alone_since) = (false, None);
         loop {
             let now = clock();
             // Before what follows: what others have handed over, or released, until then is seen by it.
@@ -186,16 +224,39 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 self.orders.emptied.fetch_add(1, Ordering::AcqRel);
                 has_emptied = true;
             }
-            is_last |= done && all_emptied;
-            if is_last || now.since(start) > self.patience() {
+            // Long is only the wait for others, which may have to drain first; a port that takes no XON is given up soon.
+            let alone = all_emptied.then(|| *alone_since.get_or_insert(now));
+            let is_over = alone.is_some_and(|since| done || now.since(since) > self.hz / FAREWELL_PARTS);
+            if is_over || now.since(start) > self.hz * (DRAIN_SECONDS + 1) {
                 return;
             }
         }
     }
+}
 
-    /// How long the farewell may take: other lcores may have to finish their drain first.
-    fn patience(&self) -> u64 {
-        let alone = self.orders.lcores == 1;
-        if alone { self.hz / FAREWELL_PARTS } else { self.hz * (DRAIN_SECONDS + 1) }
+/// What a loop knows of the links.
+struct Links {
+    changes: u64,
+    flaps: [u32; MAX_PORTS],
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self { changes: 0, flaps: [0; MAX_PORTS] }
+    }
+}
+
+/// An lcore that panics must not keep the others waiting.
+struct Presence {
+    orders: Arc<Orders>,
+    number: usize,
+    is_over: bool,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.orders.give_up(self.number);
+        }
     }
 }

@@ -21,6 +21,10 @@ use crate::qos::wred::Dice;
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{CellSize, Cells, Ticks};
 use crate::wire::MacAddr;
+use crate::wire::mac_control::PfcFrame;
+
+/// Frames that a poll discards of a port when a queue is to be emptied at once: a few bursts' worth of time.
+const DISCARDED: usize = 4 * BURST;
 
 /// The switch as one lcore runs it: the ports that it owns, the whole way of a packet, and what it needs of the others.
 #[derive(Debug)]
@@ -54,6 +58,8 @@ pub struct Pipeline<P> {
     pub(super) xoff: u64,
     /// Ports whose gauges are out of date.
     pub(super) touched: u64,
+    /// Ports with a pause that runs, whose time the gauges follow.
+    pub(super) timed: u64,
     /// Dropped frames whose buffers go back together.
     pub(super) trash: Burst<P>,
     /// The burst being received, kept so that its memory is.
@@ -121,6 +127,7 @@ impl<P: Packet> Pipeline<P> {
                 holding: 0,
                 xoff: 0,
                 touched: mask(0..ports),
+                timed: 0,
                 trash: Burst::new(),
                 burst: Burst::new(),
                 posted: Burst::new(),
@@ -146,7 +153,10 @@ impl<P: Packet> Pipeline<P> {
         }
         moved += self.take_handed(io);
         for port in bits(self.mine) {
-            self.watch(io, port, now);
+            self.watch(port, now);
+            if self.ports[port].discarding != 0 {
+                self.discard_condemned(io, port, DISCARDED);
+            }
             for _ in 0..self.ports[port].bursts {
                 let sent = self.transmit(io, port, now);
                 moved += sent;
@@ -205,14 +215,14 @@ impl<P: Packet> Pipeline<P> {
     fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
         self.releases.publish();
         io.free(&mut self.trash);
+        if self.neighbours.len() > 1 {
+            // What an lcore keeps leased is missing to the others when the pool runs low.
+            self.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
+        }
         self.clock.poll(&self.counters.lcores[self.lcore], now, moved);
         if self.clock.is_gauge_time() || moved == 0 {
             self.publish_gauges(now);
             self.fdb.sweep();
-            if moved == 0 && self.neighbours.len() > 1 {
-                // Whoever rests leaves its leases to the others.
-                self.pools.shared.iter_mut().for_each(Lease::flush);
-            }
         }
     }
 
@@ -331,7 +341,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// The link of `port` went up or down. Down: what waits for it is dropped, what was learned there is forgotten,
     /// and its peer's pauses end with the peer. Up: the peer hears again what it must not send.
-    pub fn set_link<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, up: bool, now: Ticks) {
+    pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
         let bit = 1 << port;
         if (self.up & bit != 0) == up {
             return;
@@ -346,10 +356,11 @@ impl<P: Packet> Pipeline<P> {
         if up {
             self.ports[port].generator.repeat();
         } else {
-            self.ports[port].timers.clear(now);
-            self.ports[port].generator.link_down(now);
-            self.drop_queues(io, port, u8::MAX, DropReason::EgressDown);
-            self.releases.publish();
+            let state = &mut self.ports[port];
+            state.timers.clear(now);
+            state.arrived = PfcFrame::default();
+            state.generator.link_down(now);
+            state.condemn(u8::MAX, DropReason::EgressDown);
         }
         self.touched |= bit;
     }
@@ -361,13 +372,15 @@ impl<P: Packet> Pipeline<P> {
         self.publish_handed();
         self.take_handed(io);
         for port in bits(self.mine) {
-            self.drop_queues(io, port, u8::MAX, DropReason::Shutdown);
+            self.ports[port].condemn(u8::MAX, DropReason::Shutdown);
+            self.discard_condemned(io, port, usize::MAX);
             self.ports[port].generator.set_all(0);
             self.send_pfc(io, port, now);
         }
         self.releases.publish();
         self.collect_releases();
         io.free(&mut self.trash);
+        self.touched |= self.timed;
         self.publish_gauges(now);
         bits(self.mine & self.up).all(|port| self.ports[port].generator.due(now).is_none())
     }

@@ -1,6 +1,7 @@
 //! Everything one port is: plain memory of the lcore that owns it.
 
 use super::backlog::Backlog;
+use super::drops::DropReason;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::PortLedger;
@@ -51,6 +52,10 @@ pub(super) struct Port {
     pub queues: [Queue; CLASSES],
     /// Queues that are not empty.
     pub waiting: u8,
+    /// Frames at the head of queues that are to be discarded, why, and which queues have any: no poll discards a whole
+    /// queue, since the others would wait for it longer than any headroom allows for.
+    pub discard: [(u32, DropReason); CLASSES],
+    pub discarding: u8,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
     pub timers: PauseTimers,
@@ -101,6 +106,8 @@ impl Port {
             backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && lossless != 0)),
             queues: Default::default(),
             waiting: 0,
+            discard: [(0, DropReason::Shutdown); CLASSES],
+            discarding: 0,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
             timers: PauseTimers::with_map(spec.rate, hz, priorities),
@@ -127,6 +134,14 @@ impl Port {
             if frame.enabled >> priority & 1 == 1 {
                 self.arrived.quanta[priority] = *quanta;
             }
+        }
+    }
+
+    /// All that waits in `queues` is to be discarded for `reason`; what comes after it is not.
+    pub fn condemn(&mut self, queues: u8, reason: DropReason) {
+        for queue in (0..CLASSES).filter(|queue| (self.waiting & queues) >> queue & 1 == 1) {
+            self.discard[queue] = (self.queues[queue].frames(), reason);
+            self.discarding |= 1 << queue;
         }
     }
 

@@ -16,8 +16,8 @@ pub struct Tag {
     pub ingress: u8,
     /// Priority group it was charged to.
     pub group: u8,
-    /// Queue it leaves by.
-    pub queue: u8,
+    /// Queue it leaves by, in the lowest three bits, and its traffic class in the next.
+    queue: u8,
     /// Where and what its network header is, and whether it may be marked.
     ip: u8,
 }
@@ -29,7 +29,28 @@ impl Tag {
     #[inline]
     #[must_use]
     pub fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
-        Self { len, cells, ingress, group, queue, ip: 0 }
+        Self { len, cells, ingress, group, queue: queue & 7, ip: 0 }
+    }
+
+    /// The same frame of traffic class `class`; without it, it is of class 0.
+    #[inline]
+    #[must_use]
+    pub fn with_class(self, class: u8) -> Self {
+        Self { queue: self.queue | (class & 7) << 3, ..self }
+    }
+
+    /// Queue it leaves by.
+    #[inline]
+    #[must_use]
+    pub fn queue(self) -> usize {
+        usize::from(self.queue & 7)
+    }
+
+    /// Its traffic class.
+    #[inline]
+    #[must_use]
+    pub fn class(self) -> u8 {
+        self.queue >> 3 & 7
     }
 
     /// The same frame with a network header `l3` at `offset`, which is below 64.

@@ -122,7 +122,7 @@ impl Replay {
         if !matches!(outcome, Outcome::Dropped(_)) {
             let is_kept = way.lossless || admission.is_guaranteed();
             if let Err(reason) = self.enqueue(&frame, way, is_kept, &mut judged) {
-                self.ports[frame.port].ledger.undo(way.group, way.cells, &before, pool_highest, &mut self.pools);
+                self.ports[frame.port].ledger.undo(way.group, &before, pool_highest, &mut self.pools);
                 outcome = Outcome::Dropped(reason);
             }
         }
@@ -189,9 +189,10 @@ impl Replay {
     fn judge_at_queue(&self, frame: &Frame, way: Way, judged: &mut Judged) -> Result<(), DropReason> {
         let (spec, queue) = (&self.queue_specs[way.queue], &self.ports[frame.egress].queues[way.queue]);
         let depth = queue.cells() + way.cells.0;
-        if depth > spec.reserve.0
-            && let Some(threshold) = self.queue_threshold(way.queue)
-        {
+        if depth <= spec.reserve.0 {
+            return Ok(());
+        }
+        if let Some(threshold) = self.queue_threshold(way.queue) {
             judged.threshold = Some(threshold);
             if depth > threshold.0 {
                 return Err(DropReason::QueueThreshold);

@@ -36,8 +36,28 @@ struct Entry {
     /// Generation of its port when it was learned: an entry of an older one is gone.
     generation: u16,
     port: u8,
-    /// Neither ages nor moves.
-    fixed: bool,
+    origin: Origin,
+}
+
+/// Where an entry comes from.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Origin {
+    /// A frame.
+    #[default]
+    Seen,
+    /// News from another lcore: known a quarter of the ageing time late, and forgotten as much later.
+    Heard,
+    /// The configuration: neither ages nor moves.
+    Fixed,
+}
+
+impl Origin {
+    fn mark_heard(&mut self) {
+        if *self != Self::Fixed {
+            *self = Self::Heard;
+        }
+    }
 }
 
 /// Four entries in one cache line; key zero is an empty way.
@@ -88,6 +108,8 @@ pub struct Fdb {
     shift: u32,
     /// Coarse ticks after which a dynamic entry is gone; `u32::MAX`: never.
     ageing: u32,
+    /// The same for entries heard of.
+    ageing_heard: u32,
     /// Bits of the coarse time that a quarter of the ageing time leaves out.
     refresh_shift: u32,
     /// Bits of a tick that the coarse time leaves out.
@@ -126,6 +148,7 @@ impl Fdb {
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
             shift: 64 - buckets.ilog2(),
             ageing,
+            ageing_heard: ageing.saturating_add(ageing / 4),
             refresh_shift: (ageing / 4).max(1).ilog2(),
             coarse_shift,
             now: 0,
@@ -134,7 +157,7 @@ impl Fdb {
             sweep: 0,
         };
         for entry in &spec.entries {
-            if fdb.insert(fdb.locate(entry.vlan, entry.mac), entry.port, true) == Learned::Full {
+            if fdb.insert(fdb.locate(entry.vlan, entry.mac), entry.port, Origin::Fixed) == Learned::Full {
                 return Err(*entry);
             }
         }
@@ -181,8 +204,9 @@ impl Fdb {
 
     #[inline]
     fn is_live(&self, entry: &Entry) -> bool {
-        entry.fixed
-            || (self.now.wrapping_sub(entry.seen) <= self.ageing
+        let ageing = if entry.origin == Origin::Heard { self.ageing_heard } else { self.ageing };
+        entry.origin == Origin::Fixed
+            || (self.now.wrapping_sub(entry.seen) <= ageing
                 && entry.generation == self.generations[usize::from(entry.port) % MAX_PORTS])
     }
 
@@ -231,24 +255,28 @@ impl Fdb {
         if let Some((place, way)) = self.find(spot) {
             let now = self.now;
             let entry = &mut self.buckets[place].entries[way];
-            if usize::from(entry.port) == port && entry.generation == generation || entry.fixed {
+            if usize::from(entry.port) == port && entry.generation == generation || entry.origin == Origin::Fixed {
                 // Written only when it changes: a line that stays clean stays shared.
                 let before = entry.seen;
                 if before == now {
                     return Learned::Known;
                 }
                 entry.seen = now;
-                let refreshed = before >> self.refresh_shift != now >> self.refresh_shift && !entry.fixed;
+                // Each station has a phase of its own, or all that speak would be refreshed in one instant.
+                let phase = (Self::hash(spot.key) >> 32) as u32;
+                let quarter = |time: u32| time.wrapping_add(phase) >> self.refresh_shift;
+                let refreshed = quarter(before) != quarter(now) && entry.origin != Origin::Fixed;
+                entry.origin = if entry.origin == Origin::Fixed { Origin::Fixed } else { Origin::Seen };
                 return if refreshed { Learned::Refreshed } else { Learned::Known };
             }
-            *entry = Entry { seen: now, generation, port: port as u8, fixed: false };
+            *entry = Entry { seen: now, generation, port: port as u8, origin: Origin::Seen };
             return Learned::New;
         }
-        self.insert(spot, port as u8, false)
+        self.insert(spot, port as u8, Origin::Seen)
     }
 
     #[cold]
-    fn insert(&mut self, spot: Spot, port: u8, fixed: bool) -> Learned {
+    fn insert(&mut self, spot: Spot, port: u8, origin: Origin) -> Learned {
         let Spot { key, first } = spot;
         for place in [first as usize, self.second(key)] {
             for way in 0..WAYS {
@@ -258,7 +286,7 @@ impl Fdb {
                     let generation = self.generations[usize::from(port) % MAX_PORTS];
                     let bucket = &mut self.buckets[place];
                     bucket.keys[way] = key;
-                    bucket.entries[way] = Entry { seen: self.now, generation, port, fixed };
+                    bucket.entries[way] = Entry { seen: self.now, generation, port, origin };
                     return Learned::New;
                 }
             }
@@ -266,15 +294,25 @@ impl Fdb {
         Learned::Full
     }
 
-    /// Forgets the dynamic entry of `spot`, if there is one: the next frame of the station is as its first.
+    /// Other databases could not be told of the station of `spot`: with its next frame it is [`Learned::Refreshed`] again.
     #[cold]
-    pub fn forget(&mut self, spot: Spot) {
-        if let Some((place, way)) = self.find(spot)
-            && !self.buckets[place].entries[way].fixed
-        {
-            self.buckets[place].keys[way] = 0;
-            self.entries -= 1;
+    pub fn tell_again(&mut self, spot: Spot) {
+        if let Some((place, way)) = self.find(spot) {
+            let entry = &mut self.buckets[place].entries[way];
+            entry.seen = self.now.wrapping_sub(1 << self.refresh_shift);
         }
+    }
+
+    /// Another lcore has seen the station of `spot` at `port`: it says so four times in an ageing time, so that what it
+    /// says is remembered for a quarter longer.
+    pub fn hear(&mut self, spot: Spot, port: usize) -> Learned {
+        let learned = self.learn(spot, port);
+        if learned != Learned::Full
+            && let Some((place, way)) = self.find(spot)
+        {
+            self.buckets[place].entries[way].origin.mark_heard();
+        }
+        learned
     }
 
     /// Forgets what was learned on `port`: its link went down.
@@ -324,15 +362,39 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_new_again() {
-        let mut fdb = fdb(64, 300, vec![StaticEntry { vlan: 1, mac: mac(9), port: 2 }]);
-        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
-        fdb.forget(fdb.locate(1, mac(1)));
-        assert_eq!((fdb.port_of(1, mac(1)), fdb.len()), (None, 1));
-        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
-        fdb.forget(fdb.locate(1, mac(9)));
-        fdb.forget(fdb.locate(1, mac(7)));
-        assert_eq!((fdb.port_of(1, mac(9)), fdb.len()), (Some(2), 2));
+    fn a_station_nobody_could_be_told_of_stays_known_and_is_told_with_its_next_frame() {
+        for ageing in [300, 0] {
+            let mut fdb = fdb(64, ageing, vec![]);
+            fdb.set_time(Ticks(1000 * HZ));
+            assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+            fdb.tell_again(fdb.locate(1, mac(1)));
+            assert_eq!(fdb.port_of(1, mac(1)), Some(3));
+            assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Refreshed);
+            assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
+        }
+    }
+
+    #[test]
+    fn stations_are_refreshed_at_different_times() {
+        let mut fdb = fdb(4096, 300, vec![]);
+        let mut most = 0;
+        for eighth in 0..2400_u64 {
+            fdb.set_time(Ticks(eighth * HZ / 8));
+            let refreshed = (0..1000).filter(|&n| fdb.learn_at(1, mac(n), 1) == Learned::Refreshed).count();
+            most = most.max(refreshed);
+        }
+        assert!((1..100).contains(&most), "{most} of 1000 at once");
+    }
+
+    #[test]
+    fn what_was_heard_of_is_remembered_a_quarter_longer() {
+        let mut fdb = fdb(64, 300, vec![]);
+        fdb.hear(fdb.locate(1, mac(1)), 3);
+        assert_eq!(fdb.learn_at(1, mac(2), 3), Learned::New);
+        fdb.set_time(Ticks(370 * HZ));
+        assert_eq!((fdb.port_of(1, mac(1)), fdb.port_of(1, mac(2))), (Some(3), None));
+        fdb.set_time(Ticks(380 * HZ));
+        assert_eq!(fdb.port_of(1, mac(1)), None);
     }
 
     fn fdb(capacity: u32, ageing_s: u64, entries: Vec<StaticEntry>) -> Fdb {

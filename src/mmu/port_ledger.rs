@@ -357,16 +357,20 @@ impl PortLedger {
         self.shared[kind] += parts.shared;
     }
 
-    /// Takes back the admission of `cells` of the lossy `group`, which its queue refused, as if it had not been: `before`
-    /// is what [`PortLedger::group`] said and `pool_highest` what the lossy pool's lease did before it, so that no watermark
-    /// counts a frame that never waited.
+    /// Takes back the last admission, of a frame of the lossy `group` that its queue refused, as if it had not been: `before`
+    /// is what [`PortLedger::group`] said and `pool_highest` what the lossy pool's lease did before it. No watermark counts a
+    /// frame that never waited.
     ///
     /// # Panics
-    /// As [`PortLedger::release`].
-    pub fn undo(&mut self, group: usize, cells: Cells, before: &GroupState, pool_highest: Cells, pools: &mut Pools) {
-        self.release(group, cells, pools);
+    /// If there is no such group.
+    pub fn undo(&mut self, group: usize, before: &GroupState, pool_highest: Cells, pools: &mut Pools) {
         let state = &mut self.groups[group].state;
-        (state.used_highest, state.shared_highest) = (before.used_highest, before.shared_highest);
+        debug_assert!(state.headroom == before.headroom, "only a lossy frame is taken back");
+        let (shared, port_reserve) = (state.shared.0 - before.shared.0, state.port_reserve.0 - before.port_reserve.0);
+        *state = *before;
+        self.shared[0] -= shared;
+        self.reserve_used[0] -= port_reserve;
+        pools.shared[0].give(Cells(shared));
         pools.shared[0].set_watermark(pool_highest);
     }
 

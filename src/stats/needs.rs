@@ -20,7 +20,7 @@ pub struct Need {
     /// What the formula asks for with the longest poll gap seen, or the highest use if that is more. Only the use where
     /// the peer is a virtual host, which stands still in a poll gap.
     pub needed: Cells,
-    /// Frames of its classes dropped since the headroom was full.
+    /// Frames of its classes dropped since the headroom, its own or the pool that it shares, was full.
     pub overflows: u64,
     /// Whether the peer is known to obey PFC, so that a drop is the headroom's fault and not the peer's.
     pub obeys: bool,
@@ -69,13 +69,16 @@ fn size(subject: &Subject, port: usize, group: usize) -> Cells {
     let eta = subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.groups[group].headroom);
     match subject.spec.buffer.policy {
         HeadroomPolicy::SharedPool => eta.min(subject.spec.buffer.headroom),
-        HeadroomPolicy::Independent | HeadroomPolicy::Dynamic => eta,
+        HeadroomPolicy::Independent => eta,
+        // Whatever arrives after XOFF goes to the port's insurance, whichever group's it is.
+        HeadroomPolicy::Dynamic => subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.insurance),
     }
 }
 
 fn overflows(subject: &Subject, port: &PortSnapshot, group: usize) -> u64 {
     let classes = (0..CLASSES).filter(|&class| usize::from(subject.spec.classes.tc_to_group[class]) == group);
-    classes.map(|class| port.drops[class][DropReason::HeadroomFull as usize]).sum()
+    let reasons = [DropReason::HeadroomFull, DropReason::HeadroomPoolEmpty];
+    classes.map(|class| reasons.map(|reason| port.drops[class][reason as usize]).iter().sum::<u64>()).sum()
 }
 
 /// `count` cells in bytes of this switch's buffer.

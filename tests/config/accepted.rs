@@ -1,7 +1,7 @@
 //! What right configurations become.
 
 use holdfast::config::DeviceKind;
-use holdfast::dataplane::replay::{Frame, Replay};
+use holdfast::dataplane::replay::{Ecn, Frame, Replay};
 use holdfast::hosts::{FlowPattern, FlowTarget};
 use holdfast::mmu::Threshold;
 use holdfast::qos::QueueDiscipline;
@@ -142,7 +142,7 @@ fn the_incast_of_many_classes_is_accepted_under_each_policy() {
 fn frames_before_xoff(config: &Config) -> usize {
     let mut replay = Replay::new(&config.switch);
     for arrived in 0.. {
-        let decision = replay.arrive(Frame { port: arrived % 4, class: 3, bytes: 1078, egress: 4 });
+        let decision = replay.arrive(Frame { port: arrived % 4, class: 3, bytes: 1078, egress: 4, ecn: Ecn::Ect0 });
         if !decision.transitions.is_empty() {
             return arrived;
         }

@@ -182,14 +182,14 @@ fn a_port_without_link_gets_nothing_and_forgets() {
     }
     bed.run(10_000);
     assert_eq!(bed.switch.held_frames(), 3);
-    bed.switch.set_link(&mut bed.io, 1, false);
+    bed.switch.set_link(1, false);
     bed.poll();
     assert_eq!(bed.drops(1, DropReason::EgressDown), 3);
     bed.assert_empty();
     bed.io.inject(0, &frame(0, 1, 0, 100));
     bed.run(10_000);
     assert_eq!(bed.data(2).len(), 1, "its station may be anywhere now");
-    bed.switch.set_link(&mut bed.io, 1, true);
+    bed.switch.set_link(1, true);
     bed.io.inject(1, &frame(1, 0, 0, 100));
     bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
     bed.run(10_000);

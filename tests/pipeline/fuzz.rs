@@ -126,9 +126,9 @@ fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
         }
         injected += burst;
         match dice.roll() % 64 {
-            0 => bed.switch.set_link(&mut bed.io, port, false),
+            0 => bed.switch.set_link(port, false),
             1 => bed.io.set_room(port, Some(dice.roll() as usize % 40)),
-            2 => (0..PORTS).for_each(|port| bed.switch.set_link(&mut bed.io, port, true)),
+            2 => (0..PORTS).for_each(|port| bed.switch.set_link(port, true)),
             3 => (0..PORTS).for_each(|port| bed.io.set_room(port, None)),
             4 => bed.switch.clear_watermarks(),
             _ => {}
@@ -162,7 +162,7 @@ fn check_conservation(bed: &Bed, injected: u64) {
 /// Lets everything leave, and sees that it did.
 fn settle(bed: &mut Bed) {
     for port in 0..PORTS {
-        bed.switch.set_link(&mut bed.io, port, true);
+        bed.switch.set_link(port, true);
         bed.io.set_room(port, None);
     }
     for _ in 0..20_000 {

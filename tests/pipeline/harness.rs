@@ -112,9 +112,9 @@ impl Fleet {
         self.parts.remove(0)
     }
 
-    pub fn set_link(&mut self, io: &mut MemPorts, port: usize, up: bool) {
+    pub fn set_link(&mut self, port: usize, up: bool) {
         for part in &mut self.parts {
-            part.set_link(io, port, up, Ticks(self.now));
+            part.set_link(port, up, Ticks(self.now));
         }
     }
 

@@ -1,6 +1,9 @@
 //! PFC both ways, to the nanosecond.
 
 use holdfast::dataplane::DropReason;
+use holdfast::mmu::Threshold;
+use holdfast::pfc::{WatchdogAction, WatchdogSpec};
+use holdfast::units::{Cells, Nanos};
 use holdfast::wire::mac_control::PfcFrame;
 
 use crate::harness::*;
@@ -164,4 +167,54 @@ fn pfc_leaves_past_a_paused_and_full_port() {
     bed.poll();
     let first = bed.io.sent(0).expect("a frame");
     assert!(pfc_of(&first).is_some(), "PFC before all data");
+}
+
+/// A peer's word ends with its link, also one that came in the last poll before.
+#[test]
+fn a_pause_ends_with_its_link() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.switch.poll_once(&mut bed.io, bed.now);
+    bed.switch.set_link(1, false);
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.run(1_000);
+    bed.switch.set_link(1, true);
+    // Its station is forgotten with the link, and learned anew.
+    bed.io.inject(1, &frame(1, 0, 0, 60));
+    bed.run(1_000);
+    bed.fill(1);
+    bed.run(20_000);
+    assert_eq!(bed.data(1).len(), 1);
+}
+
+/// A storm's queue is discarded in pieces: a poll that emptied it at once would keep the other ports waiting.
+#[test]
+fn the_watchdog_discards_a_long_queue_over_many_polls() {
+    let mut spec = spec(2);
+    for port in &mut spec.ports {
+        port.buffer.groups[LOSSLESS].threshold = Threshold::Static(Cells(5000));
+        port.watchdog = Some(WatchdogSpec {
+            detection: Nanos(1_000_000),
+            restoration: Nanos(1_000_000),
+            action: WatchdogAction::Drop,
+        });
+    }
+    let mut bed = Bed::blocked(&spec);
+    bed.fill(4000);
+    let dropped = |bed: &Bed| bed.drops(1, DropReason::Watchdog);
+    let (mut most, mut before) = (0, 0);
+    for _ in 0..2500 {
+        bed.run(1_000);
+        most = most.max(dropped(&bed) - before);
+        before = dropped(&bed);
+    }
+    assert_eq!(before, 4000);
+    assert!(most <= 2 * 128, "{most} in one microsecond");
+    assert_eq!(bed.counters.ports[1].watchdog_storms[LOSSLESS].get(), 1);
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(3_000_000);
+    assert_eq!(bed.counters.ports[1].watchdog_restores[LOSSLESS].get(), 1);
+    bed.fill(10);
+    bed.run(50_000);
+    assert_eq!((bed.data(1).len(), dropped(&bed)), (10, 4000), "no drop once it is over");
 }

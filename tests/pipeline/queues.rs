@@ -1,5 +1,6 @@
 //! Scheduling, pacing and marking with real frames.
 
+use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
 use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
 use holdfast::units::{Bytes, Cells, Probability};
@@ -107,4 +108,21 @@ fn a_marked_ipv4_header_has_a_right_checksum() {
     let (header, _) = etherparse::Ipv4Header::from_slice(&sent[0][14..]).unwrap();
     assert_eq!(header.header_checksum, header.calc_header_checksum());
     assert_eq!(header.ecn.value(), 3);
+}
+
+/// Drops count by the class of the frame, not by the queue that the class is mapped to.
+#[test]
+fn what_is_dropped_in_a_queue_counts_for_its_class() {
+    let mut spec = spec(2);
+    spec.classes.tc_to_queue[2] = 1;
+    let mut bed = Bed::learned(&spec);
+    bed.io.set_room(1, Some(0));
+    for _ in 0..5 {
+        bed.io.inject(0, &frame(0, 1, 2 << 3, CELL));
+    }
+    bed.run(10_000);
+    bed.switch.set_link(1, false);
+    bed.run(10_000);
+    let dropped = |class: usize| bed.counters.ports[1].drops[class][DropReason::EgressDown as usize].get();
+    assert_eq!((dropped(1), dropped(2)), (0, 5));
 }

@@ -9,6 +9,7 @@ mod forwarding;
 mod fuzz;
 #[path = "../pipeline/harness.rs"]
 mod harness;
+mod lcores;
 #[path = "../pipeline/pfc.rs"]
 mod pfc;
 #[path = "../pipeline/queues.rs"]

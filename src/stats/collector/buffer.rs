@@ -12,6 +12,9 @@ use crate::units::Cells;
 /// Pools as what is indexed by `lossless as usize` has them.
 const POOLS: [&str; 2] = ["lossy", "lossless"];
 
+/// A family with one gauge a port: name, help, cells.
+type PerPort = (&'static str, &'static str, fn(&PortSnapshot) -> u64);
+
 /// A family with one gauge a priority group, if the group has it.
 type Limit = (&'static str, &'static str, fn(&GroupProfile) -> Option<Cells>);
 
@@ -191,6 +194,25 @@ pub(super) fn port_reserves(families: &mut Families, subject: &Subject, snapshot
     for (index, port) in snapshot.ports.iter().enumerate() {
         for (pool, used) in POOLS.iter().zip(port.reserve_used_cells) {
             family.add(&[("port", subject.port_name(index)), ("pool", pool)], to_bytes(subject, cells(used)).0);
+        }
+    }
+}
+
+/// What ports use of their insurance; nothing where headroom is not dynamic.
+pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    if subject.spec.buffer.policy != HeadroomPolicy::Dynamic {
+        return;
+    }
+    let rows: [PerPort; 2] = [
+        ("holdfast_port_insurance_used_bytes", "Insurance of the port in use.", |port| port.insurance_cells),
+        ("holdfast_port_insurance_highest_bytes", "Most of the insurance of the port that was in use.", |port| {
+            port.insurance_highest_cells
+        }),
+    ];
+    for (name, help, of) in rows {
+        let family = families.gauge(name, help);
+        for (index, port) in snapshot.ports.iter().enumerate() {
+            family.add(&[("port", subject.port_name(index))], to_bytes(subject, cells(of(port))).0);
         }
     }
 }

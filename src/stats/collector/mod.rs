@@ -76,6 +76,7 @@ fn collect(subject: &Subject, snapshot: &Snapshot) -> Vec<MetricFamily> {
     buffer::groups(&mut families, subject, snapshot);
     buffer::headroom_needs(&mut families, subject, snapshot);
     buffer::port_reserves(&mut families, subject, snapshot);
+    buffer::insurance(&mut families, subject, snapshot);
     buffer::queues(&mut families, subject, snapshot);
     buffer::pools(&mut families, subject, snapshot);
     device::devices(&mut families, subject, snapshot);

@@ -1,0 +1,192 @@
+//! What lcores tell each other of stations, links and cells, and how they end together.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use holdfast::dataplane::memory::{MemPacket, MemPorts};
+use holdfast::dataplane::{Companion, Counters, DropReason, Orders, Pipeline, SwitchSpec, Work};
+use holdfast::units::{Cells, Ticks};
+
+use crate::harness::*;
+
+/// Two lcores that are polled one by one.
+struct Pair {
+    lcores: Vec<Pipeline<MemPacket>>,
+    io: MemPorts,
+    counters: Arc<Counters>,
+    now: u64,
+}
+
+impl Pair {
+    /// Ports 0 and 2 on the first lcore, 1 and 3 on the second.
+    fn new(spec: &SwitchSpec) -> Self {
+        let counters = Arc::new(Counters::new(spec.ports.len(), 2));
+        let lcores = Pipeline::fleet(spec, &counters, HZ, 1);
+        let mut pair = Self { lcores, io: MemPorts::new(spec.ports.len()), counters, now: HZ };
+        for port in 0..spec.ports.len() {
+            pair.io.inject(port, &frame(port, 0xffff, 0, 60));
+        }
+        pair.poll(10);
+        pair
+    }
+
+    fn poll(&mut self, times: usize) {
+        for _ in 0..times {
+            self.now += 1000;
+            for lcore in &mut self.lcores {
+                lcore.poll(&mut self.io, Ticks(self.now));
+            }
+        }
+    }
+
+    fn poll_first(&mut self) {
+        self.now += 100;
+        self.lcores[0].poll(&mut self.io, Ticks(self.now));
+    }
+
+    fn unknown(&self, port: usize) -> u64 {
+        self.counters.ports[port].drops[LOSSLESS][DropReason::LosslessUnknown as usize].get()
+    }
+}
+
+/// More news than the ring between them holds: nobody may be forgotten for it, and all are told in the end.
+#[test]
+fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
+    const STATIONS: usize = 2000;
+    let station = |number: usize| 100 + number;
+    let mut spec = spec(3);
+    spec.fdb.capacity = 16_384;
+    let mut pair = Pair::new(&spec);
+    // The second lcore stands still while all of them speak for the first time, and again 70 seconds later.
+    for _ in 0..2 {
+        for number in 0..STATIONS {
+            pair.io.inject(0, &frame(station(number), 2, 0, 60));
+            pair.poll_first();
+        }
+        pair.now += 70 * HZ;
+    }
+    for number in 0..STATIONS {
+        pair.io.inject(2, &frame(2, station(number), LOSSLESS_DSCP, 60));
+        pair.poll(1);
+    }
+    assert_eq!(pair.unknown(2), 0, "of {STATIONS} lossless frames on the lcore that knows their stations");
+    for number in 0..STATIONS {
+        pair.io.inject(0, &frame(station(number), 2, 0, 60));
+        pair.poll(1);
+    }
+    for number in 0..STATIONS {
+        pair.io.inject(1, &frame(1, station(number), LOSSLESS_DSCP, 60));
+        pair.poll(1);
+    }
+    assert_eq!(pair.unknown(1), 0, "of {STATIONS} lossless frames on the other, which has heard of them since");
+}
+
+struct Nobody;
+
+impl Companion for Nobody {
+    fn poll(&mut self, _: Ticks) {}
+    fn fall_silent(&mut self) {}
+}
+
+/// Runs the two lcores of a switch in threads, each with ports of its own, until `during` has returned; how long they took
+/// to stop then.
+fn run_and_stop(
+    spec: &SwitchSpec,
+    prepare: impl Fn(usize, &mut Pipeline<MemPacket>, &mut MemPorts),
+    during: impl FnOnce(&Orders),
+) -> (Duration, Arc<Counters>) {
+    let counters = Arc::new(Counters::new(spec.ports.len(), 2));
+    let orders = Arc::new(Orders::new(2));
+    let start = Instant::now();
+    let threads: Vec<_> = Pipeline::fleet(spec, &counters, HZ, 1)
+        .into_iter()
+        .enumerate()
+        .map(|(number, mut pipeline)| {
+            let mut io = MemPorts::new(spec.ports.len());
+            prepare(number, &mut pipeline, &mut io);
+            let work: Work<MemPorts, Nobody> = Work { pipeline, io, companion: None, orders: orders.clone(), hz: HZ };
+            std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
+        })
+        .collect();
+    during(&orders);
+    let stopped = Instant::now();
+    orders.stop();
+    for thread in threads {
+        let work = thread.join().expect("an lcore does not panic");
+        assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
+    }
+    (stopped.elapsed(), counters)
+}
+
+/// A frame of the first lcore's port 0 to the station behind port 1, which is the second's and takes nothing: it is held
+/// by the one and charged by the other when they are stopped.
+#[test]
+fn lcores_end_together_with_nothing_held() {
+    let prepare = |number: usize, pipeline: &mut Pipeline<MemPacket>, io: &mut MemPorts| {
+        pipeline.learn(1, mac(1), 1, Ticks(HZ));
+        if number == 0 {
+            (0..1000).for_each(|_| io.inject(0, &frame(0, 1, 0, CELL)));
+        } else {
+            io.set_room(1, Some(10));
+        }
+    };
+    let (_, counters) = run_and_stop(&spec(2), prepare, |_| std::thread::sleep(Duration::from_millis(20)));
+    let dropped: u64 = counters.ports.iter().flat_map(|port| &port.drops[0]).map(|count| count.get()).sum();
+    assert_eq!(counters.ports[1].tx_frames[0].get() + dropped, 1000);
+}
+
+/// A port that does not take its XON is given up soon, also when there are other lcores to wait for.
+#[test]
+fn a_port_that_takes_no_xon_does_not_hold_up_the_end() {
+    let prepare = |number: usize, pipeline: &mut Pipeline<MemPacket>, io: &mut MemPorts| {
+        pipeline.learn(1, mac(2), 2, Ticks(HZ));
+        if number == 0 {
+            (0..40).for_each(|_| io.inject(0, &frame(0, 2, LOSSLESS_DSCP, CELL)));
+            io.set_room(0, Some(1));
+            io.set_room(2, Some(0));
+        }
+    };
+    let (took, counters) = run_and_stop(&spec(3), prepare, |_| std::thread::sleep(Duration::from_millis(20)));
+    let port = &counters.ports[0];
+    assert_eq!((port.pfc_tx_xoff[LOSSLESS].get(), port.pfc_tx_xon[LOSSLESS].get()), (1, 0));
+    assert!(took < Duration::from_secs(20), "{took:?}, where the others' drain may take 30 s");
+}
+
+/// A link that went down and up again between two looks of an lcore has done so for all of them.
+#[test]
+fn a_flap_is_seen_by_every_lcore() {
+    let prepare = |_: usize, pipeline: &mut Pipeline<MemPacket>, _: &mut MemPorts| {
+        pipeline.learn(1, mac(1), 1, Ticks(HZ));
+    };
+    let flap = |orders: &Orders| {
+        std::thread::sleep(Duration::from_millis(50));
+        orders.set_links(u64::MAX & !2);
+        orders.set_links(u64::MAX);
+        std::thread::sleep(Duration::from_millis(300));
+    };
+    let (_, counters) = run_and_stop(&spec(2), prepare, flap);
+    // What was learned there is forgotten, and swept, by both.
+    for lcore in &counters.lcores {
+        assert_eq!(lcore.fdb_entries.get(), 0);
+    }
+}
+
+/// An lcore that is busy with other things keeps next to nothing of a pool that another has used up.
+#[test]
+fn a_busy_lcore_strands_no_cells() {
+    let mut spec = spec(4);
+    spec.buffer.lossy_shared = Cells(3000);
+    let mut pair = Pair::new(&spec);
+    // Leaves a lease with the first lcore, which has lossless frames to forward from then on.
+    (0..32).for_each(|_| pair.io.inject(0, &frame(0, 2, 0, CELL)));
+    pair.io.set_room(3, Some(0));
+    for _ in 0..6000 {
+        pair.io.inject(0, &frame(0, 2, LOSSLESS_DSCP, CELL));
+        pair.io.inject(1, &frame(1, 3, 0, CELL));
+        pair.poll(1);
+    }
+    let used: u64 = pair.counters.lcores.iter().map(|lcore| lcore.lossy_used_cells.get()).sum();
+    // alpha 8: 8/9 of the pool, and what a lease may keep of so full a pool is a sixteenth of the rest.
+    let due = 3000 * 8 / 9;
+    assert!((due - 8 * 2 * (3000 - due) / 16 / 9 - 2..=due + 1).contains(&used), "{used} of {due} cells");
+}
