@@ -132,6 +132,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut present = Presence { orders: self.orders.clone(), number: self.pipeline.number(), is_over: false };
         let mut links = Links::default();
         let mut watermarks = 0;
+        self.pipeline.greet_all();
         while !self.orders.stop.load(Ordering::Relaxed) {
             let now = clock();
             self.poll(now);

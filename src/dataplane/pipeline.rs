@@ -340,7 +340,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// The link of `port` went up or down. Down: what waits for it is dropped, what was learned there is forgotten,
-    /// and its peer's pauses end with the peer. Up: the peer hears again what it must not send.
+    /// and its peer's pauses end with the peer. Up: the peer hears again what it must not send, and what it may.
     pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
         let bit = 1 << port;
         if (self.up & bit != 0) == up {
@@ -354,7 +354,7 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         if up {
-            self.ports[port].generator.repeat();
+            self.greet(port);
         } else {
             let state = &mut self.ports[port];
             state.timers.clear(now);
@@ -363,6 +363,19 @@ impl<P: Packet> Pipeline<P> {
             state.condemn(u8::MAX, DropReason::EgressDown);
         }
         self.touched |= bit;
+    }
+
+    /// Work begins on links that are up already: their peers may have been left paused by a switch that died.
+    pub fn greet_all(&mut self) {
+        for port in bits(self.mine & self.up) {
+            self.greet(port);
+        }
+    }
+
+    /// With the next PFC frame of `port` its peer hears how each priority is for which PFC is generated.
+    fn greet(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        state.generator.repeat(state.generated);
     }
 
     /// Ends the switch's work: every XOFF is followed by XON, and every buffer goes back. The frames still queued, or on

@@ -96,9 +96,10 @@ impl Generator {
         self.held.end(u8::MAX, now);
     }
 
-    /// The link is up again: the peer has forgotten everything.
-    pub fn repeat(&mut self) {
-        self.untold |= self.xoff;
+    /// The link is up, and the peer may be another, or have been paused by a switch that died: it is told anew how each
+    /// of `priorities` is, those that stand at XOFF and, by XON, those that do not.
+    pub fn repeat(&mut self, priorities: u8) {
+        self.untold |= self.xoff | priorities;
     }
 }
 
@@ -176,8 +177,20 @@ mod tests {
         let mut generator = generator();
         generator.set(3, true);
         send(&mut generator, 0);
-        generator.repeat();
+        generator.repeat(0);
         assert_eq!(send(&mut generator, 1), Some((0b1000, 0b1000)));
+    }
+
+    #[test]
+    fn a_new_link_is_released_from_what_another_switch_has_left() {
+        let mut generator = generator();
+        generator.repeat(0b1_1000);
+        assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0)));
+        assert_eq!(send(&mut generator, PS), None, "once is enough");
+        assert_eq!(generator.paused_ticks(Ticks(PS)), [0; 8]);
+        generator.set(3, true);
+        generator.repeat(0b1_1000);
+        assert_eq!(send(&mut generator, PS + 1), Some((0b1_1000, 0b1000)), "and no XON for what is XOFF");
     }
 
     #[test]
@@ -221,7 +234,7 @@ mod tests {
         generator.set_all(0b1000);
         send(&mut generator, 0);
         generator.link_down(Ticks(1000));
-        generator.repeat();
+        generator.repeat(0);
         assert_eq!(generator.paused_ticks(Ticks(5000))[3], 1000);
         send(&mut generator, 5000);
         assert_eq!(generator.paused_ticks(Ticks(5010))[3], 1010);

@@ -75,12 +75,12 @@ impl Seen {
         self.of("ecn_marked_frames_total", port, "queue", queue)
     }
 
-    /// XOFF and XON told to the peer, refreshes included.
+    /// XOFF and XON told to the peer, refreshes included, without the XON that a port begins with.
     #[track_caller]
     pub fn told(&self, port: &str, priority: u8) -> (u64, u64) {
         let [xoff, xon] =
             ["pfc_sent_xoff_total", "pfc_sent_xon_total"].map(|name| self.of(name, port, "priority", priority));
-        (xoff, xon)
+        (xoff, xon.saturating_sub(1))
     }
 
     /// Whether the port holds its peer at XOFF.
@@ -95,10 +95,10 @@ impl Seen {
         self.of("pfc_paused", port, "priority", priority) == 1
     }
 
-    /// PFC frames sent by all ports.
+    /// PFC frames sent by all ports that stop anybody.
     #[track_caller]
     pub fn pfc_frames(&self) -> u64 {
-        self.count("pfc_sent_frames_total", &[])
+        self.count("pfc_sent_xoff_total", &[])
     }
 
     /// Drops of `class` at `port` for `reason`.

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use holdfast::dataplane::{Companion, DropReason, Orders, Work};
+use holdfast::pfc::PfcMode;
 use holdfast::units::{BitRate, Ticks};
+use holdfast::wire::mac_control::PfcFrame;
 
 use crate::harness::*;
 
@@ -35,7 +37,8 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
     let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();
-    (work.io.sent_all(1).len(), dropped)
+    // Without the PFC frame that it begins with.
+    (work.io.sent_all(1).iter().filter(|frame| pfc_of(frame).is_none()).count(), dropped)
 }
 
 /// At 10 Mb/s a frame takes 1.2 ms: the queue is longer than the half second that real peers are given.
@@ -49,4 +52,30 @@ fn real_peers_do_not_keep_it_from_stopping() {
     let (sent, dropped) = stop_with_a_queue(10_000_000, 1000, None);
     assert_eq!(sent as u64 + dropped, 1000);
     assert!((390..=430).contains(&sent), "half a second's worth, got {sent}");
+}
+
+/// A switch that was killed may have left a peer paused: the one that follows releases it at once.
+#[test]
+fn peers_are_told_to_go_on_before_anything_happens() {
+    let mut spec = spec(3);
+    spec.ports[2].pfc = PfcMode::Off;
+    let bed = Bed::new(&spec);
+    let orders = Arc::new(Orders::new(1));
+    let (now, polls) = (Cell::new(bed.now), Cell::new(0));
+    let clock = || {
+        // The second poll is the last.
+        polls.set(polls.get() + 1);
+        if polls.get() == 2 {
+            orders.stop();
+        }
+        Ticks(now.replace(now.get() + 1000))
+    };
+    let (pipeline, counters) = (bed.switch.into_one(), bed.counters);
+    let work = Work { pipeline, io: bed.io, companion: None::<Silent>, orders: orders.clone(), hz: HZ };
+    let mut work = work.run(clock);
+    let told: Vec<Vec<PfcFrame>> =
+        (0..3).map(|port| work.io.sent_all(port).iter().filter_map(|frame| pfc_of(frame)).collect()).collect();
+    let greeting = PfcFrame { enabled: 1 << LOSSLESS, ..PfcFrame::default() };
+    assert_eq!(told, [vec![greeting], vec![greeting], vec![]], "XON once, for what is lossless");
+    assert_eq!(counters.ports[0].pfc_tx_xon[LOSSLESS].get(), 1);
 }
