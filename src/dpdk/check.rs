@@ -27,7 +27,7 @@ pub(super) fn device_name(devargs: &str) -> &str {
 }
 
 /// The value of `key` in `name,key=value,...`.
-fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
     devargs.split(',').skip(1).find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, v)| v)
 }
 

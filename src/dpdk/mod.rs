@@ -14,6 +14,7 @@ mod clock;
 mod eal;
 mod error;
 mod io;
+mod kernel_ring;
 mod lcore;
 mod log;
 mod mbuf;

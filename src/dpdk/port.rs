@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_stats, rte_ether_addr};
 
-use super::check::{check_vdev, pci_address, plug_error};
+use super::check::{argument, check_vdev, pci_address, plug_error};
 use super::eal::Shared;
 use super::error::errno_text;
+use super::kernel_ring::KernelRings;
 use super::ring::{End, Rings};
 use super::{Eal, Error, HEADROOM, Mempool, PortQueue, log};
 
@@ -53,7 +54,8 @@ pub struct PortStats {
     pub ipackets: u64,
     /// Their bytes, where the driver counts them.
     pub ibytes: u64,
-    /// Frames lost since the receive queue was full: loss before any admission.
+    /// Frames lost since the receive queue was full, or the kernel's ring before it: loss before any admission, where it
+    /// is seen ([`EthPort::sees_receive_loss`]).
     pub imissed: u64,
     /// Frames received with errors.
     pub ierrors: u64,
@@ -97,6 +99,8 @@ struct State {
     started: bool,
     /// A bit for each queue that is out.
     queues_out: u64,
+    /// Where the kernel keeps received frames for an af_packet port.
+    kernel: Option<KernelRings>,
 }
 
 /// Queues of each kind.
@@ -154,7 +158,11 @@ impl EthPort {
             });
         };
         drop(guard);
-        Self::from_device(Device::claim(eal, id, name, Origin::Plugged, pool)?, config, pool)
+        let device = Device::claim(eal, id, name, Origin::Plugged, pool)?;
+        if name.starts_with("net_af_packet") {
+            device.state().kernel = argument(devargs, "iface").and_then(KernelRings::of);
+        }
+        Self::from_device(device, config, pool)
     }
 
     /// Sets a device up.
@@ -177,6 +185,10 @@ impl EthPort {
         // SAFETY: the port is configured and owned by `device`; the lock keeps other control calls on it away.
         device.attempt("start", || unsafe { dpdk_sys::rte_eth_dev_start(device.id) })?;
         state.started = true;
+        if let Some(kernel) = &mut state.kernel {
+            // What came while nobody could have taken it is no loss of this port.
+            kernel.forget();
+        }
         Ok(())
     }
 
@@ -221,6 +233,9 @@ impl EthPort {
             // SAFETY: the port is owned by `device`, and no queue of it is in use: checked above, under the lock.
             device.attempt("stop", || unsafe { dpdk_sys::rte_eth_dev_stop(device.id) })?;
             state.started = false;
+            if let Some(kernel) = &mut state.kernel {
+                kernel.release();
+            }
         }
         Ok(())
     }
@@ -289,13 +304,13 @@ impl EthPort {
     pub fn stats(&self) -> Result<PortStats, Error> {
         let mut stats = rte_eth_stats::default();
         let device = &*self.0;
-        let _state = device.state();
+        let mut state = device.state();
         // SAFETY: the port is open, and the counters are written to a value that is ours.
         device.attempt("tell its counters", || unsafe { dpdk_sys::rte_eth_stats_get(device.id, &mut stats) })?;
         Ok(PortStats {
             ipackets: stats.ipackets,
             ibytes: stats.ibytes,
-            imissed: stats.imissed,
+            imissed: stats.imissed.saturating_add(state.kernel.as_mut().map_or(0, KernelRings::lost)),
             ierrors: stats.ierrors,
             rx_nombuf: stats.rx_nombuf,
             opackets: stats.opackets,
@@ -311,9 +326,21 @@ impl EthPort {
     /// [`Error::Port`] with the driver's reason.
     pub fn reset_stats(&self) -> Result<(), Error> {
         let device = &*self.0;
-        let _state = device.state();
+        let mut state = device.state();
+        if let Some(kernel) = &mut state.kernel {
+            kernel.forget();
+        }
         // SAFETY: the port is open.
         device.attempt("reset its counters", || unsafe { dpdk_sys::rte_eth_stats_reset(device.id) })
+    }
+
+    /// Whether frames that are lost in front of it, since it was polled too late, are counted as missed. NICs count them,
+    /// in-process links lose none, and af_packet's are asked for here; of other virtual ports it is not known.
+    #[must_use]
+    pub fn sees_receive_loss(&self) -> bool {
+        let device = &*self.0;
+        let never_loses = matches!(device.origin, Origin::Rings(..)) || device.name.starts_with("net_null");
+        never_loses || self.is_physical() || device.state().kernel.is_some()
     }
 
     /// The MTU in force.
