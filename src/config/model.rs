@@ -66,6 +66,8 @@ pub struct PortDevice {
     pub kind: DeviceKind,
     /// Whether the configuration gives the port its address; else a NIC's own counts.
     pub has_mac: bool,
+    /// Whether the operator says that PFC works here, both ways, as far as the peer.
+    pub pfc_proven: bool,
     /// Cable to the peer.
     pub cable: Length,
     /// Receive descriptors.

@@ -29,6 +29,7 @@ const KEYS: &[&str] = &[
     "rewrite",
     "vlan",
     "pfc",
+    "pfc_proven",
     "watchdog",
     "reserve",
     "lcore",
@@ -145,6 +146,7 @@ fn read_port<'a>(
         device: PortDevice {
             kind: kind.unwrap_or(DeviceKind::Ring),
             has_mac,
+            pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
             rx_descriptors: read_descriptors(fields, "rx_descriptors"),
             tx_descriptors: read_descriptors(fields, "tx_descriptors"),
@@ -164,6 +166,15 @@ fn read_port<'a>(
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
         item,
     };
+    if port.device.pfc_proven
+        && let Some(item) = fields.get("pfc_proven")
+    {
+        if port.has_device && port.device.kind == DeviceKind::Ring {
+            item.fail("a virtual host shows by itself whether PFC works; remove it");
+        } else if !port.pfc.is_on() {
+            item.warn("PFC is off here, so that there is nothing to rely upon; remove it or write `pfc: software`");
+        }
+    }
     if !port.pfc.is_on()
         && let Some(item) = fields.get("watchdog").filter(|item| !item.is("off"))
     {
@@ -172,9 +183,15 @@ fn read_port<'a>(
     port
 }
 
+/// Why a NIC's own PFC is no backend; docs/nics.md has it at length.
+const NIC: &str = "`nic` cannot be lossless: a NIC pauses by what waits in itself, which is little while this switch polls it \
+                   and its buffer fills, and without a queue for each priority it stops all of them or none; write \
+                   `pfc: software` (docs/nics.md)";
+
 fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
     let modes = [("software", PfcMode::Symmetric), ("asymmetric", PfcMode::Asymmetric), ("off", PfcMode::Off)];
-    let written = fields.get("pfc").and_then(|item| item.choice(&modes)).unwrap_or(PfcMode::Symmetric);
+    let read = |item: Item<'_>| if item.is("nic") { item.refuse(NIC) } else { item.choice(&modes) };
+    let written = fields.get("pfc").and_then(read).unwrap_or(PfcMode::Symmetric);
     match overrides.pfc {
         // What is written is checked; off is only what runs.
         None | Some(PfcMode::Off) => written,

@@ -20,10 +20,14 @@ use crate::config::Config;
 use crate::dataplane::{Counters, Orders, Pipeline, Work};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
+use crate::stats::verdict::not_lossless_line;
 use crate::stats::{DeviceCounters, DeviceStats, Live, Onlooker, Report, Snapshot, Style, Subject, http};
 
 /// Time between two looks at links, device counters, and what an operator should know at once.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
+/// Time in which a port has told its peer how things are, and a virtual host has heard it: whoever has not proven itself
+/// by then is named.
+const SELF_TEST_TIME: Duration = Duration::from_secs(1);
 /// Time that a NIC is given to send what was posted to it last: a full ring of it lasts less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
 /// Seed of the WRED dice; one for all runs, since nothing hangs on its value.
@@ -61,8 +65,9 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     }
     let counters = Arc::new(Counters::new(config.switch.ports.len(), usize::from(config.switch.lcores)));
     let mut subject = Subject::new(config.switch.clone(), counters.clone());
-    for (index, standing) in subject.pfc.iter_mut().enumerate() {
-        *standing = setup::Ports::pfc_standing(&config, index);
+    for index in 0..config.switch.ports.len() {
+        (subject.pfc[index], subject.witnesses[index]) = setup::Ports::pfc_standing(&config, index);
+        subject.blind[index] = ports.blind_driver(index);
     }
     for (link, device) in subject.links.iter_mut().zip(&config.devices) {
         link.cable = device.cable;
@@ -202,6 +207,7 @@ async fn watch(
     let style = if options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
     let mut live = Live::new(subject.clone(), style);
     let mut onlooker = Onlooker::new(subject.clone());
+    let mut is_tested = false;
     let end = options.duration.map(|duration| start + duration);
     let mut devices = tokio::time::interval(DEVICE_PERIOD);
     let mut picture = tokio::time::interval(live.period());
@@ -223,6 +229,12 @@ async fn watch(
                 orders.set_links(refresh_devices(ports, &subject.devices));
                 for line in onlooker.look(Snapshot::take(subject, start.elapsed())) {
                     tell(&mut live, &line);
+                }
+                if !is_tested && start.elapsed() >= SELF_TEST_TIME {
+                    is_tested = true;
+                    if let Some(line) = not_lossless_line(subject) {
+                        tell(&mut live, &format!("t={:.1}s {line}", start.elapsed().as_secs_f64()));
+                    }
                 }
                 if workers.iter().any(Worker::is_finished) {
                     return Ok(());

@@ -145,15 +145,23 @@ impl Ports {
         (!mac.is_zero() && !mac.is_group()).then_some(mac)
     }
 
-    /// Whether PFC on this port can be relied upon: only where the peer is in this process and obeys. Through taps PFC
-    /// frames pass, but no Linux host obeys them; of NICs nothing is known yet (docs/nics.md).
-    pub fn pfc_standing(config: &Config, port: usize) -> PfcStanding {
+    /// What is known of PFC on this port before it runs, and the host that may prove it: one in this process that obeys.
+    /// Through taps PFC frames pass, but no Linux host obeys them; what a partner behind a cable has counted cannot be
+    /// asked for, so there it is the operator's word or nothing (docs/nics.md).
+    pub fn pfc_standing(config: &Config, port: usize) -> (PfcStanding, Option<usize>) {
         let obeys = |host: &crate::hosts::HostSpec| host.port == port && host.obeys_pfc;
-        match config.switch.ports.get(port) {
+        let is_trusted = config.devices.get(port).is_some_and(|device| device.pfc_proven);
+        let known = match config.switch.ports.get(port) {
             Some(spec) if !spec.pfc.is_on() => PfcStanding::Off,
-            Some(_) if config.hosts.iter().any(obeys) => PfcStanding::Proven,
+            Some(_) if is_trusted => PfcStanding::Trusted,
             _ => PfcStanding::Unproven,
-        }
+        };
+        (known, config.hosts.iter().position(obeys))
+    }
+
+    /// The driver of this port, if it does not tell of frames lost in front of it.
+    pub fn blind_driver(&self, port: usize) -> Option<String> {
+        self.ports.get(port).filter(|port| !port.sees_receive_loss()).map(EthPort::driver)
     }
 }
 
@@ -229,5 +237,18 @@ mod tests {
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 2048);
         config.switch.ports[1].mtu = 9000;
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9026);
+    }
+
+    #[test]
+    fn only_a_host_that_obeys_may_prove_a_port() {
+        let mut config = config::embedded();
+        let witness = config.hosts.iter().position(|host| host.port == 1);
+        assert_eq!(Ports::pfc_standing(&config, 1), (PfcStanding::Unproven, witness));
+        config.hosts.iter_mut().for_each(|host| host.obeys_pfc = false);
+        assert_eq!(Ports::pfc_standing(&config, 1), (PfcStanding::Unproven, None));
+        config.devices[1].pfc_proven = true;
+        assert_eq!(Ports::pfc_standing(&config, 1), (PfcStanding::Trusted, None));
+        config.switch.ports[1].pfc = crate::pfc::PfcMode::Off;
+        assert_eq!(Ports::pfc_standing(&config, 1).0, PfcStanding::Off);
     }
 }

@@ -1,7 +1,7 @@
 //! The headroom that a group has turned out to need, beside the headroom that it has.
 
 use super::snapshot::{PortSnapshot, Snapshot, cells};
-use super::subject::{PfcStanding, Subject};
+use super::subject::Subject;
 use crate::dataplane::DropReason;
 use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{HeadroomInput, headroom};
@@ -48,7 +48,7 @@ pub fn needs(subject: &Subject, snapshot: &Snapshot) -> Vec<Need> {
             size: size(subject, port, group),
             needed: by_formula.max(cells(counters.group_headroom_highest_cells[group])),
             overflows: overflows(subject, counters, group),
-            obeys: subject.pfc.get(port) == Some(&PfcStanding::Proven),
+            obeys: subject.standing(port).is_relied_upon(),
         }));
     }
     needs
@@ -92,6 +92,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::fixture::quiet;
+    use super::super::subject::PfcStanding;
     use super::*;
 
     /// The needs of both ports' only lossless groups after a longest poll gap of `gap`.

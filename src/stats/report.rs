@@ -73,6 +73,8 @@ pub struct PortReport {
     pub link_up: bool,
     /// Frames lost to a full receive ring.
     pub receive_missed_frames: u64,
+    /// Whether the device tells of such loss at all.
+    pub receive_loss_seen: bool,
     /// Frames lost to an empty buffer pool before admission.
     pub receive_no_buffer_frames: u64,
     /// PFC frames sent.
@@ -313,10 +315,11 @@ fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: us
         name: subject.port_name(index).to_owned(),
         rate_bits_per_second: spec.map_or(0, |port| port.rate.0),
         lcore: spec.map_or(0, |port| port.lcore),
-        pfc: subject.pfc.get(index).copied().unwrap_or(PfcStanding::Off),
+        pfc: subject.standing(index),
         pfc_mode: pfc_mode(spec.map_or(PfcMode::Off, |port| port.pfc)),
         link_up: port.device.link_up,
         receive_missed_frames: port.device.rx_missed,
+        receive_loss_seen: subject.blind.get(index).is_none_or(Option::is_none),
         receive_no_buffer_frames: port.device.rx_no_buffer,
         pfc_sent_frames: port.pfc_tx_frames,
         pfc_received_frames: port.pfc_rx_frames,

@@ -15,8 +15,10 @@ use crate::units::Length;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PfcStanding {
-    /// It generates and obeys PFC, and has shown it, or its peer is in this process.
+    /// It is on, its peer is in this process and obeys, and has counted a PFC frame of this port's.
     Proven,
+    /// It is on, and the operator says that frames pass and the peer obeys (`pfc_proven`); nothing here has shown it.
+    Trusted,
     /// It is on, but nothing has shown that its frames leave and its peer obeys.
     Unproven,
     /// It is off.
@@ -29,9 +31,16 @@ impl PfcStanding {
     pub fn label(self) -> &'static str {
         match self {
             Self::Proven => "proven",
+            Self::Trusted => "trusted",
             Self::Unproven => "unproven",
             Self::Off => "off",
         }
+    }
+
+    /// Whether the port counts as lossless: PFC was seen to work, or somebody stands in for it.
+    #[must_use]
+    pub fn is_relied_upon(self) -> bool {
+        matches!(self, Self::Proven | Self::Trusted)
     }
 }
 
@@ -45,8 +54,12 @@ pub struct Subject {
     /// Traffic classes that are meant to be lossless, as a mask. A loss in one of them breaks the promise even where a
     /// port cannot keep it.
     pub lossless: u8,
-    /// Per port.
+    /// Per port, what is known before it runs; [`Subject::standing`] is what holds.
     pub pfc: Vec<PfcStanding>,
+    /// Per port, the virtual host at its other end that obeys PFC: what that one counts proves the port's.
+    pub witnesses: Vec<Option<usize>>,
+    /// Per port, the driver that does not tell of frames lost in front of it; `None` where the device counts them.
+    pub blind: Vec<Option<String>>,
     /// Per port, what its groups' headroom is computed from, with the poll gap of the configuration.
     pub links: Vec<HeadroomInput>,
     /// Counters of the packet path.
@@ -80,6 +93,8 @@ impl Subject {
             version: env!("HOLDFAST_VERSION"),
             lossless,
             pfc: spec.ports.iter().map(|port| pfc(port.pfc.is_on())).collect(),
+            witnesses: vec![None; spec.ports.len()],
+            blind: vec![None; spec.ports.len()],
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),
             links: spec.ports.iter().map(link).collect(),
             counters,
@@ -92,6 +107,17 @@ impl Subject {
     #[must_use]
     pub fn is_lossless(&self, class: usize) -> bool {
         self.lossless >> class & 1 == 1
+    }
+
+    /// Whether the PFC of port `port` can be relied upon by now: it tells its peer how things are when its link comes up,
+    /// and a witness that has counted that frame has proven it.
+    #[must_use]
+    pub fn standing(&self, port: usize) -> PfcStanding {
+        let known = self.pfc.get(port).copied().unwrap_or(PfcStanding::Off);
+        let witness = self.witnesses.get(port).copied().flatten();
+        let tally = witness.and_then(|host| self.hosts.as_ref()?.hosts.get(host));
+        let is_proven = known != PfcStanding::Off && tally.is_some_and(|tally| tally.pfc_rx_frames.get() > 0);
+        if is_proven { PfcStanding::Proven } else { known }
     }
 
     /// Whether the peer of port `port` is a virtual host, which is polled at the same instants as the port: no poll gap
@@ -139,5 +165,29 @@ fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
     match (classes.next(), classes.next()) {
         (Some(class), None) => format!("class {class}"),
         _ => format!("{kind} {target}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::quiet;
+    use super::*;
+
+    #[test]
+    fn a_port_is_proven_by_what_its_peer_has_counted() {
+        let mut subject = quiet();
+        subject.pfc = vec![PfcStanding::Unproven, PfcStanding::Off];
+        let heard = |subject: &Subject, host: usize| subject.hosts.as_ref().unwrap().hosts[host].pfc_rx_frames.add(1);
+        heard(&subject, 0);
+        assert_eq!(subject.standing(0), PfcStanding::Unproven, "by a host that does not obey");
+        subject.witnesses = vec![Some(1), Some(0)];
+        assert_eq!(subject.standing(0), PfcStanding::Unproven, "before it has heard anything");
+        heard(&subject, 1);
+        assert_eq!(subject.standing(0), PfcStanding::Proven);
+        assert_eq!(subject.standing(1), PfcStanding::Off);
+        subject.pfc[0] = PfcStanding::Trusted;
+        subject.witnesses[0] = None;
+        assert_eq!(subject.standing(0), PfcStanding::Trusted, "nobody's word makes it proven");
+        assert_eq!(subject.standing(7), PfcStanding::Off);
     }
 }

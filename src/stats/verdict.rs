@@ -20,6 +20,8 @@ const SHOWN: usize = 4;
 pub enum Outcome {
     /// Nothing was lost in a lossless class.
     Kept,
+    /// Nothing was, as far as it is seen: what a device has lost before the switch, nobody tells.
+    KeptAsSeen,
     /// Something was.
     Broken,
     /// No class is lossless: nothing was promised.
@@ -112,6 +114,19 @@ pub struct Verdict {
     pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless whatever the outcome was this time.
     pub not_lossless: Vec<Exposed>,
+    /// Ports that count as lossless by the operator's word alone.
+    pub trusted: Vec<String>,
+    /// Ports in front of which frames may have been lost that nobody has counted.
+    pub unseen: Vec<Unseen>,
+}
+
+/// A port whose driver does not tell what is lost in front of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unseen {
+    /// The port.
+    pub port: String,
+    /// The driver.
+    pub driver: String,
 }
 
 /// Frames of a lossless class that had nowhere to go.
@@ -132,8 +147,14 @@ impl Verdict {
     #[must_use]
     pub fn new(subject: &Subject, snapshot: &Snapshot) -> Self {
         if subject.lossless == 0 {
-            let (causes, undelivered) = (Vec::new(), Vec::new());
-            return Self { outcome: Outcome::NothingLossless, causes, undelivered, not_lossless: Vec::new() };
+            return Self {
+                outcome: Outcome::NothingLossless,
+                causes: Vec::new(),
+                undelivered: Vec::new(),
+                not_lossless: Vec::new(),
+                trusted: Vec::new(),
+                unseen: Vec::new(),
+            };
         }
         let (mut causes, undelivered) = drops(subject, snapshot);
         causes.extend(ends(subject));
@@ -142,8 +163,13 @@ impl Verdict {
         if cells > 0 || frames > 0 {
             causes.push(Cause::CellsHeld { cells, frames });
         }
-        let outcome = if causes.is_empty() { Outcome::Kept } else { Outcome::Broken };
-        Self { outcome, causes, undelivered, not_lossless: exposed(subject) }
+        let unseen = unseen(subject);
+        let outcome = match (causes.is_empty(), unseen.is_empty()) {
+            (true, true) => Outcome::Kept,
+            (true, false) => Outcome::KeptAsSeen,
+            (false, _) => Outcome::Broken,
+        };
+        Self { outcome, causes, undelivered, not_lossless: exposed(subject), trusted: trusted(subject), unseen }
     }
 
     /// Whether nothing was lost that must not be.
@@ -212,14 +238,39 @@ fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
 }
 
 fn exposed(subject: &Subject) -> Vec<Exposed> {
-    let ports = subject.pfc.iter().enumerate().filter(|(_, pfc)| **pfc != PfcStanding::Proven);
-    ports.map(|(port, pfc)| Exposed { port: subject.port_name(port).to_owned(), pfc: *pfc }).collect()
+    let ports = (0..subject.pfc.len()).map(|port| (port, subject.standing(port)));
+    let ports = ports.filter(|(_, pfc)| !pfc.is_relied_upon());
+    ports.map(|(port, pfc)| Exposed { port: subject.port_name(port).to_owned(), pfc }).collect()
+}
+
+fn trusted(subject: &Subject) -> Vec<String> {
+    let ports = (0..subject.pfc.len()).filter(|&port| subject.standing(port) == PfcStanding::Trusted);
+    ports.map(|port| subject.port_name(port).to_owned()).collect()
+}
+
+fn unseen(subject: &Subject) -> Vec<Unseen> {
+    let ports = subject.blind.iter().enumerate();
+    let ports = ports.filter_map(|(port, driver)| Some((subject.port_name(port).to_owned(), driver.clone()?)));
+    ports.map(|(port, driver)| Unseen { port, driver }).collect()
+}
+
+/// The line that names the ports which promise nothing, while the switch runs; `None` if all do, or nothing was promised.
+#[must_use]
+pub fn not_lossless_line(subject: &Subject) -> Option<String> {
+    let ports = if subject.lossless == 0 { Vec::new() } else { exposed(subject) };
+    (!ports.is_empty()).then(|| line_of(&ports))
+}
+
+fn line_of(ports: &[Exposed]) -> String {
+    let ports: Vec<String> = ports.iter().map(|port| format!("{} (pfc {})", port.port, port.pfc.label())).collect();
+    format!("not lossless: {}", ports.join(", "))
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {
             Outcome::Kept => write!(f, "lossless: KEPT")?,
+            Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as seen")?,
             Outcome::NothingLossless => write!(f, "lossless: no class is")?,
             Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
         }
@@ -231,11 +282,17 @@ impl fmt::Display for Verdict {
         for Undelivered { class, port, reason, frames: count } in &self.undelivered {
             write!(f, "\nnot delivered: {} of class {class} at {port} ({reason})", frames(*count))?;
         }
-        if self.not_lossless.is_empty() {
-            return Ok(());
+        if !self.unseen.is_empty() {
+            let ports: Vec<_> = self.unseen.iter().map(|port| format!("{} ({})", port.port, port.driver)).collect();
+            write!(f, "\nnot seen: loss in the receive ring of {}", ports.join(", "))?;
         }
-        let ports = self.not_lossless.iter().map(|port| format!("{} (pfc {})", port.port, port.pfc.label()));
-        write!(f, "\nnot lossless: {}", ports.collect::<Vec<_>>().join(", "))
+        if !self.trusted.is_empty() {
+            write!(f, "\non the operator's word: {} (pfc trusted)", self.trusted.join(", "))?;
+        }
+        if !self.not_lossless.is_empty() {
+            write!(f, "\n{}", line_of(&self.not_lossless))?;
+        }
+        Ok(())
     }
 }
 
@@ -405,8 +462,26 @@ mod tests {
         let mut subject = quiet();
         subject.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
         assert_eq!(verdict(&subject).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
+        assert_eq!(not_lossless_line(&subject).as_deref(), Some("not lossless: p1 (pfc off), p2 (pfc unproven)"));
+        subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
+        let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
+        assert_eq!(verdict(&subject).to_string(), expected);
         subject.lossless = 0;
         assert_eq!(verdict(&subject).to_string(), "lossless: no class is");
+        assert_eq!(not_lossless_line(&subject), None);
         assert_eq!(fixture::quiet().lossless, 1 << 3);
+    }
+
+    #[test]
+    fn what_nobody_counts_is_not_called_kept() {
+        let mut subject = quiet();
+        subject.blind[1] = Some("net_tap".to_owned());
+        let seen = verdict(&subject);
+        assert!(seen.is_kept() && seen.outcome == Outcome::KeptAsSeen);
+        let expected = "lossless: KEPT as far as seen\nnot seen: loss in the receive ring of p2 (net_tap)";
+        assert_eq!(seen.to_string(), expected);
+        subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
+        let text = verdict(&subject).to_string();
+        assert!(text.starts_with("lossless: BROKEN: ") && text.ends_with("of p2 (net_tap)"), "{text}");
     }
 }

@@ -105,7 +105,7 @@ const EVERYTHING: &str = "\
 preset: roce
 ports:
   - {name: p1, device: net_tap0, speed: 10G, maps: {pcp: {0: 1}}, rewrite: [dscp, pcp], vlan: {tagged: [7]}, lcore: 1}
-  - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric, backlog_mark: 64, watchdog: off, trust: pcp, vlan: 9}
+  - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric, pfc_proven: true, backlog_mark: 64, watchdog: off, trust: pcp, vlan: 9}
   - {name: p3, device: net_tap2, speed: 100M, pfc: off, reserve: {lossy: 1kB, lossless: 2kB}, watchdog: {action: alert}}
 buffer: {headroom: {policy: shared-pool, size: 1MiB}, port_reserve: {lossy: 1kB}, shared: 2MiB}
 classes: {4: {lossless: true, limit: 1MiB}, 0: {queue_limit: 1MiB, queue_reserve: 4kB}}

@@ -211,6 +211,26 @@ fn pfc_has_three_modes() {
     );
 }
 
+#[test]
+fn pfc_of_the_nic_is_refused_with_its_reason() {
+    refuse(
+        &port("speed: 10G, pfc: nic"),
+        "x.yaml:2:55: ports[0].pfc: `nic` cannot be lossless: a NIC pauses by what waits in itself, which is little while \
+         this switch polls it and its buffer fills, and without a queue for each priority it stops all of them or none; \
+         write `pfc: software` (docs/nics.md)",
+    );
+}
+
+#[test]
+fn an_operator_may_stand_in_for_a_cable_and_not_for_a_virtual_host() {
+    let trusted = |keys: &str| accept(&port(keys)).devices[0].pfc_proven;
+    assert_eq!(["speed: 10G", "speed: 10G, pfc_proven: true"].map(trusted), [false, true]);
+    let text = "preset: roce\nports: [{name: p1, device: ring, speed: 10G, pfc_proven: true}]\nhosts: [{name: h1, port: p1}]\n";
+    refuse(text, "x.yaml:2:61: ports[0].pfc_proven: a virtual host shows by itself whether PFC works; remove it");
+    let warnings = accept(&port("speed: 10G, pfc: off, pfc_proven: true")).warnings;
+    assert!(warnings[1].ends_with("nothing to rely upon; remove it or write `pfc: software`"), "{warnings:?}");
+}
+
 fn overridden(overrides: Overrides, text: &str) -> Config {
     let config = overrides.parse("x.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
     check_sums(&config);

@@ -28,3 +28,4 @@ mod program;
 #[path = "../tap/ready.rs"]
 mod ready;
 mod rig;
+mod stalled;

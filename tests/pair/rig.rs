@@ -177,14 +177,26 @@ impl Switch {
         assert_eq!(dpdk_leftovers(pid), [""; 0]);
     }
 
-    /// Ends it in order; its report, by which it lost nothing and holds nothing.
+    /// Sends it a signal.
     #[track_caller]
-    pub fn stop(&mut self) -> Value {
+    pub fn signal(&self, name: &str) {
+        self.process.as_ref().expect("it was started").signal(name);
+    }
+
+    /// Ends it in order; its report.
+    #[track_caller]
+    pub fn end(&mut self) -> Value {
         let process = self.process.take().expect("it was started");
         process.signal("TERM");
         let ended = process.wait(2 * PATIENCE);
         assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-        let report = crate::program::report(&ended);
+        crate::program::report(&ended)
+    }
+
+    /// Ends it in order; its report, by which it lost nothing and holds nothing.
+    #[track_caller]
+    pub fn stop(&mut self) -> Value {
+        let report = self.end();
         assert_eq!(report["verdict"]["outcome"], "kept", "{}", report["verdict"]);
         assert_eq!(crate::program::sum(&report, "dropped_frames", false), 0, "{}", report["ports"]);
         for port in report["ports"].as_array().expect("ports") {

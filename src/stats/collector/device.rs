@@ -30,6 +30,11 @@ pub(super) fn devices(families: &mut Families, subject: &Subject, snapshot: &Sna
     for (index, port) in snapshot.ports.iter().enumerate() {
         family.add(&[("port", subject.port_name(index))], u64::from(port.device.link_up));
     }
+    let help = "1 if the device tells of frames lost in front of it; with 0 what is missed there is not counted.";
+    let family = families.gauge("holdfast_device_receive_loss_seen", help);
+    for (index, driver) in subject.blind.iter().enumerate() {
+        family.add(&[("port", subject.port_name(index))], u64::from(driver.is_none()));
+    }
     for (name, help, of) in COUNTERS {
         let family = families.counter(name, help);
         for (index, port) in snapshot.ports.iter().enumerate() {

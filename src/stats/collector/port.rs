@@ -217,10 +217,11 @@ fn standing(families: &mut Families, subject: &Subject) {
     for port in &subject.spec.ports {
         family.add(&[("port", &port.name), ("mode", pfc_mode(port.pfc))], 1);
     }
-    let help = "1 for the standing of the port's PFC: proven, unproven or off. Only proven is lossless.";
+    let help = "1 for the standing of the port's PFC: proven, trusted (the operator's word), unproven or off. \
+                Unproven and off are not lossless.";
     let family = families.gauge("holdfast_pfc_standing", help);
-    for (index, standing) in subject.pfc.iter().enumerate() {
-        family.add(&[("port", subject.port_name(index)), ("standing", standing.label())], 1);
+    for index in 0..subject.pfc.len() {
+        family.add(&[("port", subject.port_name(index)), ("standing", subject.standing(index).label())], 1);
     }
 }
 
