@@ -226,7 +226,7 @@ fn an_operator_may_stand_in_for_a_cable_and_not_for_a_virtual_host() {
     let trusted = |keys: &str| accept(&port(keys)).devices[0].pfc_proven;
     assert_eq!(["speed: 10G", "speed: 10G, pfc_proven: true"].map(trusted), [false, true]);
     let text = "preset: roce\nports: [{name: p1, device: ring, speed: 10G, pfc_proven: true}]\nhosts: [{name: h1, port: p1}]\n";
-    refuse(text, "x.yaml:2:61: ports[0].pfc_proven: a virtual host shows by itself whether PFC works; remove it");
+    refuse(text, "x.yaml:2:58: ports[0].pfc_proven: a virtual host shows by itself whether PFC works; remove it");
     let warnings = accept(&port("speed: 10G, pfc: off, pfc_proven: true")).warnings;
     assert!(warnings[1].ends_with("nothing to rely upon; remove it or write `pfc: software`"), "{warnings:?}");
 }
