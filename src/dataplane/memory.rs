@@ -1,6 +1,8 @@
 //! Ports in memory: the switch without any device, for tests, benchmarks and the simulator.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::packet::{Burst, Packet, Ports};
 
@@ -62,8 +64,9 @@ impl Packet for MemPacket {
 #[derive(Debug)]
 pub struct MemPorts {
     wires: Vec<Wire>,
-    /// Buffers inside the switch: received or made, and neither sent nor freed.
-    held: usize,
+    /// Buffers inside the switch: received or made, and neither sent nor freed. Shared by the ports of a switch whose
+    /// lcores have each their own.
+    held: Arc<AtomicUsize>,
     /// Buffers that copies and control frames may take; tests lower it.
     pub spare_buffers: usize,
     /// Copies made for flooding.
@@ -85,7 +88,7 @@ impl MemPorts {
     /// `ports` silent ports.
     #[must_use]
     pub fn new(ports: usize) -> Self {
-        Self { wires: (0..ports).map(|_| Wire::default()).collect(), held: 0, spare_buffers: usize::MAX, copies: 0 }
+        Self { wires: (0..ports).map(|_| Wire::default()).collect(), held: Arc::default(), spare_buffers: usize::MAX, copies: 0 }
     }
 
     /// `frame` arrives at `port`.
@@ -127,7 +130,18 @@ impl MemPorts {
     /// Buffers inside the switch.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.held
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// As many silent ports, for another lcore of the same switch: buffers are counted together.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        Self { held: self.held.clone(), ..Self::new(self.wires.len()) }
+    }
+
+    fn give_back(&self, buffers: usize) {
+        let before = self.held.fetch_sub(buffers, Ordering::Relaxed);
+        assert!(before >= buffers, "more buffers left than came");
     }
 }
 
@@ -139,7 +153,7 @@ impl Ports for MemPorts {
         while !out.is_full()
             && let Some(packet) = wire.pop_front()
         {
-            self.held += 1;
+            self.held.fetch_add(1, Ordering::Relaxed);
             out.push(packet);
         }
     }
@@ -152,12 +166,12 @@ impl Ports for MemPorts {
         let wire = &mut self.wires[port];
         let taken = packets.len().min(wire.room.unwrap_or(usize::MAX));
         wire.room = wire.room.map(|room| room - taken);
-        self.held -= taken;
         wire.from_switch.extend(packets.drain(..taken).map(|packet| packet.bytes().to_vec()));
+        self.give_back(taken);
     }
 
     fn free(&mut self, packets: &mut Burst<MemPacket>) {
-        self.held -= packets.len();
+        self.give_back(packets.len());
         packets.clear();
     }
 
@@ -169,7 +183,7 @@ impl Ports for MemPorts {
 
     fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
         self.spare_buffers = self.spare_buffers.checked_sub(1)?;
-        self.held += 1;
+        self.held.fetch_add(1, Ordering::Relaxed);
         Some(MemPacket::new(frame))
     }
 }

@@ -98,11 +98,12 @@ fn run_and_stop(
     let counters = Arc::new(Counters::new(spec.ports.len(), 2));
     let orders = Arc::new(Orders::new(2));
     let start = Instant::now();
+    let first = MemPorts::new(spec.ports.len());
     let threads: Vec<_> = Pipeline::fleet(spec, &counters, HZ, 1)
         .into_iter()
         .enumerate()
         .map(|(number, mut pipeline)| {
-            let mut io = MemPorts::new(spec.ports.len());
+            let mut io = first.sibling();
             prepare(number, &mut pipeline, &mut io);
             let work: Work<MemPorts, Nobody> = Work { pipeline, io, companion: None, orders: orders.clone(), hz: HZ };
             std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
