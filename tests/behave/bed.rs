@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::frames::{self, pfc};
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::Process;
-use crate::program::{Config, PATIENCE};
+use crate::program::{Config, PATIENCE, run_arguments};
 use crate::ready::machine_is_ready;
 use crate::rig::{Host, Rig};
 use crate::seen::Seen;
@@ -38,6 +38,18 @@ const PUBLISHED: u64 = 256;
 
 /// Frames that a tap holds for the switch: more than any test sends at once.
 const TAP_QUEUE: u32 = 10_000;
+
+/// Most cells that an lcore keeps leased of a pool without using them (`MAX_LEASE` in src/mmu/pool.rs), and the part of
+/// what is free that it may keep: two leases of a sixteenth.
+const MAX_LEASE: u64 = 256;
+const KEPT_PART: u64 = 8;
+
+/// How many lcores the switches of these tests have.
+pub fn lcores() -> u64 {
+    let arguments = run_arguments();
+    let number = arguments.iter().position(|word| word == "--lcores").and_then(|at| arguments.get(at + 1));
+    number.map_or(1, |number| number.parse().unwrap_or_else(|error| panic!("--lcores {number}: {error}")))
+}
 
 /// Keeps hosts from talking IPv6 by themselves. There may be no IPv6 to switch off.
 const HUSH: &str = "echo 1 2>/dev/null > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true";
@@ -86,7 +98,9 @@ impl Bed {
             }
             list += "}\n";
         }
-        let config = Config::new(&format!("ports:\n{list}fdb:\n  static:\n{stations}{rest}"));
+        // A core that is late must not be what stops a sender here: how it would is the subject of other tests.
+        let lcores = "lcores: {backlog_xoff: off}";
+        let config = Config::new(&format!("{lcores}\nports:\n{list}fdb:\n  static:\n{stations}{rest}"));
         let mut rig = Rig::without_switch(hosts);
         let prefix = unique_prefix();
         let spaces: Vec<String> = (0..hosts).map(|number| format!("{prefix}-{number}")).collect();
@@ -97,14 +111,14 @@ impl Bed {
         }
         rig.start_switch(&config.path());
         let ports = ports.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let bed = Self { rig, ports, sent: BTreeMap::new(), _config: config };
+        let mut bed = Self { rig, ports, sent: BTreeMap::new(), _config: config };
         bed.plug(&spaces);
         Some(bed)
     }
 
     /// Gives each host its tap, and waits until the switch sees all links.
     #[track_caller]
-    fn plug(&self, spaces: &[String]) {
+    fn plug(&mut self, spaces: &[String]) {
         // A tap that is seen earlier may go once more while DPDK makes it.
         self.rig.wait_for_answer();
         for (host, space) in self.rig.hosts.iter().zip(spaces) {
@@ -118,6 +132,17 @@ impl Bed {
         }
         let all = self.ports.len() as u64;
         self.wait("links", |seen| seen.count("port_link_up", &[]), |&up| up == all);
+    }
+
+    /// Cells by which a limit of a pool of so many may come early on several lcores: what each of the others may have
+    /// leased of it without using it (docs/buffer.md). With one lcore nothing.
+    pub fn slack(&self, pool: u64) -> u64 {
+        (lcores() - 1) * MAX_LEASE.min(pool / KEPT_PART)
+    }
+
+    /// Sends the switch a signal.
+    pub fn signal(&mut self, signal: &str) {
+        self.rig.switch().signal(signal);
     }
 
     /// The host behind `port`.
@@ -148,6 +173,29 @@ impl Bed {
         self.look()
     }
 
+    /// Waits until `right` is true of what `of` finds; an instant at which it was not yet, the last one known, and
+    /// one at which it was.
+    #[track_caller]
+    pub fn time<T: Debug>(
+        &self,
+        what: &str,
+        of: impl Fn(&Seen) -> T,
+        right: impl Fn(&T) -> bool,
+    ) -> (Instant, Instant) {
+        let (begin, mut not_yet) = (Instant::now(), Instant::now());
+        loop {
+            let start = Instant::now();
+            let seen = self.look();
+            let found = of(&seen);
+            if right(&found) {
+                return (not_yet, Instant::now());
+            }
+            not_yet = start;
+            assert!(begin.elapsed() < PATIENCE, "no {what} within {PATIENCE:?}: it is {found:?}");
+            sleep(LOOK);
+        }
+    }
+
     #[track_caller]
     fn wait_until<T: Debug>(&self, what: &str, of: impl Fn(&Seen) -> T, right: impl Fn(&T) -> bool) -> Seen {
         let end = Instant::now() + PATIENCE;
@@ -157,7 +205,11 @@ impl Bed {
             if right(&found) {
                 return seen;
             }
-            assert!(Instant::now() < end, "no {what} within {PATIENCE:?}: it is {found:?}");
+            assert!(
+                Instant::now() < end,
+                "no {what} within {PATIENCE:?}: it is {found:?}; dropped: {:?}",
+                seen.all_drops()
+            );
             sleep(LOOK);
         }
     }

@@ -19,6 +19,8 @@ mod frame;
 #[path = "../tap/frames.rs"]
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod frames;
+mod guarantees;
+mod headroom;
 #[path = "../tap/interface.rs"]
 mod interface;
 mod maps;

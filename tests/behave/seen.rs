@@ -57,6 +57,31 @@ impl Seen {
         (now, highest)
     }
 
+    /// Cells of the headroom that all groups share: in use now, and at most.
+    #[track_caller]
+    pub fn headroom_pool(&self) -> (u64, u64) {
+        let [now, highest] = ["headroom_pool_used_bytes", "headroom_pool_used_highest_bytes"]
+            .map(|name| whole_cells(self.count(name, &[])));
+        (now, highest)
+    }
+
+    /// Cells in use of a port's own reserve for groups of this kind.
+    #[track_caller]
+    pub fn port_reserve(&self, port: &str, pool: &str) -> u64 {
+        whole_cells(self.count("port_reserve_used_bytes", &[("port", port), ("pool", pool)]))
+    }
+
+    /// Whether the whole port holds its peer at XOFF.
+    #[track_caller]
+    pub fn is_port_xoff(&self, port: &str) -> bool {
+        self.count("port_xoff", &[("port", port)]) == 1
+    }
+
+    /// The ports that do.
+    pub fn port_offs(&self) -> Vec<String> {
+        self.0.labels_of_nonzero("holdfast_port_xoff", "port")
+    }
+
     /// Data frames received in a class.
     #[track_caller]
     pub fn received(&self, port: &str, class: u8) -> u64 {
@@ -106,6 +131,63 @@ impl Seen {
     pub fn dropped(&self, port: &str, class: u8, reason: &str) -> u64 {
         let class = class.to_string();
         self.count("port_dropped_frames_total", &[("port", port), ("tc", &class), ("reason", reason)])
+    }
+
+    /// Drops of `class` at any port, for any reason.
+    #[track_caller]
+    pub fn dropped_anywhere(&self, class: u8) -> u64 {
+        self.count("port_dropped_frames_total", &[("tc", &class.to_string())])
+    }
+
+    /// Drops for `reason` of any class, at any port.
+    #[track_caller]
+    pub fn dropped_for(&self, reason: &str) -> u64 {
+        self.count("port_dropped_frames_total", &[("reason", reason)])
+    }
+
+    /// Storms that the watchdog found in a queue, and saw the end of.
+    #[track_caller]
+    pub fn storms(&self, port: &str, queue: u8) -> (u64, u64) {
+        let [storms, restores] =
+            ["watchdog_storms_total", "watchdog_restores_total"].map(|name| self.of(name, port, "queue", queue));
+        (storms, restores)
+    }
+
+    /// Received PFC frames of a priority that the watchdog had the port ignore.
+    #[track_caller]
+    pub fn ignored(&self, port: &str, priority: u8) -> u64 {
+        self.of("pfc_received_ignored_total", port, "priority", priority)
+    }
+
+    /// Seconds for which the peer has held the port, and the port its peer.
+    #[track_caller]
+    pub fn paused_seconds(&self, port: &str, priority: u8) -> (f64, f64) {
+        let [received, sent] = ["received", "sent"].map(|side| {
+            let labels = [("port", port), ("priority", &*priority.to_string())];
+            self.0.sum(&format!("holdfast_pfc_{side}_paused_seconds_total"), &labels)
+        });
+        (received, sent)
+    }
+
+    /// The longest time between polls of any lcore, in seconds: no more than their sum.
+    #[track_caller]
+    pub fn longest_gap(&self) -> f64 {
+        self.0.sum("holdfast_poll_gap_highest_seconds", &[])
+    }
+
+    /// That `found` is `exact`, or at most `slack` less: what several lcores may keep from each other.
+    #[track_caller]
+    pub fn assert_about(&self, found: u64, exact: u64, slack: u64, what: &str) {
+        assert!(
+            found <= exact && found + slack >= exact,
+            "{what}: {found}, and not {exact} or up to {slack} less; dropped: {:?}",
+            self.all_drops()
+        );
+    }
+
+    /// Drops by port, class and reason, for messages.
+    pub fn all_drops(&self) -> Vec<String> {
+        self.0.nonzero("holdfast_port_dropped_frames_total")
     }
 
     /// Drops of any class, at any port, for any reason.

@@ -6,7 +6,7 @@ use crate::interface;
 use crate::metrics::Exposition;
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Process, wait_for};
-use crate::program::{Config, HOLDFAST, PATIENCE, dpdk_leftovers};
+use crate::program::{Config, HOLDFAST, PATIENCE, dpdk_leftovers, run_arguments};
 
 /// The configurations under test, with their interfaces and where they serve metrics.
 const FIRST: (&str, &str, &str) = (include_str!("../../conf/pair-a.yaml"), "hfa", "http://127.0.0.1:9464/metrics");
@@ -152,7 +152,7 @@ impl Switch {
     #[track_caller]
     pub fn start(&mut self) {
         let mut command = self.host.inside.command(HOLDFAST);
-        command.args(["run", &self.config.path(), "--json"]);
+        command.args(["run", &self.config.path(), "--json"]).args(run_arguments());
         let mut process = Process::spawn(command);
         wait_for("running switch", PATIENCE, || {
             assert!(process.is_running(), "it ended: {}{}", process.stdout(), process.stderr());

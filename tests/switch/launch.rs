@@ -4,13 +4,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 
 use crate::process::{Ended, Process, mortal, wait_for};
-use crate::program::{HOLDFAST, PATIENCE};
+use crate::program::{HOLDFAST, PATIENCE, run_arguments};
 use crate::scraping::get;
 
-/// `holdfast run` with `args`.
+/// `holdfast run` with `args`, after those of `HOLDFAST_TEST_ARGS`.
 pub fn run(args: &[&str]) -> Command {
     let mut command = mortal(HOLDFAST);
-    command.arg("run").args(args);
+    command.arg("run").args(run_arguments()).args(args);
     command
 }
 

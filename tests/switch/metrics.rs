@@ -63,6 +63,18 @@ impl Exposition {
         values.sum()
     }
 
+    /// The samples of a family that are not zero, for messages.
+    pub fn nonzero(&self, name: &str) -> Vec<String> {
+        let nonzero = self.samples.iter().filter(|sample| sample.name == name && sample.value != 0.0);
+        nonzero.map(|sample| format!("{:?} {}", sample.labels.values().collect::<Vec<_>>(), sample.value)).collect()
+    }
+
+    /// Values of a label among the samples of a family that are not zero.
+    pub fn labels_of_nonzero(&self, name: &str, label: &str) -> Vec<String> {
+        let nonzero = self.samples.iter().filter(|sample| sample.name == name && sample.value != 0.0);
+        nonzero.filter_map(|sample| sample.labels.get(label).cloned()).collect()
+    }
+
     /// No series of `before` is missing here, and no counter is lower.
     #[track_caller]
     pub fn assert_no_counter_fell_since(&self, before: &Exposition) {

@@ -13,6 +13,13 @@ pub const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
 /// Longest that a switch may take to start or to end, on a machine that does other things too.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// More arguments for `holdfast run`, so that the same tests can be run with other flags: the words of
+/// `HOLDFAST_TEST_ARGS`.
+pub fn run_arguments() -> Vec<String> {
+    let words = std::env::var("HOLDFAST_TEST_ARGS").unwrap_or_default();
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
 /// The report that `--json` printed.
 #[track_caller]
 pub fn report(ended: &Ended) -> Value {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::process::{Process, mortal};
-use crate::program::{HOLDFAST, PATIENCE, dpdk_leftovers, is_root, report};
+use crate::program::{HOLDFAST, PATIENCE, dpdk_leftovers, is_root, report, run_arguments};
 
 /// The program where anybody can run it, run as nobody if the tests are root's.
 pub struct Nobody {
@@ -42,7 +42,7 @@ impl Nobody {
             // The death signal goes when the user changes, so it is asked for once more.
             command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--pdeathsig", "KILL"]);
         }
-        command.arg("--").arg(self.path("holdfast")).arg("run").args(args);
+        command.arg("--").arg(self.path("holdfast")).arg("run").args(run_arguments()).args(args);
         command.env_clear().env("PATH", "/usr/bin:/bin").current_dir("/");
         command
     }

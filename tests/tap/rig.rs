@@ -8,7 +8,7 @@ use crate::interface;
 use crate::metrics::Exposition;
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Ended, Process, wait_for};
-use crate::program::{HOLDFAST, PATIENCE};
+use crate::program::{HOLDFAST, PATIENCE, run_arguments};
 
 /// The script under test.
 pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.sh");
@@ -18,13 +18,6 @@ pub const TAP_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.yam
 
 /// Where switches serve metrics, each in its own namespace: the default address.
 const METRICS: &str = "http://127.0.0.1:9464/metrics";
-
-/// More arguments for `holdfast run`, so that the same tests can be run with other flags: the words of
-/// `HOLDFAST_TEST_ARGS`.
-pub fn run_arguments() -> Vec<String> {
-    let words = std::env::var("HOLDFAST_TEST_ARGS").unwrap_or_default();
-    words.split_whitespace().map(str::to_owned).collect()
-}
 
 /// The whole arrangement. Dropped, nothing of it is left: first the switch, then the namespaces.
 pub struct Rig {
@@ -85,8 +78,12 @@ impl Rig {
 
     /// Waits until the switch answers.
     #[track_caller]
-    pub fn wait_for_answer(&self) {
-        wait_for("running switch", PATIENCE, || self.inside.try_run(&["curl", "-sf", METRICS]).ok());
+    pub fn wait_for_answer(&mut self) {
+        wait_for("running switch", PATIENCE, || {
+            let switch = self.switch.as_mut().expect("it was started");
+            assert!(switch.is_running(), "it ended: {}{}", switch.stdout(), switch.stderr());
+            self.inside.try_run(&["curl", "-sf", METRICS]).ok()
+        });
     }
 
     /// The script with `arguments`, where the switch is.

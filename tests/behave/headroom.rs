@@ -1,0 +1,143 @@
+//! Where lossless groups put what comes after XOFF: a pool that all share, or an insurance of each port.
+
+use crate::bed::{Bed, SMALL};
+use crate::frame::Frame;
+
+/// Four groups of 24 cells of headroom each, and a pool of 70.
+#[test]
+fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_their_sum() {
+    let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")];
+    let slow = ["d1", "d2"].map(|name| (name, "speed: 10M, mtu: 256"));
+    let rest = format!(
+        "buffer: {{size: 416kB, headroom: {{policy: shared-pool, size: 14560B}}}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\n"
+    );
+    let Some(mut bed) = Bed::start(&[ports, slow].concat(), &rest) else { return };
+    let [one, two] = ["d1", "d2"].map(|port| bed.hold(port, &[3, 4]));
+
+    // 26 cells of each group are reserve and share, and none of them is the headroom's.
+    for (from, to) in [("a", "d1"), ("b", "d2")] {
+        for class in [3, 4] {
+            let seen = bed.send(from, to, Frame::of(class), 26);
+            assert_eq!((seen.headroom_pool(), seen.pfc_frames()), ((0, 0), 0), "headroom is 0 before it is used");
+        }
+    }
+    // Cells in use after each of these: 24 are all that a group may have, and 70 all that there are.
+    for (from, to, class, cells, used) in
+        [("a", "d1", 3, 24, 24), ("a", "d1", 4, 24, 48), ("b", "d2", 3, 20, 68), ("b", "d2", 4, 2, 70)]
+    {
+        let seen = bed.send(from, to, Frame::of(class), cells);
+        assert_eq!(seen.group(from, class), (26, cells as u64), "{from} {class}");
+        assert_eq!((seen.headroom_pool(), seen.drops()), ((used, used), 0), "{from} {class}");
+        assert!(seen.is_xoff(from, class), "{from} {class}");
+    }
+    // A group at its own end has `headroom_full`; one with room left of its own finds the pool empty.
+    for (class, reason) in [(3, "headroom_full"), (4, "headroom_full")] {
+        let seen = bed.send("a", "d1", Frame::of(class), 1);
+        assert_eq!(seen.dropped("a", class, reason), 1);
+    }
+    for (class, frames) in [(3, 1), (4, 5)] {
+        let seen = bed.send("b", "d2", Frame::of(class), frames);
+        assert_eq!(seen.dropped("b", class, "headroom_pool_empty"), frames as u64);
+    }
+    let seen = bed.look();
+    assert_eq!((seen.headroom_pool(), seen.drops()), ((70, 70), 2 + 6));
+    assert_eq!((seen.group("b", 3), seen.group("b", 4)), ((26, 20), (26, 2)));
+
+    // What others give back is there for whoever needs it: class 4 of b gets to its own end.
+    bed.release(one);
+    for class in [3, 4] {
+        bed.wait_sent("d1", class, 50);
+        let seen = bed.wait("XON", |seen| seen.told("a", class).1, |&xon| xon > 0);
+        assert_eq!((seen.is_xoff("a", class), seen.told("a", class).1), (false, 1));
+    }
+    assert_eq!(bed.look().headroom_pool(), (22, 70), "the watermark is the sum, and stays");
+    let seen = bed.send("b", "d2", Frame::of(4), 22);
+    assert_eq!((seen.group("b", 4), seen.headroom_pool(), seen.drops()), ((26, 24), (44, 70), 8));
+    let seen = bed.send("b", "d2", Frame::of(4), 1);
+    assert_eq!((seen.dropped("b", 4, "headroom_full"), seen.drops()), (1, 9));
+
+    bed.release(two);
+    bed.wait_sent("d2", 3, 46);
+    bed.wait_sent("d2", 4, 50);
+    let of_b = |seen: &crate::seen::Seen| [3, 4].map(|class| (seen.is_xoff("b", class), seen.told("b", class).1));
+    bed.wait("XON", of_b, |&told| told == [(false, 1); 2]);
+    assert_eq!((bed.look().headroom_pool(), bed.look().drops()), ((0, 70), 9));
+    bed.finish();
+}
+
+/// Alpha is 1/2 for both lossless classes of each port, the pool 120 cells, eta 10; 2 cells of reserve beside it.
+#[test]
+fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_the_end() {
+    let fast = ["a", "b"].map(|name| (name, "speed: 1G, mtu: 256"));
+    let slow = ["d1", "d2", "d3", "d4", "d5"].map(|name| (name, "speed: 10M, mtu: 256"));
+    let ports = [&fast[..], &slow[..]].concat();
+    let class = "{lossless: true, alpha: 1/2, reserve: 416B, xon_offset: 416B, xon_floor: 416B, headroom: 2080B}";
+    let rest = format!(
+        "buffer: {{size: 208kB, lossy: 20800B, shared: 24960B, headroom: dynamic}}\nclasses: {{3: {class}, 4: {class}}}\n"
+    );
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let [one, two, three, four, five] = ["d1", "d2", "d3", "d4", "d5"].map(|port| bed.hold(port, &[3]));
+    let off = |seen: &crate::seen::Seen| (seen.is_xoff("a", 3), seen.is_xoff("a", 4), seen.is_port_xoff("a"));
+
+    // The group goes XOFF when its share with the frame is more than T - eta = (120 - s)/2 - 10: not at s = 32, where it
+    // is 34 of 34, but at 33, where it is 34 of 33. The frame stays in the pool.
+    bed.send("a", "d1", Frame::of(3), 11);
+    let seen = bed.send("a", "d2", Frame::of(3), 1);
+    assert_eq!(seen.group("a", 3), (12, 0));
+    let seen = bed.send("a", "d5", Frame::of(3), 2 + 33 - 12);
+    assert_eq!((seen.group("a", 3), off(&seen), seen.pfc_frames()), ((35, 0), (false, false, false), 0));
+    let seen = bed.send("a", "d5", Frame::of(3), 1);
+    assert_eq!((seen.group("a", 3), off(&seen), seen.drops()), ((36, 0), (true, false, false), 0), "an eta early");
+
+    // The port goes XOFF when its share with the frame is more than the sum of both thresholds, 120 - s: at s = 60. That
+    // frame is the first of the insurance.
+    let seen = bed.send("a", "d3", Frame::of(3), 25);
+    assert_eq!((seen.group("a", 3), off(&seen)), ((61, 0), (true, false, false)));
+    let seen = bed.send("a", "d4", Frame::of(3), 1);
+    assert_eq!((seen.group("a", 3), off(&seen)), ((62, 0), (true, false, false)), "the pool is not at its limit yet");
+    let seen = bed.send("a", "d5", Frame::of(3), 1);
+    assert_eq!((seen.group("a", 3), off(&seen)), ((62, 1), (true, true, true)), "all lossless classes of the port");
+    assert_eq!((seen.told("a", 4).1, seen.drops()), (0, 0));
+    let seen = bed.send("a", "d5", Frame::of(3), 9);
+    assert_eq!((seen.group("a", 3), seen.drops()), ((62, 10), 0), "to the end of the insurance");
+    let seen = bed.wait_refreshed("a", 4, 3);
+    assert_eq!((off(&seen), seen.drops()), ((true, true, true), 0), "PFC for both goes on");
+    let seen = bed.send("a", "d5", Frame::of(3), 1);
+    assert_eq!((seen.dropped("a", 3, "headroom_full"), seen.drops()), (1, 1), "one more is lost");
+    // The port is off, and so the other class has its reserve and no more.
+    bed.send("a", "b", Frame::of(4), 2);
+    let seen = bed.wait_sent("b", 4, 2);
+    assert_eq!((seen.drops(), seen.port_offs()), (1, ["a".to_owned()].to_vec()), "no other port is off");
+
+    // The port goes on when the insurance is empty and its share at most 120 - s - 2 * 2, which 58 is; the group when its
+    // share is at most (120 - s)/2 - 10 - 2, which 32 is.
+    let told = |seen: &crate::seen::Seen| (seen.told("a", 3).1, seen.told("a", 4).1);
+    for (hold, port, sent, held, wanted) in [
+        (one, "d1", 11, 61, (0, 0)),
+        (two, "d2", 1, 60, (0, 1)),
+        (three, "d3", 25, 35, (0, 1)),
+        (four, "d4", 1, 34, (1, 1)),
+    ] {
+        bed.release(hold);
+        bed.wait_sent(port, 3, sent);
+        let on = if wanted.1 == 0 { (true, true, true) } else { (wanted.0 == 0, false, false) };
+        let seen = bed.wait(&format!("XON after {port}"), off, |&off| off == on);
+        assert_eq!((seen.group("a", 3), told(&seen)), ((held, 0), wanted), "after {port}");
+        if wanted.0 == 0 {
+            let seen = bed.wait_refreshed("a", 3, 3);
+            assert_eq!((off(&seen), told(&seen)), (on, wanted), "after {port}");
+        }
+    }
+    bed.release(five);
+    let seen = bed.wait_sent("d5", 3, 72 - 38);
+    assert_eq!((told(&seen), off(&seen), seen.drops()), ((1, 1), (false, false, false), 1), "all goes on");
+
+    // All of it once more: nothing of the first time is left.
+    let five = bed.hold("d5", &[3]);
+    let seen = bed.send("a", "d5", Frame::of(3), 2 + 60 + 10);
+    assert_eq!((seen.group("a", 3), off(&seen), seen.drops()), ((62, 10), (true, true, true), 1));
+    bed.release(five);
+    bed.wait_sent("d5", 3, 34 + 72);
+    bed.wait("XON", off, |&off| off == (false, false, false));
+    bed.finish();
+}
