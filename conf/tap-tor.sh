@@ -42,9 +42,11 @@ has_tap() {
     has_namespace "$1" && ip -n "$1" link show dev "$2" >/dev/null 2>&1
 }
 
-wait_for_tap() {
+# Moves the tap $1 to the namespace $2 as soon as it can be. A tap that is seen may vanish once more while DPDK makes it, so
+# it is the move that has to succeed.
+take_tap() {
     waited=0
-    until ip link show dev "$1" >/dev/null 2>&1; do
+    until ip link show dev "$1" >/dev/null 2>&1 && ip link set dev "$1" netns "$2" 2>/dev/null; do
         if [ "$waited" -ge "$((patience * 10))" ]; then
             fail "there is no interface $1; start the switch first: holdfast run conf/tap-tor.yaml"
         fi
@@ -59,12 +61,11 @@ up() {
     if has_tap "$namespace" "$interface"; then
         return
     fi
-    wait_for_tap "$interface"
     if ! has_namespace "$namespace"; then
         ip netns add "$namespace"
         made="$made $namespace"
     fi
-    ip link set dev "$interface" netns "$namespace"
+    take_tap "$interface" "$namespace"
     # A switch's neighbour needs no duplicate address detection to be sure of these.
     ip -n "$namespace" address add "10.48.0.$address/24" dev "$interface"
     ip -n "$namespace" address add "fd48::$address/64" dev "$interface" nodad

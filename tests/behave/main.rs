@@ -14,6 +14,7 @@ mod bed;
 #[path = "../tap/capture.rs"]
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod capture;
+mod clocks;
 mod flooding;
 mod frame;
 #[path = "../tap/frames.rs"]
@@ -23,6 +24,7 @@ mod guarantees;
 mod headroom;
 #[path = "../tap/interface.rs"]
 mod interface;
+mod mapped;
 mod maps;
 mod marking;
 #[path = "../switch/metrics.rs"]
@@ -46,6 +48,7 @@ mod rig;
 mod seen;
 mod shares;
 mod speeds;
+mod watchdog;
 mod watermarks;
 mod xoff;
 mod xon;

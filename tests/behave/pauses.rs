@@ -77,3 +77,53 @@ fn pause_of_a_lossy_priority_an_empty_vector_and_classic_pause_change_nothing_at
     assert_eq!((after.drops(), after.pfc_frames()), (0, 0));
     bed.finish();
 }
+
+#[test]
+fn an_asymmetric_port_obeys_all_eight_priorities_and_stops_its_peer_for_lossless_ones_only() {
+    let ports = [("a", "speed: 1G"), ("asym", "speed: 100M, pfc: asymmetric"), ("sym", "speed: 100M")];
+    let rest = format!(
+        "buffer: {{size: 4MiB}}\nclasses: {{3: {{lossless: true, limit: 4160B, xon_offset: 0B, headroom: 4992B, reserve: 0B}}}}\n"
+    );
+    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let of_all = |bed: &Bed, to| -> Vec<_> {
+        let frame = |class| Frame::of(class).bytes(bed.address("a"), bed.address(to));
+        (0..10).flat_map(|_| (0..8).map(frame)).collect()
+    };
+    let sent = |seen: &Seen, port| (0..8).map(|queue| seen.sent(port, queue)).collect::<Vec<_>>();
+
+    let all: Vec<u8> = (0..8).collect();
+    let holds = ["asym", "sym"].map(|port| bed.hold(port, &all));
+    for port in ["asym", "sym"] {
+        let data = of_all(&bed, port);
+        bed.send_bytes("a", &data);
+    }
+    let seen = bed.wait("lossy frames", |seen| sent(seen, "sym"), |sent| sent.iter().sum::<u64>() == 70);
+    assert_eq!(sent(&seen, "sym"), [10, 10, 10, 0, 10, 10, 10, 10], "only the lossless one is stopped");
+    assert_eq!((sent(&seen, "asym"), bed.got("asym")), (vec![0; 8], 0), "all eight are");
+
+    let [asym, sym] = holds;
+    bed.release(asym);
+    bed.release(sym);
+    for port in ["asym", "sym"] {
+        for queue in 0..8 {
+            bed.wait_sent(port, queue, 10);
+        }
+    }
+    assert_eq!((bed.look().drops(), bed.look().pfc_frames()), (0, 0));
+
+    // The other way: of what comes in there and cannot leave, only the lossless class stops its sender.
+    let hold = bed.hold("sym", &[3]);
+    let seen = bed.send("asym", "sym", Frame::of(3), 30);
+    assert!(seen.is_xoff("asym", 3));
+    for class in [0, 1, 2, 4, 5, 6, 7] {
+        bed.send("asym", "sym", Frame::of(class), 50);
+        bed.wait_sent("sym", class, 60);
+    }
+    let seen = bed.wait_refreshed("asym", 3, 2);
+    let told: Vec<_> = (0..8).filter(|&priority| seen.told("asym", priority) != (0, 0)).collect();
+    assert_eq!((told, seen.told("sym", 3)), (vec![3], (0, 0)), "XOFF is told for class 3 and no other");
+    bed.release(hold);
+    bed.wait_sent("sym", 3, 40);
+    bed.wait("XON", |seen| seen.told("asym", 3).1, |&xon| xon == 1);
+    bed.finish();
+}

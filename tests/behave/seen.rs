@@ -1,5 +1,7 @@
 //! What the switch says of itself at one moment, in the units of the configurations here: frames and cells.
 
+use std::ops::RangeInclusive;
+
 use crate::frame::CELL;
 use crate::metrics::Exposition;
 
@@ -175,14 +177,10 @@ impl Seen {
         self.0.sum("holdfast_poll_gap_highest_seconds", &[])
     }
 
-    /// That `found` is `exact`, or at most `slack` less: what several lcores may keep from each other.
+    /// That `found` is as it may be: one figure with one lcore, some with several.
     #[track_caller]
-    pub fn assert_about(&self, found: u64, exact: u64, slack: u64, what: &str) {
-        assert!(
-            found <= exact && found + slack >= exact,
-            "{what}: {found}, and not {exact} or up to {slack} less; dropped: {:?}",
-            self.all_drops()
-        );
+    pub fn assert_in(&self, found: u64, wanted: RangeInclusive<u64>, what: &str) {
+        assert!(wanted.contains(&found), "{what}: {found}, and not {wanted:?}; dropped: {:?}", self.all_drops());
     }
 
     /// Drops by port, class and reason, for messages.

@@ -1,6 +1,6 @@
 //! Who sends first and how much, and where lossy queues end.
 
-use crate::bed::{Bed, ROOMY};
+use crate::bed::{Bed, ROOMY, lcores};
 use crate::capture::{Capture, Trace};
 use crate::frame::Frame;
 use crate::seen::Seen;
@@ -89,34 +89,52 @@ classes:
         send(&mut bed, "a", class, frames);
     }
     let seen = send(&mut bed, "b", 5, 10);
-    let waiting = |seen: &Seen| [1, 2, 5].map(|class| seen.queue("out", class));
-    assert_eq!((waiting(&seen), seen.drops()), ([(100, 100), (33, 33), (20, 20)], 0), "all full, and nothing lost");
-    assert_eq!((seen.pool("lossy"), seen.group("a", 1).0, seen.group("a", 2).0), ((153, 153), 100, 33));
+    // Several lcores: what others have leased of the pool is not free, so limits may come early, but never late.
+    let slack = bed.slack(200);
+    let waiting = |seen: &Seen| [1, 2, 5].map(|class| seen.queue("out", class).0);
+    let full = waiting(&seen);
+    for (index, (class, exact)) in [(1, 100), (2, 33), (5, 20)].into_iter().enumerate() {
+        seen.assert_in(full[index], exact - slack.min(exact)..=exact, &format!("class {class} is full"));
+    }
+    let held = full.iter().sum();
+    assert_eq!((seen.drops(), seen.pool("lossy").0), (153 - held, held));
+    seen.assert_in(seen.pool("lossy").1, held..=153 + slack, "most of the pool that was in use");
 
-    // What a queue refuses has cells of the pool until the next poll, and 47 are free: few enough at a time that it is
-    // the queue that refuses them, however many one poll finds.
-    for (class, frames) in [(1, 30), (2, 27), (5, 5)] {
+    // As fast as it comes: what a queue refuses gives its cells back before the next frame is judged.
+    for (class, frames) in [(1, 100), (2, 67), (5, 5)] {
         send(&mut bed, "a", class, frames);
     }
     let seen = send(&mut bed, "b", 5, 5);
     assert!(seen.queue("out", 7).0 > 0, "this machine is too busy: nothing is in the way of lossy frames any more");
-    assert_eq!((waiting(&seen), seen.pool("lossy").0), ([(100, 100), (33, 33), (20, 20)], 153));
-    assert_eq!(seen.dropped("out", 1, "queue_threshold"), 30);
-    assert_eq!(seen.dropped("out", 2, "queue_threshold"), 27);
-    assert_eq!((seen.dropped("a", 5, "threshold"), seen.dropped("b", 5, "threshold")), (5, 5));
-    assert_eq!(seen.drops(), 30 + 27 + 5 + 5);
+    assert_eq!((waiting(&seen), seen.pool("lossy").0), (full, held));
+    let lost = [(1, 200), (2, 100), (5, 30)].map(|(class, sent)| (sent, seen.dropped_anywhere(class)));
+    assert_eq!(lost.map(|(sent, lost)| sent - lost), full, "each is lost or waits");
+    if lcores() == 1 {
+        assert_eq!(seen.dropped("out", 1, "queue_threshold"), 100);
+        assert_eq!(seen.dropped("out", 2, "queue_threshold"), 67);
+        assert_eq!((seen.dropped("a", 5, "threshold"), seen.dropped("b", 5, "threshold")), (5, 5));
+        // No watermark has what never waited.
+        assert_eq!(seen.pool("lossy").1, 153);
+        let highest = [("a", 1), ("a", 2), ("a", 5), ("b", 5)].map(|(port, class)| seen.group_highest(port, class).0);
+        assert_eq!(highest, [100, 33, 10, 10]);
+        assert_eq!([1, 2, 5].map(|class| seen.queue("out", class).1), [100, 33, 20]);
+    }
+    // With several, what was on its way to its queue counts too, up to the whole pool.
+    seen.assert_in(seen.pool("lossy").1, held..=200, "most of the pool that was in use");
 
     let strict = bed.gave("strict");
-    for (class, frames) in [(7, strict), (1, 100), (2, 33), (5, 20)] {
+    for (class, frames) in [(7, strict), (1, full[0]), (2, full[1]), (5, full[2])] {
         bed.wait_sent("out", class, frames);
     }
     let seen = bed.look();
-    assert_eq!((seen.drops(), seen.pfc_frames()), (67, 0), "lossy classes never cause PFC");
+    assert_eq!((seen.drops(), seen.pfc_frames()), (330 - held, 0), "lossy classes never cause PFC");
     let order = classes(&capture.stop());
-    assert_eq!(order.len() as u64, strict + 153);
-    assert!(!order[order.len() - 153..].contains(&7), "strict goes first: {order:?}");
+    assert_eq!(order.len() as u64, strict + held);
+    assert!(!order[order.len() - held as usize..].contains(&7), "strict goes first: {order:?}");
     // Weight 2 gives five frames a turn.
-    let counts = while_all_wait(&order, [(1, 100), (2, 33)]);
-    assert!(counts[1] == 33 && counts[0].abs_diff(66) <= 6, "{counts:?} of weights 2 and 1");
+    let [one, two] = [full[0] as usize, full[1] as usize];
+    let counts = while_all_wait(&order, [(1, one), (2, two)]);
+    let fair = counts[0].abs_diff(2 * counts[1]) <= 6 && (counts[0] == one || counts[1] == two);
+    assert!(fair, "{counts:?} of {full:?}, weights 2 and 1");
     bed.finish();
 }
