@@ -23,7 +23,27 @@ RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --quiet
 
 say "everything"
 if $cargo nextest --version >/dev/null 2>&1; then
+    nextest=1
     $cargo nextest run --workspace --no-fail-fast
 else
+    nextest=
     $cargo test --workspace -- --test-threads=1
+fi
+
+# The black-box tests once more with two dataplane lcores. Left out is what ends before any lcore starts or hangs on none:
+#   refusals, outputs   a configuration or machine that will not do, and output that goes nowhere
+#   script              conf/tap-tor.sh, whose arguments and namespaces are the subject
+# Two lcores that never sleep need two CPUs.
+if [ "$(nproc)" -lt 2 ]; then
+    say "one CPU: nothing is run with two lcores"
+    exit
+fi
+say "the switch with two lcores"
+export HOLDFAST_TEST_ARGS="--lcores 2"
+if [ "$nextest" ]; then
+    $cargo nextest run --no-fail-fast --test switch --test tap --test behave --test pair \
+        -E 'not test(/^(refusals|outputs|script)::/)'
+else
+    $cargo test --test switch --test tap --test behave --test pair -- --test-threads=1 \
+        --skip refusals:: --skip outputs:: --skip script::
 fi
