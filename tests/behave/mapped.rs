@@ -89,7 +89,7 @@ maps: {{tc_to_queue: {{3: 4, 4: 3}}, pfc_to_queue: {{3: 4, 4: 3, 6: 4}}}}
     let four = bed.hold("out", &[4]);
     bed.release(six);
     let seen = bed.wait_sent("out", 4, 40);
-    assert_eq!(seen.is_paused("out", 4), true);
+    assert!(seen.is_paused("out", 4));
     send_both(&mut bed);
     let seen = bed.wait_sent("out", 4, 60);
     assert_eq!((seen.sent("out", 3), seen.queue("out", 3).0), (40, 20), "priority 4 stops queue 3");

@@ -81,10 +81,11 @@ fn pause_of_a_lossy_priority_an_empty_vector_and_classic_pause_change_nothing_at
 #[test]
 fn an_asymmetric_port_obeys_all_eight_priorities_and_stops_its_peer_for_lossless_ones_only() {
     let ports = [("a", "speed: 1G"), ("asym", "speed: 100M, pfc: asymmetric"), ("sym", "speed: 100M")];
-    let rest = format!(
-        "buffer: {{size: 4MiB}}\nclasses: {{3: {{lossless: true, limit: 4160B, xon_offset: 0B, headroom: 4992B, reserve: 0B}}}}\n"
-    );
-    let Some(mut bed) = Bed::start(&ports, &rest) else { return };
+    let rest = "
+buffer: {size: 4MiB}
+classes: {3: {lossless: true, limit: 4160B, xon_offset: 0B, headroom: 4992B, reserve: 0B}}
+";
+    let Some(mut bed) = Bed::start(&ports, rest) else { return };
     let of_all = |bed: &Bed, to| -> Vec<_> {
         let frame = |class| Frame::of(class).bytes(bed.address("a"), bed.address(to));
         (0..10).flat_map(|_| (0..8).map(frame)).collect()

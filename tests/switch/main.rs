@@ -8,6 +8,7 @@
 
 mod incast;
 mod launch;
+#[allow(dead_code, reason = "the tests over taps use more of it")]
 mod metrics;
 mod outputs;
 mod process;
