@@ -1,0 +1,120 @@
+//! More than the core can switch.
+
+use crate::lab::{Lab, MS, US};
+
+/// An overload: the frames, how long an lcore takes for each, and how late polls may come.
+struct Load {
+    frame: usize,
+    frame_ns: u64,
+    poll_gap: &'static str,
+    ring: usize,
+}
+
+/// Four hosts send a frame of 64 B every 17.6 ns. A poll takes a burst of each port, 128 in 7.7 us.
+const SMALL: Load = Load { frame: 64, frame_ns: 60, poll_gap: "20us", ring: 1024 };
+/// One of 512 B every 107 ns. A poll takes 128 in 19 us: all of the poll gap.
+const MIDDLE: Load = Load { frame: 512, frame_ns: 150, ..SMALL };
+/// One of 1500 B every 305 ns. A core that is too slow for frames of the MTU takes 16 bursts of each port in 1.8 ms.
+const LARGE: Load = Load { frame: 1500, frame_ns: 900, poll_gap: "2ms", ring: 4096 };
+
+const LOADS: [(u8, Load); 4] = [(1, SMALL), (2, SMALL), (1, MIDDLE), (1, LARGE)];
+
+impl Load {
+    /// Four 10G hosts in a ring, each sending in class 3 to the next at its line rate: nothing but the core is congested.
+    fn lab(&self, lcores: u8, backlog_xoff: &str) -> Lab {
+        self.lab_of(lcores, backlog_xoff, &[26])
+    }
+
+    /// The same with a flow of each of these marks.
+    fn lab_of(&self, lcores: u8, backlog_xoff: &str, dscps: &[u8]) -> Lab {
+        let Self { frame, frame_ns, poll_gap, ring } = self;
+        let mut yaml = format!(
+            "preset: roce\nbuffer: {{size: 128MiB}}\n\
+             lcores: {{count: {lcores}, poll_gap: {poll_gap}, backlog_xoff: {backlog_xoff}}}\nports:\n"
+        );
+        (0..4).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: 10G}}\n"));
+        yaml += "hosts:\n";
+        for n in 0..4 {
+            yaml += &format!("  - name: h{n}\n    port: p{n}\n    flows:\n");
+            for dscp in dscps {
+                let flow = format!("to: h{}, kind: udp, dscp: {dscp}, ecn: true, frame: {frame}", (n + 1) % 4);
+                yaml += &format!("      - {{{flow}}}\n");
+            }
+        }
+        Lab::new(&yaml, *ring, *frame_ns)
+    }
+
+    /// Frames that `lcores` switch in `ns`.
+    fn possible(&self, lcores: u8, ns: u64) -> u64 {
+        u64::from(lcores) * ns / self.frame_ns
+    }
+}
+
+fn losses(lab: &Lab) -> (u64, u64, u64) {
+    (lab.missed(3), lab.lost(3), lab.all_drops(3))
+}
+
+#[test]
+fn a_core_too_slow_for_its_load_loses_nothing_of_obedient_senders() {
+    for (lcores, load) in LOADS {
+        let mut lab = load.lab(lcores, "on");
+        lab.run(4 * MS);
+        let delivered: u64 = lab.delivered_in(10 * MS).iter().sum();
+        let possible = load.possible(lcores, 10 * MS);
+        lab.drain();
+        let (ring, xoffs) = (lab.ring_highest(), lab.backlog_xoffs());
+        println!(
+            "rule on, {lcores} lcores, {} B: {delivered} delivered of {possible}, ring {ring}, XOFFs {xoffs}",
+            load.frame
+        );
+        assert_eq!(losses(&lab), (0, 0, 0), "{lcores} lcores, {} B", load.frame);
+        assert!(xoffs > 0);
+        // Pacing makes up for 10 us. Ports that are polled later than that are idle most of the time, and so is the core.
+        let busy = if load.poll_gap == LARGE.poll_gap { 0 } else { possible * 8 / 10 };
+        assert!(delivered > busy, "{delivered} of {possible}");
+        lab.assert_empty();
+    }
+}
+
+#[test]
+fn without_the_rule_the_same_core_loses() {
+    for (lcores, load) in LOADS {
+        let mut lab = load.lab(lcores, "off");
+        lab.run(10 * MS);
+        lab.drain();
+        let sent: u64 = (0..4).map(|flow| lab.sent(flow)).sum();
+        println!("rule off, {lcores} lcores, {} B: {} missed of {sent}", load.frame, lab.missed(3));
+        assert!(lab.missed(3) > sent / 10);
+        // A full ring behind a group that is XOFF is more than any headroom allows for.
+        assert_eq!(lab.lost(3), lab.missed(3) + lab.all_drops(3), "what hosts miss is what rings and buffer lost");
+    }
+}
+
+#[test]
+fn a_stall_that_the_rings_cover_loses_nothing() {
+    let mut lab = Load { frame_ns: 10, ..SMALL }.lab(1, "on");
+    lab.run(MS);
+    for _ in 0..10 {
+        // 568 frames of each host arrive meanwhile, and then what is sent until the peer has stopped.
+        lab.stall(40 * US);
+        lab.run(500 * US);
+    }
+    lab.drain();
+    println!("stall of 40 us: ring {}", lab.ring_highest());
+    assert_eq!(losses(&lab), (0, 0, 0));
+    lab.assert_empty();
+}
+
+/// Lossy senders do not stop, so the ring stays full. What is lost there is theirs alone: lossless ones stopped before.
+/// They stay stopped, though, for as long as the flood lasts.
+#[test]
+fn a_lossy_flood_loses_no_lossless_frame_and_starves_its_class() {
+    let mut lab = SMALL.lab_of(1, "on", &[26, 0]);
+    lab.run(4 * MS);
+    let delivered = lab.delivered_in(10 * MS);
+    lab.drain();
+    println!("lossy flood: delivered {delivered:?}, missed in class 0 {}", lab.missed(0));
+    assert_eq!(losses(&lab), (0, 0, 0));
+    assert!(lab.missed(0) > 0 && delivered.iter().step_by(2).all(|lossless| *lossless == 0));
+    lab.assert_empty();
+}
