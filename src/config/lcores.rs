@@ -1,6 +1,6 @@
 //! `lcores:`, which port belongs to which of them, and when a port's backlog is a reason to pause.
 
-use super::model::{DeviceKind, LcoreConfig};
+use super::model::{DeviceKind, HostsLcore, LcoreConfig};
 use super::overrides::Overrides;
 use super::ports::Port;
 use super::read::Item;
@@ -8,16 +8,13 @@ use crate::mmu::headroom::{SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
 use crate::packet::BURST;
 use crate::units::{Bytes, Nanos};
 
-const KEYS: &[&str] = &["control", "dataplane", "count", "poll_gap", "backlog_xoff"];
+const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "backlog_xoff"];
 
 const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
 const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 
 /// Most dataplane lcores.
 pub const MAX_LCORES: u8 = 16;
-
-/// Frames that an in-process link holds in each direction: control makes it so.
-const LINK_FRAMES: u16 = 1024;
 
 /// Most descriptors that a port may ask for.
 pub const MOST_DESCRIPTORS: u16 = 16_384;
@@ -69,9 +66,10 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
         }
         item.refuse(format!("`{}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}", item.shown()))
     });
+    let hosts = get("hosts").and_then(|item| read_hosts(&item, &dataplane)).unwrap_or(HostsLcore::WithSwitch);
     let backlog = get("backlog_xoff").and_then(|item| item.choice(&[("on", true), ("off", false)]));
     Lcores {
-        config: LcoreConfig { control, dataplane, poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP) },
+        config: LcoreConfig { control, dataplane, poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP), hosts },
         count,
         respread: overrides.lcores.is_some(),
         backlog_xoff: backlog.unwrap_or(true),
@@ -81,6 +79,21 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
 
 fn read_cpu(item: &Item<'_>) -> Option<u16> {
     item.number("a CPU", 0..=1023)
+}
+
+/// Where virtual hosts run.
+fn read_hosts(item: &Item<'_>, dataplane: &[u16]) -> Option<HostsLcore> {
+    match item.shown().as_str() {
+        "with-switch" => Some(HostsLcore::WithSwitch),
+        "own" => Some(HostsLcore::Own(None)),
+        _ => {
+            let cpu = item.number("`with-switch`, `own` or a CPU", 0..=1023)?;
+            if dataplane.contains(&cpu) {
+                item.warn(format!("hosts and switch take turns on CPU {cpu}, and polls come late; write another"));
+            }
+            Some(HostsLcore::Own(Some(cpu)))
+        }
+    }
 }
 
 /// One CPU or a list of them.
@@ -152,10 +165,7 @@ impl Lcores<'_> {
             Backlog::Default => BURST as u16,
             Backlog::From(mark) => mark,
         };
-        let ring = match port.device.kind {
-            DeviceKind::Ring => LINK_FRAMES,
-            _ => port.device.rx_descriptors,
-        };
+        let ring = port.device.rx_descriptors;
         if is_written && mark >= ring {
             written.fail(format!(
                 "`{mark}` is not below the {ring} frames of the receive ring, so that nothing would come of it; write \

@@ -27,7 +27,7 @@ use std::path::Path;
 
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use lcores::MAX_LCORES;
-pub use model::{Config, DeviceKind, EalConfig, EcnOrder, LcoreConfig, MemoryMode, Outlook, PortDevice};
+pub use model::{Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, LcoreConfig, MemoryMode, Outlook, PortDevice};
 pub use overrides::Overrides;
 pub use policy::{Pool, Ratio, headroom_sum, policy_name};
 

@@ -125,4 +125,15 @@ pub struct LcoreConfig {
     pub dataplane: Vec<u16>,
     /// How late a poll may come: part of what headroom is computed from.
     pub poll_gap: Nanos,
+    /// Where the virtual hosts run.
+    pub hosts: HostsLcore,
+}
+
+/// The lcore that polls the virtual hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostsLcore {
+    /// That of the port, of each host: what stalls the switch stalls its hosts, which never send more than it takes.
+    WithSwitch,
+    /// One of their own, on a CPU that is chosen or given: they send whatever the switch does, as over a wire.
+    Own(Option<u16>),
 }

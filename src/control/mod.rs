@@ -17,11 +17,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub use error::RunError;
 
 use crate::config::Config;
-use crate::dataplane::{Counters, Orders, Pipeline, Work};
+use crate::dataplane::{Counters, Orders, Pipeline, Work, accompany};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::stats::verdict::not_lossless_line;
-use crate::stats::{DeviceCounters, DeviceStats, Live, Onlooker, Report, Snapshot, Style, Subject, http};
+use crate::stats::{DeviceStats, Live, Onlooker, Report, Snapshot, Style, Subject, http};
 
 /// Time between two looks at links, device counters, and what an operator should know at once.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
@@ -46,7 +46,18 @@ pub struct RunOptions {
     pub verbose: bool,
 }
 
-type Running = Vec<Worker<Work<EthIo, HostsOn<EthIo>>>>;
+/// What runs: the parts of the switch, and the hosts if they have an lcore of their own.
+struct Running {
+    switch: Vec<Worker<Work<EthIo, HostsOn<EthIo>>>>,
+    hosts: Option<Worker<HostsOn<EthIo>>>,
+}
+
+impl Running {
+    /// Whether anything has ended on its own, which only a panic makes it do.
+    fn has_ended(&self) -> bool {
+        self.switch.iter().any(Worker::is_finished) || self.hosts.iter().any(Worker::is_finished)
+    }
+}
 
 /// Runs a switch by `config` until its time is over or a signal comes, and prints what it did.
 ///
@@ -72,7 +83,11 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     for (link, device) in subject.links.iter_mut().zip(&config.devices) {
         link.cable = device.cable;
     }
-    let orders = Arc::new(Orders::new(usize::from(config.switch.lcores)));
+    let mut orders = Orders::new(usize::from(config.switch.lcores));
+    if setup::hosts_apart(&config) {
+        orders = orders.with_companion_apart();
+    }
+    let orders = Arc::new(orders);
     let hz = dpdk::hz(&ports.eal);
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
@@ -88,30 +103,34 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let elapsed = start.elapsed();
     orders.stop();
     // All of them, before an error of one ends the program: a port must not be stopped under an lcore.
-    let ended: Vec<_> = workers.into_iter().map(Worker::join).collect();
+    let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();
+    orders.dismiss();
+    let hosts = workers.hosts.map(Worker::join).transpose();
     let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
-    refresh_devices(&ports.ports, &subject.devices);
+    let hosts = hosts?;
+    refresh_devices(&ports.ports, &subject);
     let report = Report::new(&subject, elapsed);
     let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
     if refused > 0 {
         // Not eprintln, which panics where standard error cannot be written.
         let _ = writeln!(std::io::stderr(), "warning: {refused} frames came in several buffers and were not forwarded");
     }
-    drop(works);
+    drop((works, hosts));
     watched?;
     finish(ports, &report, &options)
 }
 
-/// The virtual hosts, in a part for each lcore; none if there are none.
+/// The virtual hosts, in a part for each lcore that polls some; none if there are none.
 fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
     if config.hosts.is_empty() {
         return Vec::new();
     }
-    let parts = Hosts::spread(&config.hosts, hz, &setup::host_lcores(config), usize::from(config.switch.lcores));
-    parts.into_iter().map(|hosts| hosts.for_ageing(config.switch.fdb.ageing)).collect()
+    let parts = Hosts::spread(&config.hosts, hz, &setup::parts_of_hosts(config), setup::host_parts(config));
+    let parts = parts.into_iter().map(|hosts| hosts.for_ageing(config.switch.fdb.ageing));
+    if setup::hosts_apart(config) { parts.map(Hosts::on_wires).collect() } else { parts.collect() }
 }
 
-/// Starts every part of the switch on an lcore of its own.
+/// Starts every part of the switch on an lcore of its own, with its part of the hosts unless these have one too.
 fn launch(
     ports: &mut setup::Ports,
     config: &Config,
@@ -120,29 +139,36 @@ fn launch(
     orders: &Arc<Orders>,
     hz: u64,
 ) -> Result<Running, RunError> {
-    let io = ports.queues(config)?;
+    let (io, host_io) = ports.queues(config)?;
+    let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
     let pipelines = Pipeline::fleet(&config.switch, counters, hz, DICE_SEED);
     let lcores = ports.eal.workers().to_vec();
-    if lcores.len() < pipelines.len() {
+    if lcores.len() < pipelines.len() + usize::from(setup::hosts_apart(config)) {
         return Err(RunError::NoCpu);
     }
-    let mut hosts = hosts.into_iter();
+    let mut running = Running { switch: Vec::new(), hosts: None };
+    if setup::hosts_apart(config)
+        && let (Some(companion), Some(lcore)) = (companions.next(), lcores.get(pipelines.len()))
+    {
+        let orders = orders.clone();
+        running.hosts = Some(ports.eal.launch(*lcore, move || accompany(companion, &orders, dpdk::now))?);
+    }
     let parts = pipelines.into_iter().zip(io).zip(lcores);
-    let mut workers = Vec::new();
-    for ((pipeline, (io, host_io)), lcore) in parts {
-        let companion = hosts.next().map(|hosts| HostsOn { hosts, io: host_io });
+    for ((pipeline, io), lcore) in parts {
+        let companion = companions.next();
         let work = Work { pipeline, io, companion, orders: orders.clone(), hz };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
-            Ok(worker) => workers.push(worker),
+            Ok(worker) => running.switch.push(worker),
             Err(error) => {
                 // Those that run already end, or dropping their workers would wait for ever; of the others none will come.
                 orders.stop();
-                (workers.len()..usize::from(config.switch.lcores)).for_each(|number| orders.give_up(number));
+                (running.switch.len()..usize::from(config.switch.lcores)).for_each(|number| orders.give_up(number));
+                orders.dismiss();
                 return Err(error.into());
             }
         }
     }
-    Ok(workers)
+    Ok(running)
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
@@ -226,7 +252,7 @@ async fn watch(
                 Order::ClearWatermarks => orders.clear_watermarks(),
             },
             _ = devices.tick() => {
-                orders.set_links(refresh_devices(ports, &subject.devices));
+                orders.set_links(refresh_devices(ports, subject));
                 for line in onlooker.look(Snapshot::take(subject, start.elapsed())) {
                     tell(&mut live, &line);
                 }
@@ -236,7 +262,7 @@ async fn watch(
                         tell(&mut live, &format!("t={:.1}s {line}", start.elapsed().as_secs_f64()));
                     }
                 }
-                if workers.iter().any(Worker::is_finished) {
+                if workers.has_ended() {
                     return Ok(());
                 }
             }
@@ -266,9 +292,9 @@ fn tell(live: &mut Live, line: &str) {
 
 /// Reads every device; the mask of links that are up. A device that does not tell counts as up, and so does a virtual
 /// one: a tap says down for ever once its interface was moved to another namespace, while frames pass.
-fn refresh_devices(ports: &[EthPort], devices: &[DeviceCounters]) -> u64 {
+fn refresh_devices(ports: &[EthPort], subject: &Subject) -> u64 {
     let mut up = 0;
-    for (index, (port, counters)) in ports.iter().zip(devices).enumerate() {
+    for (index, (port, counters)) in ports.iter().zip(subject.devices.iter()).enumerate() {
         let link_up = !port.is_physical() || port.link().map_or(true, |link| link.up);
         up |= u64::from(link_up) << index;
         if let Ok(stats) = port.stats() {
@@ -276,7 +302,7 @@ fn refresh_devices(ports: &[EthPort], devices: &[DeviceCounters]) -> u64 {
                 link_up,
                 rx_frames: stats.ipackets,
                 tx_frames: stats.opackets,
-                rx_missed: stats.imissed,
+                rx_missed: stats.imissed + lost_on_wire(subject, index),
                 rx_no_buffer: stats.rx_nombuf,
                 rx_errors: stats.ierrors,
                 tx_errors: stats.oerrors,
@@ -284,6 +310,12 @@ fn refresh_devices(ports: &[EthPort], devices: &[DeviceCounters]) -> u64 {
         }
     }
     up
+}
+
+/// What the host at `port` sent into a full receive ring, which an in-process port does not know of.
+fn lost_on_wire(subject: &Subject, port: usize) -> u64 {
+    let hosts = subject.hosts.iter().flat_map(|hosts| &hosts.hosts).filter(|host| host.port == port);
+    hosts.map(|host| host.lost_frames.get()).sum()
 }
 
 /// Stops the ports and prints the report.

@@ -1,7 +1,7 @@
 //! From a configuration to running ports: memory, devices, pools, lcores.
 
 use crate::config::Config;
-use crate::config::model::{DeviceKind, MemoryMode};
+use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
 use crate::packet::{BURST, MAX_PORTS};
 use crate::stats::PfcStanding;
@@ -9,8 +9,6 @@ use crate::wire::MacAddr;
 
 use super::RunError;
 
-/// Frames that an in-process link holds in each direction: a few polls' worth, as in a NIC.
-const LINK_FRAMES: u32 = 1024;
 /// Buffers an lcore keeps to itself.
 const POOL_CACHE: u32 = 256;
 /// PFC frames under way at once, per port: one is posted and sent before the next is due.
@@ -43,14 +41,14 @@ pub(super) struct PoolPlan {
 impl PoolPlan {
     pub fn new(config: &Config) -> Self {
         let per_device = |device: &crate::config::model::PortDevice| match device.kind {
-            DeviceKind::Ring => 2 * LINK_FRAMES,
+            DeviceKind::Ring => 2 * u32::from(device.rx_descriptors),
             _ => u32::from(device.rx_descriptors) + u32::from(device.tx_descriptors),
         };
         let devices: u32 = config.devices.iter().map(per_device).sum();
         let ports = config.devices.len() as u32;
         let mtu = config.switch.ports.iter().map(|port| port.mtu).max().unwrap_or(1500);
         // Per lcore the burst in the pipeline, the burst posted, the burst to be freed; a host's own twice.
-        let lcores = u32::from(config.switch.lcores);
+        let lcores = u32::from(config.switch.lcores) + u32::from(hosts_apart(config));
         let bursts = (3 * lcores + 2 * ports) * BURST as u32;
         Self {
             data: config.switch.buffer.total.0 + devices + bursts + (2 + lcores) * POOL_CACHE,
@@ -115,27 +113,27 @@ impl Ports {
             DeviceKind::Pci(address) => Ok((EthPort::open(&self.eal, address, config, &self.data)?, None)),
             DeviceKind::Vdev(devargs) => Ok((EthPort::plug(&self.eal, devargs, config, &self.data)?, None)),
             DeviceKind::Ring => {
-                let link = RingLink::new(&self.eal, &format!("hf{index}"), LINK_FRAMES, config, &self.data)?;
+                let frames = config.rx_descriptors.into();
+                let link = RingLink::new(&self.eal, &format!("hf{index}"), frames, config, &self.data)?;
                 Ok((link.switch, Some(link.host)))
             }
         }
     }
 
-    /// For each lcore the queues of the switch's ports that it owns, and of the hosts behind these.
-    pub fn queues(&mut self, config: &Config) -> Result<Vec<(EthIo, EthIo)>, RunError> {
-        let lcores = usize::from(config.switch.lcores);
-        let empty = |count: usize| (0..lcores).map(|_| (0..count).map(|_| None).collect()).collect();
-        let mut switch: Vec<Vec<Option<PortQueue>>> = empty(self.ports.len());
-        let mut hosts: Vec<Vec<Option<PortQueue>>> = empty(self.hosts.len());
+    /// For each lcore the queues of the switch's ports that it owns; and for each part of the hosts those of theirs.
+    pub fn queues(&mut self, config: &Config) -> Result<(Vec<EthIo>, Vec<EthIo>), RunError> {
+        let empty = |parts: usize, count: usize| (0..parts).map(|_| (0..count).map(|_| None).collect()).collect();
+        let mut switch: Vec<Vec<Option<PortQueue>>> = empty(config.switch.lcores.into(), self.ports.len());
+        let mut hosts: Vec<Vec<Option<PortQueue>>> = empty(host_parts(config), self.hosts.len());
         for (index, (port, spec)) in self.ports.iter_mut().zip(&config.switch.ports).enumerate() {
             switch[usize::from(spec.lcore)][index] = Some(port.queue(0)?);
         }
-        for ((index, port), lcore) in self.hosts.iter_mut().enumerate().zip(host_lcores(config)) {
-            hosts[lcore][index] = Some(port.queue(0)?);
+        for ((index, port), part) in self.hosts.iter_mut().enumerate().zip(parts_of_hosts(config)) {
+            hosts[part][index] = Some(port.queue(0)?);
         }
         let io = |queues, control: &Mempool| EthIo::new(queues, self.data.clone(), control.clone());
-        let parts = switch.into_iter().zip(hosts);
-        Ok(parts.map(|(switch, hosts)| (io(switch, &self.control), io(hosts, &self.data))).collect())
+        let switch = switch.into_iter().map(|queues| io(queues, &self.control));
+        Ok((switch.collect(), hosts.into_iter().map(|queues| io(queues, &self.data)).collect()))
     }
 
     /// The address of a NIC. That of a tap is no port's: Linux gives it to the interface, and so to the host behind it.
@@ -165,8 +163,22 @@ impl Ports {
     }
 }
 
-/// The lcore that polls each host: the one that owns its port, so that what stalls the one stalls the other.
-pub(super) fn host_lcores(config: &Config) -> Vec<usize> {
+/// Whether there are hosts, and they have an lcore of their own.
+pub(super) fn hosts_apart(config: &Config) -> bool {
+    !config.hosts.is_empty() && config.lcores.hosts != HostsLcore::WithSwitch
+}
+
+/// Threads that poll hosts.
+pub(super) fn host_parts(config: &Config) -> usize {
+    if hosts_apart(config) { 1 } else { config.switch.lcores.into() }
+}
+
+/// Which of them polls each host: where they run beside the switch the lcore that owns the host's port, so that what
+/// stalls the one stalls the other.
+pub(super) fn parts_of_hosts(config: &Config) -> Vec<usize> {
+    if hosts_apart(config) {
+        return vec![0; config.hosts.len()];
+    }
     let lcore = |port: usize| config.switch.ports.get(port).map_or(0, |port| usize::from(port.lcore));
     config.hosts.iter().map(|host| lcore(host.port)).collect()
 }
@@ -198,12 +210,17 @@ fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOpt
     };
     // The last CPUs first, since the machine's own work tends to be on the first ones; shared if there are too few.
     let lcores = usize::from(config.switch.lcores);
-    let chosen = allowed.iter().rev().cycle().take(lcores);
+    let mut chosen = allowed.iter().rev().cycle();
     let wanted = (0..).map(|index| config.lcores.dataplane.get(index).copied());
-    let workers = chosen.zip(wanted).map(|(chosen, wanted)| cpu(wanted, Some(chosen), "lcores.dataplane"));
-    let worker_cpus: Vec<usize> = workers.collect::<Result<_, _>>()?;
+    let workers = chosen.by_ref().zip(wanted).take(lcores);
+    let workers = workers.map(|(chosen, wanted)| cpu(wanted, Some(chosen), "lcores.dataplane"));
+    let mut worker_cpus: Vec<usize> = workers.collect::<Result<_, _>>()?;
     if worker_cpus.len() != lcores {
         return Err(RunError::NoCpu);
+    }
+    if let (true, HostsLcore::Own(wanted)) = (hosts_apart(config), config.lcores.hosts) {
+        let free = allowed.iter().rev().find(|cpu| !worker_cpus.contains(cpu));
+        worker_cpus.push(cpu(wanted, free.or(chosen.next()), "lcores.hosts")?);
     }
     Ok(EalOptions {
         memory,
@@ -226,7 +243,7 @@ mod tests {
     fn there_is_a_buffer_for_every_frame_that_the_cells_allow() {
         let config = config::embedded();
         let plan = PoolPlan::new(&config);
-        let in_links = 2 * LINK_FRAMES * config.devices.len() as u32;
+        let in_links = 2 * 1024 * config.devices.len() as u32;
         assert!(plan.data > config.switch.buffer.total.0 + in_links, "{plan:?}");
         assert!(plan.control > in_links, "{plan:?}");
     }

@@ -40,6 +40,11 @@ pub struct Orders {
     watermarks: AtomicU64,
     /// How many lcores there are.
     lcores: usize,
+    /// Whether a companion has an lcore of its own, which may still be sending; none means that nobody is.
+    apart: AtomicBool,
+    has_apart: bool,
+    /// Raised when no lcore of the switch runs any more.
+    dismissed: AtomicBool,
     /// Lcores that have nothing to do while they drain, as a mask.
     quiet: AtomicU64,
     /// Lcores that receive no more: none of them hands over a frame again.
@@ -63,10 +68,25 @@ impl Orders {
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
             lcores,
+            apart: AtomicBool::new(false),
+            has_apart: false,
+            dismissed: AtomicBool::new(false),
             quiet: AtomicU64::new(0),
             drained: AtomicUsize::new(0),
             emptied: AtomicUsize::new(0),
         }
+    }
+
+    /// The same with a companion on an lcore of its own ([`accompany`]).
+    #[must_use]
+    pub fn with_companion_apart(mut self) -> Self {
+        (self.has_apart, self.apart) = (true, AtomicBool::new(true));
+        self
+    }
+
+    /// The switch has ended: a companion on an lcore of its own may end too.
+    pub fn dismiss(&self) {
+        self.dismissed.store(true, Ordering::Relaxed);
     }
 
     /// Virtual hosts fall silent, queues drain, every XOFF is followed by XON, and the loops end.
@@ -109,6 +129,23 @@ impl Orders {
         };
         before.count_ones() as usize == self.lcores
     }
+}
+
+/// Polls `companion` on an lcore of its own until it is dismissed. Ordered to stop, it falls silent, and receives on while
+/// the switch drains.
+#[must_use]
+pub fn accompany<C: Companion>(mut companion: C, orders: &Orders, clock: impl Fn() -> Ticks) -> C {
+    while !orders.stop.load(Ordering::Relaxed) {
+        companion.poll(clock());
+    }
+    companion.fall_silent();
+    // After its last frame is in the link, for those who look there once more.
+    orders.apart.store(false, Ordering::Release);
+    while !orders.dismissed.load(Ordering::Relaxed) {
+        companion.poll(clock());
+    }
+    companion.poll(clock());
+    companion
 }
 
 /// Everything that one lcore owns while it runs, and gives back when it ends.
@@ -181,20 +218,23 @@ impl<I: Ports, C: Companion> Work<I, C> {
         if let Some(companion) = &mut self.companion {
             companion.fall_silent();
         }
-        let (longest, stall) = match self.companion {
-            Some(_) => (self.hz * DRAIN_SECONDS, self.hz * STALL_SECONDS),
-            None => (self.hz / DRAIN_PARTS, self.hz / DRAIN_PARTS),
+        let accompanied = self.companion.is_some() || self.orders.has_apart;
+        let (longest, stall) = if accompanied {
+            (self.hz * DRAIN_SECONDS, self.hz * STALL_SECONDS)
+        } else {
+            (self.hz / DRAIN_PARTS, self.hz / DRAIN_PARTS)
         };
         let start = clock();
         let mut moved_at = start;
         loop {
             let now = clock();
-            if self.poll(now) > 0 {
+            // A companion on an lcore of its own may not have been told yet.
+            if self.orders.apart.load(Ordering::Acquire) | (self.poll(now) > 0) {
                 moved_at = now;
             }
             let still = now.since(moved_at);
             // Frames may be on their way from a companion, or from another lcore, when nothing is queued.
-            let at_once = self.companion.is_none() && self.orders.lcores == 1;
+            let at_once = !accompanied && self.orders.lcores == 1;
             let is_quiet = self.pipeline.held_frames() == 0 && (at_once || still > self.hz / QUIET_PARTS);
             let all_quiet = self.orders.quiet(self.pipeline.number(), is_quiet);
             // An lcore that has nothing to move waits for the others, which may have.

@@ -24,6 +24,6 @@ pub mod spec;
 
 pub use counters::Counters;
 pub use drops::DropReason;
-pub use lcore::{Companion, Orders, Work};
+pub use lcore::{Companion, Orders, Work, accompany};
 pub use pipeline::Pipeline;
 pub use spec::{PortSpec, QueueSpec, SwitchSpec};

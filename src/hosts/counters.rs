@@ -86,7 +86,7 @@ pub struct FlowInfo {
 pub struct FlowTally {
     /// Which flow it is.
     pub info: FlowInfo,
-    /// Frames that its host's transmit ring took.
+    /// Frames that its host's transmit ring took, or the wire lost.
     pub sent_frames: Counter,
     /// Their bytes, without the frame check sequence.
     pub sent_bytes: Counter,
@@ -177,6 +177,8 @@ pub struct HostTally {
     pub arp_rx_frames: Counter,
     /// Frames received that are of no flow to this host: other stations', flooded ones, rubbish.
     pub foreign_frames: Counter,
+    /// Frames lost since the switch's receive ring was full, where the wire does not wait.
+    pub lost_frames: Counter,
     /// Times the transmit ring was full and the host waited.
     pub tx_waits: Counter,
     /// Times there was no buffer for a frame and the host waited.

@@ -37,6 +37,8 @@ pub(super) struct Host {
     link: Shaper,
     timers: PauseTimers,
     obeys_pfc: bool,
+    /// Whether a full ring loses what is sent, as a wire into a full receive ring does, instead of making it wait.
+    pub wire_loses: bool,
     /// Numbers of its flows.
     flows: Range<usize>,
     /// The flow whose turn it is.
@@ -67,6 +69,7 @@ impl Host {
             link: Shaper::new(spec.rate, hz, slack(largest, spec.rate.0)),
             timers: PauseTimers::new(spec.rate, hz),
             obeys_pfc: spec.obeys_pfc,
+            wire_loses: false,
             turn: flows.start,
             flows,
             announcements: vlans.iter().map(|vlan| frame::announcement(who, *vlan)).collect(),
@@ -169,6 +172,10 @@ impl Host {
             }
             let is_last = undo.len() < CHUNK;
             io.tx(self.port, &mut batch);
+            if !batch.is_empty() && self.wire_loses {
+                counters.hosts[self.port].lost_frames.add(batch.len() as u64);
+                io.free(&mut batch);
+            }
             if !batch.is_empty() {
                 counters.hosts[self.port].tx_waits.add(1);
                 self.take_back(flows, undo.drain(undo.len() - batch.len()..));

@@ -37,6 +37,9 @@ pub const ANNOUNCE_PERIOD: Nanos = Nanos(60_000_000_000);
 /// Flows start this long after the last host has announced itself, when the switch has seen it.
 pub const SETTLE: Nanos = Nanos(1_000_000);
 
+/// The same for hosts on a thread of their own: the switch may be kept from polling meanwhile.
+const SETTLE_APART: Nanos = Nanos(100_000_000);
+
 /// Virtual hosts, as one thread polls them.
 #[derive(Debug)]
 pub struct Hosts {
@@ -118,6 +121,16 @@ impl Hosts {
             let period = Nanos((ageing.0 / 4).min(ANNOUNCE_PERIOD.0));
             self.announce_period = to_ticks(period, self.counters.hz).max(1);
         }
+        self
+    }
+
+    /// The same hosts on links that do not wait: a frame that finds its ring full is lost, as on a wire. It is right for
+    /// hosts on a thread of their own, which go on whatever the switch does; beside the switch they would lose by what its
+    /// machine does, and wait instead.
+    #[must_use]
+    pub fn on_wires(mut self) -> Self {
+        self.hosts.iter_mut().for_each(|host| host.wire_loses = true);
+        self.settle = to_ticks(SETTLE_APART, self.counters.hz);
         self
     }
 
