@@ -11,7 +11,9 @@ use holdfast::dataplane::memory::MemPacket;
 use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
 use holdfast::packet::{Burst, Packet, Ports};
-use holdfast::units::Ticks;
+use holdfast::units::{Quanta, Ticks};
+use holdfast::wire::MacAddr;
+use holdfast::wire::mac_control::PfcFrame;
 
 /// A tick is a nanosecond here.
 const HZ: u64 = 1_000_000_000;
@@ -201,6 +203,14 @@ impl Lab {
     /// No lcore polls for `ns`, while everybody else goes on.
     pub fn stall(&mut self, ns: u64) {
         self.lcores.iter_mut().for_each(|(_, io)| io.clock += ns);
+    }
+
+    /// The host at `port` says XOFF for `classes` from now on for the longest time there is, 3.4 ms at 10G; zero quanta: XON.
+    pub fn pause(&mut self, port: usize, classes: u8, quanta: u16) {
+        let pfc = PfcFrame { enabled: classes, quanta: [Quanta(quanta); 8] };
+        let links = &mut self.world.borrow_mut().links;
+        let at = links.now + CABLE_NS;
+        links.links[port].to_switch.push_back((at, MemPacket::new(&pfc.emit(MacAddr::local(1, port as u16)))));
     }
 
     /// Where the lcore that is furthest behind is.
