@@ -1,6 +1,6 @@
 //! Lcores, the backlog of receive rings, watchdogs and PFC modes, and what the command line says over all of it.
 
-use holdfast::config::Overrides;
+use holdfast::config::{HostsLcore, Overrides};
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use holdfast::units::Nanos;
 
@@ -275,4 +275,17 @@ fn the_command_line_has_the_last_word_on_headroom_and_lcores() {
     assert_eq!(config.lcores.dataplane, [4, 5], "as many of the CPUs");
     let config = lcores(4, &four("{dataplane: [4, 5, 6]}"));
     assert_eq!((lcores_of(&config), config.lcores.dataplane), (vec![0, 1, 2, 3], vec![]), "too few CPUs: chosen");
+}
+
+#[test]
+fn virtual_hosts_run_beside_the_switch_or_on_an_lcore_of_their_own() {
+    let hosts = |lcores: &str| accept(&four(lcores)).lcores.hosts;
+    assert_eq!(hosts("{count: 1}"), HostsLcore::WithSwitch);
+    assert_eq!(hosts("{hosts: with-switch}"), HostsLcore::WithSwitch);
+    assert_eq!(hosts("{hosts: own}"), HostsLcore::Own(None));
+    assert_eq!(hosts("{dataplane: 1, hosts: 0}"), HostsLcore::Own(Some(0)));
+    refuse_beside_ports(
+        "lcores: {hosts: elsewhere}\n",
+        "x.yaml:4:18: lcores.hosts: `elsewhere` is not `with-switch`, `own` or a CPU; write a whole number from 0 to 1023",
+    );
 }

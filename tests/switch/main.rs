@@ -11,6 +11,7 @@ mod launch;
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod metrics;
 mod outputs;
+mod overload;
 mod process;
 mod program;
 mod refusals;
