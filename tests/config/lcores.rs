@@ -286,6 +286,6 @@ fn virtual_hosts_run_beside_the_switch_or_on_an_lcore_of_their_own() {
     assert_eq!(hosts("{dataplane: 1, hosts: 0}"), HostsLcore::Own(Some(0)));
     refuse_beside_ports(
         "lcores: {hosts: elsewhere}\n",
-        "x.yaml:4:18: lcores.hosts: `elsewhere` is not `with-switch`, `own` or a CPU; write a whole number from 0 to 1023",
+        "x.yaml:4:17: lcores.hosts: `elsewhere` is not `with-switch`, `own` or a CPU; write a whole number from 0 to 1023",
     );
 }
