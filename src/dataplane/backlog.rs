@@ -26,6 +26,12 @@ impl Backlog {
         self.is_on
     }
 
+    /// Whether a poll that leaves nothing has anything to end: XOFF, or a row of polls that left something.
+    #[inline]
+    pub fn is_watching(&self) -> bool {
+        self.is_on || self.full_polls != 0
+    }
+
     /// A poll took all that it may and left `left` frames; `None`: some, the device cannot tell how many.
     pub fn judge(&mut self, left: Option<usize>) {
         let Some(mark) = self.mark else { return };

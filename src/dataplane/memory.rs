@@ -88,7 +88,12 @@ impl MemPorts {
     /// `ports` silent ports.
     #[must_use]
     pub fn new(ports: usize) -> Self {
-        Self { wires: (0..ports).map(|_| Wire::default()).collect(), held: Arc::default(), spare_buffers: usize::MAX, copies: 0 }
+        Self {
+            wires: (0..ports).map(|_| Wire::default()).collect(),
+            held: Arc::default(),
+            spare_buffers: usize::MAX,
+            copies: 0,
+        }
     }
 
     /// `frame` arrives at `port`.

@@ -185,7 +185,7 @@ impl<P: Packet> Pipeline<P> {
                 break;
             }
         }
-        if !is_drained || self.ports[port].backlog.is_on() {
+        if !is_drained || self.ports[port].backlog.is_watching() {
             self.judge_backlog(io, port, is_drained, now);
         }
         moved

@@ -223,7 +223,7 @@ impl Lab {
         self.world.borrow_mut().links.links[host].is_dead = true;
         for (pipeline, io) in self.lcores.iter_mut().filter(|_| link) {
             let now = Ticks(io.clock);
-            pipeline.set_link(io, host, false, now);
+            pipeline.set_link(host, false, now);
         }
     }
 

@@ -1,8 +1,12 @@
 //! Admission with real frames, counts exact to the cell.
 
-use holdfast::dataplane::DropReason;
+use std::sync::Arc;
+
+use holdfast::dataplane::memory::{MemPacket, MemPorts};
+use holdfast::dataplane::{Counters, DropReason, Pipeline};
 use holdfast::mmu::Threshold;
-use holdfast::units::Cells;
+use holdfast::packet::{Burst, Ports};
+use holdfast::units::{Cells, Ticks};
 
 use crate::harness::*;
 
@@ -175,4 +179,60 @@ fn a_poll_takes_what_its_gap_lets_arrive() {
     bed.poll();
     assert_eq!(bed.counters.ports[0].rx_frames[LOSSLESS].get(), 81, "100 us are 81 frames of the MTU at 10 Gb/s");
     assert_eq!(bed.pfcs(0).len(), 1);
+}
+
+/// Ports of a device that cannot tell what waits in its receive rings.
+struct Mute(MemPorts);
+
+impl Ports for Mute {
+    type Pkt = MemPacket;
+
+    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
+        self.0.rx(port, out);
+    }
+
+    fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
+        self.0.tx(port, packets);
+    }
+
+    fn free(&mut self, packets: &mut Burst<MemPacket>) {
+        self.0.free(packets);
+    }
+
+    fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
+        self.0.copy(packet)
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
+        self.0.make(frame)
+    }
+}
+
+/// A burst now and then is no backlog, however many there have been; without end it is one.
+#[test]
+fn only_full_polls_in_a_row_are_a_backlog_where_a_device_cannot_count() {
+    let mut spec = spec(2);
+    for port in &mut spec.ports {
+        (port.backlog_mark, port.lcore) = (Some(32), 0);
+    }
+    spec.lcores = 1;
+    let counters = Arc::new(Counters::new(2, 1));
+    let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
+    let mut io = Mute(MemPorts::new(2));
+    let mut now = HZ;
+    let mut polls = |io: &mut Mute, bursts: usize, polls: usize| {
+        (0..32 * bursts).for_each(|_| io.0.inject(0, &frame(0, 0xffff, 0, 60)));
+        for _ in 0..polls {
+            now += 1000;
+            switch.poll(io, Ticks(now));
+        }
+        counters.ports[0].backlog_xoffs.get()
+    };
+    for _ in 0..8 {
+        assert_eq!(polls(&mut io, 1, 10), 0);
+    }
+    assert_eq!(polls(&mut io, 4, 4), 1, "the fourth full poll in a row");
+    assert_eq!(counters.ports[0].pfc_tx_xoff[LOSSLESS].get(), 1);
+    polls(&mut io, 0, 1);
+    assert_eq!(counters.ports[0].pfc_tx_xon[LOSSLESS].get(), 1, "drained");
 }
