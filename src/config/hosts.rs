@@ -9,6 +9,7 @@ use super::read::{Fields, Item};
 use super::system::port_by_name;
 use crate::hosts::frame::{MAX_FLOWS, min_frame_len};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
+use crate::qos::ClassMap;
 use crate::units::{BitRate, Nanos};
 use crate::wire::MacAddr;
 
@@ -29,7 +30,7 @@ struct Draft<'a> {
 }
 
 /// Reads `hosts:`; every ring port must have one host.
-pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], macs: &mut Unique) -> Vec<HostSpec> {
+pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], classes: &ClassMap, macs: &mut Unique) -> Vec<HostSpec> {
     let items = item.and_then(|item| item.list("`- {name: h1, port: p1}` for each host")).unwrap_or_default();
     let mut names = Unique::new("name");
     let mut owners: Vec<Option<String>> = vec![None; ports.len()];
@@ -45,7 +46,7 @@ pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], macs: &mut Unique) -> Ve
     }
     let names: Vec<String> = drafts.iter().map(|draft| draft.spec.name.clone()).collect();
     let finish = |(index, draft): (usize, Draft<'_>)| {
-        let flows = Flows { host: index, port: &ports[draft.spec.port], names: &names };
+        let flows = Flows { host: index, port: &ports[draft.spec.port], classes, names: &names };
         let specs = draft.flows.iter().filter_map(|item| flows.read(item)).collect();
         HostSpec { flows: specs, ..draft.spec }
     };
@@ -104,6 +105,7 @@ fn read_ip(item: &Item<'_>) -> Option<Ipv4Addr> {
 struct Flows<'a> {
     host: usize,
     port: &'a Port<'a>,
+    classes: &'a ClassMap,
     names: &'a [String],
 }
 
@@ -121,6 +123,7 @@ impl Flows<'_> {
             let frames = vlan.map_or("untagged frames".to_owned(), |vlan| format!("frames of VLAN {vlan}"));
             item.warn(format!("port {} drops {frames}: it does not carry them", self.port.name));
         }
+        let class = self.port.marks.class(self.port.trust, self.port.class, Some(dscp), vlan.map(|_| pcp));
         Some(FlowSpec {
             to: self.read_target(&fields.required("to", "to: h2")?)?,
             kind,
@@ -129,7 +132,8 @@ impl Flows<'_> {
             dscp,
             pcp,
             vlan,
-            class: self.port.marks.class(self.port.trust, self.port.class, Some(dscp), vlan.map(|_| pcp)),
+            class,
+            priority: self.classes.tc_to_group[usize::from(class & 7)],
             ecn: fields.get("ecn").and_then(|item| item.flag()).unwrap_or(roce),
             pattern: fields.get("pattern").and_then(|item| read_pattern(&item)).unwrap_or(FlowPattern::Steady),
         })

@@ -8,7 +8,7 @@ use crate::mmu::headroom::{SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
 use crate::packet::BURST;
 use crate::units::{Bytes, Nanos};
 
-const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "backlog_xoff"];
+const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff"];
 
 const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
 const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
@@ -66,10 +66,24 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
         }
         item.refuse(format!("`{}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}", item.shown()))
     });
+    let poll_delay = get("poll_delay").and_then(|item| {
+        let delay = item.parse::<Nanos>()?;
+        if delay > LONGEST_POLL_GAP {
+            return item.refuse(format!("`{}` is too long; write at most {LONGEST_POLL_GAP}", item.shown()));
+        }
+        item.warn("the switch is slower than it need be, on purpose; remove it where losses matter");
+        Some(delay)
+    });
     let hosts = get("hosts").and_then(|item| read_hosts(&item, &dataplane)).unwrap_or(HostsLcore::WithSwitch);
     let backlog = get("backlog_xoff").and_then(|item| item.choice(&[("on", true), ("off", false)]));
     Lcores {
-        config: LcoreConfig { control, dataplane, poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP), hosts },
+        config: LcoreConfig {
+            control,
+            dataplane,
+            poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP),
+            poll_delay: poll_delay.unwrap_or(Nanos(0)),
+            hosts,
+        },
         count,
         respread: overrides.lcores.is_some(),
         backlog_xoff: backlog.unwrap_or(true),

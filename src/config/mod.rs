@@ -106,7 +106,7 @@ fn build(source: &str, root: &Node, report: &Report, overrides: &Overrides) -> O
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let fdb = system::read_fdb(top.get("fdb"), &ports);
-    let hosts = hosts::read(top.get("hosts"), &ports, &mut macs);
+    let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs);
     let buffer = buffer::read(top.get("buffer"), &root, overrides.headroom);
     maps.check(&classes);
     maps.check_ports(&ports, &classes);

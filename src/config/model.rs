@@ -125,6 +125,8 @@ pub struct LcoreConfig {
     pub dataplane: Vec<u16>,
     /// How late a poll may come: part of what headroom is computed from.
     pub poll_gap: Nanos,
+    /// Time that an lcore waits after each poll, to be slower than its load on purpose; zero: it does not.
+    pub poll_delay: Nanos,
     /// Where the virtual hosts run.
     pub hosts: HostsLcore,
 }

@@ -89,6 +89,8 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     }
     let orders = Arc::new(orders);
     let hz = dpdk::hz(&ports.eal);
+    let delay = u128::from(config.lcores.poll_delay.0) * u128::from(hz) / 1_000_000_000;
+    orders.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
     let subject = Arc::new(subject);

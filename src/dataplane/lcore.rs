@@ -38,6 +38,8 @@ pub struct Orders {
     link_changes: AtomicU64,
     /// Raised when watermarks are to be cleared.
     watermarks: AtomicU64,
+    /// Ticks to wait after each poll.
+    delay: AtomicU64,
     /// How many lcores there are.
     lcores: usize,
     /// Whether a companion has an lcore of its own, which may still be sending; none means that nobody is.
@@ -67,6 +69,7 @@ impl Orders {
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
+            delay: AtomicU64::new(0),
             lcores,
             apart: AtomicBool::new(false),
             has_apart: false,
@@ -112,6 +115,12 @@ impl Orders {
         self.quiet(number, true);
         self.drained.fetch_add(1, Ordering::AcqRel);
         self.emptied.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Every lcore that starts from now on waits this long after each poll until it drains: a core that is too slow for its
+    /// load, to see what becomes of it.
+    pub fn set_delay(&self, ticks: u64) {
+        self.delay.store(ticks, Ordering::Relaxed);
     }
 
     /// Watermarks become what is held now.
@@ -169,10 +178,14 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut present = Presence { orders: self.orders.clone(), number: self.pipeline.number(), is_over: false };
         let mut links = Links::default();
         let mut watermarks = 0;
+        let delay = self.orders.delay.load(Ordering::Relaxed);
         self.pipeline.greet_all();
         while !self.orders.stop.load(Ordering::Relaxed) {
             let now = clock();
             self.poll(now);
+            while delay > 0 && clock().since(now) < delay {
+                std::hint::spin_loop();
+            }
             let changes = self.orders.link_changes.load(Ordering::Acquire);
             if changes != links.changes {
                 self.follow_links(&mut links, changes, now);

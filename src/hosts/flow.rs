@@ -11,8 +11,10 @@ use crate::units::{Nanos, Ticks};
 pub(super) struct Flow {
     /// Its frames.
     pub template: Template,
-    /// PFC priority.
+    /// Traffic class.
     pub class: usize,
+    /// PFC priority that stops it.
+    pub priority: usize,
     /// Index of the host it goes to, if that is ours.
     pub to: Option<usize>,
     /// Number of the next frame.
@@ -29,7 +31,7 @@ impl Flow {
     /// Whether a frame may leave at `now` while the priorities in `paused` are paused.
     #[inline]
     pub fn is_due(&mut self, paused: u8, now: Ticks) -> bool {
-        paused >> self.class & 1 == 0
+        paused >> self.priority & 1 == 0
             && self.pacer.is_free(now)
             && self.phases.as_mut().is_none_or(|phases| phases.is_on(now))
     }

@@ -206,7 +206,7 @@ fn vlans_of(index: usize, specs: &[HostSpec]) -> BTreeSet<Option<u16>> {
 }
 
 fn new_flow(number: usize, spec: &FlowSpec, from: &HostSpec, hosts: &[HostSpec], hz: u64) -> Flow {
-    assert!(spec.class < 8, "a class above 7");
+    assert!(spec.class < 8 && spec.priority < 8, "a class above 7");
     let (to, station) = match spec.to {
         FlowTarget::Host(to) => (Some(to), Station { mac: hosts[to].mac, ip: hosts[to].ip }),
         FlowTarget::Station { mac, ip } => (None, Station { mac, ip }),
@@ -214,6 +214,7 @@ fn new_flow(number: usize, spec: &FlowSpec, from: &HostSpec, hosts: &[HostSpec],
     let template = Template::new(number as u16, spec, Station { mac: from.mac, ip: from.ip }, station);
     Flow {
         class: usize::from(spec.class),
+        priority: usize::from(spec.priority),
         to,
         sequence: 0,
         // A flow makes up for as much time as its link does: its own rate must not earn it a longer burst.

@@ -80,8 +80,10 @@ pub struct FlowSpec {
     pub pcp: u8,
     /// VLAN tag, if the frames carry one.
     pub vlan: Option<u16>,
-    /// PFC priority it obeys: the class the switch will find for it.
+    /// Traffic class that the switch will find for it.
     pub class: u8,
+    /// PFC priority that it obeys: the priority group of that class.
+    pub priority: u8,
     /// Whether its packets are ECN-capable (ECT(0)).
     pub ecn: bool,
     /// Spread over time.

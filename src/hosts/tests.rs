@@ -24,6 +24,7 @@ pub(super) fn flow(to: usize, class: u8, rate: &str) -> FlowSpec {
         pcp: 0,
         vlan: None,
         class,
+        priority: class,
         ecn: true,
         pattern: FlowPattern::Steady,
     }

@@ -50,6 +50,7 @@ fn flow(kind: FlowKind, class: u8) -> FlowSpec {
         pcp: 0,
         vlan: None,
         class,
+        priority: class,
         ecn: true,
         pattern: FlowPattern::Steady,
     }

@@ -288,3 +288,18 @@ fn a_pcp_of_a_port_whose_sender_pfc_does_not_stop() {
         "x.yaml:2:89: ports[0].maps: PCP 4 goes into the lossless class 3, whose PFC stops priority 3 and not 4; map only PCP 3 to it",
     );
 }
+
+/// A host stops a flow for the priority group of its class, which is what the switch names in its PFC frames.
+#[test]
+fn a_flow_obeys_the_group_of_its_class() {
+    let yaml = "
+preset: roce
+maps: {tc_to_group: {4: 3}, tc_to_queue: {4: 3}}
+classes: {4: {lossless: true}}
+ports: [{name: p1, device: ring, speed: 10G}, {name: p2, device: ring, speed: 10G}]
+hosts: [{name: h1, port: p1, flows: [{to: h2, dscp: 34}]}, {name: h2, port: p2}]
+";
+    let config = holdfast::config::parse("t.yaml", yaml).unwrap();
+    let flow = &config.hosts[0].flows[0];
+    assert_eq!((flow.class, flow.priority), (4, 3));
+}

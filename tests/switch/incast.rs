@@ -55,7 +55,8 @@ fn loss_can_fail_the_run() {
     let ended = finish(run(&[&args[..], &["--pfc", "off"]].concat()));
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     assert!(ended.stdout.contains("lossless: BROKEN: "), "{}", ended.stdout);
-    assert_eq!(ended.stderr, "error: a lossless class was not kept lossless; the report says where\n");
+    let said: Vec<_> = ended.stderr.lines().filter(|line| !line.starts_with("t=")).collect();
+    assert_eq!(said, ["error: a lossless class was not kept lossless; the report says where"]);
 
     let ended = finish(run(&args));
     assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
