@@ -14,7 +14,8 @@ use crate::program::{Config, PATIENCE, report, run_arguments};
 fn overload(backlog_xoff: &str) -> Option<Value> {
     // An lcore that waits for its CPU refreshes no pause, and 3.4 ms later its peers send again.
     let arguments = run_arguments();
-    let switch: usize = arguments.iter().skip_while(|word| *word != "--lcores").nth(1).map_or(1, |n| n.parse().unwrap());
+    let switch: usize =
+        arguments.iter().skip_while(|word| *word != "--lcores").nth(1).map_or(1, |n| n.parse().unwrap());
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < switch + 1) {
         eprintln!("skipped: the hosts and each of {switch} lcores need a CPU of their own");
         return None;
