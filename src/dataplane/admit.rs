@@ -71,7 +71,7 @@ impl<P: Packet> Pipeline<P> {
             packet,
             tag,
             egress: egress as u8,
-            kept: meta.lossless || matches!(admission, Admission::Reserve | Admission::PortReserve),
+            kept: meta.lossless || admission.is_guaranteed(),
             droppable: meta.headers.l3 != L3::Other && meta.headers.ecn() == ecn::NOT_ECT,
         };
         self.hand_over(io, handed, before);
@@ -103,11 +103,7 @@ impl<P: Packet> Pipeline<P> {
             Ok(()) => self.counters.lcores[self.lcore].handed_off_frames.add(1),
             // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
             Err(handed) => {
-                self.releases.release(
-                    usize::from(handed.tag.ingress),
-                    usize::from(handed.tag.group & 7),
-                    Cells(u32::from(handed.tag.cells)),
-                );
+                self.uncharge(handed.tag);
                 let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
                 self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
             }
@@ -121,11 +117,7 @@ impl<P: Packet> Pipeline<P> {
         let unused = self.guarantees.unused();
         unused > 0
             && self.pools.shared[0].free().0 < unused
-            && !self.guarantees.covers(
-                usize::from(handed.egress),
-                handed.tag.queue(),
-                Cells(u32::from(handed.tag.cells)),
-            )
+            && !self.guarantees.covers(usize::from(handed.egress), handed.tag.queue(), handed.tag.charge().2)
     }
 
     /// Gives the frame the marks that `egress` has for its class.
@@ -225,8 +217,8 @@ impl<P: Packet> Pipeline<P> {
     /// The cells of a frame that its queue refused are free.
     #[cold]
     fn uncharge_refused(&mut self, tag: Tag, before: Option<Before>) {
-        let (port, group, cells) = (usize::from(tag.ingress), usize::from(tag.group & 7), Cells(u32::from(tag.cells)));
-        let Some(before) = before else { return self.releases.release(port, group, cells) };
+        let Some(before) = before else { return self.uncharge(tag) };
+        let (port, group, cells) = tag.charge();
         let state = &mut self.ports[port];
         state.ledger.undo(group, &before.group, before.pool_highest, &mut self.pools);
         state.admitted[group] -= u64::from(cells.0);

@@ -6,7 +6,7 @@ use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
-use crate::units::{Bytes, Cells, Ticks};
+use crate::units::{Bytes, Ticks};
 use crate::wire::ecn;
 
 impl<P: Packet> Pipeline<P> {
@@ -84,8 +84,8 @@ impl<P: Packet> Pipeline<P> {
     fn release(&mut self, port: usize, frames: usize) {
         let counters = &self.counters.ports[port];
         for tag in self.charges.drain(..frames) {
-            let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
-            self.releases.release(ingress, group, Cells(u32::from(tag.cells)));
+            let (ingress, group, cells) = tag.charge();
+            self.releases.release(ingress, group, cells);
             let queue = tag.queue();
             counters.tx_frames[queue].add(1);
             counters.tx_bytes[queue].add(u64::from(tag.len));
@@ -93,9 +93,9 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// The cells of a frame that will not leave are free.
-    fn uncharge(&mut self, tag: Tag) {
-        let (ingress, group) = (usize::from(tag.ingress), usize::from(tag.group & 7));
-        self.releases.release(ingress, group, Cells(u32::from(tag.cells)));
+    pub(super) fn uncharge(&mut self, tag: Tag) {
+        let (ingress, group, cells) = tag.charge();
+        self.releases.release(ingress, group, cells);
     }
 
     /// Discards at most `most` of the frames of `port` that are condemned.

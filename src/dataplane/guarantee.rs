@@ -16,8 +16,9 @@ use crate::units::Cells;
 /// What each queue holds, and what each lcore's queues still may ask for; each value has one writer.
 #[derive(Debug)]
 struct Shared {
-    /// Cells in each queue, by `port * CLASSES + queue`; only those with a guarantee are kept up to date.
-    depths: Box<[AtomicU32]>,
+    /// Per port, on cache lines of its own since the next may be another lcore's, the cells in each queue; only those with
+    /// a guarantee are kept up to date.
+    depths: Box<[CachePadded<[AtomicU32; CLASSES]>]>,
     /// Per lcore, cells guaranteed to its queues and not in use.
     unused: Box<[CachePadded<AtomicU32>]>,
 }
@@ -41,7 +42,7 @@ impl QueueGuarantees {
         let all: u32 = reserves.iter().sum();
         let unused = |lcore: u8| all * spec.ports.iter().filter(|port| port.lcore == lcore).count() as u32;
         let shared = Arc::new(Shared {
-            depths: (0..spec.ports.len() * CLASSES).map(|_| AtomicU32::new(0)).collect(),
+            depths: spec.ports.iter().map(|_| CachePadded::default()).collect(),
             unused: (0..spec.lcores).map(|lcore| CachePadded::new(AtomicU32::new(unused(lcore)))).collect(),
         });
         let view = |lcore| Self { lcore, reserves, guaranteed, shared: shared.clone() };
@@ -56,7 +57,7 @@ impl QueueGuarantees {
 
     /// Whether `cells` more fit what `queue` of `port`, of whatever lcore, is guaranteed.
     pub fn covers(&self, port: usize, queue: usize, cells: Cells) -> bool {
-        let depth = self.shared.depths[port * CLASSES + queue].load(Ordering::Relaxed);
+        let depth = self.shared.depths[port][queue].load(Ordering::Relaxed);
         self.has(queue) && depth + cells.0 <= self.reserves[queue]
     }
 
@@ -79,6 +80,6 @@ impl QueueGuarantees {
         let (freed, taken) = (before.min(reserve), after.min(reserve));
         let unused = &self.shared.unused[self.lcore];
         unused.store(unused.load(Ordering::Relaxed) + freed - taken, Ordering::Relaxed);
-        self.shared.depths[port * CLASSES + queue].store(after, Ordering::Relaxed);
+        self.shared.depths[port][queue].store(after, Ordering::Relaxed);
     }
 }

@@ -102,41 +102,40 @@ impl<P: Packet> Pipeline<P> {
         let neighbours = crossing::neighbours(lcores, frames);
         let parts = neighbours.into_iter().zip(guarantees).enumerate();
         parts
-            .map(|(lcore, (neighbours, guarantees))| Self {
-                lcore,
-                mine: mask((0..ports).filter(|&port| usize::from(spec.ports[port].lcore) == lcore)),
-                ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
-                classes: spec.classes.clone(),
-                queue_specs: spec.queues,
-                vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
-                fdb: Fdb::new(&spec.fdb, hz),
-                cell: CellSize::new(spec.buffer.cell),
-                pools: Pools {
-                    shared: pools.each_ref().map(|pool| Lease::new(pool.clone())),
-                    headroom: headroom.clone(),
-                },
-                guarantees,
-                releases: tallies.writer(lcore),
-                tallies: tallies.clone(),
-                neighbours,
-                slab: Slab::new(frames),
-                // Each lcore its own dice, or they would all mark the same frames.
-                dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
-                counters: counters.clone(),
-                up: mask(0..ports),
-                holding: 0,
-                xoff: 0,
-                touched: mask(0..ports),
-                timed: 0,
-                trash: Burst::new(),
-                burst: Burst::new(),
-                posted: Burst::new(),
-                charges: ArrayVec::new(),
-                clock: PollClock::new(hz),
-            })
-            .map(|mut part| {
-                part.touched &= part.mine;
-                part
+            .map(|(lcore, (neighbours, guarantees))| {
+                let mine = owned_by(lcore, spec);
+                Self {
+                    lcore,
+                    mine,
+                    ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
+                    classes: spec.classes.clone(),
+                    queue_specs: spec.queues,
+                    vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
+                    fdb: Fdb::new(&spec.fdb, hz),
+                    cell: CellSize::new(spec.buffer.cell),
+                    pools: Pools {
+                        shared: pools.each_ref().map(|pool| Lease::new(pool.clone())),
+                        headroom: headroom.clone(),
+                    },
+                    guarantees,
+                    releases: tallies.writer(lcore),
+                    tallies: tallies.clone(),
+                    neighbours,
+                    slab: Slab::new(frames),
+                    // Each lcore its own dice, or they would all mark the same frames.
+                    dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
+                    counters: counters.clone(),
+                    up: mask(0..ports),
+                    holding: 0,
+                    xoff: 0,
+                    touched: mine,
+                    timed: 0,
+                    trash: Burst::new(),
+                    burst: Burst::new(),
+                    posted: Burst::new(),
+                    charges: ArrayVec::new(),
+                    clock: PollClock::new(hz),
+                }
             })
             .collect()
     }
@@ -428,6 +427,11 @@ impl<P: Packet> Pipeline<P> {
     pub fn held_frames(&self) -> usize {
         self.slab.held() as usize
     }
+}
+
+/// The ports that belong to lcore `lcore`, as a mask.
+fn owned_by(lcore: usize, spec: &SwitchSpec) -> u64 {
+    mask((0..spec.ports.len()).filter(|&port| usize::from(spec.ports[port].lcore) == lcore))
 }
 
 /// The mask in which these bits are set.

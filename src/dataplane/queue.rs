@@ -1,5 +1,6 @@
 //! Egress queues: lists through one slab of descriptors, so that any queue may hold the whole buffer and none allocates.
 
+use crate::units::Cells;
 use crate::wire::parse::L3;
 
 const NONE: u32 = u32::MAX;
@@ -37,6 +38,13 @@ impl Tag {
     #[must_use]
     pub fn with_class(self, class: u8) -> Self {
         Self { queue: self.queue | (class & 7) << 3, ..self }
+    }
+
+    /// What it is charged to: the port it came in by, its priority group, its cells.
+    #[inline]
+    #[must_use]
+    pub fn charge(self) -> (usize, usize, Cells) {
+        (usize::from(self.ingress), usize::from(self.group & 7), Cells(u32::from(self.cells)))
     }
 
     /// Queue it leaves by.

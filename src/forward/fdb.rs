@@ -258,16 +258,14 @@ impl Fdb {
             if usize::from(entry.port) == port && entry.generation == generation || entry.origin == Origin::Fixed {
                 // Written only when it changes: a line that stays clean stays shared.
                 let before = entry.seen;
-                if before == now {
+                if before == now || entry.origin == Origin::Fixed {
                     return Learned::Known;
                 }
-                entry.seen = now;
+                (entry.seen, entry.origin) = (now, Origin::Seen);
                 // Each station has a phase of its own, or all that speak would be refreshed in one instant.
                 let phase = (Self::hash(spot.key) >> 32) as u32;
                 let quarter = |time: u32| time.wrapping_add(phase) >> self.refresh_shift;
-                let refreshed = quarter(before) != quarter(now) && entry.origin != Origin::Fixed;
-                entry.origin = if entry.origin == Origin::Fixed { Origin::Fixed } else { Origin::Seen };
-                return if refreshed { Learned::Refreshed } else { Learned::Known };
+                return if quarter(before) == quarter(now) { Learned::Known } else { Learned::Refreshed };
             }
             *entry = Entry { seen: now, generation, port: port as u8, origin: Origin::Seen };
             return Learned::New;

@@ -29,13 +29,6 @@ impl Generator {
         Self { xoff: 0, untold: 0, refresh_at: Ticks(0), half_life: half_life.max(1), held: HeldTime::default() }
     }
 
-    /// `priority` must not send, or may again. Saying what is so already changes nothing.
-    #[inline]
-    pub fn set(&mut self, priority: usize, xoff: bool) {
-        let bit = 1 << (priority % CLASSES);
-        self.set_all(if xoff { self.xoff | bit } else { self.xoff & !bit });
-    }
-
     /// The priorities `xoff` must not send, and all others may. Saying what is so already changes nothing.
     #[inline]
     pub fn set_all(&mut self, xoff: u8) {
@@ -119,6 +112,12 @@ mod tests {
         Generator::new(BitRate(100_000_000_000), PS)
     }
 
+    /// `priority` must not send, or may again.
+    fn set(generator: &mut Generator, priority: usize, xoff: bool) {
+        let bit = 1 << priority;
+        generator.set_all(if xoff { generator.xoff() | bit } else { generator.xoff() & !bit });
+    }
+
     /// Takes the frame due at `now` as sent.
     fn send(generator: &mut Generator, now: u64) -> Option<(u8, u8)> {
         let frame = generator.due(Ticks(now))?;
@@ -131,13 +130,13 @@ mod tests {
     fn xoff_refresh_xon() {
         let mut generator = generator();
         assert_eq!(send(&mut generator, 0), None);
-        generator.set(3, true);
+        set(&mut generator, 3, true);
         assert_eq!(send(&mut generator, 10), Some((0b1000, 0b1000)));
         assert_eq!(send(&mut generator, 11), None);
         // 65535 quanta at 100G last 335.5 us: again after 167.8 us, not before.
         assert_eq!(send(&mut generator, 167_000_000), None);
         assert_eq!(send(&mut generator, 168_000_000), Some((0b1000, 0b1000)));
-        generator.set(3, false);
+        set(&mut generator, 3, false);
         assert_eq!(send(&mut generator, 168_000_001), Some((0b1000, 0)));
         assert_eq!(send(&mut generator, PS), None, "nothing is refreshed once nobody is paused");
     }
@@ -145,19 +144,19 @@ mod tests {
     #[test]
     fn priorities_merge() {
         let mut generator = generator();
-        generator.set(3, true);
-        generator.set(4, true);
+        set(&mut generator, 3, true);
+        set(&mut generator, 4, true);
         assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0b1_1000)));
-        generator.set(3, false);
+        set(&mut generator, 3, false);
         assert_eq!(send(&mut generator, 1), Some((0b1000, 0)), "XON of 3 says nothing of 4");
     }
 
     #[test]
     fn no_xoff_is_refreshed_late_because_another_was_sent() {
         let mut generator = generator();
-        generator.set(3, true);
+        set(&mut generator, 3, true);
         assert_eq!(send(&mut generator, 0), Some((0b1000, 0b1000)));
-        generator.set(4, true);
+        set(&mut generator, 4, true);
         assert_eq!(send(&mut generator, 150_000_000), Some((0b1_0000, 0b1_0000)));
         assert_eq!(send(&mut generator, 168_000_000), Some((0b1_1000, 0b1_1000)), "3 is due by its own age");
     }
@@ -165,17 +164,17 @@ mod tests {
     #[test]
     fn a_frame_that_did_not_leave_stays_due() {
         let mut generator = generator();
-        generator.set(3, true);
+        set(&mut generator, 3, true);
         assert!(generator.due(Ticks(0)).is_some());
         assert!(generator.due(Ticks(1)).is_some());
-        generator.set(3, false);
+        set(&mut generator, 3, false);
         assert_eq!(send(&mut generator, 2), Some((0b1000, 0)), "the last word wins");
     }
 
     #[test]
     fn a_new_link_is_told_again() {
         let mut generator = generator();
-        generator.set(3, true);
+        set(&mut generator, 3, true);
         send(&mut generator, 0);
         generator.repeat(0);
         assert_eq!(send(&mut generator, 1), Some((0b1000, 0b1000)));
@@ -188,7 +187,7 @@ mod tests {
         assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0)));
         assert_eq!(send(&mut generator, PS), None, "once is enough");
         assert_eq!(generator.paused_ticks(Ticks(PS)), [0; 8]);
-        generator.set(3, true);
+        set(&mut generator, 3, true);
         generator.repeat(0b1_1000);
         assert_eq!(send(&mut generator, PS + 1), Some((0b1_1000, 0b1000)), "and no XON for what is XOFF");
     }

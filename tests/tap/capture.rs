@@ -63,13 +63,13 @@ impl Trace {
         self.directory.path().join("capture.pcapng")
     }
 
-    /// The values of `fields` in each frame that passes the display filter, as text.
+    /// The values of `fields` in each frame that passes the display filter, as text; a bit is 0 or 1.
     #[track_caller]
     pub fn fields(&self, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
         let mut arguments = vec!["-Y", filter, "-T", "fields"];
         fields.iter().for_each(|field| arguments.extend(["-e", field]));
         let lines = self.tshark(&arguments);
-        lines.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+        lines.lines().map(|line| line.split('\t').map(|field| bit(field).to_owned()).collect()).collect()
     }
 
     /// Time in seconds of each frame that passes the display filter.
@@ -95,5 +95,14 @@ impl Trace {
         let output = output.expect("there is tshark");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
+    }
+}
+
+/// Versions of tshark differ in how they write a bit.
+fn bit(field: &str) -> &str {
+    match field {
+        "True" => "1",
+        "False" => "0",
+        other => other,
     }
 }
