@@ -19,6 +19,7 @@ pub mod mmu;
 pub mod packet;
 pub mod pfc;
 pub mod qos;
+pub mod sim;
 pub mod stats;
 mod sync;
 pub mod units;

@@ -142,6 +142,15 @@ impl<P: Packet> Pipeline<P> {
 
     /// One round over the ports of this lcore at the instant `now`. Returns the frames received, taken over and sent.
     pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        let received = self.poll_in(io, now);
+        self.poll_out(io, now, received)
+    }
+
+    /// The first half of a poll: what others have said is heard, what has arrived is received and decided. Apart from the
+    /// second for the simulator, in which other lcores poll in between: what is heard here is as old as it can be when the
+    /// second half publishes.
+    #[inline]
+    pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.fdb.set_time(now);
         self.take_news();
         self.collect_releases();
@@ -150,7 +159,14 @@ impl<P: Packet> Pipeline<P> {
         for port in bits(self.mine) {
             moved += self.receive_all(io, port, now);
         }
-        moved += self.take_handed(io);
+        moved
+    }
+
+    /// The second half, of the poll that has `received` frames: what others hand over is queued, what may leave is sent,
+    /// and what has left is published.
+    #[inline]
+    pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
+        let mut moved = received + self.take_handed(io);
         for port in bits(self.mine) {
             self.watch(port, now);
             if self.ports[port].discarding != 0 {
