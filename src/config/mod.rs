@@ -142,6 +142,7 @@ fn build(source: &str, root: &Node, report: &Report, overrides: &Overrides) -> O
         fdb,
         poll_gap,
         lcores: lcores.count,
+        floods_lossless: false,
     };
     let (source, lcores) = (source.to_owned(), lcores.config);
     Some(Config { source, switch, devices, eal, lcores, metrics, hosts, outlook, warnings: Vec::new() })

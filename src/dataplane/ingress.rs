@@ -227,9 +227,9 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// To everybody else in the VLAN, but never in a lossless class: a flooded lossless frame waits in queues it has
-    /// no business in, and a circle of those is a deadlock (Guo et al. 2016).
+    /// no business in, and a circle of those is a deadlock (Guo et al. 2016). The simulator may want to see one.
     fn flood(&self, port: usize, vlan: u16, lossless: Option<DropReason>) -> Verdict {
-        if let Some(reason) = lossless {
+        if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
             return Verdict::Drop(reason);
         }
         let members = self.vlans.members(vlan) & self.up & !(1 << port);

@@ -341,6 +341,7 @@ fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
             fdb: FdbSpec { capacity: 16, ageing: Nanos(HZ * 1000), entries: vec![] },
             poll_gap: Nanos(1000),
             lcores: 1,
+            floods_lossless: false,
         }
     })
 }

@@ -52,6 +52,7 @@ fn switch(lossless: Threshold) -> Replay {
         fdb,
         poll_gap: Nanos(1),
         lcores: 1,
+        floods_lossless: false,
     })
 }
 

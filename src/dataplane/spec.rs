@@ -102,6 +102,9 @@ pub struct SwitchSpec {
     pub poll_gap: Nanos,
     /// Dataplane lcores among which the ports are spread; one at least.
     pub lcores: u8,
+    /// Lossless frames for unknown stations and groups are flooded and not dropped. No configuration says so: it is for
+    /// the simulator, which shows the deadlock that comes of it (Guo et al. 2016).
+    pub floods_lossless: bool,
 }
 
 impl SwitchSpec {

@@ -61,6 +61,7 @@ pub fn quiet() -> Subject {
     let spec = SwitchSpec {
         poll_gap: crate::units::Nanos(20_000),
         lcores: 1,
+        floods_lossless: false,
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {
             cell: Bytes(200),

@@ -75,6 +75,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         fdb: FdbSpec { capacity: 4096, ageing: Nanos(300 * HZ), entries: vec![] },
         poll_gap: Nanos(1000),
         lcores: LCORES,
+        floods_lossless: false,
     }
 }
 
