@@ -16,6 +16,7 @@ pub mod dpdk;
 pub mod forward;
 pub mod hosts;
 pub mod mmu;
+mod mutant;
 pub mod packet;
 pub mod pfc;
 pub mod qos;

@@ -6,6 +6,7 @@ use super::ingress::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
 use crate::mmu::{Admission, GroupState};
+use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Cells};
@@ -202,6 +203,10 @@ impl<P: Packet> Pipeline<P> {
             // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
             Ok(()) => match state.queues[queue].push(&mut self.slab, packet, tag) {
                 Ok(()) => {
+                    if mutant::is(Mutant::TallyOrder) {
+                        let (port, group, cells) = tag.charge();
+                        self.releases.release(port, group, cells);
+                    }
                     state.waiting |= 1 << queue;
                     self.touched |= 1 << egress;
                     return self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells));

@@ -4,6 +4,7 @@ use super::counters::Counter;
 use super::drops::DropReason;
 use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
+use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Ticks};
@@ -85,7 +86,9 @@ impl<P: Packet> Pipeline<P> {
         let counters = &self.counters.ports[port];
         for tag in self.charges.drain(..frames) {
             let (ingress, group, cells) = tag.charge();
-            self.releases.release(ingress, group, cells);
+            if !mutant::is(Mutant::TallyOrder) {
+                self.releases.release(ingress, group, cells);
+            }
             let queue = tag.queue();
             counters.tx_frames[queue].add(1);
             counters.tx_bytes[queue].add(u64::from(tag.len));

@@ -16,6 +16,7 @@ use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::Learned;
 use crate::forward::{Fdb, VlanTable};
 use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
+use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::Dice;
 use crate::qos::{CLASSES, ClassMap};
@@ -214,6 +215,7 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
         let left = if is_drained { Some(0) } else { io.backlog(port) };
+        let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
         if let Some(left) = left {
             counters.backlog_frames.set(left as u64);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::admission::{Admission, Refusal};
 use super::port_threshold::PortThreshold;
 use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
+use crate::mutant::{self, Mutant};
 use crate::qos::CLASSES;
 use crate::units::Cells;
 
@@ -312,7 +313,9 @@ impl PortLedger {
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
                 self.group_off |= 1 << group;
-                if after > profile.headroom {
+                if after.0
+                    > if mutant::is(Mutant::HeadroomShared) { self.profile.all_headroom() } else { profile.headroom.0 }
+                {
                     return Admission::Refused(Refusal::HeadroomFull);
                 }
                 if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(cells) {
@@ -381,7 +384,8 @@ impl PortLedger {
     #[inline]
     pub fn release(&mut self, group: usize, cells: Cells, pools: &mut Pools) {
         let mut left = cells.0;
-        if self.groups[group].state.headroom.0 > 0 {
+        let is_late = mutant::is(Mutant::ReleaseOrder) && self.groups[group].state.used() >= cells;
+        if self.groups[group].state.headroom.0 > 0 && !is_late {
             left -= self.release_headroom(group, cells, &pools.headroom);
         }
         let Group { profile, state } = &mut self.groups[group];
@@ -437,7 +441,7 @@ impl PortLedger {
             } else {
                 group.may_resume(group.profile.threshold.limit(free).0)
             };
-            if group.state.headroom.0 == 0 && may {
+            if may && (group.state.headroom.0 == 0 || mutant::is(Mutant::XonTooEarly)) {
                 self.group_off &= !(1 << index);
             }
         }

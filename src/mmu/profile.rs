@@ -71,6 +71,11 @@ pub struct PortProfile {
 }
 
 impl PortProfile {
+    /// The sum of the groups' etas.
+    pub(super) fn all_headroom(&self) -> u32 {
+        self.groups.iter().map(|group| group.headroom.0).sum()
+    }
+
     /// These groups, each with a headroom of its own, and nothing that belongs to the port alone.
     #[must_use]
     pub fn independent(groups: [GroupProfile; CLASSES]) -> Self {

@@ -2,6 +2,7 @@
 
 use super::held::{HeldTime, indices};
 use super::quantum_ticks;
+use crate::mutant::{self, Mutant};
 use crate::qos::CLASSES;
 use crate::units::{BitRate, Quanta, Ticks};
 use crate::wire::mac_control::PfcFrame;
@@ -48,7 +49,7 @@ impl Generator {
     #[inline]
     #[must_use]
     pub fn due(&self, now: Ticks) -> Option<PfcFrame> {
-        let refresh = self.xoff != 0 && self.refresh_at <= now;
+        let refresh = self.xoff != 0 && self.refresh_at <= now && !mutant::is(Mutant::NoRefresh);
         if self.untold == 0 && !refresh { None } else { Some(self.frame(refresh)) }
     }
 
