@@ -22,8 +22,10 @@ pub mod queue;
 pub mod replay;
 pub mod spec;
 
+mod view;
 pub use counters::Counters;
 pub use drops::DropReason;
 pub use lcore::{Companion, Orders, Work, accompany};
 pub use pipeline::Pipeline;
 pub use spec::{PortSpec, QueueSpec, SwitchSpec};
+pub use view::ClassView;

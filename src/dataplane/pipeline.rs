@@ -286,8 +286,7 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         let xoff = state.ledger.xoff();
         self.xoff = self.xoff & !(1 << port) | u64::from(xoff != 0) << port;
-        let backlog = if state.backlog.is_on() { state.lossless } else { 0 };
-        state.generator.set_all((xoff | backlog) & state.generated);
+        state.generator.set_all(state.wants_xoff() & state.generated);
         self.touched |= 1 << port;
     }
 

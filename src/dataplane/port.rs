@@ -155,6 +155,23 @@ impl Port {
         }
     }
 
+    /// As [`Port::stopped_queues`], for who only looks: between two polls a pause that arrived in the last one lasts.
+    pub fn stopped_queues_at(&self, now: Ticks) -> u8 {
+        let paused = self.timers.paused_at(now) | self.timers.paused_at(Ticks(0)) & self.arrived.enabled;
+        self.priorities.queues(paused) & self.obeying & !self.ignoring()
+    }
+
+    /// Queues whose pauses the watchdog ignores.
+    pub fn ignoring(&self) -> u8 {
+        self.watchdog.as_ref().map_or(0, Watchdog::ignoring)
+    }
+
+    /// Groups whose senders are to stop: the buffer says so, or the receive ring.
+    #[inline]
+    pub fn wants_xoff(&self) -> u8 {
+        self.ledger.xoff() | if self.backlog.is_on() { self.lossless } else { 0 }
+    }
+
     /// Queues whose frames the watchdog discards.
     #[inline]
     pub fn dropping(&self) -> u8 {

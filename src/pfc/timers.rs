@@ -91,6 +91,12 @@ impl PauseTimers {
         self.map.queues(paused)
     }
 
+    /// As [`PauseTimers::paused`], for who only looks.
+    #[must_use]
+    pub fn paused_at(&self, now: Ticks) -> u8 {
+        indices(self.running).filter(|&priority| self.until[priority] > now).fold(0, |mask, bit| mask | 1 << bit)
+    }
+
     #[cold]
     fn expire(&mut self, now: Ticks) {
         let before = self.running;
