@@ -70,6 +70,16 @@ impl QueueGuarantees {
         self.shared.unused.iter().map(|unused| unused.load(Ordering::Relaxed)).sum()
     }
 
+    /// Of them, those for this lcore's queues.
+    pub fn unused_here(&self) -> u32 {
+        self.shared.unused[self.lcore].load(Ordering::Relaxed)
+    }
+
+    /// Cells in `queue` of `port` as lcores see them, if it has a guarantee.
+    pub fn depth(&self, port: usize, queue: usize) -> u32 {
+        self.shared.depths[port][queue].load(Ordering::Relaxed)
+    }
+
     /// `queue` of `port`, one of this lcore's, held `before` cells and holds `after` now.
     #[inline]
     pub fn changed(&self, port: usize, queue: usize, before: u32, after: u32) {

@@ -118,6 +118,12 @@ impl<T> Producer<T> {
         }
     }
 
+    /// Items ever pushed, published or not; wraps as `usize` does.
+    #[must_use]
+    pub fn pushed(&self) -> usize {
+        self.next
+    }
+
     /// Items that can be pushed now: the exact number if it is less than half of the ring, else at least that half.
     /// Looks at the consumer's index only if less than half was free when last seen.
     #[inline]
@@ -174,6 +180,12 @@ impl<T> Consumer<T> {
         // SAFETY: `head <= position < tail_seen`: the item was published before the Release store that `refresh` saw,
         // the producer stays away until `release`, and `next` has moved on.
         Some(unsafe { self.shared.read(position) })
+    }
+
+    /// Items ever popped; wraps as `usize` does.
+    #[must_use]
+    pub fn popped(&self) -> usize {
+        self.next
     }
 
     /// Gives the slots of all popped items back to the producer: one store, none if nothing was popped.

@@ -1,6 +1,7 @@
 //! The packet's way through the switch: bursts in, decisions, bursts out.
 
 mod admit;
+pub mod audit;
 mod backlog;
 pub mod counters;
 mod crossing;
@@ -21,8 +22,8 @@ mod port;
 pub mod queue;
 pub mod replay;
 pub mod spec;
-
 mod view;
+
 pub use counters::Counters;
 pub use drops::DropReason;
 pub use lcore::{Companion, Orders, Work, accompany};

@@ -52,9 +52,9 @@ pub struct Pipeline<P> {
     pub(super) slab: Slab<P>,
     pub(super) dice: Dice,
     pub(super) counters: Arc<Counters>,
-    /// Ports that have a link.
     /// Lossless frames may be flooded; for simulation only.
     pub(super) floods_lossless: bool,
+    /// Ports that have a link.
     pub(super) up: u64,
     /// Ports with groups that hold cells, and with groups at XOFF.
     pub(super) holding: u64,
@@ -128,8 +128,8 @@ impl<P: Packet> Pipeline<P> {
                     // Each lcore its own dice, or they would all mark the same frames.
                     dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
                     counters: counters.clone(),
-                    up: mask(0..ports),
                     floods_lossless: spec.floods_lossless,
+                    up: mask(0..ports),
                     holding: 0,
                     xoff: 0,
                     touched: mine,

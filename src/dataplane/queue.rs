@@ -247,6 +247,19 @@ impl Queue {
         Ok(())
     }
 
+    /// What is known of each frame, first to last, for who checks the queue: as far as the list goes, whatever is counted.
+    pub fn tags<'a, P>(&self, slab: &'a Slab<P>) -> impl Iterator<Item = Tag> + 'a {
+        let (first, last) = if self.frames == 0 { (NONE, NONE) } else { (self.head, self.tail) };
+        let mut next = first;
+        let walk = std::iter::from_fn(move || {
+            let slot = slab.slots.get(next as usize).filter(|slot| slot.packet.is_some())?;
+            next = if next == last { NONE } else { slot.next };
+            Some(slot.tag)
+        });
+        // A list that bites its own tail has no more frames than the slab.
+        walk.take(slab.slots.len() + 1)
+    }
+
     /// Takes the first frame.
     #[inline]
     pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, Tag)> {

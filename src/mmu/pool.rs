@@ -115,6 +115,12 @@ impl Lease {
         Cells(self.pool.free() + self.spare)
     }
 
+    /// The pool that it is a hand in.
+    #[must_use]
+    pub fn pool(&self) -> &SharedPool {
+        &self.pool
+    }
+
     /// Cells this lcore has in use.
     #[inline]
     #[must_use]

@@ -181,7 +181,13 @@ impl PortLedger {
     /// X_poff: with [`HeadroomPolicy::Dynamic`] the limit on what all lossless groups share of the pool now.
     #[must_use]
     pub fn port_threshold(&self, pools: &Pools) -> Cells {
-        self.port_threshold.limit(pools.shared[LOSSLESS].free())
+        self.port_limit(pools.shared[LOSSLESS].free())
+    }
+
+    /// X_poff while the pool has `free` cells.
+    #[must_use]
+    pub fn port_limit(&self, free: Cells) -> Cells {
+        self.port_threshold.limit(free)
     }
 
     /// Cells in the port's own reserves: lossy, lossless.
@@ -223,6 +229,12 @@ impl PortLedger {
     #[must_use]
     pub fn xoff(&self) -> u8 {
         if self.port_off { self.group_off | self.lossless } else { self.group_off }
+    }
+
+    /// Groups that are XOFF themselves, whatever the port is.
+    #[must_use]
+    pub fn groups_xoff(&self) -> u8 {
+        self.group_off
     }
 
     /// Whether the whole port is XOFF, with [`HeadroomPolicy::Dynamic`].

@@ -108,6 +108,13 @@ impl TallyWriter {
         self.run.cells += u64::from(cells.0);
     }
 
+    /// Cells of `port` and `group` that this lcore released, those included that no reader sees yet.
+    #[must_use]
+    pub fn written(&self, port: usize, group: usize) -> u64 {
+        let Run { port: run_port, group: run_group, cells } = self.run;
+        self.totals[port][group] + if (run_port, run_group) == (port, group) { cells } else { 0 }
+    }
+
     /// Shows readers everything released so far: once a burst, and before the lcore rests. No store if nothing pends.
     #[inline]
     pub fn publish(&mut self) {

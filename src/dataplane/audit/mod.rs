@@ -1,0 +1,266 @@
+//! What must hold of a switch between two polls, and who checks it.
+//!
+//! The rules are written from docs/buffer.md and docs/pfc.md and not from the code that they watch. They look at all lcores
+//! of a switch at once, which nobody may do while they run: the simulator runs them in turn, in one thread. What each
+//! invariant means, and what it cannot see, is in docs/simulation.md.
+
+mod counts;
+mod moves;
+mod queues;
+#[cfg(test)]
+mod tests;
+
+use super::pipeline::{Pipeline, bits};
+use super::port::Port;
+use super::spec::SwitchSpec;
+use crate::mmu::{GroupState, HeadroomPolicy, PortProfile};
+use crate::packet::Packet;
+use crate::qos::CLASSES;
+use crate::units::Cells;
+
+/// Checks between two at which the queues are walked, and idle ports looked at too.
+const DEEP: u64 = 64;
+
+/// Bytes that a frame may have beyond its port's MTU: Ethernet, two tags, and one that the switch puts on.
+const HEADERS: u64 = 26;
+
+/// An invariant that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Its name.
+    pub invariant: &'static str,
+    /// A sentence with the place and the numbers.
+    pub what: String,
+}
+
+type Check = Result<(), Broken>;
+
+/// `what` says how it is if `holds` is false.
+#[inline]
+fn ensure(holds: bool, invariant: &'static str, what: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(Broken { invariant, what: what() }) }
+}
+
+/// Checks a switch after each step of any of its lcores.
+#[derive(Debug)]
+pub struct Auditor {
+    ports: Vec<Audited>,
+    /// Sizes of the shared pools, lossy and lossless, and of all headroom.
+    shared: [Cells; 2],
+    headroom: Cells,
+    policy: HeadroomPolicy,
+    /// Cells guaranteed to each queue of a port.
+    reserves: [u32; CLASSES],
+    /// Most cells that a frame can have.
+    most: u32,
+    lcores: Vec<Lcore>,
+    checks: u64,
+    /// Ports that were not idle at the last check.
+    busy: u64,
+}
+
+/// What does not change of a port, and how it was at the last check.
+#[derive(Debug)]
+struct Audited {
+    name: String,
+    owner: usize,
+    profile: PortProfile,
+    seen: Seen,
+    /// The groups as they are to be when the ledger has heard of what it has heard of since, and nothing else: what the
+    /// poll judged by.
+    collected: [GroupState; CLASSES],
+    counters: [u64; 5],
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    groups: [GroupState; CLASSES],
+    released: [u64; CLASSES],
+    /// At the end of the owner's last poll.
+    published: [u64; CLASSES],
+    groups_off: u8,
+    is_port_off: bool,
+    /// Groups that were looked at.
+    busy: u8,
+}
+
+/// An lcore at the last check.
+#[derive(Debug, Default, Clone, Copy)]
+struct Lcore {
+    /// What was free of the lossless pool as this lcore sees it, and what it is when it has collected.
+    free: Cells,
+    free_collected: Cells,
+    polls: u64,
+    has_polled: bool,
+}
+
+/// One port, as the rules want it.
+struct Look<'a> {
+    audited: &'a Audited,
+    port: &'a Port,
+    /// Groups that may be other than idle.
+    groups: u8,
+    /// What is free of the lossless pool: when the lcore judged what is paused, and now.
+    free_then: Cells,
+    free: Cells,
+    /// What is free of the headroom pool.
+    headroom_free: Cells,
+    /// Most cells that a frame can have.
+    most: u32,
+    /// A poll of its lcore has ended since the last check.
+    has_polled: bool,
+}
+
+impl Auditor {
+    /// For a switch by `spec` that has not begun.
+    #[must_use]
+    pub fn new(spec: &SwitchSpec) -> Self {
+        let audited = |index: usize| {
+            let port = &spec.ports[index];
+            Audited {
+                name: port.name.clone(),
+                owner: usize::from(port.lcore),
+                profile: port.buffer,
+                seen: Seen::default(),
+                collected: [GroupState::default(); CLASSES],
+                counters: [0; 5],
+            }
+        };
+        let longest = spec.ports.iter().map(|port| u64::from(port.mtu)).max().unwrap_or(0) + HEADERS;
+        let lcore = Lcore { free: spec.buffer.lossless_shared, ..Lcore::default() };
+        Self {
+            ports: (0..spec.ports.len()).map(audited).collect(),
+            shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared],
+            headroom: spec.buffer.headroom,
+            policy: spec.buffer.policy,
+            reserves: spec.queues.map(|queue| queue.reserve.0),
+            most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
+            lcores: vec![lcore; usize::from(spec.lcores)],
+            checks: 0,
+            busy: 0,
+        }
+    }
+
+    /// Checks the switch of all these lcores, in their order: to be called after each poll, or half of one, of any of
+    /// them, since some rules compare with the check before.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
+        self.checks += 1;
+        let is_deep = self.checks.is_multiple_of(DEEP);
+        let busy = if is_deep { u64::MAX } else { self.busy } | busy(fleet);
+        let busy = busy & (u64::MAX >> (64 - self.ports.len().clamp(1, 64)));
+        self.collect(fleet, busy);
+        for port in bits(busy) {
+            let look = self.look(fleet, port, is_deep);
+            look.check_counts(fleet, port)?;
+            look.check_moves()?;
+            look.check_telling(&fleet[self.ports[port].owner], port)?;
+        }
+        self.check_pools(fleet, busy)?;
+        self.check_whole(fleet, busy)?;
+        if is_deep {
+            self.check_queues(fleet)?;
+            self.check_counters(fleet)?;
+        }
+        self.remember(fleet, busy);
+        Ok(())
+    }
+
+    /// Checks that nothing is held anywhere and nobody is paused: traffic has ended, and all has left.
+    ///
+    /// # Errors
+    /// What is held yet, or the first invariant that does not hold.
+    pub fn check_idle<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
+        self.check_queues(fleet)?;
+        for (index, audited) in self.ports.iter().enumerate() {
+            let port = &fleet[audited.owner].ports[index];
+            let held = (0..CLASSES).map(|group| port.ledger.group(group).held().0).sum::<u32>();
+            let queued = port.queues.iter().map(|queue| queue.frames()).sum::<u32>();
+            let off = port.wants_xoff() | port.generator.xoff();
+            ensure((held, queued, off) == (0, 0, 0), "idle", || {
+                let name = &audited.name;
+                format!(
+                    "{name}: {held} cells and {queued} frames are held and groups {off:#010b} are XOFF in an idle switch"
+                )
+            })?;
+        }
+        let rings = queues::frames_in_rings(fleet);
+        let used = [0, 1].map(|kind| fleet.iter().map(|part| part.pools.shared[kind].used().0).sum::<u32>());
+        let headroom = fleet.first().map_or(0, |part| part.pools.headroom.used().0);
+        ensure((rings, used, headroom) == (0, [0; 2], 0), "idle", || {
+            format!(
+                "{rings} frames between lcores, {used:?} cells of the pools and {headroom} of headroom in an idle switch"
+            )
+        })
+    }
+
+    /// What the ledgers have heard of since the last check, by the rules.
+    fn collect<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: u64) {
+        for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
+            lcore.free_collected = lcore.free;
+            lcore.has_polled = part.counters.lcores[part.lcore].polls.get() != lcore.polls;
+        }
+        for port in bits(busy) {
+            let audited = &mut self.ports[port];
+            let state = &fleet[audited.owner].ports[port];
+            audited.collected = audited.seen.groups;
+            for group in bits(u64::from(audited.seen.busy)) {
+                let cells = state.released[group].saturating_sub(audited.seen.released[group]);
+                let (before, after) = (audited.seen.groups[group], &mut audited.collected[group]);
+                moves::collect(after, cells);
+                if audited.profile.groups[group].lossless {
+                    self.lcores[audited.owner].free_collected.0 += before.shared.0 - after.shared.0;
+                }
+            }
+        }
+    }
+
+    fn look<'a, P: Packet>(&'a self, fleet: &'a [Pipeline<P>], port: usize, all: bool) -> Look<'a> {
+        let audited = &self.ports[port];
+        let part = &fleet[audited.owner];
+        let state = &part.ports[port];
+        Look {
+            audited,
+            port: state,
+            groups: if all { u8::MAX } else { state.holding | state.ledger.xoff() | audited.seen.busy },
+            free_then: self.lcores[audited.owner].free_collected,
+            free: part.pools.shared[1].free(),
+            headroom_free: part.pools.headroom.free(),
+            most: self.most,
+            has_polled: self.lcores[audited.owner].has_polled,
+        }
+    }
+
+    fn remember<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: u64) {
+        self.busy = 0;
+        for port in bits(busy) {
+            let Audited { owner, seen, .. } = &mut self.ports[port];
+            let (part, state) = (&fleet[*owner], &fleet[*owner].ports[port]);
+            for group in bits(u64::from(state.holding | seen.busy)) {
+                seen.groups[group] = state.ledger.group(group);
+                seen.released[group] = state.released[group];
+                if self.lcores[*owner].has_polled {
+                    seen.published[group] = part.tallies.released(port, group);
+                }
+            }
+            seen.groups_off = state.ledger.groups_xoff();
+            seen.is_port_off = state.ledger.is_port_xoff();
+            seen.busy = state.holding | state.ledger.xoff();
+            self.busy |= u64::from(seen.busy != 0) << port;
+        }
+        for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
+            lcore.free = part.pools.shared[1].free();
+            lcore.polls = part.counters.lcores[part.lcore].polls.get();
+        }
+    }
+}
+
+/// Ports that hold cells or pause anybody.
+fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> u64 {
+    let told = |part: &Pipeline<P>| {
+        bits(part.mine).filter(|&port| part.ports[port].generator.xoff() != 0).fold(0, |mask, port| mask | 1 << port)
+    };
+    fleet.iter().fold(0, |mask, part| mask | part.holding | part.xoff | told(part))
+}

@@ -1,0 +1,161 @@
+//! Queues, walked frame by frame: what they count is what is in them, and what is in them is what is charged.
+
+use super::super::counters::{Counter, PerClass};
+use super::super::pipeline::{Pipeline, bits};
+use super::{Auditor, Broken, Check, ensure};
+use crate::packet::Packet;
+use crate::qos::CLASSES;
+
+const QUEUES: &str = "queues_consistent";
+
+/// Cells charged to a group, by port and group.
+type Charges = Vec<[u64; CLASSES]>;
+
+/// Cells in the queues of an lcore.
+pub(super) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
+    let waiting = |port: usize| bits(u64::from(part.ports[port].waiting));
+    let queues = bits(part.mine).flat_map(|port| waiting(port).map(move |queue| &part.ports[port].queues[queue]));
+    queues.map(|queue| u64::from(queue.cells())).sum()
+}
+
+/// Frames that `part` has handed over and `other` has not taken.
+fn frames_between<P: Packet>(part: &Pipeline<P>, other: &Pipeline<P>) -> usize {
+    let pushed = part.neighbours.get(other.lcore).and_then(Option::as_ref).map_or(0, |there| there.frames_out.pushed());
+    let popped = other.neighbours.get(part.lcore).and_then(Option::as_ref).map_or(0, |back| back.frames_in.popped());
+    pushed.wrapping_sub(popped)
+}
+
+/// Frames that `part` has handed over and nobody has taken.
+fn frames_handed<P: Packet>(part: &Pipeline<P>, fleet: &[Pipeline<P>]) -> usize {
+    fleet.iter().map(|other| frames_between(part, other)).sum()
+}
+
+/// Frames on their way between lcores.
+pub(super) fn frames_in_rings<P: Packet>(fleet: &[Pipeline<P>]) -> usize {
+    fleet.iter().map(|part| frames_handed(part, fleet)).sum()
+}
+
+impl Auditor {
+    /// Every queue is what it counts, and the frames in it are charged to the groups that they name.
+    pub(super) fn check_queues<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
+        let mut queued: Charges = vec![[0; CLASSES]; self.ports.len()];
+        for part in fleet {
+            let mut frames = 0;
+            for port in bits(part.mine) {
+                for queue in 0..CLASSES {
+                    frames += self.check_queue(part, port, queue, &mut queued)?;
+                }
+            }
+            let (lcore, held, posted) = (part.lcore, part.slab.held(), part.posted.len() + part.charges.len());
+            ensure((held, posted) == (frames, 0), QUEUES, || {
+                format!(
+                    "lcore {lcore}: {frames} frames in its queues, {held} in its slab, {posted} posted between polls"
+                )
+            })?;
+            self.check_guarantees(part)?;
+        }
+        self.check_charges(fleet, &queued)
+    }
+
+    fn check_queue<P: Packet>(
+        &self,
+        part: &Pipeline<P>,
+        port: usize,
+        index: usize,
+        queued: &mut Charges,
+    ) -> Result<u32, Broken> {
+        let (state, queue, name) = (&part.ports[port], &part.ports[port].queues[index], &self.ports[port].name);
+        let (mut frames, mut cells, mut bytes, mut first) = (0, 0, 0, None);
+        for tag in queue.tags(&part.slab) {
+            let (ingress, group, charge) = tag.charge();
+            first = first.or(Some(u32::from(tag.len)));
+            (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(tag.len));
+            let is_own = tag.queue() == index && ingress < queued.len();
+            ensure(is_own, QUEUES, || format!("{name} queue {index} holds a frame of {tag:?}"))?;
+            queued[ingress][group] += u64::from(charge.0);
+        }
+        let (walked, counted) = ((frames, cells, bytes), (queue.frames(), queue.cells(), queue.bytes()));
+        ensure(walked == counted && first.is_none_or(|len| len == queue.head_len()), QUEUES, || {
+            format!("{name} queue {index}: {walked:?} frames, cells and bytes are in it, and it counts {counted:?}")
+        })?;
+        ensure((state.waiting >> index & 1 == 1) == (frames > 0), QUEUES, || {
+            format!("{name} queue {index}: {frames} frames in it, and it is served or not as if it were not so")
+        })?;
+        let condemned = state.discard[index].0;
+        let is_known = (state.discarding >> index & 1 == 1) == (condemned > 0);
+        ensure(condemned <= frames && is_known, QUEUES, || {
+            format!("{name} queue {index}: {condemned} of its {frames} frames are to be discarded")
+        })?;
+        Ok(frames)
+    }
+
+    /// What queues are guaranteed and do not use is what is kept free for them.
+    fn check_guarantees<P: Packet>(&self, part: &Pipeline<P>) -> Check {
+        let mut unused = 0;
+        for port in bits(part.mine) {
+            for (index, queue) in
+                part.ports[port].queues.iter().enumerate().filter(|(index, _)| self.reserves[*index] > 0)
+            {
+                let (depth, told) = (queue.cells(), part.guarantees.depth(port, index));
+                ensure(depth == told, QUEUES, || {
+                    let name = &self.ports[port].name;
+                    format!("{name} queue {index}: {depth} cells, and lcores see {told} against its guarantee")
+                })?;
+                unused += self.reserves[index] - depth.min(self.reserves[index]);
+            }
+        }
+        let kept = part.guarantees.unused_here();
+        ensure(unused == kept, QUEUES, || {
+            format!("lcore {}: {unused} guaranteed cells are not used, and {kept} are kept", part.lcore)
+        })
+    }
+
+    /// Every frame in a queue is charged. What is charged and in no queue is on its way from the lcore that admitted it, and
+    /// nobody looks into a ring: it has as many frames as there are, of a cell at least and the longest at most.
+    fn check_charges<P: Packet>(&self, fleet: &[Pipeline<P>], queued: &Charges) -> Check {
+        for part in fleet {
+            let mut crossing = 0;
+            for (port, group) in bits(part.mine).flat_map(|port| (0..CLASSES).map(move |group| (port, group))) {
+                let made: u64 = fleet.iter().map(|other| other.releases.written(port, group)).sum();
+                let (admitted, queued) = (part.ports[port].admitted[group], queued[port][group]);
+                ensure(made + queued <= admitted, "never_underestimated", || {
+                    let name = &self.ports[port].name;
+                    format!("{name} group {group}: of {admitted} cells {made} are released and {queued} wait in queues")
+                })?;
+                crossing += admitted - made - queued;
+            }
+            let frames = frames_handed(part, fleet) as u64;
+            ensure(frames <= crossing && crossing <= frames * u64::from(self.most), "never_underestimated", || {
+                let lcore = part.lcore;
+                format!(
+                    "lcore {lcore}: {frames} frames are on their way from it, and {crossing} cells charged for them"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What ports count never falls.
+    pub(super) fn check_counters<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
+        for (index, audited) in self.ports.iter_mut().enumerate() {
+            let counters = &fleet[audited.owner].counters.ports[index];
+            let sum = |counts: &PerClass| counts.iter().map(Counter::get).sum::<u64>();
+            let drops = counters.drops.iter().flatten().map(Counter::get).sum();
+            let now = [
+                sum(&counters.rx_frames),
+                sum(&counters.rx_bytes),
+                sum(&counters.tx_frames),
+                sum(&counters.tx_bytes),
+                drops,
+            ];
+            let before = std::mem::replace(&mut audited.counters, now);
+            ensure(now.iter().zip(before).all(|(now, before)| *now >= before), "counters_monotonic", || {
+                format!(
+                    "{}: frames and bytes received and sent, and drops, were {before:?} and are {now:?}",
+                    audited.name
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
