@@ -106,6 +106,7 @@ impl Args {
                 Headroom::Dynamic => HeadroomPolicy::Dynamic,
             }),
             lcores: self.lcores,
+            simulated: false,
         }
     }
 

@@ -45,12 +45,12 @@ impl fmt::Display for ConfigError {
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(super) fn new(mut errors: Vec<ConfigError>) -> Self {
-        errors.sort_by_key(|error| error.place);
+    pub(crate) fn new(mut errors: Vec<ConfigError>) -> Self {
+        errors.sort_by(|a, b| (&a.source, a.place).cmp(&(&b.source, b.place)));
         Self(errors)
     }
 
-    pub(super) fn one(source: &str, place: Option<Place>, message: String) -> Self {
+    pub(crate) fn one(source: &str, place: Option<Place>, message: String) -> Self {
         Self(vec![ConfigError { source: source.to_owned(), place, path: String::new(), message }])
     }
 

@@ -17,10 +17,10 @@ const HOST_KEYS: &[&str] = &["name", "port", "mac", "ip", "pfc", "flows"];
 const FLOW_KEYS: &[&str] = &["to", "kind", "rate", "frame", "dscp", "pcp", "vlan", "ecn", "pattern"];
 
 /// 1024 bytes of payload behind the headers of RoCEv2 and IPv4.
-const DEFAULT_FRAME: u16 = 1078;
+pub const DEFAULT_FRAME: u16 = 1078;
 /// What a RoCE packet has by convention.
-const ROCE_DSCP: u8 = 26;
-const SLOWEST_FLOW: BitRate = BitRate(1_000);
+pub const ROCE_DSCP: u8 = 26;
+pub const SLOWEST_FLOW: BitRate = BitRate(1_000);
 const LONGEST_PHASE: Nanos = Nanos(3_600_000_000_000);
 
 /// A host whose flows are still to be read, since they may go to hosts further down.
@@ -29,8 +29,14 @@ struct Draft<'a> {
     flows: Vec<Item<'a>>,
 }
 
-/// Reads `hosts:`; every ring port must have one host.
-pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], classes: &ClassMap, macs: &mut Unique) -> Vec<HostSpec> {
+/// Reads `hosts:`; every ring port must have one host, unless it is simulated.
+pub fn read(
+    item: Option<Item<'_>>,
+    ports: &[Port<'_>],
+    classes: &ClassMap,
+    macs: &mut Unique,
+    simulated: bool,
+) -> Vec<HostSpec> {
     let items = item.and_then(|item| item.list("`- {name: h1, port: p1}` for each host")).unwrap_or_default();
     let mut names = Unique::new("name");
     let mut owners: Vec<Option<String>> = vec![None; ports.len()];
@@ -39,7 +45,9 @@ pub fn read(item: Option<Item<'_>>, ports: &[Port<'_>], classes: &ClassMap, macs
         let Some(fields) = item.fields(HOST_KEYS) else { continue };
         drafts.extend(read_host(&fields, index, ports, &mut owners, &mut names, macs));
     }
-    refuse_lonely_rings(ports, &owners);
+    if !simulated {
+        refuse_lonely_rings(ports, &owners);
+    }
     let flows: usize = drafts.iter().map(|draft| draft.flows.len()).sum();
     if flows > MAX_FLOWS {
         items[0].fail(format!("{flows} flows are more than the {MAX_FLOWS} that can be told apart; remove some"));
@@ -96,7 +104,7 @@ fn refuse_lonely_rings(ports: &[Port<'_>], owners: &[Option<String>]) {
     }
 }
 
-fn read_ip(item: &Item<'_>) -> Option<Ipv4Addr> {
+pub fn read_ip(item: &Item<'_>) -> Option<Ipv4Addr> {
     let wrong = || item.refuse(format!("`{}` is not an IPv4 address; write e.g. 10.0.0.1", item.shown()));
     item.shown().parse().ok().or_else(wrong)
 }

@@ -5,23 +5,24 @@
 
 mod buffer;
 mod classes;
-mod error;
-mod hosts;
+pub(crate) mod count;
+pub(crate) mod error;
+pub(crate) mod hosts;
 mod lcores;
 mod maps;
 pub mod model;
-mod names;
+pub(crate) mod names;
 mod outlook;
-mod overrides;
+pub(crate) mod overrides;
 mod paths;
 mod policy;
-mod ports;
+pub(crate) mod ports;
 mod preset;
 mod range;
-mod read;
+pub(crate) mod read;
 mod system;
 mod watchdog;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::path::Path;
 
@@ -76,13 +77,13 @@ pub fn embedded() -> Config {
 /// `text` to a configuration, or to all that is wrong with it.
 fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, ConfigErrors> {
     let start = Some(Place { line: 1, column: 1 });
-    let root = yaml::parse(source, text)?;
+    let root = tree(source, text)?;
     if matches!(root.shape, Shape::Null) {
         let message = "there is nothing in it; write at least `preset: roce` and `ports:`".to_owned();
         return Err(ConfigErrors::one(source, start, message));
     }
     let report = Report::new(source);
-    let config = build(source, &root, &report, overrides);
+    let config = build(&Item::root(&root, &report), overrides);
     let warnings = report.finish()?;
     match config {
         Some(config) => Ok(Config { warnings, ..config }),
@@ -91,8 +92,19 @@ fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, Conf
     }
 }
 
-fn build(source: &str, root: &Node, report: &Report, overrides: &Overrides) -> Option<Config> {
-    let root = Item::root(root, report);
+/// `text` as a tree in which every counted item is written out.
+pub(crate) fn tree(source: &str, text: &str) -> Result<Node, ConfigErrors> {
+    let written = yaml::parse(source, text)?;
+    let report = Report::new(source);
+    let root = count::expand(&Item::root(&written, &report));
+    // All else would be about items that are not there.
+    report.finish().map(|_| root)
+}
+
+/// The configuration that `root` holds; `None`, and errors in its report, if it holds none. Warnings are in the report.
+pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
+    let report = root.report();
+    let errors = report.errors();
     let top = root.fields(KEYS)?;
     let preset = top.get("preset").and_then(|item| item.choice(&[("roce", Preset::Roce)])).unwrap_or(Preset::None);
     let classes = classes::read(top.get("classes"), preset);
@@ -106,17 +118,17 @@ fn build(source: &str, root: &Node, report: &Report, overrides: &Overrides) -> O
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
     let fdb = system::read_fdb(top.get("fdb"), &ports);
-    let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs);
-    let buffer = buffer::read(top.get("buffer"), &root, overrides.headroom);
+    let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
+    let buffer = buffer::read(top.get("buffer"), root, overrides.headroom);
     maps.check(&classes);
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
-    if report.has_errors() {
+    if report.errors() > errors {
         // The sums would be wrong too, and say nothing new.
         return None;
     }
     paths::check(&ports, &maps, &classes);
-    lcores.warn_of_idle(&ports, &root);
+    lcores.warn_of_idle(&ports, root);
     let poll_gap = lcores.config.poll_gap;
     let plan = buffer::plan(&buffer, &ports, &classes, &maps, poll_gap)?;
     let watchdogs = watchdog::of_ports(&ports);
@@ -144,7 +156,7 @@ fn build(source: &str, root: &Node, report: &Report, overrides: &Overrides) -> O
         lcores: lcores.count,
         floods_lossless: false,
     };
-    let (source, lcores) = (source.to_owned(), lcores.config);
+    let (source, lcores) = (report.source().to_owned(), lcores.config);
     Some(Config { source, switch, devices, eal, lcores, metrics, hosts, outlook, warnings: Vec::new() })
 }
 

@@ -24,6 +24,8 @@ pub struct Overrides {
     /// Dataplane lcores, 1 to 16: ports are spread over them anew. CPUs named in the file are taken in their order if
     /// they are enough, and otherwise chosen.
     pub lcores: Option<u8>,
+    /// Whether the switch is one of the simulator's: ports need neither a device nor, at a ring, a host.
+    pub simulated: bool,
 }
 
 impl Overrides {
@@ -32,16 +34,7 @@ impl Overrides {
     /// # Errors
     /// All that is wrong with it, or that it cannot be read.
     pub fn load(&self, path: &Path) -> Result<Config, ConfigErrors> {
-        let source = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| {
-            let remedy = if path.is_dir() { "name a file" } else { "check the path and its permissions" };
-            ConfigErrors::one(&source, None, format!("cannot be read: {}; {remedy}", reason(&error)))
-        })?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let place = place_after(&bytes[..error.valid_up_to()]);
-            ConfigErrors::one(&source, Some(place), "not UTF-8 text; save the file as UTF-8".to_owned())
-        })?;
-        self.parse(&source, text)
+        self.parse(&path.display().to_string(), &read_text(path)?)
     }
 
     /// Checks a configuration that is at hand; `source` stands for the file in errors.
@@ -49,10 +42,7 @@ impl Overrides {
     /// # Errors
     /// All that is wrong with it.
     pub fn parse(&self, source: &str, text: &str) -> Result<Config, ConfigErrors> {
-        if text.len() > LARGEST_FILE {
-            let message = format!("{} bytes are more than a configuration needs; write at most 1MiB", text.len());
-            return Err(ConfigErrors::one(source, Some(Place { line: 1, column: 1 }), message));
-        }
+        check_len(source, text)?;
         super::check(source, text, self)
     }
 
@@ -63,6 +53,28 @@ impl Overrides {
     pub fn embedded(&self) -> Result<Config, ConfigErrors> {
         self.parse(EMBEDDED_SOURCE, include_str!("../../conf/incast.yaml"))
     }
+}
+
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
+    let source = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| {
+        let remedy = if path.is_dir() { "name a file" } else { "check the path and its permissions" };
+        ConfigErrors::one(&source, None, format!("cannot be read: {}; {remedy}", reason(&error)))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let place = place_after(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        ConfigErrors::one(&source, Some(place), "not UTF-8 text; save the file as UTF-8".to_owned())
+    })
+}
+
+/// Refuses what no configuration is long enough for.
+pub(crate) fn check_len(source: &str, text: &str) -> Result<(), ConfigErrors> {
+    if text.len() > LARGEST_FILE {
+        let message = format!("{} bytes are more than a configuration needs; write at most 1MiB", text.len());
+        return Err(ConfigErrors::one(source, Some(Place { line: 1, column: 1 }), message));
+    }
+    Ok(())
 }
 
 /// An error of the operating system without its number.

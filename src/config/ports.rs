@@ -82,12 +82,7 @@ pub struct Context<'a, 'b> {
 impl Port<'_> {
     /// Whether frames with this tag, or none, belong to a VLAN of the port.
     pub fn carries(&self, tag: Option<u16>) -> bool {
-        match (&self.vlan, tag) {
-            (VlanMode::Access(_), None) => true,
-            (VlanMode::Access(vlan), Some(tag)) => *vlan == tag,
-            (VlanMode::Trunk { native, .. }, None) => native.is_some(),
-            (VlanMode::Trunk { tagged, native }, Some(tag)) => tagged.contains(&tag) || *native == Some(tag),
-        }
+        self.vlan.carries(tag)
     }
 
     /// What the headroom of its lossless groups is computed from.
@@ -121,7 +116,10 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a,
     let ports = items.into_iter().enumerate().filter_map(|(index, item)| {
         let fields = item.fields(KEYS)?;
         let name = names::read(&fields, "name: p1", &mut names).unwrap_or_default();
-        let kind = fields.required("device", "device: ring").and_then(|item| read_device(&item, &mut devices));
+        let kind = match fields.get("device") {
+            None if context.overrides.simulated => Some(DeviceKind::Ring),
+            _ => fields.required("device", "device: ring").and_then(|item| read_device(&item, &mut devices)),
+        };
         let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
         Some(read_port(item, &fields, index, name, kind, mac, context))
     });
@@ -227,7 +225,8 @@ fn read_speed(item: &Item<'_>) -> Option<BitRate> {
     item.refuse(format!("`{}` is no speed of a port; write from 10M to 800G", item.shown()))
 }
 
-fn read_cable(item: &Item<'_>) -> Option<Length> {
+/// Reads the length of a cable.
+pub fn read_cable(item: &Item<'_>) -> Option<Length> {
     let cable = item.parse::<Length>()?;
     if cable <= LONGEST_CABLE {
         return Some(cable);

@@ -26,8 +26,24 @@ impl Report {
         Self { source: source.to_owned(), errors: RefCell::default(), warnings: RefCell::default() }
     }
 
-    pub fn has_errors(&self) -> bool {
-        !self.errors.borrow().is_empty()
+    /// The file, or what stands for it.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub fn errors(&self) -> usize {
+        self.errors.borrow().len()
+    }
+
+    /// Takes over what was found in another file.
+    pub fn absorb(&self, other: Report) {
+        self.errors.borrow_mut().extend(other.errors.into_inner());
+        self.warnings.borrow_mut().extend(other.warnings.into_inner());
+    }
+
+    /// Reports what kept a file from being read at all.
+    pub fn fail(&self, errors: &ConfigErrors) {
+        self.errors.borrow_mut().extend(errors.iter().cloned());
     }
 
     /// The errors if there are any, otherwise the warnings as they print.
@@ -37,7 +53,7 @@ impl Report {
             return Err(ConfigErrors::new(errors));
         }
         let mut warnings = self.warnings.into_inner();
-        warnings.sort_by_key(|warning| warning.place);
+        warnings.sort_by(|a, b| (&a.source, a.place).cmp(&(&b.source, b.place)));
         Ok(warnings.iter().map(ConfigError::to_string).collect())
     }
 }
@@ -62,6 +78,16 @@ impl<'a> Item<'a> {
             path: self.path.clone(),
             message: message.to_string(),
         }
+    }
+
+    /// The tree below.
+    pub fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    /// The report that it complains to.
+    pub fn report(&self) -> &'a Report {
+        self.report
     }
 
     /// Reports an error about this value.

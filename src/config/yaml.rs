@@ -10,14 +10,14 @@ use serde_saphyr::{Error, Location, Spanned};
 use super::error::{ConfigErrors, Place};
 
 /// A value and where it stands.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Node {
     pub place: Place,
     pub shape: Shape,
 }
 
 /// What kind of value it is. Scalars stay as they are written: only the key knows whether `10` is a rate or a VLAN.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Shape {
     Null,
     Scalar(String),

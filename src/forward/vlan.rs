@@ -24,6 +24,19 @@ pub enum VlanMode {
     },
 }
 
+impl VlanMode {
+    /// Whether frames with this tag, or none, belong to a VLAN of the port.
+    #[must_use]
+    pub fn carries(&self, tag: Option<u16>) -> bool {
+        match (self, tag) {
+            (VlanMode::Access(_), None) => true,
+            (VlanMode::Access(vlan), Some(tag)) => *vlan == tag,
+            (VlanMode::Trunk { native, .. }, None) => native.is_some(),
+            (VlanMode::Trunk { tagged, native }, Some(tag)) => tagged.contains(&tag) || *native == Some(tag),
+        }
+    }
+}
+
 /// Who belongs to which VLAN, for constant-time checks on the packet path.
 #[derive(Debug)]
 pub struct VlanTable {
