@@ -207,6 +207,12 @@ fn bytes_in_picoseconds(rate: BitRate, picoseconds: u128) -> u64 {
     u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX)
 }
 
+/// What a peer of this speed may still send after a PFC frame has come, by the standard's table.
+#[must_use]
+pub fn standard_response(rate: BitRate) -> Bytes {
+    Bytes(response_quanta(rate) * BYTES_PER_QUANTUM)
+}
+
 /// Quanta that a peer of this speed may take; beyond the table, as 400G and in proportion.
 fn response_quanta(rate: BitRate) -> u64 {
     let known = RESPONSE_QUANTA.iter().find(|&&(speed, _)| rate.0 <= speed);

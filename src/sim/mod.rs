@@ -3,10 +3,30 @@
 //! Not a model of the switch: [`crate::dataplane::Pipeline`] decides every frame. What is simulated is the world around
 //! it, in picoseconds. docs/simulation.md tells what is exact and what is chosen.
 
+mod checks;
 pub mod dcqcn;
+mod engine;
+#[cfg(test)]
+mod engine_tests;
+mod events;
+mod faults;
+mod finish;
+mod flow;
+mod frame;
+mod host;
+mod load;
+mod node;
 pub mod outcome;
 pub mod rng;
+mod routes;
+mod sampler;
 pub mod spec;
+mod spread;
+mod waivers;
+mod watch;
+mod wire;
+
+pub use engine::run;
 
 /// Ticks a second of the simulator's clock: one is a picosecond.
 pub const HZ: u64 = 1_000_000_000_000;

@@ -1,0 +1,179 @@
+//! What must always hold (docs/simulation.md has the list), checked after each step of a switch and at the end.
+
+use super::engine::Engine;
+use super::load::PS;
+use super::node::Node;
+use super::outcome::Ending;
+use super::spec::{FaultKind, Learning, Scenario};
+use crate::dataplane::drops::DropReason;
+use crate::qos::CLASSES;
+
+/// What is counted only to be checked.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// Steps checked.
+    pub done: u64,
+    /// Whether frames of a flow may come late or twice here: stations move, or frames are flooded.
+    pub may_disorder: bool,
+    /// Frames of hosts that are of no flow.
+    pub cnps_sent: u64,
+    pub cnps_received: u64,
+    pub announcements_sent: u64,
+    pub announcements_received: u64,
+    /// Lossless drops for want of buffer, by switch, as far as they are known.
+    lossless_dropped: Vec<u64>,
+    /// Classes that are lossless, by switch, as a mask.
+    lossless: Vec<u8>,
+}
+
+impl Checks {
+    /// Of a scenario.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let floods = scenario.learning == Learning::Frames || scenario.hosts.iter().any(|host| !host.known);
+        let flaps = scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::LinkDown { .. }));
+        let lossless = scenario.switches.iter().map(|switch| {
+            let spec = &switch.config.switch;
+            let groups = spec.lossless_groups();
+            let classes = (0..CLASSES).filter(|&class| groups >> (spec.classes.tc_to_group[class] & 7) & 1 == 1);
+            classes.fold(0, |mask, class| mask | 1 << class)
+        });
+        Self {
+            may_disorder: floods || flaps,
+            lossless_dropped: vec![0; scenario.switches.len()],
+            lossless: lossless.collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// After a step of `switch`.
+    pub(super) fn check(&mut self, switch: usize) {
+        self.checks.done += 1;
+        let (name, node) = (&self.scenario.switches[switch].name, &mut self.nodes[switch]);
+        if let Err(broken) = node.auditor.check(&node.fleet) {
+            self.watch.broken(broken.invariant, || format!("switch {name}: {}", broken.what));
+        }
+        if let Some((port, queue)) = node.disobeyed.take() {
+            let port = &node.spec.ports[port].name;
+            self.watch.broken("paused_queue_silent", || {
+                format!("{name}.{port} sent from queue {queue}, which its peer had paused")
+            });
+        }
+        self.check_lateness(switch);
+        self.check_lossless(switch);
+    }
+
+    /// A switch that polls later than its headroom was computed for promises nothing, and says so.
+    fn check_lateness(&mut self, switch: usize) {
+        let node = &mut self.nodes[switch];
+        let longest = node.lcores.iter().map(|lcore| lcore.gap_highest_ps).max().unwrap_or(0);
+        if longest > node.gap_allowed_ps && !node.was_late {
+            node.was_late = true;
+            let (longest, allowed) = (longest / PS, node.gap_allowed_ps / PS);
+            let name = &self.scenario.switches[switch].name;
+            self.waivers
+                .push(format!("{name} polled {longest} ns after the poll before; headroom is for {allowed} ns"));
+        }
+    }
+
+    /// No lossless frame is dropped for want of buffer, nor lost in a receive ring, where that is promised.
+    fn check_lossless(&mut self, switch: usize) {
+        if !self.waivers.is_empty() {
+            return;
+        }
+        let name = &self.scenario.switches[switch].name;
+        let node = &self.nodes[switch];
+        let dropped = lossless_drops(node, self.checks.lossless[switch]);
+        if dropped > self.checks.lossless_dropped[switch] {
+            self.checks.lossless_dropped[switch] = dropped;
+            let drops = describe_drops(node, self.checks.lossless[switch]);
+            self.watch.broken("lossless_kept", || format!("switch {name} dropped lossless frames: {drops}"));
+        }
+        if let Some((port, flow)) = self.watch.first_missed {
+            let (port, flow) = (node.spec.ports.get(port), &self.scenario.flows[flow as usize].name);
+            let port = port.map_or("?", |port| &port.name);
+            self.watch.broken("lossless_kept", || {
+                format!("a receive ring had no room for a lossless frame of flow {flow}, e.g. {name}.{port}'s")
+            });
+        }
+    }
+
+    /// When all is over: nothing is held anywhere, and every frame is accounted for.
+    pub(super) fn check_end(&mut self, ending: Ending) {
+        self.check_accounts();
+        if ending != Ending::Drained {
+            return;
+        }
+        for (node, switch) in self.nodes.iter().zip(&self.scenario.switches) {
+            if let Err(broken) = node.auditor.check_idle(&node.fleet) {
+                self.watch.broken(broken.invariant, || format!("switch {}, idle: {}", switch.name, broken.what));
+            }
+        }
+        let taken = self.pool.taken();
+        if taken > 0 {
+            self.watch.broken("buffers_returned", || format!("{taken} frames' buffers never came back"));
+        }
+    }
+
+    /// Frames that hosts sent, and copies, are received, dropped with a reason, lost in a ring or on a wire by a fault, or
+    /// still under way.
+    fn check_accounts(&mut self) {
+        let sum = |values: &mut dyn Iterator<Item = u64>| values.sum::<u64>();
+        let data = sum(&mut self.flows.iter().map(|flow| flow.outcome.sent_frames));
+        let copies = sum(&mut self.nodes.iter().map(|node| node.copies));
+        let made = data + copies + self.checks.cnps_sent + self.checks.announcements_sent;
+        let received = sum(&mut self.flows.iter().map(|flow| flow.outcome.received_frames));
+        let foreign = sum(&mut self.hosts.iter().map(|host| host.outcome.foreign_frames));
+        let arrived = received + foreign + self.checks.cnps_received + self.checks.announcements_received + self.buried;
+        let dropped = sum(&mut self.nodes.iter().map(all_drops));
+        let missed = sum(&mut self.nodes.iter().flat_map(|node| &node.devices).map(|device| device.missed_data));
+        let lost = sum(&mut self.wires.iter().map(|wire| wire.lost[0]));
+        let under_way = self.under_way() - self.pfc_under_way();
+        let ended = arrived + dropped + missed + lost + under_way;
+        if made != ended {
+            self.watch.broken("frames_accounted", || {
+                format!(
+                    "{made} frames were made and {ended} have ended or are under way: {arrived} received, {dropped} \
+                     dropped, {missed} missed by rings, {lost} lost on wires, {under_way} under way"
+                )
+            });
+        }
+    }
+}
+
+/// Lossless drops of a switch for want of buffer.
+fn lossless_drops(node: &Node, lossless: u8) -> u64 {
+    let mut sum = 0;
+    for port in &node.counters.ports {
+        for class in (0..CLASSES).filter(|class| lossless >> class & 1 == 1) {
+            for (reason, ..) in DropReason::TABLE {
+                if reason.is_congestion() {
+                    sum += port.drops[class][*reason as usize].get();
+                }
+            }
+        }
+    }
+    sum
+}
+
+fn describe_drops(node: &Node, lossless: u8) -> String {
+    let mut drops = Vec::new();
+    for (port, spec) in node.counters.ports.iter().zip(&node.spec.ports) {
+        for class in (0..CLASSES).filter(|class| lossless >> class & 1 == 1) {
+            for (reason, label, _) in DropReason::TABLE.iter().filter(|(reason, ..)| reason.is_congestion()) {
+                let count = port.drops[class][*reason as usize].get();
+                if count > 0 {
+                    drops.push(format!("{count} at {} in class {class}, {label}", spec.name));
+                }
+            }
+        }
+    }
+    drops.join("; ")
+}
+
+/// Every frame that a switch dropped. A flooded copy that found no buffer is counted without one having been made.
+fn all_drops(node: &Node) -> u64 {
+    node.counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|count| count.get()).sum()
+}

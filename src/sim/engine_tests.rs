@@ -1,0 +1,100 @@
+use super::outcome::{Ending, Outcome};
+use super::spec::*;
+use crate::config;
+use crate::hosts::FlowKind;
+use crate::units::{BitRate, Length, Nanos};
+use crate::wire::MacAddr;
+
+/// `hosts` hosts at a switch with ports of `rate`: all send to the last, in class 3.
+fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
+    let mut yaml = format!("preset: roce\n{keys}\nports:\n");
+    (0..hosts).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: {rate}, cable: 5m}}\n"));
+    yaml += "hosts:\n";
+    (0..hosts).for_each(|n| yaml += &format!("  - {{name: h{n}, port: p{n}}}\n"));
+    let mut config = config::parse("test", &yaml).unwrap_or_else(|errors| panic!("{errors}"));
+    config.hosts.clear();
+    let rate: BitRate = rate.parse().unwrap();
+    let host = |n: usize| HostNode {
+        name: format!("h{n}"),
+        mac: MacAddr::local(1, n as u16),
+        ip: [10, 0, 0, n as u8 + 1].into(),
+        obeys_pfc: true,
+        response: None,
+        receiver: None,
+        known: true,
+    };
+    let link = |n: usize| LinkNode {
+        name: format!("s.p{n}-h{n}"),
+        a: End::Port(PortRef { switch: 0, port: n }),
+        b: End::Host(n),
+        rate,
+        length: Length::metres(5),
+    };
+    let flow = |n: usize| FlowNode {
+        name: format!("h{n}-h{}", hosts - 1),
+        from: n,
+        to: hosts - 1,
+        kind: FlowKind::Roce,
+        frames: FrameSizes::Fixed(1078),
+        dscp: 26,
+        tag: None,
+        class: 3,
+        priority: 3,
+        lossless: true,
+        ecn: true,
+        rate,
+        start: Nanos(10_000),
+        stop: None,
+        load: Load::Steady,
+        dcqcn: None,
+    };
+    Scenario {
+        source: "test".into(),
+        name: "incast".into(),
+        seed: 1,
+        duration: Nanos(1_000_000),
+        drain: Nanos(10_000_000),
+        sample: Nanos(1_000),
+        most_events: 1 << 30,
+        learning: Learning::Routes,
+        switches: vec![SwitchNode {
+            name: "s".into(),
+            config,
+            poll: PollSpec { every: Nanos(1_000), frame: Nanos(0), jitter: Nanos(0) },
+            floods_lossless: false,
+        }],
+        hosts: (0..hosts).map(host).collect(),
+        links: (0..hosts).map(link).collect(),
+        flows: (0..hosts - 1).map(flow).collect(),
+        faults: vec![],
+        watch: vec![],
+        warnings: vec![],
+    }
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    super::run(scenario, &mut |_| {})
+}
+
+#[track_caller]
+fn assert_held(outcome: &Outcome) {
+    assert_eq!(outcome.violation, None);
+    assert_eq!(outcome.ending, Ending::Drained);
+}
+
+#[test]
+fn an_incast_loses_nothing_and_fills_its_link() {
+    let scenario = incast(5, "100G", "");
+    let outcome = run(&scenario);
+    println!("{:?} {:?} events {} checks {}", outcome.ending, outcome.violation, outcome.events, outcome.checks);
+    println!("waivers {:?}", outcome.waivers);
+    for flow in &outcome.flows {
+        println!("{flow:?}");
+    }
+    assert_held(&outcome);
+    assert_eq!(outcome.waivers, Vec::<String>::new());
+    let received: u64 = outcome.flows.iter().map(|flow| flow.received_bytes / 1078 * 1102).sum();
+    println!("end {} received {received} pauses {}", outcome.end_ps, outcome.pauses.len());
+    assert!(outcome.flows.iter().all(|flow| flow.lost_frames() == 0));
+    assert!(!outcome.pauses.is_empty());
+}

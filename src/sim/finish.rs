@@ -1,0 +1,136 @@
+//! From the world to numbers.
+
+use super::engine::Engine;
+use super::load::PS;
+use super::node::{EPOCH, Node};
+use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, SwitchOutcome, Violation};
+use super::watch::Watch;
+use crate::dataplane::Pipeline;
+use crate::dataplane::counters::{Counter, LcoreCounters, PerClass, UNCLASSIFIED};
+use crate::dataplane::drops::DropReason;
+use crate::qos::CLASSES;
+use crate::units::Ticks;
+
+/// What a switch held when hosts fell silent.
+#[derive(Debug, Clone, Default)]
+pub struct AtStop {
+    /// By port and class: cells in reserve and shared pool, bytes in the queue.
+    held: Vec<[(u64, u64); CLASSES]>,
+    /// Lossy and lossless shared pool.
+    shared: [u64; 2],
+}
+
+/// What each switch holds now.
+#[must_use]
+pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
+    let of_port = |node: &Node, port| {
+        let owner = node.fleet.iter().find(|pipeline| pipeline.owns(port));
+        std::array::from_fn(|class| {
+            let view = owner.map(|pipeline| pipeline.view(port, class));
+            view.map_or((0, 0), |view| (u64::from(view.used.0), view.queue_bytes))
+        })
+    };
+    let of_node = |node: &Node| AtStop {
+        held: (0..node.devices.len()).map(|port| of_port(node, port)).collect(),
+        shared: Pipeline::pool_used(&node.fleet).map(|cells| u64::from(cells.0)),
+    };
+    nodes.iter().map(of_node).collect()
+}
+
+/// All of it.
+#[must_use]
+pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violation>) -> Outcome {
+    let now = engine.now;
+    // A run that is given up before hosts fall silent has no such instant.
+    engine.at_stop.resize_with(engine.nodes.len(), AtStop::default);
+    let watch = &engine.watch;
+    let switches =
+        engine.nodes.iter_mut().zip(&engine.at_stop).map(|(node, at_stop)| switch(node, at_stop, watch, now));
+    let switches = switches.collect();
+    let link = |pair: &[super::wire::Wire]| LinkOutcome {
+        lost_frames: [pair[1].lost[0] + pair[1].lost[1], pair[0].lost[0] + pair[0].lost[1]],
+        lost_pfc_frames: [pair[1].lost[1], pair[0].lost[1]],
+    };
+    Outcome {
+        end_ps: now,
+        sending_ps: now.min(engine.scenario.duration.0 * PS),
+        events: engine.handled,
+        checks: engine.checks.done,
+        ending,
+        violation,
+        waivers: std::mem::take(&mut engine.waivers),
+        flows: engine.flows.iter().map(super::flow::Flow::finish).collect(),
+        hosts: engine.hosts.iter_mut().map(|host| host.finish(now)).collect(),
+        switches,
+        links: engine.wires.chunks_exact(2).map(link).collect(),
+        pauses: engine.watch.finish(now),
+        pauses_left_out: engine.watch.pauses_left_out,
+        samples: engine.sampler.finish(engine.scenario),
+    }
+}
+
+fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchOutcome {
+    // A busy switch brings its gauges up to date now and then only.
+    node.fleet.iter_mut().for_each(|pipeline| pipeline.settle_gauges(Ticks(EPOCH + now)));
+    let lcores = node.counters.lcores.iter();
+    let highest = |of: &dyn Fn(&LcoreCounters) -> u64| lcores.clone().map(|lcore| of(lcore)).max().unwrap_or(0);
+    SwitchOutcome {
+        ports: (0..node.devices.len()).map(|port| of_port(node, port, at_stop, watch)).collect(),
+        shared_highest_cells: [
+            highest(&|lcore| lcore.lossy_used_highest_cells.get()),
+            highest(&|lcore| lcore.lossless_used_highest_cells.get()),
+        ],
+        shared_at_stop_cells: at_stop.shared,
+        headroom_pool_highest_cells: highest(&|lcore| lcore.headroom_pool_highest_cells.get()),
+        polls: lcores.clone().map(|lcore| lcore.polls.get()).sum(),
+        poll_gap_highest_ps: node.lcores.iter().map(|lcore| lcore.gap_highest_ps).max().unwrap_or(0),
+        handed_off_frames: lcores.clone().map(|lcore| lcore.handed_off_frames.get()).sum(),
+    }
+}
+
+fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOutcome {
+    let (counters, device, spec) = (&node.counters.ports[port], &node.devices[port], &node.spec.ports[port]);
+    let held = at_stop.held.get(port).copied().unwrap_or_default();
+    let pauses = device.wires.map_or([0; CLASSES], |(out, _)| watch.begun(out));
+    let classes = std::array::from_fn(|class| ClassOutcome {
+        lossless: spec.buffer.groups[class].lossless,
+        rx_frames: counters.rx_frames[class].get(),
+        tx_frames: counters.tx_frames[class].get(),
+        tx_bytes: counters.tx_bytes[class].get(),
+        marked_frames: counters.ecn_marked[class].get(),
+        drops: drops(&counters.drops[class]),
+        xoff_tx: counters.pfc_tx_xoff[class].get(),
+        pauses_tx: pauses[class],
+        xon_tx: counters.pfc_tx_xon[class].get(),
+        xoff_rx: counters.pfc_rx_xoff[class].get(),
+        held_ps: counters.pfc_tx_paused_ns[class].get() * PS,
+        paused_ps: counters.pfc_rx_paused_ns[class].get() * PS,
+        used_highest_cells: counters.group_used_highest_cells[class].get(),
+        used_at_stop_cells: held[class].0,
+        headroom_highest_cells: counters.group_headroom_highest_cells[class].get(),
+        headroom_cells: u64::from(spec.buffer.groups[class].headroom.0),
+        queue_highest_cells: counters.queue_highest_cells[class].get(),
+        queue_at_stop_bytes: held[class].1,
+    });
+    PortOutcome {
+        classes,
+        unclassified_drops: drops(&counters.drops[UNCLASSIFIED]),
+        pfc_tx_frames: counters.pfc_tx_frames.get(),
+        pfc_rx_frames: counters.pfc_rx_frames.get(),
+        missed_frames: device.missed,
+        missed_lossless_frames: device.missed_lossless,
+        ring_highest_frames: device.highest as u64,
+        backlog_xoffs: counters.backlog_xoffs.get(),
+        insurance_highest_cells: counters.insurance_highest_cells.get(),
+        watchdog: (sum(&counters.watchdog_storms), sum(&counters.watchdog_restores)),
+    }
+}
+
+fn sum(counts: &PerClass) -> u64 {
+    counts.iter().map(Counter::get).sum()
+}
+
+fn drops(counts: &[Counter; DropReason::COUNT]) -> Vec<(DropReason, u64)> {
+    let reasons = DropReason::TABLE.iter().zip(counts);
+    reasons.map(|((reason, ..), count)| (*reason, count.get())).filter(|(_, count)| *count > 0).collect()
+}

@@ -1,0 +1,351 @@
+//! A host: what a NIC is to a switch. It sends when its link is free, a flow after the other, obeys PFC in its own time,
+//! and may be slow, late, storming or dead.
+
+use std::collections::VecDeque;
+
+use super::HZ;
+use super::load::PS;
+use super::outcome::HostOutcome;
+use super::spec::{HostNode, ReceiverSpec};
+use crate::hosts::frame::{Station, announcement};
+use crate::mmu::headroom::standard_response;
+use crate::pfc::Generator;
+use crate::qos::CLASSES;
+use crate::units::{BitRate, Ticks};
+use crate::wire::mac_control::PfcFrame;
+
+/// Quanta in the longest pause, and bits in a quantum.
+const LONGEST: u64 = 65_535;
+const QUANTUM_BITS: u64 = 512;
+
+/// A host.
+#[derive(Debug)]
+pub struct Host {
+    /// What it is.
+    pub spec: HostNode,
+    /// Index of the wire that it sends on, and of the one it receives from.
+    pub wires: (usize, usize),
+    /// Its flows.
+    pub flows: Vec<usize>,
+    /// Of them, whose turn it is.
+    pub turn: usize,
+    /// Flows whose senders are to get a CNP.
+    pub cnps: VecDeque<usize>,
+    /// What it says before anything else, so that bridges learn where it is.
+    pub announcements: VecDeque<Box<[u8]>>,
+    /// PFC of its own: of a slow receiver, or of a storm.
+    pub generator: Generator,
+    /// PFC frames that have come and that it has yet to understand, with when it will.
+    pub heard: VecDeque<(u64, PfcFrame, u64)>,
+    /// Until when each priority is paused.
+    paused_until: [u64; CLASSES],
+    /// Since when, of those that are.
+    paused_since: [Option<u64>; CLASSES],
+    /// When it is to look for something to send; `u64::MAX`: no event is under way.
+    pub wake_at: u64,
+    /// Whether an event for the next arrival is under way.
+    pub is_expecting: bool,
+    /// Neither sends nor receives.
+    pub is_dead: bool,
+    /// Priorities of a storm that goes on.
+    storm: u8,
+    response_ps: u64,
+    receiver: Option<Receiver>,
+    /// Lossless priorities at its port of the switch.
+    lossless: u8,
+    rate: BitRate,
+    /// When it last sent a PFC frame.
+    told_ps: u64,
+    /// What it did.
+    pub outcome: HostOutcome,
+}
+
+/// The receive buffer of a slow host.
+#[derive(Debug, Clone, Copy)]
+struct Receiver {
+    spec: ReceiverSpec,
+    bytes: u64,
+    /// When that was so.
+    at_ps: u64,
+    is_xoff: bool,
+}
+
+impl Host {
+    /// On a link of `rate` whose wires are `wires` (sending, receiving), at a port where the priorities `lossless` are.
+    #[must_use]
+    pub fn new(spec: &HostNode, wires: (usize, usize), flows: Vec<usize>, rate: BitRate, lossless: u8) -> Self {
+        let response_ps = spec.response.map_or_else(|| standard_response_ps(rate), |response| response.0 * PS);
+        Self {
+            spec: spec.clone(),
+            wires,
+            flows,
+            turn: 0,
+            cnps: VecDeque::new(),
+            announcements: VecDeque::new(),
+            generator: Generator::new(rate, HZ),
+            heard: VecDeque::new(),
+            paused_until: [0; CLASSES],
+            paused_since: [None; CLASSES],
+            wake_at: u64::MAX,
+            is_expecting: false,
+            is_dead: false,
+            storm: 0,
+            response_ps,
+            receiver: spec.receiver.map(Receiver::new),
+            lossless,
+            rate,
+            told_ps: 0,
+            outcome: HostOutcome::default(),
+        }
+    }
+
+    /// It will say who it is in `vlan`.
+    pub fn announce_in(&mut self, vlan: Option<u16>) {
+        self.announcements.push_back(announcement(Station { mac: self.spec.mac, ip: self.spec.ip }, vlan));
+    }
+
+    /// Until when `priority` is paused, if it is at `now`.
+    #[inline]
+    #[must_use]
+    pub fn paused_until(&self, priority: usize, now: u64) -> Option<u64> {
+        let until = self.paused_until[priority];
+        (until > now && self.spec.obeys_pfc).then_some(until)
+    }
+
+    /// A PFC frame has come. Returns when it will be understood.
+    pub fn hear(&mut self, frame: PfcFrame, now: u64) -> u64 {
+        self.outcome.pfc_rx_frames += 1;
+        // In their order, also if it has become quicker meanwhile.
+        let at = self.heard.back().map_or(0, |(at, ..)| *at).max(now + self.response_ps);
+        self.heard.push_back((at, frame, now));
+        at
+    }
+
+    /// Understands what it has heard. The last value overwrites the timer; its time counts from when it came.
+    pub fn understand(&mut self, now: u64) {
+        while let Some((at, frame, came)) = self.heard.front().copied()
+            && at <= now
+        {
+            self.heard.pop_front();
+            for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
+                self.end_pause(priority, now);
+                let ps = u64::from(frame.quanta[priority].0) * self.quanta_ps(1);
+                self.paused_until[priority] = came + ps;
+                if came + ps > now {
+                    self.paused_since[priority] = Some(now);
+                } else {
+                    self.paused_until[priority] = 0;
+                }
+            }
+        }
+    }
+
+    /// Counts the time of a pause that ends, or is told anew.
+    fn end_pause(&mut self, priority: usize, now: u64) {
+        if let Some(since) = self.paused_since[priority].take() {
+            let end = now.min(self.paused_until[priority]);
+            self.outcome.paused_ps[priority] += end.saturating_sub(since);
+        }
+    }
+
+    fn quanta_ps(&self, quanta: u64) -> u64 {
+        (u128::from(quanta * QUANTUM_BITS) * 1_000_000_000_000).div_ceil(u128::from(self.rate.0.max(1))) as u64
+    }
+
+    /// The PFC frame that it has to send now.
+    pub fn pfc_due(&mut self, now: u64) -> Option<PfcFrame> {
+        let frame = self.generator.due(Ticks(now))?;
+        self.generator.sent(&frame, Ticks(now));
+        self.told_ps = now;
+        self.outcome.pfc_tx_frames += 1;
+        Some(frame)
+    }
+
+    /// When it may have one to send: a refresh, or the end of what its receive buffer is too full with.
+    #[must_use]
+    pub fn pfc_wake(&self, now: u64) -> Option<u64> {
+        let refresh = (self.generator.xoff() != 0).then(|| self.told_ps + self.quanta_ps(LONGEST) / 2);
+        let drained = self.receiver.filter(|receiver| receiver.is_xoff).map(|receiver| receiver.below_xon_at());
+        let next = [refresh, drained].into_iter().flatten().min()?;
+        Some(next.max(now + 1))
+    }
+
+    /// `bytes` have come into the receive buffer.
+    pub fn fill(&mut self, bytes: usize, now: u64) {
+        let Some(receiver) = &mut self.receiver else { return };
+        receiver.drain(now);
+        receiver.bytes += bytes as u64;
+        self.outcome.receive_highest_bytes = self.outcome.receive_highest_bytes.max(receiver.bytes);
+        self.judge(now);
+    }
+
+    /// Says XOFF or XON, as its receive buffer and storms have it.
+    pub fn judge(&mut self, now: u64) {
+        let mut xoff = self.storm;
+        if let Some(receiver) = &mut self.receiver {
+            receiver.drain(now);
+            if receiver.bytes >= receiver.spec.xoff.0 {
+                receiver.is_xoff = true;
+            } else if receiver.bytes < receiver.spec.xon.0 {
+                receiver.is_xoff = false;
+            }
+            if receiver.is_xoff {
+                xoff |= self.lossless;
+            }
+        }
+        self.generator.set_all(xoff);
+    }
+
+    /// A storm of `priorities` begins; of none: it ends.
+    pub fn storm(&mut self, priorities: u8, now: u64) {
+        self.storm = priorities;
+        self.judge(now);
+    }
+
+    /// From now on it receives so; `None`: as its specification has it.
+    pub fn receive_by(&mut self, spec: Option<ReceiverSpec>, now: u64) {
+        let before = self.receiver.take();
+        self.receiver = spec.or(self.spec.receiver).map(|spec| Receiver {
+            bytes: before.map_or(0, |receiver| receiver.bytes),
+            at_ps: now,
+            ..Receiver::new(spec)
+        });
+        self.judge(now);
+    }
+
+    /// From now on it takes this long to obey PFC; `None`: as its specification has it.
+    pub fn respond_in(&mut self, response_ps: Option<u64>) {
+        let own = || self.spec.response.map_or_else(|| standard_response_ps(self.rate), |response| response.0 * PS);
+        self.response_ps = response_ps.unwrap_or_else(own);
+    }
+
+    /// Its link went down: what its peer said is void, and what it said too.
+    pub fn link_down(&mut self, now: u64) {
+        for priority in 0..CLASSES {
+            self.end_pause(priority, now);
+        }
+        self.paused_until = [0; CLASSES];
+        self.heard.clear();
+        self.generator.link_down(Ticks(now));
+    }
+
+    /// Its link came up: it says again what it has to say.
+    pub fn link_up(&mut self, now: u64) {
+        let xoff = self.generator.xoff();
+        self.generator.repeat(xoff);
+        self.judge(now);
+    }
+
+    /// The end: pauses that go on are counted up to now.
+    pub fn finish(&mut self, now: u64) -> HostOutcome {
+        (0..CLASSES).for_each(|priority| self.end_pause(priority, now));
+        self.outcome.clone()
+    }
+}
+
+/// The longest that the standard lets a peer take at this speed.
+#[must_use]
+pub fn standard_response_ps(rate: BitRate) -> u64 {
+    let bits = u128::from(standard_response(rate).0) * 8;
+    (bits * 1_000_000_000_000 / u128::from(rate.0.max(1))) as u64
+}
+
+impl Receiver {
+    fn new(spec: ReceiverSpec) -> Self {
+        Self { spec, bytes: 0, at_ps: 0, is_xoff: false }
+    }
+
+    /// Whole bytes leave; what is left of one stays with the time.
+    fn drain(&mut self, now: u64) {
+        let rate = u128::from(self.spec.rate.0.max(1));
+        let gone = u128::from(now - self.at_ps) * rate / 8_000_000_000_000;
+        if gone >= u128::from(self.bytes) {
+            (self.bytes, self.at_ps) = (0, now);
+        } else {
+            self.bytes -= gone as u64;
+            self.at_ps += (gone * 8_000_000_000_000 / rate) as u64;
+        }
+    }
+
+    /// When it holds less than `xon`, if nothing comes.
+    fn below_xon_at(&self) -> u64 {
+        let excess = u128::from((self.bytes + 1).saturating_sub(self.spec.xon.0));
+        let ps = (excess * 8_000_000_000_000).div_ceil(u128::from(self.spec.rate.0.max(1))) + 1;
+        self.at_ps.saturating_add(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, Quanta};
+    use crate::wire::MacAddr;
+
+    fn host(receiver: Option<ReceiverSpec>) -> Host {
+        let spec = HostNode {
+            name: "h".into(),
+            mac: MacAddr::local(1, 0),
+            ip: [10, 0, 0, 1].into(),
+            obeys_pfc: true,
+            response: None,
+            receiver,
+            known: true,
+        };
+        Host::new(&spec, (0, 1), vec![], BitRate(10_000_000_000), 0b1000)
+    }
+
+    #[test]
+    fn a_pause_is_obeyed_after_the_response_and_ends_by_itself() {
+        let mut host = host(None);
+        let frame = PfcFrame { enabled: 8, quanta: [Quanta(1000); CLASSES] };
+        // 60 quanta of 51.2 ns.
+        let at = host.hear(frame, 1_000_000);
+        assert_eq!(at, 1_000_000 + 3_072_000);
+        host.understand(at - 1);
+        assert_eq!(host.paused_until(3, at - 1), None);
+        host.understand(at);
+        assert_eq!(host.paused_until(3, at), Some(1_000_000 + 51_200_000));
+        assert_eq!(host.paused_until(2, at), None);
+        assert_eq!(host.finish(90_000_000).paused_ps[3], 51_200_000 - 3_072_000);
+    }
+
+    #[test]
+    fn xon_ends_it() {
+        let mut host = host(None);
+        for quanta in [1000, 0] {
+            let at = host.hear(PfcFrame { enabled: 8, quanta: [Quanta(quanta); CLASSES] }, 0);
+            host.understand(at);
+            assert_eq!(host.paused_until(3, at).is_some(), quanta > 0);
+        }
+    }
+
+    #[test]
+    fn a_slow_receiver_says_xoff_and_xon_in_time() {
+        let spec = ReceiverSpec { rate: BitRate(8_000_000_000), xoff: Bytes(2000), xon: Bytes(1000) };
+        let mut host = host(Some(spec));
+        host.fill(1999, 0);
+        assert!(host.pfc_due(0).is_none());
+        host.fill(1, 0);
+        assert_eq!(host.pfc_due(0).map(|frame| (frame.enabled, frame.quanta[3])), Some((8, Quanta(65535))));
+        // A byte a nanosecond: 1001 bytes to go.
+        let wake = host.pfc_wake(0).unwrap();
+        assert!((1_001_000..1_001_010).contains(&wake), "{wake}");
+        host.judge(wake);
+        assert_eq!(host.pfc_due(wake).map(|frame| frame.quanta[3]), Some(Quanta(0)));
+        assert_eq!(host.pfc_wake(wake), None);
+    }
+
+    #[test]
+    fn a_storm_goes_on_until_it_ends() {
+        let mut host = host(None);
+        host.storm(0b1000, 0);
+        let mut now = 0;
+        for _ in 0..5 {
+            assert!(host.pfc_due(now).is_some(), "at {now}");
+            now = host.pfc_wake(now).unwrap();
+        }
+        host.storm(0, now);
+        assert_eq!(host.pfc_due(now).map(|frame| frame.quanta[3]), Some(Quanta(0)));
+        assert_eq!(host.pfc_wake(now), None);
+    }
+}

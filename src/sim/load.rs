@@ -1,0 +1,183 @@
+//! What a flow has to send, and when: patterns, messages, frame lengths.
+
+use std::collections::VecDeque;
+
+use super::rng::Rng;
+use super::spec::{FrameSizes, Load, MessageSize};
+
+/// Bytes of the frames of IMIX without the frame check sequence, by what is drawn from twelve.
+const IMIX: [u16; 12] = [60, 60, 60, 60, 60, 60, 60, 572, 572, 572, 572, 1496];
+
+/// Sizes in the web search workload of the DCTCP paper, in packets of 1460 B, at these parts of a thousand of the
+/// distribution (the table that simulators of the field share); linear in between.
+const WEB_SEARCH: [(u64, u64); 12] = [
+    (0, 1),
+    (150, 6),
+    (200, 13),
+    (300, 19),
+    (400, 33),
+    (530, 53),
+    (600, 133),
+    (700, 667),
+    (800, 1333),
+    (900, 3333),
+    (970, 6667),
+    (1000, 20000),
+];
+
+/// Picoseconds in a nanosecond.
+pub const PS: u64 = 1_000;
+
+impl FrameSizes {
+    /// The length of the next frame; from `least` to what the buffers of the simulator hold.
+    #[inline]
+    pub fn draw(self, least: u16, rng: &mut Rng) -> u16 {
+        let len = match self {
+            FrameSizes::Fixed(len) => len,
+            FrameSizes::Uniform(low, high) => rng.between(low.into(), high.into()) as u16,
+            FrameSizes::Imix => *rng.pick(&IMIX),
+        };
+        len.max(least)
+    }
+}
+
+impl MessageSize {
+    /// Bytes of the next message.
+    pub fn draw(self, rng: &mut Rng) -> u64 {
+        match self {
+            MessageSize::Fixed(bytes) => bytes.0.max(1),
+            MessageSize::Uniform(low, high) => rng.between(low.0.max(1), high.0.max(1)),
+            MessageSize::WebSearch => {
+                let place = rng.below(1_000_000);
+                let above = WEB_SEARCH.iter().position(|(part, _)| part * 1000 > place).unwrap_or(WEB_SEARCH.len() - 1);
+                let ((low, from), (high, to)) = (WEB_SEARCH[above - 1], WEB_SEARCH[above]);
+                let packets = from * 1000 + (place - low * 1000) * (to - from) / (high - low);
+                (packets * 1460 / 1000).max(1)
+            }
+        }
+    }
+}
+
+/// A message of which something is still to be sent.
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    born_ps: u64,
+    left: u64,
+}
+
+/// What is to be sent, as time goes by.
+#[derive(Debug)]
+pub struct Demand {
+    load: Load,
+    start_ps: u64,
+    stop_ps: u64,
+    waiting: VecDeque<Message>,
+    next_message_ps: u64,
+    /// Messages that have begun to wait.
+    pub made: u64,
+}
+
+impl Demand {
+    /// Of a flow that sends from `start_ps` until `stop_ps`.
+    #[must_use]
+    pub fn new(load: Load, start_ps: u64, stop_ps: u64) -> Self {
+        Self { load, start_ps, stop_ps, waiting: VecDeque::new(), next_message_ps: start_ps, made: 0 }
+    }
+
+    /// Whether there is something to send at `now`; if not, from when on there may be: `u64::MAX` for never.
+    #[inline]
+    pub fn ready(&mut self, now: u64, rng: &mut Rng) -> Result<(), u64> {
+        if now < self.start_ps {
+            return Err(self.start_ps);
+        }
+        if now >= self.stop_ps {
+            return Err(u64::MAX);
+        }
+        match self.load {
+            Load::Steady => Ok(()),
+            Load::OnOff { on, off } => {
+                let (on, off) = (on.0 * PS, off.0 * PS);
+                let phase = (now - self.start_ps) % (on + off).max(1);
+                if phase < on { Ok(()) } else { Err(now + (on + off - phase)) }
+            }
+            Load::Messages { size, every, poisson, count } => {
+                let most = count.map_or(u64::MAX, u64::from);
+                while self.next_message_ps <= now && self.made < most {
+                    self.waiting.push_back(Message { born_ps: self.next_message_ps, left: size.draw(rng) });
+                    self.made += 1;
+                    let gap = if poisson { rng.exponential(every.0 * PS) } else { every.0 * PS };
+                    self.next_message_ps = self.next_message_ps.saturating_add(gap.max(1));
+                }
+                match self.waiting.is_empty() {
+                    false => Ok(()),
+                    true if self.made < most => Err(self.next_message_ps),
+                    true => Err(u64::MAX),
+                }
+            }
+        }
+    }
+
+    /// A frame of at most `len` bytes is sent: how long it is, and, if it is the last of a message, when that was born.
+    #[inline]
+    pub fn take(&mut self, len: u16, least: u16) -> (u16, Option<u64>) {
+        let Some(message) = self.waiting.front_mut() else { return (len, None) };
+        if message.left > u64::from(len) {
+            message.left -= u64::from(len);
+            return (len, None);
+        }
+        let (len, born) = ((message.left as u16).max(least), message.born_ps);
+        self.waiting.pop_front();
+        (len, Some(born))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, Nanos};
+
+    #[test]
+    fn a_message_ends_with_what_is_left_of_it() {
+        let mut rng = Rng::new(1, 1);
+        let size = MessageSize::Fixed(Bytes(2500));
+        let load = Load::Messages { size, every: Nanos(10), poisson: false, count: Some(2) };
+        let mut demand = Demand::new(load, 5_000, 100_000);
+        assert_eq!(demand.ready(0, &mut rng), Err(5_000));
+        assert_eq!(demand.ready(5_000, &mut rng), Ok(()));
+        assert_eq!([demand.take(1000, 60), demand.take(1000, 60)], [(1000, None); 2]);
+        assert_eq!(demand.take(1000, 60), (500, Some(5_000)));
+        assert_eq!(demand.ready(6_000, &mut rng), Err(15_000));
+        assert_eq!(demand.ready(15_000, &mut rng), Ok(()));
+        assert_eq!(demand.take(2490, 60), (2490, None));
+        assert_eq!(demand.take(2490, 60), (60, Some(15_000)), "never shorter than a frame");
+        assert_eq!(demand.ready(16_000, &mut rng), Err(u64::MAX));
+    }
+
+    #[test]
+    fn phases_and_ends() {
+        let mut rng = Rng::new(1, 1);
+        let mut demand = Demand::new(Load::OnOff { on: Nanos(3), off: Nanos(7) }, 1_000, 50_000);
+        let ready = [1_000, 3_999, 4_000, 10_999, 11_000].map(|now| demand.ready(now, &mut rng));
+        assert_eq!(ready, [Ok(()), Ok(()), Err(11_000), Err(11_000), Ok(())]);
+        assert_eq!(demand.ready(50_000, &mut rng), Err(u64::MAX));
+    }
+
+    #[test]
+    fn the_web_search_sizes_have_their_median_and_their_mean() {
+        let mut rng = Rng::new(5, 0);
+        let mut sizes: Vec<u64> = (0..200_000).map(|_| MessageSize::WebSearch.draw(&mut rng)).collect();
+        sizes.sort_unstable();
+        // Between 33 and 53 packets at the 400th and 530th of a thousand: 48.4 in the middle.
+        assert!(sizes[100_000].abs_diff(48_385 * 146 / 100) < 1_500, "{}", sizes[100_000]);
+        let mean = sizes.iter().sum::<u64>() / 200_000;
+        assert!((1_600_000..1_800_000).contains(&mean), "{mean}, the workload's mean is about 1.7 MB");
+    }
+
+    #[test]
+    fn imix_has_its_shares() {
+        let mut rng = Rng::new(5, 0);
+        let lens: Vec<u16> = (0..12_000).map(|_| FrameSizes::Imix.draw(60, &mut rng)).collect();
+        let count = |len| lens.iter().filter(|drawn| **drawn == len).count();
+        assert!(count(60).abs_diff(7_000) < 200 && count(572).abs_diff(4_000) < 200 && count(1496) > 850);
+    }
+}

@@ -1,0 +1,329 @@
+//! A switch in the world: the pipeline of each lcore, and the receive rings and wires that it polls.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::HZ;
+use super::frame::{Cargo, Kind, Pool, SimPacket};
+use super::load::PS;
+use super::rng::Rng;
+use super::spec::{PollSpec, SwitchNode};
+use super::watch::Watch;
+use super::wire::Wire;
+use crate::dataplane::audit::Auditor;
+use crate::dataplane::{Counters, Pipeline, SwitchSpec};
+use crate::packet::{Burst, Packet, Ports};
+use crate::pfc::PriorityMap;
+use crate::qos::CLASSES;
+use crate::units::Ticks;
+use crate::wire::mac_control::{self, MacControl};
+
+/// Stream of random numbers of the first switch.
+const SWITCH_STREAM: u64 = 1 << 40;
+/// Ticks before the world begins: the pipeline takes zero for never.
+pub const EPOCH: u64 = HZ;
+
+/// A port of a switch as its device has it.
+#[derive(Debug)]
+pub struct Device {
+    /// The wire that it sends on and the one it receives from; `None` where no cable is.
+    pub wires: Option<(usize, usize)>,
+    /// Frames received and not polled yet.
+    pub ring: VecDeque<SimPacket>,
+    descriptors: usize,
+    tx_descriptors: usize,
+    /// Frames that the ring had no room for.
+    pub missed: u64,
+    /// Of them, all but PFC.
+    pub missed_data: u64,
+    /// Of them, lossless.
+    pub missed_lossless: u64,
+    /// Most frames that waited.
+    pub highest: usize,
+    /// Until when each priority must be silent, by the last PFC frame that was polled.
+    silent_until: [u64; CLASSES],
+}
+
+/// A switch.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is made of.
+    pub spec: SwitchSpec,
+    poll: PollSpec,
+    /// Its lcores.
+    pub fleet: Vec<Pipeline<SimPacket>>,
+    /// What each of them is at.
+    pub lcores: Vec<Lcore>,
+    /// Its ports.
+    pub devices: Vec<Device>,
+    /// What it counts.
+    pub counters: Arc<Counters>,
+    /// What must hold of it.
+    pub auditor: Auditor,
+    rng: Rng,
+    /// Frames copied for flooding.
+    pub copies: u64,
+    /// Longest time between two polls that headroom allows for, and whether that was ever too short.
+    pub gap_allowed_ps: u64,
+    pub was_late: bool,
+    /// Port and queue that sent what its peer had paused.
+    pub disobeyed: Option<(usize, usize)>,
+}
+
+/// What an lcore is at.
+#[derive(Debug, Default)]
+pub struct Lcore {
+    /// When its poll began.
+    pub began_ps: u64,
+    /// Frames that it received in the first half.
+    received: usize,
+    /// When it may poll again: it stalls until then.
+    pub stalled_until: u64,
+    /// Links that changed since it last looked: port, up.
+    link_changes: Vec<(usize, bool)>,
+    /// Longest time between two of its polls.
+    pub gap_highest_ps: u64,
+}
+
+impl Node {
+    /// Switch number `number`, whose ports have no cables yet.
+    #[must_use]
+    pub fn new(number: usize, switch: &SwitchNode, spec: SwitchSpec, seed: u64) -> Self {
+        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let mut rng = Rng::new(seed, SWITCH_STREAM + number as u64);
+        let device = |device: &crate::config::PortDevice| Device {
+            wires: None,
+            ring: VecDeque::new(),
+            descriptors: device.rx_descriptors.into(),
+            tx_descriptors: device.tx_descriptors.into(),
+            missed: 0,
+            missed_data: 0,
+            missed_lossless: 0,
+            highest: 0,
+            silent_until: [0; CLASSES],
+        };
+        // The pipeline's dice are xorshift's, for which zero is no seed.
+        let dice = rng.next() as u32 | 1;
+        Self {
+            poll: switch.poll,
+            fleet: Pipeline::fleet(&spec, &counters, HZ, dice),
+            lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
+            devices: switch.config.devices.iter().map(device).collect(),
+            auditor: Auditor::new(&spec),
+            gap_allowed_ps: spec.poll_gap.0 * PS,
+            was_late: false,
+            disobeyed: None,
+            counters,
+            rng,
+            copies: 0,
+            spec,
+        }
+    }
+
+    /// Each lcore begins when it does: nobody knows which is first.
+    pub fn first_poll(&mut self) -> u64 {
+        self.rng.below(self.poll.every.0 * PS)
+    }
+
+    /// Every lcore hears of the link of `port` when it next polls.
+    pub fn set_link(&mut self, port: usize, up: bool) {
+        self.lcores.iter_mut().for_each(|lcore| lcore.link_changes.push((port, up)));
+    }
+
+    /// No lcore but `lcore`, if that is given, is polled before `until`.
+    pub fn stall(&mut self, lcore: Option<usize>, until: u64) {
+        for (_, state) in self.lcores.iter_mut().enumerate().filter(|(number, _)| lcore.is_none_or(|of| of == *number))
+        {
+            state.stalled_until = state.stalled_until.max(until);
+        }
+    }
+
+    /// The first half of a poll of `lcore`. Returns when the second is due; at once if nobody could tell the difference.
+    pub fn poll_in(&mut self, lcore: usize, now: u64, world: &mut World<'_>) -> u64 {
+        let state = &mut self.lcores[lcore];
+        if state.began_ps > 0 {
+            state.gap_highest_ps = state.gap_highest_ps.max(now - state.began_ps);
+        }
+        state.began_ps = now;
+        let pipeline = &mut self.fleet[lcore];
+        for (port, up) in state.link_changes.drain(..) {
+            pipeline.set_link(port, up, Ticks(EPOCH + now));
+        }
+        for (port, device) in self.devices.iter_mut().enumerate().filter(|(port, _)| pipeline.owns(*port)) {
+            device.receive(port, now, world);
+        }
+        let mut io = End { devices: &mut self.devices, now, copies: &mut self.copies, world };
+        state.received = pipeline.poll_in(&mut io, Ticks(EPOCH + now));
+        let half = self.poll.every.0 * PS / 2 + self.poll.frame.0 * PS * state.received as u64;
+        if self.lcores.len() == 1 { now } else { now + half }
+    }
+
+    /// The second half, at the instant `now` of the first: what it sends leaves at `leaves`. Returns when the next is due.
+    pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> u64 {
+        let silent = self.silent(lcore, world);
+        let state = &mut self.lcores[lcore];
+        let mut io = End { devices: &mut self.devices, now: leaves, copies: &mut self.copies, world };
+        let moved = self.fleet[lcore].poll_out(&mut io, Ticks(EPOCH + state.began_ps), state.received);
+        self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
+        let state = &self.lcores[lcore];
+        let busy = self.poll.every.0 * PS + self.poll.frame.0 * PS * moved as u64;
+        let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
+        (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
+    }
+
+    /// Queues of the lcore's ports that their peers have paused for longer than this poll, and what each had sent before.
+    fn silent(&self, lcore: usize, world: &World<'_>) -> Vec<(usize, usize, u64)> {
+        let began = self.lcores[lcore].began_ps;
+        let mut silent = Vec::new();
+        for (port, device) in self.devices.iter().enumerate() {
+            // A few picoseconds are rounding's.
+            let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > began + PS);
+            let paused: u8 = paused.fold(0, |mask, priority| mask | 1 << priority);
+            if paused == 0 || !self.fleet[lcore].owns(port) || !device.is_up(world) {
+                continue;
+            }
+            let spec = &self.spec.ports[port];
+            let map = PriorityMap::new(self.spec.classes.pfc_to_queue);
+            let obeyed = spec.pfc.obeyed(self.spec.lossless_queues(spec), &map);
+            let queues = map.queues(obeyed & paused);
+            for queue in (0..CLASSES).filter(|queue| queues >> queue & 1 == 1) {
+                silent.push((port, queue, self.counters.ports[port].tx_frames[queue].get()));
+            }
+        }
+        silent
+    }
+
+    /// One of these queues that has sent all the same, and not because the watchdog ignores pauses.
+    fn broken_silence(&self, lcore: usize, silent: &[(usize, usize, u64)]) -> Option<(usize, usize)> {
+        let has_sent = |&&(port, queue, before): &&(usize, usize, u64)| {
+            self.counters.ports[port].tx_frames[queue].get() != before
+                && self.fleet[lcore].ignoring(port) >> queue & 1 == 0
+        };
+        silent.iter().find(has_sent).map(|&(port, queue, _)| (port, queue))
+    }
+
+    /// Cells and frames held, in queues and receive rings.
+    #[must_use]
+    pub fn held_frames(&self) -> usize {
+        let rings: usize = self.devices.iter().map(|device| device.ring.len()).sum();
+        rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>()
+    }
+
+    /// Whether it holds nothing, also not on the way between two lcores, and nobody at XOFF.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.held_frames() == 0 && self.auditor.check_idle(&self.fleet).is_ok()
+    }
+}
+
+impl Device {
+    fn is_up(&self, world: &World<'_>) -> bool {
+        self.wires.is_some_and(|(out, _)| world.wires[out].is_up)
+    }
+
+    /// A PFC frame is polled.
+    fn hear(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) {
+        let (Some((_, wire)), Some(MacControl::Pfc(frame))) = (self.wires, mac_control::parse(packet.bytes())) else {
+            return;
+        };
+        for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
+            self.silent_until[priority] = now + world.watch.pause_ps(wire, frame.quanta[priority].0);
+        }
+    }
+
+    /// Takes into the ring what has arrived by `now`.
+    fn receive(&mut self, port: usize, now: u64, world: &mut World<'_>) {
+        let Some((_, wire)) = self.wires else { return };
+        while let Some((at, packet)) = world.wires[wire].arrived(now) {
+            if packet.cargo.kind == Kind::Pfc
+                && let Some(MacControl::Pfc(frame)) = mac_control::parse(packet.bytes())
+            {
+                world.watch.heard(wire, &frame, at);
+            }
+            if self.ring.len() < self.descriptors {
+                self.ring.push_back(packet);
+                continue;
+            }
+            self.missed += 1;
+            self.missed_data += u64::from(packet.cargo.kind != Kind::Pfc);
+            self.missed_lossless += u64::from(world.watch.is_lossless(&packet.cargo));
+            world.watch.missed(port, &packet.cargo);
+            world.pool.free(packet);
+        }
+        self.highest = self.highest.max(self.ring.len());
+    }
+}
+
+/// What a switch touches of the rest of the world.
+pub struct World<'a> {
+    /// All wires.
+    pub wires: &'a mut [Wire],
+    /// All buffers.
+    pub pool: &'a mut Pool,
+    /// Who looks on.
+    pub watch: &'a mut Watch,
+    /// Dice of what goes wrong on wires.
+    pub faults: &'a mut Rng,
+    /// Wires that something was sent on.
+    pub used: &'a mut Vec<usize>,
+}
+
+/// The switch's ends of its cables, during one half of a poll.
+struct End<'a, 'b> {
+    devices: &'a mut [Device],
+    now: u64,
+    copies: &'a mut u64,
+    world: &'a mut World<'b>,
+}
+
+impl Ports for End<'_, '_> {
+    type Pkt = SimPacket;
+
+    fn rx(&mut self, port: usize, out: &mut Burst<SimPacket>) {
+        let device = &mut self.devices[port];
+        while !out.is_full()
+            && let Some(packet) = device.ring.pop_front()
+        {
+            if packet.cargo.kind == Kind::Pfc {
+                device.hear(&packet, self.now, self.world);
+            }
+            out.push(packet);
+        }
+    }
+
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        Some(self.devices[port].ring.len())
+    }
+
+    fn tx(&mut self, port: usize, packets: &mut Burst<SimPacket>) {
+        let device = &mut self.devices[port];
+        let Some((wire, _)) = device.wires else {
+            // Nothing is connected: it goes nowhere, as out of a port without a cable that says it has a link.
+            packets.drain(..).for_each(|packet| self.world.pool.free(packet));
+            return;
+        };
+        let out = &mut self.world.wires[wire];
+        let room = device.tx_descriptors.saturating_sub(out.waiting(self.now));
+        let count = packets.len().min(room);
+        for packet in packets.drain(..count) {
+            out.send(packet, self.now, self.world.pool, self.world.faults);
+        }
+        if count > 0 {
+            self.world.used.push(wire);
+        }
+    }
+
+    fn free(&mut self, packets: &mut Burst<SimPacket>) {
+        packets.drain(..).for_each(|packet| self.world.pool.free(packet));
+    }
+
+    fn copy(&mut self, packet: &SimPacket) -> Option<SimPacket> {
+        *self.copies += 1;
+        Some(self.world.pool.make(packet.bytes(), packet.len(), packet.cargo))
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<SimPacket> {
+        // The only frames that a switch makes.
+        Some(self.world.pool.make(frame, frame.len(), Cargo::of(Kind::Pfc)))
+    }
+}

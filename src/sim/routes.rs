@@ -1,0 +1,102 @@
+//! Where the hosts are, from each switch: shortest paths, the same on every machine.
+
+use std::collections::VecDeque;
+
+use super::spec::{End, PortRef, Scenario};
+use crate::forward::VlanMode;
+use crate::forward::fdb::StaticEntry;
+
+/// The entries that lead to every host that is known, by switch.
+#[must_use]
+pub fn entries(scenario: &Scenario) -> Vec<Vec<StaticEntry>> {
+    let mut entries = vec![Vec::new(); scenario.switches.len()];
+    let cables = Cables::new(scenario);
+    for (host, node) in scenario.hosts.iter().enumerate().filter(|(_, node)| node.known) {
+        let vlans = vlans_of(host, scenario, &cables);
+        for (switch, port) in cables.toward(host).into_iter().enumerate() {
+            let Some(port) = port.and_then(|port| u8::try_from(port).ok()) else { continue };
+            entries[switch].extend(vlans.iter().map(|&vlan| StaticEntry { vlan, mac: node.mac, port }));
+        }
+    }
+    entries
+}
+
+/// Which cable is where.
+#[derive(Debug)]
+pub struct Cables {
+    /// By switch and port, what is at the other end.
+    peers: Vec<Vec<Option<End>>>,
+    /// By host, the port it is at.
+    ports: Vec<Option<PortRef>>,
+}
+
+impl Cables {
+    /// Of a scenario.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let peers = scenario.switches.iter().map(|switch| vec![None; switch.config.switch.ports.len()]);
+        let mut cables = Self { peers: peers.collect(), ports: vec![None; scenario.hosts.len()] };
+        for link in &scenario.links {
+            for (one, other) in [(link.a, link.b), (link.b, link.a)] {
+                match one {
+                    End::Port(port) => cables.peers[port.switch][port.port] = Some(other),
+                    End::Host(host) => {
+                        cables.ports[host] = if let End::Port(port) = other { Some(port) } else { None };
+                    }
+                }
+            }
+        }
+        cables
+    }
+
+    /// The port that `host` is at.
+    #[must_use]
+    pub fn port_of(&self, host: usize) -> Option<PortRef> {
+        self.ports[host]
+    }
+
+    /// What is at the other end of `port`.
+    #[must_use]
+    pub fn peer(&self, port: PortRef) -> Option<End> {
+        self.peers[port.switch][port.port]
+    }
+
+    /// By switch, the port that leads to `host` on a shortest path: of several the one of the lowest number.
+    #[must_use]
+    pub fn toward(&self, host: usize) -> Vec<Option<usize>> {
+        let mut toward = vec![None; self.peers.len()];
+        let mut distance = vec![usize::MAX; self.peers.len()];
+        let Some(home) = self.ports[host] else { return toward };
+        (toward[home.switch], distance[home.switch]) = (Some(home.port), 0);
+        let mut queue = VecDeque::from([home.switch]);
+        while let Some(switch) = queue.pop_front() {
+            for peer in self.peers[switch].iter().flatten() {
+                let End::Port(next) = *peer else { continue };
+                if distance[next.switch] == usize::MAX {
+                    distance[next.switch] = distance[switch] + 1;
+                    queue.push_back(next.switch);
+                }
+                let is_shortest = distance[next.switch] == distance[switch] + 1;
+                if is_shortest && toward[next.switch].is_none_or(|port| next.port < port) {
+                    toward[next.switch] = Some(next.port);
+                }
+            }
+        }
+        toward
+    }
+}
+
+/// VLANs in which `host` sends or is sent to: those of tags, and its port's own.
+fn vlans_of(host: usize, scenario: &Scenario, cables: &Cables) -> Vec<u16> {
+    let flows = scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
+    let mut vlans: Vec<u16> = flows.filter_map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
+    if let Some(port) = cables.port_of(host) {
+        match &scenario.switches[port.switch].config.switch.ports[port.port].vlan {
+            VlanMode::Access(vlan) => vlans.push(*vlan),
+            VlanMode::Trunk { native, .. } => vlans.extend(native),
+        }
+    }
+    vlans.sort_unstable();
+    vlans.dedup();
+    vlans
+}

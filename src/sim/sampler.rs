@@ -1,0 +1,118 @@
+//! What plots show: queues, groups, thresholds and rates, looked at from time to time.
+
+use super::flow::Flow;
+use super::node::Node;
+use super::outcome::{ClassSeries, PortSeries, Samples};
+use super::spec::{PortRef, Scenario};
+use crate::dataplane::Pipeline;
+use crate::qos::CLASSES;
+
+/// Takes samples.
+#[derive(Debug)]
+pub struct Sampler {
+    samples: Samples,
+    ports: Vec<Watched>,
+}
+
+/// A port that is looked at.
+#[derive(Debug)]
+struct Watched {
+    port: PortRef,
+    classes: [ClassSeries; CLASSES],
+    tx_bytes: Vec<u32>,
+    tx_before: u64,
+    marked_before: [u64; CLASSES],
+}
+
+impl Sampler {
+    /// Looks at the ports that the scenario watches, or at all.
+    #[must_use]
+    pub fn new(scenario: &Scenario, every_ps: u64) -> Self {
+        let all =
+            scenario.switches.iter().enumerate().flat_map(|(switch, node)| {
+                (0..node.config.switch.ports.len()).map(move |port| PortRef { switch, port })
+            });
+        let ports: Vec<PortRef> = if scenario.watch.is_empty() { all.collect() } else { scenario.watch.clone() };
+        let watched = |port| Watched {
+            port,
+            classes: std::array::from_fn(|class| ClassSeries { class: class as u8, ..ClassSeries::default() }),
+            tx_bytes: Vec::new(),
+            tx_before: 0,
+            marked_before: [0; CLASSES],
+        };
+        let samples = Samples {
+            every_ps,
+            flow_bytes: vec![Vec::new(); scenario.flows.len()],
+            flow_rate_mbps: vec![Vec::new(); scenario.flows.len()],
+            pools: vec![Default::default(); scenario.switches.len()],
+            ..Samples::default()
+        };
+        Self { samples, ports: ports.into_iter().map(watched).collect() }
+    }
+
+    /// Looks.
+    pub fn sample(&mut self, nodes: &[Node], flows: &mut [Flow]) {
+        self.samples.count += 1;
+        for watched in &mut self.ports {
+            watched.sample(&nodes[watched.port.switch]);
+        }
+        for (flow, (bytes, rate)) in
+            flows.iter_mut().zip(self.samples.flow_bytes.iter_mut().zip(&mut self.samples.flow_rate_mbps))
+        {
+            bytes.push(clamp(flow.outcome.received_bytes - flow.sampled_bytes));
+            flow.sampled_bytes = flow.outcome.received_bytes;
+            if flow.sender.is_some() {
+                rate.push(clamp(flow.rate() / 1_000_000));
+            }
+        }
+        for (series, node) in self.samples.pools.iter_mut().zip(nodes) {
+            let used = Pipeline::pool_used(&node.fleet);
+            series.iter_mut().zip(used).for_each(|(series, used)| series.push(used.0));
+        }
+    }
+
+    /// What was seen: ports and classes where anything was, or that the scenario asked for.
+    #[must_use]
+    pub fn finish(mut self, scenario: &Scenario) -> Samples {
+        for watched in self.ports {
+            let classes: Vec<ClassSeries> = watched.classes.into_iter().filter(ClassSeries::has_anything).collect();
+            if !classes.is_empty() || scenario.watch.contains(&watched.port) {
+                self.samples.ports.push(PortSeries { port: watched.port, classes, tx_bytes: watched.tx_bytes });
+            }
+        }
+        self.samples
+    }
+}
+
+impl Watched {
+    fn sample(&mut self, node: &Node) {
+        let port = self.port.port;
+        let Some(pipeline) = node.fleet.iter().find(|pipeline| pipeline.owns(port)) else { return };
+        let counters = &node.counters.ports[port];
+        let tx: u64 = counters.tx_bytes.iter().map(|bytes| bytes.get()).sum();
+        self.tx_bytes.push(clamp(tx - self.tx_before));
+        self.tx_before = tx;
+        for (class, series) in self.classes.iter_mut().enumerate() {
+            let view = pipeline.view(port, class);
+            series.queue_bytes.push(clamp(view.queue_bytes));
+            series.shared_cells.push(view.shared.0);
+            series.headroom_cells.push(view.headroom.0);
+            series.threshold_cells.push(view.threshold.0);
+            series.xoff.push(view.is_xoff);
+            let marked = counters.ecn_marked[class].get();
+            series.marked.push(clamp(marked - self.marked_before[class]));
+            self.marked_before[class] = marked;
+        }
+    }
+}
+
+impl ClassSeries {
+    fn has_anything(&self) -> bool {
+        let any = |series: &[u32]| series.iter().any(|value| *value != 0);
+        any(&self.queue_bytes) || any(&self.shared_cells) || any(&self.headroom_cells) || self.xoff.contains(&true)
+    }
+}
+
+fn clamp(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,118 @@
+//! When a scenario is one in which the switches promise to lose nothing, and why not.
+
+use super::host::standard_response_ps;
+use super::load::PS;
+use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario};
+use crate::mmu::HeadroomPolicy;
+use crate::mmu::headroom::{HeadroomInput, PACING_SLACK, headroom};
+use crate::units::{Bytes, Cells, Nanos};
+
+/// Every reason, as a sentence. None: a lossless frame that a switch drops for want of buffer is a bug.
+#[must_use]
+pub fn waivers(scenario: &Scenario) -> Vec<String> {
+    let mut waivers = Vec::new();
+    for host in scenario.hosts.iter().filter(|host| !host.obeys_pfc) {
+        waivers.push(format!("{} does not obey PFC", host.name));
+    }
+    waivers.extend(scenario.faults.iter().filter_map(|fault| of_fault(fault.kind, scenario)));
+    for link in &scenario.links {
+        for (end, peer) in [(link.a, link.b), (link.b, link.a)] {
+            if let End::Port(port) = end {
+                waivers.extend(of_port(port, peer, link, scenario));
+            }
+        }
+    }
+    for switch in &scenario.switches {
+        let plan = &switch.config.switch.buffer;
+        let etas = switch.config.switch.ports.iter().flat_map(|port| port.buffer.groups);
+        let sum: u64 = etas.map(|group| u64::from(group.headroom.0)).sum();
+        if plan.policy == HeadroomPolicy::SharedPool && sum > u64::from(plan.headroom.0) {
+            let (pool, sum) = (plan.headroom.0, sum);
+            waivers.push(format!("{}: the headroom pool of {pool} cells is shared by groups with {sum}", switch.name));
+        }
+        if switch.floods_lossless {
+            waivers.push(format!("{} floods lossless frames", switch.name));
+        }
+    }
+    waivers
+}
+
+fn of_fault(fault: FaultKind, scenario: &Scenario) -> Option<String> {
+    match fault {
+        FaultKind::LinkDown { link } => Some(format!("link {} goes down", scenario.links[link].name)),
+        FaultKind::Lose { link, what: Lost::Pfc | Lost::Any, .. } => {
+            Some(format!("link {} loses PFC frames", scenario.links[link].name))
+        }
+        FaultKind::Stall { switch, .. } => Some(format!("{} stalls", scenario.switches[switch].name)),
+        // What they do is what headroom, watchdog and back-pressure are for; a late one is counted with its port.
+        FaultKind::Lose { .. }
+        | FaultKind::Storm { .. }
+        | FaultKind::Dead { .. }
+        | FaultKind::Slow { .. }
+        | FaultKind::Late { .. } => None,
+    }
+}
+
+/// What the lossless groups of `port` have, against what this cable and this peer need.
+fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Option<String> {
+    let switch = &scenario.switches[port.switch];
+    let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
+    let lossless = spec.buffer.groups.iter().enumerate().find(|(_, group)| group.lossless);
+    let (class, group) = lossless?;
+    let name = format!("{}.{}", switch.name, spec.name);
+    if !spec.pfc.is_on() {
+        return Some(format!("PFC is off at {name}"));
+    }
+    let response = Nanos(response_ps(peer, link, scenario).div_ceil(PS));
+    let poll_gap = if switch.poll.frame.0 == 0 {
+        Nanos(switch.poll.every.0 + switch.poll.jitter.0)
+    } else {
+        // How long a poll takes depends on what comes: as long as headroom was computed for, or the run says so.
+        config.poll_gap
+    };
+    let needed = headroom(&HeadroomInput {
+        rate: link.rate,
+        cable: link.length,
+        mtu: spec.mtu,
+        poll_gap,
+        posted: HeadroomInput::posted_by_pacing(link.rate),
+        cell: config.buffer.cell,
+        peer_response: Some(link.rate.bytes_in(response)),
+    });
+    let has = match config.buffer.policy {
+        HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => group.headroom,
+        HeadroomPolicy::Dynamic => spec.buffer.insurance,
+    };
+    (has < needed.cells).then(|| {
+        let bytes = |cells: Cells| -> Bytes { cells.to_bytes(config.buffer.cell) };
+        format!(
+            "{name} class {class} has {} of headroom and needs {} for this cable and peer",
+            bytes(has),
+            bytes(needed.cells)
+        )
+    })
+}
+
+/// How long the peer may take to obey.
+fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> u64 {
+    match peer {
+        End::Host(host) => {
+            let late = scenario.faults.iter().filter_map(|fault| match fault.kind {
+                FaultKind::Late { host: late, response } if late == host => Some(response.0 * PS),
+                _ => None,
+            });
+            let own = scenario.hosts[host].response.map_or_else(|| standard_response_ps(link.rate), |own| own.0 * PS);
+            late.fold(own, u64::max)
+        }
+        // It hears at its next poll, and what it has posted by then still leaves.
+        End::Port(port) => {
+            let switch = &scenario.switches[port.switch];
+            let poll = if switch.poll.frame.0 == 0 {
+                switch.poll.every.0 + switch.poll.jitter.0
+            } else {
+                switch.config.switch.poll_gap.0
+            };
+            (poll + PACING_SLACK.0) * PS
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Who looks on: every pause from its first XOFF to its end, and whether frames and PFC keep to the rules on the wire.
+
+use super::frame::{Cargo, Kind};
+use super::load::PS;
+use super::outcome::{MOST_PAUSES, Pause, Violation};
+use super::spec::{End, FaultKind, Lost, Scenario};
+use crate::qos::CLASSES;
+use crate::units::BitRate;
+use crate::wire::mac_control::PfcFrame;
+
+/// A switch refreshes a pause at half its life; so late may a refresh be and still be none too late. What is longer, e.g. a
+/// stall, is a fault.
+const GRACE_PS: u64 = 1_000 * PS;
+const QUANTUM_BITS: u128 = 512;
+
+/// What the receiver of a wire was told on it: its own transmitter is held.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    until: [u64; CLASSES],
+    since: [Option<u64>; CLASSES],
+    /// Pauses that have begun.
+    begun: [u64; CLASSES],
+    /// Wire time of 2^16 quanta.
+    quanta_ps: u128,
+    /// Whether a pause may run out here without XON: PFC frames are lost, or whoever says XOFF is not a switch.
+    may_lapse: bool,
+}
+
+/// The observer.
+#[derive(Debug)]
+pub struct Watch {
+    held: Vec<Held>,
+    lossless_flows: Vec<bool>,
+    /// Every pause so far, and those that were too many.
+    pub pauses: Vec<Pause>,
+    pub pauses_left_out: u64,
+    /// Lossless frames that found a receive ring full, and the first of them.
+    pub missed_lossless: u64,
+    pub first_missed: Option<(usize, u32)>,
+    /// The first rule that was broken.
+    pub violation: Option<(&'static str, String)>,
+}
+
+impl Watch {
+    /// Of the world of `scenario`: wire 2n carries what leaves end a of link n, wire 2n + 1 what leaves end b.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let held = scenario.links.iter().enumerate().flat_map(|(link, node)| {
+            [node.a, node.b].map(|from| Held {
+                quanta_ps: quanta_ps(node.rate),
+                may_lapse: may_lapse(scenario, link, from),
+                ..Held::default()
+            })
+        });
+        Self {
+            held: held.collect(),
+            lossless_flows: scenario.flows.iter().map(|flow| flow.lossless).collect(),
+            pauses: Vec::new(),
+            pauses_left_out: 0,
+            missed_lossless: 0,
+            first_missed: None,
+            violation: None,
+        }
+    }
+
+    /// Whether the frame is lossless data.
+    #[inline]
+    #[must_use]
+    pub fn is_lossless(&self, cargo: &Cargo) -> bool {
+        cargo.kind == Kind::Data && self.lossless_flows[cargo.flow as usize]
+    }
+
+    /// A frame found the receive ring of `port` full.
+    pub fn missed(&mut self, port: usize, cargo: &Cargo) {
+        if self.is_lossless(cargo) {
+            self.missed_lossless += 1;
+            self.first_missed.get_or_insert((port, cargo.flow));
+        }
+    }
+
+    /// Something is not as it must be.
+    pub fn broken(&mut self, invariant: &'static str, what: impl FnOnce() -> String) {
+        if self.violation.is_none() {
+            self.violation = Some((invariant, what()));
+        }
+    }
+
+    /// A PFC frame arrived on `wire` at `at`.
+    pub fn heard(&mut self, wire: usize, frame: &PfcFrame, at: u64) {
+        for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
+            self.expire(wire, priority, at);
+            let quanta = frame.quanta[priority].0;
+            let until = at + self.pause_ps(wire, quanta);
+            let held = &mut self.held[wire];
+            held.until[priority] = until;
+            if quanta == 0 {
+                self.end(wire, priority, at);
+            } else if held.since[priority].is_none() {
+                held.since[priority] = Some(at);
+                held.begun[priority] += 1;
+            }
+        }
+    }
+
+    /// A pause that has run out by `now` is over, and should have ended by XON.
+    fn expire(&mut self, wire: usize, priority: usize, now: u64) {
+        let held = &self.held[wire];
+        let until = held.until[priority];
+        if held.since[priority].is_none() || until >= now {
+            return;
+        }
+        let may_lapse = held.may_lapse || now < until + GRACE_PS;
+        if !may_lapse {
+            let since = held.since[priority].unwrap_or_default();
+            self.broken("pause_refreshed", || {
+                format!(
+                    "on wire {wire} priority {priority} was held from {} ns and let go at {} ns by time alone: neither \
+                     refreshed nor ended by XON",
+                    since / PS,
+                    until / PS
+                )
+            });
+        }
+        self.end(wire, priority, until);
+    }
+
+    fn end(&mut self, wire: usize, priority: usize, at: u64) {
+        let Some(since) = self.held[wire].since[priority].take() else { return };
+        if self.pauses.len() == MOST_PAUSES {
+            self.pauses_left_out += 1;
+            return;
+        }
+        // Wire 2n ends at b, which is held by what it hears there.
+        let holds_a = wire % 2 == 1;
+        self.pauses.push(Pause { link: wire / 2, holds_a, priority: priority as u8, from_ps: since, to_ps: at });
+    }
+
+    /// Looks for pauses that have run out.
+    pub fn look(&mut self, now: u64) {
+        for wire in 0..self.held.len() {
+            if self.held[wire].since.iter().any(Option::is_some) {
+                (0..CLASSES).for_each(|priority| self.expire(wire, priority, now.saturating_sub(GRACE_PS)));
+            }
+        }
+    }
+
+    /// The link went down: what was said on it is void.
+    pub fn cut(&mut self, link: usize, now: u64) {
+        for wire in [2 * link, 2 * link + 1] {
+            (0..CLASSES).for_each(|priority| self.end(wire, priority, now.min(self.held[wire].until[priority])));
+        }
+    }
+
+    /// How long a pause of `quanta` lasts that is heard on `wire`.
+    #[must_use]
+    pub fn pause_ps(&self, wire: usize, quanta: u16) -> u64 {
+        ((u128::from(quanta) * self.held[wire].quanta_ps) >> 16) as u64
+    }
+
+    /// Pauses that began by what was heard on `wire`, by priority.
+    #[must_use]
+    pub fn begun(&self, wire: usize) -> [u64; CLASSES] {
+        self.held[wire].begun
+    }
+
+    /// Whether anybody is held at `now`.
+    #[must_use]
+    pub fn is_anyone_held(&self, now: u64) -> bool {
+        let is_held = |held: &Held| (0..CLASSES).any(|n| held.since[n].is_some() && held.until[n] > now);
+        self.held.iter().any(is_held)
+    }
+
+    /// The end: pauses that still hold end now. In the order in which they began.
+    pub fn finish(&mut self, now: u64) -> Vec<Pause> {
+        for wire in 0..self.held.len() {
+            (0..CLASSES).for_each(|priority| self.end(wire, priority, now.min(self.held[wire].until[priority])));
+        }
+        self.pauses.sort_by_key(|pause| (pause.from_ps, pause.link, pause.holds_a, pause.priority));
+        std::mem::take(&mut self.pauses)
+    }
+
+    /// Names the rule that was broken.
+    #[must_use]
+    pub fn violation_at(&mut self, at_ps: u64, event: u64) -> Option<Violation> {
+        self.violation.take().map(|(invariant, what)| Violation { invariant, at_ps, event, what })
+    }
+}
+
+/// Wire time of 2^16 quanta of 512 bits.
+fn quanta_ps(rate: BitRate) -> u128 {
+    (QUANTUM_BITS * 1_000_000_000_000 << 16) / u128::from(rate.0.max(1))
+}
+
+/// Whether pauses told by `from` on link `link` may run out: it is a host, or faults keep its frames away.
+fn may_lapse(scenario: &Scenario, link: usize, from: End) -> bool {
+    let End::Port(port) = from else { return true };
+    scenario.faults.iter().any(|fault| match fault.kind {
+        FaultKind::LinkDown { link: down } => down == link,
+        FaultKind::Lose { link: lossy, what, .. } => lossy == link && what != Lost::Data,
+        FaultKind::Stall { switch, .. } => switch == port.switch,
+        FaultKind::Storm { .. } | FaultKind::Dead { .. } | FaultKind::Late { .. } | FaultKind::Slow { .. } => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Quanta;
+
+    fn watch() -> Watch {
+        let held = Held { quanta_ps: quanta_ps(BitRate(10_000_000_000)), ..Held::default() };
+        Watch {
+            held: vec![held.clone(), held],
+            lossless_flows: vec![],
+            pauses: vec![],
+            pauses_left_out: 0,
+            missed_lossless: 0,
+            first_missed: None,
+            violation: None,
+        }
+    }
+
+    fn pfc(quanta: u16) -> PfcFrame {
+        PfcFrame { enabled: 8, quanta: [Quanta(quanta); CLASSES] }
+    }
+
+    #[test]
+    fn a_pause_lasts_from_its_first_xoff_to_xon() {
+        let mut watch = watch();
+        // 51.2 ns a quantum.
+        watch.heard(1, &pfc(1000), 100);
+        watch.heard(1, &pfc(1000), 40_000_000);
+        watch.heard(1, &pfc(0), 60_000_000);
+        watch.look(200_000_000);
+        assert_eq!(watch.violation, None);
+        let pause = Pause { link: 0, holds_a: true, priority: 3, from_ps: 100, to_ps: 60_000_000 };
+        assert_eq!(watch.finish(300_000_000), [pause]);
+    }
+
+    #[test]
+    fn one_that_runs_out_is_noticed() {
+        let mut watch = watch();
+        watch.heard(0, &pfc(1000), 0);
+        watch.look(51_200_000 + GRACE_PS);
+        assert_eq!(watch.violation, None);
+        watch.look(51_200_000 + 3 * GRACE_PS);
+        assert_eq!(watch.violation.as_ref().map(|(name, _)| *name), Some("pause_refreshed"));
+        assert_eq!(watch.finish(1 << 40)[0].to_ps, 51_200_000);
+    }
+}

@@ -1,0 +1,194 @@
+//! One direction of a cable: frames leave one after the other and arrive as much later as it is long.
+
+use std::collections::VecDeque;
+
+use super::frame::{Kind, Pool, SimPacket};
+use super::rng::Rng;
+use super::spec::End;
+use crate::packet::Packet;
+use crate::qos::shaper::MIN_FRAME;
+use crate::units::{BitRate, Length};
+
+/// Frame check sequence, preamble and delimiter: what is on the wire beside the frame until it has arrived.
+const AROUND: u64 = 4 + 8;
+/// The gap after it (IEEE 802.3 4.4.2).
+const GAP: u64 = 12;
+/// 5 ns a metre (IEEE 802.3).
+const PS_PER_MM: u64 = 5;
+
+/// One direction.
+#[derive(Debug)]
+pub struct Wire {
+    /// Whose transmitter it is.
+    pub from: End,
+    /// Who receives.
+    pub to: End,
+    /// Rate in bit/s.
+    rate: u64,
+    delay_ps: u64,
+    /// When the next frame may begin.
+    free_at: u64,
+    /// On their way, with when their last bit arrives.
+    flying: VecDeque<(u64, SimPacket)>,
+    /// When frames that were posted begin, as far as they have not yet.
+    waiting: VecDeque<u64>,
+    /// Whether the link is up.
+    pub is_up: bool,
+    /// Of a million frames, how many are lost: data, PFC.
+    pub loses: [u32; 2],
+    /// Frames lost so: data, PFC.
+    pub lost: [u64; 2],
+    /// Lossless ones among the data.
+    pub lost_lossless: u64,
+}
+
+impl Wire {
+    /// An idle wire.
+    #[must_use]
+    pub fn new(from: End, to: End, rate: BitRate, length: Length) -> Self {
+        Self {
+            from,
+            to,
+            rate: rate.0.max(1),
+            delay_ps: length.mm.saturating_mul(PS_PER_MM),
+            free_at: 0,
+            flying: VecDeque::new(),
+            waiting: VecDeque::new(),
+            is_up: true,
+            loses: [0; 2],
+            lost: [0; 2],
+            lost_lossless: 0,
+        }
+    }
+
+    /// Time that `bytes` take.
+    #[inline]
+    fn time_of(&self, bytes: u64) -> u64 {
+        // A frame has fewer than 2^14 bytes: no product overflows.
+        (bytes * 8_000_000_000_000).div_ceil(self.rate)
+    }
+
+    /// Time from the beginning of a frame of `len` bytes to that of the next.
+    #[inline]
+    #[must_use]
+    pub fn frame_ps(&self, len: usize) -> u64 {
+        self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND + GAP)
+    }
+
+    /// When the next frame may begin.
+    #[inline]
+    #[must_use]
+    pub fn free_at(&self) -> u64 {
+        self.free_at
+    }
+
+    /// Frames posted at `now` that have not begun.
+    pub fn waiting(&mut self, now: u64) -> usize {
+        while self.waiting.front().is_some_and(|start| *start <= now) {
+            self.waiting.pop_front();
+        }
+        self.waiting.len()
+    }
+
+    /// Posts a frame: it leaves when those before it have. Returns when it begins.
+    #[inline]
+    pub fn send(&mut self, packet: SimPacket, now: u64, pool: &mut Pool, faults: &mut Rng) -> u64 {
+        let len = packet.len();
+        let start = self.free_at.max(now);
+        self.free_at = start + self.frame_ps(len);
+        if start > now {
+            self.waiting.push_back(start);
+        }
+        let is_pfc = packet.cargo.kind == Kind::Pfc;
+        let chance = self.loses[usize::from(is_pfc)];
+        if !self.is_up || chance > 0 && faults.chance(chance) {
+            self.lost[usize::from(is_pfc)] += 1;
+            pool.free(packet);
+            return start;
+        }
+        let arrival = start + self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND) + self.delay_ps;
+        self.flying.push_back((arrival, packet));
+        start
+    }
+
+    /// When the next frame arrives.
+    #[inline]
+    #[must_use]
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.flying.front().map(|(at, _)| *at)
+    }
+
+    /// The next frame that has arrived by `now`, and when.
+    #[inline]
+    pub fn arrived(&mut self, now: u64) -> Option<(u64, SimPacket)> {
+        if self.next_arrival()? > now {
+            return None;
+        }
+        self.flying.pop_front()
+    }
+
+    /// Frames on their way.
+    #[must_use]
+    pub fn flying(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// PFC frames among them.
+    #[must_use]
+    pub fn flying_pfc(&self) -> usize {
+        self.flying.iter().filter(|(_, packet)| packet.cargo.kind == Kind::Pfc).count()
+    }
+
+    /// The link goes down: what is on its way is lost.
+    pub fn cut(&mut self, now: u64, pool: &mut Pool) {
+        self.is_up = false;
+        self.free_at = self.free_at.min(now);
+        self.waiting.clear();
+        for (_, packet) in self.flying.drain(..) {
+            self.lost[usize::from(packet.cargo.kind == Kind::Pfc)] += 1;
+            pool.free(packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::frame::Cargo;
+
+    fn wire(rate: u64, metres: u64) -> Wire {
+        Wire::new(End::Host(0), End::Host(1), BitRate(rate), Length::metres(metres))
+    }
+
+    fn packet(pool: &mut Pool, len: usize) -> SimPacket {
+        pool.make(&[], len, Cargo::of(Kind::Data))
+    }
+
+    #[test]
+    fn frames_take_their_time_and_the_cable_its_own() {
+        let (mut pool, mut rng, mut wire) = (Pool::default(), Rng::new(1, 1), wire(100_000_000_000, 300));
+        // 1500 B and 12 around them at 80 ps a byte; 1.5 us of cable.
+        let frames = [packet(&mut pool, 1500), packet(&mut pool, 20)];
+        let starts: Vec<u64> = frames.into_iter().map(|frame| wire.send(frame, 1000, &mut pool, &mut rng)).collect();
+        assert_eq!(starts, [1000, 1000 + 1524 * 80]);
+        assert_eq!(wire.next_arrival(), Some(1000 + 1512 * 80 + 1_500_000));
+        assert_eq!(wire.free_at(), 1000 + 1524 * 80 + 84 * 80, "a short frame is padded");
+        assert_eq!((wire.waiting(1000), wire.waiting(starts[1])), (1, 0));
+        assert!(wire.arrived(1_621_959).is_none());
+        assert_eq!(wire.arrived(1_621_960).map(|(at, _)| at), Some(1_621_960));
+    }
+
+    #[test]
+    fn a_cut_loses_what_is_on_its_way() {
+        let (mut pool, mut rng, mut wire) = (Pool::default(), Rng::new(1, 1), wire(10_000_000_000, 1));
+        for _ in 0..3 {
+            let frame = packet(&mut pool, 100);
+            wire.send(frame, 0, &mut pool, &mut rng);
+        }
+        wire.cut(50, &mut pool);
+        assert_eq!((wire.lost, wire.flying(), pool.taken()), ([3, 0], 0, 0));
+        let frame = packet(&mut pool, 100);
+        wire.send(frame, 60, &mut pool, &mut rng);
+        assert_eq!((wire.lost[0], pool.taken()), (4, 0));
+    }
+}
