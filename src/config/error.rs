@@ -6,7 +6,7 @@ use std::fmt;
 const SHOWN: usize = 20;
 
 /// A line and column, from one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Line.
     pub line: u64,
@@ -15,7 +15,7 @@ pub struct Place {
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConfigError {
     /// The file, or what stands for it.
     pub source: String,

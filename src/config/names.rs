@@ -30,11 +30,21 @@ impl Unique {
 
 /// Reads the `name` of a port or host, which metrics and tables show.
 pub fn read(fields: &Fields<'_>, example: &str, names: &mut Unique) -> Option<String> {
+    read_of(fields, example, names, "`_`, `-`, `.` or `/`")
+}
+
+/// The same without dots, where one divides switch and port.
+pub fn read_undotted(fields: &Fields<'_>, example: &str, names: &mut Unique) -> Option<String> {
+    read_of(fields, example, names, "`_`, `-` or `/`")
+}
+
+fn read_of(fields: &Fields<'_>, example: &str, names: &mut Unique, marks: &str) -> Option<String> {
     let item = fields.required("name", example)?;
     let name = item.shown();
-    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b));
+    let is_mark = |c: char| "_-./".contains(c) && marks.contains(c);
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c));
     if name.is_empty() || name.len() > LONGEST_NAME || !is_plain || item.is_map() {
-        let remedy = format!("write up to {LONGEST_NAME} letters, digits, `_`, `-`, `.` or `/`");
+        let remedy = format!("write up to {LONGEST_NAME} letters, digits, {marks}");
         return item.refuse(format!("`{name}` is not a name; {remedy}"));
     }
     names.claim(&item, &name);

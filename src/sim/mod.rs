@@ -20,6 +20,7 @@ pub mod outcome;
 pub mod rng;
 mod routes;
 mod sampler;
+pub mod scenario;
 pub mod spec;
 mod spread;
 mod waivers;

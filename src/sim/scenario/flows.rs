@@ -1,0 +1,249 @@
+//! `flows:`, here and with the hosts.
+
+use std::collections::{HashMap, HashSet};
+
+use super::bounds;
+use super::cables::Cables;
+use super::hosts::{ALL, HostFlows};
+use super::net::Net;
+use super::timing::Timing;
+use super::{dcqcn, load, marks};
+use crate::config::hosts::SLOWEST_FLOW;
+use crate::config::read::{Fields, Item, Report};
+use crate::hosts::{FlowPattern, FlowSpec, FlowTarget};
+use crate::sim::spec::{FlowNode, FrameSizes, Load};
+use crate::units::{BitRate, Nanos};
+
+const KEYS: &[&str] =
+    &["from", "to", "kind", "rate", "frame", "dscp", "vlan", "pcp", "ecn", "start", "stop", "load", "dcqcn"];
+const KEYS_AT_HOST: &[&str] =
+    &["to", "kind", "rate", "frame", "dscp", "vlan", "pcp", "ecn", "start", "stop", "load", "dcqcn"];
+const EXAMPLE: &str = "`- {from: h1, to: h2}` for each flow";
+const MOST: usize = 16_384;
+
+const DEFAULT_START: Nanos = Nanos(10_000);
+const LATEST: Nanos = Nanos(10_000_000_000);
+
+/// Flows so far, and what they are read against.
+struct Flows<'a, 'b> {
+    net: &'b Net<'a>,
+    cables: &'b Cables,
+    timing: &'b Timing,
+    flows: Vec<FlowNode>,
+    names: HashSet<String>,
+    /// How many each two hosts have.
+    numbers: HashMap<String, u32>,
+    /// Whether ports and cables are right, so that what is not connected is the flow's own mistake.
+    is_whole: bool,
+    /// Whether there are too many, which is said once.
+    is_full: bool,
+}
+
+/// Hosts at one end of flows, and whether there may be others too.
+struct Hosts {
+    hosts: Vec<usize>,
+    is_list: bool,
+}
+
+/// Reads all flows: first those of the hosts, in the hosts' order.
+pub fn read(item: Option<Item<'_>>, net: &Net<'_>, cables: &Cables, timing: &Timing, report: &Report) -> Vec<FlowNode> {
+    let is_whole = report.errors() == 0 && !net.has_unnamed;
+    let (flows, names, numbers) = (Vec::new(), HashSet::new(), HashMap::new());
+    let mut all = Flows { net, cables, timing, flows, names, numbers, is_whole, is_full: false };
+    for (index, host) in net.hosts.iter().enumerate() {
+        match &host.flows {
+            HostFlows::Written(items) => items.iter().for_each(|item| all.read_at_host(item, index)),
+            HostFlows::OfSwitch { first, specs } => all.take_of_switch(index, *first, specs),
+        }
+    }
+    for item in item.and_then(|item| item.list(EXAMPLE)).unwrap_or_default() {
+        all.read_here(&item);
+    }
+    all.flows
+}
+
+impl Flows<'_, '_> {
+    fn read_here(&mut self, item: &Item<'_>) {
+        let Some(fields) = item.fields(KEYS) else { return };
+        let from = fields.required("from", "from: h1").and_then(|item| self.hosts(&item));
+        self.read(&fields, from);
+    }
+
+    fn read_at_host(&mut self, item: &Item<'_>, host: usize) {
+        let Some(fields) = item.fields(KEYS_AT_HOST) else { return };
+        self.read(&fields, Some(Hosts { hosts: vec![host], is_list: false }));
+    }
+
+    fn read(&mut self, fields: &Fields<'_>, from: Option<Hosts>) {
+        let to = fields.required("to", "to: h2").and_then(|item| self.hosts(&item));
+        let (Some(from), Some(to)) = (from, to) else { return };
+        let is_list = from.is_list || to.is_list;
+        for &sender in &from.hosts {
+            let Some(flow) = self.read_from(fields, sender) else { continue };
+            for &receiver in &to.hosts {
+                if sender != receiver {
+                    self.add(fields.owner(), FlowNode { to: receiver, ..flow.clone() });
+                } else if !is_list && let Some(item) = fields.get("to") {
+                    item.fail("a host does not send to itself; write another host");
+                }
+                if self.is_full {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One host, several, or all.
+    fn hosts(&self, item: &Item<'_>) -> Option<Hosts> {
+        if item.is(ALL) {
+            return Some(Hosts { hosts: (0..self.net.hosts.len()).collect(), is_list: true });
+        }
+        if !item.is_list() {
+            return self.net.host(item).map(|host| Hosts { hosts: vec![host], is_list: false });
+        }
+        let mut hosts = Vec::new();
+        for item in item.list("e.g. [h1, h2]")? {
+            match self.net.host(&item) {
+                Some(host) if hosts.contains(&host) => {
+                    item.fail(format!("`{}` is there twice; remove one", item.shown()));
+                }
+                host => hosts.extend(host),
+            }
+        }
+        Some(Hosts { hosts, is_list: true })
+    }
+
+    /// The flow but for its receiver.
+    fn read_from(&self, fields: &Fields<'_>, from: usize) -> Option<FlowNode> {
+        let at = self.net.hosts[from].at?;
+        let marks = marks::read(fields, self.net, at)?;
+        let link = self.net.spec(at)?.rate;
+        let dcqcn = fields.get("dcqcn").and_then(|item| dcqcn::read(&item));
+        if let Some(item) = fields.get("dcqcn").filter(|_| dcqcn.is_some() && !marks.ecn) {
+            item.warn("no switch marks these packets, which are not ECN-capable, so that it never slows down; write `ecn: true`");
+        }
+        let (start, stop) = self.read_times(fields);
+        Some(FlowNode {
+            name: String::new(),
+            from,
+            to: from,
+            kind: marks.kind,
+            frames: marks.frames,
+            dscp: marks.dscp,
+            tag: marks.tag,
+            class: marks.class,
+            priority: marks.priority,
+            lossless: marks.lossless,
+            ecn: marks.ecn,
+            rate: fields.get("rate").and_then(|item| read_rate(&item, link)).unwrap_or(link),
+            start,
+            stop,
+            load: fields.get("load").and_then(|item| load::read(&item)).unwrap_or(Load::Steady),
+            dcqcn,
+        })
+    }
+
+    fn read_times(&self, fields: &Fields<'_>) -> (Nanos, Option<Nanos>) {
+        let start = bounds::get(fields, "start", Nanos(0)..=LATEST).unwrap_or(DEFAULT_START);
+        let stop = bounds::get(fields, "stop", Nanos(0)..=LATEST);
+        let duration = self.timing.duration;
+        if let (Some(item), Some(stop)) = (fields.get("stop"), stop)
+            && stop <= start
+        {
+            item.fail(format!("`{}` is not after the start, {start}; write more", item.shown()));
+        }
+        if start >= duration {
+            let item = fields.get("start").unwrap_or_else(|| fields.owner().clone());
+            item.warn(format!("it starts at {start}, when hosts send no more: the duration is {duration}; write less"));
+        }
+        (start, stop)
+    }
+
+    /// Names the flow and keeps it.
+    fn add(&mut self, item: &Item<'_>, mut flow: FlowNode) {
+        if self.flows.len() == MOST {
+            self.is_full = true;
+            return item.fail(format!("there are more flows than the {MOST} that can be told apart; remove some"));
+        }
+        let [from, to] = [flow.from, flow.to].map(|host| &self.net.hosts[host]);
+        let pair = format!("{}-{}", from.node.name, to.node.name);
+        if let (true, Some(from_at), Some(to_at)) = (self.is_whole, from.at, to.at)
+            && !self.cables.connect(from_at.switch, to_at.switch)
+        {
+            return item
+                .fail(format!("no cable leads from {} to {}; write one under `links`", from.node.name, to.node.name));
+        }
+        flow.name = self.name(pair);
+        self.flows.push(flow);
+    }
+
+    /// `h1-h2`, then `h1-h2/2`: a name that no other flow has, whatever hosts are called.
+    fn name(&mut self, pair: String) -> String {
+        let number = self.numbers.entry(pair.clone()).or_insert(0);
+        loop {
+            *number += 1;
+            let name = if *number == 1 { pair.clone() } else { format!("{pair}/{number}") };
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+
+    /// Flows that the configuration of a switch has for its host.
+    fn take_of_switch(&mut self, from: usize, first: usize, specs: &[FlowSpec]) {
+        if specs.is_empty() {
+            return;
+        }
+        let items = self.net.hosts[from].item.child("flows").list(EXAMPLE).unwrap_or_default();
+        for (spec, item) in specs.iter().zip(&items) {
+            match spec.to {
+                FlowTarget::Host(to) => {
+                    if let Some(flow) = self.of_switch(from, first + to, spec) {
+                        self.add(item, flow);
+                    }
+                }
+                FlowTarget::Station { .. } => {
+                    item.child("to").fail("there are no stations outside in a simulation; write the name of a host");
+                }
+            }
+            if self.is_full {
+                return;
+            }
+        }
+    }
+
+    fn of_switch(&self, from: usize, to: usize, spec: &FlowSpec) -> Option<FlowNode> {
+        let at = self.net.hosts[from].at?;
+        let tag = spec.vlan.map(|vlan| (vlan, spec.pcp));
+        let (class, priority, lossless) = marks::classify(self.net, at, spec.dscp, tag)?;
+        Some(FlowNode {
+            name: String::new(),
+            from,
+            to,
+            kind: spec.kind,
+            frames: FrameSizes::Fixed(spec.frame_len),
+            dscp: spec.dscp,
+            tag,
+            class,
+            priority,
+            lossless,
+            ecn: spec.ecn,
+            rate: spec.rate,
+            start: DEFAULT_START,
+            stop: None,
+            load: match spec.pattern {
+                FlowPattern::Steady => Load::Steady,
+                FlowPattern::OnOff { on, off } => Load::OnOff { on, off },
+            },
+            dcqcn: None,
+        })
+    }
+}
+
+fn read_rate(item: &Item<'_>, link: BitRate) -> Option<BitRate> {
+    let rate = item.parse::<BitRate>()?;
+    if (SLOWEST_FLOW..=link).contains(&rate) {
+        return Some(rate);
+    }
+    item.refuse(format!("`{}` does not go over the link of {link}; write from 1k to that", item.shown()))
+}

@@ -1,0 +1,148 @@
+//! `switches:`.
+
+use std::path::Path;
+
+use super::bounds;
+use crate::config::names::{self, Unique};
+use crate::config::overrides::{check_len, read_text};
+use crate::config::read::{Fields, Item, Report};
+use crate::config::yaml::Node;
+use crate::config::{self, Config, ConfigErrors, Overrides};
+use crate::sim::spec::{PollSpec, SwitchNode};
+use crate::units::Nanos;
+
+const KEYS: &[&str] = &["name", "config", "file", "poll", "floods_lossless"];
+const EXAMPLE: &str = "`- {name: tor, file: tor.yaml}` for each switch";
+const MOST: usize = 64;
+
+const SHORTEST_POLL: Nanos = Nanos(10);
+const LONGEST_POLL: Nanos = Nanos(10_000_000);
+const LONGEST_FRAME: Nanos = Nanos(1_000_000);
+const DEFAULT_POLL: PollSpec = PollSpec { every: Nanos(1_000), frame: Nanos(0), jitter: Nanos(0) };
+
+/// The file of a switch.
+pub struct Document {
+    /// What is wrong in it.
+    pub report: Report,
+    root: Node,
+}
+
+/// A switch. One with errors is there too, so that others can refer to it.
+pub struct Switch<'a> {
+    /// `None`: it has none, which is reported.
+    pub name: Option<String>,
+    /// `None`: it is wrong, which is reported.
+    pub config: Option<Config>,
+    /// Where that is written, to complain of what is in it.
+    pub written: Option<Item<'a>>,
+    poll: PollSpec,
+    floods_lossless: bool,
+}
+
+impl Switch<'_> {
+    /// The switch as it is run.
+    pub fn finish(self) -> Option<SwitchNode> {
+        let config = Config { hosts: Vec::new(), ..self.config? };
+        Some(SwitchNode { name: self.name?, config, poll: self.poll, floods_lossless: self.floods_lossless })
+    }
+}
+
+/// The items of the list.
+pub fn list<'a>(item: &Item<'a>) -> Option<Vec<Item<'a>>> {
+    let items = item.list(EXAMPLE)?;
+    if (1..=MOST).contains(&items.len()) {
+        return Some(items);
+    }
+    item.refuse(format!("{} switches are no scenario; write from 1 to {MOST}", items.len()))
+}
+
+/// The files that the switches name, by switch.
+pub fn documents(items: &[Item<'_>], dir: Option<&Path>) -> Vec<Option<Document>> {
+    let open = |item: &Item<'_>| if item.has("file") { open(&item.child("file"), dir) } else { None };
+    items.iter().map(open).collect()
+}
+
+fn open(item: &Item<'_>, dir: Option<&Path>) -> Option<Document> {
+    let name = item.text("a path; write e.g. `tor.yaml`")?;
+    let Some(dir) = dir else {
+        return item.refuse("a scenario that is not in a file has no files beside it; write `config:` instead");
+    };
+    let path = dir.join(name);
+    let source = path.display().to_string();
+    match read_text(&path).and_then(|text| check_len(&source, &text).and_then(|()| config::tree(&source, &text))) {
+        Ok(root) => Some(Document { report: Report::new(&source), root }),
+        Err(errors) => complain(item, &errors),
+    }
+}
+
+/// Complains of a file: here if it could not be read at all.
+fn complain<T>(item: &Item<'_>, errors: &ConfigErrors) -> Option<T> {
+    match errors.iter().find(|error| error.place.is_none()) {
+        Some(unread) => item.refuse(format!("`{}` {}", item.shown(), unread.message)),
+        None => {
+            item.report().fail(errors);
+            None
+        }
+    }
+}
+
+/// Reads all switches.
+pub fn read<'a>(items: &[Item<'a>], documents: &'a [Option<Document>], names: &mut Unique) -> Vec<Switch<'a>> {
+    items.iter().zip(documents).map(|(item, document)| read_one(item, document.as_ref(), names)).collect()
+}
+
+fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Unique) -> Switch<'a> {
+    let Some(fields) = item.fields(KEYS) else {
+        return Switch { name: None, config: None, written: None, poll: DEFAULT_POLL, floods_lossless: false };
+    };
+    let name = names::read_undotted(&fields, "name: tor", names);
+    let written = written(&fields, document);
+    let overrides = Overrides { simulated: true, ..Overrides::default() };
+    let config = written.as_ref().and_then(|root| config::build(root, &overrides));
+    let poll = read_poll(&fields);
+    if let Some(config) = &config {
+        warn_of_gap(fields.get("poll").as_ref().unwrap_or(item), poll, config.switch.poll_gap);
+    }
+    let floods = fields.get("floods_lossless");
+    let floods_lossless = floods.as_ref().and_then(Item::flag).unwrap_or(false);
+    if let Some(item) = floods.filter(|_| floods_lossless) {
+        item.warn(
+            "lossless frames to unknown stations are flooded, which can end in a deadlock: remove it but to show that",
+        );
+    }
+    Switch { name, config, written, poll, floods_lossless }
+}
+
+/// Where the configuration is: here or in a file.
+fn written<'a>(fields: &Fields<'a>, document: Option<&'a Document>) -> Option<Item<'a>> {
+    match (fields.get("config"), fields.get("file")) {
+        (Some(config), None) => Some(config),
+        (None, Some(_)) => document.map(|document| Item::root(&document.root, &document.report)),
+        (Some(_), Some(file)) => file.refuse("`config` is there too; keep one of the two"),
+        (None, None) => fields.owner().refuse(
+            "`config` or `file` is missing; write e.g. `file: tor.yaml`, or `config: {preset: roce, ports: [...]}`",
+        ),
+    }
+}
+
+fn read_poll(fields: &Fields<'_>) -> PollSpec {
+    let Some(fields) = fields.get("poll").and_then(|item| item.fields(&["every", "frame", "jitter"])) else {
+        return DEFAULT_POLL;
+    };
+    PollSpec {
+        every: bounds::get(&fields, "every", SHORTEST_POLL..=LONGEST_POLL).unwrap_or(DEFAULT_POLL.every),
+        frame: bounds::get(&fields, "frame", Nanos(0)..=LONGEST_FRAME).unwrap_or(DEFAULT_POLL.frame),
+        jitter: bounds::get(&fields, "jitter", Nanos(0)..=LONGEST_POLL).unwrap_or(DEFAULT_POLL.jitter),
+    }
+}
+
+/// Headroom counts on a poll in every gap.
+fn warn_of_gap(item: &Item<'_>, poll: PollSpec, gap: Nanos) {
+    let latest = Nanos(poll.every.0.saturating_add(poll.jitter.0));
+    if latest > gap {
+        item.warn(format!(
+            "polls come up to {latest} apart, and headroom is computed for {gap}; write `lcores: {{poll_gap: {latest}}}` in \
+             the switch's configuration, or poll more often"
+        ));
+    }
+}

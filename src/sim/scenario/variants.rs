@@ -1,0 +1,201 @@
+//! `variants:`: the scenario once for each, with some of it written otherwise.
+//!
+//! It is done on the tree, so that a value keeps the place where it is written, in the variant or in the scenario.
+
+use super::read_name;
+use crate::config::count::{remove, size};
+use crate::config::names::Unique;
+use crate::config::read::{Item, one_of};
+use crate::config::yaml::{Node, Shape};
+
+const KEY: &str = "variants";
+const EXAMPLE: &str = "`- {name: ..., seed: 2}` for each variant, or a list of such lists";
+const MOST: usize = 256;
+/// Values in all variants together.
+const MOST_VALUES: usize = 1 << 22;
+
+/// A name, and what is written otherwise.
+struct Variant<'a> {
+    name: String,
+    over: Item<'a>,
+}
+
+/// A scenario and its variants: one of each axis.
+pub struct Variants<'a> {
+    base: Node,
+    axes: Vec<Vec<Variant<'a>>>,
+}
+
+impl<'a> Variants<'a> {
+    /// Reads the variants of a scenario. Where they are wrong there are none, and an error.
+    pub fn read(root: &Item<'a>) -> Self {
+        let mut base = root.node().clone();
+        let written = root.has(KEY).then(|| root.child(KEY));
+        remove(&mut base, &[KEY]);
+        let axes = written.and_then(|item| read_axes(&item, size(&base))).unwrap_or_default();
+        Self { base, axes }
+    }
+
+    /// How many scenarios there are.
+    pub fn len(&self) -> usize {
+        self.axes.iter().map(Vec::len).product()
+    }
+
+    /// Each variant's name and tree; one without a name if there are none.
+    pub fn iter(&self) -> impl Iterator<Item = (String, Node)> {
+        (0..self.len()).map(|number| self.variant(number))
+    }
+
+    /// The last axis turns fastest.
+    fn variant(&self, mut number: usize) -> (String, Node) {
+        let mut chosen = Vec::new();
+        for axis in self.axes.iter().rev() {
+            chosen.push(&axis[number % axis.len()]);
+            number /= axis.len();
+        }
+        chosen.reverse();
+        let names: Vec<&str> = chosen.iter().map(|variant| variant.name.as_str()).collect();
+        let tree = chosen.iter().fold(self.base.clone(), |tree, variant| merge(&tree, &variant.over, true));
+        (names.join(", "), tree)
+    }
+}
+
+fn read_axes<'a>(item: &Item<'a>, base: usize) -> Option<Vec<Vec<Variant<'a>>>> {
+    let items = item.list(EXAMPLE)?;
+    let axes: Vec<Vec<Item<'a>>> = if items.iter().any(Item::is_list) {
+        items.iter().map(|item| item.list(EXAMPLE)).collect::<Option<_>>()?
+    } else {
+        vec![items]
+    };
+    if axes.iter().any(Vec::is_empty) {
+        return item.refuse(format!("there is no variant in it; write {EXAMPLE}"));
+    }
+    let count = axes.iter().map(Vec::len).fold(1, usize::saturating_mul);
+    if count > MOST {
+        return item.refuse(format!("{count} variants are too many; write at most {MOST}"));
+    }
+    if count.saturating_mul(base.saturating_add(size(item.node()))) > MOST_VALUES {
+        return item.refuse(format!("{count} variants of a scenario as large as this are too much; write fewer"));
+    }
+    // Of all axes, so that a wrong one does not hide another.
+    let axes: Vec<Option<Vec<Variant<'a>>>> = axes.into_iter().map(read_axis).collect();
+    axes.into_iter().collect()
+}
+
+fn read_axis(items: Vec<Item<'_>>) -> Option<Vec<Variant<'_>>> {
+    let mut names = Unique::new("name");
+    let mut variants = Vec::new();
+    let mut is_right = true;
+    for over in items {
+        match read_one(&over, &mut names) {
+            Some(name) => variants.push(Variant { name, over }),
+            None => is_right = false,
+        }
+    }
+    is_right.then_some(variants)
+}
+
+fn read_one(over: &Item<'_>, names: &mut Unique) -> Option<String> {
+    if !over.is_map() {
+        return over.refuse(format!("`{}` is not a variant; write e.g. `{{name: slow, seed: 2}}`", over.shown()));
+    }
+    if !over.has("name") {
+        return over.refuse("`name` is missing; write e.g. `name: no pfc`");
+    }
+    let item = over.child("name");
+    let name = read_name(&item)?;
+    names.claim(&item, &name);
+    Some(name)
+}
+
+/// `base` with what `over` says in its place: mappings by key, lists of what has names by name, all else whole. The name
+/// of a variant, or of an item, is not part of what it says.
+fn merge(base: &Node, over: &Item<'_>, is_named: bool) -> Node {
+    match (&base.shape, &over.node().shape) {
+        (Shape::Map(entries), Shape::Map(_)) => {
+            Node { place: base.place, shape: Shape::Map(merge_keys(entries, over, is_named)) }
+        }
+        (Shape::List(items), Shape::List(_)) => match (names(items), names(nodes(over))) {
+            (Some(known), Some(named)) => {
+                Node { place: base.place, shape: Shape::List(merge_items(items, &known, over, &named)) }
+            }
+            _ => over.node().clone(),
+        },
+        _ => over.node().clone(),
+    }
+}
+
+fn merge_keys(entries: &[(Node, Node)], over: &Item<'_>, is_named: bool) -> Vec<(Node, Node)> {
+    let mut merged = entries.to_vec();
+    let (keys, values) = match &over.node().shape {
+        Shape::Map(written) => (written, over.entries("").unwrap_or_default()),
+        _ => return merged,
+    };
+    for ((key, _), (_, value)) in keys.iter().zip(&values) {
+        let name = text(key);
+        if is_named && name == Some("name") {
+            continue;
+        }
+        match merged.iter_mut().find(|(known, _)| name.is_some() && text(known) == name) {
+            Some((_, known)) => *known = merge(known, value, false),
+            None => merged.push((key.clone(), value.node().clone())),
+        }
+    }
+    merged
+}
+
+fn merge_items(items: &[Node], known: &[&str], over: &Item<'_>, named: &[&str]) -> Vec<Node> {
+    let mut merged = items.to_vec();
+    for (name, value) in named.iter().zip(over.list("").unwrap_or_default()) {
+        let mut is_known = false;
+        for (node, _) in merged.iter_mut().zip(known).filter(|(_, known)| is_meant(name, known)) {
+            *node = merge(node, &value, true);
+            is_known = true;
+        }
+        if !is_known {
+            let place = value.child("name");
+            place.fail(format!(
+                "the scenario has no `{}` here to write otherwise; write {}",
+                place.shown(),
+                one_of(known)
+            ));
+        }
+    }
+    merged
+}
+
+/// Whether a name in a variant means this one: `*` in it is anything.
+fn is_meant(name: &str, known: &str) -> bool {
+    match name.split_once('*') {
+        Some((head, tail)) => {
+            known.len() >= head.len() + tail.len() && known.starts_with(head) && known.ends_with(tail)
+        }
+        None => name == known,
+    }
+}
+
+/// The items of a list.
+fn nodes<'a>(item: &Item<'a>) -> &'a [Node] {
+    match &item.node().shape {
+        Shape::List(nodes) => nodes,
+        _ => &[],
+    }
+}
+
+/// The names of the items, if all have one.
+fn names(items: &[Node]) -> Option<Vec<&str>> {
+    let names: Vec<&str> = items.iter().map(name).collect::<Option<_>>()?;
+    (!names.is_empty()).then_some(names)
+}
+
+fn name(node: &Node) -> Option<&str> {
+    let Shape::Map(entries) = &node.shape else { return None };
+    entries.iter().find(|(key, _)| text(key) == Some("name")).and_then(|(_, name)| text(name))
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.shape {
+        Shape::Scalar(text) => Some(text),
+        _ => None,
+    }
+}
