@@ -17,6 +17,8 @@ mod host;
 mod load;
 mod node;
 pub mod outcome;
+pub mod plot;
+pub mod report;
 pub mod rng;
 mod routes;
 mod sampler;

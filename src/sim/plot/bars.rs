@@ -1,0 +1,101 @@
+//! Horizontal bars in groups: completion times, and variants beside each other.
+
+use super::axis::ticks;
+use super::figure::{HEAD, WIDTH};
+use super::svg::{Anchor, PALETTE, Rect, Svg, text_width};
+use crate::sim::outcome::Outcome;
+use crate::sim::report::group::groups;
+use crate::sim::spec::Scenario;
+
+/// Height of a bar, and of what is between groups of them.
+const BAR: f64 = 14.0;
+const GAP: f64 = 12.0;
+const RIGHT: f64 = 70.0;
+/// Flows with a row of their own.
+const MOST_ROWS: usize = 16;
+
+/// A picture with a group of bars for each of `labels`: one bar for each of `series`, which has a name and a value for
+/// each label. A value that is no number or below zero has no bar.
+#[must_use]
+pub fn bars(title: &str, unit: &str, labels: &[String], series: &[(String, Vec<f64>)]) -> String {
+    draw(title, "", unit, labels, series)
+}
+
+fn draw(title: &str, subtitle: &str, unit: &str, labels: &[String], series: &[(String, Vec<f64>)]) -> String {
+    let widest = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
+    let left = (widest + 24.0).clamp(84.0, WIDTH / 2.0);
+    let mut svg = Svg::new(WIDTH);
+    svg.bold(16.0, 22.0, 15, title);
+    svg.faint(16.0, 39.0, Anchor::Start, subtitle);
+    let mut x = left;
+    for (index, (name, _)) in series.iter().enumerate() {
+        svg.bar(Rect { x, y: HEAD + 3.0, width: 14.0, height: 11.0 }, PALETTE[index % PALETTE.len()]);
+        svg.text(x + 20.0, HEAD + 13.0, Anchor::Start, name);
+        x += 20.0 + text_width(name) + 18.0;
+    }
+    let group = BAR * series.len() as f64 + GAP;
+    let rect = Rect { x: left, y: HEAD + 24.0, width: WIDTH - left - RIGHT, height: group * labels.len() as f64 + GAP };
+    let most = series.iter().flat_map(|(_, values)| values).copied().filter(|value| value.is_finite());
+    let most = most.fold(0.0, f64::max) * 1.1;
+    axis(&mut svg, rect, most, unit);
+    for (row, label) in labels.iter().enumerate() {
+        let top = rect.y + GAP + group * row as f64;
+        svg.text(left - 8.0, top + (group - GAP) / 2.0 + 4.0, Anchor::End, label);
+        for (index, (_, values)) in series.iter().enumerate() {
+            let Some(&value) = values.get(row).filter(|value| value.is_finite() && **value >= 0.0) else { continue };
+            let width = if most > 0.0 { value / most * rect.width } else { 0.0 };
+            let y = top + BAR * index as f64;
+            let colour = PALETTE[index % PALETTE.len()];
+            svg.bar(Rect { x: left, y: y + 1.0, width: width.max(0.5), height: BAR - 2.0 }, colour);
+            svg.faint(left + width + 5.0, y + BAR - 3.0, Anchor::Start, &number(value));
+        }
+    }
+    svg.frame(rect);
+    svg.finish(rect.y + rect.height + 44.0)
+}
+
+fn axis(svg: &mut Svg, rect: Rect, most: f64, unit: &str) {
+    let bottom = rect.y + rect.height;
+    let most = if most > 0.0 { most } else { 1.0 };
+    for (value, label) in ticks(most, 8) {
+        let x = rect.x + value / most * rect.width;
+        svg.grid((x, rect.y), (x, bottom));
+        svg.text(x, bottom + 16.0, Anchor::Middle, &label);
+    }
+    svg.text(rect.x + rect.width / 2.0, bottom + 34.0, Anchor::Middle, unit);
+}
+
+/// Three digits or a whole number.
+fn number(value: f64) -> String {
+    match value {
+        100.0.. => crate::stats::format::grouped((value + 0.5) as u64),
+        10.0.. => format!("{value:.1}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// How long messages took; `None` if there were none.
+pub fn completion(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
+    let (mut labels, mut p50, mut p99, mut most) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let count = outcome.flows.iter().filter(|flow| flow.completion.count > 0).count();
+    // With few flows of messages among many others, still each has its own row.
+    let limit = if count <= MOST_ROWS { usize::MAX } else { MOST_ROWS };
+    for group in groups(scenario, outcome, limit) {
+        let times = &group.sum.completion;
+        if times.count > 0 {
+            labels.push(format!("{}, class {}", group.name, group.class));
+            p50.push(times.p50_ps as f64 / 1e6);
+            p99.push(times.p99_ps as f64 / 1e6);
+            most.push(times.most_ps as f64 / 1e6);
+        }
+    }
+    let names = if limit == MOST_ROWS {
+        ["p50 of the flow in the middle", "p99 of the worst flow", "longest"]
+    } else {
+        ["p50", "p99", "longest"]
+    };
+    let series: Vec<(String, Vec<f64>)> = names.into_iter().map(str::to_owned).zip([p50, p99, most]).collect();
+    let subtitle = super::subtitle(scenario);
+    (count > 0).then(|| draw("message completion", &subtitle, "time (us)", &labels, &series))
+}

@@ -1,0 +1,95 @@
+//! Throughput over time, of each flow or of all to a receiver in a class.
+
+use super::figure::{Figure, Layer, Panel, Points, Scale, Shape};
+use super::subtitle;
+use super::svg::PALETTE;
+use crate::sim::outcome::Outcome;
+use crate::sim::report::group::{Group, groups};
+use crate::sim::spec::Scenario;
+use crate::stats::format::time;
+use crate::units::Nanos;
+
+/// Lines that can be told apart: more flows are shown by receiver and class, more groups not at all but the busiest.
+const MOST: usize = PALETTE.len();
+/// Stretches of time over which a rate is taken: shorter ones show single frames, not a rate.
+const STRETCHES: usize = 240;
+
+/// The figure; `None` if nothing was sampled.
+pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
+    let samples = &outcome.samples;
+    let mut groups = groups(scenario, outcome, MOST);
+    if samples.count == 0 || samples.every_ps == 0 || groups.is_empty() {
+        return None;
+    }
+    let all = groups.len();
+    if all > MOST {
+        groups.sort_by_key(|group| std::cmp::Reverse(group.sum.received_bytes));
+        groups.truncate(MOST);
+    }
+    let stretch = samples.count.div_ceil(STRETCHES);
+    let lines: Vec<Points> = groups.iter().map(|group| received(outcome, group, stretch)).collect();
+    let rates: Vec<Points> = groups.iter().map(|group| allowed(outcome, group, stretch)).collect();
+    let highest = lines.iter().chain(&rates).flatten().map(|point| point.1).fold(0.0, f64::max);
+    let over = time(Nanos(stretch as u64 * samples.every_ps / 1000));
+    let title = match all - groups.len() {
+        0 => format!("received, mean over {over}"),
+        more => format!("received, mean over {over}, the busiest; {more} more are not shown"),
+    };
+    let layers = layers(&groups, lines, rates);
+    let height = 300.0;
+    let scale = Scale::Values { title: "rate (Gb/s)".to_owned(), unit: (1e9, "Gb/s"), most: highest * 1.08, height };
+    let panels = vec![Panel { title, scale, layers }];
+    Some(Figure { title: "throughput".to_owned(), subtitle: subtitle(scenario), end_ps: outcome.end_ps, panels })
+}
+
+fn layers(groups: &[Group], lines: Vec<Points>, rates: Vec<Points>) -> Vec<Layer> {
+    let mut layers = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let name = format!("{}, class {}", group.name, group.class);
+        let shape = Shape::Line { points: lines[index].clone(), dashed: false };
+        layers.push(Layer { name, colour: PALETTE[index % MOST], shape });
+    }
+    let mut name = "dashed: what DCQCN allows".to_owned();
+    for (index, points) in rates.into_iter().enumerate().filter(|(_, points)| !points.is_empty()) {
+        let shape = Shape::Line { points, dashed: true };
+        layers.push(Layer { name: std::mem::take(&mut name), colour: PALETTE[index % MOST], shape });
+    }
+    layers
+}
+
+/// The sum of several series' stretches, each as `(end, sum, samples)`.
+fn sums<'a>(series: impl Iterator<Item = &'a Vec<u32>>, stretch: usize) -> Vec<(usize, u64, u64)> {
+    let mut sums: Vec<(usize, u64, u64)> = Vec::new();
+    for values in series {
+        for (index, part) in values.chunks(stretch).enumerate() {
+            if sums.len() == index {
+                sums.push((index * stretch + part.len(), 0, part.len() as u64));
+            }
+            sums[index].1 += part.iter().map(|&value| u64::from(value)).sum::<u64>();
+        }
+    }
+    sums
+}
+
+/// Bits a second that a group received.
+fn received(outcome: &Outcome, group: &Group, stretch: usize) -> Points {
+    let samples = &outcome.samples;
+    let every = samples.every_ps as f64;
+    let series = group.flows.iter().filter_map(|&flow| samples.flow_bytes.get(flow));
+    let point = |(end, bytes, count): (usize, u64, u64)| {
+        let middle = end as f64 - count as f64 / 2.0;
+        (middle * every, bytes as f64 * 8.0 / (count as f64 * every) * 1e12)
+    };
+    sums(series, stretch).into_iter().map(point).collect()
+}
+
+/// Bits a second that DCQCN lets a group send; nothing if it has none.
+fn allowed(outcome: &Outcome, group: &Group, stretch: usize) -> Points {
+    let samples = &outcome.samples;
+    let series = group.flows.iter().filter_map(|&flow| samples.flow_rate_mbps.get(flow));
+    let point = |(end, rates, count): (usize, u64, u64)| {
+        let middle = end as f64 - count as f64 / 2.0;
+        (middle * samples.every_ps as f64, rates as f64 / count as f64 * 1e6)
+    };
+    sums(series, stretch).into_iter().map(point).collect()
+}

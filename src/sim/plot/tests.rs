@@ -1,0 +1,100 @@
+//! Pictures of a made-up run: which there are, that XML readers take them, and what they say.
+
+use super::*;
+use crate::sim::report::fixture;
+
+/// That every element is closed in order, every attribute quoted, and no number is none.
+fn check_xml(name: &str, svg: &str) {
+    let mut open = Vec::new();
+    let mut rest = svg;
+    while let Some(start) = rest.find('<') {
+        let text = &rest[..start];
+        assert!(!text.contains('>'), "{name}: a stray > in {text:?}");
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        assert!(tag.matches('"').count().is_multiple_of(2) && !tag.contains('<'), "{name}: <{tag}>");
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed), "{name}");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().unwrap());
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{name}: {open:?}");
+    let mut entities = svg.split('&').skip(1);
+    assert!(entities.all(|rest| ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|known| rest.starts_with(known))));
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+}
+
+#[test]
+fn a_run_has_its_pictures() {
+    let (scenario, outcome) = fixture::run();
+    let pictures = plots(&scenario, &outcome);
+    let names: Vec<&str> = pictures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["tor.p1-class3.svg", "tor.p3-class3.svg", "throughput.svg", "completion.svg"]);
+    for (name, svg) in &pictures {
+        check_xml(name, svg);
+        assert!(svg.contains("incast &lt;2 &amp; 1&gt;, seed 7"), "{name}");
+        assert!(svg.len() < 200_000, "{name}: {} bytes", svg.len());
+    }
+    assert_eq!(pictures, plots(&scenario, &outcome), "the same bytes each time");
+}
+
+/// The texts of a picture, in order.
+fn texts(svg: &str) -> Vec<&str> {
+    let inner = |line: &'_ str| -> Option<(usize, usize)> { Some((line.find('>')? + 1, line.rfind("</text>")?)) };
+    svg.lines().filter_map(|line| inner(line).map(|(from, to)| &line[from..to])).collect()
+}
+
+#[test]
+fn a_port_says_what_fills_it_and_who_is_held() {
+    let (scenario, outcome) = fixture::run();
+    let pictures = plots(&scenario, &outcome);
+    let has = |picture: usize, text: &str| texts(&pictures[picture].1).contains(&text);
+    for text in
+        ["lossless priority group", "shared pool", "headroom on top", "threshold T", "held by XOFF", "h1 by tor p1"]
+    {
+        assert!(has(0, text), "{text}: {:?}", texts(&pictures[0].1));
+    }
+    for text in ["egress queue", "queue", "marked CE, each sample", "tor p3", "depth (KiB)", "time (us)"] {
+        assert!(has(1, text), "{text}: {:?}", texts(&pictures[1].1));
+    }
+    assert!(!has(1, "lossless priority group") && !has(0, "egress queue"), "nothing without data");
+    assert!(has(2, "h1-h3, class 3") && has(2, "dashed: what DCQCN allows"), "{:?}", texts(&pictures[2].1));
+    assert!(has(3, "p50") && has(3, "h1-h3, class 3") && !has(3, "h2-h3, class 3"), "{:?}", texts(&pictures[3].1));
+}
+
+#[test]
+fn what_was_not_sampled_has_no_picture() {
+    let (scenario, mut outcome) = fixture::run();
+    outcome.samples = Default::default();
+    outcome.flows[0].completion = Default::default();
+    assert_eq!(plots(&scenario, &outcome), []);
+}
+
+#[test]
+fn many_flows_are_shown_by_receiver_and_class() {
+    let (mut scenario, mut outcome) = fixture::run();
+    for _ in 0..20 {
+        scenario.flows.push(scenario.flows[0].clone());
+        outcome.flows.push(outcome.flows[0].clone());
+        outcome.samples.flow_bytes.push(outcome.samples.flow_bytes[0].clone());
+        outcome.samples.flow_rate_mbps.push(Vec::new());
+    }
+    let pictures = plots(&scenario, &outcome);
+    let [.., (_, throughput), (_, completion)] = &pictures[..] else { panic!("two pictures at the end") };
+    assert!(texts(throughput).contains(&"&gt; h3 (22 flows), class 3"), "{:?}", texts(throughput));
+    assert!(texts(completion).contains(&"p99 of the worst flow"), "{:?}", texts(completion));
+}
+
+#[test]
+fn variants_stand_beside_each_other() {
+    let labels = ["PFC <only>", "with ECN", "broken"].map(str::to_owned);
+    let series = [("lost".to_owned(), vec![0.0, 12.5, f64::NAN]), ("late".to_owned(), vec![1234.5, 3.25])];
+    let svg = bars("frames & such", "frames", &labels, &series);
+    check_xml("bars", &svg);
+    for text in ["frames &amp; such", "PFC &lt;only&gt;", "12.5", "1,235", "3.25", "0"] {
+        assert!(texts(&svg).contains(&text), "{text}: {:?}", texts(&svg));
+    }
+    check_xml("nothing", &bars("", "", &[], &[]));
+}

@@ -1,0 +1,108 @@
+//! Flows as rows of tables and lines of plots: each for itself, or together where there are too many to read.
+
+use crate::sim::outcome::{FlowOutcome, Outcome, Spread};
+use crate::sim::spec::Scenario;
+
+/// One flow, or all flows to one receiver in one class.
+#[derive(Debug, Clone)]
+pub(in crate::sim) struct Group {
+    /// The flow's name, or `> h5 (8 flows)`.
+    pub name: String,
+    pub class: u8,
+    /// Their indices.
+    pub flows: Vec<usize>,
+    /// What they did together: sums, and times as [`together`] says.
+    pub sum: FlowOutcome,
+}
+
+/// All flows: one by one if there are no more than `most`, else by receiver and class.
+pub(in crate::sim) fn groups(scenario: &Scenario, outcome: &Outcome, most: usize) -> Vec<Group> {
+    let mut members: Vec<Vec<usize>> = Vec::new();
+    let key = |index: usize| {
+        let flow = &scenario.flows[index];
+        (flow.to, flow.class, flow.lossless)
+    };
+    for index in 0..scenario.flows.len().min(outcome.flows.len()) {
+        let same = members.iter_mut().find(|group| scenario.flows.len() > most && key(group[0]) == key(index));
+        match same {
+            Some(group) => group.push(index),
+            None => members.push(vec![index]),
+        }
+    }
+    members.into_iter().map(|flows| group(scenario, outcome, flows, most)).collect()
+}
+
+fn group(scenario: &Scenario, outcome: &Outcome, flows: Vec<usize>, most: usize) -> Group {
+    let first = &scenario.flows[flows[0]];
+    let name = if scenario.flows.len() <= most {
+        first.name.clone()
+    } else {
+        let plural = if flows.len() == 1 { "" } else { "s" };
+        format!("> {} ({} flow{plural})", scenario.hosts[first.to].name, flows.len())
+    };
+    let sum = sum(flows.iter().map(|&flow| &outcome.flows[flow]));
+    Group { name, class: first.class, flows, sum }
+}
+
+/// Several flows as one.
+pub(in crate::sim) fn sum<'a>(flows: impl Iterator<Item = &'a FlowOutcome> + Clone) -> FlowOutcome {
+    let mut all = FlowOutcome {
+        latency: together(flows.clone().map(|flow| &flow.latency)),
+        completion: together(flows.clone().map(|flow| &flow.completion)),
+        ..FlowOutcome::default()
+    };
+    for flow in flows {
+        all.sent_frames += flow.sent_frames;
+        all.sent_bytes += flow.sent_bytes;
+        all.received_frames += flow.received_frames;
+        all.received_bytes += flow.received_bytes;
+        all.marked_frames += flow.marked_frames;
+        all.cnps += flow.cnps;
+        all.late_frames += flow.late_frames;
+        all.duplicate_frames += flow.duplicate_frames;
+        all.messages += flow.messages;
+        all.rate_at_end += flow.rate_at_end;
+        all.last_arrival_ps = all.last_arrival_ps.max(flow.last_arrival_ps);
+    }
+    all
+}
+
+/// Several spreads as one. Quantiles of the whole cannot be had from those of the parts: the median is that of the flow
+/// in the middle, the 99th percentile that of the worst flow.
+pub(in crate::sim) fn together<'a>(spreads: impl Iterator<Item = &'a Spread>) -> Spread {
+    let parts: Vec<&Spread> = spreads.filter(|spread| spread.count > 0).collect();
+    let mut medians: Vec<u64> = parts.iter().map(|spread| spread.p50_ps).collect();
+    medians.sort_unstable();
+    Spread {
+        count: parts.iter().map(|spread| spread.count).sum(),
+        sum_ps: parts.iter().map(|spread| spread.sum_ps).sum(),
+        least_ps: parts.iter().map(|spread| spread.least_ps).min().unwrap_or(0),
+        p50_ps: medians.get(medians.len().saturating_sub(1) / 2).copied().unwrap_or(0),
+        p99_ps: parts.iter().map(|spread| spread.p99_ps).max().unwrap_or(0),
+        most_ps: parts.iter().map(|spread| spread.most_ps).max().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn flows_stand_for_themselves_or_by_receiver_and_class() {
+        let (scenario, outcome) = fixture::run();
+        let names = |most| groups(&scenario, &outcome, most).into_iter().map(|group| group.name).collect::<Vec<_>>();
+        assert_eq!(names(3), ["h1-h3", "h2-h3", "h2-h3.2"]);
+        assert_eq!(names(2), ["> h3 (2 flows)", "> h3 (1 flow)"]);
+        let both = &groups(&scenario, &outcome, 2)[0];
+        assert_eq!((both.flows.as_slice(), both.sum.sent_frames, both.class), ([0, 1].as_slice(), 2_200, 3));
+    }
+
+    #[test]
+    fn times_of_several_flows_are_no_better_than_the_worst() {
+        let spread = |p50_ps, p99_ps| Spread { count: 1, sum_ps: p50_ps, least_ps: 1, p50_ps, p99_ps, most_ps: p99_ps };
+        let all = together([spread(5, 9), spread(1, 30), spread(7, 8), Spread::default()].iter());
+        assert_eq!((all.count, all.p50_ps, all.p99_ps, all.most_ps), (3, 5, 30, 30));
+        assert_eq!(together([].iter()), Spread::default());
+    }
+}
