@@ -173,7 +173,8 @@ impl Sender {
         Some(alpha_due.min(self.increase_due))
     }
 
-    /// The time has come that [`Sender::next_timer`] told, or a later one: alpha decays every K, the rate increases every T.
+    /// The time has come that [`Sender::next_timer`] told, or a later one: alpha decays every K, the rate increases
+    /// every T.
     pub fn timer(&mut self, now_ps: u64) {
         self.decay(now_ps);
         while self.increase_due <= now_ps && !self.is_at_line() {
@@ -215,7 +216,8 @@ impl Sender {
     /// hyper increase, min(T, BC) > F:  RT = RT + i RHAI,  RC = (RT + RC) / 2,  i = min(T, BC) - F
     /// ```
     ///
-    /// The paper leaves i to QCN, and its authors' own simulator has it. Halves are rounded up, or the line rate were never reached.
+    /// The paper leaves i to QCN, and its authors' own simulator has it. Halves are rounded up, or the line rate were
+    /// never reached.
     fn increase(&mut self) {
         let Rules { fast_recovery, additive, hyper, .. } = self.rules;
         let (fewer, more) = (self.timer_rounds.min(self.byte_rounds), self.timer_rounds.max(self.byte_rounds));

@@ -54,8 +54,8 @@ pub fn time_unit(most: u64) -> Unit {
 /// Points that a line may have before it is thinned out.
 const MOST_POINTS: usize = 1000;
 
-/// At most about a thousand of `points`, among them the lowest and the highest of each stretch: what a plot is for is to
-/// show the peaks.
+/// At most about a thousand of `points`, among them the lowest and the highest of each stretch: what a plot is for is
+/// to show the peaks.
 pub fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();

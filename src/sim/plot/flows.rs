@@ -29,7 +29,10 @@ pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
     let stretch = samples.count.div_ceil(STRETCHES);
     let lines: Vec<Points> = groups.iter().map(|group| received(outcome, group, stretch)).collect();
     let rates: Vec<Points> = groups.iter().map(|group| allowed(outcome, group, stretch)).collect();
-    let highest = lines.iter().chain(&rates).flatten().map(|point| point.1).fold(0.0, f64::max);
+    let highest = |lines: &[Points]| lines.iter().flatten().map(|point| point.1).fold(0.0, f64::max);
+    // Many senders may send far more than arrives, all at line rate as they begin; what arrived is to be seen.
+    let arrived = highest(&lines);
+    let most = if arrived > 0.0 { highest(&rates).clamp(arrived, arrived * 2.0) } else { highest(&rates) };
     let over = time(Nanos(stretch as u64 * samples.every_ps / 1000));
     let title = match all - groups.len() {
         0 => format!("received, mean over {over}"),
@@ -37,7 +40,7 @@ pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
     };
     let layers = layers(&groups, lines, rates);
     let height = 300.0;
-    let scale = Scale::Values { title: "rate (Gb/s)".to_owned(), unit: (1e9, "Gb/s"), most: highest * 1.08, height };
+    let scale = Scale::Values { title: "rate (Gb/s)".to_owned(), unit: (1e9, "Gb/s"), most: most * 1.08, height };
     let panels = vec![Panel { title, scale, layers }];
     Some(Figure { title: "throughput".to_owned(), subtitle: subtitle(scenario), end_ps: outcome.end_ps, panels })
 }

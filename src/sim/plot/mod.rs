@@ -1,7 +1,7 @@
 //! Pictures of a run, as SVG written by hand: the same bytes for the same run, on any machine.
 //!
-//! `svg` writes elements, `axis` chooses ticks and thins lines out, `figure` puts panels under each other; the rest says
-//! what is in them.
+//! `svg` writes elements, `axis` chooses ticks and thins lines out, `figure` puts panels under each other; the rest
+//! says what is in them.
 
 mod axis;
 mod bars;

@@ -5,6 +5,7 @@ use super::figure::{Figure, Layer, Panel, Points, Scale, Shape};
 use super::subtitle;
 use super::svg::{BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dataplane::{PortSpec, SwitchSpec};
+use crate::mmu::HeadroomPolicy;
 use crate::qos::CLASSES;
 use crate::sim::outcome::{ClassSeries, Outcome, PortSeries};
 use crate::sim::spec::{End, PortRef, Scenario};
@@ -136,7 +137,12 @@ fn headroom(samples: &Samples<'_>, spec: &SwitchSpec, port: &PortSpec) -> Option
     if highest == 0.0 {
         return None;
     }
-    let size = f64::from(port.buffer.groups[usize::from(samples.class.class) % CLASSES].headroom.0) * cell;
+    // With the dynamic policy a group has no headroom of its own but its port's insurance.
+    let size = match port.buffer.policy {
+        HeadroomPolicy::Dynamic => port.buffer.insurance,
+        _ => port.buffer.groups[usize::from(samples.class.class) % CLASSES].headroom,
+    };
+    let size = f64::from(size.0) * cell;
     let most = highest.max(size);
     let mut layers = vec![layer("in use", VERMILION, Shape::Area { high: used, low: Vec::new() })];
     if size > 0.0 {
