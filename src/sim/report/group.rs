@@ -2,6 +2,7 @@
 
 use crate::sim::outcome::{FlowOutcome, Outcome, Spread};
 use crate::sim::spec::Scenario;
+use crate::stats::format::wire_rate;
 
 /// One flow, or all flows to one receiver in one class.
 #[derive(Debug, Clone)]
@@ -9,10 +10,13 @@ pub(in crate::sim) struct Group {
     /// The flow's name, or `> h5 (8 flows)`.
     pub name: String,
     pub class: u8,
+    pub lossless: bool,
     /// Their indices.
     pub flows: Vec<usize>,
     /// What they did together: sums, and times as [`together`] says.
     pub sum: FlowOutcome,
+    /// Bits a second received, on the wire, each flow over the time in which it might send.
+    pub rate: f64,
 }
 
 /// All flows: one by one if there are no more than `most`, else by receiver and class.
@@ -40,8 +44,18 @@ fn group(scenario: &Scenario, outcome: &Outcome, flows: Vec<usize>, most: usize)
         let plural = if flows.len() == 1 { "" } else { "s" };
         format!("> {} ({} flow{plural})", scenario.hosts[first.to].name, flows.len())
     };
+    let rate = flows.iter().map(|&flow| rate(scenario, outcome, flow)).sum();
     let sum = sum(flows.iter().map(|&flow| &outcome.flows[flow]));
-    Group { name, class: first.class, flows, sum }
+    Group { name, class: first.class, lossless: first.lossless, flows, sum, rate }
+}
+
+/// Bits a second that a flow received, on the wire: from its start to its stop, or until all of it had arrived if that
+/// took longer, so that what a switch held back for a while is no rate beyond the link's.
+fn rate(scenario: &Scenario, outcome: &Outcome, flow: usize) -> f64 {
+    let (spec, done) = (&scenario.flows[flow], &outcome.flows[flow]);
+    let stop = spec.stop.map_or(outcome.sending_ps, |stop| (stop.0 * 1000).min(outcome.sending_ps));
+    let time = stop.max(done.last_arrival_ps).saturating_sub(spec.start.0 * 1000);
+    wire_rate(done.received_frames, done.received_bytes, time as f64 / 1e12)
 }
 
 /// Several flows as one.

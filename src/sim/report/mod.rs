@@ -1,6 +1,20 @@
 //! What a run found, for people and for machines: tables, JSON and CSV. Pure functions of the scenario and the outcome.
 
+mod compare;
+mod csv;
 pub(in crate::sim) mod group;
+mod json;
+mod show;
+mod table;
+mod verdict;
+
+pub use compare::{comparison, comparison_csv, comparison_json};
+pub use csv::{csv, samples_csv};
+pub use json::json;
+pub use table::table;
+pub use verdict::{Verdict, verdict};
 
 #[cfg(test)]
 pub(in crate::sim) mod fixture;
+#[cfg(test)]
+mod tests;

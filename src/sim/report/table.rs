@@ -1,0 +1,247 @@
+//! One run, for people: flows end to end, then the ports, hosts, switches and links that they crossed.
+
+use std::fmt::Write as _;
+
+use super::group::{Group, groups};
+use super::show::{NOTHING, cells, class, picoseconds, quantiles, share, span};
+use super::verdict;
+use crate::dataplane::DropReason;
+use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome};
+use crate::sim::spec::{End, Scenario};
+use crate::stats::format::{gigabits, grouped};
+use crate::stats::table::{Align, Table};
+use crate::units::Bytes;
+
+use Align::{Left, Right};
+
+/// Flows that are shown one by one unless all are asked for.
+const MOST_FLOWS: usize = 16;
+
+/// What `holdfast sim` prints of a run; with `all`, every flow has its own row however many there are.
+#[must_use]
+pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
+    let most = if all { usize::MAX } else { MOST_FLOWS };
+    let groups = groups(scenario, outcome, most);
+    let mut text = head(scenario, outcome);
+    let _ = write!(text, "\n{}", flows(&groups));
+    if scenario.flows.len() > most {
+        let count = grouped(scenario.flows.len() as u64);
+        let _ =
+            writeln!(text, "({count} flows by receiver and class: p50 of the flow in the middle, p99 of the worst;");
+        text += " --all shows each)\n";
+    }
+    let (messages, ports) = (messages(&groups), ports(scenario, outcome));
+    for table in [messages, ports, hosts(scenario, outcome), switches(scenario, outcome), links(scenario, outcome)] {
+        if !table.is_empty() {
+            let _ = write!(text, "\n{table}");
+        }
+    }
+    text.push('\n');
+    for waiver in &outcome.waivers {
+        let _ = writeln!(text, "not promised: {waiver}");
+    }
+    text + &verdict::lines(scenario, outcome)
+}
+
+fn head(scenario: &Scenario, outcome: &Outcome) -> String {
+    let (time, sending) = (picoseconds(outcome.end_ps), picoseconds(outcome.sending_ps));
+    let events = grouped(outcome.events);
+    format!(
+        "{}, seed {}: {time} of network time, {sending} of it sending; {events} events\n",
+        scenario.name, scenario.seed
+    )
+}
+
+fn flows(groups: &[Group]) -> Table {
+    let mut table = Table::new(&[
+        ("flow", Left),
+        ("class", Left),
+        ("sent", Right),
+        ("received", Right),
+        ("lost", Right),
+        ("late", Right),
+        ("twice", Right),
+        ("Gb/s", Right),
+        ("marked", Right),
+        ("CNPs", Right),
+        ("latency p50", Right),
+        ("p99", Right),
+        ("max", Right),
+    ]);
+    for group in groups {
+        let sum = &group.sum;
+        let counts = [sum.lost_frames(), sum.late_frames, sum.duplicate_frames].map(grouped);
+        let row = [group.name.clone(), class(usize::from(group.class), group.lossless)];
+        let row = row.into_iter().chain([grouped(sum.sent_frames), grouped(sum.received_frames)]).chain(counts);
+        let marks = [share(sum.marked_frames, sum.received_frames), grouped(sum.cnps)];
+        table.row(row.chain([gigabits(group.rate)]).chain(marks).chain(quantiles(&sum.latency)));
+    }
+    table.without_idle(&["late", "twice", "CNPs"], "0").without_idle(&["marked"], NOTHING)
+}
+
+fn messages(groups: &[Group]) -> Table {
+    let mut table = Table::new(&[
+        ("messages of", Left),
+        ("class", Left),
+        ("begun", Right),
+        ("complete", Right),
+        ("took p50", Right),
+        ("p99", Right),
+        ("max", Right),
+    ]);
+    for group in groups.iter().filter(|group| group.sum.messages > 0) {
+        let row = [group.name.clone(), class(usize::from(group.class), group.lossless)];
+        let counts = [group.sum.messages, group.sum.completion.count].map(grouped);
+        table.row(row.into_iter().chain(counts).chain(quantiles(&group.sum.completion)));
+    }
+    table
+}
+
+/// The classes of ports in which something happened.
+fn ports(scenario: &Scenario, outcome: &Outcome) -> Table {
+    let mut table = Table::new(&[
+        ("port", Left),
+        ("class", Left),
+        ("queue", Right),
+        ("group", Right),
+        ("headroom", Right),
+        ("of", Right),
+        ("pauses", Right),
+        ("held peer", Right),
+        ("was held", Right),
+        ("marked", Right),
+        ("dropped", Left),
+    ]);
+    for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
+        let spec = &node.config.switch;
+        for (port_spec, port) in spec.ports.iter().zip(&switch.ports) {
+            let name = format!("{}.{}", node.name, port_spec.name);
+            for (number, class) in port.classes.iter().enumerate().filter(|(_, class)| happened(class)) {
+                table.row(class_row(&name, number, class, spec.buffer.cell));
+            }
+            if !port.unclassified_drops.is_empty() {
+                let row = [name.clone(), "none".to_owned()].into_iter();
+                let blank = std::iter::repeat_n(NOTHING.to_owned(), 8);
+                table.row(row.chain(blank).chain([drops(&port.unclassified_drops)]));
+            }
+        }
+    }
+    let idle = ["queue", "group", "headroom", "of", "pauses", "held peer", "was held", "marked", "dropped"];
+    table.without_idle(&idle, NOTHING)
+}
+
+fn happened(class: &ClassOutcome) -> bool {
+    let counts = [class.queue_highest_cells, class.used_highest_cells, class.headroom_highest_cells];
+    let events = [class.pauses_tx, class.held_ps, class.paused_ps, class.marked_frames, class.dropped()];
+    counts.iter().chain(&events).any(|&count| count > 0)
+}
+
+fn class_row(name: &str, number: usize, outcome: &ClassOutcome, cell: Bytes) -> Vec<String> {
+    let count = |count: u64| if count == 0 { NOTHING.to_owned() } else { grouped(count) };
+    let headroom = if outcome.headroom_highest_cells > 0 { outcome.headroom_cells } else { 0 };
+    vec![
+        name.to_owned(),
+        class(number, outcome.lossless),
+        cells(outcome.queue_highest_cells, cell),
+        cells(outcome.used_highest_cells, cell),
+        cells(outcome.headroom_highest_cells, cell),
+        cells(headroom, cell),
+        count(outcome.pauses_tx),
+        span(outcome.held_ps),
+        span(outcome.paused_ps),
+        count(outcome.marked_frames),
+        drops(&outcome.drops),
+    ]
+}
+
+fn drops(drops: &[(DropReason, u64)]) -> String {
+    if drops.is_empty() {
+        return NOTHING.to_owned();
+    }
+    let list: Vec<String> =
+        drops.iter().map(|(reason, count)| format!("{} {}", grouped(*count), reason.label())).collect();
+    list.join(", ")
+}
+
+/// Hosts that were paused or paused others.
+fn hosts(scenario: &Scenario, outcome: &Outcome) -> Table {
+    let mut table = Table::new(&[
+        ("host", Left),
+        ("priority", Left),
+        ("was held", Right),
+        ("of the time", Right),
+        ("PFC received", Right),
+        ("PFC sent", Right),
+    ]);
+    for (node, host) in scenario.hosts.iter().zip(&outcome.hosts) {
+        let frames = [host.pfc_rx_frames, host.pfc_tx_frames].map(grouped);
+        for (priority, &paused) in host.paused_ps.iter().enumerate().filter(|(_, paused)| **paused > 0) {
+            let row = [node.name.clone(), priority.to_string(), picoseconds(paused), share(paused, outcome.end_ps)];
+            table.row(row.into_iter().chain(frames.clone()));
+        }
+        if host.pfc_tx_frames > 0 && host.paused_ps.iter().all(|&paused| paused == 0) {
+            let row = [node.name.clone(), NOTHING.to_owned(), NOTHING.to_owned(), NOTHING.to_owned()];
+            table.row(row.into_iter().chain(frames));
+        }
+    }
+    table.without_idle(&["PFC sent"], "0")
+}
+
+fn switches(scenario: &Scenario, outcome: &Outcome) -> Table {
+    let mut table = Table::new(&[
+        ("switch", Left),
+        ("lossless pool", Right),
+        ("of", Right),
+        ("lossy pool", Right),
+        ("of", Right),
+        ("headroom pool", Right),
+        ("poll gap", Right),
+        ("missed", Right),
+        ("backlog XOFFs", Right),
+        ("storms", Right),
+    ]);
+    for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
+        let plan = &node.config.switch.buffer;
+        let [lossy, lossless] = switch.shared_highest_cells.map(|used| cells(used, plan.cell));
+        let [lossless_size, lossy_size] =
+            [plan.lossless_shared, plan.lossy_shared].map(|all| all.to_bytes(plan.cell).to_string());
+        let headroom = cells(switch.headroom_pool_highest_cells, plan.cell);
+        let sum = |of: fn(&PortOutcome) -> u64| grouped(switch.ports.iter().map(of).sum());
+        table.row([
+            node.name.clone(),
+            lossless,
+            lossless_size,
+            lossy,
+            lossy_size,
+            headroom,
+            picoseconds(switch.poll_gap_highest_ps),
+            sum(|port| port.missed_frames),
+            sum(|port| port.backlog_xoffs),
+            sum(|port| port.watchdog.0),
+        ]);
+    }
+    table.without_idle(&["missed", "backlog XOFFs", "storms"], "0").without_idle(&["headroom pool"], NOTHING)
+}
+
+/// What faults took off the wires.
+fn links(scenario: &Scenario, outcome: &Outcome) -> Table {
+    let mut table = Table::new(&[("link", Left), ("toward", Left), ("lost", Right), ("PFC among them", Right)]);
+    for (node, link) in scenario.links.iter().zip(&outcome.links) {
+        for (way, end) in [node.a, node.b].into_iter().enumerate().filter(|(way, _)| link.lost_frames[*way] > 0) {
+            let counts = [link.lost_frames[way], link.lost_pfc_frames[way]].map(grouped);
+            table.row([node.name.clone(), end_name(scenario, end)].into_iter().chain(counts));
+        }
+    }
+    table.without_idle(&["PFC among them"], "0")
+}
+
+/// `h1`, or `tor.p1`.
+pub(super) fn end_name(scenario: &Scenario, end: End) -> String {
+    match end {
+        End::Host(host) => scenario.hosts.get(host).map_or_else(String::new, |host| host.name.clone()),
+        End::Port(port) => scenario.switches.get(port.switch).map_or_else(String::new, |switch| {
+            let name = switch.config.switch.ports.get(port.port).map_or("", |port| &port.name);
+            format!("{}.{name}", switch.name)
+        }),
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether the promise was kept: every frame of every lossless flow has arrived.
+
+use crate::sim::outcome::{Ending, Outcome};
+use crate::sim::spec::Scenario;
+use crate::stats::format::{frames, grouped};
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Frames of lossless flows that were sent and never arrived: those that a deadlock holds for ever among them.
+    pub lossless_lost: u64,
+    /// Frames of lossless flows that were sent.
+    pub lossless_sent: u64,
+    /// Whether none was lost.
+    pub kept: bool,
+}
+
+/// Whether a run lost a lossless frame.
+#[must_use]
+pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> Verdict {
+    let (lossless_sent, lossless_lost) = sent_and_lost(scenario, outcome, true);
+    Verdict { lossless_lost, lossless_sent, kept: lossless_lost == 0 }
+}
+
+/// Frames of lossless or of lossy flows: those sent, and of them those that never arrived.
+pub fn sent_and_lost(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> (u64, u64) {
+    let flows = scenario.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.lossless == lossless);
+    flows.fold((0, 0), |(sent, lost), (_, flow)| (sent + flow.sent_frames, lost + flow.lost_frames()))
+}
+
+/// Where lossless frames may have been lost: `(what happened, how many)`. What a link's fault takes has no class.
+fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
+    let mut causes: Vec<(String, u64)> = Vec::new();
+    let mut add = |what: &str, count: u64| match causes.iter_mut().find(|(known, _)| known == what) {
+        Some((_, all)) => *all += count,
+        None => causes.push((what.to_owned(), count)),
+    };
+    for port in outcome.switches.iter().flat_map(|switch| &switch.ports) {
+        for (reason, count) in port.classes.iter().filter(|class| class.lossless).flat_map(|class| &class.drops) {
+            add(reason.label(), *count);
+        }
+        add("missed by a full receive ring", port.missed_lossless_frames);
+    }
+    for link in &outcome.links {
+        let data = |way: usize| link.lost_frames[way].saturating_sub(link.lost_pfc_frames[way]);
+        add("lost on a faulty wire (any class)", data(0) + data(1));
+    }
+    if let Ending::Undrained { frames } = outcome.ending {
+        add("still under way (any class)", frames);
+    }
+    causes.retain(|(_, count)| *count > 0);
+    causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    causes
+}
+
+/// What a run ends with: the verdict, how it ended and whether what must hold did.
+pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
+    let Verdict { lossless_lost, lossless_sent, kept } = verdict(scenario, outcome);
+    let (lost, sent) = (grouped(lossless_lost), grouped(lossless_sent));
+    let mut text = if kept {
+        format!("lossless: KEPT - 0 of {sent} lossless frames lost\n")
+    } else {
+        let list = |(what, count): &(String, u64)| format!("{} {what}", grouped(*count));
+        let causes: Vec<String> = causes(outcome).iter().map(list).collect();
+        let why = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
+        format!("lossless: BROKEN - {lost} of {sent} lossless frames lost{why}\n")
+    };
+    text += &match outcome.ending {
+        Ending::Drained => "ending: drained - all that was sent has arrived or is counted as lost\n".to_owned(),
+        Ending::Undrained { frames: left } => {
+            format!("ending: undrained - {} under way when the time to drain was over\n", frames(left))
+        }
+        Ending::TooManyEvents => format!("ending: given up after {} events\n", grouped(outcome.events)),
+        Ending::Violated => "ending: stopped at the violation\n".to_owned(),
+    };
+    text + &invariants(outcome)
+}
+
+fn invariants(outcome: &Outcome) -> String {
+    let checks = grouped(outcome.checks);
+    let plural = if outcome.checks == 1 { "" } else { "s" };
+    let Some(violation) = &outcome.violation else { return format!("{checks} invariant check{plural}, all held\n") };
+    let (at, event) = (super::show::picoseconds(violation.at_ps), grouped(violation.event));
+    let (name, what) = (violation.invariant, &violation.what);
+    format!("VIOLATED: {name} at {at}, after event {event}: {what}\n{checks} invariant check{plural} held before\n")
+}
