@@ -1,148 +1,26 @@
-//! The auditor over random switches and random traffic, half poll by half poll: no alarm while there is nothing wrong, and
-//! one for each fault that the mutants know.
+//! Random switches and random traffic: no alarm while there is nothing wrong, and one for each fault that mutants know.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use super::*;
-use crate::dataplane::counters::Counters;
-use crate::dataplane::memory::{MemPacket, MemPorts};
-use crate::dataplane::{PortSpec, QueueSpec};
+use super::bed::*;
+use crate::dataplane::audit::Check;
+use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
-use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit, Threshold};
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 use crate::mutant::{self, Mutant};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use crate::qos::{ClassMap, QueueDiscipline, WredProfile};
-use crate::units::{Alpha, BitRate, Bytes, Nanos, Quanta, Ticks};
+use crate::qos::{CLASSES, ClassMap, QueueDiscipline, WredProfile};
+use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
-use crate::wire::mac_control::PfcFrame;
 
-const PORTS: usize = 4;
-/// A tick is a nanosecond.
-const HZ: u64 = 1_000_000_000;
-const CELL: u64 = 208;
 /// Classes that frames have here; the first is lossy.
 const TRAFFIC: [u8; 3] = [0, 3, 4];
 const LOSSLESS: u8 = 0b1_1000;
-
-/// What happens to a switch.
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    /// Half a poll of an lcore.
-    Half(usize),
-    /// From, to, class, bytes, how many. Nobody knows where the last station is.
-    Frames(usize, usize, u8, usize, usize),
-    /// The peer of a port pauses these priorities.
-    Pause(usize, u8, u16),
-    Link(usize, bool),
-    /// A port takes so many frames.
-    Room(usize, Option<usize>),
-    Wait(u64),
-    ClearWatermarks,
-}
-
-struct Bed {
-    fleet: Vec<Pipeline<MemPacket>>,
-    io: MemPorts,
-    /// Frames that the first half of an lcore's poll has received.
-    received: Vec<Option<usize>>,
-    auditor: Auditor,
-    now: u64,
-}
-
-impl Bed {
-    fn new(spec: &SwitchSpec) -> Self {
-        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
-        let mut fleet = Pipeline::fleet(spec, &counters, HZ, 1);
-        for part in &mut fleet {
-            for port in 0..spec.ports.len() {
-                part.learn(1, mac(port), port, Ticks(HZ));
-            }
-        }
-        let received = vec![None; fleet.len()];
-        Self { fleet, io: MemPorts::new(spec.ports.len()), received, auditor: Auditor::new(spec), now: HZ }
-    }
-
-    fn half(&mut self, lcore: usize) -> Check {
-        let now = Ticks(self.now);
-        let part = &mut self.fleet[lcore];
-        match self.received[lcore].take() {
-            None => self.received[lcore] = Some(part.poll_in(&mut self.io, now)),
-            Some(received) => _ = part.poll_out(&mut self.io, now, received),
-        }
-        self.auditor.check(&self.fleet)
-    }
-
-    /// A poll of each lcore, in halves.
-    fn poll(&mut self) -> Check {
-        (0..self.fleet.len()).try_for_each(|lcore| self.half(lcore).and_then(|()| self.half(lcore)))
-    }
-
-    fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
-        let pfc = PfcFrame { enabled: priorities, quanta: [Quanta(quanta); CLASSES] };
-        self.io.inject(port, &pfc.emit(mac(port)));
-    }
-
-    fn frames(&mut self, from: usize, to: usize, class: u8, bytes: usize, count: usize) {
-        (0..count).for_each(|_| self.io.inject(from, &frame(from, to, class, bytes)));
-    }
-
-    fn step(&mut self, event: Event) -> Check {
-        match event {
-            Event::Half(lcore) => return self.half(lcore % self.fleet.len()),
-            Event::Frames(from, to, class, bytes, count) => self.frames(from, to, class, bytes, count),
-            Event::Pause(port, priorities, quanta) => self.pause(port, priorities, quanta),
-            Event::Link(port, up) => self.fleet.iter_mut().for_each(|part| part.set_link(port, up, Ticks(self.now))),
-            Event::Room(port, room) => self.io.set_room(port, room),
-            Event::Wait(ns) => self.now += ns,
-            Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
-        }
-        Ok(())
-    }
-
-    /// Nobody pauses any more, and all leaves.
-    fn drain(&mut self) -> Check {
-        for port in 0..PORTS {
-            self.step(Event::Link(port, true))?;
-            self.step(Event::Room(port, None))?;
-            self.pause(port, 0xff, 0);
-        }
-        for lcore in 0..self.fleet.len() {
-            if self.received[lcore].is_some() {
-                self.half(lcore)?;
-            }
-        }
-        for poll in 0..4000 {
-            self.now += 1000;
-            self.poll()?;
-            let held: usize = self.fleet.iter().map(|part| part.held_frames() + part.held_cells() as usize).sum();
-            if held == 0 && poll > 20 {
-                break;
-            }
-        }
-        (0..3).try_for_each(|_| self.poll())?;
-        self.auditor.check_idle(&self.fleet)
-    }
-}
-
-fn mac(port: usize) -> MacAddr {
-    MacAddr::local(1, port as u16)
-}
-
-/// An IPv4 packet that may be marked; its class selector is the class.
-fn frame(from: usize, to: usize, class: u8, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    bytes[..6].copy_from_slice(&mac(to).0);
-    bytes[6..12].copy_from_slice(&mac(from).0);
-    bytes[12..16].copy_from_slice(&[0x08, 0x00, 0x45, class << 5 | 2]);
-    bytes[16..18].copy_from_slice(&(len as u16 - 14).to_be_bytes());
-    bytes[22..24].copy_from_slice(&[64, 253]);
-    bytes
-}
 
 fn threshold() -> impl Strategy<Value = Threshold> {
     let dynamic = (-3_i8..4).prop_map(|exponent| Threshold::Dynamic(Alpha::from_exponent(exponent).unwrap()));
@@ -207,7 +85,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 fdb: FdbSpec { capacity: 64, ageing: Nanos(HZ * 1000), entries: vec![] },
                 poll_gap: Nanos(20_000),
                 lcores,
-                floods_lossless: headroom % 2 == 0,
+                floods_lossless: headroom.is_multiple_of(2),
             }
         })
     })
@@ -218,7 +96,7 @@ fn port(index: usize, profile: PortProfile, kind: usize, lcores: u8) -> PortSpec
     let mut port = PortSpec::new(format!("p{index}"), mac, BitRate(10_000_000_000), profile.groups);
     port.buffer = profile;
     port.lcore = index as u8 % lcores;
-    port.backlog_mark = (kind % 2 == 0).then_some(5);
+    port.backlog_mark = kind.is_multiple_of(2).then_some(5);
     port.pfc = if kind == 5 { PfcMode::Off } else { PfcMode::Symmetric };
     let action = [WatchdogAction::Drop, WatchdogAction::Forward, WatchdogAction::Alert][kind % 3];
     let short = Nanos(400_000);
@@ -241,20 +119,72 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn run(spec: &SwitchSpec, events: &[Event]) -> Check {
+/// Counts of what a run that proves anything reaches.
+type Reached = BTreeMap<&'static str, u64>;
+
+fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
     let mut bed = Bed::new(spec);
-    events.iter().try_for_each(|&event| bed.step(event))?;
-    bed.drain()
+    for &event in events {
+        bed.step(event)?;
+        note(&bed, reached);
+    }
+    bed.drain()?;
+    let counters = &bed.fleet[0].counters;
+    for (reason, label, _) in DropReason::TABLE {
+        let rows = counters.ports.iter().flat_map(|port| &port.drops);
+        *reached.entry(label).or_default() += rows.map(|row| row[*reason as usize].get()).sum::<u64>();
+    }
+    *reached.entry("handed off").or_default() +=
+        counters.lcores.iter().map(|lcore| lcore.handed_off_frames.get()).sum::<u64>();
+    Ok(())
 }
+
+fn note(bed: &Bed, reached: &mut Reached) {
+    for part in &bed.fleet {
+        for port in (0..PORTS).filter(|&port| part.owns(port)) {
+            let state = &part.ports[port];
+            let mut note = |place, is_there| *reached.entry(place).or_default() += u64::from(is_there);
+            note("headroom", (0..CLASSES).any(|group| part.view(port, group).headroom > Cells(0)));
+            note("port reserve", state.ledger.reserve_used()[1] > Cells(0));
+            note("group off", state.ledger.groups_xoff() != 0);
+            note("port off", state.ledger.is_port_xoff());
+            note("backlog", state.backlog.is_on());
+            note("discarding", state.discarding != 0);
+            note("ignoring", part.ignoring(port) != 0);
+        }
+    }
+}
+
+/// Runs that reach few places prove little.
+const PLACES: [&str; 14] = [
+    "headroom",
+    "port reserve",
+    "group off",
+    "port off",
+    "backlog",
+    "discarding",
+    "ignoring",
+    "handed off",
+    "headroom_full",
+    "headroom_pool_empty",
+    "pool_empty",
+    "threshold",
+    "queue_threshold",
+    "watchdog",
+];
 
 #[test]
 fn a_switch_without_a_fault_breaks_no_invariant() {
-    let mut runner = TestRunner::new(Config { cases: 3000, ..Config::default() });
-    let cases = (switch(), prop::collection::vec(event(), 1..200));
-    let outcome = runner.run(&cases, |(spec, events)| {
-        run(&spec, &events).map_err(|broken| TestCaseError::fail(format!("{}: {}", broken.invariant, broken.what)))
+    let cases = Config::default().cases.max(3000);
+    let mut runner = TestRunner::new(Config { cases, ..Config::default() });
+    let reached = RefCell::new(Reached::new());
+    let outcome = runner.run(&(switch(), prop::collection::vec(event(), 1..200)), |(spec, events)| {
+        let outcome = run(&spec, &events, &mut reached.borrow_mut());
+        outcome.map_err(|broken| TestCaseError::fail(format!("{}: {}", broken.invariant, broken.what)))
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    let reached = reached.into_inner();
+    assert!(PLACES.iter().all(|place| reached[place] > 0), "{reached:?}");
 }
 
 /// Invariants that break when random switches have the fault, and how often in 300 runs.
@@ -264,7 +194,7 @@ fn hunt(mutant: Mutant) -> BTreeMap<&'static str, u32> {
     let mut found = BTreeMap::new();
     for _ in 0..300 {
         let (spec, events) = cases.new_tree(&mut runner).expect("nothing is filtered").current();
-        if let Err(broken) = mutant::with(mutant, || run(&spec, &events)) {
+        if let Err(broken) = mutant::with(mutant, || run(&spec, &events, &mut Reached::new())) {
             *found.entry(broken.invariant).or_default() += 1;
         }
     }

@@ -1,0 +1,131 @@
+//! A switch of which every half poll is audited.
+
+use std::sync::Arc;
+
+use crate::dataplane::audit::{Auditor, Check};
+use crate::dataplane::counters::Counters;
+use crate::dataplane::memory::{MemPacket, MemPorts};
+use crate::dataplane::{Pipeline, SwitchSpec};
+use crate::qos::CLASSES;
+use crate::units::{Quanta, Ticks};
+use crate::wire::MacAddr;
+use crate::wire::mac_control::PfcFrame;
+
+pub const PORTS: usize = 4;
+/// A tick is a nanosecond.
+pub const HZ: u64 = 1_000_000_000;
+pub const CELL: u64 = 208;
+/// What happens to a switch.
+#[derive(Debug, Clone, Copy)]
+pub enum Event {
+    /// Half a poll of an lcore.
+    Half(usize),
+    /// From, to, class, bytes, how many. Nobody knows where the last station is.
+    Frames(usize, usize, u8, usize, usize),
+    /// The peer of a port pauses these priorities.
+    Pause(usize, u8, u16),
+    Link(usize, bool),
+    /// A port takes so many frames.
+    Room(usize, Option<usize>),
+    Wait(u64),
+    ClearWatermarks,
+}
+
+pub struct Bed {
+    pub fleet: Vec<Pipeline<MemPacket>>,
+    pub io: MemPorts,
+    /// Frames that the first half of an lcore's poll has received.
+    received: Vec<Option<usize>>,
+    pub auditor: Auditor,
+    pub now: u64,
+}
+
+impl Bed {
+    pub fn new(spec: &SwitchSpec) -> Self {
+        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let mut fleet = Pipeline::fleet(spec, &counters, HZ, 1);
+        for part in &mut fleet {
+            for port in 0..spec.ports.len() {
+                part.learn(1, mac(port), port, Ticks(HZ));
+            }
+        }
+        let received = vec![None; fleet.len()];
+        Self { fleet, io: MemPorts::new(spec.ports.len()), received, auditor: Auditor::new(spec), now: HZ }
+    }
+
+    pub fn half(&mut self, lcore: usize) -> Check {
+        let now = Ticks(self.now);
+        let part = &mut self.fleet[lcore];
+        match self.received[lcore].take() {
+            None => self.received[lcore] = Some(part.poll_in(&mut self.io, now)),
+            Some(received) => _ = part.poll_out(&mut self.io, now, received),
+        }
+        self.auditor.check(&self.fleet)
+    }
+
+    /// A poll of each lcore, in halves.
+    pub fn poll(&mut self) -> Check {
+        (0..self.fleet.len()).try_for_each(|lcore| self.half(lcore).and_then(|()| self.half(lcore)))
+    }
+
+    pub fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
+        let pfc = PfcFrame { enabled: priorities, quanta: [Quanta(quanta); CLASSES] };
+        self.io.inject(port, &pfc.emit(mac(port)));
+    }
+
+    pub fn frames(&mut self, from: usize, to: usize, class: u8, bytes: usize, count: usize) {
+        (0..count).for_each(|_| self.io.inject(from, &frame(from, to, class, bytes)));
+    }
+
+    pub fn step(&mut self, event: Event) -> Check {
+        match event {
+            Event::Half(lcore) => return self.half(lcore % self.fleet.len()),
+            Event::Frames(from, to, class, bytes, count) => self.frames(from, to, class, bytes, count),
+            Event::Pause(port, priorities, quanta) => self.pause(port, priorities, quanta),
+            Event::Link(port, up) => self.fleet.iter_mut().for_each(|part| part.set_link(port, up, Ticks(self.now))),
+            Event::Room(port, room) => self.io.set_room(port, room),
+            Event::Wait(ns) => self.now += ns,
+            Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
+        }
+        Ok(())
+    }
+
+    /// Nobody pauses any more, and all leaves.
+    pub fn drain(&mut self) -> Check {
+        for port in 0..PORTS {
+            self.step(Event::Link(port, true))?;
+            self.step(Event::Room(port, None))?;
+            self.pause(port, 0xff, 0);
+        }
+        for lcore in 0..self.fleet.len() {
+            if self.received[lcore].is_some() {
+                self.half(lcore)?;
+            }
+        }
+        for poll in 0..4000 {
+            self.now += 1000;
+            self.poll()?;
+            let held: usize = self.fleet.iter().map(|part| part.held_frames() + part.held_cells() as usize).sum();
+            if held == 0 && poll > 20 {
+                break;
+            }
+        }
+        (0..3).try_for_each(|_| self.poll())?;
+        self.auditor.check_idle(&self.fleet)
+    }
+}
+
+fn mac(port: usize) -> MacAddr {
+    MacAddr::local(1, port as u16)
+}
+
+/// An IPv4 packet that may be marked; its class selector is the class.
+fn frame(from: usize, to: usize, class: u8, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    bytes[..6].copy_from_slice(&mac(to).0);
+    bytes[6..12].copy_from_slice(&mac(from).0);
+    bytes[12..16].copy_from_slice(&[0x08, 0x00, 0x45, class << 5 | 2]);
+    bytes[16..18].copy_from_slice(&(len as u16 - 14).to_be_bytes());
+    bytes[22..24].copy_from_slice(&[64, 253]);
+    bytes
+}
