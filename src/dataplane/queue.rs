@@ -324,6 +324,8 @@ mod tests {
                 }
                 for (queue, model) in queues.iter().zip(&model) {
                     prop_assert_eq!(queue.frames() as usize, model.len());
+                    let lengths = queue.tags(&slab).map(|tag| usize::from(tag.len) - 64);
+                    prop_assert!(lengths.eq(model.iter().copied()));
                     prop_assert_eq!(queue.bytes(), model.iter().map(|n| 64 + *n as u64).sum::<u64>());
                     prop_assert_eq!(queue.cells() as usize, model.iter().map(|n| 1 + n % 7).sum::<usize>());
                     if let Some(first) = model.front() {

@@ -21,9 +21,10 @@ fn a_run_is_stored_when_the_pair_changes_or_on_publish() {
     let mut writer = tallies.writer(0);
     writer.release(0, 3, Cells(1));
     writer.release(0, 3, Cells(2));
-    assert_eq!(tallies.released(0, 3), 0, "the run is pending");
+    assert_eq!((tallies.released(0, 3), writer.written(0, 3)), (0, 3), "the run is pending");
     writer.release(1, 3, Cells(4));
     assert_eq!((tallies.released(0, 3), tallies.released(1, 3)), (3, 0));
+    assert_eq!((writer.written(0, 3), writer.written(1, 3), writer.written(1, 4)), (3, 4, 0));
     writer.release(1, 4, Cells(8));
     assert_eq!((tallies.released(1, 3), tallies.released(1, 4)), (4, 0));
     writer.publish();

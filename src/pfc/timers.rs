@@ -331,6 +331,7 @@ mod tests {
                     }
                     Event::Look => {
                         let paused = (0..8).filter(|&p| until[p] > now).fold(0, |mask, p| mask | 1 << p);
+                        prop_assert_eq!(timers.paused_at(Ticks(now)), paused);
                         prop_assert_eq!(timers.paused(Ticks(now)), paused);
                         prop_assert_eq!(timers.paused_queues(Ticks(now)), map.queues(paused));
                     }
