@@ -45,14 +45,17 @@ fn value(item: &Item<'_>, room: &mut Room) -> Node {
 fn items_of(item: &Item<'_>, room: &mut Room) -> Vec<Node> {
     let mut one = value(item, room);
     if !item.is_map() || !item.has("count") {
+        if item.has("first") {
+            item.child("first").fail("`count` is missing beside it; write e.g. `count: 2`");
+        }
         return vec![one];
     }
     remove(&mut one, &["count", "first"]);
     let count = item.child("count");
     let Some((first, last)) = numbers(item) else { return vec![one] };
     if !has_star(&one, item) {
-        let whose = if item.has("name") { "its `name`" } else { "its values" };
-        count.fail(format!("`*` in {whose} says where the number goes, and there is none; write e.g. `name: p*`"));
+        let (whose, example) = if item.has("name") { ("its `name`", "name: p*") } else { ("its values", "to: h*") };
+        count.fail(format!("`*` in {whose} says where the number goes, and there is none; write e.g. `{example}`"));
         return vec![one];
     }
     let copies = last - first + 1;

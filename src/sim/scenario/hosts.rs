@@ -174,5 +174,5 @@ fn read_xon(item: &Item<'_>, xoff: Bytes) -> Option<Bytes> {
     if xon <= xoff {
         return Some(xon);
     }
-    item.refuse(format!("`{}` is more than xoff, {xoff}; write at most that", item.shown()))
+    item.refuse(format!("`{}` is more than XOFF has; write at most {}B", item.shown(), xoff.0))
 }

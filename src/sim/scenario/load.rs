@@ -59,6 +59,7 @@ fn read_size(item: &Item<'_>) -> Option<MessageSize> {
     let to = bounds::required(&fields, "to", "to: 1MB", Bytes(1)..=LARGEST);
     let (from, to) = (from?, to?);
     if from > to {
+        let [from, to] = ["from", "to"].map(|key| item.child(key).shown());
         return item.refuse(format!("from {from} to {to} is no range; write the smaller size as `from`"));
     }
     Some(MessageSize::Uniform(from, to))

@@ -13,6 +13,8 @@ mod load;
 mod marks;
 mod net;
 mod switches;
+#[cfg(test)]
+mod tests;
 mod timing;
 mod variants;
 

@@ -58,8 +58,8 @@ pub fn list<'a>(item: &Item<'a>) -> Option<Vec<Item<'a>>> {
 
 /// The files that the switches name, by switch.
 pub fn documents(items: &[Item<'_>], dir: Option<&Path>) -> Vec<Option<Document>> {
-    let open = |item: &Item<'_>| if item.has("file") { open(&item.child("file"), dir) } else { None };
-    items.iter().map(open).collect()
+    let names = |item: &Item<'_>| item.has("file") && !item.has("config");
+    items.iter().map(|item| if names(item) { open(&item.child("file"), dir) } else { None }).collect()
 }
 
 fn open(item: &Item<'_>, dir: Option<&Path>) -> Option<Document> {
@@ -107,7 +107,7 @@ fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Uni
     let floods_lossless = floods.as_ref().and_then(Item::flag).unwrap_or(false);
     if let Some(item) = floods.filter(|_| floods_lossless) {
         item.warn(
-            "lossless frames to unknown stations are flooded, which can end in a deadlock: remove it but to show that",
+            "lossless frames to unknown stations are flooded, which can end in a deadlock; remove it unless it is to show that",
         );
     }
     Switch { name, config, written, poll, floods_lossless }
