@@ -2,6 +2,7 @@
 
 mod accepted;
 mod commands;
+mod count;
 mod features;
 mod garbage;
 mod lcores;

@@ -1,0 +1,94 @@
+//! `count`: one item for many.
+
+use super::*;
+
+#[test]
+fn an_item_stands_for_many() {
+    let config = accept(
+        "preset: roce\nports:\n  - {name: p*, count: 3, device: ring, speed: 10G}\n  \
+         - {name: q*, first: 7, count: 2, device: net_tap*, speed: 10G, vlan: {tagged: ['*']}}\n\
+         hosts:\n  - {name: h*, count: 2, port: p*, flows: [{to: h3, rate: '*G'}]}\n  \
+         - {name: h3, port: p3, flows: [{to: h*, count: 2, dscp: '*'}]}\n",
+    );
+    let names: Vec<&str> = config.switch.ports.iter().map(|port| port.name.as_str()).collect();
+    assert_eq!(names, ["p1", "p2", "p3", "q7", "q8"]);
+    assert_eq!(config.devices[4].kind.to_string(), "net_tap8");
+    assert_eq!(config.hosts[1].flows[0].rate.to_string(), "2G");
+    let dscps: Vec<u8> = config.hosts[2].flows.iter().map(|flow| flow.dscp).collect();
+    assert_eq!(dscps, [1, 2]);
+}
+
+#[test]
+fn the_innermost_number_counts() {
+    let config = accept(
+        "ports: [{name: p*, count: 3, device: ring, speed: 10G}]\nhosts:\n  - {name: h3, port: p3}\n  \
+         - {name: h*, count: 2, port: p*, flows: [{to: h3, dscp: '*', count: 2, first: 40}]}\n",
+    );
+    let dscps: Vec<u8> = config.hosts.iter().flat_map(|host| &host.flows).map(|flow| flow.dscp).collect();
+    assert_eq!(dscps, [40, 41, 40, 41]);
+}
+
+#[test]
+fn an_error_is_at_what_was_written() {
+    refuse(
+        "ports: [{name: p*, count: 2, device: net_tap*, speed: 10G, mtu: 1}]\n",
+        "x.yaml:1:65: ports[0].mtu: `1` is not an MTU; write a whole number from 256 to 9600\n\
+         x.yaml:1:65: ports[1].mtu: `1` is not an MTU; write a whole number from 256 to 9600",
+    );
+}
+
+#[test]
+fn a_count_without_a_place_for_the_number() {
+    let expected = "`*` in its `name` says where the number goes, and there is none; write e.g. `name: p*`";
+    refuse(
+        "ports: [{name: p, count: 2, device: net_tap*, speed: 10G}]\n",
+        &format!("x.yaml:1:26: ports[0].count: {expected}"),
+    );
+    let expected = "`*` in its values says where the number goes, and there is none; write e.g. `to: h*`";
+    refuse(
+        "ports: [{name: p1, device: ring, speed: 10G}]\nhosts: [{name: h1, port: p1, flows: [{to: h2, count: 2}]}]\n",
+        &format!("x.yaml:2:54: hosts[0].flows[0].count: {expected}"),
+    );
+}
+
+#[test]
+fn a_count_that_is_none() {
+    for count in ["0", "1025", "-1", "many", "1.5", "[2]"] {
+        let shown = if count == "[2]" { "[...]" } else { count };
+        refuse(
+            &format!("ports: [{{name: p*, count: {count}, device: net_tap*, speed: 10G}}]\n"),
+            &format!(
+                "x.yaml:1:27: ports[0].count: `{shown}` is not a count of items; write a whole number from 1 to 1024"
+            ),
+        );
+    }
+    refuse(
+        "ports: [{name: p*, count: 2, first: x, device: net_tap*, speed: 10G}]\n",
+        "x.yaml:1:37: ports[0].first: `x` is not a first number; write a whole number from 0 to 65535",
+    );
+}
+
+#[test]
+fn copies_of_copies_are_bounded() {
+    let text = "ports: [{name: p*, count: 1024, a: [{name: a*, count: 1024, b: [{name: b*, count: 1024}]}]}]\n";
+    let errors = config::parse("x.yaml", text).unwrap_err().to_string();
+    assert!(errors.contains("ports[0].a[0].count: 1024 copies of this are more than fit; write fewer"), "{errors}");
+}
+
+#[test]
+fn a_first_number_needs_a_count() {
+    refuse_beside_ports(
+        "hosts: [{name: h1, port: p1, first: 2}]\n",
+        "x.yaml:4:37: hosts[0].first: `count` is missing beside it; write e.g. `count: 2`",
+    );
+}
+
+#[test]
+fn a_simulated_switch_needs_neither_devices_nor_hosts() {
+    let simulated = config::Overrides { simulated: true, ..config::Overrides::default() };
+    let text = "preset: roce\nports: [{name: p*, count: 32, speed: 10G}]\n";
+    let config = simulated.parse("x.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(config.devices.iter().all(|device| device.kind.to_string() == "ring"));
+    assert!(config.hosts.is_empty() && config.warnings.is_empty(), "{:?}", config.warnings);
+    assert!(config::parse("x.yaml", text).is_err());
+}
