@@ -86,7 +86,7 @@ fn a_first_number_needs_a_count() {
 #[test]
 fn a_simulated_switch_needs_neither_devices_nor_hosts() {
     let simulated = config::Overrides { simulated: true, ..config::Overrides::default() };
-    let text = "preset: roce\nports: [{name: p*, count: 32, speed: 10G}]\n";
+    let text = "preset: roce\nports: [{name: p*, count: 4, speed: 10G}]\n";
     let config = simulated.parse("x.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
     assert!(config.devices.iter().all(|device| device.kind.to_string() == "ring"));
     assert!(config.hosts.is_empty() && config.warnings.is_empty(), "{:?}", config.warnings);

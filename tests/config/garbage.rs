@@ -157,7 +157,7 @@ fn judge(text: &str) {
         pfc: Some(PfcMode::Asymmetric),
         headroom: Some(HeadroomPolicy::Dynamic),
         lcores: Some(text.len() as u8),
-        simulated: text.len() % 2 == 0,
+        simulated: text.len().is_multiple_of(2),
     };
     judge_with(&Overrides::default(), text);
     judge_with(&some, text);

@@ -38,6 +38,8 @@ const KEYS: &[&str] = &[
 
 const LONGEST_NAME: usize = 64;
 const DEFAULT_SEED: u64 = 1;
+/// Of all variants together: they are all in memory, and a short file can make many.
+const MOST_PARTS: usize = 1 << 20;
 const SWITCHES_EXAMPLE: &str = "switches: [{name: tor, file: tor.yaml}]";
 
 /// What the command line says over the file.
@@ -74,14 +76,22 @@ pub fn parse(
     }
     let report = Report::new(source);
     let variants = Variants::read(&Item::root(&root, &report));
-    let (mut scenarios, mut findings) = (Vec::new(), Findings::default());
+    let (mut scenarios, mut findings, mut parts) = (Vec::new(), Findings::default(), 0);
     for (name, tree) in variants.iter() {
-        let report = Report::new(source);
-        let scenario = read(&Item::root(&tree, &report), &report, dir, options);
-        match (scenario, report.finish()) {
-            (Some(scenario), Ok(warnings)) => scenarios.push((name, Scenario { warnings: once(warnings), ..scenario })),
+        let own = Report::new(source);
+        let scenario = read(&Item::root(&tree, &own), &own, dir, options);
+        match (scenario, own.finish()) {
+            (Some(scenario), Ok(warnings)) => {
+                parts += parts_of(&scenario);
+                scenarios.push((name, Scenario { warnings: once(warnings), ..scenario }));
+            }
             (None, Ok(_)) => {}
             (_, Err(errors)) => findings.add(&name, &errors),
+        }
+        if parts > MOST_PARTS {
+            let item = Item::root(&root, &report).child("variants");
+            item.fail("the variants have too many ports and flows for one run; write fewer, or some in another file");
+            break;
         }
     }
     let read = variants.len();
@@ -90,6 +100,12 @@ pub fn parse(
     report.finish()?;
     findings.finish(read)?;
     Ok(scenarios)
+}
+
+/// What a scenario takes in memory, in flows: a port is about four.
+fn parts_of(scenario: &Scenario) -> usize {
+    let ports: usize = scenario.switches.iter().map(|switch| switch.config.switch.ports.len()).sum();
+    scenario.flows.len() + 4 * ports
 }
 
 /// The same warnings, each once: two switches may have one file.

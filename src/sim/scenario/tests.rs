@@ -204,6 +204,18 @@ fn what_works_but_hardly_as_meant_is_warned_of() {
 }
 
 #[test]
+fn what_holdfast_runs_can_be_simulated() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf");
+    for (file, hosts, flows) in [("incast", 5, 5), ("incast-classes", 5, 4), ("tap-tor", 0, 0), ("nic-tor", 0, 0)] {
+        let text = format!("duration: 1ms\nswitches: [{{name: tor, file: {file}.yaml}}]\n");
+        let variants =
+            parse("x.yaml", &text, Some(&dir), &Options::default()).unwrap_or_else(|errors| panic!("{errors}"));
+        let scenario = &variants[0].1;
+        assert_eq!((scenario.hosts.len(), scenario.links.len(), scenario.flows.len()), (hosts, hosts, flows), "{file}");
+    }
+}
+
+#[test]
 fn files_are_read_beside_the_scenario() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("sub")).unwrap();

@@ -175,5 +175,10 @@ fn growth_is_bounded() {
     let mesh = "duration: 1ms\nswitches:\n  - {name: s*, count: 64, config: {ports: [{name: p*, count: 64, speed: 1G}]}}\n\
                 hosts: [{name: h*, count: 1024, at: s1.p1}]\nflows: [{from: all, to: all}]\n";
     judge(mesh);
+    let many = "duration: 1ms\nswitches:\n  - {name: s*, count: 2, config: {ports: [{name: p*, count: 64, speed: 1G}]}}\n\
+                hosts: [{name: a*, count: 63, at: s1.p*}, {name: b*, count: 63, at: s2.p*}]\nlinks: [{a: s1.p64, b: s2.p64}]\n\
+                flows: [{from: all, to: all}]\nvariants: [{name: v*, count: 256, seed: '*'}]\n";
+    assert!(errors_of(many).starts_with("x.yaml:7:11: variants: the variants have too many ports and flows"));
+    assert_eq!(variants_of(&many.replace("256", "2"))[1].1.flows.len(), 126 * 125);
     judge(&format!("{STAR}flows: [{{from: h1, to: h2, count: 1024, rate: '*k'}}]\n"));
 }
