@@ -5,6 +5,7 @@ mod headroom;
 mod plan;
 mod replay;
 mod run;
+mod sim;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -36,6 +37,8 @@ enum Command {
     Headroom(headroom::Args),
     /// Decides a trace of arrivals and departures event by event, and shows each decision
     Replay(replay::Args),
+    /// Runs a scenario in simulated time: switches, hosts, cables and faults, on ports that nobody has to buy
+    Sim(sim::Args),
 }
 
 /// Why a command did not do what it should.
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Headroom(args) => headroom::headroom(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Sim(args) => sim::sim(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

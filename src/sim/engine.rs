@@ -61,9 +61,8 @@ impl<'a> Engine<'a> {
     /// The world of `scenario` before anything has happened.
     #[must_use]
     fn new(scenario: &'a Scenario) -> Self {
-        let wires = scenario.links.iter().flat_map(|link| {
-            [(link.a, link.b), (link.b, link.a)].map(|(from, to)| Wire::new(from, to, link.rate, link.length))
-        });
+        let wires =
+            scenario.links.iter().flat_map(|link| [link.b, link.a].map(|to| Wire::new(to, link.rate, link.length)));
         let duration_ps = scenario.duration.0 * PS;
         let mut engine = Self {
             scenario,

@@ -14,6 +14,7 @@ impl Rng {
     }
 
     /// 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "an iterator would have to be asked whether there is one more")]
     #[inline]
     pub fn next(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.0;

@@ -188,7 +188,7 @@ impl Watch {
 
 /// Wire time of 2^16 quanta of 512 bits.
 fn quanta_ps(rate: BitRate) -> u128 {
-    (QUANTUM_BITS * 1_000_000_000_000 << 16) / u128::from(rate.0.max(1))
+    ((QUANTUM_BITS * 1_000_000_000_000) << 16) / u128::from(rate.0.max(1))
 }
 
 /// Whether pauses told by `from` on link `link` may run out: it is a host, or faults keep its frames away.

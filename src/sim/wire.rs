@@ -19,8 +19,6 @@ const PS_PER_MM: u64 = 5;
 /// One direction.
 #[derive(Debug)]
 pub struct Wire {
-    /// Whose transmitter it is.
-    pub from: End,
     /// Who receives.
     pub to: End,
     /// Rate in bit/s.
@@ -38,16 +36,13 @@ pub struct Wire {
     pub loses: [u32; 2],
     /// Frames lost so: data, PFC.
     pub lost: [u64; 2],
-    /// Lossless ones among the data.
-    pub lost_lossless: u64,
 }
 
 impl Wire {
     /// An idle wire.
     #[must_use]
-    pub fn new(from: End, to: End, rate: BitRate, length: Length) -> Self {
+    pub fn new(to: End, rate: BitRate, length: Length) -> Self {
         Self {
-            from,
             to,
             rate: rate.0.max(1),
             delay_ps: length.mm.saturating_mul(PS_PER_MM),
@@ -57,7 +52,6 @@ impl Wire {
             is_up: true,
             loses: [0; 2],
             lost: [0; 2],
-            lost_lossless: 0,
         }
     }
 
@@ -157,7 +151,7 @@ mod tests {
     use crate::sim::frame::Cargo;
 
     fn wire(rate: u64, metres: u64) -> Wire {
-        Wire::new(End::Host(0), End::Host(1), BitRate(rate), Length::metres(metres))
+        Wire::new(End::Host(1), BitRate(rate), Length::metres(metres))
     }
 
     fn packet(pool: &mut Pool, len: usize) -> SimPacket {

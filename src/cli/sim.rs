@@ -1,0 +1,181 @@
+//! `holdfast sim`: docs/simulation.md.
+
+mod files;
+mod progress;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use holdfast::sim;
+use holdfast::sim::outcome::{Ending, Outcome};
+use holdfast::sim::report;
+use holdfast::sim::scenario::{self, Options};
+use holdfast::sim::spec::Scenario;
+use serde_json::{Value, json};
+
+use self::progress::Progress;
+use super::{Failure, print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Scenario, e.g. conf/sim/incast.yaml
+    scenario: PathBuf,
+    /// Seed of all randomness, whatever the scenario says
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run only this variant of the scenario; may be given several times
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Each flow and each variant in full, however many there are
+    #[arg(long)]
+    all: bool,
+    /// Draw queues, pauses, throughput and completion times as SVG into this directory
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Write what the plots show as CSV into this file; with variants into one for each, its name in front of the extension
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+    /// Exit with 1 if a lossless class lost anything
+    #[arg(long)]
+    fail_on_loss: bool,
+    /// Say nothing of how far it is, nor how fast it was
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Csv,
+}
+
+/// A variant and what came of it.
+struct Run {
+    variant: String,
+    scenario: Scenario,
+    outcome: Outcome,
+}
+
+pub fn sim(args: &Args) -> Result<(), Failure> {
+    let scenarios = scenario::load(&args.scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
+    let scenarios = chosen(scenarios, &args.variant)?;
+    for warning in scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings) {
+        // Nobody is left to tell if this fails, and `eprintln!` would panic.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+    // Before anything has taken its time.
+    if let Some(dir) = &args.plots {
+        files::make_dir(dir)?;
+    }
+    let count = scenarios.len();
+    let mut progress = Progress::new(count, args.quiet);
+    let mut runs = Vec::new();
+    for (variant, scenario) in scenarios {
+        progress.begin(&variant);
+        let outcome = sim::run(&scenario, &mut |thousandths| progress.show(thousandths));
+        progress.end(outcome.events);
+        let mut run = Run { variant, scenario, outcome };
+        write_files(args, &run, count)?;
+        // They are most of it, and only files show them.
+        if args.format != Format::Json || !args.all {
+            (run.outcome.samples, run.outcome.pauses) = Default::default();
+        }
+        runs.push(run);
+    }
+    progress.finish();
+    show(args, &runs)?;
+    verdict(args, &runs)
+}
+
+/// The variants that were asked for, in the scenario's order; all if none was.
+fn chosen(scenarios: Vec<(String, Scenario)>, names: &[String]) -> Result<Vec<(String, Scenario)>, Failure> {
+    if let Some(missing) = names.iter().find(|name| !scenarios.iter().any(|(variant, _)| variant == *name)) {
+        let known: Vec<String> =
+            scenarios.iter().filter(|(name, _)| !name.is_empty()).map(|(name, _)| format!("`{name}`")).collect();
+        let remedy = if known.is_empty() { "it has none".to_owned() } else { format!("write {}", known.join(", ")) };
+        return Err(Failure::usage(format!("there is no variant `{missing}`; {remedy}")));
+    }
+    Ok(scenarios.into_iter().filter(|(variant, _)| names.is_empty() || names.contains(variant)).collect())
+}
+
+fn write_files(args: &Args, run: &Run, count: usize) -> Result<(), Failure> {
+    if let Some(dir) = &args.plots {
+        let dir = if count > 1 { dir.join(files::plain(&run.variant)) } else { dir.clone() };
+        files::make_dir(&dir)?;
+        for (name, svg) in sim::plot::plots(&run.scenario, &run.outcome) {
+            files::write(&dir.join(name), &svg)?;
+        }
+    }
+    if let Some(path) = &args.samples {
+        let path = if count > 1 { named(path, &run.variant) } else { path.clone() };
+        files::write(&path, &report::samples_csv(&run.scenario, &run.outcome))?;
+    }
+    Ok(())
+}
+
+/// `dir/samples.csv` for a variant: `dir/samples-variant.csv`.
+fn named(path: &Path, variant: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map_or(String::new(), |extension| format!(".{}", extension.to_string_lossy()));
+    path.with_file_name(format!("{stem}-{}{extension}", files::plain(variant)))
+}
+
+fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
+    if let [run] = runs {
+        return match args.format {
+            Format::Table => print(&report::table(&run.scenario, &run.outcome, args.all)),
+            Format::Json => print_json(&report::json(&run.scenario, &run.outcome, args.all)),
+            Format::Csv => print(&report::csv(&run.scenario, &run.outcome)),
+        };
+    }
+    let rows: Vec<_> = runs.iter().map(|run| (run.variant.clone(), &run.scenario, &run.outcome)).collect();
+    match args.format {
+        Format::Table => {
+            if args.all {
+                for run in runs {
+                    print(&format!("== {}\n\n{}\n", run.variant, report::table(&run.scenario, &run.outcome, true)))?;
+                }
+            }
+            print(&report::comparison(&rows))
+        }
+        Format::Json if args.all => {
+            let one = |run: &Run| -> Value {
+                json!({"variant": run.variant, "run": report::json(&run.scenario, &run.outcome, true)})
+            };
+            print_json(&Value::Array(runs.iter().map(one).collect()))
+        }
+        Format::Json => print_json(&report::comparison_json(&rows)),
+        Format::Csv => print(&report::comparison_csv(&rows)),
+    }
+}
+
+/// A rule that was broken is a failure, a run that did not come to an end too, and a loss if that was asked.
+fn verdict(args: &Args, runs: &[Run]) -> Result<(), Failure> {
+    for run in runs {
+        let of = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
+        if let Some(violation) = &run.outcome.violation {
+            return Err(Failure::Run(format!(
+                "{of}{} is violated at {} ns, event {}, seed {}: {}",
+                violation.invariant,
+                violation.at_ps / 1000,
+                violation.event,
+                run.scenario.seed,
+                violation.what
+            )));
+        }
+        if run.outcome.ending == Ending::TooManyEvents {
+            let most = run.scenario.most_events;
+            return Err(Failure::Run(format!(
+                "{of}given up after {most} events; write more as `events`, or a shorter `duration`"
+            )));
+        }
+        if args.fail_on_loss && report::verdict(&run.scenario, &run.outcome).lossless_lost > 0 {
+            return Err(Failure::Told(1));
+        }
+    }
+    Ok(())
+}
