@@ -366,10 +366,11 @@ impl<'a> Engine<'a> {
             return;
         }
         state.wake_at = u64::MAX;
-        if state.is_dead {
+        let wire = state.wires.0;
+        // Without a carrier a NIC keeps what it has. Whoever ends that wakes it.
+        if state.is_dead || !self.wires[wire].is_up {
             return;
         }
-        let wire = state.wires.0;
         let free_at = self.wires[wire].free_at();
         if free_at > now {
             return self.wake(host, free_at);
