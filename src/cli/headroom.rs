@@ -2,7 +2,7 @@
 
 use holdfast::config::{Pool, Ratio, headroom_sum, policy_name};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::mmu::headroom::{Headroom, HeadroomInput};
+use holdfast::mmu::headroom::{Headroom, HeadroomInput, LEFT_BEHIND};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
 use holdfast::units::{BitRate, Bytes, Length, Nanos};
@@ -61,6 +61,7 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
         posted: HeadroomInput::posted_by_pacing(args.speed),
         cell: args.cell,
         peer_response: args.response,
+        left: LEFT_BEHIND,
     };
     let headroom = holdfast::mmu::headroom::headroom(&input);
     if args.json { print_json(&to_json(args, &headroom)) } else { print(&to_table(args, &headroom)) }

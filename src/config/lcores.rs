@@ -4,7 +4,7 @@ use super::model::{DeviceKind, HostsLcore, LcoreConfig};
 use super::overrides::Overrides;
 use super::ports::Port;
 use super::read::Item;
-use crate::mmu::headroom::{SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
+use crate::mmu::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
 use crate::packet::BURST;
 use crate::units::{Bytes, Nanos};
 
@@ -198,8 +198,11 @@ impl Lcores<'_> {
     /// frames: they are what a core cannot keep up with. Nothing is taken out meanwhile.
     fn check_ring(&self, port: &Port<'_>, mark: u16, cell: Bytes) {
         let rows = headroom(&port.headroom_input(cell, self.config.poll_gap)).rows;
-        let wire =
-            rows.iter().filter(|row| row.name != "whole cells").map(|row| row.value.0).fold(0, u64::saturating_add);
+        let wire = rows
+            .iter()
+            .filter(|row| !["whole cells", LEFT_ROW].contains(&row.name))
+            .map(|row| row.value.0)
+            .fold(0, u64::saturating_add);
         let arrivals = wire.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
         let needed = arrivals.saturating_add(mark.into());
         let ring = port.device.rx_descriptors;

@@ -70,6 +70,8 @@ pub struct PortDevice {
     pub pfc_proven: bool,
     /// Cable to the peer.
     pub cable: Length,
+    /// Time that the peer takes to obey PFC; `None`: what the standard lets it at this speed.
+    pub peer_response: Option<Nanos>,
     /// Receive descriptors.
     pub rx_descriptors: u16,
     /// Transmit descriptors.

@@ -10,7 +10,7 @@ use super::range::IdRange;
 use super::read::{Fields, Item};
 use super::watchdog::{self, Watchdog};
 use crate::forward::VlanMode;
-use crate::mmu::headroom::HeadroomInput;
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
 use crate::packet::MAX_PORTS;
 use crate::pfc::PfcMode;
 use crate::qos::{CLASSES, MarkMap, Rewrite, Trust};
@@ -22,6 +22,7 @@ const KEYS: &[&str] = &[
     "device",
     "speed",
     "cable",
+    "peer_response",
     "mtu",
     "trust",
     "class",
@@ -47,6 +48,7 @@ const DEFAULT_DESCRIPTORS: u16 = 1024;
 const DEFAULT_MTU: u16 = 1500;
 const DEFAULT_CABLE: Length = Length::metres(3);
 const LONGEST_CABLE: Length = Length::metres(100_000);
+const LONGEST_RESPONSE: Nanos = Nanos(1_000_000);
 
 /// A port before its share of the buffer is known.
 pub struct Port<'a> {
@@ -85,6 +87,15 @@ impl Port<'_> {
         self.vlan.carries(tag)
     }
 
+    /// Frames that a poll may leave in its receive ring without XOFF. Where no backlog is one, nothing bounds them but the
+    /// ring, and headroom is not for that.
+    fn left_behind(&self) -> u32 {
+        match self.backlog {
+            Backlog::From(mark) => u32::from(mark).saturating_sub(1),
+            Backlog::Default | Backlog::Never => LEFT_BEHIND,
+        }
+    }
+
     /// What the headroom of its lossless groups is computed from.
     pub fn headroom_input(&self, cell: Bytes, poll_gap: Nanos) -> HeadroomInput {
         HeadroomInput {
@@ -94,7 +105,8 @@ impl Port<'_> {
             poll_gap,
             posted: HeadroomInput::posted_by_pacing(self.rate),
             cell,
-            peer_response: None,
+            peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
+            left: self.left_behind(),
         }
     }
 }
@@ -146,6 +158,7 @@ fn read_port<'a>(
             has_mac,
             pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
+            peer_response: fields.get("peer_response").and_then(|item| read_response(&item)),
             rx_descriptors: read_descriptors(fields, "rx_descriptors"),
             tx_descriptors: read_descriptors(fields, "tx_descriptors"),
         },
@@ -232,6 +245,17 @@ pub fn read_cable(item: &Item<'_>) -> Option<Length> {
         return Some(cable);
     }
     item.refuse(format!("`{}` is longer than PFC can work over; write at most {LONGEST_CABLE}", item.shown()))
+}
+
+fn read_response(item: &Item<'_>) -> Option<Nanos> {
+    let response = item.parse::<Nanos>()?;
+    if response <= LONGEST_RESPONSE {
+        return Some(response);
+    }
+    item.refuse(format!(
+        "`{}` is longer than any peer may take to obey PFC; write at most {LONGEST_RESPONSE}, e.g. 30us for a Holdfast switch",
+        item.shown()
+    ))
 }
 
 fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {

@@ -82,6 +82,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     }
     for (link, device) in subject.links.iter_mut().zip(&config.devices) {
         link.cable = device.cable;
+        link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
     }
     let mut orders = Orders::new(usize::from(config.switch.lcores));
     if setup::hosts_apart(&config) {

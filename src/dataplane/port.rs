@@ -5,12 +5,10 @@ use super::drops::DropReason;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::PortLedger;
-use crate::mmu::headroom::PACING_SLACK;
-use crate::packet::BURST;
+use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog};
-use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::qos::{CLASSES, MarkMap, Rewrite, Scheduler, Shaper, Trust};
-use crate::units::{Nanos, Ticks};
+use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
 
@@ -67,17 +65,6 @@ pub(super) struct Port {
     pub bursts: u32,
 }
 
-/// Bytes of an Ethernet header.
-const ETHERNET_LEN: u64 = 14;
-/// More would keep other ports waiting for longer than any headroom allows for.
-const MAX_BURSTS: u64 = 16;
-
-/// Bursts of frames of the MTU that arrive at `rate` in `poll_gap`.
-fn bursts_per_poll(spec: &PortSpec, poll_gap: Nanos) -> u32 {
-    let frame = u64::from(spec.mtu) + u64::from(WIRE_OVERHEAD) + ETHERNET_LEN;
-    spec.rate.bytes_in(poll_gap).0.div_ceil(frame * BURST as u64).clamp(1, MAX_BURSTS) as u32
-}
-
 impl Port {
     pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         let lossless = spec.lossless_groups();
@@ -113,7 +100,7 @@ impl Port {
             timers: PauseTimers::with_map(spec.rate, hz, priorities),
             watchdog: spec.watchdog.filter(|_| spec.pfc.is_on()).map(|watchdog| Watchdog::new(watchdog, obeying, hz)),
             arrived: PfcFrame::default(),
-            bursts: bursts_per_poll(spec, switch.poll_gap),
+            bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
         }
     }
 

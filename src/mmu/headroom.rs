@@ -8,7 +8,11 @@
 //! preamble and inter-frame gap. It is in the seed twice: a frame of ours that had begun and holds our PFC frame back,
 //! and a frame of the peer's that had begun when the PFC frame came.
 
+mod left;
+
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
+use left::left_behind;
+pub use left::{LEFT_BEHIND, bursts_per_poll};
 
 /// Ethernet header (14) and up to two VLAN tags (8): what a stored frame has beyond the MTU.
 pub const FRAME_OVERHEAD: u64 = 14 + 8;
@@ -64,6 +68,8 @@ pub struct HeadroomInput {
     pub cell: Bytes,
     /// What the peer sends until it obeys; `None`: by the standard's table for the speed.
     pub peer_response: Option<Bytes>,
+    /// Frames that a poll may leave in the receive ring without XOFF: one less than the port's backlog mark.
+    pub left: u32,
 }
 
 impl HeadroomInput {
@@ -112,8 +118,8 @@ pub fn largest_frame(mtu: u16) -> Bytes {
 ///
 /// The last row is the price of cells: the sum counts bytes on the wire, the buffer whole cells, and a peer may send
 /// frames of the worst length. By default all of them are (SONiC's default `small_packet_percentage` is 100 too), as
-/// anything less would make losslessness a matter of what the frames look like. Only the peer's last frame is taken at
-/// its largest.
+/// anything less would make losslessness a matter of what the frames look like. Only the two frames that the peer has begun
+/// when something happens, the poll and the pause, are taken at their largest, and those left in the ring by their number.
 #[must_use]
 pub fn headroom(input: &HeadroomInput) -> Headroom {
     let mut rows = seed_rows(input);
@@ -121,9 +127,11 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
     let seed = rows.iter().filter(|row| row.seed).map(|row| row.value.0).fold(0, u64::saturating_add);
     let bytes = rows.iter().map(|row| row.value.0).fold(0, u64::saturating_add);
 
-    let last = largest_frame(input.mtu).to_cells_ceil(input.cell);
+    let begun = 2 * u64::from(largest_frame(input.mtu).to_cells_ceil(input.cell).0);
+    let (left, left_cells) = left_behind(input);
     let worst = WorstFrame::of(input.cell, input.mtu);
-    let cells = worst.cells_in(Bytes(bytes - wire_frame(input.mtu))).0.saturating_add(last.0);
+    let others = worst.cells_in(Bytes(bytes - 2 * wire_frame(input.mtu) - left.0));
+    let cells = u32::try_from(u64::from(others.0) + begun + left_cells).unwrap_or(u32::MAX);
     // Never below the plain bytes: tiny cells hold a frame without the part that is only on the wire.
     let cells = Cells(cells.max(Bytes(bytes).to_cells_ceil(input.cell).0));
     let total = cells.to_bytes(input.cell);
@@ -131,7 +139,7 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
         name: "whole cells",
         value: Bytes(total.0.saturating_sub(bytes)),
         how: format!(
-            "if all but the peer's last have {} B: {} of {} B each, x{}",
+            "if all but those begun and left have {} B: {} of {} B each, x{}",
             worst.frame,
             count(worst.cells, "cell"),
             input.cell.0,
@@ -186,12 +194,26 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         format!("{} at {}", input.poll_gap, input.rate),
         "this switch: frames wait in the receive ring",
     );
+    row(
+        "frame at the poll",
+        wire_frame(input.mtu),
+        wire_frame_sum(input.mtu),
+        "this switch: its end comes just after a poll",
+    );
+    let (left, _) = left_behind(input);
+    if left.0 > 0 {
+        let how = format!("{}, no more than came since the poll before", count(input.left.into(), "frame"));
+        row(LEFT_ROW, left.0, how, "this switch: what a poll leaves and is no backlog");
+    }
     if input.posted.0 > 0 {
         let how = "data posted before the PFC frame".to_owned();
         row("transmit ring", input.posted.0, how, "this switch: what pacing posts at once");
     }
     rows
 }
+
+/// The row of what polls leave in the receive ring, which is there whether anything is posted or not.
+pub const LEFT_ROW: &str = "left in the ring";
 
 /// Bytes of the largest frame on the wire: `L_mtu`.
 fn wire_frame(mtu: u16) -> u64 {
@@ -280,6 +302,7 @@ mod tests {
             posted: Bytes(0),
             cell: Bytes(208),
             peer_response: None,
+            left: LEFT_BEHIND,
         }
     }
 
@@ -311,11 +334,13 @@ mod tests {
         assert_eq!(value(&headroom, "MAC and PHY"), Some(819));
         assert_eq!(value(&headroom, "poll gap"), Some(250_000));
         assert_eq!(value(&headroom, "transmit ring"), Some(125_000));
-        // 44,432 + 21,376 + 84 + 819 + 375,000 = 441,711 B; without the last frame 440,165 B, in frames of 84 B of
-        // wire 5241 of one cell each, and 8 cells for the last frame.
-        assert_eq!(headroom.cells, Cells(5241 + 8));
-        assert_eq!(headroom.total, Bytes(5249 * 208));
-        assert_eq!(value(&headroom, "whole cells"), Some(5249 * 208 - 441_711));
+        assert_eq!(value(&headroom, "frame at the poll"), Some(1546));
+        assert_eq!(value(&headroom, LEFT_ROW), Some(31 * 1546));
+        // 44,432 + 21,376 + 84 + 819 + 375,000 + 1546 + 47,926 = 491,183 B; without the two frames begun and those left
+        // 440,165 B, in frames of 84 B of wire 5241 of one cell each; 8 cells for each of the 33.
+        assert_eq!(headroom.cells, Cells(5241 + 33 * 8));
+        assert_eq!(headroom.total, Bytes(5505 * 208));
+        assert_eq!(value(&headroom, "whole cells"), Some(5505 * 208 - 491_183));
     }
 
     #[test]
@@ -347,6 +372,7 @@ mod tests {
             posted: Bytes(u64::MAX),
             cell: Bytes(1),
             peer_response: Some(Bytes(u64::MAX)),
+            left: u32::MAX,
         };
         assert_eq!(headroom(&input).cells, Cells(u32::MAX));
     }
@@ -362,6 +388,7 @@ mod tests {
             posted: Bytes(posted),
             cell: Bytes(cell),
             peer_response: None,
+            left: LEFT_BEHIND,
         })
     }
 
@@ -397,9 +424,10 @@ mod tests {
         #[test]
         fn any_mix_of_frames_fits(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
             let headroom = headroom(&input);
-            let wire: u64 = headroom.rows.iter().filter(|row| row.name != "whole cells").map(|row| row.value.0).sum();
+            let own = ["whole cells", "frame at the poll", "peer's last frame", LEFT_ROW];
+            let wire: u64 = headroom.rows.iter().filter(|row| !own.contains(&row.name)).map(|row| row.value.0).sum();
             let largest = largest_frame(input.mtu).0;
-            let (mut sent, mut cells) = (0, 0_u64);
+            let (mut sent, mut cells) = (0, 2 * largest.div_ceil(input.cell.0) + left_behind(&input).1);
             for length in lengths.iter().cycle().take(100_000) {
                 let length = (*length).min(largest).max(60);
                 sent += length + WIRE_OVERHEAD;

@@ -7,7 +7,7 @@ use super::reference::{Step, Switch, steps, switch};
 use super::tests::{alpha, group, pools};
 use super::*;
 use crate::mmu::Threshold;
-use crate::mmu::headroom::{HeadroomInput, headroom};
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, headroom};
 use crate::units::{BitRate, Bytes};
 
 const PORTS: usize = 3;
@@ -380,10 +380,11 @@ fn what_headroom_costs_with_each_policy() {
         posted: HeadroomInput::posted_by_pacing(rate),
         cell: Bytes(208),
         peer_response: None,
+        left: LEFT_BEHIND,
     };
     let eta = headroom(&input);
     let costs = |eta: u64| [eta, 32 * 7 * eta, 32 * eta];
     assert_eq!(costs(56_840), [56_840, 12_732_160, 1_818_880], "the paper");
     assert_eq!(costs(eta.seed.0), [56_932, 12_752_768, 1_821_824]);
-    assert_eq!(costs(eta.total.0), [1_122_576, 251_457_024, 35_922_432]);
+    assert_eq!(costs(eta.total.0), [1_175_824, 263_384_576, 37_626_368]);
 }

@@ -4,7 +4,7 @@ use super::host::standard_response_ps;
 use super::load::PS;
 use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario};
 use crate::mmu::HeadroomPolicy;
-use crate::mmu::headroom::{HeadroomInput, PACING_SLACK, headroom};
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom};
 use crate::units::{Bytes, Cells, Nanos};
 
 /// Every reason, as a sentence. None: a lossless frame that a switch drops for want of buffer is a bug.
@@ -78,6 +78,7 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
         posted: HeadroomInput::posted_by_pacing(link.rate),
         cell: config.buffer.cell,
         peer_response: Some(link.rate.bytes_in(response)),
+        left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
     });
     let has = match config.buffer.policy {
         HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => group.headroom,

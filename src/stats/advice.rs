@@ -247,11 +247,11 @@ mod tests {
     #[test]
     fn a_poll_gap_that_headroom_does_not_cover() {
         let mut subject = cabled();
-        insta::assert_snapshot!(with_gap(&subject, 95_300).join("\n"), @"p1 class 3: headroom 103.51KiB is less than the 322.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
-        insta::assert_snapshot!(with_gap(&subject, 30_000_000).join("\n"), @"p1 class 3: headroom 103.51KiB is less than the 85.19MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&subject, 95_300).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 372.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&subject, 30_000_000).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 85.24MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
         subject.spec.ports[0].buffer.groups[3].headroom = Cells(200);
-        insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 117.96KiB that a poll gap of 25.0us needs (and 1 more group lacks some); write `headroom: auto` for the class and `lcores.poll_gap: 26us`, or give the lcore a CPU of its own");
-        insta::assert_snapshot!(with_gap(&subject, 15_000).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 88.86KiB that a poll gap of 15.0us needs; write `headroom: auto` for the class");
+        insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 155.07KiB that a poll gap of 25.0us needs (and 1 more group lacks some); write `headroom: auto` for the class and `lcores.poll_gap: 26us`, or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&subject, 15_000).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 113.86KiB that a poll gap of 15.0us needs; write `headroom: auto` for the class");
         subject.spec.ports.iter_mut().for_each(|port| port.buffer.groups[3].headroom = Cells(100_000));
         insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"lcore 0: 25.0us passed between two polls, and `lcores.poll_gap` is 20.0us; headroom covers it so far, but give the lcore a CPU of its own");
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::device::DeviceCounters;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
-use crate::mmu::headroom::HeadroomInput;
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
 use crate::qos::CLASSES;
 use crate::units::Length;
 
@@ -87,6 +87,7 @@ impl Subject {
             posted: HeadroomInput::posted_by_pacing(port.rate),
             cell: spec.buffer.cell,
             peer_response: None,
+            left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
         };
         let pfc = |on| if on { PfcStanding::Unproven } else { PfcStanding::Off };
         Self {

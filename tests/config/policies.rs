@@ -11,7 +11,7 @@ fn buffer(buffer: &str) -> String {
 }
 
 /// eta at 10G, 3m, 1500: `holdfast headroom --speed 10G --cable 3m`.
-const ETA: u32 = 530;
+const ETA: u32 = 685;
 
 #[test]
 fn the_policies_and_their_sums() {
@@ -26,7 +26,7 @@ fn the_policies_and_their_sums() {
     assert_eq!(headroom("{headroom: independent}"), (HeadroomPolicy::Independent, 2 * ETA, 0));
     assert_eq!(headroom("{headroom: shared-pool}"), (HeadroomPolicy::SharedPool, ETA, 0));
     let shared = |keys| headroom(&format!("{{headroom: {{policy: shared-pool, {keys}}}}}"));
-    assert_eq!(shared("ratio: 1.25"), (HeadroomPolicy::SharedPool, 848, 0));
+    assert_eq!(shared("ratio: 1.25"), (HeadroomPolicy::SharedPool, 1096, 0));
     assert_eq!(shared("size: 208kB"), (HeadroomPolicy::SharedPool, 1000, 0));
     assert_eq!(headroom("{headroom: {policy: dynamic}}"), (HeadroomPolicy::Dynamic, 2 * ETA, ETA));
     // Two lossless classes: dynamic has one eta a port whatever their number.
@@ -65,11 +65,11 @@ fn a_policy_that_is_none() {
 fn a_headroom_pool_below_one_eta() {
     refuse(
         &buffer("{headroom: {policy: shared-pool, ratio: 4}}"),
-        "x.yaml:5:49: buffer.headroom.ratio: at a ratio of 4 the headroom pool has 53.82KiB, less than the 107.65KiB that one group of port p2 may need; write `ratio: 2` or less",
+        "x.yaml:5:49: buffer.headroom.ratio: at a ratio of 4 the headroom pool has 69.67KiB, less than the 139.14KiB that one group of port p2 may need; write `ratio: 2` or less",
     );
     refuse(
         &buffer("{headroom: {policy: shared-pool, size: 64KiB}}"),
-        "x.yaml:5:48: buffer.headroom.size: the headroom pool has 64.18KiB, less than the 107.65KiB that one group of port p2 may need; write `size: 108KiB` or more",
+        "x.yaml:5:48: buffer.headroom.size: the headroom pool has 64.18KiB, less than the 139.14KiB that one group of port p2 may need; write `size: 140KiB` or more",
     );
 }
 
@@ -77,11 +77,11 @@ fn a_headroom_pool_below_one_eta() {
 fn dynamic_headroom_that_leaves_nothing_of_the_limit() {
     refuse(
         &buffer("{size: 640KiB, headroom: dynamic}"),
-        "x.yaml:5:9: buffer: with dynamic headroom class 3 is stopped 107.65KiB before its limit at port p2, and the limit is 77.79KiB with an empty buffer: it would be stopped with the first frame; raise `alpha`, enlarge the buffer, or write `headroom: shared-pool`",
+        "x.yaml:5:9: buffer: with dynamic headroom class 3 is stopped 139.14KiB before its limit at port p2, and the limit is 65.81KiB with an empty buffer: it would be stopped with the first frame; raise `alpha`, enlarge the buffer, or write `headroom: shared-pool`",
     );
     refuse(
         &format!("{}classes: {{3: {{limit: 100kB}}}}\n", buffer("{headroom: dynamic}")),
-        "x.yaml:6:14: classes.3: with dynamic headroom class 3 is stopped 107.65KiB before its limit at port p2, and the limit is 97.5KiB with an empty buffer: it would be stopped with the first frame; raise `limit`, enlarge the buffer, or write `headroom: shared-pool`",
+        "x.yaml:6:14: classes.3: with dynamic headroom class 3 is stopped 139.14KiB before its limit at port p2, and the limit is 97.5KiB with an empty buffer: it would be stopped with the first frame; raise `limit`, enlarge the buffer, or write `headroom: shared-pool`",
     );
 }
 
@@ -145,7 +145,7 @@ x.yaml:4:65: classes.0.queue_reserve: means nothing in a lossless class; remove 
 #[test]
 fn ecn_before_xoff_by_every_kind_of_limit() {
     let order = |text: &str| accept(text).outlook.ecn;
-    // 1/4 of the pool of 44,440 cells, by 2 ports and 1 + 1/4: 44440*208 / 4 / 2 / 1.25
+    // 1/4 of the pool of 44,208 cells, by 2 ports and 1 + 1/4: 44440*208 / 4 / 2 / 1.25
     let pool = u64::from(accept(&buffer("{}")).switch.buffer.lossless_shared.0) * 208;
     let expected = EcnOrder { class: 3, kmin: Bytes(100_000), xoff: Bytes(pool / 10) };
     assert_eq!(order(&buffer("{}")), [expected]);
@@ -162,7 +162,7 @@ fn ecn_before_xoff_by_every_kind_of_limit() {
     );
     warn(
         &buffer("{headroom: dynamic, size: 2MiB}"),
-        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 93.66KiB; lower kmin, raise alpha or enlarge the buffer",
+        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 76.33KiB; lower kmin, raise alpha or enlarge the buffer",
     );
 }
 
@@ -170,13 +170,13 @@ fn ecn_before_xoff_by_every_kind_of_limit() {
 fn how_many_lossless_classes_the_buffer_has_room_for() {
     let fit = |text: &str| accept(&buffer(text)).outlook.lossless_fit;
     assert_eq!(fit("{}"), 8);
-    // Each class has 2 * (530 + 16) cells; a frame of class 6 at each port is 16, and of the rest 3/4 must hold 16 more:
-    // 1092*n + 16 + 22 <= total.
-    assert_eq!(fit("{size: 700KiB}"), 3, "3446 cells");
-    // 1128 cells: reserves 48, headroom 1060, lossy 8, and 12 are shared, of 16 that a frame of each port has.
-    assert_eq!(fit("{size: 234624, lossy: 1664}"), 0, "the plan fits, but hardly");
-    // Half the headroom: 530 * n + 32 * n.
-    assert_eq!(fit("{size: 700KiB, headroom: shared-pool}"), 6);
-    // One eta a port: 1060 + 32 * n; the limit of an empty buffer must be above an eta.
+    // Each class has 2 * (685 + 16) cells; a frame of class 6 at each port is 16, and of the rest 3/4 must hold 16 more:
+    // 1402*n + 16 + 22 <= total.
+    assert_eq!(fit("{size: 870KiB}"), 3, "4283 cells");
+    // 1438 cells: reserves 48, headroom 1370, lossy 8, and 12 are shared, of 16 that a frame of each port has.
+    assert_eq!(fit("{size: 299104, lossy: 1664}"), 0, "the plan fits, but hardly");
+    // Half the headroom: 685 * n + 32 * n.
+    assert_eq!(fit("{size: 900KiB, headroom: shared-pool}"), 6);
+    // One eta a port: 1370 + 32 * n; the limit of an empty buffer must be above an eta.
     assert_eq!(fit("{size: 2MiB, headroom: dynamic}"), 8);
 }

@@ -139,7 +139,7 @@ fn keys_that_exclude_each_other() {
 fn sums_that_do_not_fit() {
     refuse_beside_ports(
         "preset: roce\nbuffer: {size: 128KiB}\n",
-        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 215.31KiB do not fit the buffer of 128KiB by 97.09KiB (478 cells of 208 B); write `size: 226KiB` or more, or promise less",
+        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 278.28KiB do not fit the buffer of 128KiB by 160.06KiB (788 cells of 208 B); write `size: 289KiB` or more, or promise less",
     );
     refuse_beside_ports(
         "buffer: {size: 1MiB, lossy: 800KiB, shared: 400KiB}\n",
@@ -366,4 +366,16 @@ fn files_that_cannot_be_read() {
     std::fs::write(&latin1, b"preset: roce\n# caf\xe9\n").unwrap();
     let error = config::load(&latin1).unwrap_err().to_string();
     assert_eq!(error, format!("{}:2:6: not UTF-8 text; save the file as UTF-8", latin1.display()));
+}
+
+#[test]
+fn a_response_that_no_peer_may_take() {
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 10G, peer_response: 2ms}]\n",
+        "x.yaml:1:65: ports[0].peer_response: `2ms` is longer than any peer may take to obey PFC; write at most 1ms, e.g. 30us for a Holdfast switch",
+    );
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 10G, peer_response: soon}]\n",
+        "x.yaml:1:65: ports[0].peer_response: `soon` is not a time; write e.g. 20us, 200ms, 10s or 5min",
+    );
 }

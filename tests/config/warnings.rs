@@ -14,7 +14,7 @@ fn a_port_without_pfc() {
 fn headroom_below_what_the_formula_says() {
     warn(
         &format!("preset: roce\n{PORTS}classes: {{3: {{headroom: 20kB}}}}\n"),
-        "x.yaml:5:25: classes.3.headroom: `20kB` is below the 107.65KiB that port p2 needs (10G, cable 3m, mtu 1500, poll gap 20us): class 3 may lose there; write `auto`",
+        "x.yaml:5:25: classes.3.headroom: `20kB` is below the 139.14KiB that port p2 needs (10G, cable 3m, mtu 1500, poll gap 20us): class 3 may lose there; write `auto`",
     );
 }
 
@@ -22,7 +22,7 @@ fn headroom_below_what_the_formula_says() {
 fn ecn_that_comes_after_xoff() {
     warn(
         &format!("preset: roce\n{PORTS}buffer: {{size: 1MiB}}\n"),
-        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 59.92KiB; lower kmin, raise alpha or enlarge the buffer",
+        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 55.2KiB; lower kmin, raise alpha or enlarge the buffer",
     );
 }
 
