@@ -1,5 +1,7 @@
 //! `holdfast headroom`.
 
+mod prove;
+
 use holdfast::config::{Pool, Ratio, headroom_sum, policy_name};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::mmu::headroom::{Headroom, HeadroomInput, LEFT_BEHIND};
@@ -13,14 +15,14 @@ use super::{Failure, print, print_json};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Rate of the link, e.g. 100G
-    #[arg(long)]
-    speed: BitRate,
+    #[arg(long, required_unless_present = "prove")]
+    speed: Option<BitRate>,
     /// Length of the cable to the peer, e.g. 300m
-    #[arg(long)]
-    cable: Length,
-    /// Largest IP packet in bytes
-    #[arg(long, default_value_t = 1500, value_parser = clap::value_parser!(u16).range(256..=9600))]
-    mtu: u16,
+    #[arg(long, required_unless_present = "prove")]
+    cable: Option<Length>,
+    /// Largest IP packet in bytes [default: 1500]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(256..=9600))]
+    mtu: Option<u16>,
     /// Size of a buffer cell
     #[arg(long, default_value = "208B", value_parser = cell)]
     cell: Bytes,
@@ -39,7 +41,11 @@ pub struct Args {
     /// How many times smaller a shared pool is than the sum
     #[arg(long, default_value = "2")]
     ratio: Ratio,
-    /// Print the terms as JSON
+    /// Run the worst cases through the switch in simulated time, and find the smallest headroom without loss; without speed,
+    /// cable and MTU for all of 10G to 400G, 2m to 300m, 1500 and 9216
+    #[arg(long, conflicts_with_all = ["ports", "classes", "ratio"])]
+    prove: bool,
+    /// Print it as JSON
     #[arg(long)]
     json: bool,
 }
@@ -52,22 +58,25 @@ fn cell(text: &str) -> Result<Bytes, String> {
     Err(format!("`{text}` is out of range; write a size from 64B to 16KiB"))
 }
 
+const DEFAULT_MTU: u16 = 1500;
+
 pub fn headroom(args: &Args) -> Result<(), Failure> {
+    let (Some(speed), Some(cable), false) = (args.speed, args.cable, args.prove) else { return prove::prove(args) };
     let input = HeadroomInput {
-        rate: args.speed,
-        cable: args.cable,
-        mtu: args.mtu,
+        rate: speed,
+        cable,
+        mtu: args.mtu.unwrap_or(DEFAULT_MTU),
         poll_gap: args.poll_gap,
-        posted: HeadroomInput::posted_by_pacing(args.speed),
+        posted: HeadroomInput::posted_by_pacing(speed),
         cell: args.cell,
         peer_response: args.response,
         left: LEFT_BEHIND,
     };
     let headroom = holdfast::mmu::headroom::headroom(&input);
-    if args.json { print_json(&to_json(args, &headroom)) } else { print(&to_table(args, &headroom)) }
+    if args.json { print_json(&to_json(args, &headroom)) } else { print(&to_table(args, &input, &headroom)) }
 }
 
-fn to_table(args: &Args, headroom: &Headroom) -> String {
+fn to_table(args: &Args, input: &HeadroomInput, headroom: &Headroom) -> String {
     let mut table = Table::new(&[("term", Left), ("bytes", Right), ("how", Left), ("source", Left)]);
     for row in &headroom.rows {
         table.row([row.name.to_owned(), row.value.0.to_string(), row.how.clone(), row.source.to_owned()]);
@@ -77,8 +86,8 @@ fn to_table(args: &Args, headroom: &Headroom) -> String {
     table.row(std::iter::once("total".to_owned()).chain(total));
     let seed = [headroom.seed.0.to_string(), "2*(C*Dprop + L_mtu) + 3840 B".to_owned(), "the rows `seed`".to_owned()];
     table.row(std::iter::once("seed alone".to_owned()).chain(seed));
-    let Args { speed, cable, mtu, poll_gap, .. } = args;
-    let title = format!("headroom at {speed}, cable {cable}, mtu {mtu}, poll gap {poll_gap}");
+    let HeadroomInput { rate, cable, mtu, poll_gap, .. } = input;
+    let title = format!("headroom at {rate}, cable {cable}, mtu {mtu}, poll gap {poll_gap}");
     // Of a single eta all policies are the same.
     let sums =
         if args.ports > 1 || args.classes > 1 { to_sums(args, &policies(args, headroom)) } else { String::new() };

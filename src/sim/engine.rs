@@ -52,7 +52,17 @@ pub struct Engine<'a> {
 /// of the time for which hosts send.
 #[must_use]
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(u64)) -> Outcome {
+    run_prepared(scenario, |_| {}, progress)
+}
+
+/// As [`run`], of a world that `prepare` has made worse than a scenario can say.
+pub(super) fn run_prepared(
+    scenario: &Scenario,
+    prepare: impl FnOnce(&mut Engine<'_>),
+    progress: &mut dyn FnMut(u64),
+) -> Outcome {
     let mut engine = Engine::new(scenario);
+    prepare(&mut engine);
     let (ending, violation) = engine.go(progress);
     finish::outcome(engine, ending, violation)
 }

@@ -13,6 +13,7 @@ mod faults;
 mod finish;
 mod flow;
 mod frame;
+pub mod headroom;
 mod host;
 mod load;
 mod node;

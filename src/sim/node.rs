@@ -30,8 +30,9 @@ pub struct Device {
     pub wires: Option<(usize, usize)>,
     /// Frames received and not polled yet.
     pub ring: VecDeque<SimPacket>,
-    descriptors: usize,
-    tx_descriptors: usize,
+    /// Frames that fit the ring, and that may be posted.
+    pub descriptors: usize,
+    pub tx_descriptors: usize,
     /// Frames that the ring had no room for.
     pub missed: u64,
     /// Of them, all but PFC.
@@ -50,6 +51,9 @@ pub struct Node {
     /// What it is made of.
     pub spec: SwitchSpec,
     poll: PollSpec,
+    /// Time from a poll's first half to its second; `None`: half of a poll where there are several lcores, none where there
+    /// is one.
+    pub sends_after_ps: Option<u64>,
     /// Its lcores.
     pub fleet: Vec<Pipeline<SimPacket>>,
     /// What each of them is at.
@@ -90,7 +94,7 @@ impl Node {
     #[must_use]
     pub fn new(number: usize, switch: &SwitchNode, spec: SwitchSpec, seed: u64) -> Self {
         let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
-        let mut rng = Rng::new(seed, SWITCH_STREAM + number as u64);
+        let (rng, dice) = dice(seed, number);
         let device = |device: &crate::config::PortDevice| Device {
             wires: None,
             ring: VecDeque::new(),
@@ -102,10 +106,9 @@ impl Node {
             highest: 0,
             silent_until: [0; CLASSES],
         };
-        // The pipeline's dice are xorshift's, for which zero is no seed.
-        let dice = rng.next() as u32 | 1;
         Self {
             poll: switch.poll,
+            sends_after_ps: None,
             fleet: Pipeline::fleet(&spec, &counters, HZ, dice),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
             devices: switch.config.devices.iter().map(device).collect(),
@@ -154,8 +157,13 @@ impl Node {
         }
         let mut io = End { devices: &mut self.devices, now, copies: &mut self.copies, world };
         state.received = pipeline.poll_in(&mut io, Ticks(EPOCH + now));
-        let half = self.poll.every.0 * PS / 2 + self.poll.frame.0 * PS * state.received as u64;
-        if self.lcores.len() == 1 { now } else { now + half }
+        let received = state.received as u64;
+        let half = match self.sends_after_ps {
+            Some(half) => half,
+            None if self.lcores.len() == 1 => return now,
+            None => self.poll.every.0 * PS / 2,
+        };
+        now + half + self.poll.frame.0 * PS * received
     }
 
     /// The second half, at the instant `now` of the first: what it sends leaves at `leaves`. Returns when the next is due.
@@ -214,6 +222,18 @@ impl Node {
     pub fn is_idle(&self) -> bool {
         self.held_frames() == 0 && self.auditor.check_idle(&self.fleet).is_ok()
     }
+}
+
+/// The dice of switch `number`, and the seed of its pipeline's: these are xorshift's, for which zero is none.
+fn dice(seed: u64, number: usize) -> (Rng, u32) {
+    let mut rng = Rng::new(seed, SWITCH_STREAM + number as u64);
+    let dice = rng.next() as u32 | 1;
+    (rng, dice)
+}
+
+/// When the first lcore of switch `number` begins to poll, if it polls `every_ps`.
+pub fn first_poll(seed: u64, number: usize, every_ps: u64) -> u64 {
+    dice(seed, number).0.below(every_ps)
 }
 
 impl Device {

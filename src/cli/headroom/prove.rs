@@ -1,0 +1,149 @@
+//! `holdfast headroom --prove`.
+
+use std::io::{self, IsTerminal, Write};
+
+use holdfast::sim::headroom::{Link, Peer, Proof, Term, links, prove as prove_link, terms};
+use holdfast::stats::table::Align::{Left, Right};
+use holdfast::stats::table::Table;
+use holdfast::units::Nanos;
+use serde_json::json;
+
+use super::super::{Failure, print, print_json};
+use super::Args;
+
+/// Proves the links that `args` mean.
+pub fn prove(args: &Args) -> Result<(), Failure> {
+    let links = wanted(args)?;
+    let mut proofs = Vec::new();
+    for (number, link) in links.iter().enumerate() {
+        progress(number, links.len());
+        proofs.push((*link, prove_link(link)));
+    }
+    progress(links.len(), links.len());
+    if args.json {
+        return print_json(&to_json(&proofs));
+    }
+    let mut text = to_table(&proofs);
+    if let [(link, proof)] = &proofs[..] {
+        text += &format!("\n{}", to_terms(&terms(link, proof)));
+    }
+    print(&text)
+}
+
+/// The link that is given whole, or those of the table that are as far as it is given.
+fn wanted(args: &Args) -> Result<Vec<Link>, Failure> {
+    let peer = match (args.response, args.speed) {
+        (None, _) => Peer::Standard,
+        (Some(bytes), Some(speed)) => {
+            let time = u128::from(bytes.0) * 8_000_000_000 / u128::from(speed.0.max(1));
+            Peer::Takes(Nanos(u64::try_from(time).unwrap_or(u64::MAX)))
+        }
+        (Some(_), None) => return Err(Failure::usage("bytes are a time at one speed only; write `--speed` too")),
+    };
+    let with = |link: Link| Link { cell: args.cell, poll_gap: args.poll_gap, peer, ..link };
+    let mut found: Vec<Link> = links().map(with).collect();
+    if let (Some(rate), Some(cable)) = (args.speed, args.cable) {
+        let mtus = args.mtu.map_or(vec![1500, 9216], |mtu| vec![mtu]);
+        found = mtus.into_iter().map(|mtu| Link { rate, cable, mtu, ..found[0] }).collect();
+    }
+    found.retain(|link| {
+        args.speed.is_none_or(|speed| link.rate == speed)
+            && args.cable.is_none_or(|cable| link.cable == cable)
+            && args.mtu.is_none_or(|mtu| link.mtu == mtu)
+    });
+    for link in &found {
+        check(link)?;
+    }
+    if found.is_empty() {
+        return Err(Failure::usage("no such link in the table; write speed, cable and MTU for one of your own"));
+    }
+    Ok(found)
+}
+
+/// Beyond these nothing is learned, and it takes long.
+fn check(link: &Link) -> Result<(), Failure> {
+    let right = (1_000_000_000..=800_000_000_000).contains(&link.rate.0)
+        && link.cable.mm <= 10_000_000
+        && (500..=200_000).contains(&link.poll_gap.0)
+        && !matches!(link.peer, Peer::Takes(Nanos(200_001..)));
+    if right {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "proven are links of 1G to 800G, up to 10km, with polls from 500ns to 200us apart and a response up to 200us",
+    ))
+}
+
+fn progress(done: usize, of: usize) {
+    let mut stderr = io::stderr().lock();
+    if stderr.is_terminal() {
+        let end = if done == of { "\r          \r" } else { "" };
+        // Nobody needs it.
+        let _ = write!(stderr, "\r{done} of {of}{end}").and_then(|()| stderr.flush());
+    }
+}
+
+fn to_table(proofs: &[(Link, Proof)]) -> String {
+    let mut table = Table::new(&[
+        ("speed", Right),
+        ("cable", Right),
+        ("mtu", Right),
+        ("eta", Right),
+        ("smallest", Right),
+        ("slack", Right),
+        ("worst case", Left),
+    ]);
+    for (link, proof) in proofs {
+        let slack = i64::from(proof.formula.0) - i64::from(proof.demand.0);
+        let percent = slack * 1000 / i64::from(proof.formula.0.max(1));
+        table.row([
+            link.rate.to_string(),
+            link.cable.to_string(),
+            link.mtu.to_string(),
+            proof.formula.0.to_string(),
+            proof.demand.0.to_string(),
+            format!("{slack} ({}.{}%)", percent / 10, percent % 10),
+            proof.worst.to_string(),
+        ]);
+    }
+    let Some((link, proof)) = proofs.first() else { return String::new() };
+    format!(
+        "headroom in cells of {} B, poll gap {}: by the formula, and the smallest that loses nothing in {} worst cases\n\n\
+         {table}",
+        link.cell.0, link.poll_gap, proof.tried
+    )
+}
+
+fn to_terms(terms: &[Term]) -> String {
+    let columns = [("term", Left), ("eta", Right), ("measured", Right), ("slack", Right), ("without", Left)];
+    let mut table = Table::new(&columns);
+    let (mut formula, mut measured) = (0, 0);
+    for term in terms {
+        (formula, measured) = (formula + term.formula, measured + term.measured);
+        let numbers = [term.formula, term.measured, term.formula - term.measured].map(|cells| cells.to_string());
+        let [eta, used, slack] = numbers;
+        table.row([term.name.to_owned(), eta, used, slack, term.how.to_owned()]);
+    }
+    let total = [formula, measured, formula - measured].map(|cells| cells.to_string());
+    table.row(std::iter::once("total".to_owned()).chain(total).chain([String::new()]));
+    table.to_string()
+}
+
+fn to_json(proofs: &[(Link, Proof)]) -> serde_json::Value {
+    let term = |term: Term| json!({"name": term.name, "formula_cells": term.formula, "measured_cells": term.measured});
+    let row = |(link, proof): &(Link, Proof)| {
+        json!({
+            "bits_per_second": link.rate.0,
+            "cable_mm": link.cable.mm,
+            "mtu": link.mtu,
+            "cell_bytes": link.cell.0,
+            "poll_gap_ns": link.poll_gap.0,
+            "formula_cells": proof.formula.0,
+            "smallest_cells": proof.demand.0,
+            "worst_case": proof.worst.to_string(),
+            "cases": proof.tried,
+            "terms": terms(link, proof).into_iter().map(term).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "links": proofs.iter().map(row).collect::<Vec<_>>() })
+}

@@ -1,0 +1,105 @@
+//! Links whose headroom is to be proven.
+
+use crate::mmu::headroom::{Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom, standard_response};
+use crate::sim::load::PS;
+use crate::units::{BitRate, Bytes, Length, Nanos};
+
+/// Who is at the other end, as far as its time to obey goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// It takes as long as the standard lets it.
+    Standard,
+    /// It takes this long.
+    Takes(Nanos),
+}
+
+/// A link, and the switch at its end that must not lose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Its rate.
+    pub rate: BitRate,
+    /// Its length.
+    pub cable: Length,
+    /// Largest IP packet.
+    pub mtu: u16,
+    /// Size of a buffer cell.
+    pub cell: Bytes,
+    /// Longest time between two polls of the port.
+    pub poll_gap: Nanos,
+    /// Who sends.
+    pub peer: Peer,
+}
+
+impl Link {
+    /// What its headroom is computed from.
+    #[must_use]
+    pub fn input(&self) -> HeadroomInput {
+        HeadroomInput {
+            rate: self.rate,
+            cable: self.cable,
+            mtu: self.mtu,
+            poll_gap: self.poll_gap,
+            posted: HeadroomInput::posted_by_pacing(self.rate),
+            cell: self.cell,
+            peer_response: match self.peer {
+                Peer::Standard => None,
+                Peer::Takes(time) => Some(self.rate.bytes_in(time)),
+            },
+            left: LEFT_BEHIND,
+        }
+    }
+
+    /// Its headroom by the formula.
+    #[must_use]
+    pub fn formula(&self) -> Headroom {
+        headroom(&self.input())
+    }
+
+    /// A Holdfast switch at the other end: it hears at its next poll, after what its pacing has posted until then.
+    #[must_use]
+    pub fn to_switch(self) -> Self {
+        Self { peer: Peer::Takes(Nanos(self.poll_gap.0 + PACING_SLACK.0)), ..self }
+    }
+
+    /// Time that `bytes` take on the wire.
+    pub(super) fn time_ps(&self, bytes: u64) -> u64 {
+        ps(u128::from(bytes) * 8_000_000_000_000, self.rate)
+    }
+
+    /// Bytes that pass in that time, rounded down.
+    pub(super) fn bytes_in_ps(&self, time: u64) -> u64 {
+        (u128::from(time) * u128::from(self.rate.0) / 8_000_000_000_000) as u64
+    }
+
+    /// Time from the end of a PFC frame until the peer begins no frame more.
+    pub(super) fn response_ps(&self) -> u64 {
+        match self.peer {
+            Peer::Standard => self.time_ps(standard_response(self.rate).0),
+            Peer::Takes(time) => time.0 * PS,
+        }
+    }
+}
+
+/// Rounded down, as the host has it.
+fn ps(scaled: u128, rate: BitRate) -> u64 {
+    (scaled / u128::from(rate.0.max(1))) as u64
+}
+
+/// The links of the table: five speeds, five lengths, two MTUs.
+pub fn links() -> impl Iterator<Item = Link> {
+    const SPEEDS: [u64; 5] = [10, 25, 40, 100, 400];
+    const METRES: [u64; 5] = [2, 5, 40, 100, 300];
+    let of_speed = |gigabits: u64| {
+        METRES.into_iter().flat_map(move |metres| {
+            [1500, 9216].map(|mtu| Link {
+                rate: BitRate(gigabits * 1_000_000_000),
+                cable: Length::metres(metres),
+                mtu,
+                cell: Bytes(208),
+                poll_gap: Nanos(20_000),
+                peer: Peer::Standard,
+            })
+        })
+    };
+    SPEEDS.into_iter().flat_map(of_speed)
+}

@@ -1,0 +1,103 @@
+//! The worst that can happen to a link, and the smallest eta that is enough for it.
+
+use super::adversary::{Adversary, Sizes, all, largest};
+use super::link::Link;
+use super::world::World;
+use crate::sim::load::PS;
+use crate::sim::outcome::Outcome;
+use crate::units::{Cells, Nanos};
+
+/// Class of what must not be lost.
+pub(super) const CLASS: usize = 3;
+
+/// What one run came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Most cells of headroom that were in use.
+    pub used: Cells,
+    /// Lossless frames that were dropped.
+    pub lost: u64,
+    /// When the peer heard XOFF.
+    pub(super) heard_ps: u64,
+}
+
+/// What was found of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proof {
+    /// Eta by the formula.
+    pub formula: Cells,
+    /// The smallest eta that loses nothing, whatever of all adversaries.
+    pub demand: Cells,
+    /// Who needs that much.
+    pub worst: Adversary,
+    /// Adversaries tried.
+    pub tried: usize,
+}
+
+/// Runs `adversary` on `link` with `eta` cells of headroom. `None` if there is no room for it in time.
+///
+/// # Panics
+/// If anything goes wrong that has nothing to do with headroom: a violated invariant is a bug.
+#[must_use]
+pub fn replay(link: &Link, adversary: &Adversary, eta: Cells) -> Option<Run> {
+    let world = World::new(link, adversary)?;
+    let (Sizes::Framed(len) | Sizes::Last(len)) = adversary.sizes else {
+        return Some(judge(&world.run(eta, None)));
+    };
+    // The last frame begins just before the peer obeys. When that is does not depend on the frames before it.
+    let heard = judge(&world.run(eta, Some(u64::MAX / PS)));
+    let obeys = heard.heard_ps + link.response_ps();
+    let last = (obeys - link.time_ps(u64::from(len) + 24)) / PS;
+    Some(judge(&world.run(eta, Some(last))))
+}
+
+/// Tries everything, and confirms by the switch itself that the demand found is enough and a cell less is not.
+///
+/// # Panics
+/// If the smallest eta is not what the highest use says: the switch would be wrong.
+#[must_use]
+pub fn prove(link: &Link) -> Proof {
+    let formula = link.formula().cells;
+    let plenty = Cells(formula.0.saturating_mul(2));
+    let adversaries = all(link);
+    let tried = adversaries.into_iter().filter_map(|adversary| {
+        let run = replay(link, &adversary, plenty)?;
+        assert_eq!(run.lost, 0, "{link:?}: {adversary} loses with twice the formula's headroom");
+        Some((run.used, adversary))
+    });
+    let tried: Vec<(Cells, Adversary)> = tried.collect();
+    // Of several that are as bad, the first.
+    let (demand, worst) = tried
+        .iter()
+        .rev()
+        .max_by_key(|(used, _)| *used)
+        .copied()
+        .unwrap_or((Cells(0), Adversary::of(Sizes::All(largest(link)))));
+    for (used, adversary) in tried.iter().filter(|(used, _)| used.0 + demand.0 / 50 >= demand.0) {
+        let run = replay(link, adversary, demand).map(|run| (run.used, run.lost));
+        assert_eq!(run, Some((*used, 0)), "{link:?}: {adversary} with what it needs");
+    }
+    let less = replay(link, &worst, Cells(demand.0.saturating_sub(1)));
+    assert!(less.is_some_and(|run| run.lost > 0), "{link:?}: {worst} loses nothing with a cell less than it needs");
+    Proof { formula, demand, worst, tried: tried.len() }
+}
+
+fn judge(outcome: &Outcome) -> Run {
+    if let Some(violation) = &outcome.violation {
+        assert_eq!(violation.invariant, "lossless_kept", "{violation:?}");
+    }
+    let port = &outcome.switches[0].ports[0];
+    let class = &port.classes[CLASS];
+    let heard =
+        outcome.pauses.iter().find(|pause| pause.link == 0 && !pause.holds_a && usize::from(pause.priority) == CLASS);
+    Run {
+        used: Cells(class.headroom_highest_cells as u32),
+        lost: class.dropped() + port.missed_lossless_frames,
+        heard_ps: heard.map_or(0, |pause| pause.from_ps),
+    }
+}
+
+/// A time in whole nanoseconds, none earlier.
+pub(super) fn up(ps: u64) -> Nanos {
+    Nanos(ps.div_ceil(PS))
+}

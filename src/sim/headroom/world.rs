@@ -1,0 +1,296 @@
+//! The scenario in which an adversary has its way.
+//!
+//! Port 0 is the one whose headroom is looked at; its host is the peer. All that the peer sends goes to the host at port 1,
+//! which lets nothing of that class in. Hosts at the other ports send to the peer, so much at once that port 0 posts all
+//! that its pacing lets it post.
+
+use super::adversary::{Adversary, Sizes, largest};
+use super::link::{Link, Peer};
+use super::search::{CLASS, up};
+use crate::config::Overrides;
+use crate::hosts::FlowKind;
+use crate::mmu::Threshold;
+use crate::mmu::headroom::{LEFT_BEHIND, PACING_SLACK, bursts_per_poll};
+use crate::packet::BURST;
+use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::sim::engine::run_prepared;
+use crate::sim::load::PS;
+use crate::sim::node::first_poll;
+use crate::sim::outcome::Outcome;
+use crate::sim::spec::{
+    End, Fault, FaultKind, FlowNode, FrameSizes, HostNode, Learning, LinkNode, Load, MessageSize, PollSpec, PortRef,
+    Scenario, SwitchNode,
+};
+use crate::units::{Bytes, Cells, Length, Nanos};
+use crate::wire::MacAddr;
+
+/// Bytes that the wire has around a frame.
+const AROUND: u64 = WIRE_OVERHEAD as u64;
+/// Of them, those before its last bit: all but the gap.
+const BEFORE_END: u64 = AROUND - 12;
+const SHORTEST: u16 = 60;
+/// Most hosts that send to the peer.
+const MOST_SOURCES: u64 = 40;
+/// Rings of the NIC: what they have no room for is another matter (`rx_descriptors`).
+const DESCRIPTORS: usize = 1 << 16;
+
+/// All but the headroom and the last frame.
+pub struct World<'a> {
+    link: &'a Link,
+    adversary: &'a Adversary,
+    scenario: Scenario,
+    /// Cells that the threshold lets in before headroom is used.
+    limit: Cells,
+    /// When the frames between the first and the last begin.
+    middle: Nanos,
+}
+
+impl<'a> World<'a> {
+    /// `None` if what should happen between two polls does not fit.
+    pub fn new(link: &'a Link, adversary: &'a Adversary) -> Option<Self> {
+        let sources = if adversary.reverse { sources(link) } else { vec![] };
+        let poll = judging_poll(link, adversary);
+        let mut scenario = scenario(link, adversary.seed, sources.len());
+        let mut world = Forward { link, adversary, flows: vec![], limit: Cells(0) };
+        let middle = world.flows(poll)?;
+        let (flows, limit) = (world.flows, world.limit);
+        scenario.flows = flows;
+        for (number, source) in sources.iter().enumerate() {
+            let wire = u64::from(source.len) + AROUND;
+            let start = Nanos((poll - source.frames * link.time_ps(wire)) / PS - 2);
+            let size = MessageSize::Fixed(Bytes(source.frames * u64::from(source.len)));
+            let flow = flow(link, (2 + number, 0), source.len, start, message(size));
+            scenario.flows.push(FlowNode { class: 0, priority: 0, lossless: false, dscp: 0, ..flow });
+        }
+        scenario.duration = up(poll + settling_ps(link));
+        Some(Self { link, adversary, scenario, limit, middle })
+    }
+
+    /// With `eta` cells of headroom; the last frame begins from `last` on, where it is another than those before.
+    pub fn run(&self, eta: Cells, last: Option<u64>) -> Outcome {
+        let mut scenario = self.scenario.clone();
+        if let Some(last) = last {
+            let (Sizes::Framed(len) | Sizes::Last(len)) = self.adversary.sizes else {
+                unreachable!("only these have another last frame")
+            };
+            let middle = flow(self.link, (0, 1), len, self.middle, Load::Steady);
+            scenario.flows.push(FlowNode { stop: Some(Nanos(last)), ..middle });
+            scenario.flows.push(flow(self.link, (0, 1), largest(self.link), Nanos(last), Load::Steady));
+        }
+        let switch = &mut scenario.switches[0].config.switch;
+        let group = &mut switch.ports[0].buffer.groups[CLASS];
+        switch.buffer.headroom.0 += eta.0 - group.headroom.0;
+        switch.buffer.total.0 += eta.0 - group.headroom.0;
+        group.headroom = eta;
+        group.threshold = Threshold::Static(self.limit);
+        let late = self.adversary.sends_late.then(|| self.link.poll_gap.0 * PS - 1);
+        let prepare = |engine: &mut crate::sim::engine::Engine<'_>| {
+            engine.nodes[0].sends_after_ps = late;
+            for device in &mut engine.nodes[0].devices {
+                (device.descriptors, device.tx_descriptors) = (DESCRIPTORS, DESCRIPTORS);
+            }
+        };
+        run_prepared(&scenario, prepare, &mut |_| {})
+    }
+}
+
+/// A poll of the switch before which there is time for everything: the last that does not see the crossing frame.
+fn judging_poll(link: &Link, adversary: &Adversary) -> u64 {
+    let gap = link.poll_gap.0 * PS;
+    let before = 3 * gap + 40_000 * PS + link.cable.mm * 5 + link.time_ps(64 * u64::from(largest(link)));
+    first_poll(adversary.seed, 0, gap) + before.div_ceil(gap) * gap
+}
+
+/// Time in which the peer obeys and all that waits in the receive ring is admitted, at worst a poll's share a gap.
+fn settling_ps(link: &Link) -> u64 {
+    let wire: u64 = link.input().rate.bytes_in(Nanos(link.poll_gap.0 + PACING_SLACK.0 + link.response_ps() / PS)).0
+        + 2 * link.bytes_in_ps(link.cable.mm * 5)
+        + 4 * u64::from(link.mtu);
+    let polls = wire / (84 * per_poll(link)) + 8;
+    link.time_ps(wire) + polls * link.poll_gap.0.max(1000) * PS
+}
+
+/// Frames that a poll takes (`Port::bursts`).
+fn per_poll(link: &Link) -> u64 {
+    u64::from(bursts_per_poll(link.rate, link.mtu, link.poll_gap)) * BURST as u64
+}
+
+/// Who sends to the peer.
+struct Source {
+    len: u16,
+    frames: u64,
+}
+
+/// As many as can make the port post all that pacing lets it: frames that fill the slack exactly, and a largest one.
+fn sources(link: &Link) -> Vec<Source> {
+    let wire: u64 = if largest(link) >= 6226 { 6250 } else { 1250.min(u64::from(largest(link)) + AROUND) };
+    let mut left = link.rate.bytes_in(PACING_SLACK).0 / wire;
+    let share = (link.bytes_in_ps(link.poll_gap.0 * PS * 9 / 10) / wire).max(1).min(per_poll(link));
+    let mut sources = Vec::new();
+    while left > 0 && (sources.len() as u64) < MOST_SOURCES {
+        let frames = share.min(left);
+        sources.push(Source { len: (wire - AROUND) as u16, frames });
+        left -= frames;
+    }
+    sources.push(Source { len: largest(link), frames: 1 });
+    sources
+}
+
+/// What the peer sends.
+struct Forward<'a> {
+    link: &'a Link,
+    adversary: &'a Adversary,
+    flows: Vec<FlowNode>,
+    limit: Cells,
+}
+
+impl Forward<'_> {
+    /// Up to the crossing frame, whose last bit comes just after `poll`; with lengths that do not change, all. Returns when
+    /// what follows it begins.
+    fn flows(&mut self, poll: u64) -> Option<Nanos> {
+        let (link, largest) = (self.link, largest(self.link));
+        let crossing = match self.adversary.sizes {
+            Sizes::All(len) | Sizes::Last(len) => len,
+            Sizes::Framed(_) | Sizes::Drawn | Sizes::Imix => largest,
+        };
+        let before = link.time_ps(u64::from(crossing) + BEFORE_END) + link.cable.mm * 5;
+        let start = up(poll + self.adversary.offset_ps - before);
+        if self.adversary.left > 0 {
+            self.leave_behind(poll, start.0 * PS)?;
+        }
+        let mut add = |len: FrameSizes, start, load| {
+            let flow = flow(link, (0, 1), crossing, start, load);
+            self.flows.push(FlowNode { frames: len, ..flow });
+        };
+        let next = up(start.0 * PS + link.time_ps(u64::from(crossing) + AROUND));
+        match self.adversary.sizes {
+            Sizes::All(len) => add(FrameSizes::Fixed(len), start, Load::Steady),
+            Sizes::Last(_) => return Some(start),
+            sizes => {
+                add(FrameSizes::Fixed(largest), start, message(MessageSize::Fixed(Bytes(largest.into()))));
+                match sizes {
+                    Sizes::Drawn => add(FrameSizes::Uniform(SHORTEST, largest), next, Load::Steady),
+                    Sizes::Imix => add(FrameSizes::Imix, next, Load::Steady),
+                    _ => {}
+                }
+            }
+        }
+        Some(next)
+    }
+
+    /// As many of the shortest frames as a poll takes, which the threshold lets in, and then those that it leaves.
+    fn leave_behind(&mut self, poll: u64, crossing: u64) -> Option<()> {
+        let (link, left) = (self.link, self.adversary.left);
+        let taken = per_poll(link);
+        let taken_ps = taken * link.time_ps(u64::from(SHORTEST) + AROUND);
+        let frame_ps = link.time_ps(u64::from(left) + AROUND);
+        // All of them arrive after the poll before this one.
+        let earliest = poll - link.poll_gap.0 * PS - link.cable.mm * 5 + 4 * PS;
+        let room = crossing.checked_sub(earliest)?.checked_sub(taken_ps + 4 * PS)?;
+        let frames = (room / frame_ps).min(LEFT_BEHIND.into());
+        if frames == 0 {
+            return None;
+        }
+        let second = (crossing - frames * frame_ps) / PS - 1;
+        let first = second - taken_ps.div_ceil(PS) - 1;
+        let size = |frames: u64, len: u16| message(MessageSize::Fixed(Bytes(frames * u64::from(len))));
+        self.flows.push(flow(link, (0, 1), SHORTEST, Nanos(first), size(taken, SHORTEST)));
+        self.flows.push(flow(link, (0, 1), left, Nanos(second), size(frames, left)));
+        self.limit = Cells(taken as u32 * u32::from(SHORTEST).div_ceil(link.cell.0 as u32));
+        Some(())
+    }
+}
+
+fn message(size: MessageSize) -> Load {
+    Load::Messages { size, every: Nanos(1_000_000_000), poisson: false, count: Some(1) }
+}
+
+/// A flow in the lossless class.
+fn flow(link: &Link, (from, to): (usize, usize), len: u16, start: Nanos, load: Load) -> FlowNode {
+    FlowNode {
+        name: format!("h{from}-h{to}"),
+        from,
+        to,
+        kind: FlowKind::Udp,
+        frames: FrameSizes::Fixed(len),
+        dscp: 8 * CLASS as u8,
+        tag: None,
+        class: CLASS as u8,
+        priority: CLASS as u8,
+        lossless: true,
+        ecn: false,
+        rate: link.rate,
+        start,
+        stop: None,
+        load,
+        dcqcn: None,
+    }
+}
+
+/// The switch and its hosts; nobody sends yet.
+fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
+    let ports = 2 + sources;
+    let yaml = config(link, ports);
+    let simulated = Overrides { simulated: true, ..Overrides::default() };
+    let config = simulated.parse("headroom", &yaml).unwrap_or_else(|errors| unreachable!("{errors}"));
+    let host = |number: usize| HostNode {
+        name: format!("h{number}"),
+        mac: MacAddr::local(1, number as u16),
+        ip: [10, 0, 0, number as u8 + 1].into(),
+        obeys_pfc: true,
+        response: match link.peer {
+            Peer::Takes(time) if number == 0 => Some(time),
+            _ => None,
+        },
+        receiver: None,
+        known: true,
+    };
+    let cable = |number: usize| LinkNode {
+        name: format!("s.p{number}-h{number}"),
+        a: End::Port(PortRef { switch: 0, port: number }),
+        b: End::Host(number),
+        rate: link.rate,
+        length: if number == 0 { link.cable } else { Length { mm: 0 } },
+    };
+    Scenario {
+        source: "headroom".into(),
+        name: "headroom".into(),
+        seed,
+        duration: Nanos(0),
+        drain: Nanos(0),
+        sample: Nanos(1_000_000_000),
+        most_events: 1 << 40,
+        learning: Learning::Routes,
+        switches: vec![SwitchNode {
+            name: "s".into(),
+            config,
+            poll: PollSpec { every: link.poll_gap, frame: Nanos(0), jitter: Nanos(0) },
+            floods_lossless: false,
+        }],
+        hosts: (0..ports).map(host).collect(),
+        links: (0..ports).map(cable).collect(),
+        flows: vec![],
+        faults: vec![Fault { at: Nanos(0), until: None, kind: FaultKind::Storm { host: 1, priorities: 1 << CLASS } }],
+        watch: vec![],
+        warnings: vec![],
+    }
+}
+
+/// The least that holds what is sent: the headroom is added where it is known.
+fn config(link: &Link, ports: usize) -> String {
+    let frame = u64::from(link.mtu) + 22;
+    let lossy = 2 * link.rate.bytes_in(PACING_SLACK).0 + 64 * frame;
+    let shared = 1024 * link.cell.0 + frame;
+    let size = lossy + shared + ports as u64 * (frame + link.cell.0) + (64 << 10);
+    let mut yaml = format!(
+        "lcores: {{poll_gap: {}ns}}\n\
+         buffer: {{size: {size}B, cell: {}B, lossy: {lossy}B, shared: {shared}B}}\n\
+         classes:\n  0: {{limit: {lossy}B, queue_limit: {lossy}B}}\n  \
+         {CLASS}: {{lossless: true, reserve: 0B, limit: 0B, headroom: {frame}B}}\nports:\n",
+        link.poll_gap.0, link.cell.0
+    );
+    for port in 0..ports {
+        yaml += &format!("  - {{name: p{port}, speed: {}, mtu: {}}}\n", link.rate, link.mtu);
+    }
+    yaml
+}
