@@ -60,6 +60,12 @@ impl<P: Packet> Pipeline<P> {
         [0, 1].map(|kind| Cells(fleet.iter().map(|part| part.pools.shared[kind].used().0).sum()))
     }
 
+    /// Frames on their way from one lcore of a switch to another.
+    #[must_use]
+    pub fn crossing_frames(fleet: &[Self]) -> usize {
+        super::audit::frames_in_rings(fleet)
+    }
+
     /// Most cells of the shared pools that were ever in use when this lcore took some: lossy, lossless.
     #[must_use]
     pub fn pool_used_highest(&self) -> [Cells; 2] {

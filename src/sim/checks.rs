@@ -127,6 +127,9 @@ impl Engine<'_> {
         let received = sum(&mut self.flows.iter().map(|flow| flow.outcome.received_frames));
         let foreign = sum(&mut self.hosts.iter().map(|host| host.outcome.foreign_frames));
         let arrived = received + foreign + self.checks.cnps_received + self.checks.announcements_received + self.buried;
+        let full = sum(&mut self.hosts.iter().map(|host| host.outcome.receive_dropped_frames));
+        let twice = sum(&mut self.flows.iter().map(|flow| flow.outcome.duplicate_frames));
+        let arrived = arrived + full + twice;
         let dropped = sum(&mut self.nodes.iter().map(all_drops));
         let missed = sum(&mut self.nodes.iter().flat_map(|node| &node.devices).map(|device| device.missed_data));
         let lost = sum(&mut self.wires.iter().map(|wire| wire.lost[0]));

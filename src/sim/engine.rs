@@ -124,14 +124,15 @@ impl<'a> Engine<'a> {
             }
         }
         for (number, fault) in self.scenario.faults.iter().enumerate() {
-            self.events.at(fault.at.0 * PS, Event::FaultBegins(number as u32));
+            self.events.at(fault.at.0 * PS, Event::Fault(number as u32));
             if let Some(until) = fault.until {
-                self.events.at(until.0 * PS, Event::FaultEnds(number as u32));
+                self.events.at(until.0 * PS, Event::Fault(number as u32));
             }
         }
         self.events.at(0, Event::Sample);
         self.events.at(LOOK_PS, Event::Look);
         self.events.at(self.duration_ps, Event::Stop);
+        self.events.at(self.deadline_ps.max(self.duration_ps + 1), Event::Deadline);
         (0..self.hosts.len()).for_each(|host| self.wake(host, 0));
     }
 
@@ -147,6 +148,9 @@ impl<'a> Engine<'a> {
             }
         }
         self.hosts = hosts.into_iter().map(|host| host.expect("the scenario gives every host a cable")).collect();
+        if self.scenario.learning == Learning::Frames {
+            (0..self.hosts.len()).for_each(|host| self.announce(host));
+        }
     }
 
     fn host(&self, number: usize, link: &LinkNode, wires: (usize, usize)) -> Host {
@@ -157,15 +161,7 @@ impl<'a> Engine<'a> {
             0
         };
         let spec = &self.scenario.hosts[number];
-        let mut host = Host::new(spec, wires, flows.map(|(flow, _)| flow).collect(), link.rate, lossless);
-        if self.scenario.learning == Learning::Frames && spec.known {
-            let mine = self.scenario.flows.iter().filter(|flow| flow.from == number || flow.to == number);
-            let mut vlans: Vec<Option<u16>> = mine.map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
-            vlans.sort_unstable();
-            vlans.dedup();
-            vlans.into_iter().for_each(|vlan| host.announce_in(vlan));
-        }
-        host
+        Host::new(spec, wires, flows.map(|(flow, _)| flow).collect(), link.rate, lossless)
     }
 
     /// Until all has arrived, or a bound is met.
@@ -177,12 +173,13 @@ impl<'a> Engine<'a> {
             if self.handled > self.scenario.most_events {
                 return (Ending::TooManyEvents, None);
             }
-            if event == Event::Look {
+            if event == Event::Look || event == Event::Deadline {
+                self.settle();
                 progress((at.min(self.duration_ps) * 1000).checked_div(self.duration_ps).unwrap_or(1000));
                 if at > self.duration_ps && self.is_over() {
                     return self.end(Ending::Drained);
                 }
-                if at > self.deadline_ps {
+                if event == Event::Deadline {
                     let frames = self.under_way();
                     return self.end(Ending::Undrained { frames });
                 }
@@ -215,8 +212,7 @@ impl<'a> Engine<'a> {
                 self.wake(host as usize, self.now);
             }
             Event::FlowTimer(flow) => self.flow_timer(flow as usize),
-            Event::FaultBegins(fault) => faults::begin(self, fault as usize),
-            Event::FaultEnds(fault) => faults::end(self, fault as usize),
+            Event::Fault(fault) => faults::change(self, fault as usize),
             Event::Sample => {
                 self.sampler.sample(&self.nodes, &mut self.flows);
                 self.events.at(self.now + self.scenario.sample.0.max(1) * PS, Event::Sample);
@@ -226,6 +222,7 @@ impl<'a> Engine<'a> {
                 self.events.at(self.now + LOOK_PS, Event::Look);
             }
             Event::Stop => self.at_stop = finish::at_stop(&self.nodes),
+            Event::Deadline => {}
         }
     }
 
@@ -271,12 +268,47 @@ impl<'a> Engine<'a> {
     /// The host has an event for the next frame that arrives.
     fn expect(&mut self, host: usize) {
         let state = &mut self.hosts[host];
-        if !state.is_expecting
-            && let Some(at) = self.wires[state.wires.1].next_arrival()
+        // A cut may have taken what was expected, and something shorter be on its way since.
+        if let Some(at) = self.wires[state.wires.1].next_arrival()
+            && at < state.expects_at
         {
-            state.is_expecting = true;
+            state.expects_at = at;
             self.events.at(at, Event::HostReceive(host as u32));
         }
+    }
+
+    /// Everything that has arrived by now is in a receive ring.
+    pub(super) fn settle(&mut self) {
+        for switch in 0..self.nodes.len() {
+            self.with_node(switch, |node, now, world| node.settle(now, world));
+        }
+    }
+
+    /// The link of `host` goes up or down.
+    pub(super) fn host_link(&mut self, host: usize, is_up: bool) {
+        let now = self.now;
+        if is_up {
+            self.hosts[host].link_up(now);
+            // Switches forget where it is with its link.
+            if self.scenario.learning == Learning::Frames {
+                self.announce(host);
+            }
+            self.wake(host, now);
+        } else {
+            self.hosts[host].link_down(now);
+        }
+    }
+
+    /// The host says who it is before anything else, in every VLAN that it sends or is sent to in.
+    fn announce(&mut self, host: usize) {
+        if !self.scenario.hosts[host].known {
+            return;
+        }
+        let mine = self.scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
+        let mut vlans: Vec<Option<u16>> = mine.map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
+        vlans.sort_unstable();
+        vlans.dedup();
+        vlans.into_iter().for_each(|vlan| self.hosts[host].announce_in(vlan));
     }
 
     /// The host looks for something to send at `at`, if not before.
@@ -289,7 +321,10 @@ impl<'a> Engine<'a> {
     }
 
     fn host_receive(&mut self, host: usize) {
-        self.hosts[host].is_expecting = false;
+        if self.hosts[host].expects_at != self.now {
+            return;
+        }
+        self.hosts[host].expects_at = u64::MAX;
         let wire = self.hosts[host].wires.1;
         while let Some((at, packet)) = self.wires[wire].arrived(self.now) {
             if self.hosts[host].is_dead {
@@ -328,6 +363,9 @@ impl<'a> Engine<'a> {
     /// A frame of a flow reaches whom it is for.
     fn accept(&mut self, host: usize, packet: &SimPacket, at: u64) {
         let number = packet.cargo.flow as usize;
+        if !self.hosts[host].fill(packet.len(), self.flows[number].spec.lossless, at) {
+            return;
+        }
         let flow = &mut self.flows[number];
         match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
             Ok(false) => {}
@@ -341,7 +379,6 @@ impl<'a> Engine<'a> {
                 self.watch.broken("frames_in_order", || format!("frame {sequence} of flow {name} came late or twice"));
             }
         }
-        self.hosts[host].fill(packet.len(), at);
         if self.hosts[host].generator.xoff() != 0 {
             self.wake(host, at);
         }
@@ -411,14 +448,18 @@ impl<'a> Engine<'a> {
             return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Announcement)));
         }
         // Answers to congestion go before what causes it, and in a class of their own.
-        if let Some(number) = state.cnps.pop_front() {
+        let cnp_paused = |number: &usize| state.paused_until(self.flows[*number].cnp_priority, now);
+        let cnp_until = state.cnps.front().and_then(cnp_paused);
+        if cnp_until.is_none()
+            && let Some(number) = state.cnps.pop_front()
+        {
             self.checks.cnps_sent += 1;
             let flow = &mut self.flows[number];
             let cargo = Cargo { flow: number as u32, born_ps: now, ..Cargo::of(Kind::Cnp) };
             let len = flow.cnp_header.least_frame().max(CNP_LEN);
             return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
         }
-        let (mut again, count) = (u64::MAX, state.flows.len());
+        let (mut again, count) = (cnp_until.unwrap_or(u64::MAX), state.flows.len());
         for step in 0..count {
             let place = (state.turn + step) % count;
             let number = state.flows[place];
@@ -442,8 +483,8 @@ impl<'a> Engine<'a> {
     fn data_frame(&mut self, number: usize) -> SimPacket {
         let (now, flow) = (self.now, &mut self.flows[number]);
         let least = flow.header.least_frame();
-        let (len, message_ps) = flow.demand.take(flow.next_len, least);
-        let cargo = Cargo { kind: Kind::Data, flow: number as u32, sequence: flow.sequence, born_ps: now, message_ps };
+        let (len, message) = flow.demand.take(flow.next_len, least);
+        let cargo = Cargo { kind: Kind::Data, flow: number as u32, sequence: flow.sequence, born_ps: now, message };
         flow.sequence += 1;
         flow.outcome.sent_frames += 1;
         flow.outcome.sent_bytes += u64::from(len);
@@ -476,7 +517,7 @@ impl<'a> Engine<'a> {
     fn is_over(&self) -> bool {
         self.under_way() == 0
             && !self.watch.is_anyone_held(self.now)
-            && self.hosts.iter().all(|host| host.cnps.is_empty() || host.is_dead)
+            && self.hosts.iter().all(|host| host.cnps.is_empty() || host.is_dead || !self.wires[host.wires.0].is_up)
             && self.nodes.iter().all(Node::is_idle)
     }
 }

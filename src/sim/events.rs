@@ -18,16 +18,16 @@ pub enum Event {
     HostHear(u32),
     /// A timer of a flow's congestion control ends.
     FlowTimer(u32),
-    /// A fault begins.
-    FaultBegins(u32),
-    /// A fault ends.
-    FaultEnds(u32),
+    /// A fault begins or ends.
+    Fault(u32),
     /// Time to look at what plots show.
     Sample,
     /// Time to look for pauses that have run out, and, after the end of sending, whether all has arrived.
     Look,
     /// Hosts fall silent.
     Stop,
+    /// What has not arrived by now is waited for no longer.
+    Deadline,
 }
 
 /// Events to come.

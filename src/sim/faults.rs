@@ -1,101 +1,112 @@
-//! What goes wrong on purpose, when it begins and when it ends.
+//! What goes wrong on purpose. Whenever a fault begins or ends, what it concerns becomes what all faults that go on now make
+//! of it: two of a kind may overlap, and neither ends the other.
 
 use super::engine::Engine;
 use super::load::PS;
 use super::spec::{End, FaultKind, Lost, Way};
 
-/// Fault number `fault` begins.
-pub fn begin(engine: &mut Engine<'_>, fault: usize) {
-    let (now, fault) = (engine.now, engine.scenario.faults[fault]);
-    match fault.kind {
-        FaultKind::LinkDown { link } => link_down(engine, link),
-        FaultKind::Lose { link, toward, what, per_million } => lose(engine, link, toward, what, per_million),
-        FaultKind::Storm { host, priorities } => {
-            engine.hosts[host].storm(priorities, now);
-            engine.wake(host, now);
-        }
-        FaultKind::Dead { host } => engine.hosts[host].is_dead = true,
-        FaultKind::Late { host, response } => engine.hosts[host].respond_in(Some(response.0 * PS)),
-        FaultKind::Slow { host, receiver } => {
-            engine.hosts[host].receive_by(Some(receiver), now);
-            engine.wake(host, now);
-        }
-        FaultKind::Stall { switch, lcore } => {
-            let until = fault.until.map_or(u64::MAX / 2, |until| until.0 * PS);
-            engine.nodes[switch].stall(lcore, until);
-        }
-    }
-}
-
-/// It ends: all is as the scenario has it without.
-pub fn end(engine: &mut Engine<'_>, fault: usize) {
-    let now = engine.now;
+/// Fault number `fault` begins or ends.
+pub fn change(engine: &mut Engine<'_>, fault: usize) {
     match engine.scenario.faults[fault].kind {
-        FaultKind::LinkDown { link } => link_up(engine, link),
-        FaultKind::Lose { link, toward, what, .. } => lose(engine, link, toward, what, 0),
+        FaultKind::LinkDown { link } => set_link(engine, link),
+        FaultKind::Lose { link, .. } => set_losses(engine, link),
         FaultKind::Storm { host, .. } => {
-            engine.hosts[host].storm(0, now);
-            engine.wake(host, now);
+            let kinds = active(engine);
+            let storms = kinds.filter_map(|kind| match kind {
+                FaultKind::Storm { host: of, priorities } if of == host => Some(priorities),
+                _ => None,
+            });
+            let priorities = storms.fold(0, |all, some| all | some);
+            engine.hosts[host].storm(priorities, engine.now);
+            engine.wake(host, engine.now);
         }
         FaultKind::Dead { host } => {
-            engine.hosts[host].is_dead = false;
-            engine.wake(host, now);
+            let is_dead = active(engine).any(|kind| kind == FaultKind::Dead { host });
+            engine.hosts[host].is_dead = is_dead;
+            engine.wake(host, engine.now);
         }
-        FaultKind::Late { host, .. } => engine.hosts[host].respond_in(None),
+        FaultKind::Late { host, .. } => {
+            let kinds = active(engine);
+            let responses = kinds.filter_map(|kind| match kind {
+                FaultKind::Late { host: of, response } if of == host => Some(response.0 * PS),
+                _ => None,
+            });
+            let longest = responses.max();
+            engine.hosts[host].respond_in(longest);
+        }
         FaultKind::Slow { host, .. } => {
-            engine.hosts[host].receive_by(None, now);
-            engine.wake(host, now);
+            let kinds = active(engine);
+            let receivers = kinds.filter_map(|kind| match kind {
+                FaultKind::Slow { host: of, receiver } if of == host => Some(receiver),
+                _ => None,
+            });
+            let slowest = receivers.min_by_key(|receiver| receiver.rate);
+            engine.hosts[host].receive_by(slowest, engine.now);
+            engine.wake(host, engine.now);
         }
-        // Until when was said at its beginning.
-        FaultKind::Stall { .. } => {}
+        FaultKind::Stall { switch, lcore } => stall(engine, fault, switch, lcore),
     }
 }
 
-fn link_down(engine: &mut Engine<'_>, link: usize) {
+/// Kinds of the faults that go on now.
+fn active(engine: &Engine<'_>) -> std::vec::IntoIter<FaultKind> {
     let now = engine.now;
-    for wire in [2 * link, 2 * link + 1] {
-        engine.wires[wire].cut(now, &mut engine.pool);
+    let goes_on = move |at: u64, until: Option<u64>| at <= now && until.is_none_or(|until| now < until);
+    let faults = engine.scenario.faults.iter();
+    let active = faults.filter(move |fault| goes_on(fault.at.0 * PS, fault.until.map(|until| until.0 * PS)));
+    active.map(|fault| fault.kind).collect::<Vec<_>>().into_iter()
+}
+
+/// Only its beginning matters: until when is said with it.
+fn stall(engine: &mut Engine<'_>, fault: usize, switch: usize, lcore: Option<usize>) {
+    let fault = &engine.scenario.faults[fault];
+    if fault.until.is_none_or(|until| until.0 * PS > engine.now) {
+        let until = fault.until.map_or(u64::MAX / 2, |until| until.0 * PS);
+        engine.nodes[switch].stall(lcore, until);
     }
-    engine.watch.cut(link, now);
+}
+
+fn set_link(engine: &mut Engine<'_>, link: usize) {
+    let is_up = !active(engine).any(|kind| kind == FaultKind::LinkDown { link });
+    if engine.wires[2 * link].is_up == is_up {
+        return;
+    }
+    let now = engine.now;
+    if is_up {
+        engine.wires[2 * link..=2 * link + 1].iter_mut().for_each(|wire| wire.is_up = true);
+    } else {
+        // What has arrived by now is in receive rings, whether somebody has polled them or not.
+        engine.settle();
+        engine.wires[2 * link..=2 * link + 1].iter_mut().for_each(|wire| wire.cut(now, &mut engine.pool));
+        engine.watch.cut(link, now);
+    }
     for end in [engine.scenario.links[link].a, engine.scenario.links[link].b] {
         match end {
-            End::Port(port) => engine.nodes[port.switch].set_link(port.port, false),
-            End::Host(host) => engine.hosts[host].link_down(now),
+            End::Port(port) => engine.nodes[port.switch].set_link(port.port, is_up),
+            End::Host(host) => engine.host_link(host, is_up),
         }
     }
 }
 
-fn link_up(engine: &mut Engine<'_>, link: usize) {
-    let now = engine.now;
-    for wire in [2 * link, 2 * link + 1] {
-        engine.wires[wire].is_up = true;
-    }
-    for end in [engine.scenario.links[link].a, engine.scenario.links[link].b] {
-        match end {
-            End::Port(port) => engine.nodes[port.switch].set_link(port.port, true),
-            End::Host(host) => {
-                engine.hosts[host].link_up(now);
-                engine.wake(host, now);
+/// Of several faults that lose the same frames the worst counts.
+fn set_losses(engine: &mut Engine<'_>, link: usize) {
+    // What end a sends goes toward b.
+    for (wire, way) in [(2 * link, Way::B), (2 * link + 1, Way::A)] {
+        let mut loses = [0; 2];
+        for kind in active(engine) {
+            if let FaultKind::Lose { link: of, toward, what, per_million } = kind
+                && of == link
+                && toward.is_none_or(|toward| toward == way)
+            {
+                let [data, pfc] = &mut loses;
+                if what != Lost::Pfc {
+                    *data = per_million.max(*data);
+                }
+                if what != Lost::Data {
+                    *pfc = per_million.max(*pfc);
+                }
             }
         }
-    }
-}
-
-/// A link loses `per_million` of a million frames of some kind.
-fn lose(engine: &mut Engine<'_>, link: usize, toward: Option<Way>, what: Lost, per_million: u32) {
-    // What end a sends goes toward b.
-    let wires = match toward {
-        Some(Way::B) => vec![2 * link],
-        Some(Way::A) => vec![2 * link + 1],
-        None => vec![2 * link, 2 * link + 1],
-    };
-    for wire in wires {
-        let [data, pfc] = &mut engine.wires[wire].loses;
-        if what != Lost::Pfc {
-            *data = per_million;
-        }
-        if what != Lost::Data {
-            *pfc = per_million;
-        }
+        engine.wires[wire].loses = loses;
     }
 }

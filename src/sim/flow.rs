@@ -1,12 +1,13 @@
 //! One flow at both its ends.
 
 use super::dcqcn;
-use super::frame::{Header, Station};
+use super::frame::{Cargo, Header, Part, Station};
 use super::load::{Demand, PS};
 use super::outcome::FlowOutcome;
 use super::rng::Rng;
-use super::spec::{FlowNode, HostNode, Scenario};
+use super::spec::{End, FlowNode, HostNode, Scenario};
 use super::spread::Collector;
+use crate::hosts::sequence::{Order, SequenceWindow};
 
 /// ECT(0).
 const ECT_0: u8 = 0b10;
@@ -39,8 +40,12 @@ pub struct Flow {
     receiver: Option<dcqcn::Receiver>,
     /// When the timer of the sender is looked at next; `u64::MAX`: no event is under way.
     pub timer_at: u64,
-    /// Number of the frame that the receiver expects.
-    expected: u64,
+    /// PFC priority of the CNPs for it at its receiver.
+    pub cnp_priority: usize,
+    /// Which of its frames the receiver has seen.
+    window: SequenceWindow,
+    /// The message that comes in, and how many of its frames have come.
+    incoming: (u64, u32),
     /// What came of it.
     pub outcome: FlowOutcome,
     /// Bytes received, for samples.
@@ -69,7 +74,9 @@ impl Flow {
             sender: spec.dcqcn.map(|dcqcn| dcqcn::Sender::new(&dcqcn, spec.rate, 0)),
             receiver: spec.dcqcn.map(|dcqcn| dcqcn::Receiver::new(&dcqcn)),
             timer_at: u64::MAX,
-            expected: 0,
+            cnp_priority: cnp_priority(&spec, scenario),
+            window: SequenceWindow::new(),
+            incoming: (0, 0),
             outcome: FlowOutcome::default(),
             sampled_bytes: 0,
             latency: Collector::default(),
@@ -99,27 +106,46 @@ impl Flow {
 
     /// A frame of it arrives at its receiver, marked or not. True if a CNP is due; an error if the frames are not in order.
     #[inline]
-    pub fn arrive(&mut self, cargo: &super::frame::Cargo, len: usize, is_ce: bool, now: u64) -> Result<bool, Disorder> {
+    pub fn arrive(&mut self, cargo: &Cargo, len: usize, is_ce: bool, now: u64) -> Result<bool, Disorder> {
         let outcome = &mut self.outcome;
-        let order = if cargo.sequence >= self.expected { Ok(()) } else { Err(Disorder) };
-        self.expected = self.expected.max(cargo.sequence + 1);
-        if order.is_err() {
-            outcome.late_frames += 1;
+        let order = self.window.receive(cargo.sequence);
+        match order {
+            Order::Ahead => {}
+            Order::Late => outcome.late_frames += 1,
+            Order::Duplicate => {
+                // It was received already: neither its bytes nor its time count again.
+                outcome.duplicate_frames += 1;
+                return Err(Disorder);
+            }
         }
         outcome.received_frames += 1;
         outcome.received_bytes += len as u64;
         outcome.last_arrival_ps = now;
         self.latency.add(now - cargo.born_ps);
-        if let Some(born) = cargo.message_ps {
-            self.completion.add(now - born);
-        }
+        self.complete(&cargo.message, now);
+        let outcome = &mut self.outcome;
         let mut cnp = false;
         if is_ce {
             outcome.marked_frames += 1;
             cnp = self.receiver.as_mut().is_some_and(|receiver| receiver.marked(now));
             outcome.cnps += u64::from(cnp);
         }
-        order.map(|()| cnp)
+        if order == Order::Ahead { Ok(cnp) } else { Err(Disorder) }
+    }
+
+    /// A message is complete with its last frame, if all others came before.
+    #[inline]
+    fn complete(&mut self, part: &Part, now: u64) {
+        let (number, frames) = &mut self.incoming;
+        if *number != part.number {
+            (*number, *frames) = (part.number, 0);
+        }
+        *frames += 1;
+        if let Some((whole, born)) = part.end
+            && *frames == whole
+        {
+            self.completion.add(now - born);
+        }
     }
 
     /// What came of it, at the end.
@@ -133,6 +159,19 @@ impl Flow {
             ..self.outcome.clone()
         }
     }
+}
+
+/// Where a CNP for the flow belongs, at the port of who sends it.
+fn cnp_priority(flow: &FlowNode, scenario: &Scenario) -> usize {
+    let port = scenario.links.iter().find_map(|link| match (link.a, link.b) {
+        (End::Port(port), End::Host(host)) | (End::Host(host), End::Port(port)) if host == flow.to => Some(port),
+        _ => None,
+    });
+    let Some(at) = port else { return 0 };
+    let spec = &scenario.switches[at.switch].config.switch;
+    let port = &spec.ports[at.port];
+    let class = port.marks.class(port.trust, port.port_class, Some(CNP_DSCP), flow.tag.map(|(_, pcp)| pcp));
+    usize::from(spec.classes.tc_to_group[usize::from(class & 7)] & 7)
 }
 
 /// A frame came after a later one, or twice.

@@ -39,15 +39,24 @@ pub struct Cargo {
     pub sequence: u64,
     /// When its first bit left the host.
     pub born_ps: u64,
-    /// For the last frame of a message: when there was first something to send of it.
-    pub message_ps: Option<u64>,
+    /// Of which message of the flow it is.
+    pub message: Part,
+}
+
+/// What of a message a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Part {
+    /// Number of the message in its flow.
+    pub number: u64,
+    /// In its last frame: of how many frames it is, and when there was first something to send of it.
+    pub end: Option<(u32, u64)>,
 }
 
 impl Cargo {
     /// That of a frame which is of no flow.
     #[must_use]
     pub fn of(kind: Kind) -> Self {
-        Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, message_ps: None }
+        Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, message: Part::default() }
     }
 }
 

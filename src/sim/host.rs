@@ -43,8 +43,8 @@ pub struct Host {
     paused_since: [Option<u64>; CLASSES],
     /// When it is to look for something to send; `u64::MAX`: no event is under way.
     pub wake_at: u64,
-    /// Whether an event for the next arrival is under way.
-    pub is_expecting: bool,
+    /// When it receives next; `u64::MAX`: no event is under way.
+    pub expects_at: u64,
     /// Neither sends nor receives.
     pub is_dead: bool,
     /// Priorities of a storm that goes on.
@@ -87,7 +87,7 @@ impl Host {
             paused_until: [0; CLASSES],
             paused_since: [None; CLASSES],
             wake_at: u64::MAX,
-            is_expecting: false,
+            expects_at: u64::MAX,
             is_dead: false,
             storm: 0,
             response_ps,
@@ -170,13 +170,19 @@ impl Host {
         Some(next.max(now + 1))
     }
 
-    /// `bytes` have come into the receive buffer.
-    pub fn fill(&mut self, bytes: usize, now: u64) {
-        let Some(receiver) = &mut self.receiver else { return };
+    /// A frame of `bytes` has come. False if it is dropped: beyond its XOFF the receive buffer of a slow host has room for
+    /// lossless frames only, and for those as much as it takes, since headroom of hosts is not the subject here.
+    pub fn fill(&mut self, bytes: usize, lossless: bool, now: u64) -> bool {
+        let Some(receiver) = &mut self.receiver else { return true };
         receiver.drain(now);
+        if !lossless && receiver.bytes >= receiver.spec.xoff.0 {
+            self.outcome.receive_dropped_frames += 1;
+            return false;
+        }
         receiver.bytes += bytes as u64;
         self.outcome.receive_highest_bytes = self.outcome.receive_highest_bytes.max(receiver.bytes);
         self.judge(now);
+        true
     }
 
     /// Says XOFF or XON, as its receive buffer and storms have it.
@@ -323,9 +329,11 @@ mod tests {
     fn a_slow_receiver_says_xoff_and_xon_in_time() {
         let spec = ReceiverSpec { rate: BitRate(8_000_000_000), xoff: Bytes(2000), xon: Bytes(1000) };
         let mut host = host(Some(spec));
-        host.fill(1999, 0);
+        assert!(host.fill(1999, true, 0));
         assert!(host.pfc_due(0).is_none());
-        host.fill(1, 0);
+        assert!(host.fill(1, true, 0));
+        assert!(!host.fill(1, false, 0), "lossy, and full");
+        assert_eq!(host.outcome.receive_dropped_frames, 1);
         assert_eq!(host.pfc_due(0).map(|frame| (frame.enabled, frame.quanta[3])), Some((8, Quanta(65535))));
         // A byte a nanosecond: 1001 bytes to go.
         let wake = host.pfc_wake(0).unwrap();

@@ -1,7 +1,6 @@
 //! What a flow has to send, and when: patterns, messages, frame lengths.
 
-use std::collections::VecDeque;
-
+use super::frame::Part;
 use super::rng::Rng;
 use super::spec::{FrameSizes, Load, MessageSize};
 
@@ -58,22 +57,23 @@ impl MessageSize {
     }
 }
 
-/// A message of which something is still to be sent.
+/// The message that is being sent.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     born_ps: u64,
     left: u64,
+    frames: u32,
 }
 
-/// What is to be sent, as time goes by.
+/// What is to be sent, as time goes by. Messages that wait are a time only: each is drawn when its turn comes.
 #[derive(Debug)]
 pub struct Demand {
     load: Load,
     start_ps: u64,
     stop_ps: u64,
-    waiting: VecDeque<Message>,
+    current: Option<Message>,
     next_message_ps: u64,
-    /// Messages that have begun to wait.
+    /// Messages that were begun to be sent.
     pub made: u64,
 }
 
@@ -81,7 +81,7 @@ impl Demand {
     /// Of a flow that sends from `start_ps` until `stop_ps`.
     #[must_use]
     pub fn new(load: Load, start_ps: u64, stop_ps: u64) -> Self {
-        Self { load, start_ps, stop_ps, waiting: VecDeque::new(), next_message_ps: start_ps, made: 0 }
+        Self { load, start_ps, stop_ps, current: None, next_message_ps: start_ps, made: 0 }
     }
 
     /// Whether there is something to send at `now`; if not, from when on there may be: `u64::MAX` for never.
@@ -100,34 +100,36 @@ impl Demand {
                 let phase = (now - self.start_ps) % (on + off).max(1);
                 if phase < on { Ok(()) } else { Err(now + (on + off - phase)) }
             }
+            Load::Messages { .. } if self.current.is_some() => Ok(()),
             Load::Messages { size, every, poisson, count } => {
-                let most = count.map_or(u64::MAX, u64::from);
-                while self.next_message_ps <= now && self.made < most {
-                    self.waiting.push_back(Message { born_ps: self.next_message_ps, left: size.draw(rng) });
-                    self.made += 1;
-                    let gap = if poisson { rng.exponential(every.0 * PS) } else { every.0 * PS };
-                    self.next_message_ps = self.next_message_ps.saturating_add(gap.max(1));
+                if count.is_some_and(|count| self.made >= u64::from(count)) {
+                    return Err(u64::MAX);
                 }
-                match self.waiting.is_empty() {
-                    false => Ok(()),
-                    true if self.made < most => Err(self.next_message_ps),
-                    true => Err(u64::MAX),
+                if self.next_message_ps > now {
+                    return Err(self.next_message_ps);
                 }
+                self.current = Some(Message { born_ps: self.next_message_ps, left: size.draw(rng), frames: 0 });
+                self.made += 1;
+                let gap = if poisson { rng.exponential(every.0 * PS) } else { every.0 * PS };
+                self.next_message_ps = self.next_message_ps.saturating_add(gap.max(1));
+                Ok(())
             }
         }
     }
 
-    /// A frame of at most `len` bytes is sent: how long it is, and, if it is the last of a message, when that was born.
+    /// A frame of at most `len` bytes is sent: how long it is, and what of which message.
     #[inline]
-    pub fn take(&mut self, len: u16, least: u16) -> (u16, Option<u64>) {
-        let Some(message) = self.waiting.front_mut() else { return (len, None) };
+    pub fn take(&mut self, len: u16, least: u16) -> (u16, Part) {
+        let Some(message) = &mut self.current else { return (len, Part::default()) };
+        let number = self.made;
+        message.frames += 1;
         if message.left > u64::from(len) {
             message.left -= u64::from(len);
-            return (len, None);
+            return (len, Part { number, end: None });
         }
-        let (len, born) = ((message.left as u16).max(least), message.born_ps);
-        self.waiting.pop_front();
-        (len, Some(born))
+        let (len, end) = ((message.left as u16).max(least), Some((message.frames, message.born_ps)));
+        self.current = None;
+        (len, Part { number, end })
     }
 }
 
@@ -144,12 +146,13 @@ mod tests {
         let mut demand = Demand::new(load, 5_000, 100_000);
         assert_eq!(demand.ready(0, &mut rng), Err(5_000));
         assert_eq!(demand.ready(5_000, &mut rng), Ok(()));
-        assert_eq!([demand.take(1000, 60), demand.take(1000, 60)], [(1000, None); 2]);
-        assert_eq!(demand.take(1000, 60), (500, Some(5_000)));
+        let part = |number, end| Part { number, end };
+        assert_eq!([demand.take(1000, 60), demand.take(1000, 60)], [(1000, part(1, None)); 2]);
+        assert_eq!(demand.take(1000, 60), (500, part(1, Some((3, 5_000)))));
         assert_eq!(demand.ready(6_000, &mut rng), Err(15_000));
         assert_eq!(demand.ready(15_000, &mut rng), Ok(()));
-        assert_eq!(demand.take(2490, 60), (2490, None));
-        assert_eq!(demand.take(2490, 60), (60, Some(15_000)), "never shorter than a frame");
+        assert_eq!(demand.take(2490, 60), (2490, part(2, None)));
+        assert_eq!(demand.take(2490, 60), (60, part(2, Some((2, 15_000)))), "never shorter than a frame");
         assert_eq!(demand.ready(16_000, &mut rng), Err(u64::MAX));
     }
 

@@ -210,11 +210,16 @@ impl Node {
         silent.iter().find(has_sent).map(|&(port, queue, _)| (port, queue))
     }
 
-    /// Cells and frames held, in queues and receive rings.
+    /// What has arrived by `now` is in the receive rings, whoever polls them and when.
+    pub fn settle(&mut self, now: u64, world: &mut World<'_>) {
+        self.devices.iter_mut().enumerate().for_each(|(port, device)| device.receive(port, now, world));
+    }
+
+    /// Frames held: in receive rings, in queues, and on their way from one lcore to another.
     #[must_use]
     pub fn held_frames(&self) -> usize {
         let rings: usize = self.devices.iter().map(|device| device.ring.len()).sum();
-        rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>()
+        rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>() + Pipeline::crossing_frames(&self.fleet)
     }
 
     /// Whether it holds nothing, also not on the way between two lcores, and nobody at XOFF.

@@ -94,7 +94,7 @@ pub struct FlowOutcome {
     pub latency: Spread,
     /// Time from a message's arrival at the sender's queue to the end of its last frame at the receiver.
     pub completion: Spread,
-    /// Messages that were begun.
+    /// Messages that were begun; those of which every frame arrived are the count of `completion`.
     pub messages: u64,
     /// DCQCN's rate at the end, bit/s; the flow's rate without it.
     pub rate_at_end: u64,
@@ -152,6 +152,8 @@ pub struct HostOutcome {
     pub foreign_frames: u64,
     /// Most bytes that its receive buffer held.
     pub receive_highest_bytes: u64,
+    /// Lossy frames that a slow host had no room for.
+    pub receive_dropped_frames: u64,
 }
 
 /// What one switch did.

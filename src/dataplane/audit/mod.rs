@@ -10,6 +10,8 @@ mod queues;
 #[cfg(test)]
 mod tests;
 
+pub(super) use queues::frames_in_rings;
+
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
 use super::spec::SwitchSpec;

@@ -31,7 +31,7 @@ fn frames_handed<P: Packet>(part: &Pipeline<P>, fleet: &[Pipeline<P>]) -> usize 
 }
 
 /// Frames on their way between lcores.
-pub(super) fn frames_in_rings<P: Packet>(fleet: &[Pipeline<P>]) -> usize {
+pub(in crate::dataplane) fn frames_in_rings<P: Packet>(fleet: &[Pipeline<P>]) -> usize {
     fleet.iter().map(|part| frames_handed(part, fleet)).sum()
 }
 
