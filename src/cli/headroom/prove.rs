@@ -66,6 +66,17 @@ fn check(link: &Link) -> Result<(), Failure> {
         && link.cable.mm <= 10_000_000
         && (500..=200_000).contains(&link.poll_gap.0)
         && !matches!(link.peer, Peer::Takes(Nanos(200_001..)));
+    // Half the life of a pause, after which the next poll says it again.
+    let half_life = 65_535 * 256 * 1_000_000_000 / link.rate.0.max(1);
+    if let (true, Peer::Takes(Nanos(response))) = (right, link.peer)
+        && response + link.poll_gap.0 > half_life
+    {
+        return Err(Failure::usage(format!(
+            "at {} a pause is said again after {half_life} ns, too late for a poll gap of {} and this response: it ends \
+             before, and no headroom is enough",
+            link.rate, link.poll_gap
+        )));
+    }
     if right {
         return Ok(());
     }
