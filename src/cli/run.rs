@@ -100,6 +100,7 @@ impl Args {
                 Pfc::Software => PfcMode::Symmetric,
                 Pfc::Asymmetric => PfcMode::Asymmetric,
             }),
+            buffer: None,
             headroom: self.headroom.map(|headroom| match headroom {
                 Headroom::Independent => HeadroomPolicy::Independent,
                 Headroom::SharedPool => HeadroomPolicy::SharedPool,

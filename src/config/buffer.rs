@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::classes::Class;
 use super::maps::Maps;
+use super::overrides::Overrides;
 use super::policy::{self, Policy};
 use super::ports::{self, Port};
 use super::preset::ClassSettings;
@@ -16,7 +17,8 @@ use crate::units::{Bytes, Cells, Nanos};
 const KEYS: &[&str] = &["size", "cell", "headroom", "lossy", "shared", "port_reserve"];
 
 const DEFAULT_SIZE: Bytes = Bytes(12 << 20);
-const LARGEST_SIZE: Bytes = Bytes(64 << 30);
+pub(crate) const SMALLEST_SIZE: Bytes = Bytes(64 << 10);
+pub(crate) const LARGEST_SIZE: Bytes = Bytes(64 << 30);
 const DEFAULT_CELL: Bytes = Bytes(208);
 const SMALLEST_CELL: Bytes = Bytes(64);
 const LARGEST_CELL: Bytes = Bytes(16 << 10);
@@ -82,19 +84,19 @@ pub struct Plan {
     pub queue_reserves: [Cells; CLASSES],
 }
 
-/// Reads `buffer:`; `root` stands for it where it is absent, and `policy` holds whatever is written.
-pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, policy: Option<HeadroomPolicy>) -> Buffer<'a> {
+/// Reads `buffer:`; `root` stands for it where it is absent, and `overrides` hold whatever is written.
+pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) -> Buffer<'a> {
     let fields = item.as_ref().and_then(|item| item.fields(KEYS));
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
-    let size = get("size").and_then(|item| read_size(&item, Bytes(64 << 10), LARGEST_SIZE));
+    let size = get("size").and_then(|item| read_size(&item, SMALLEST_SIZE, LARGEST_SIZE));
     let cell = get("cell").and_then(|item| read_size(&item, SMALLEST_CELL, LARGEST_CELL));
     let (lossy_item, shared_item) = (get("lossy"), get("shared"));
     Buffer {
-        size: size.unwrap_or(DEFAULT_SIZE),
+        size: overrides.buffer.or(size).unwrap_or(DEFAULT_SIZE),
         cell: cell.unwrap_or(DEFAULT_CELL),
         lossy: lossy_item.as_ref().and_then(Item::parse).unwrap_or(DEFAULT_LOSSY),
         shared: shared_item.as_ref().filter(|item| !item.is("auto")).and_then(Item::parse),
-        policy: policy::read(get("headroom"), policy),
+        policy: policy::read(get("headroom"), overrides.headroom),
         port_reserve: get("port_reserve").map(|item| ports::read_reserve(&item)).unwrap_or_default(),
         item: item.unwrap_or_else(|| root.child("buffer")),
         lossy_item,

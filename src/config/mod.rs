@@ -3,7 +3,7 @@
 //! `yaml` makes a tree with places, `read` reads it by key and collects what is wrong, one module for each part of the
 //! file says what is right, and `buffer` proves that the sums fit.
 
-mod buffer;
+pub(crate) mod buffer;
 mod classes;
 pub(crate) mod count;
 pub(crate) mod error;
@@ -15,7 +15,7 @@ pub(crate) mod names;
 mod outlook;
 pub(crate) mod overrides;
 mod paths;
-mod policy;
+pub(crate) mod policy;
 pub(crate) mod ports;
 mod preset;
 mod range;
@@ -119,7 +119,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let metrics = system::read_metrics(top.get("metrics"));
     let fdb = system::read_fdb(top.get("fdb"), &ports);
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
-    let buffer = buffer::read(top.get("buffer"), root, overrides.headroom);
+    let buffer = buffer::read(top.get("buffer"), root, overrides);
     maps.check(&classes);
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);

@@ -7,6 +7,7 @@ use super::error::{ConfigErrors, Place};
 use super::model::Config;
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;
+use crate::units::Bytes;
 
 /// No configuration of 64 ports comes near it.
 const LARGEST_FILE: usize = 1 << 20;
@@ -19,6 +20,8 @@ pub struct Overrides {
     /// PFC of all ports. [`PfcMode::Symmetric`] leaves asymmetric ports as they are. [`PfcMode::Off`] is not warned of:
     /// whoever asks for it knows.
     pub pfc: Option<PfcMode>,
+    /// Size of the buffer, within what a file may say.
+    pub buffer: Option<Bytes>,
     /// Headroom policy; of a shared pool the file's ratio or size, if it has one.
     pub headroom: Option<HeadroomPolicy>,
     /// Dataplane lcores, 1 to 16: ports are spread over them anew. CPUs named in the file are taken in their order if

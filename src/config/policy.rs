@@ -10,7 +10,7 @@ use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] = &["policy", "ratio", "size"];
 
-const POLICIES: [(&str, HeadroomPolicy); 3] = [
+pub(crate) const POLICIES: [(&str, HeadroomPolicy); 3] = [
     ("independent", HeadroomPolicy::Independent),
     ("shared-pool", HeadroomPolicy::SharedPool),
     ("dynamic", HeadroomPolicy::Dynamic),

@@ -2,6 +2,7 @@
 
 use holdfast::config::Overrides;
 use holdfast::pfc::PfcMode;
+use holdfast::units::Bytes;
 use proptest::prelude::*;
 
 use super::*;
@@ -155,6 +156,7 @@ fn make(text: &mut Vec<char>, mistake: &Mistake) {
 fn judge(text: &str) {
     let some = Overrides {
         pfc: Some(PfcMode::Asymmetric),
+        buffer: Some(Bytes(64 << 20)),
         headroom: Some(HeadroomPolicy::Dynamic),
         lcores: Some(text.len() as u8),
         simulated: text.len().is_multiple_of(2),

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use super::bounds;
+use crate::config::buffer::{LARGEST_SIZE, SMALLEST_SIZE};
 use crate::config::names::{self, Unique};
 use crate::config::overrides::{check_len, read_text};
+use crate::config::policy::POLICIES;
 use crate::config::read::{Fields, Item, Report};
 use crate::config::yaml::Node;
-use crate::config::{self, Config, ConfigErrors, Overrides};
+use crate::config::{self, Config, ConfigErrors, MAX_LCORES, Overrides};
 use crate::sim::spec::{PollSpec, SwitchNode};
 use crate::units::Nanos;
 
-const KEYS: &[&str] = &["name", "config", "file", "poll", "floods_lossless"];
+const KEYS: &[&str] = &["name", "config", "file", "buffer", "headroom", "lcores", "poll", "floods_lossless"];
 const EXAMPLE: &str = "`- {name: tor, file: tor.yaml}` for each switch";
 const MOST: usize = 64;
 
@@ -97,7 +99,7 @@ fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Uni
     };
     let name = names::read_undotted(&fields, "name: tor", names);
     let written = written(&fields, document);
-    let overrides = Overrides { simulated: true, ..Overrides::default() };
+    let overrides = read_overrides(&fields);
     let config = written.as_ref().and_then(|root| config::build(root, &overrides));
     let poll = read_poll(&fields);
     if let Some(config) = &config {
@@ -122,6 +124,18 @@ fn written<'a>(fields: &Fields<'a>, document: Option<&'a Document>) -> Option<It
         (None, None) => fields.owner().refuse(
             "`config` or `file` is missing; write e.g. `file: tor.yaml`, or `config: {preset: roce, ports: [...]}`",
         ),
+    }
+}
+
+/// What holds whatever the configuration says, so that variants of a scenario can try one file in several ways.
+fn read_overrides(fields: &Fields<'_>) -> Overrides {
+    let lcores = fields.get("lcores").and_then(|item| item.number("a count of lcores", 1..=MAX_LCORES.into()));
+    Overrides {
+        pfc: None,
+        buffer: bounds::get(fields, "buffer", SMALLEST_SIZE..=LARGEST_SIZE),
+        headroom: fields.get("headroom").and_then(|item| item.choice(&POLICIES)),
+        lcores,
+        simulated: true,
     }
 }
 

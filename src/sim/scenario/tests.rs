@@ -8,11 +8,12 @@ use std::net::Ipv4Addr;
 
 use super::*;
 use crate::hosts::FlowKind;
+use crate::mmu::HeadroomPolicy;
 use crate::sim::dcqcn::DcqcnSpec;
 use crate::sim::spec::{
     End, FaultKind, FrameSizes, HostNode, Load, Lost, MessageSize, PollSpec, PortRef, ReceiverSpec, Way,
 };
-use crate::units::{BitRate, Bytes, Length, Nanos};
+use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 use crate::wire::MacAddr;
 
 /// Every key there is.
@@ -201,6 +202,36 @@ fn what_works_but_hardly_as_meant_is_warned_of() {
     x.yaml:11:43: flows[0].dcqcn: no switch marks these packets, which are not ECN-capable, so that it never slows down; write `ecn: true`
     x.yaml:11:65: flows[0].start: it starts at 1s, when hosts send no more: the duration is 1ms; write less
     ");
+}
+
+#[test]
+fn a_switch_says_over_its_file_how_large_its_buffer_is_how_headroom_is_kept_and_how_many_lcores_it_has() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf");
+    let text = "\
+duration: 1ms
+switches: [{name: tor, file: incast.yaml}]
+variants:
+  - {name: as written}
+  - {name: other, switches: [{name: tor, buffer: 20MiB, headroom: dynamic, lcores: 2}]}
+";
+    let read = |text: &str| parse("x.yaml", text, Some(&dir), &Options::default());
+    let variants = read(text).unwrap_or_else(|errors| panic!("{errors}"));
+    let plans = variants.iter().map(|(_, scenario)| {
+        let config = &scenario.switches[0].config;
+        (config.switch.buffer.total, config.switch.buffer.policy, config.switch.lcores)
+    });
+    let cells = |bytes: u32| Cells(bytes / 208);
+    let expected = [(cells(12 << 20), HeadroomPolicy::Independent, 1), (cells(20 << 20), HeadroomPolicy::Dynamic, 2)];
+    assert_eq!(plans.collect::<Vec<_>>(), expected);
+    let wrong = text.replace("20MiB", "1kB").replace("dynamic", "none").replace("lcores: 2", "lcores: 17");
+    let errors = read(&wrong).unwrap_err().to_string();
+    for part in [
+        "switches[0].buffer: `1kB` is out of range; write from 64KiB to 64GiB",
+        "switches[0].headroom: `none`",
+        "switches[0].lcores: `17` is not a count of lcores; write a whole number from 1 to 16",
+    ] {
+        assert!(errors.contains(part), "{part} is missing:\n{errors}");
+    }
 }
 
 #[test]
