@@ -2,7 +2,8 @@
 
 use super::host::standard_response_ps;
 use super::load::PS;
-use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario};
+use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario, SwitchNode};
+use crate::dataplane::PortSpec;
 use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom};
 use crate::units::{Bytes, Cells, Nanos};
@@ -30,6 +31,7 @@ pub fn waivers(scenario: &Scenario) -> Vec<String> {
             let (pool, sum) = (plan.headroom.0, sum);
             waivers.push(format!("{}: the headroom pool of {pool} cells is shared by groups with {sum}", switch.name));
         }
+        waivers.extend(of_backlog(switch));
         if switch.floods_lossless {
             waivers.push(format!("{} floods lossless frames", switch.name));
         }
@@ -51,6 +53,16 @@ fn of_fault(fault: FaultKind, scenario: &Scenario) -> Option<String> {
         | FaultKind::Slow { .. }
         | FaultKind::Late { .. } => None,
     }
+}
+
+/// A core that a frame takes time may be slower than its load, and a full receive ring stops nobody by itself.
+fn of_backlog(switch: &SwitchNode) -> Option<String> {
+    let unmarked = |port: &&PortSpec| {
+        port.pfc.is_on() && port.backlog_mark.is_none() && port.buffer.groups.iter().any(|group| group.lossless)
+    };
+    let port = switch.config.switch.ports.iter().find(unmarked).filter(|_| switch.poll.frame.0 > 0)?;
+    let (name, frame) = (&switch.name, switch.poll.frame);
+    Some(format!("a frame takes a core of {name} {frame}, and the backlog of {name}.{} stops nobody", port.name))
 }
 
 /// What the lossless groups of `port` have, against what this cable and this peer need.
