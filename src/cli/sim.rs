@@ -3,6 +3,7 @@
 mod files;
 mod progress;
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -63,7 +64,10 @@ struct Run {
 pub fn sim(args: &Args) -> Result<(), Failure> {
     let scenarios = scenario::load(&args.scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
     let scenarios = chosen(scenarios, &args.variant)?;
-    for warning in scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings) {
+    // Variants mostly have the same.
+    let mut told = HashSet::new();
+    let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
+    for warning in warnings.filter(|warning| told.insert(warning.as_str())) {
         // Nobody is left to tell if this fails, and `eprintln!` would panic.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }

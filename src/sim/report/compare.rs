@@ -6,7 +6,7 @@ use super::csv::{quoted, whole};
 use super::group::{groups, sum};
 use super::json::ending;
 use super::show;
-use super::verdict::sent_and_lost;
+use super::verdict::{of_variants, sent_and_lost};
 use crate::sim::outcome::{ClassOutcome, Outcome, SwitchOutcome};
 use crate::sim::spec::Scenario;
 use crate::stats::format::{gigabits, grouped};
@@ -86,7 +86,7 @@ fn headroom(switch: &SwitchOutcome) -> u64 {
     switch.ports.iter().flat_map(|port| &port.classes).map(|class| class.headroom_highest_cells).sum()
 }
 
-/// A table with a row a variant; measures that are nothing in all of them are left out.
+/// A table with a row a variant, and what was lost in which; measures that are nothing in all of them are left out.
 #[must_use]
 pub fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let titles = COLUMNS.iter().map(|column| (column.title, Align::Right));
@@ -98,7 +98,8 @@ pub fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
         table.row([name.clone()].into_iter().chain(cells).chain([show::ending(outcome.ending)]));
     }
     let idle: Vec<&str> = COLUMNS.iter().map(|column| column.title).collect();
-    table.without_idle(&idle, show::NOTHING).without_idle(&idle, "0").to_string()
+    let table = table.without_idle(&idle, show::NOTHING).without_idle(&idle, "0");
+    format!("{table}\n{}", of_variants(rows))
 }
 
 fn text(measure: &Measure) -> String {

@@ -193,7 +193,12 @@ fn variants_are_compared() {
     variant  lossless Gb/s  lossy Gb/s  lossless lost  lossy lost  pauses     held  marked  CNPs  headroom  lossless pool  lossy pool  message p50      p99      max  ending
     pfc               8.60        1.19              0          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  drained
     no, pfc           8.60        1.19             20          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  undrained, 4 frames under way
+
+    lossless: BROKEN in `no, pfc` - 20 of 2,200 lossless frames lost: 7 headroom_full, 6 lost on a faulty wire (any class), 4 still under way (any class), 2 missed by a full receive ring, 1 watchdog
+      not promised: h1 does not obey PFC (and 1 more)
     "#);
+    let kept = comparison(&rows[..1]);
+    assert!(kept.ends_with("  drained\n\nlossless: KEPT in all variants\n"), "{kept}");
     insta::assert_snapshot!(comparison_csv(&rows), @r#"
     variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,ending
     pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,drained

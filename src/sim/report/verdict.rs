@@ -55,16 +55,8 @@ fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
 
 /// What a run ends with: the verdict, how it ended and whether what must hold did.
 pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
-    let Verdict { lossless_lost, lossless_sent, kept } = verdict(scenario, outcome);
-    let (lost, sent) = (grouped(lossless_lost), grouped(lossless_sent));
-    let mut text = if kept {
-        format!("lossless: KEPT - 0 of {sent} lossless frames lost\n")
-    } else {
-        let list = |(what, count): &(String, u64)| format!("{} {what}", grouped(*count));
-        let causes: Vec<String> = causes(outcome).iter().map(list).collect();
-        let why = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
-        format!("lossless: BROKEN - {lost} of {sent} lossless frames lost{why}\n")
-    };
+    let mut text = if verdict(scenario, outcome).kept { "lossless: KEPT" } else { "lossless: BROKEN" }.to_owned();
+    text += &format!(" - {}\n", losses(scenario, outcome));
     text += &match outcome.ending {
         Ending::Drained => "ending: drained - all that was sent has arrived or is counted as lost\n".to_owned(),
         Ending::Undrained { frames: left } => {
@@ -74,6 +66,35 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
         Ending::Violated => "ending: stopped at the violation\n".to_owned(),
     };
     text + &invariants(outcome)
+}
+
+/// How many lossless frames were lost, and where.
+fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
+    let Verdict { lossless_lost, lossless_sent, kept } = verdict(scenario, outcome);
+    let text = format!("{} of {} lossless frames lost", grouped(lossless_lost), grouped(lossless_sent));
+    let list = |(what, count): &(String, u64)| format!("{} {what}", grouped(*count));
+    let causes: Vec<String> = if kept { Vec::new() } else { causes(outcome).iter().map(list).collect() };
+    if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
+}
+
+/// What variants end with: a line for each that lost something, with why and what it was not promised for.
+pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
+    let mut text = String::new();
+    for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
+        text += &format!("lossless: BROKEN in `{name}` - {}\n", losses(scenario, outcome));
+        if let [first, rest @ ..] = outcome.waivers.as_slice() {
+            let more =
+                if rest.is_empty() { String::new() } else { format!(" (and {} more)", grouped(rest.len() as u64)) };
+            text += &format!("  not promised: {first}{more}\n");
+        }
+    }
+    if text.is_empty() {
+        text += "lossless: KEPT in all variants\n";
+    }
+    for (name, _, outcome) in rows.iter().filter(|(_, _, outcome)| outcome.violation.is_some()) {
+        text += &format!("in `{name}`: {}", invariants(outcome));
+    }
+    text
 }
 
 fn invariants(outcome: &Outcome) -> String {
