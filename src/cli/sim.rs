@@ -12,6 +12,7 @@ use holdfast::sim::outcome::{Ending, Outcome};
 use holdfast::sim::report;
 use holdfast::sim::scenario::{self, Options};
 use holdfast::sim::spec::Scenario;
+use holdfast::units::Nanos;
 use serde_json::{Value, json};
 
 use self::progress::Progress;
@@ -61,6 +62,16 @@ struct Run {
     outcome: Outcome,
 }
 
+impl Args {
+    fn shows_samples_in_json(&self) -> bool {
+        self.format == Format::Json && self.all
+    }
+
+    fn shows_samples(&self) -> bool {
+        self.plots.is_some() || self.samples.is_some() || self.shows_samples_in_json()
+    }
+}
+
 pub fn sim(args: &Args) -> Result<(), Failure> {
     let scenarios = scenario::load(&args.scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
     let scenarios = chosen(scenarios, &args.variant)?;
@@ -78,14 +89,17 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     let count = scenarios.len();
     let mut progress = Progress::new(count, args.quiet);
     let mut runs = Vec::new();
-    for (variant, scenario) in scenarios {
+    for (variant, mut scenario) in scenarios {
+        if !args.shows_samples() {
+            // They would be most of the memory.
+            scenario.sample = Nanos(0);
+        }
         progress.begin(&variant);
         let outcome = sim::run(&scenario, &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
         let mut run = Run { variant, scenario, outcome };
         write_files(args, &run, count)?;
-        // They are most of it, and only files show them.
-        if args.format != Format::Json || !args.all {
+        if !args.shows_samples_in_json() {
             (run.outcome.samples, run.outcome.pauses) = Default::default();
         }
         runs.push(run);

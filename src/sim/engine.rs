@@ -129,7 +129,9 @@ impl<'a> Engine<'a> {
                 self.events.at(until.0 * PS, Event::Fault(number as u32));
             }
         }
-        self.events.at(0, Event::Sample);
+        if self.scenario.sample.0 > 0 {
+            self.events.at(0, Event::Sample);
+        }
         self.events.at(LOOK_PS, Event::Look);
         self.events.at(self.duration_ps, Event::Stop);
         self.events.at(self.deadline_ps.max(self.duration_ps + 1), Event::Deadline);
@@ -169,8 +171,9 @@ impl<'a> Engine<'a> {
         while let Some((at, event)) = self.events.next() {
             debug_assert!(at >= self.now, "time does not go back");
             self.now = at;
-            self.handled += 1;
-            if self.handled > self.scenario.most_events {
+            // Whether somebody looks must not show.
+            self.handled += u64::from(event != Event::Sample);
+            if self.handled >= self.scenario.most_events {
                 return (Ending::TooManyEvents, None);
             }
             if event == Event::Look || event == Event::Deadline {
@@ -215,7 +218,7 @@ impl<'a> Engine<'a> {
             Event::Fault(fault) => faults::change(self, fault as usize),
             Event::Sample => {
                 self.sampler.sample(&self.nodes, &mut self.flows);
-                self.events.at(self.now + self.scenario.sample.0.max(1) * PS, Event::Sample);
+                self.events.at(self.now + self.scenario.sample.0 * PS, Event::Sample);
             }
             Event::Look => {
                 self.watch.look(self.now);

@@ -18,7 +18,8 @@ pub struct Sampler {
 #[derive(Debug)]
 struct Watched {
     port: PortRef,
-    classes: [ClassSeries; CLASSES],
+    /// From when there first was something; until then all was zero.
+    classes: [Option<ClassSeries>; CLASSES],
     tx_bytes: Vec<u32>,
     tx_before: u64,
     marked_before: [u64; CLASSES],
@@ -35,7 +36,7 @@ impl Sampler {
         let ports: Vec<PortRef> = if scenario.watch.is_empty() { all.collect() } else { scenario.watch.clone() };
         let watched = |port| Watched {
             port,
-            classes: std::array::from_fn(|class| ClassSeries { class: class as u8, ..ClassSeries::default() }),
+            classes: Default::default(),
             tx_bytes: Vec::new(),
             tx_before: 0,
             marked_before: [0; CLASSES],
@@ -54,7 +55,7 @@ impl Sampler {
     pub fn sample(&mut self, nodes: &[Node], flows: &mut [Flow]) {
         self.samples.count += 1;
         for watched in &mut self.ports {
-            watched.sample(&nodes[watched.port.switch]);
+            watched.sample(&nodes[watched.port.switch], self.samples.count - 1);
         }
         for (flow, (bytes, rate)) in
             flows.iter_mut().zip(self.samples.flow_bytes.iter_mut().zip(&mut self.samples.flow_rate_mbps))
@@ -75,7 +76,7 @@ impl Sampler {
     #[must_use]
     pub fn finish(mut self, scenario: &Scenario) -> Samples {
         for watched in self.ports {
-            let classes: Vec<ClassSeries> = watched.classes.into_iter().filter(ClassSeries::has_anything).collect();
+            let classes: Vec<ClassSeries> = watched.classes.into_iter().flatten().collect();
             if !classes.is_empty() || scenario.watch.contains(&watched.port) {
                 self.samples.ports.push(PortSeries { port: watched.port, classes, tx_bytes: watched.tx_bytes });
             }
@@ -85,7 +86,8 @@ impl Sampler {
 }
 
 impl Watched {
-    fn sample(&mut self, node: &Node) {
+    /// The sample after `before` others.
+    fn sample(&mut self, node: &Node, before: usize) {
         let port = self.port.port;
         let Some(pipeline) = node.fleet.iter().find(|pipeline| pipeline.owns(port)) else { return };
         let counters = &node.counters.ports[port];
@@ -93,13 +95,17 @@ impl Watched {
         self.tx_bytes.push(clamp(tx - self.tx_before));
         self.tx_before = tx;
         for (class, series) in self.classes.iter_mut().enumerate() {
-            let view = pipeline.view(port, class);
+            let (view, marked) = (pipeline.view(port, class), counters.ecn_marked[class].get());
+            let is_idle = view.queue_frames == 0 && view.used.0 == 0 && view.headroom.0 == 0 && !view.is_xoff;
+            if series.is_none() && is_idle && marked == 0 {
+                continue;
+            }
+            let series = series.get_or_insert_with(|| ClassSeries::after(class as u8, before, view.threshold.0));
             series.queue_bytes.push(clamp(view.queue_bytes));
             series.shared_cells.push(view.shared.0);
             series.headroom_cells.push(view.headroom.0);
             series.threshold_cells.push(view.threshold.0);
             series.xoff.push(view.is_xoff);
-            let marked = counters.ecn_marked[class].get();
             series.marked.push(clamp(marked - self.marked_before[class]));
             self.marked_before[class] = marked;
         }
@@ -107,9 +113,19 @@ impl Watched {
 }
 
 impl ClassSeries {
-    fn has_anything(&self) -> bool {
-        let any = |series: &[u32]| series.iter().any(|value| *value != 0);
-        any(&self.queue_bytes) || any(&self.shared_cells) || any(&self.headroom_cells) || self.xoff.contains(&true)
+    /// The series of a class in which there was nothing for `samples`. Its threshold then was that of the first sample, as
+    /// near as nobody looked.
+    fn after(class: u8, samples: usize, threshold: u32) -> Self {
+        let nothing = vec![0; samples];
+        Self {
+            class,
+            queue_bytes: nothing.clone(),
+            shared_cells: nothing.clone(),
+            headroom_cells: nothing.clone(),
+            threshold_cells: vec![threshold; samples],
+            xoff: vec![false; samples],
+            marked: nothing,
+        }
     }
 }
 

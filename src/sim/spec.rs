@@ -22,7 +22,7 @@ pub struct Scenario {
     pub duration: Nanos,
     /// Longest network time after that in which all that is under way may arrive.
     pub drain: Nanos,
-    /// Network time between two samples of what plots show.
+    /// Network time between two samples of what plots show; zero: there are none.
     pub sample: Nanos,
     /// Events after which the run is given up.
     pub most_events: u64,
