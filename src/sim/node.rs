@@ -130,6 +130,10 @@ impl Node {
 
     /// Every lcore hears of the link of `port` when it next polls.
     pub fn set_link(&mut self, port: usize, up: bool) {
+        if !up {
+            // What its peer said is void.
+            self.devices[port].silent_until = [0; CLASSES];
+        }
         self.lcores.iter_mut().for_each(|lcore| lcore.link_changes.push((port, up)));
     }
 
