@@ -342,6 +342,11 @@ impl<P: Packet> Pipeline<P> {
         self.trash.push(packet);
     }
 
+    /// Buffers that go back at the end of the poll that is under way.
+    pub(crate) fn discarded_frames(&self) -> usize {
+        self.trash.len()
+    }
+
     /// Forgets the highest figures ever seen: from now on they are what is held now.
     pub fn clear_watermarks(&mut self) {
         for port in bits(self.mine) {

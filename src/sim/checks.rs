@@ -112,8 +112,11 @@ impl Engine<'_> {
             }
         }
         let taken = self.pool.taken();
-        if taken > 0 {
-            self.watch.broken("buffers_returned", || format!("{taken} frames' buffers never came back"));
+        let discarded: usize = self.nodes.iter().map(Node::discarded_frames).sum();
+        if taken != discarded as u64 {
+            self.watch.broken("buffers_returned", || {
+                format!("{taken} frames' buffers never came back, and {discarded} are about to")
+            });
         }
     }
 

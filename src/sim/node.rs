@@ -226,6 +226,12 @@ impl Node {
         rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>() + Pipeline::crossing_frames(&self.fleet)
     }
 
+    /// Frames that are done with and whose buffers go back at the end of a poll that is under way.
+    #[must_use]
+    pub fn discarded_frames(&self) -> usize {
+        self.fleet.iter().map(Pipeline::discarded_frames).sum()
+    }
+
     /// Whether it holds nothing, also not on the way between two lcores, and nobody at XOFF.
     #[must_use]
     pub fn is_idle(&self) -> bool {
