@@ -15,7 +15,7 @@ use super::watch::Watch;
 use super::wire::Wire;
 use super::{faults, finish, routes, waivers};
 use crate::packet::Packet;
-use crate::wire::mac_control::{self, MacControl};
+use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
 /// Streams of random numbers.
 const FAULT_STREAM: u64 = 1;
@@ -330,21 +330,25 @@ impl<'a> Engine<'a> {
         self.hosts[host].expects_at = u64::MAX;
         let wire = self.hosts[host].wires.1;
         while let Some((at, packet)) = self.wires[wire].arrived(self.now) {
+            let pfc = pfc_of(&packet);
+            if let Some(frame) = &pfc {
+                // Also what nobody listens to has been said in time.
+                self.watch.heard(wire, frame, at);
+            }
             if self.hosts[host].is_dead {
                 self.buried += u64::from(packet.cargo.kind != Kind::Pfc);
             } else {
-                self.arrive(host, wire, &packet, at);
+                self.arrive(host, &packet, pfc, at);
             }
             self.pool.free(packet);
         }
         self.expect(host);
     }
 
-    fn arrive(&mut self, host: usize, wire: usize, packet: &SimPacket, at: u64) {
+    fn arrive(&mut self, host: usize, packet: &SimPacket, pfc: Option<PfcFrame>, at: u64) {
         match packet.cargo.kind {
             Kind::Pfc => {
-                if let Some(MacControl::Pfc(frame)) = mac_control::parse(packet.bytes()) {
-                    self.watch.heard(wire, &frame, at);
+                if let Some(frame) = pfc {
                     let understood = self.hosts[host].hear(frame, at);
                     self.events.at(understood, Event::HostHear(host as u32));
                 }
@@ -522,6 +526,17 @@ impl<'a> Engine<'a> {
             && !self.watch.is_anyone_held(self.now)
             && self.hosts.iter().all(|host| host.cnps.is_empty() || host.is_dead || !self.wires[host.wires.0].is_up)
             && self.nodes.iter().all(Node::is_idle)
+    }
+}
+
+/// What a PFC frame says.
+fn pfc_of(packet: &SimPacket) -> Option<PfcFrame> {
+    if packet.cargo.kind != Kind::Pfc {
+        return None;
+    }
+    match mac_control::parse(packet.bytes()) {
+        Some(MacControl::Pfc(frame)) => Some(frame),
+        _ => None,
     }
 }
 
