@@ -19,6 +19,8 @@ use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
 /// Streams of random numbers.
 const FAULT_STREAM: u64 = 1;
+/// No pause has run out at half of its life by then, at any speed.
+const SHORTEST_HALF_LIFE_PS: u64 = 20_000 * PS;
 /// Time between two looks at what runs out by itself.
 const LOOK_PS: u64 = 10_000 * PS;
 
@@ -246,8 +248,18 @@ impl<'a> Engine<'a> {
 
     fn poll_out(&mut self, switch: usize, lcore: usize) {
         let next = self.with_node(switch, |node, now, world| node.poll_out(lcore, now, world));
+        self.watch_gap(switch, next - self.nodes[switch].lcores[lcore].began_ps);
         self.check(switch);
         self.events.at(next, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
+    }
+
+    /// The next poll comes `gap` after the last one: where that is longer than half the life of a pause, none can be
+    /// refreshed in time. Whether the switch promises anything with such gaps, the waivers say.
+    fn watch_gap(&mut self, switch: usize, gap: u64) {
+        if gap > SHORTEST_HALF_LIFE_PS {
+            let wires = self.nodes[switch].devices.iter().filter_map(|device| device.wires);
+            wires.for_each(|(out, _)| self.watch.polled_late(out, gap));
+        }
     }
 
     /// Lets a switch do something, and the hosts expect what it has sent them.

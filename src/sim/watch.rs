@@ -144,6 +144,12 @@ impl Watch {
         }
     }
 
+    /// Who sends on `wire` polls with a `gap`: a pause that was refreshed at the last poll before half of its life may run
+    /// out before the next.
+    pub fn polled_late(&mut self, wire: usize, gap: u64) {
+        self.held[wire].may_lapse |= gap + GRACE_PS >= self.pause_ps(wire, u16::MAX) / 2;
+    }
+
     /// The link went down: what was said on it is void.
     pub fn cut(&mut self, link: usize, now: u64) {
         for wire in [2 * link, 2 * link + 1] {
