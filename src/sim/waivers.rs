@@ -69,8 +69,9 @@ fn of_backlog(switch: &SwitchNode) -> Option<String> {
 fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Option<String> {
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
-    let lossless = spec.buffer.groups.iter().enumerate().find(|(_, group)| group.lossless);
-    let (class, group) = lossless?;
+    // The one that has least: each needs the same.
+    let lossless = spec.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless);
+    let (class, group) = lossless.min_by_key(|(_, group)| group.headroom)?;
     let name = format!("{}.{}", switch.name, spec.name);
     if !spec.pfc.is_on() {
         return Some(format!("PFC is off at {name}"));
