@@ -4,7 +4,8 @@ use super::engine::Engine;
 use super::load::PS;
 use super::node::Node;
 use super::outcome::Ending;
-use super::spec::{FaultKind, Learning, Scenario};
+use super::spec::{FaultKind, Learning, PortRef, Scenario};
+use super::waivers;
 use crate::dataplane::drops::DropReason;
 use crate::qos::CLASSES;
 
@@ -92,6 +93,11 @@ impl Engine<'_> {
             self.watch.broken("lossless_kept", || format!("switch {name} dropped lossless frames: {drops}"));
         }
         if let Some((port, flow)) = self.watch.first_missed {
+            let others = node.devices[port].full_of.unwrap_or(0);
+            let why = waivers::of_full_ring(PortRef { switch, port }, others, self.scenario);
+            if why.is_some() {
+                return self.waivers.extend(why);
+            }
             let (port, flow) = (node.spec.ports.get(port), &self.scenario.flows[flow as usize].name);
             let port = port.map_or("?", |port| &port.name);
             self.watch.broken("lossless_kept", || {

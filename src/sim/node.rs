@@ -39,6 +39,8 @@ pub struct Device {
     pub missed_data: u64,
     /// Of them, lossless.
     pub missed_lossless: u64,
+    /// Frames in the ring when the first of these was lost that were none themselves.
+    pub full_of: Option<usize>,
     /// Most frames that waited.
     pub highest: usize,
     /// Until when each priority must be silent, by the last PFC frame that was polled.
@@ -103,6 +105,7 @@ impl Node {
             missed: 0,
             missed_data: 0,
             missed_lossless: 0,
+            full_of: None,
             highest: 0,
             silent_until: [0; CLASSES],
         };
@@ -282,6 +285,10 @@ impl Device {
             self.missed += 1;
             self.missed_data += u64::from(packet.cargo.kind != Kind::Pfc);
             self.missed_lossless += u64::from(world.watch.is_lossless(&packet.cargo));
+            if world.watch.is_lossless(&packet.cargo) && self.full_of.is_none() {
+                let lossless = self.ring.iter().filter(|packet| world.watch.is_lossless(&packet.cargo)).count();
+                self.full_of = Some(self.ring.len() - lossless);
+            }
             world.watch.missed(port, &packet.cargo);
             world.pool.free(packet);
         }

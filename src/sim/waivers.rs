@@ -5,7 +5,7 @@ use super::load::PS;
 use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario, SwitchNode};
 use crate::dataplane::PortSpec;
 use crate::mmu::HeadroomPolicy;
-use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom};
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
 use crate::units::{Bytes, Cells, Nanos};
 
 /// Every reason, as a sentence. None: a lossless frame that a switch drops for want of buffer is a bug.
@@ -76,23 +76,16 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     if !spec.pfc.is_on() {
         return Some(format!("PFC is off at {name}"));
     }
-    let response = Nanos(response_ps(peer, link, scenario).div_ceil(PS));
-    let poll_gap = if switch.poll.frame.0 == 0 {
-        Nanos(switch.poll.every.0 + switch.poll.jitter.0)
-    } else {
-        // How long a poll takes depends on what comes: as long as headroom was computed for, or the run says so.
-        config.poll_gap
-    };
-    let needed = headroom(&HeadroomInput {
-        rate: link.rate,
-        cable: link.length,
-        mtu: spec.mtu,
-        poll_gap,
-        posted: HeadroomInput::posted_by_pacing(link.rate),
-        cell: config.buffer.cell,
-        peer_response: Some(link.rate.bytes_in(response)),
-        left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
-    });
+    let input = input(port, peer, link, scenario);
+    // Refreshed by the first poll after half of its life: the other half must be longer than a poll gap.
+    let half_life = Nanos(65_535 * 512 * 1_000_000_000 / link.rate.0.max(1) / 2);
+    if input.poll_gap >= half_life {
+        let poll_gap = input.poll_gap;
+        return Some(format!(
+            "{name} polls every {poll_gap} and refreshes a pause when {half_life} of its life are left"
+        ));
+    }
+    let needed = headroom(&input);
     let has = match config.buffer.policy {
         HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => group.headroom,
         HeadroomPolicy::Dynamic => spec.buffer.insurance,
@@ -103,6 +96,58 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
             "{name} class {class} has {} of headroom and needs {} for this cable and peer",
             bytes(has),
             bytes(needed.cells)
+        )
+    })
+}
+
+/// What headroom of `port` has to be for, with this cable and this peer.
+fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> HeadroomInput {
+    let switch = &scenario.switches[port.switch];
+    let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
+    let response = Nanos(response_ps(peer, link, scenario).div_ceil(PS));
+    let poll_gap = if switch.poll.frame.0 == 0 {
+        Nanos(switch.poll.every.0 + switch.poll.jitter.0)
+    } else {
+        // How long a poll takes depends on what comes: as long as headroom was computed for, or the run says so.
+        config.poll_gap
+    };
+    HeadroomInput {
+        rate: link.rate,
+        cable: link.length,
+        mtu: spec.mtu,
+        poll_gap,
+        posted: HeadroomInput::posted_by_pacing(link.rate),
+        cell: config.buffer.cell,
+        peer_response: Some(link.rate.bytes_in(response)),
+        left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
+    }
+}
+
+/// Why the receive ring of `port`, which has lost a lossless frame, does not promise to lose none: `others` frames were in
+/// it that no pause of a lossless priority stops.
+#[must_use]
+pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option<String> {
+    let switch = &scenario.switches[port.switch];
+    let (spec, device) = (&switch.config.switch.ports[port.port], &switch.config.devices[port.port]);
+    let name = format!("{}.{}", switch.name, spec.name);
+    let Some(mark) = spec.backlog_mark else {
+        return Some(format!("nobody asks what waits in the receive ring of {name}, which was full"));
+    };
+    let link = scenario.links.iter().find_map(|link| match (link.a, link.b) {
+        (End::Port(at), peer) | (peer, End::Port(at)) if at == port => Some((peer, link)),
+        _ => None,
+    });
+    let (peer, link) = link?;
+    // As docs/configuration.md has it: the mark, and what arrives in the shortest frames until the peer has stopped.
+    let rows = headroom(&input(port, peer, link, scenario)).rows;
+    let wire: u64 = rows.iter().filter(|row| row.name != "whole cells").map(|row| row.value.0).sum();
+    let needed = u64::from(mark) + wire.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
+    let room = u64::from(device.rx_descriptors).saturating_sub(others as u64);
+    (room < needed).then(|| {
+        format!(
+            "{name} has a receive ring of {}, {others} of them taken by frames that no pause stops, and needs {needed} until \
+             its peer stops",
+            device.rx_descriptors
         )
     })
 }
