@@ -17,6 +17,8 @@ use crate::wire::mac_control::PfcFrame;
 /// Quanta in the longest pause, and bits in a quantum.
 const LONGEST: u64 = 65_535;
 const QUANTUM_BITS: u64 = 512;
+/// Time after which a refresh that was not due yet is tried again.
+const RETRY_PS: u64 = 10_000;
 
 /// A host.
 #[derive(Debug)]
@@ -164,7 +166,11 @@ impl Host {
     /// When it may have one to send: a refresh, or the end of what its receive buffer is too full with.
     #[must_use]
     pub fn pfc_wake(&self, now: u64) -> Option<u64> {
-        let refresh = (self.generator.xoff() != 0).then(|| self.told_ps + self.quanta_ps(LONGEST) / 2);
+        let refresh = (self.generator.xoff() != 0).then(|| {
+            let at = self.told_ps + self.quanta_ps(LONGEST) / 2;
+            // Its time has come, and the generator, which rounds otherwise, does not think so yet.
+            if at > now { at } else { now + RETRY_PS }
+        });
         let drained = self.receiver.filter(|receiver| receiver.is_xoff).map(|receiver| receiver.below_xon_at());
         let next = [refresh, drained].into_iter().flatten().min()?;
         Some(next.max(now + 1))
