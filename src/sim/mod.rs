@@ -19,6 +19,7 @@ mod load;
 mod node;
 pub mod outcome;
 pub mod plot;
+pub mod random;
 pub mod report;
 pub mod rng;
 mod routes;

@@ -1,0 +1,273 @@
+//! A fabric as it was drawn: plain numbers that can be taken away one by one, and always written as a scenario.
+//!
+//! Hosts, links and switches keep their numbers when others go, so that names, flows and faults stay what they were.
+
+/// A whole scenario. All times are nanoseconds, all rates Mbit/s, all lengths metres.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// Of the run's dice.
+    pub seed: u64,
+    /// Time for which hosts send.
+    pub duration: u64,
+    /// Whether switches learn from frames, and not from the scenario.
+    pub learns: bool,
+    /// Lossless classes.
+    pub lossless: Vec<u8>,
+    pub switches: Vec<SwitchDraft>,
+    pub hosts: Vec<HostDraft>,
+    pub links: Vec<LinkDraft>,
+    pub flows: Vec<FlowDraft>,
+    pub faults: Vec<FaultDraft>,
+}
+
+/// A switch, `s` and its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchDraft {
+    pub id: usize,
+    /// Bytes of the buffer; follows from `spare`.
+    pub size: u64,
+    /// Bytes of the buffer beyond reserves and headroom: the shared pools.
+    pub spare: u64,
+    pub cell: u64,
+    pub headroom: HeadroomDraft,
+    /// Percent of `spare` that is lossy.
+    pub lossy: u8,
+    pub mtu: u16,
+    pub classes: Vec<ClassDraft>,
+    /// Bytes: lossless, lossy.
+    pub port_reserve: Option<(u64, u64)>,
+    pub lcores: u8,
+    pub poll_gap: u64,
+    /// From a poll to the next.
+    pub every: u64,
+    /// That a frame takes.
+    pub frame: u64,
+    pub jitter: u64,
+    /// Whether a backlog in the receive ring stops senders.
+    pub backlog: bool,
+    pub watchdog: Option<&'static str>,
+}
+
+/// A headroom policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadroomDraft {
+    Independent,
+    /// With this ratio, in tenths.
+    SharedPool(u8),
+    Dynamic,
+}
+
+/// What a switch says of a class. `None`: nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClassDraft {
+    pub class: u8,
+    pub lossless: bool,
+    pub limit: Option<LimitDraft>,
+    pub reserve: Option<u64>,
+    pub xon_offset: Option<u64>,
+    pub xon_floor: Option<u64>,
+    pub headroom: Option<u64>,
+    /// Of the queue.
+    pub queue_limit: Option<LimitDraft>,
+    pub queue_reserve: Option<u64>,
+    /// Weight; 0 is strict.
+    pub weight: Option<u8>,
+    /// Bytes from, bytes to, percent.
+    pub ecn: Option<(u64, u64, u8)>,
+}
+
+/// A limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitDraft {
+    Alpha(&'static str),
+    Bytes(u64),
+}
+
+/// What a switch says of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortDraft {
+    /// Word for it.
+    pub pfc: &'static str,
+    /// Metres of cable that the headroom is for; `None`: those that are there.
+    pub claims: Option<u64>,
+    pub rx_descriptors: u16,
+}
+
+/// A host, `h` and its number, at the port `p` and its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostDraft {
+    pub id: usize,
+    pub switch: usize,
+    pub rate: u64,
+    pub length: u64,
+    pub port: PortDraft,
+    pub obeys: bool,
+    /// Whether switches know where it is.
+    pub known: bool,
+    pub response: Option<u64>,
+    pub receiver: Option<Receiver>,
+}
+
+/// Rate, and bytes from which on it says XOFF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receiver {
+    pub rate: u64,
+    pub bytes: u64,
+}
+
+/// A link between switches, at the ports `u` and its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkDraft {
+    pub id: usize,
+    pub ends: [usize; 2],
+    pub rate: u64,
+    pub length: u64,
+    pub port: PortDraft,
+}
+
+/// A flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowDraft {
+    pub from: usize,
+    pub to: usize,
+    pub class: u8,
+    pub rate: Option<u64>,
+    pub frame: FrameDraft,
+    pub ecn: bool,
+    pub start: u64,
+    pub stop: Option<u64>,
+    pub load: LoadDraft,
+    pub dcqcn: bool,
+}
+
+/// Lengths of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameDraft {
+    Fixed(u16),
+    Uniform(u16, u16),
+    Imix,
+}
+
+/// What a flow has to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadDraft {
+    Steady,
+    OnOff(u64, u64),
+    /// Bytes from and to, mean time from one to the next.
+    Messages(u64, u64, u64),
+}
+
+/// A cable: a host's, or a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cable {
+    Host(usize),
+    Link(usize),
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultDraft {
+    pub at: u64,
+    /// How long; `None`: to the end.
+    pub time: Option<u64>,
+    pub kind: FaultKindDraft,
+}
+
+/// How.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKindDraft {
+    Down(Cable),
+    /// What is lost, how many of a thousand, and whether only toward the first switch of the cable.
+    Lose(Cable, &'static str, u16, bool),
+    /// Priorities as a mask; 0: the lossless ones.
+    Storm(usize, u8),
+    Dead(usize),
+    Late(usize, u64),
+    Slow(usize, Receiver),
+    Stall(usize, Option<u8>),
+}
+
+impl FaultKindDraft {
+    /// The host, cable or switch that it is about, as three options.
+    fn touches(self) -> (Option<usize>, Option<Cable>, Option<usize>) {
+        match self {
+            Self::Down(cable) | Self::Lose(cable, ..) => (None, Some(cable), None),
+            Self::Storm(host, _) | Self::Dead(host) | Self::Late(host, _) | Self::Slow(host, _) => {
+                (Some(host), None, None)
+            }
+            Self::Stall(switch, _) => (None, None, Some(switch)),
+        }
+    }
+}
+
+impl Draft {
+    /// The host with this number.
+    #[must_use]
+    pub fn host(&self, id: usize) -> &HostDraft {
+        &self.hosts[self.hosts.iter().position(|host| host.id == id).unwrap_or(0)]
+    }
+
+    /// Without the host `id`, and what concerns it.
+    pub fn remove_host(&mut self, id: usize) {
+        self.hosts.retain(|host| host.id != id);
+        self.flows.retain(|flow| flow.from != id && flow.to != id);
+        self.faults.retain(|fault| {
+            let (host, cable, _) = fault.kind.touches();
+            host != Some(id) && cable != Some(Cable::Host(id))
+        });
+    }
+
+    /// Without the link `id`.
+    pub fn remove_link(&mut self, id: usize) {
+        self.links.retain(|link| link.id != id);
+        self.faults.retain(|fault| fault.kind.touches().1 != Some(Cable::Link(id)));
+    }
+
+    /// Without the switch `id`, its hosts and its links.
+    pub fn remove_switch(&mut self, id: usize) {
+        let hosts: Vec<usize> = self.hosts.iter().filter(|host| host.switch == id).map(|host| host.id).collect();
+        hosts.into_iter().for_each(|host| self.remove_host(host));
+        let links: Vec<usize> = self.links.iter().filter(|link| link.ends.contains(&id)).map(|link| link.id).collect();
+        links.into_iter().for_each(|link| self.remove_link(link));
+        self.switches.retain(|switch| switch.id != id);
+        self.faults.retain(|fault| fault.kind.touches().2 != Some(id));
+    }
+
+    /// Ports of the switch `id`.
+    #[must_use]
+    pub fn ports(&self, id: usize) -> usize {
+        self.hosts.iter().filter(|host| host.switch == id).count()
+            + self.links.iter().filter(|link| link.ends.contains(&id)).count()
+    }
+
+    /// The slowest that anybody sends or receives.
+    #[must_use]
+    pub fn slowest(&self) -> u64 {
+        let hosts = self.hosts.iter().flat_map(|host| [Some(host.rate), host.receiver.map(|receiver| receiver.rate)]);
+        let links = self.links.iter().map(|link| Some(link.rate));
+        let faults = self.faults.iter().map(|fault| match fault.kind {
+            FaultKindDraft::Slow(_, receiver) => Some(receiver.rate),
+            _ => None,
+        });
+        hosts.chain(links).chain(faults).flatten().min().unwrap_or(1).max(1)
+    }
+
+    /// Time to drain: all buffers through the slowest there is, after the last fault, and after pauses that nobody ends
+    /// have run out. A run that needs less ends when it has drained.
+    #[must_use]
+    pub fn drain(&self) -> u64 {
+        let is_for_good = |fault: &FaultDraft| fault.time.is_none() && matches!(fault.kind, FaultKindDraft::Storm(..));
+        if self.faults.iter().any(is_for_good) {
+            // It will not.
+            return 1_000_000;
+        }
+        let held: u64 = self.switches.iter().map(|switch| switch.size).sum();
+        let slowest = self.slowest();
+        let links = self.hosts.iter().map(|host| host.rate).chain(self.links.iter().map(|link| link.rate));
+        // 65535 quanta of 512 bits, in ns.
+        let pause = 65_535 * 512 * 1000 / links.min().unwrap_or(1).max(1);
+        let faults = self.faults.iter().map(|fault| fault.at + fault.time.unwrap_or(0)).max().unwrap_or(0);
+        let watchdog = if self.switches.iter().any(|switch| switch.watchdog.is_some()) { 50_000_000 } else { 0 };
+        (2_000_000 + held * 8 * 1000 / slowest + faults + watchdog + 3 * pause).min(9_000_000_000)
+    }
+}

@@ -1,0 +1,221 @@
+//! A draft as the text of a scenario.
+
+use std::fmt::Write;
+
+use super::draft::{
+    Cable, ClassDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LimitDraft,
+    LoadDraft, PortDraft, Receiver, SwitchDraft,
+};
+
+/// The scenario.
+#[must_use]
+pub fn yaml(draft: &Draft) -> String {
+    let mut out = String::new();
+    let drain = draft.drain();
+    let _ = writeln!(out, "seed: {}\nduration: {}\ndrain: {}", draft.seed, time(draft.duration), time(drain));
+    // Nobody plots these; a sample costs as much as a poll.
+    let _ = writeln!(out, "sample: {}\nevents: 50000000", time(1_000_000.max(drain / 10_000)));
+    if draft.learns {
+        out += "learning: frames\n";
+    }
+    out += "switches:\n";
+    draft.switches.iter().for_each(|switch| write_switch(&mut out, draft, switch));
+    out += "hosts:\n";
+    draft.hosts.iter().for_each(|host| write_host(&mut out, host));
+    write_list(&mut out, "flows", draft.flows.iter().map(flow));
+    let links = draft.links.iter().map(|link| {
+        let ([a, b], id) = (link.ends, link.id);
+        format!("a: s{a}.u{id}, b: s{b}.u{id}, length: {}m", link.length)
+    });
+    write_list(&mut out, "links", links);
+    write_list(&mut out, "faults", draft.faults.iter().map(|one| fault(draft, one)));
+    out
+}
+
+fn write_list(out: &mut String, key: &str, items: impl Iterator<Item = String>) {
+    let items: Vec<String> = items.collect();
+    if !items.is_empty() {
+        let _ = writeln!(out, "{key}:");
+        items.iter().for_each(|item| {
+            let _ = writeln!(out, "  - {{{item}}}");
+        });
+    }
+}
+
+fn write_switch(out: &mut String, draft: &Draft, switch: &SwitchDraft) {
+    let SwitchDraft { id, every, frame, jitter, .. } = switch;
+    let _ = writeln!(out, "  - name: s{id}");
+    let _ = writeln!(
+        out,
+        "    poll: {{every: {}, frame: {}, jitter: {}}}\n    config:",
+        time(*every),
+        time(*frame),
+        time(*jitter)
+    );
+    let policy = match switch.headroom {
+        HeadroomDraft::Independent => "independent".to_owned(),
+        HeadroomDraft::SharedPool(ratio) => format!("{{policy: shared-pool, ratio: {}.{}}}", ratio / 10, ratio % 10),
+        HeadroomDraft::Dynamic => "dynamic".to_owned(),
+    };
+    let reserve = switch.port_reserve.map_or(String::new(), |(lossless, lossy)| {
+        format!(", port_reserve: {{lossless: {lossless}B, lossy: {lossy}B}}")
+    });
+    let _ = writeln!(
+        out,
+        "      buffer: {{size: {}B, cell: {}B, lossy: {}%, headroom: {policy}{reserve}}}",
+        switch.size, switch.cell, switch.lossy
+    );
+    let backlog = if switch.backlog { "" } else { ", backlog_xoff: off" };
+    let _ = writeln!(
+        out,
+        "      lcores: {{count: {}, poll_gap: {}{backlog}}}\n      fdb: {{capacity: 64}}",
+        switch.lcores,
+        time(switch.poll_gap)
+    );
+    if let Some(action) = switch.watchdog {
+        let _ = writeln!(out, "      watchdog: {{detection: 10ms, restoration: 10ms, action: {action}}}");
+    }
+    out.push_str("      classes:\n");
+    switch.classes.iter().for_each(|one| {
+        let _ = writeln!(out, "        {}: {{{}}}", one.class, class(one));
+    });
+    out.push_str("      ports:\n");
+    for host in draft.hosts.iter().filter(|host| host.switch == *id) {
+        write_port(out, switch, &format!("p{}", host.id), host.rate, host.length, &host.port);
+    }
+    for link in draft.links.iter().filter(|link| link.ends.contains(id)) {
+        write_port(out, switch, &format!("u{}", link.id), link.rate, link.length, &link.port);
+    }
+}
+
+fn write_port(out: &mut String, switch: &SwitchDraft, name: &str, speed: u64, length: u64, port: &PortDraft) {
+    let _ = write!(
+        out,
+        "        - {{name: {name}, speed: {}, cable: {}m, mtu: {}",
+        rate(speed),
+        port.claims.unwrap_or(length),
+        switch.mtu
+    );
+    if port.pfc != "software" {
+        let _ = write!(out, ", pfc: {}", port.pfc);
+    }
+    // 0: not known yet.
+    if ![0, 1024].contains(&port.rx_descriptors) {
+        let _ = write!(out, ", rx_descriptors: {}", port.rx_descriptors);
+    }
+    out.push_str("}\n");
+}
+
+fn class(class: &ClassDraft) -> String {
+    let limit = |name: &str, limit: Option<LimitDraft>| {
+        limit.map(|limit| match limit {
+            LimitDraft::Alpha(alpha) => format!("{name}alpha: {alpha}"),
+            LimitDraft::Bytes(bytes) => format!("{name}limit: {bytes}B"),
+        })
+    };
+    let size = |key: &str, bytes: Option<u64>| bytes.map(|bytes| format!("{key}: {bytes}B"));
+    let scheduler = class.weight.map(|weight| match weight {
+        0 => "scheduler: strict".to_owned(),
+        weight => format!("scheduler: {{weight: {weight}}}"),
+    });
+    let parts = [
+        Some(format!("lossless: {}", class.lossless)),
+        limit("", class.limit),
+        size("reserve", class.reserve),
+        size("xon_offset", class.xon_offset),
+        size("xon_floor", class.xon_floor),
+        size("headroom", class.headroom),
+        limit("queue_", class.queue_limit),
+        size("queue_reserve", class.queue_reserve),
+        scheduler,
+        class.ecn.map(|(kmin, kmax, pmax)| format!("ecn: {{kmin: {kmin}B, kmax: {kmax}B, pmax: {pmax}%}}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+fn write_host(out: &mut String, host: &HostDraft) {
+    let _ = write!(out, "  - {{name: h{}, at: s{}.p{}, length: {}m", host.id, host.switch, host.id, host.length);
+    if !host.obeys {
+        out.push_str(", pfc: ignore");
+    }
+    if !host.known {
+        out.push_str(", known: false");
+    }
+    if let Some(response) = host.response {
+        let _ = write!(out, ", response: {}", time(response));
+    }
+    if let Some(of) = host.receiver {
+        let _ = write!(out, ", {}", receiver(of));
+    }
+    out.push_str("}\n");
+}
+
+fn flow(flow: &FlowDraft) -> String {
+    let frame = match flow.frame {
+        FrameDraft::Fixed(len) => len.to_string(),
+        FrameDraft::Uniform(from, to) => format!("{{from: {from}, to: {to}}}"),
+        FrameDraft::Imix => "imix".to_owned(),
+    };
+    let load = match flow.load {
+        LoadDraft::Steady => None,
+        LoadDraft::OnOff(on, off) => Some(format!("load: {{on: {}, off: {}}}", time(on), time(off))),
+        LoadDraft::Messages(from, to, every) => {
+            Some(format!("load: {{message: {{from: {from}B, to: {to}B}}, every: {}, poisson: true}}", time(every)))
+        }
+    };
+    let parts = [
+        Some(format!("from: h{}, to: h{}, dscp: {}, frame: {frame}", flow.from, flow.to, flow.class * 8)),
+        flow.rate.map(|of| format!("rate: {}", rate(of))),
+        Some(format!("ecn: {}, start: {}", flow.ecn, time(flow.start))),
+        flow.stop.map(|stop| format!("stop: {}", time(stop))),
+        load,
+        flow.dcqcn.then(|| "dcqcn: true".to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+fn fault(draft: &Draft, fault: &FaultDraft) -> String {
+    let place = |cable: Cable| match cable {
+        Cable::Host(id) => format!("s{}.p{id}", draft.host(id).switch),
+        Cable::Link(id) => {
+            let end = draft.links.iter().find(|link| link.id == id).map_or(0, |link| link.ends[0]);
+            format!("s{end}.u{id}")
+        }
+    };
+    let what = match fault.kind {
+        FaultKindDraft::Down(cable) => format!("down: {}", place(cable)),
+        FaultKindDraft::Lose(cable, what, chance, one_way) => {
+            let toward = if one_way { format!(", toward: {}", place(cable)) } else { String::new() };
+            format!("lose: {}, what: {what}, chance: {}.{}%{toward}", place(cable), chance / 10, chance % 10)
+        }
+        FaultKindDraft::Storm(host, 0) => format!("storm: h{host}"),
+        FaultKindDraft::Storm(host, mask) => {
+            let priorities = (0..8).filter(|priority| mask >> priority & 1 == 1).map(|priority| priority.to_string());
+            format!("storm: h{host}, priorities: [{}]", priorities.collect::<Vec<String>>().join(", "))
+        }
+        FaultKindDraft::Dead(host) => format!("dead: h{host}"),
+        FaultKindDraft::Late(host, response) => format!("late: h{host}, response: {}", time(response)),
+        FaultKindDraft::Slow(host, of) => format!("slow: h{host}, {}", receiver(of)),
+        FaultKindDraft::Stall(switch, None) => format!("stall: s{switch}"),
+        FaultKindDraft::Stall(switch, Some(lcore)) => format!("stall: s{switch}, lcore: {lcore}"),
+    };
+    let time_of = fault.time.map_or(String::new(), |of| format!("for: {}, ", time(of)));
+    format!("at: {}, {time_of}{what}", time(fault.at))
+}
+
+fn receiver(receiver: Receiver) -> String {
+    format!("receiver: {{rate: {}, buffer: {}B}}", rate(receiver.rate), receiver.bytes)
+}
+
+fn rate(mbps: u64) -> String {
+    if mbps.is_multiple_of(1000) { format!("{}G", mbps / 1000) } else { format!("{mbps}M") }
+}
+
+fn time(ns: u64) -> String {
+    match ns {
+        0 => "0ns".to_owned(),
+        ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        ns if ns.is_multiple_of(1000) => format!("{}us", ns / 1000),
+        ns => format!("{ns}ns"),
+    }
+}

@@ -1,0 +1,112 @@
+//! One fabric after the other, on all CPUs.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::{Failure, RunSummary, try_seed};
+use crate::sim::outcome::Ending;
+
+/// Longest time between two calls of `progress`.
+const HEARTBEAT: Duration = Duration::from_millis(200);
+
+/// What has been run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Fabrics.
+    pub fabrics: u64,
+    /// Of them, those whose switches promised to lose nothing.
+    pub promised: u64,
+    /// Of them, those that did not drain, for a reason that explains it.
+    pub undrained: u64,
+    /// Events.
+    pub events: u64,
+    /// Frames that hosts sent.
+    pub frames: u64,
+    /// Checks of every invariant.
+    pub checks: u64,
+}
+
+impl Totals {
+    fn add(&mut self, run: &RunSummary) {
+        self.fabrics += 1;
+        self.promised += u64::from(!run.waived);
+        self.undrained += u64::from(run.ending != Ending::Drained);
+        self.events += run.events;
+        self.frames += run.frames;
+        self.checks += run.checks;
+    }
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Done so far.
+    pub totals: Totals,
+    /// How many there will be; `None`: until told to stop.
+    pub count: Option<u64>,
+    /// Since the beginning.
+    pub elapsed: Duration,
+}
+
+/// Runs the fabrics of `count` seeds from `first_seed` on, `None`: until `progress` returns false, which it is asked after
+/// each and a few times a second. On as many threads as there are CPUs; a fabric is the same on any of them.
+///
+/// # Errors
+/// The first that does not hold, shrunk; of several at once the one with the lowest seed.
+pub fn soak(
+    first_seed: u64,
+    count: Option<u64>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Totals, Box<Failure>> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (sender, receiver) = sync_channel(2 * threads);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next, stop) = (sender.clone(), &next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if count.is_some_and(|count| number >= count) {
+                        return;
+                    }
+                    let result = try_seed(first_seed.wrapping_add(number));
+                    if result.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    if sender.send(result).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        collect(&receiver, count, &stop, progress)
+    })
+}
+
+fn collect(
+    results: &Receiver<Result<RunSummary, Box<Failure>>>,
+    count: Option<u64>,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Totals, Box<Failure>> {
+    let (began, mut totals, mut worst) = (Instant::now(), Totals::default(), None::<Box<Failure>>);
+    loop {
+        match results.recv_timeout(HEARTBEAT) {
+            Ok(Ok(run)) => totals.add(&run),
+            Ok(Err(failure)) => {
+                if worst.as_ref().is_none_or(|worst| failure.seed < worst.seed) {
+                    worst = Some(failure);
+                }
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return worst.map_or(Ok(totals), Err),
+        }
+        if !progress(Progress { totals, count, elapsed: began.elapsed() }) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}

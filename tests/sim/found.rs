@@ -1,0 +1,49 @@
+//! What random fabrics have found, shrunk: each file of `found/` says which invariant did not hold of it. All do now.
+//! docs/simulation-found.md tells what it was.
+
+use std::path::{Path, PathBuf};
+
+use holdfast::sim::outcome::Outcome;
+use holdfast::sim::random::judge;
+use holdfast::sim::scenario::{self, Options};
+
+fn dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim/found")
+}
+
+#[track_caller]
+fn run(path: &Path) -> Outcome {
+    let scenarios = scenario::load(path, &Options::default());
+    let scenario = scenarios.unwrap_or_else(|errors| panic!("{errors}")).remove(0).1;
+    let outcome = holdfast::sim::run(&scenario, &mut |_| {});
+    assert_eq!(judge(&scenario, &outcome), None, "{}", path.display());
+    outcome
+}
+
+#[test]
+fn all_that_was_found_holds() {
+    let files = std::fs::read_dir(dir()).unwrap().map(|entry| entry.unwrap().path());
+    let outcomes: Vec<Outcome> = files.map(|path| run(&path)).collect();
+    assert!(outcomes.len() >= 6, "{}", outcomes.len());
+}
+
+#[track_caller]
+fn assert_waived(file: &str, by: &str) {
+    let outcome = run(&dir().join(file));
+    assert!(outcome.waivers.iter().any(|waiver| waiver.contains(by)), "{:?}", outcome.waivers);
+}
+
+#[test]
+fn every_lossless_class_needs_its_headroom() {
+    assert_waived("headroom-of-each-class.yaml", "class 3 has 16.");
+}
+
+#[test]
+fn nothing_is_promised_of_a_ring_that_is_too_short() {
+    assert_waived("a-ring-too-short-for-the-core.yaml", "has a receive ring of 256");
+}
+
+#[test]
+fn who_polls_too_late_says_so() {
+    assert_waived("polls-later-than-a-pause-lives.yaml", "polled");
+}

@@ -1,0 +1,4 @@
+//! Simulated networks.
+
+mod found;
+mod random;
