@@ -5,6 +5,8 @@
 mod deadlock;
 mod draft;
 mod draw;
+#[cfg(test)]
+mod mutants_tests;
 mod render;
 mod settle;
 mod shrink;

@@ -1,0 +1,76 @@
+//! Faults of the switch that are there on purpose: random fabrics must find each of them, and nothing without.
+
+use super::{Found, run, try_seed};
+use crate::mutant::{self, Mutant};
+use crate::sim::outcome::Violation;
+use crate::sim::scenario::{self, Options};
+use crate::sim::spec::Scenario;
+
+/// The first of `most` seeds that finds `mutant`, and what it found.
+#[track_caller]
+fn hunt(mutant: Mutant, most: u64) -> (u64, Found) {
+    let found = (0..most).find_map(|seed| Some((seed, *mutant::with(mutant, || run(seed)).err()?)));
+    let Some((seed, found)) = found else { panic!("{mutant:?} was not found in {most} fabrics") };
+    println!("{mutant:?}: seed {seed}: {}: {}", found.violation.invariant, found.violation.what);
+    (seed, found)
+}
+
+/// `mutant` is found within `most` fabrics by one of these invariants, and the same fabric holds without it.
+#[track_caller]
+fn assert_found(mutant: Mutant, most: u64, by: &[&str]) {
+    let (seed, found) = hunt(mutant, most);
+    assert!(by.contains(&found.violation.invariant), "{mutant:?} by {}", found.violation.invariant);
+    if let Err(found) = run(seed) {
+        panic!("without {mutant:?}, seed {seed}: {:?}", found.violation);
+    }
+}
+
+#[test]
+fn a_pause_that_is_never_refreshed_is_found() {
+    assert_found(Mutant::NoRefresh, 400, &["pause_refreshed"]);
+}
+
+#[test]
+fn going_on_too_early_is_found() {
+    assert_found(Mutant::XonTooEarly, 100, &["xon_too_early", "xoff_while_headroom"]);
+}
+
+#[test]
+fn headroom_that_is_anybodys_is_found() {
+    assert_found(Mutant::HeadroomShared, 400, &["headroom_limit"]);
+}
+
+#[test]
+fn releasing_in_the_wrong_order_is_found() {
+    assert_found(Mutant::ReleaseOrder, 100, &["release_order"]);
+}
+
+#[test]
+fn releasing_what_has_not_left_is_found() {
+    assert_found(Mutant::TallyOrder, 100, &["never_underestimated", "cells_conserved"]);
+}
+
+#[test]
+fn a_backlog_that_nobody_minds_is_found() {
+    assert_found(Mutant::BacklogIgnored, 1500, &["lossless_kept"]);
+}
+
+#[test]
+fn what_is_found_shrinks_to_a_small_file_that_shows_it() {
+    let mutant = Mutant::HeadroomShared;
+    let (seed, _) = hunt(mutant, 400);
+    let failure = mutant::with(mutant, || try_seed(seed)).expect_err("it was found before");
+    println!("{failure}");
+    let scenario = read(&failure.shrunk_yaml);
+    assert!(scenario.switches.len() <= 1 && scenario.hosts.len() <= 4, "{failure}");
+    let violation = |scenario: &Scenario| -> Option<Violation> { crate::sim::run(scenario, &mut |_| {}).violation };
+    assert_eq!(mutant::with(mutant, || violation(&scenario)), Some(failure.shrunk_violation.clone()));
+    assert_eq!(violation(&scenario), None);
+    let whole = mutant::with(mutant, || violation(&read(&failure.yaml)));
+    assert_eq!(whole, Some(failure.violation.clone()));
+}
+
+fn read(yaml: &str) -> Scenario {
+    let scenarios = scenario::parse("shrunk.yaml", yaml, None, &Options::default());
+    scenarios.unwrap_or_else(|errors| panic!("{errors}")).remove(0).1
+}
