@@ -2,6 +2,7 @@
 
 mod files;
 mod progress;
+mod random;
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -21,8 +22,22 @@ use super::{Failure, print, print_json};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario, e.g. conf/sim/incast.yaml
-    scenario: PathBuf,
-    /// Seed of all randomness, whatever the scenario says
+    #[arg(required_unless_present = "random")]
+    scenario: Option<PathBuf>,
+    /// Instead of a scenario, random fabrics, until one does not hold: switches, hosts, cables, flows and faults by a seed,
+    /// every rule checked after every step
+    #[arg(long, conflicts_with_all = ["scenario", "variant", "format", "all", "plots", "samples", "fail_on_loss"])]
+    random: bool,
+    /// How many random fabrics [default: 10000 without --for]
+    #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// How long, e.g. 10min
+    #[arg(long = "for", requires = "random", value_name = "TIME")]
+    time: Option<Nanos>,
+    /// Where a scenario goes that does not hold, made as small as possible [default: holdfast-found-SEED.yaml]
+    #[arg(long, requires = "random", value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Seed of all randomness, whatever the scenario says; of random fabrics the first one's
     #[arg(long)]
     seed: Option<u64>,
     /// Run only this variant of the scenario; may be given several times
@@ -73,7 +88,16 @@ impl Args {
 }
 
 pub fn sim(args: &Args) -> Result<(), Failure> {
-    let scenarios = scenario::load(&args.scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
+    let Some(scenario) = &args.scenario else {
+        return random::random(&random::Random {
+            seed: args.seed.unwrap_or(1),
+            count: args.count,
+            time: args.time,
+            out: args.out.clone(),
+            quiet: args.quiet,
+        });
+    };
+    let scenarios = scenario::load(scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
     let scenarios = chosen(scenarios, &args.variant)?;
     // Variants mostly have the same.
     let mut told = HashSet::new();

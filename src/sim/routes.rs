@@ -55,6 +55,12 @@ impl Cables {
         self.ports[host]
     }
 
+    /// What is at the other end of `port`.
+    #[must_use]
+    pub fn peer(&self, port: PortRef) -> Option<End> {
+        self.peers[port.switch][port.port]
+    }
+
     /// By switch, the port that leads to `host` on a shortest path: of several the one of the lowest number.
     #[must_use]
     pub fn toward(&self, host: usize) -> Vec<Option<usize>> {

@@ -17,7 +17,30 @@ pub struct Progress {
     began: Instant,
     shown: Instant,
     events: u64,
+    line: Line,
+}
+
+/// The last line of the terminal, written again and again.
+#[derive(Default)]
+pub struct Line {
     is_dirty: bool,
+}
+
+impl Line {
+    /// In place of what stood there.
+    pub fn show(&mut self, text: &str) {
+        // Nobody is left to tell if this fails.
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        let _ = io::stderr().flush();
+        self.is_dirty = true;
+    }
+
+    /// As if nothing had stood there.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.is_dirty) {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
 }
 
 impl Progress {
@@ -33,7 +56,7 @@ impl Progress {
             began: now,
             shown: now,
             events: 0,
-            is_dirty: false,
+            line: Line::default(),
         }
     }
 
@@ -50,15 +73,7 @@ impl Progress {
         self.shown = Instant::now();
         let of =
             if self.count > 1 { format!("{}/{} {} ", self.done + 1, self.count, self.variant) } else { String::new() };
-        self.line(&format!("{of}{} {}.{} %", bar(thousandths), thousandths / 10, thousandths % 10));
-    }
-
-    /// Any line, in place of the last one.
-    pub fn line(&mut self, text: &str) {
-        // Nobody is left to tell if this fails.
-        let _ = write!(io::stderr(), "\r\x1b[K{text}");
-        let _ = io::stderr().flush();
-        self.is_dirty = true;
+        self.line.show(&format!("{of}{} {}.{} %", bar(thousandths), thousandths / 10, thousandths % 10));
     }
 
     /// The run is over.
@@ -69,9 +84,7 @@ impl Progress {
 
     /// All are over.
     pub fn finish(&mut self) {
-        if self.is_dirty {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        self.line.clear();
         if !self.quiet {
             let seconds = self.began.elapsed().as_secs_f64();
             let rate = self.events as f64 / seconds.max(1e-9) / 1e6;

@@ -1,0 +1,109 @@
+//! `holdfast sim --random`: fabrics that nobody thought of, until one does not hold.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use holdfast::sim::random::{Failure as Found, Progress, Totals, soak};
+use holdfast::stats::format::grouped as number;
+use holdfast::units::Nanos;
+
+use super::files;
+use super::progress::{Line, bar};
+use crate::cli::{Failure, print};
+
+/// Time between two lines on the terminal.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// What the command line asks for.
+pub struct Random {
+    /// The first seed.
+    pub seed: u64,
+    /// How many.
+    pub count: Option<u64>,
+    /// For how long.
+    pub time: Option<Nanos>,
+    /// Where a scenario goes that does not hold.
+    pub out: Option<PathBuf>,
+    pub quiet: bool,
+}
+
+/// Fabrics that are run if nobody says how many.
+const DEFAULT_COUNT: u64 = 10_000;
+
+pub fn random(asked: &Random) -> Result<(), Failure> {
+    let limit = asked.time.map(|time| Duration::from_nanos(time.0));
+    let count = asked.count.or_else(|| limit.is_none().then_some(DEFAULT_COUNT));
+    let is_shown = !asked.quiet && io::stderr().is_terminal();
+    let (mut line, mut shown) = (Line::default(), None::<Instant>);
+    let result = soak(asked.seed, count, &mut |progress| {
+        if is_shown && shown.is_none_or(|shown| shown.elapsed() >= PERIOD) {
+            shown = Some(Instant::now());
+            line.show(&describe(&progress, limit));
+        }
+        limit.is_none_or(|limit| progress.elapsed < limit)
+    });
+    line.clear();
+    match result {
+        Ok(totals) => print(&summary(asked.seed, &totals)),
+        Err(found) => Err(keep(asked, &found)),
+    }
+}
+
+/// How far it is: by number or by time, whichever is nearer to its end.
+fn describe(progress: &Progress, limit: Option<Duration>) -> String {
+    let fabrics = progress.totals.fabrics;
+    let by_count = progress.count.map_or(0, |count| (fabrics * 1000).checked_div(count).unwrap_or(1000));
+    let by_time = limit.map_or(0, |limit| progress.elapsed.as_millis() * 1000 / limit.as_millis().max(1));
+    let done = by_count.max(u64::try_from(by_time).unwrap_or(1000)).min(1000);
+    let minutes = progress.elapsed.as_secs_f64() / 60.0;
+    let rate = (fabrics as f64 / minutes.max(1e-9)) as u64;
+    format!(
+        "{} {}.{} %, {} fabrics, {} frames, {} a minute",
+        bar(done),
+        done / 10,
+        done % 10,
+        number(fabrics),
+        number(progress.totals.frames),
+        number(rate)
+    )
+}
+
+fn summary(seed: u64, totals: &Totals) -> String {
+    format!(
+        "{} random fabrics from seed {seed} on: {} frames, {} events, {} invariant checks, all held\n{} promised to lose \
+         nothing; {} came to a halt for a reason that explains it\n",
+        number(totals.fabrics),
+        number(totals.frames),
+        number(totals.events),
+        number(totals.checks),
+        number(totals.promised),
+        number(totals.undrained)
+    )
+}
+
+/// Writes what was found where it can be run again.
+fn keep(asked: &Random, found: &Found) -> Failure {
+    let path = asked.out.clone().unwrap_or_else(|| PathBuf::from(format!("holdfast-found-{}.yaml", found.seed)));
+    let small = &found.shrunk_violation;
+    let written = files::write(&path, &found.shrunk_yaml);
+    let mut message = format!(
+        "random fabric of seed {}: {} is violated at {} ns, event {}: {}",
+        found.seed,
+        found.violation.invariant,
+        found.violation.at_ps / 1000,
+        found.violation.event,
+        found.violation.what
+    );
+    message += &match written {
+        Ok(()) => again(&path, found),
+        // Nothing that was found is lost with the disk.
+        Err(_) => format!("\n{} cannot be written; the scenario:\n{}", path.display(), found.shrunk_yaml),
+    };
+    message += &format!("\nin the smaller one at {} ns, event {}: {}", small.at_ps / 1000, small.event, small.what);
+    Failure::Run(message)
+}
+
+fn again(path: &Path, found: &Found) -> String {
+    format!("\nshrunk in {} runs; it happens again with: holdfast sim {}", found.runs, path.display())
+}
