@@ -21,7 +21,9 @@ pub fn plain(name: &str) -> String {
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Run(format!("{what} {} cannot be written: {error}", path.display()))
+    let text = error.to_string();
+    let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
+    Failure::Run(format!("{what} {} cannot be written: {reason}", path.display()))
 }
 
 #[cfg(test)]
