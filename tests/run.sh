@@ -10,7 +10,7 @@ cargo=${CARGO:-cargo}
 say() { printf '\n== %s\n' "$*"; }
 
 say "the pure rooms, without libdpdk"
-$cargo test --no-default-features --lib --bins --test pipeline --test config -- --quiet
+$cargo test --no-default-features --lib --bins --test pipeline --test config --test sim_docs -- --quiet
 
 say "examples in the documentation"
 $cargo test --workspace --doc -- --quiet

@@ -1,0 +1,254 @@
+//! `holdfast sim` as a user meets it: exit codes, formats, files, and what it says to what is wrong.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two hosts send to a third, with jitter, so that the seed is seen.
+const STAR: &str = "\
+duration: 100us
+switches:
+  - name: tor
+    config: {preset: roce, ports: [{name: p*, count: 3, speed: 10G}], buffer: {size: 4MiB}}
+    poll: {jitter: 500ns}
+hosts: [{name: h*, count: 3, at: tor.p*}]
+flows: [{from: [h1, h2], to: h3}]
+";
+/// All frames to h3 are lost on its cable.
+const LOSS: &str = "faults: [{at: 0us, lose: tor.p3, toward: h3}]\n";
+const VARIANTS: &str = "variants: [{name: a}, {name: b/c d, seed: 7}]\n";
+
+fn sim(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let output = command.arg("sim").args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// A directory with `x.yaml` in it.
+fn scenario(text: impl AsRef<[u8]>) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.yaml"), text).unwrap();
+    dir
+}
+
+/// What a scenario prints, which ends well.
+#[track_caller]
+fn fine(text: &str, args: &[&str]) -> String {
+    let (code, stdout, stderr) = sim(scenario(text).path(), &[&["x.yaml", "-q"], args].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    stdout
+}
+
+/// Refuses a file, with nothing on standard output.
+#[track_caller]
+fn refuse(text: impl AsRef<[u8]>, args: &[&str], expected: &str) {
+    let (code, stdout, stderr) = sim(scenario(text).path(), &[&["x.yaml", "-q"], args].concat());
+    assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains(expected), "{expected} is missing:\n{stderr}");
+}
+
+#[test]
+fn a_run_ends_with_0_and_a_table() {
+    let dir = scenario(STAR);
+    let (code, stdout, stderr) = sim(dir.path(), &["x.yaml"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.starts_with("x, seed 1: ") && stdout.contains("\nlossless: KEPT - 0 of "), "{stdout}");
+    assert!(stderr.ends_with(" million a second\n") && stderr.lines().count() == 1, "how fast it was: {stderr}");
+}
+
+#[test]
+fn a_loss_ends_with_1_only_if_that_was_asked() {
+    let text = format!("{STAR}{LOSS}");
+    let stdout = fine(&text, &[]);
+    assert!(stdout.contains("lossless: BROKEN - "), "{stdout}");
+    let (code, with, stderr) = sim(scenario(&text).path(), &["x.yaml", "-q", "--fail-on-loss"]);
+    assert_eq!((code, stderr.as_str(), with), (1, "", stdout));
+}
+
+#[test]
+fn a_run_that_takes_too_many_events_ends_soon_with_1() {
+    let text = STAR.replace("duration: 100us", "duration: 10s\nsample: 1s\nevents: 20000");
+    let began = Instant::now();
+    let (code, stdout, stderr) = sim(scenario(text).path(), &["x.yaml", "-q"]);
+    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
+    let remedy = "given up after 20000 events; write more as `events`, or a shorter `duration`";
+    assert_eq!((code, stderr), (1, format!("error: {remedy}\n")));
+    assert!(stdout.contains("\nending: given up after 20,0"), "{stdout}");
+}
+
+#[test]
+fn a_wrong_scenario_ends_with_2_place_and_remedy() {
+    refuse(
+        STAR.replace("speed: 10G", "speed: 10Q"),
+        &[],
+        "error: x.yaml:4:64: switches[0].config.ports[0].speed: `10Q` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s\n",
+    );
+    refuse(
+        STAR.replace("to: h3", "to: h4"),
+        &[],
+        "error: x.yaml:7:30: flows[0].to: there is no host `h4`; write `h1`, `h2` or `h3`\n",
+    );
+    refuse(format!("{STAR}flow: []\n"), &[], "error: x.yaml:8:1: unknown key `flow`; did you mean `flows`?\n");
+    refuse("", &[], "error: x.yaml:1:1: there is nothing in it; write at least `duration: 1ms`");
+    refuse("a: [\n", &[], "error: x.yaml:");
+}
+
+#[test]
+fn files_that_are_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, stdout, stderr) = sim(dir.path(), &["none.yaml"]);
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    assert!(stderr.starts_with("error: none.yaml: cannot be read: No such file or directory"), "{stderr}");
+    let (code, _, stderr) = sim(dir.path(), &["."]);
+    assert_eq!(code, 2);
+    assert!(stderr.starts_with("error: .: cannot be read: Is a directory"), "{stderr}");
+    let garbage: Vec<u8> = (0..4096_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    refuse(garbage, &[], "error: x.yaml:1:2: not UTF-8 text; save the file as UTF-8\n");
+    let large = format!("{STAR}# {}\n", "x".repeat(2 << 20));
+    refuse(large, &[], "bytes are more than a configuration needs; write at most 1MiB");
+}
+
+#[test]
+fn a_configuration_file_that_is_wrong_is_named_with_its_place() {
+    let dir = scenario("duration: 1ms\nswitches: [{name: tor, file: tor.yaml}]\n");
+    let (code, _, stderr) = sim(dir.path(), &["x.yaml"]);
+    assert_eq!(code, 2);
+    assert!(stderr.starts_with("error: x.yaml:2:30: switches[0].file: `tor.yaml` cannot be read: "), "{stderr}");
+    fs::write(dir.path().join("tor.yaml"), "preset: roce\nports: [{name: p1, speed: 10G, mtu: 1}]\n").unwrap();
+    let (code, _, stderr) = sim(dir.path(), &["x.yaml"]);
+    assert_eq!(code, 2);
+    assert!(stderr.starts_with("error: tor.yaml:2:37: ports[0].mtu: `1` is not an MTU"), "{stderr}");
+}
+
+#[test]
+fn a_variant_that_is_not_there_is_answered_with_those_that_are() {
+    let text = format!("{STAR}{VARIANTS}");
+    refuse(&text, &["--variant", "z"], "error: there is no variant `z`; write `a`, `b/c d`\n");
+    refuse(STAR, &["--variant", "a"], "error: there is no variant `a`; it has none\n");
+    assert!(fine(&text, &["--variant", "b/c d"]).starts_with("x, seed 7: "));
+}
+
+#[test]
+fn the_same_run_is_the_same_bytes_and_another_seed_is_not() {
+    for format in ["table", "json", "csv"] {
+        let args = ["--format", format];
+        let one = fine(STAR, &args);
+        assert_eq!(one, fine(STAR, &args));
+        assert_eq!(one, fine(STAR, &[&args[..], &["--seed", "1"]].concat()));
+        assert_ne!(one, fine(STAR, &[&args[..], &["--seed", "2"]].concat()), "{format}");
+    }
+}
+
+#[test]
+fn json_is_json() {
+    let run: Value = serde_json::from_str(&fine(STAR, &["--format", "json"])).unwrap();
+    assert_eq!((&run["seed"], &run["verdict"]["kept"]), (&1.into(), &true.into()), "{run}");
+    let all: Value = serde_json::from_str(&fine(STAR, &["--format", "json", "--all"])).unwrap();
+    assert!(all.to_string().len() > run.to_string().len());
+    let rows: Value = serde_json::from_str(&fine(&format!("{STAR}{VARIANTS}"), &["--format", "json"])).unwrap();
+    assert_eq!((&rows[0]["variant"], &rows[1]["seed"]), (&"a".into(), &7.into()));
+}
+
+#[test]
+fn the_documentation_names_every_field_of_the_json() {
+    let docs = include_str!("../../docs/json.md").split_once("# The JSON of `holdfast sim`").unwrap().1;
+    let runs = [fine(STAR, &["--format", "json", "--all"]), fine(&format!("{STAR}{VARIANTS}"), &["--format", "json"])];
+    for run in runs {
+        let mut names = Vec::new();
+        collect(&serde_json::from_str(&run).unwrap(), &mut names);
+        assert!(names.len() > 15);
+        for name in names {
+            let is_there = [format!("`{name}`"), format!("`{name}[]"), format!(".{name}[]`")]
+                .iter()
+                .any(|text| docs.contains(text));
+            assert!(is_there, "docs/json.md has no `{name}`");
+        }
+    }
+}
+
+/// Names of all fields; what is below `drops` are reasons.
+fn collect(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            names.extend(fields.keys().cloned());
+            fields.iter().filter(|(name, _)| !name.ends_with("drops")).for_each(|(_, value)| collect(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn csv_has_a_header_and_as_many_values_in_each_line() {
+    for (text, first) in [(STAR.to_owned(), "flow,from,to,class,"), (format!("{STAR}{VARIANTS}"), "variant,seed,")] {
+        let csv = fine(&text, &["--format", "csv"]);
+        assert!(csv.starts_with(first), "{csv}");
+        let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+        assert!(widths.len() == 3 && widths.iter().all(|&width| width == widths[0]), "{csv}");
+    }
+}
+
+#[test]
+fn plots_and_samples_go_where_they_were_asked_to() {
+    let dir = scenario(STAR);
+    let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "new/dir", "--samples", "s.csv"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let svg = fs::read_to_string(dir.path().join("new/dir/throughput.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+    let samples = fs::read_to_string(dir.path().join("s.csv")).unwrap();
+    assert!(samples.starts_with("time_ns,switch,port,class,queue_bytes,") && samples.lines().count() > 100);
+
+    fs::write(dir.path().join("x.yaml"), format!("{STAR}{VARIANTS}")).unwrap();
+    let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "plots", "--samples", "s.csv"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    for file in ["plots/a/throughput.svg", "plots/b-c-d/throughput.svg", "s-a.csv", "s-b-c-d.csv"] {
+        assert!(dir.path().join(file).is_file(), "{file} is missing");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_named() {
+    let dir = scenario(STAR);
+    let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "x.yaml"]);
+    assert_eq!((code, stdout.as_str()), (1, ""));
+    assert_eq!(stderr, "error: directory x.yaml cannot be written: File exists\n");
+    let reasons = [
+        ("/dev/full", "No space left on device"),
+        ("none/s.csv", "No such file or directory"),
+        (".", "Is a directory"),
+    ];
+    for (path, reason) in reasons {
+        let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", path]);
+        assert_eq!((code, stderr), (1, format!("error: file {path} cannot be written: {reason}\n")));
+    }
+}
+
+/// As `| head -1` does.
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let dir = scenario(STAR);
+    for format in ["table", "json", "csv"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        let command = command.args(["sim", "x.yaml", "-q", "--format", format]).current_dir(dir.path());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.stderr.is_empty() && output.status.success(), "{format}: {output:?}");
+    }
+}
+
+#[test]
+fn output_that_finds_no_room_ends_with_1() {
+    let dir = scenario(STAR);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let output = command.args(["sim", "x.yaml", "-q"]).current_dir(dir.path()).stdout(full).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("No space left on device"), "{stderr}");
+}

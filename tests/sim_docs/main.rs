@@ -1,0 +1,163 @@
+//! The pages about the simulator show what the program prints: each `$ holdfast sim ...` block of `docs/sim/*.md`,
+//! `docs/simulation.md` and `README.md` is run again and compared to the byte. `UPDATE_DOCS=1` writes them anew instead.
+//!
+//! A page is a test of its own, so that nextest runs them beside each other. A new page is a line in `pages!`.
+
+mod command;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use holdfast::sim::scenario::{self, Options};
+
+/// Begins the line of a command whose output follows.
+const PROMPT: &str = "$ holdfast sim ";
+
+/// A test for each page of `docs/sim`, by the name of its scenario.
+macro_rules! pages {
+    ($($test:ident $page:literal,)*) => {
+        const PAGES: &[&str] = &[$($page),*];
+        $(
+            #[test]
+            fn $test() {
+                check(&format!("docs/sim/{}.md", $page));
+            }
+        )*
+    };
+}
+
+pages! {
+    buy_400g "buy-400g",
+    flap "flap",
+    incast "incast",
+    lcores "lcores",
+    leaf_spine "leaf-spine",
+    long_cable "long-cable",
+    lost_pfc "lost-pfc",
+    mixed_speeds "mixed-speeds",
+    overload "overload",
+    rude_host "rude-host",
+    scale "scale",
+    slow_receiver "slow-receiver",
+    stall "stall",
+}
+
+/// Files of `conf/sim` that are no scenario but what one refers to.
+const CONFIGURATIONS: &[&str] = &["tor-400g"];
+
+#[test]
+fn simulation() {
+    check("docs/simulation.md");
+}
+
+#[test]
+fn readme() {
+    check("README.md");
+}
+
+#[test]
+fn every_page_is_tested_and_every_scenario_has_a_page() {
+    let pages: BTreeSet<String> = stems("docs/sim", "md").into_iter().filter(|name| name != "README").collect();
+    let tested: BTreeSet<String> = PAGES.iter().map(|&page| page.to_owned()).collect();
+    assert_eq!(pages, tested, "write each page of docs/sim into `pages!` of {}", file!());
+    let scenarios: BTreeSet<String> =
+        stems("conf/sim", "yaml").into_iter().filter(|name| !CONFIGURATIONS.contains(&name.as_str())).collect();
+    assert_eq!(scenarios, pages, "each conf/sim/NAME.yaml has a docs/sim/NAME.md, and each page its scenario");
+}
+
+#[test]
+fn every_scenario_is_right_and_every_page_shows_it() {
+    for name in stems("conf/sim", "yaml") {
+        let path = root().join(format!("conf/sim/{name}.yaml"));
+        if CONFIGURATIONS.contains(&name.as_str()) {
+            holdfast::config::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
+            continue;
+        }
+        scenario::load(&path, &Options::default()).unwrap_or_else(|errors| panic!("{errors}"));
+        let page = format!("docs/sim/{name}.md");
+        let shown = format!("{PROMPT}conf/sim/{name}.yaml");
+        assert!(read(&page).contains(&shown), "{page} has no block that begins with `{shown}`");
+    }
+}
+
+#[test]
+fn what_pages_refer_to_is_there() {
+    for name in stems("docs/sim", "md") {
+        let text = read(&format!("docs/sim/{name}.md"));
+        for plot in text.split(['(', '`', ' ', ')']).filter(|word| word.starts_with("plots/") && word.ends_with(".svg"))
+        {
+            let path = root().join("docs/sim").join(plot);
+            let size = path.metadata().unwrap_or_else(|error| panic!("{name}.md: {}: {error}", path.display())).len();
+            assert!(size < 150_000, "{}: {size} bytes are too many to be read in a page", path.display());
+        }
+    }
+}
+
+/// Runs every command of a page and compares what it prints, or writes it there.
+#[track_caller]
+fn check(page: &str) {
+    let text = read(page);
+    let (mut fresh, mut differs) = (String::new(), Vec::new());
+    let mut rest = text.as_str();
+    while let Some(start) = find_prompt(rest) {
+        let (head, tail) = rest.split_at(start);
+        let (line, tail) = tail.split_once('\n').unwrap_or((tail, ""));
+        let end = tail.find("```").unwrap_or_else(|| panic!("{page}: the block of `{line}` has no end"));
+        let (shown, tail) = tail.split_at(end);
+        let printed = run(line);
+        if printed != shown {
+            differs.push(format!("`{line}` prints\n{printed}\nand {page} shows\n{shown}"));
+        }
+        fresh = format!("{fresh}{head}{line}\n{printed}");
+        rest = tail;
+    }
+    if differs.is_empty() {
+        return;
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(root().join(page), fresh + rest).unwrap();
+        return;
+    }
+    let remedy =
+        "if what it prints now is right: UPDATE_DOCS=1 cargo test --release --no-default-features --test sim_docs";
+    panic!("{}\n{remedy}", differs.join("\n"));
+}
+
+/// Where a line begins that is a command.
+fn find_prompt(text: &str) -> Option<usize> {
+    if text.starts_with(PROMPT) { Some(0) } else { text.find(&format!("\n{PROMPT}")).map(|at| at + 1) }
+}
+
+/// What a command prints. It may end with 1, if the page shows that something is lost; not with anything else.
+fn run(line: &str) -> String {
+    // What is in quotes is one word.
+    let parts = line.trim_start_matches("$ holdfast ").split('"').enumerate();
+    let words = parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let output = command.args(words).arg("--quiet").current_dir(root()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let stderr = text(output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "`{line}` fails: {}\n{stderr}", output.status);
+    text(output.stdout)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Names of the files in a directory that have this ending, without it.
+fn stems(dir: &str, ending: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(root().join(dir)).unwrap_or_else(|error| panic!("{dir}: {error}"));
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut names: Vec<String> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == ending))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
