@@ -20,6 +20,7 @@ pub mod memory;
 mod pipeline;
 mod port;
 pub mod queue;
+pub mod record;
 pub mod replay;
 pub mod spec;
 mod view;

@@ -4,6 +4,8 @@
 //! then shared, then reserve, and after each event every paused group is judged. What the pipeline has between these
 //! (parsing, forwarding, scheduling, pacing) is the trace's to say. `replay_differential_tests.rs` holds the two together.
 
+#[cfg(test)]
+pub(crate) mod agreement;
 mod decision;
 
 use super::drops::DropReason;

@@ -6,8 +6,6 @@ use holdfast::mmu::HeadroomPolicy;
 use holdfast::qos::ClassMap;
 use holdfast::units::Cells;
 
-use super::trace::ecn_name;
-
 /// A value of a column; what does not apply is blank.
 pub enum Value<'a> {
     Blank,
@@ -143,7 +141,7 @@ pub fn values(time: u64, decision: &Decision) -> [Value<'_>; COLUMNS.len()] {
         Value::Number(frame.class.into()),
         Value::Number(frame.bytes.into()),
         Value::Port(frame.egress),
-        Value::Text(ecn_name(frame.ecn)),
+        Value::Text(frame.ecn.label()),
         Value::Text(result),
         reason.map_or(Value::Blank, Value::Text),
         cells(decision.cells),

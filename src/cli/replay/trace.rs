@@ -61,11 +61,6 @@ const ECN: usize = 6;
 const CODEPOINTS: [(&str, Ecn); 5] =
     [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ect", Ecn::Ect0), ("ce", Ecn::Ce), ("not-ect", Ecn::NotEct)];
 
-/// A codepoint as traces and decisions spell it.
-pub fn ecn_name(ecn: Ecn) -> &'static str {
-    CODEPOINTS.iter().find(|(_, other)| *other == ecn).map_or("", |(name, _)| name)
-}
-
 /// A column and what is wrong there.
 type Wrong = (u64, String);
 
@@ -190,7 +185,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
             (_, Some(class), _) if class != frame.class => differs(CLASS, &frame.class, &class),
             (_, _, Some(bytes)) if bytes != frame.bytes => differs(BYTES, &frame.bytes, &bytes),
             _ => match departure.ecn {
-                Some(ecn) if ecn != frame.ecn => differs(ECN, &ecn_name(frame.ecn), &ecn_name(ecn)),
+                Some(ecn) if ecn != frame.ecn => differs(ECN, &frame.ecn.label(), &ecn.label()),
                 _ => Ok(()),
             },
         }

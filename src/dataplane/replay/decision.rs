@@ -18,6 +18,17 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// As traces and decisions spell it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Ecn::NotEct => "not-ect",
+            Ecn::Ect0 => "ect0",
+            Ecn::Ect1 => "ect1",
+            Ecn::Ce => "ce",
+        }
+    }
+
     /// Whether WRED can mark it.
     #[must_use]
     pub fn is_ect(self) -> bool {

@@ -1,0 +1,189 @@
+//! From a record to the arrivals and departures that a replay takes: to each frame its class, and where it goes.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use super::{Happened, Seen, Tape, What};
+use crate::dataplane::pipeline::bits;
+use crate::dataplane::replay::{Ecn, Frame};
+use crate::dataplane::spec::SwitchSpec;
+use crate::forward::VlanTable;
+use crate::forward::vlan::PortMask;
+use crate::qos::{Rewrite, Trust};
+use crate::wire::{MacAddr, ecn};
+
+/// First line of the trace.
+pub const HEADER: &str = "time_ns,event,port,class,bytes,egress,ecn";
+const ETHERNET_LEN: u16 = 14;
+const TAG_LEN: u16 = 4;
+
+/// Where frames leave: stations that do not move.
+#[derive(Debug, Clone, Default)]
+pub struct Stations {
+    /// The port behind which each is. A lossless frame to any other is dropped, a lossy one is flooded.
+    pub ports: HashMap<MacAddr, usize>,
+    /// Ports that have a link throughout.
+    pub up: PortMask,
+}
+
+/// What a peer was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Telling {
+    /// Of this port.
+    pub port: usize,
+    /// Priorities that the frame names.
+    pub named: u8,
+    /// Of them, those that are to stop.
+    pub stopped: u8,
+}
+
+/// A step of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A frame arrives; one that is flooded once for each port that it leaves by.
+    Arrive(Frame),
+    /// A frame leaves; its codepoint is that with which it does.
+    Depart(Frame),
+    /// A PFC frame leaves: what a replay should have said by then.
+    Told(Telling),
+}
+
+/// A step, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traced {
+    /// By the recorder's clock.
+    pub time_ns: u64,
+    /// Which of what happened it is of, counted from zero.
+    pub index: usize,
+    /// What.
+    pub step: Step,
+}
+
+/// Why what happens at this switch cannot be written as a trace of a replay, or would be another one: a class is what the
+/// frame says that leaves, and the order of a queue is that in which frames came.
+#[must_use]
+pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
+    if spec.lcores > 1 {
+        return Some("it has several lcores, whose order a trace cannot tell; write `lcores: {count: 1}`");
+    }
+    if spec.ports.iter().any(|port| port.rewrite != Rewrite::default()) {
+        return Some("a port rewrites marks, by which the class of what leaves is known; remove `rewrite`");
+    }
+    if spec.ports.iter().any(|port| port.trust == Trust::Pcp) {
+        return Some("a port trusts PCP, which frames may not have any more when they leave; write `trust: dscp`");
+    }
+    None
+}
+
+impl Tape {
+    /// The steps, of a switch for which [`why_not`] knows no reason.
+    pub fn steps<'a>(&'a self, spec: &'a SwitchSpec, stations: &'a Stations) -> impl Iterator<Item = Traced> + use<'a> {
+        let mut reader = Reader {
+            spec,
+            stations,
+            vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
+            came: HashMap::new(),
+        };
+        self.happened().iter().enumerate().flat_map(move |(index, happened)| {
+            let steps = reader.steps(happened);
+            steps.into_iter().map(move |step| Traced { time_ns: happened.time_ns, index, step })
+        })
+    }
+}
+
+struct Reader<'a> {
+    spec: &'a SwitchSpec,
+    stations: &'a Stations,
+    vlans: VlanTable,
+    /// The port that frames from one station to another came by.
+    came: HashMap<(MacAddr, MacAddr), usize>,
+}
+
+impl Reader<'_> {
+    fn steps(&mut self, happened: &Happened) -> Vec<Step> {
+        let port = usize::from(happened.port);
+        match happened.what {
+            What::Arrived(seen) => {
+                self.came.insert((seen.src, seen.dst), port);
+                let class = self.class(port, &seen);
+                let frame = Frame { port, class, bytes: 0, egress: 0, ecn: codepoint(&seen) };
+                let ways = self.ways(port, class, &seen);
+                ways.into_iter().map(|(egress, bytes)| Step::Arrive(Frame { egress, bytes, ..frame })).collect()
+            }
+            What::Left(seen) => {
+                let Some(&came) = self.came.get(&(seen.src, seen.dst)) else { return Vec::new() };
+                let (class, ecn) = (self.class(came, &seen), codepoint(&seen));
+                vec![Step::Depart(Frame { port: came, class, bytes: seen.bytes, egress: port, ecn })]
+            }
+            What::Told { named, stopped } => vec![Step::Told(Telling { port, named, stopped })],
+        }
+    }
+
+    fn class(&self, port: usize, seen: &Seen) -> u8 {
+        let spec = &self.spec.ports[port];
+        let dscp = seen.traffic_class.map(|class| class >> 2);
+        spec.marks.class(spec.trust, spec.port_class, dscp, seen.tci.map(|tci| (tci >> 13) as u8))
+    }
+
+    /// The ports that a frame leaves by, and its length there; none if it does not reach the buffer.
+    fn ways(&self, port: usize, class: u8, seen: &Seen) -> Vec<(usize, u16)> {
+        let Some(vlan) = self.vlans.ingress(port, seen.tci.map(|tci| tci & 0xfff)) else { return Vec::new() };
+        let (tag, plain) = match seen.tci {
+            Some(_) => (TAG_LEN, seen.bytes.saturating_sub(TAG_LEN)),
+            None => (0, seen.bytes),
+        };
+        if seen.src.is_group() || seen.src.is_zero() || seen.bytes > self.spec.ports[port].mtu + ETHERNET_LEN + tag {
+            return Vec::new();
+        }
+        let egresses = self.egresses(port, class, vlan, seen.dst);
+        let with_length = |egress: usize| {
+            let tag = if self.vlans.leaves_tagged(egress, vlan) { TAG_LEN } else { 0 };
+            (egress, plain + tag, plain <= self.spec.ports[egress].mtu + ETHERNET_LEN)
+        };
+        let ways = bits(egresses).map(with_length);
+        ways.filter(|(_, _, fits)| *fits).map(|(egress, bytes, _)| (egress, bytes)).collect()
+    }
+
+    fn egresses(&self, port: usize, class: u8, vlan: u16, dst: MacAddr) -> PortMask {
+        let members = self.vlans.members(vlan) & self.stations.up & !(1 << port);
+        if dst.is_link_local() {
+            return 0;
+        }
+        if let Some(egress) = self.stations.ports.get(&dst).filter(|_| !dst.is_group()) {
+            return members & 1 << egress;
+        }
+        let group = usize::from(self.spec.classes.tc_to_group[usize::from(class)]);
+        let is_lossless = self.spec.ports[port].buffer.groups[group].lossless;
+        if is_lossless && !self.spec.floods_lossless { 0 } else { members }
+    }
+}
+
+/// A frame without IP is never marked: for a replay it is as if it were already.
+fn codepoint(seen: &Seen) -> Ecn {
+    match seen.traffic_class.map(|class| class & 3) {
+        None | Some(ecn::CE) => Ecn::Ce,
+        Some(ecn::NOT_ECT) => Ecn::NotEct,
+        Some(1) => Ecn::Ect1,
+        Some(_) => Ecn::Ect0,
+    }
+}
+
+/// Writes the record as `holdfast replay` takes it.
+///
+/// # Errors
+/// What `out` has to say.
+pub fn write_csv(out: &mut impl Write, tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> io::Result<()> {
+    writeln!(out, "{HEADER}")?;
+    for Traced { time_ns, step, .. } in tape.steps(spec, stations) {
+        let (event, frame, ecn) = match step {
+            Step::Arrive(frame) => ("arrive", frame, frame.ecn.label()),
+            // How one came that leaves as CE is not known; a departure is checked by how it came.
+            Step::Depart(frame) => ("depart", frame, if frame.ecn == Ecn::Ce { "" } else { frame.ecn.label() }),
+            Step::Told(_) => continue,
+        };
+        let Frame { port, class, bytes, egress, .. } = frame;
+        let (port, egress) = (&spec.ports[port].name, &spec.ports[egress].name);
+        writeln!(out, "{time_ns},{event},{port},{class},{bytes},{egress},{ecn}")?;
+    }
+    Ok(())
+}
