@@ -3,6 +3,7 @@
 mod files;
 mod progress;
 mod random;
+mod trace;
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use holdfast::sim;
 use holdfast::sim::outcome::{Ending, Outcome};
+use holdfast::sim::recording::Recording;
 use holdfast::sim::report;
 use holdfast::sim::scenario::{self, Options};
 use holdfast::sim::spec::Scenario;
@@ -55,6 +57,12 @@ pub struct Args {
     /// Write what the plots show as CSV into this file; with variants into one for each, its name in front of the extension
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
+    /// Write what a switch received and sent into this file, as `holdfast replay` takes it; with variants as `--samples`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The switch that `--trace` is of, if there are several
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    trace_switch: Option<String>,
     /// Exit with 1 if a lossless class lost anything
     #[arg(long)]
     fail_on_loss: bool,
@@ -110,19 +118,22 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     if let Some(dir) = &args.plots {
         files::make_dir(dir)?;
     }
+    let recorded =
+        |scenario| args.trace.as_ref().map(|_| trace::switch(scenario, args.trace_switch.as_deref())).transpose();
+    let recorded = scenarios.iter().map(|(_, scenario)| recorded(scenario)).collect::<Result<Vec<_>, _>>()?;
     let count = scenarios.len();
     let mut progress = Progress::new(count, args.quiet);
     let mut runs = Vec::new();
-    for (variant, mut scenario) in scenarios {
+    for ((variant, mut scenario), recorded) in scenarios.into_iter().zip(recorded) {
         if !args.shows_samples() {
             // They would be most of the memory.
             scenario.sample = Nanos(0);
         }
         progress.begin(&variant);
-        let outcome = sim::run(&scenario, &mut |thousandths| progress.show(thousandths));
+        let (outcome, recording) = trace::record(&scenario, recorded, &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
         let mut run = Run { variant, scenario, outcome };
-        write_files(args, &run, count)?;
+        write_files(args, &run, recording.as_ref(), count)?;
         if !args.shows_samples_in_json() {
             (run.outcome.samples, run.outcome.pauses) = Default::default();
         }
@@ -144,7 +155,7 @@ fn chosen(scenarios: Vec<(String, Scenario)>, names: &[String]) -> Result<Vec<(S
     Ok(scenarios.into_iter().filter(|(variant, _)| names.is_empty() || names.contains(variant)).collect())
 }
 
-fn write_files(args: &Args, run: &Run, count: usize) -> Result<(), Failure> {
+fn write_files(args: &Args, run: &Run, recording: Option<&Recording>, count: usize) -> Result<(), Failure> {
     if let Some(dir) = &args.plots {
         let dir = if count > 1 { dir.join(files::plain(&run.variant)) } else { dir.clone() };
         files::make_dir(&dir)?;
@@ -153,14 +164,19 @@ fn write_files(args: &Args, run: &Run, count: usize) -> Result<(), Failure> {
         }
     }
     if let Some(path) = &args.samples {
-        let path = if count > 1 { named(path, &run.variant) } else { path.clone() };
-        files::write(&path, &report::samples_csv(&run.scenario, &run.outcome))?;
+        files::write(&named(path, &run.variant, count), &report::samples_csv(&run.scenario, &run.outcome))?;
+    }
+    if let (Some(path), Some(recording)) = (&args.trace, recording) {
+        trace::write(&named(path, &run.variant, count), recording)?;
     }
     Ok(())
 }
 
-/// `dir/samples.csv` for a variant: `dir/samples-variant.csv`.
-fn named(path: &Path, variant: &str) -> PathBuf {
+/// `dir/samples.csv` for one of several variants: `dir/samples-variant.csv`.
+fn named(path: &Path, variant: &str, count: usize) -> PathBuf {
+    if count < 2 {
+        return path.to_owned();
+    }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map_or(String::new(), |extension| format!(".{}", extension.to_string_lossy()));
     path.with_file_name(format!("{stem}-{}{extension}", files::plain(variant)))

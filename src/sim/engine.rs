@@ -8,12 +8,14 @@ use super::host::Host;
 use super::load::PS;
 use super::node::{self, Node};
 use super::outcome::{Ending, Outcome, Violation};
+use super::recording::{MOST_RECORDED, Recording};
 use super::rng::Rng;
 use super::sampler::Sampler;
 use super::spec::{End, Learning, LinkNode, Scenario};
 use super::watch::Watch;
 use super::wire::Wire;
 use super::{faults, finish, routes, waivers};
+use crate::dataplane::record::Tape;
 use crate::packet::Packet;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
@@ -67,6 +69,19 @@ pub(super) fn run_prepared(
     prepare(&mut engine);
     let (ending, violation) = engine.go(progress);
     finish::outcome(engine, ending, violation)
+}
+
+/// As [`run`], and what switch number `switch` received and sent is written down.
+///
+/// # Panics
+/// If there is no such switch.
+#[must_use]
+pub fn run_recorded(scenario: &Scenario, switch: usize, progress: &mut dyn FnMut(u64)) -> (Outcome, Recording) {
+    let mut engine = Engine::new(scenario);
+    engine.nodes[switch].tape = Some(Tape::new(MOST_RECORDED));
+    let (ending, violation) = engine.go(progress);
+    let recording = Recording::take(&mut engine.nodes[switch]);
+    (finish::outcome(engine, ending, violation), recording)
 }
 
 impl<'a> Engine<'a> {

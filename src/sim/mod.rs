@@ -20,6 +20,7 @@ mod node;
 pub mod outcome;
 pub mod plot;
 pub mod random;
+pub mod recording;
 pub mod report;
 pub mod rng;
 mod routes;
@@ -31,7 +32,7 @@ mod waivers;
 mod watch;
 mod wire;
 
-pub use engine::run;
+pub use engine::{run, run_recorded};
 
 /// Ticks a second of the simulator's clock: one is a picosecond.
 pub const HZ: u64 = 1_000_000_000_000;

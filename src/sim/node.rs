@@ -11,6 +11,7 @@ use super::spec::{PollSpec, SwitchNode};
 use super::watch::Watch;
 use super::wire::Wire;
 use crate::dataplane::audit::Auditor;
+use crate::dataplane::record::{Recorder, Tape};
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::packet::{Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
@@ -74,6 +75,8 @@ pub struct Node {
     pub was_late: bool,
     /// Port and queue that sent what its peer had paused.
     pub disobeyed: Option<(usize, usize)>,
+    /// What it received and sent, if somebody asked for that.
+    pub tape: Option<Tape>,
 }
 
 /// What an lcore is at.
@@ -119,6 +122,7 @@ impl Node {
             gap_allowed_ps: spec.poll_gap.0 * PS,
             was_late: false,
             disobeyed: None,
+            tape: None,
             counters,
             rng,
             copies: 0,
@@ -163,7 +167,16 @@ impl Node {
             device.receive(port, now, world);
         }
         let mut io = End { devices: &mut self.devices, now, copies: &mut self.copies, world };
-        state.received = pipeline.poll_in(&mut io, Ticks(EPOCH + now));
+        let at = Ticks(EPOCH + now);
+        state.received = match &mut self.tape {
+            None => pipeline.poll_in(&mut io, at),
+            Some(tape) => {
+                let received = pipeline.poll_in(&mut Recorder { io, tape: &mut *tape, clock: || now / PS }, at);
+                #[cfg(test)]
+                tape.look(pipeline.digest());
+                received
+            }
+        };
         let received = state.received as u64;
         let half = match self.sends_after_ps {
             Some(half) => half,
@@ -178,7 +191,13 @@ impl Node {
         let silent = self.silent(lcore, world);
         let state = &mut self.lcores[lcore];
         let mut io = End { devices: &mut self.devices, now: leaves, copies: &mut self.copies, world };
-        let moved = self.fleet[lcore].poll_out(&mut io, Ticks(EPOCH + state.began_ps), state.received);
+        let at = Ticks(EPOCH + state.began_ps);
+        let moved = match &mut self.tape {
+            None => self.fleet[lcore].poll_out(&mut io, at, state.received),
+            Some(tape) => {
+                self.fleet[lcore].poll_out(&mut Recorder { io, tape, clock: || leaves / PS }, at, state.received)
+            }
+        };
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
         let state = &self.lcores[lcore];
         let busy = self.poll.every.0 * PS + self.poll.frame.0 * PS * moved as u64;

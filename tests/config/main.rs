@@ -10,6 +10,7 @@ mod maps;
 mod policies;
 mod refusals;
 mod replay;
+mod trace;
 mod warnings;
 
 use std::path::{Path, PathBuf};

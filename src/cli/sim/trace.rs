@@ -1,0 +1,69 @@
+//! `--trace`: what one switch received and sent, for `holdfast replay`.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use holdfast::sim::outcome::Outcome;
+use holdfast::sim::recording::{self, MOST_RECORDED, Recording};
+use holdfast::sim::spec::Scenario;
+use holdfast::sim::{run, run_recorded};
+
+use super::files;
+use crate::cli::Failure;
+
+/// The switch to record: the one of that name, or the only one.
+pub fn switch(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure> {
+    let names: Vec<&str> = scenario.switches.iter().map(|switch| switch.name.as_str()).collect();
+    let known = names.join(", ");
+    let switch = match name {
+        Some(name) => names
+            .iter()
+            .position(|of| *of == name)
+            .ok_or_else(|| Failure::usage(format!("there is no switch `{name}`; write one of {known}")))?,
+        None if names.len() == 1 => 0,
+        None => {
+            return Err(Failure::usage(format!(
+                "a trace is of one switch; write `--trace-switch` with one of {known}"
+            )));
+        }
+    };
+    match recording::why_not(scenario, switch) {
+        None => Ok(switch),
+        Some(reason) => Err(Failure::usage(format!("there is no trace of {}: {reason}", names[switch]))),
+    }
+}
+
+/// Runs `scenario`, and records `switch` if there is one.
+pub fn record(
+    scenario: &Scenario,
+    switch: Option<usize>,
+    progress: &mut dyn FnMut(u64),
+) -> (Outcome, Option<Recording>) {
+    match switch {
+        None => (run(scenario, progress), None),
+        Some(switch) => {
+            let (outcome, recording) = run_recorded(scenario, switch, progress);
+            (outcome, Some(recording))
+        }
+    }
+}
+
+/// Writes the trace, and says where it is not what a replay decides.
+pub fn write(path: &Path, recording: &Recording) -> Result<(), Failure> {
+    let mut out = BufWriter::new(files::create(path)?);
+    recording.write_csv(&mut out).and_then(|()| out.flush()).map_err(|error| files::failed("file", path, &error))?;
+    let warn = |text: String| {
+        // Nobody is left to tell if this fails, and `eprintln!` would panic.
+        let _ = writeln!(io::stderr(), "warning: {}: {text}", path.display());
+    };
+    if recording.tape.is_cut() {
+        warn(format!("it ends after {MOST_RECORDED} frames; write a shorter `duration`"));
+    }
+    for (reason, count) in &recording.untold {
+        let label = reason.label();
+        warn(format!(
+            "{count} frames were dropped as {label}, which a replay does not do: it may end at the first of them"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! `holdfast sim --trace`: what the simulated switch did is what `holdfast replay` decides.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+use super::conf_dir;
+
+fn holdfast(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+fn sum(report: &Value, field: &str) -> u64 {
+    let ports = report["switches"][0]["ports"].as_array().unwrap().iter();
+    let classes = ports.flat_map(|port| port["classes"].as_array().unwrap());
+    classes.map(|class| class[field].as_u64().unwrap_or_else(|| panic!("{field}: {class}"))).sum()
+}
+
+#[test]
+fn a_trace_of_the_incast_replays_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("incast.csv");
+    let (scenario, config) = (conf_dir().join("sim/reality.yaml"), conf_dir().join("incast.yaml"));
+    let trace = trace.to_str().unwrap();
+    let args = ["sim", scenario.to_str().unwrap(), "--trace", trace, "--format", "json", "--quiet"];
+    let (code, stdout, stderr) = holdfast(&args);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let (code, stdout, stderr) = holdfast(&["replay", "--config", config.to_str().unwrap(), trace, "--format", "csv"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let count = |what: &str| stdout.matches(what).count() as u64;
+    assert_eq!(count(",released,"), sum(&report, "sent_frames"));
+    assert_eq!(count(",drop,"), 0);
+    assert_eq!(count("XOFF p"), sum(&report, "pauses_sent"));
+    assert_eq!(count("XON p"), sum(&report, "pfc_sent_xon"));
+}
+
+fn refuse(yaml: &str, more: &[&str], expected: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, trace) = (dir.path().join("s.yaml"), dir.path().join("t.csv"));
+    std::fs::write(&path, yaml).unwrap();
+    let args = ["sim", path.to_str().unwrap(), "--quiet", "--trace", trace.to_str().unwrap()];
+    let (code, stdout, stderr) = holdfast(&[&args[..], more].concat());
+    assert_eq!((code, stdout.as_str(), stderr), (2, "", format!("error: {expected}\n")));
+    assert!(!trace.exists());
+}
+
+/// A scenario with `keys` at the top, a switch for each of `names`, and `of_switch` in its configuration.
+fn scenario(keys: &str, names: &[&str], of_switch: &str) -> String {
+    let mut yaml = format!("duration: 10us\n{keys}switches:\n");
+    for name in names {
+        yaml += &format!("  - name: {name}\n    config:\n      preset: roce\n{of_switch}");
+        yaml += "      ports: [{name: p1, speed: 10G}, {name: p2, speed: 10G}]\n";
+    }
+    yaml
+}
+
+#[test]
+fn a_trace_that_would_be_another_is_refused() {
+    let two = scenario("", &["one", "two"], "");
+    refuse(&two, &[], "a trace is of one switch; write `--trace-switch` with one of one, two");
+    refuse(&two, &["--trace-switch", "three"], "there is no switch `three`; write one of one, two");
+    let learning = scenario("learning: frames\n", &["tor"], "");
+    let reason = "it learns from frames where hosts are, which a trace cannot tell; write `learning: routes`";
+    refuse(&learning, &[], &format!("there is no trace of tor: {reason}"));
+    let lcores = scenario("", &["tor"], "      lcores: {count: 2}\n");
+    let reason = "it has several lcores, whose order a trace cannot tell; write `lcores: {count: 1}`";
+    refuse(&lcores, &[], &format!("there is no trace of tor: {reason}"));
+}
+
+#[test]
+fn the_page_shows_what_it_says() {
+    let page = std::fs::read_to_string(conf_dir().join("../docs/sim/reality.md")).unwrap();
+    let scenario = conf_dir().join("sim/reality.yaml");
+    let (code, stdout, _) = holdfast(&["sim", scenario.to_str().unwrap(), "--quiet"]);
+    assert_eq!(code, 0);
+    let shown = format!("$ holdfast sim conf/sim/reality.yaml --quiet\n{}\n```", stdout.trim_end());
+    assert!(page.contains(&shown), "{stdout}");
+}
