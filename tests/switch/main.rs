@@ -17,4 +17,5 @@ mod program;
 mod refusals;
 mod scraping;
 mod signals;
+mod simulated;
 mod unprivileged;
