@@ -191,6 +191,14 @@ fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
         };
     }
     let rows: Vec<_> = runs.iter().map(|run| (run.variant.clone(), &run.scenario, &run.outcome)).collect();
+    if let Some(dir) = &args.plots {
+        let labels: Vec<String> = rows.iter().map(|(variant, ..)| variant.clone()).collect();
+        for report::Series { title, unit, values } in report::comparison_series(&rows) {
+            let name = format!("variants-{}.svg", files::plain(&title));
+            let heading = format!("{}: {title}", rows[0].1.name);
+            files::write(&dir.join(name), &sim::plot::bars(&heading, unit, &labels, &[(title, values)]))?;
+        }
+    }
     match args.format {
         Format::Table => {
             if args.all {

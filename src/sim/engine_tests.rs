@@ -51,6 +51,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
     Scenario {
         source: "test".into(),
         name: "incast".into(),
+        variant: String::new(),
         seed: 1,
         duration: Nanos(1_000_000),
         drain: Nanos(10_000_000),
@@ -68,6 +69,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
         flows: (0..hosts - 1).map(flow).collect(),
         faults: vec![],
         watch: vec![],
+        columns: vec![],
         warnings: vec![],
     }
 }

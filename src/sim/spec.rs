@@ -16,6 +16,8 @@ pub struct Scenario {
     pub source: String,
     /// Its name in tables and plots.
     pub name: String,
+    /// Which of its variants this is; empty: it has none.
+    pub variant: String,
     /// What all randomness follows from.
     pub seed: u64,
     /// Network time for which hosts send.
@@ -40,8 +42,19 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
     /// Switch ports that plots show; empty: those where something waits or is paused.
     pub watch: Vec<PortRef>,
+    /// Columns of the table that compares variants, by title, or by a flow's name for its rate; empty: the usual ones.
+    pub columns: Vec<String>,
     /// What works, but hardly as it was meant; each with file, line and key.
     pub warnings: Vec<String>,
+}
+
+impl Scenario {
+    /// Which run this is, for the head of a table and under the title of a picture.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let of = if self.variant.is_empty() { "" } else { ": " };
+        format!("{}{of}{}, seed {}", self.name, self.variant, self.seed)
+    }
 }
 
 /// How switches know where hosts are.

@@ -1,5 +1,6 @@
 //! Tables of text with aligned columns.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Which side of its column a text is set to.
@@ -14,7 +15,7 @@ pub enum Align {
 /// Rows under a header, columns as wide as their widest cell and two spaces apart.
 #[derive(Debug, Clone)]
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(Cow<'static, str>, Align)>,
     rows: Vec<Vec<String>>,
 }
 
@@ -22,7 +23,13 @@ impl Table {
     /// A table with these columns and no rows.
     #[must_use]
     pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+        Self::of(columns.iter().map(|&(title, align)| (Cow::Borrowed(title), align)))
+    }
+
+    /// The same, of titles that are made up as it runs.
+    #[must_use]
+    pub fn of(columns: impl IntoIterator<Item = (Cow<'static, str>, Align)>) -> Self {
+        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
     /// Adds a row; cells that are missing are blank, those beyond the last column are not shown.
@@ -35,7 +42,7 @@ impl Table {
     pub fn without_idle(mut self, titles: &[&str], nothing: &str) -> Self {
         for column in (0..self.columns.len()).rev() {
             let is_idle = |row: &Vec<String>| row.get(column).is_none_or(|cell| cell == nothing || cell.is_empty());
-            if titles.contains(&self.columns[column].0) && self.rows.iter().all(is_idle) {
+            if titles.contains(&&*self.columns[column].0) && self.rows.iter().all(is_idle) {
                 self.columns.remove(column);
                 for row in self.rows.iter_mut().filter(|row| row.len() > column) {
                     row.remove(column);
@@ -61,7 +68,7 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
-        let titles = self.columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+        let titles = self.columns.iter().map(|(title, _)| title.to_string()).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
             let mut line = String::new();
             for (column, &width) in widths.iter().enumerate() {

@@ -68,9 +68,9 @@ fn axis(svg: &mut Svg, rect: Rect, most: f64, unit: &str) {
 /// Three digits or a whole number.
 fn number(value: f64) -> String {
     match value {
+        _ if value.fract() == 0.0 => crate::stats::format::grouped(value as u64),
         100.0.. => crate::stats::format::grouped((value + 0.5) as u64),
         10.0.. => format!("{value:.1}"),
-        0.0 => "0".to_owned(),
         _ => format!("{value:.2}"),
     }
 }

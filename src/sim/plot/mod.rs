@@ -31,7 +31,7 @@ pub fn plots(scenario: &Scenario, outcome: &Outcome) -> Vec<(String, String)> {
 
 /// What is under every title: which run it was.
 fn subtitle(scenario: &Scenario) -> String {
-    format!("{}, seed {}", scenario.name, scenario.seed)
+    scenario.title()
 }
 
 /// A name without what a file's name may not have.

@@ -90,10 +90,10 @@ fn many_flows_are_shown_by_receiver_and_class() {
 #[test]
 fn variants_stand_beside_each_other() {
     let labels = ["PFC <only>", "with ECN", "broken"].map(str::to_owned);
-    let series = [("lost".to_owned(), vec![0.0, 12.5, f64::NAN]), ("late".to_owned(), vec![1234.5, 3.25])];
+    let series = [("lost".to_owned(), vec![0.0, 12.5, f64::NAN]), ("late".to_owned(), vec![1234.5, 3.25, 16.0])];
     let svg = bars("frames & such", "frames", &labels, &series);
     check_xml("bars", &svg);
-    for text in ["frames &amp; such", "PFC &lt;only&gt;", "12.5", "1,235", "3.25", "0"] {
+    for text in ["frames &amp; such", "PFC &lt;only&gt;", "12.5", "1,235", "3.25", "16", "0"] {
         assert!(texts(&svg).contains(&text), "{text}: {:?}", texts(&svg));
     }
     check_xml("nothing", &bars("", "", &[], &[]));

@@ -80,6 +80,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
     Scenario {
         source: "incast.yaml".to_owned(),
         name: "incast <2 & 1>".to_owned(),
+        variant: String::new(),
         seed: 7,
         duration: Nanos(2_000_000),
         drain: Nanos(1_000_000),
@@ -97,6 +98,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
         flows: vec![first, flow("h2-h3", 1, 3), flow("h2-h3.2", 1, 0)],
         faults: Vec::new(),
         watch: Vec::new(),
+        columns: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! What a run found, for people and for machines: tables, JSON and CSV. Pure functions of the scenario and the outcome.
 
+mod columns;
 mod compare;
 mod csv;
 pub(in crate::sim) mod group;
@@ -8,7 +9,8 @@ mod show;
 mod table;
 mod verdict;
 
-pub use compare::{comparison, comparison_csv, comparison_json};
+pub(in crate::sim) use columns::{column_titles, is_column};
+pub use compare::{Series, comparison, comparison_csv, comparison_json, comparison_series};
 pub use csv::{csv, samples_csv};
 pub use json::json;
 pub use table::table;

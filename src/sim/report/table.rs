@@ -46,10 +46,7 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
 fn head(scenario: &Scenario, outcome: &Outcome) -> String {
     let (time, sending) = (picoseconds(outcome.end_ps), picoseconds(outcome.sending_ps));
     let events = grouped(outcome.events);
-    format!(
-        "{}, seed {}: {time} of network time, {sending} of it sending; {events} events\n",
-        scenario.name, scenario.seed
-    )
+    format!("{}: {time} of network time, {sending} of it sending; {events} events\n", scenario.title())
 }
 
 fn flows(groups: &[Group]) -> Table {

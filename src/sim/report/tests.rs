@@ -58,6 +58,13 @@ fn people_read_tables() {
 }
 
 #[test]
+fn a_variant_says_which_it_is() {
+    let (mut scenario, outcome) = fixture::run();
+    scenario.variant = "no PFC".to_owned();
+    assert!(table(&scenario, &outcome, false).starts_with("incast <2 & 1>: no PFC, seed 7: 2.15ms of network time"));
+}
+
+#[test]
 fn trouble_is_told_in_full() {
     let (scenario, mut outcome) = trouble();
     insta::assert_snapshot!(table(&scenario, &outcome, false), @r#"
@@ -200,11 +207,32 @@ fn variants_are_compared() {
     let kept = comparison(&rows[..1]);
     assert!(kept.ends_with("  drained\n\nlossless: KEPT in all variants\n"), "{kept}");
     insta::assert_snapshot!(comparison_csv(&rows), @r#"
-    variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,ending
-    pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,drained
-    "no, pfc",7,8602655730,1187840000,20,10,4,600000000,32388,12,37440,644800,187200,300000000,800000000,900000000,undrained
+    variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,lossless_slowest_bits_per_second,lossless_fastest_bits_per_second,lossless_fairness_per_million,lossless_latency_p50_ps,lossless_latency_p99_ps,lossless_queue_highest_bytes,xoffs_sent,hosts_held_ps,insurance_highest_bytes,headroom_set_aside_bytes,lossless_pool_bytes,lossless_group_at_stop_least_cells,lossless_group_at_stop_most_cells,lossless_pool_at_stop_cells,lossless_pool_free_at_stop_cells,watchdog_storms,watchdog_dropped_frames,lossless_unknown_dropped_frames,ending
+    pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,3900952381,4703540670,991375,12000000,40000000,603200,10,600000000,0,331344,9177376,0,0,2000,42122,0,0,0,drained
+    "no, pfc",7,8602655730,1187840000,20,10,4,600000000,32388,12,37440,644800,187200,300000000,800000000,900000000,3900952381,4701703349,991410,12000000,40000000,603200,10,600000000,0,331344,9177376,0,0,2000,42122,0,1,0,undrained
     "#);
     let value = comparison_json(&rows);
     assert_eq!((&value[1]["variant"], &value[1]["lossless_lost_frames"]), (&"no, pfc".into(), &20.into()));
-    assert_eq!(value[0].as_object().unwrap().len(), 17);
+    assert_eq!(value[0].as_object().unwrap().len(), 35);
+}
+
+#[test]
+fn a_scenario_says_which_columns_it_wants() {
+    let (mut scenario, mut outcome) = fixture::run();
+    let titles = ["h2-h3", "fairness", "slowest", "fastest", "least group, cells", "most group, cells"];
+    let more = ["pool used, cells", "pool free, cells", "queue", "XOFFs", "storms", "lossy lost", "h9-h1"];
+    scenario.columns = titles.into_iter().chain(more).map(str::to_owned).collect();
+    outcome.switches[0].ports[0].classes[3].used_at_stop_cells = 1_200;
+    outcome.switches[0].ports[1].classes[3].used_at_stop_cells = 800;
+    outcome.switches[0].ports[1].watchdog = (2, 1);
+    let rows = [("one".to_owned(), &scenario, &outcome)];
+    insta::assert_snapshot!(comparison(&rows), @r#"
+    variant  h2-h3 Gb/s  fairness  slowest  fastest  least group, cells  most group, cells  pool used, cells  pool free, cells      queue  XOFFs  storms  lossy lost  h9-h1 Gb/s  ending
+    one            4.70     0.991     3.90     4.70                 800              1,200             2,000            42,122  589.06KiB     10       2          10           -  drained
+    "#);
+    let series = comparison_series(&rows);
+    let shown: Vec<(&str, &str)> = series.iter().map(|series| (series.title.as_str(), series.unit)).collect();
+    assert_eq!(shown[..3], [("h2-h3 Gb/s", "Gb/s"), ("fairness", ""), ("slowest", "Gb/s")]);
+    assert_eq!(shown.len(), 12, "a flow that there is not has no picture: {shown:?}");
+    assert!((series[4].values[0] - 800.0).abs() < 1e-9);
 }

@@ -23,9 +23,10 @@ use std::path::Path;
 
 use self::cables::Cables;
 use self::variants::Variants;
-use super::spec::{Learning, Scenario};
+use super::report::{column_titles, is_column};
+use super::spec::{FlowNode, Learning, Scenario};
 use crate::config::error::{ConfigError, ConfigErrors, Place};
-use crate::config::names::Unique;
+use crate::config::names::{self, Unique};
 use crate::config::overrides::{check_len, read_text};
 use crate::config::read::{Item, Report};
 use crate::config::yaml::Shape;
@@ -33,7 +34,7 @@ use crate::config::{self};
 
 const KEYS: &[&str] = &[
     "name", "seed", "duration", "drain", "sample", "events", "learning", "watch", "switches", "hosts", "flows",
-    "links", "faults",
+    "links", "faults", "columns",
 ];
 
 const LONGEST_NAME: usize = 64;
@@ -83,7 +84,8 @@ pub fn parse(
         match (scenario, own.finish()) {
             (Some(scenario), Ok(warnings)) => {
                 parts += parts_of(&scenario);
-                scenarios.push((name, Scenario { warnings: once(warnings), ..scenario }));
+                let scenario = Scenario { variant: name.clone(), warnings: once(warnings), ..scenario };
+                scenarios.push((name, scenario));
             }
             (None, Ok(_)) => {}
             (_, Err(errors)) => findings.add(&name, &errors),
@@ -168,10 +170,12 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         if let (Learning::Frames, Some(item), true) = (learning, top.get("learning"), cables.circle) {
             item.fail("frames go round for ever in a circle of switches; write `routes`, or remove a link");
         }
+        let columns = top.get("columns").map(|item| read_columns(&item, &flows)).unwrap_or_default();
         let seed = top.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
         Scenario {
             source: report.source().to_owned(),
             name: top.get("name").map_or(stem(report.source()), |item| read_name(&item).unwrap_or_default()),
+            variant: String::new(),
             seed: options.seed.or(seed).unwrap_or(DEFAULT_SEED),
             duration: timing.duration,
             drain: timing.drain,
@@ -182,6 +186,7 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
             flows,
             faults,
             watch,
+            columns,
             warnings: Vec::new(),
             hosts: net.hosts.into_iter().map(|host| host.node).collect(),
             switches: net.switches.into_iter().filter_map(switches::Switch::finish).collect(),
@@ -189,6 +194,26 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
     };
     documents.into_iter().flatten().for_each(|document| report.absorb(document.report));
     (report.errors() == 0).then_some(scenario)
+}
+
+/// What the table that compares variants shows. A flow that no variant has is found when all are read: here it must only
+/// look like one, two names with a line between them.
+fn read_columns(item: &Item<'_>, flows: &[FlowNode]) -> Vec<String> {
+    let items = item.list("e.g. `[pauses, held, h1-h2]`").unwrap_or_default();
+    let mut columns = Vec::new();
+    for item in items {
+        let Some(title) = item.text("a column; write e.g. `pauses`, or the name of a flow for its rate") else {
+            continue;
+        };
+        let is_flow = flows.iter().any(|flow| flow.name == title);
+        if is_flow || is_column(title) || title.contains('-') {
+            columns.push(title.to_owned());
+        } else {
+            let known: Vec<&str> = column_titles().collect();
+            item.fail(format!("there is no column `{title}`; {}", names::suggest(title, &known)));
+        }
+    }
+    columns
 }
 
 /// The file's name without directory and ending.

@@ -100,6 +100,7 @@ fn every_key_is_read() {
     assert_eq!((scenario.drain, scenario.sample), (Nanos(3_000_000), Nanos(5_000)));
     assert_eq!(scenario.learning, Learning::Frames);
     assert_eq!(scenario.watch, [port(0, 4), port(1, 0)]);
+    assert_eq!(scenario.columns, ["pauses", "h1-h2", "fairness"]);
     let poll = PollSpec { every: Nanos(2_000), frame: Nanos(50), jitter: Nanos(500) };
     assert_eq!((scenario.switches[0].poll, scenario.switches[1].floods_lossless), (poll, true));
 

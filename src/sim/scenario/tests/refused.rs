@@ -34,6 +34,12 @@ const CASES: &[(&str, &str, &str)] = &[
         "x.yaml:6:9: watch[0]: there is no port `a.p9`; write `a.p1`, `a.p2`, `a.p3`, `a.p4` or `a.up`",
     ),
     ("", "watch: [a.p1, a.p1]", "x.yaml:6:15: watch[1]: `a.p1` is there twice; remove one"),
+    (
+        "",
+        "columns: [held, pausen]",
+        "x.yaml:6:17: columns[1]: there is no column `pausen`; write `pauses` if that was meant",
+    ),
+    ("", "columns: pauses", "x.yaml:6:10: columns: `pauses` is not a list; write e.g. `[pauses, held, h1-h2]`"),
     ("", "watch: [p1]", "x.yaml:6:9: watch[0]: `p1` is not a port; write switch and port, e.g. `tor.p1`"),
     ("", "watch: [c.p1]", "x.yaml:6:9: watch[0]: there is no switch `c`; write `a` or `b`"),
     (

@@ -1,0 +1,295 @@
+//! What can be said of a run in a number: the columns of the table that compares variants.
+
+use std::borrow::Cow;
+
+use super::csv::whole;
+use super::group::{groups, sum, together};
+use super::show;
+use super::verdict::sent_and_lost;
+use crate::dataplane::DropReason;
+use crate::sim::outcome::{ClassOutcome, Outcome, PortOutcome, Spread, SwitchOutcome};
+use crate::sim::spec::{Scenario, SwitchNode};
+use crate::stats::format::{gigabits, grouped};
+use crate::units::Bytes;
+
+/// What is measured, in its unit.
+pub enum Measure {
+    Count(u64),
+    /// Bits a second.
+    Rate(f64),
+    /// Picoseconds; zero is nothing.
+    Time(u64),
+    Bytes(u64),
+    /// Some of all, in frames.
+    Share(u64, u64),
+    /// A part of one.
+    Part(f64),
+}
+
+/// A measure: its title in the table, its name for machines, and how to take it.
+pub struct Column {
+    pub title: &'static str,
+    pub name: &'static str,
+    pub of: fn(&Scenario, &Outcome) -> Measure,
+}
+
+const fn column(title: &'static str, name: &'static str, of: fn(&Scenario, &Outcome) -> Measure) -> Column {
+    Column { title, name, of }
+}
+
+/// What the table has unless the scenario says which columns it wants.
+const USUAL: usize = 14;
+
+/// All of them, the usual ones first.
+pub const COLUMNS: &[Column] = &[
+    column("lossless Gb/s", "lossless_received_bits_per_second", |s, o| Measure::Rate(rate(s, o, true))),
+    column("lossy Gb/s", "lossy_received_bits_per_second", |s, o| Measure::Rate(rate(s, o, false))),
+    column("lossless lost", "lossless_lost_frames", |s, o| Measure::Count(sent_and_lost(s, o, true).1)),
+    column("lossy lost", "lossy_lost_frames", |s, o| Measure::Count(sent_and_lost(s, o, false).1)),
+    column("pauses", "pauses_sent", |_, o| Measure::Count(classes(o, |class| class.pauses_tx))),
+    column("held", "peers_held_ps", |_, o| Measure::Time(classes(o, |class| class.held_ps))),
+    column("marked", "marked_per_million", |_, o| {
+        let all = sum(o.flows.iter());
+        Measure::Share(all.marked_frames, all.received_frames)
+    }),
+    column("CNPs", "cnps", |_, o| Measure::Count(sum(o.flows.iter()).cnps)),
+    column("headroom", "headroom_highest_bytes", |s, o| Measure::Bytes(switches(s, o, headroom))),
+    column("lossless pool", "lossless_shared_highest_bytes", |s, o| {
+        Measure::Bytes(switches(s, o, |switch| switch.shared_highest_cells[1]))
+    }),
+    column("lossy pool", "lossy_shared_highest_bytes", |s, o| {
+        Measure::Bytes(switches(s, o, |switch| switch.shared_highest_cells[0]))
+    }),
+    column("message p50", "completion_p50_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.p50_ps)),
+    column("p99", "completion_p99_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.p99_ps)),
+    column("max", "completion_max_ps", |_, o| Measure::Time(sum(o.flows.iter()).completion.most_ps)),
+    column("slowest", "lossless_slowest_bits_per_second", |s, o| {
+        Measure::Rate(rates(s, o).into_iter().reduce(f64::min).unwrap_or(0.0))
+    }),
+    column("fastest", "lossless_fastest_bits_per_second", |s, o| {
+        Measure::Rate(rates(s, o).into_iter().fold(0.0, f64::max))
+    }),
+    column("fairness", "lossless_fairness_per_million", |s, o| Measure::Part(fairness(&rates(s, o)))),
+    column("latency p50", "lossless_latency_p50_ps", |s, o| Measure::Time(latency(s, o).p50_ps)),
+    column("latency p99", "lossless_latency_p99_ps", |s, o| Measure::Time(latency(s, o).p99_ps)),
+    column("queue", "lossless_queue_highest_bytes", |s, o| Measure::Bytes(queue(s, o))),
+    column("XOFFs", "xoffs_sent", |_, o| Measure::Count(classes(o, |class| class.xoff_tx))),
+    column("hosts held", "hosts_held_ps", |_, o| Measure::Time(o.hosts.iter().flat_map(|host| host.paused_ps).sum())),
+    column("insurance", "insurance_highest_bytes", |s, o| {
+        Measure::Bytes(switches(s, o, |switch| switch.ports.iter().map(|port| port.insurance_highest_cells).sum()))
+    }),
+    column("headroom set aside", "headroom_set_aside_bytes", |s, _| {
+        let plans = s.switches.iter().map(|node| &node.config.switch.buffer);
+        Measure::Bytes(plans.map(|plan| plan.headroom.to_bytes(plan.cell).0).sum())
+    }),
+    column("pool size", "lossless_pool_bytes", |s, _| {
+        let plans = s.switches.iter().map(|node| &node.config.switch.buffer);
+        Measure::Bytes(plans.map(|plan| plan.lossless_shared.to_bytes(plan.cell).0).sum())
+    }),
+    column("least group, cells", "lossless_group_at_stop_least_cells", |_, o| {
+        Measure::Count(groups_at_stop(o).into_iter().min().unwrap_or(0))
+    }),
+    column("most group, cells", "lossless_group_at_stop_most_cells", |_, o| {
+        Measure::Count(groups_at_stop(o).into_iter().max().unwrap_or(0))
+    }),
+    column("pool used, cells", "lossless_pool_at_stop_cells", |_, o| {
+        Measure::Count(o.switches.iter().map(|switch| switch.shared_at_stop_cells[1]).sum())
+    }),
+    column("pool free, cells", "lossless_pool_free_at_stop_cells", |s, o| {
+        let pools = s.switches.iter().map(|node| u64::from(node.config.switch.buffer.lossless_shared.0));
+        let free = pools.zip(&o.switches).map(|(all, switch)| all.saturating_sub(switch.shared_at_stop_cells[1]));
+        Measure::Count(free.sum())
+    }),
+    column("storms", "watchdog_storms", |_, o| Measure::Count(ports(o).map(|port| port.watchdog.0).sum())),
+    column("discarded", "watchdog_dropped_frames", |_, o| {
+        let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
+        Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::Watchdog).map(|(_, count)| count).sum())
+    }),
+    column("not flooded", "lossless_unknown_dropped_frames", |_, o| {
+        let drops = ports(o).flat_map(|port| &port.classes).flat_map(|class| &class.drops);
+        Measure::Count(drops.filter(|(reason, _)| *reason == DropReason::LosslessUnknown).map(|(_, count)| count).sum())
+    }),
+];
+
+/// Whether `columns` of a scenario may name it: a measure of all, or a flow, which stands for its rate.
+#[must_use]
+pub fn is_column(title: &str) -> bool {
+    COLUMNS.iter().any(|column| column.title == title)
+}
+
+/// The titles of all columns.
+pub fn column_titles() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.title)
+}
+
+/// A column of the table: a measure, or the rate of the flow of this name.
+pub enum Shown<'a> {
+    Measure(&'static Column),
+    Flow(&'a str),
+}
+
+impl<'a> Shown<'a> {
+    /// What the scenario asks for, or the usual.
+    pub fn all(scenario: &'a Scenario) -> Vec<Self> {
+        if scenario.columns.is_empty() {
+            return COLUMNS.iter().take(USUAL).map(Shown::Measure).collect();
+        }
+        let one = |title: &'a String| {
+            let known = COLUMNS.iter().find(|column| column.title == title.as_str());
+            known.map_or(Shown::Flow(title.as_str()), Shown::Measure)
+        };
+        scenario.columns.iter().map(one).collect()
+    }
+
+    pub fn title(&self) -> Cow<'static, str> {
+        match self {
+            Shown::Measure(column) => Cow::Borrowed(column.title),
+            Shown::Flow(name) => Cow::Owned(format!("{name} Gb/s")),
+        }
+    }
+
+    /// `None`: this variant has no such flow.
+    pub fn of(&self, scenario: &Scenario, outcome: &Outcome) -> Option<Measure> {
+        match self {
+            Shown::Measure(column) => Some((column.of)(scenario, outcome)),
+            Shown::Flow(name) => {
+                let flow = scenario.flows.iter().position(|flow| flow.name == *name)?;
+                Some(Measure::Rate(groups(scenario, outcome, usize::MAX).get(flow)?.rate))
+            }
+        }
+    }
+}
+
+/// Bits a second of each lossless flow.
+fn rates(scenario: &Scenario, outcome: &Outcome) -> Vec<f64> {
+    groups(scenario, outcome, usize::MAX).iter().filter(|group| group.lossless).map(|group| group.rate).collect()
+}
+
+/// Jain's index: one if all have the same, 1/n if one has all.
+fn fairness(rates: &[f64]) -> f64 {
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    let sum: f64 = rates.iter().sum();
+    if squares > 0.0 { sum * sum / (squares * rates.len() as f64) } else { 0.0 }
+}
+
+/// Of all lossless flows.
+fn latency(scenario: &Scenario, outcome: &Outcome) -> Spread {
+    let flows = scenario.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.lossless);
+    together(flows.map(|(_, flow)| &flow.latency))
+}
+
+/// The deepest that any lossless queue of a port was.
+fn queue(scenario: &Scenario, outcome: &Outcome) -> u64 {
+    let of = |(node, switch): (&SwitchNode, &SwitchOutcome)| {
+        let lossless = switch.ports.iter().flat_map(|port| &port.classes).filter(|class| class.lossless);
+        lossless.map(|class| class.queue_highest_cells).max().unwrap_or(0) * node.config.switch.buffer.cell.0
+    };
+    scenario.switches.iter().zip(&outcome.switches).map(of).max().unwrap_or(0)
+}
+
+/// Cells of every lossless group that had any when hosts fell silent.
+fn groups_at_stop(outcome: &Outcome) -> Vec<u64> {
+    let lossless = ports(outcome).flat_map(|port| &port.classes).filter(|class| class.lossless);
+    lossless.map(|class| class.used_at_stop_cells).filter(|&cells| cells > 0).collect()
+}
+
+fn ports(outcome: &Outcome) -> impl Iterator<Item = &PortOutcome> {
+    outcome.switches.iter().flat_map(|switch| &switch.ports)
+}
+
+/// Bits a second that lossless or lossy flows received together.
+fn rate(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> f64 {
+    let groups = groups(scenario, outcome, usize::MAX);
+    groups.iter().filter(|group| group.lossless == lossless).map(|group| group.rate).sum()
+}
+
+/// A count of all classes of all ports.
+fn classes(outcome: &Outcome, of: fn(&ClassOutcome) -> u64) -> u64 {
+    ports(outcome).flat_map(|port| &port.classes).map(of).sum()
+}
+
+/// A number of cells of all switches, as bytes.
+fn switches(scenario: &Scenario, outcome: &Outcome, of: fn(&SwitchOutcome) -> u64) -> u64 {
+    let nodes = scenario.switches.iter().zip(&outcome.switches);
+    nodes.map(|(node, switch)| of(switch) * node.config.switch.buffer.cell.0).sum()
+}
+
+/// Most cells in headroom, of every group for itself: as much as would have been needed if all had been full at once.
+fn headroom(switch: &SwitchOutcome) -> u64 {
+    switch.ports.iter().flat_map(|port| &port.classes).map(|class| class.headroom_highest_cells).sum()
+}
+
+impl Measure {
+    /// What [`Measure::shown_number`] is in; empty for counts.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Measure::Count(_) | Measure::Part(_) => "",
+            Measure::Rate(_) => "Gb/s",
+            Measure::Time(_) => "us",
+            Measure::Bytes(_) => "KiB",
+            Measure::Share(..) => "%",
+        }
+    }
+
+    /// The number in its unit.
+    pub fn shown_number(&self) -> f64 {
+        match *self {
+            Measure::Count(count) => count as f64,
+            Measure::Part(part) => part,
+            Measure::Rate(rate) => rate / 1e9,
+            Measure::Time(ps) => ps as f64 / 1e6,
+            Measure::Bytes(bytes) => bytes as f64 / 1024.0,
+            Measure::Share(part, whole) => {
+                if whole == 0 {
+                    0.0
+                } else {
+                    part as f64 * 100.0 / whole as f64
+                }
+            }
+        }
+    }
+
+    /// As tables have it.
+    pub fn text(&self) -> String {
+        match *self {
+            Measure::Bytes(0) => show::NOTHING.to_owned(),
+            Measure::Rate(0.0) => show::NOTHING.to_owned(),
+            Measure::Count(count) => grouped(count),
+            Measure::Rate(rate) => gigabits(rate),
+            Measure::Time(ps) => show::span(ps),
+            Measure::Bytes(bytes) => Bytes(bytes).to_string(),
+            Measure::Share(part, whole) => show::share(part, whole),
+            Measure::Part(part) => format!("{part:.3}"),
+        }
+    }
+
+    /// As machines have it: bits a second, picoseconds, bytes, parts of a million.
+    pub fn number(&self) -> u64 {
+        match *self {
+            Measure::Count(number) | Measure::Time(number) | Measure::Bytes(number) => number,
+            Measure::Rate(rate) => whole(rate),
+            Measure::Share(part, whole) => (part * 1_000_000).checked_div(whole).unwrap_or(0),
+            Measure::Part(part) => whole(part * 1e6),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_one_for_all_alike() {
+        assert!((fairness(&[2.0, 2.0, 2.0, 2.0]) - 1.0).abs() < 1e-12);
+        assert!((fairness(&[8.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
+        assert!(fairness(&[]).abs() < 1e-12);
+    }
+
+    #[test]
+    fn titles_and_names_are_unique() {
+        let unique =
+            |of: fn(&Column) -> &'static str| COLUMNS.iter().map(of).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(unique(|column| column.title).len(), COLUMNS.len());
+        assert_eq!(unique(|column| column.name).len(), COLUMNS.len());
+    }
+}
