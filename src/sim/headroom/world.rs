@@ -255,6 +255,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
     Scenario {
         source: "headroom".into(),
         name: "headroom".into(),
+        variant: String::new(),
         seed,
         duration: Nanos(0),
         drain: Nanos(0),
@@ -272,6 +273,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
         flows: vec![],
         faults: vec![Fault { at: Nanos(0), until: None, kind: FaultKind::Storm { host: 1, priorities: 1 << CLASS } }],
         watch: vec![],
+        columns: vec![],
         warnings: vec![],
     }
 }
