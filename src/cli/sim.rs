@@ -81,6 +81,8 @@ enum Format {
 /// A variant and what came of it.
 struct Run {
     variant: String,
+    /// The variant in names of files.
+    file: String,
     scenario: Scenario,
     outcome: Outcome,
 }
@@ -122,9 +124,10 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         |scenario| args.trace.as_ref().map(|_| trace::switch(scenario, args.trace_switch.as_deref())).transpose();
     let recorded = scenarios.iter().map(|(_, scenario)| recorded(scenario)).collect::<Result<Vec<_>, _>>()?;
     let count = scenarios.len();
+    let names = files::unique(scenarios.iter().map(|(variant, _)| variant.as_str()));
     let mut progress = Progress::new(count, args.quiet);
     let mut runs = Vec::new();
-    for ((variant, mut scenario), recorded) in scenarios.into_iter().zip(recorded) {
+    for (((variant, mut scenario), file), recorded) in scenarios.into_iter().zip(names).zip(recorded) {
         if !args.shows_samples() {
             // They would be most of the memory.
             scenario.sample = Nanos(0);
@@ -132,7 +135,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         progress.begin(&variant);
         let (outcome, recording) = trace::record(&scenario, recorded, &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
-        let mut run = Run { variant, scenario, outcome };
+        let mut run = Run { variant, file, scenario, outcome };
         write_files(args, &run, recording.as_ref(), count)?;
         if !args.shows_samples_in_json() {
             (run.outcome.samples, run.outcome.pauses) = Default::default();
@@ -157,29 +160,29 @@ fn chosen(scenarios: Vec<(String, Scenario)>, names: &[String]) -> Result<Vec<(S
 
 fn write_files(args: &Args, run: &Run, recording: Option<&Recording>, count: usize) -> Result<(), Failure> {
     if let Some(dir) = &args.plots {
-        let dir = if count > 1 { dir.join(files::plain(&run.variant)) } else { dir.clone() };
+        let dir = if count > 1 { dir.join(&run.file) } else { dir.clone() };
         files::make_dir(&dir)?;
         for (name, svg) in sim::plot::plots(&run.scenario, &run.outcome) {
             files::write(&dir.join(name), &svg)?;
         }
     }
     if let Some(path) = &args.samples {
-        files::write(&named(path, &run.variant, count), &report::samples_csv(&run.scenario, &run.outcome))?;
+        files::write(&named(path, &run.file, count), &report::samples_csv(&run.scenario, &run.outcome))?;
     }
     if let (Some(path), Some(recording)) = (&args.trace, recording) {
-        trace::write(&named(path, &run.variant, count), recording)?;
+        trace::write(&named(path, &run.file, count), recording)?;
     }
     Ok(())
 }
 
 /// `dir/samples.csv` for one of several variants: `dir/samples-variant.csv`.
-fn named(path: &Path, variant: &str, count: usize) -> PathBuf {
+fn named(path: &Path, file: &str, count: usize) -> PathBuf {
     if count < 2 {
         return path.to_owned();
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map_or(String::new(), |extension| format!(".{}", extension.to_string_lossy()));
-    path.with_file_name(format!("{stem}-{}{extension}", files::plain(variant)))
+    path.with_file_name(format!("{stem}-{file}{extension}"))
 }
 
 fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {

@@ -12,6 +12,7 @@ use super::recording::{MOST_RECORDED, Recording};
 use super::rng::Rng;
 use super::sampler::Sampler;
 use super::spec::{End, Learning, LinkNode, Scenario};
+use super::waivers::Waiver;
 use super::watch::Watch;
 use super::wire::Wire;
 use super::{faults, finish, routes, waivers};
@@ -44,7 +45,7 @@ pub struct Engine<'a> {
     pub(super) faults: Rng,
     /// What the switches held when hosts fell silent.
     pub(super) at_stop: Vec<finish::AtStop>,
-    pub(super) waivers: Vec<String>,
+    pub(super) waivers: Vec<Waiver>,
     /// Frames that reached a dead host.
     pub(super) buried: u64,
     used: Vec<usize>,
@@ -545,6 +546,11 @@ impl<'a> Engine<'a> {
         let wires: usize = self.wires.iter().map(Wire::flying_pfc).sum();
         let rings = self.nodes.iter().flat_map(|node| &node.devices).flat_map(|device| &device.ring);
         (wires + rings.filter(|packet| packet.cargo.kind == Kind::Pfc).count()) as u64
+    }
+
+    /// Whether a host says XOFF.
+    pub(super) fn is_any_host_pausing(&self) -> bool {
+        self.hosts.iter().any(|host| host.generator.xoff() != 0)
     }
 
     /// Whether all has arrived, nobody is held, and the switches are idle.

@@ -58,7 +58,7 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
         checks: engine.checks.done,
         ending,
         violation,
-        waivers: std::mem::take(&mut engine.waivers),
+        waivers: std::mem::take(&mut engine.waivers).into_iter().map(|waiver| waiver.what).collect(),
         flows: engine.flows.iter().map(super::flow::Flow::finish).collect(),
         hosts: engine.hosts.iter_mut().map(|host| host.finish(now)).collect(),
         switches,
@@ -83,7 +83,13 @@ fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchO
         shared_at_stop_cells: at_stop.shared,
         headroom_pool_highest_cells: highest(&|lcore| lcore.headroom_pool_highest_cells.get()),
         polls: lcores.clone().map(|lcore| lcore.polls.get()).sum(),
-        poll_gap_highest_ps: node.lcores.iter().map(|lcore| lcore.gap_highest_ps).max().unwrap_or(0),
+        // The one that goes on counts too: an lcore that stalls for ever has none behind it.
+        poll_gap_highest_ps: node
+            .lcores
+            .iter()
+            .map(|lcore| lcore.gap_highest_ps.max(now.saturating_sub(lcore.began_ps)))
+            .max()
+            .unwrap_or(0),
         handed_off_frames: lcores.clone().map(|lcore| lcore.handed_off_frames.get()).sum(),
     }
 }

@@ -40,8 +40,8 @@ pub struct Device {
     pub missed_data: u64,
     /// Of them, lossless.
     pub missed_lossless: u64,
-    /// Frames in the ring when the first of these was lost that were none themselves.
-    pub full_of: Option<usize>,
+    /// The flow of the first of these that nobody has judged, and how many frames in the ring were none themselves then.
+    pub first_missed: Option<(u32, usize)>,
     /// Most frames that waited.
     pub highest: usize,
     /// Until when each priority must be silent, by the last PFC frame that was polled.
@@ -108,7 +108,7 @@ impl Node {
             missed: 0,
             missed_data: 0,
             missed_lossless: 0,
-            full_of: None,
+            first_missed: None,
             highest: 0,
             silent_until: [0; CLASSES],
         };
@@ -163,8 +163,8 @@ impl Node {
         for (port, up) in state.link_changes.drain(..) {
             pipeline.set_link(port, up, Ticks(EPOCH + now));
         }
-        for (port, device) in self.devices.iter_mut().enumerate().filter(|(port, _)| pipeline.owns(*port)) {
-            device.receive(port, now, world);
+        for (_, device) in self.devices.iter_mut().enumerate().filter(|(port, _)| pipeline.owns(*port)) {
+            device.receive(now, world);
         }
         let mut io = End { devices: &mut self.devices, now, copies: &mut self.copies, world };
         let at = Ticks(EPOCH + now);
@@ -238,7 +238,7 @@ impl Node {
 
     /// What has arrived by `now` is in the receive rings, whoever polls them and when.
     pub fn settle(&mut self, now: u64, world: &mut World<'_>) {
-        self.devices.iter_mut().enumerate().for_each(|(port, device)| device.receive(port, now, world));
+        self.devices.iter_mut().for_each(|device| device.receive(now, world));
     }
 
     /// Frames held: in receive rings, in queues, and on their way from one lcore to another.
@@ -289,7 +289,7 @@ impl Device {
     }
 
     /// Takes into the ring what has arrived by `now`.
-    fn receive(&mut self, port: usize, now: u64, world: &mut World<'_>) {
+    fn receive(&mut self, now: u64, world: &mut World<'_>) {
         let Some((_, wire)) = self.wires else { return };
         while let Some((at, packet)) = world.wires[wire].arrived(now) {
             if packet.cargo.kind == Kind::Pfc
@@ -304,11 +304,10 @@ impl Device {
             self.missed += 1;
             self.missed_data += u64::from(packet.cargo.kind != Kind::Pfc);
             self.missed_lossless += u64::from(world.watch.is_lossless(&packet.cargo));
-            if world.watch.is_lossless(&packet.cargo) && self.full_of.is_none() {
+            if world.watch.is_lossless(&packet.cargo) && self.first_missed.is_none() {
                 let lossless = self.ring.iter().filter(|packet| world.watch.is_lossless(&packet.cargo)).count();
-                self.full_of = Some(self.ring.len() - lossless);
+                self.first_missed = Some((packet.cargo.flow, self.ring.len() - lossless));
             }
-            world.watch.missed(port, &packet.cargo);
             world.pool.free(packet);
         }
         self.highest = self.highest.max(self.ring.len());

@@ -57,7 +57,7 @@ fn random(headroom: &str, seed: u64) -> String {
     let hosts = dice.between(3, 6);
     let kmin = dice.between(2, 60);
     // A limit must be further up than the headroom that is taken off it.
-    let buffer = if headroom == "dynamic" { dice.between(4500, 6000) } else { dice.between(1600, 2400) };
+    let buffer = if headroom == "dynamic" { dice.between(4500, 6000) } else { dice.between(2000, 2800) };
     let mut yaml = format!(
         "duration: 300us\ndrain: 20ms\nseed: {seed}\nswitches:\n  - name: tor\n    \
          poll: {{every: {}ns, jitter: {}ns, frame: {}ns}}\n    config:\n      preset: roce\n      \

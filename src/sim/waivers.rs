@@ -2,20 +2,38 @@
 
 use super::host::standard_response_ps;
 use super::load::PS;
-use super::spec::{End, FaultKind, LinkNode, Lost, PortRef, Scenario, SwitchNode};
+use super::spec::{End, Fault, FaultKind, LinkNode, Lost, PortRef, Scenario, SwitchNode};
 use crate::dataplane::PortSpec;
 use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
-use crate::units::{Bytes, Cells, Nanos};
+use crate::pfc::PriorityMap;
+use crate::units::{BitRate, Bytes, Cells, Nanos};
 
-/// Every reason, as a sentence. None: a lossless frame that a switch drops for want of buffer is a bug.
-#[must_use]
-pub fn waivers(scenario: &Scenario) -> Vec<String> {
-    let mut waivers = Vec::new();
-    for host in scenario.hosts.iter().filter(|host| !host.obeys_pfc) {
-        waivers.push(format!("{} does not obey PFC", host.name));
+/// Why some switches promise nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiver {
+    /// Which, as a mask: a scenario has 64 at most.
+    pub switches: u64,
+    /// A sentence.
+    pub what: String,
+}
+
+impl Waiver {
+    fn of(switch: usize, what: String) -> Self {
+        Self { switches: 1 << switch, what }
     }
-    waivers.extend(scenario.faults.iter().filter_map(|fault| of_fault(fault.kind, scenario)));
+}
+
+/// Every reason. A lossless frame that a switch drops for want of buffer although none is its is a bug.
+#[must_use]
+pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
+    let mut waivers = Vec::new();
+    for (number, host) in scenario.hosts.iter().enumerate().filter(|(_, host)| !host.obeys_pfc) {
+        waivers.push(Waiver { switches: of_host(number, scenario), what: format!("{} does not obey PFC", host.name) });
+    }
+    let end = scenario.duration.0.saturating_add(scenario.drain.0);
+    let faults = scenario.faults.iter().filter(|fault| fault.at.0 <= end);
+    waivers.extend(faults.filter_map(|fault| of_fault(fault, scenario)));
     for link in &scenario.links {
         for (end, peer) in [(link.a, link.b), (link.b, link.a)] {
             if let End::Port(port) = end {
@@ -23,36 +41,70 @@ pub fn waivers(scenario: &Scenario) -> Vec<String> {
             }
         }
     }
-    for switch in &scenario.switches {
-        let plan = &switch.config.switch.buffer;
-        let etas = switch.config.switch.ports.iter().flat_map(|port| port.buffer.groups);
-        let sum: u64 = etas.map(|group| u64::from(group.headroom.0)).sum();
-        if plan.policy == HeadroomPolicy::SharedPool && sum > u64::from(plan.headroom.0) {
-            let (pool, sum) = (plan.headroom.0, sum);
-            waivers.push(format!("{}: the headroom pool of {pool} cells is shared by groups with {sum}", switch.name));
-        }
-        waivers.extend(of_backlog(switch));
+    for (number, switch) in scenario.switches.iter().enumerate() {
+        waivers.extend(of_pool(switch).into_iter().chain(of_backlog(switch)).map(|what| Waiver::of(number, what)));
         if switch.floods_lossless {
-            waivers.push(format!("{} floods lossless frames", switch.name));
+            // Its neighbours get what nobody meant for them, but they are paused for it like for anything else.
+            waivers.push(Waiver::of(number, format!("{} floods lossless frames", switch.name)));
         }
     }
     waivers
 }
 
-fn of_fault(fault: FaultKind, scenario: &Scenario) -> Option<String> {
-    match fault {
-        FaultKind::LinkDown { link } => Some(format!("link {} goes down", scenario.links[link].name)),
-        FaultKind::Lose { link, what: Lost::Pfc | Lost::Any, .. } => {
-            Some(format!("link {} loses PFC frames", scenario.links[link].name))
+/// The switches at both ends of a link, as a mask.
+fn ends(link: &LinkNode) -> u64 {
+    let of = |end| if let End::Port(port) = end { 1 << port.switch } else { 0 };
+    of(link.a) | of(link.b)
+}
+
+/// The switch that a host is at.
+fn of_host(host: usize, scenario: &Scenario) -> u64 {
+    let links = scenario.links.iter().filter(|link| link.a == End::Host(host) || link.b == End::Host(host));
+    links.fold(0, |mask, link| mask | ends(link))
+}
+
+/// A switch and those next to it: one that polls late obeys late, too.
+#[must_use]
+pub fn around(switch: usize, scenario: &Scenario) -> u64 {
+    let next = scenario.links.iter().map(ends).filter(|mask| mask >> switch & 1 == 1);
+    next.fold(1 << switch, |mask, ends| mask | ends)
+}
+
+fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
+    let (switches, what) = match fault.kind {
+        FaultKind::LinkDown { link } => {
+            (ends(&scenario.links[link]), format!("link {} goes down", scenario.links[link].name))
         }
-        FaultKind::Stall { switch, .. } => Some(format!("{} stalls", scenario.switches[switch].name)),
+        FaultKind::Lose { link, what: Lost::Pfc | Lost::Any, .. } => {
+            (ends(&scenario.links[link]), format!("link {} loses PFC frames", scenario.links[link].name))
+        }
+        FaultKind::Stall { switch, .. } => {
+            (around(switch, scenario), format!("{} stalls", scenario.switches[switch].name))
+        }
+        // It does not hear while it is dead, and may send before it is told again.
+        FaultKind::Dead { host } if fault.until.is_some() => {
+            let sends = scenario.flows.iter().any(|flow| flow.from == host && flow.lossless);
+            let name = &scenario.hosts[host].name;
+            sends.then(|| {
+                (of_host(host, scenario), format!("{name} comes to life again, and has not heard who is at XOFF"))
+            })?
+        }
         // What they do is what headroom, watchdog and back-pressure are for; a late one is counted with its port.
         FaultKind::Lose { .. }
         | FaultKind::Storm { .. }
         | FaultKind::Dead { .. }
         | FaultKind::Slow { .. }
-        | FaultKind::Late { .. } => None,
-    }
+        | FaultKind::Late { .. } => return None,
+    };
+    Some(Waiver { switches, what })
+}
+
+fn of_pool(switch: &SwitchNode) -> Option<String> {
+    let plan = &switch.config.switch.buffer;
+    let etas = switch.config.switch.ports.iter().flat_map(|port| port.buffer.groups);
+    let (sum, pool): (u64, _) = (etas.map(|group| u64::from(group.headroom.0)).sum(), plan.headroom.0);
+    let is_short = plan.policy == HeadroomPolicy::SharedPool && sum > u64::from(pool);
+    is_short.then(|| format!("{}: the headroom pool of {pool} cells is shared by groups with {sum}", switch.name))
 }
 
 /// A core that a frame takes time may be slower than its load, and a full receive ring stops nobody by itself.
@@ -66,7 +118,7 @@ fn of_backlog(switch: &SwitchNode) -> Option<String> {
 }
 
 /// What the lossless groups of `port` have, against what this cable and this peer need.
-fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Option<String> {
+fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Option<Waiver> {
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
     // The one that has least: each needs the same.
@@ -74,16 +126,23 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     let (class, group) = lossless.min_by_key(|(_, group)| group.headroom)?;
     let name = format!("{}.{}", switch.name, spec.name);
     if !spec.pfc.is_on() {
-        return Some(format!("PFC is off at {name}"));
+        // Neither does it say XOFF, nor does it obey its peer's.
+        return Some(Waiver { switches: ends(link), what: format!("PFC is off at {name}") });
+    }
+    if let End::Port(peer) = peer
+        && spec.lossless_groups() & !obeyed(peer, scenario) != 0
+    {
+        let (of, spec) = (&scenario.switches[peer.switch], &scenario.switches[peer.switch].config.switch);
+        let what = format!("{}.{} does not obey all that {name} pauses", of.name, spec.ports[peer.port].name);
+        return Some(Waiver::of(port.switch, what));
     }
     let input = input(port, peer, link, scenario);
     // Refreshed by the first poll after half of its life: the other half must be longer than a poll gap.
     let half_life = Nanos(65_535 * 512 * 1_000_000_000 / link.rate.0.max(1) / 2);
     if input.poll_gap >= half_life {
         let poll_gap = input.poll_gap;
-        return Some(format!(
-            "{name} polls every {poll_gap} and refreshes a pause when {half_life} of its life are left"
-        ));
+        let what = format!("{name} polls every {poll_gap} and refreshes a pause when {half_life} of its life are left");
+        return Some(Waiver::of(port.switch, what));
     }
     let needed = headroom(&input);
     let has = match config.buffer.policy {
@@ -92,19 +151,23 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     };
     (has < needed.cells).then(|| {
         let bytes = |cells: Cells| -> Bytes { cells.to_bytes(config.buffer.cell) };
-        format!(
-            "{name} class {class} has {} of headroom and needs {} for this cable and peer",
-            bytes(has),
-            bytes(needed.cells)
-        )
+        let (has, needs) = (bytes(has), bytes(needed.cells));
+        let what = format!("{name} class {class} has {has} of headroom and needs {needs} for this cable and peer");
+        Waiver::of(port.switch, what)
     })
+}
+
+/// Priorities whose pauses `port` obeys.
+fn obeyed(port: PortRef, scenario: &Scenario) -> u8 {
+    let switch = &scenario.switches[port.switch].config.switch;
+    let spec = &switch.ports[port.port];
+    spec.pfc.obeyed(switch.lossless_queues(spec), &PriorityMap::new(switch.classes.pfc_to_queue))
 }
 
 /// What headroom of `port` has to be for, with this cable and this peer.
 fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> HeadroomInput {
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
-    let response = Nanos(response_ps(peer, link, scenario).div_ceil(PS));
     let poll_gap = if switch.poll.frame.0 == 0 {
         Nanos(switch.poll.every.0 + switch.poll.jitter.0)
     } else {
@@ -118,7 +181,7 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
         poll_gap,
         posted: HeadroomInput::posted_by_pacing(link.rate),
         cell: config.buffer.cell,
-        peer_response: Some(link.rate.bytes_in(response)),
+        peer_response: response_ps(peer, link, scenario).map(|ps| bytes_in_ps(link.rate, ps)),
         left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
     }
 }
@@ -126,12 +189,13 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
 /// Why the receive ring of `port`, which has lost a lossless frame, does not promise to lose none: `others` frames were in
 /// it that no pause of a lossless priority stops.
 #[must_use]
-pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option<String> {
+pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option<Waiver> {
     let switch = &scenario.switches[port.switch];
     let (spec, device) = (&switch.config.switch.ports[port.port], &switch.config.devices[port.port]);
     let name = format!("{}.{}", switch.name, spec.name);
     let Some(mark) = spec.backlog_mark else {
-        return Some(format!("nobody asks what waits in the receive ring of {name}, which was full"));
+        let what = format!("nobody asks what waits in the receive ring of {name}, which was full");
+        return Some(Waiver::of(port.switch, what));
     };
     let link = scenario.links.iter().find_map(|link| match (link.a, link.b) {
         (End::Port(at), peer) | (peer, End::Port(at)) if at == port => Some((peer, link)),
@@ -144,24 +208,32 @@ pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option
     let needed = u64::from(mark) + wire.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
     let room = u64::from(device.rx_descriptors).saturating_sub(others as u64);
     (room < needed).then(|| {
-        format!(
+        let what = format!(
             "{name} has a receive ring of {}, {others} of them taken by frames that no pause stops, and needs {needed} until \
              its peer stops",
             device.rx_descriptors
-        )
+        );
+        Waiver::of(port.switch, what)
     })
 }
 
-/// How long the peer may take to obey.
-fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> u64 {
+/// Bytes that pass in `ps`, rounded up once.
+fn bytes_in_ps(rate: BitRate, ps: u64) -> Bytes {
+    let bits = u128::from(rate.0) * u128::from(ps);
+    Bytes(u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX))
+}
+
+/// How long the peer may take to obey; `None`: as long as the standard lets it.
+fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> Option<u64> {
     match peer {
         End::Host(host) => {
             let late = scenario.faults.iter().filter_map(|fault| match fault.kind {
                 FaultKind::Late { host: late, response } if late == host => Some(response.0 * PS),
                 _ => None,
             });
-            let own = scenario.hosts[host].response.map_or_else(|| standard_response_ps(link.rate), |own| own.0 * PS);
-            late.fold(own, u64::max)
+            let own = scenario.hosts[host].response.map(|own| own.0 * PS);
+            let late = late.max().map(|late| late.max(own.unwrap_or_else(|| standard_response_ps(link.rate))));
+            late.or(own)
         }
         // It hears at its next poll, and what it has posted by then still leaves.
         End::Port(port) => {
@@ -171,7 +243,7 @@ fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> u64 {
             } else {
                 switch.config.switch.poll_gap.0
             };
-            (poll + PACING_SLACK.0) * PS
+            Some((poll + PACING_SLACK.0) * PS)
         }
     }
 }

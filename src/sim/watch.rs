@@ -34,9 +34,6 @@ pub struct Watch {
     /// Every pause so far, and those that were too many.
     pub pauses: Vec<Pause>,
     pub pauses_left_out: u64,
-    /// Lossless frames that found a receive ring full, and the first of them.
-    pub missed_lossless: u64,
-    pub first_missed: Option<(usize, u32)>,
     /// The first rule that was broken.
     pub violation: Option<(&'static str, String)>,
 }
@@ -57,8 +54,6 @@ impl Watch {
             lossless_flows: scenario.flows.iter().map(|flow| flow.lossless).collect(),
             pauses: Vec::new(),
             pauses_left_out: 0,
-            missed_lossless: 0,
-            first_missed: None,
             violation: None,
         }
     }
@@ -68,14 +63,6 @@ impl Watch {
     #[must_use]
     pub fn is_lossless(&self, cargo: &Cargo) -> bool {
         cargo.kind == Kind::Data && self.lossless_flows[cargo.flow as usize]
-    }
-
-    /// A frame found the receive ring of `port` full.
-    pub fn missed(&mut self, port: usize, cargo: &Cargo) {
-        if self.is_lossless(cargo) {
-            self.missed_lossless += 1;
-            self.first_missed.get_or_insert((port, cargo.flow));
-        }
     }
 
     /// Something is not as it must be.
@@ -220,8 +207,6 @@ mod tests {
             lossless_flows: vec![],
             pauses: vec![],
             pauses_left_out: 0,
-            missed_lossless: 0,
-            first_missed: None,
             violation: None,
         }
     }

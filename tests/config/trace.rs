@@ -68,13 +68,3 @@ fn a_trace_that_would_be_another_is_refused() {
     let reason = "it has several lcores, whose order a trace cannot tell; write `lcores: {count: 1}`";
     refuse(&lcores, &[], &format!("there is no trace of tor: {reason}"));
 }
-
-#[test]
-fn the_page_shows_what_it_says() {
-    let page = std::fs::read_to_string(conf_dir().join("../docs/sim/reality.md")).unwrap();
-    let scenario = conf_dir().join("sim/reality.yaml");
-    let (code, stdout, _) = holdfast(&["sim", scenario.to_str().unwrap(), "--quiet"]);
-    assert_eq!(code, 0);
-    let shown = format!("$ holdfast sim conf/sim/reality.yaml --quiet\n{}\n```", stdout.trim_end());
-    assert!(page.contains(&shown), "{stdout}");
-}

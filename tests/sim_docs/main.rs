@@ -28,7 +28,12 @@ macro_rules! pages {
 }
 
 pages! {
+    alpha "alpha",
     buy_400g "buy-400g",
+    dcqcn "dcqcn",
+    deadlock "deadlock",
+    dsh "dsh",
+    dt_shares "dt-shares",
     flap "flap",
     incast "incast",
     lcores "lcores",
@@ -37,10 +42,13 @@ pages! {
     lost_pfc "lost-pfc",
     mixed_speeds "mixed-speeds",
     overload "overload",
+    reality "reality",
     rude_host "rude-host",
     scale "scale",
     slow_receiver "slow-receiver",
     stall "stall",
+    storm "storm",
+    victim "victim",
 }
 
 /// Files of `conf/sim` that are no scenario but what one refers to.

@@ -1,5 +1,6 @@
 //! Files that a run leaves.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::cli::Failure;
@@ -25,6 +26,19 @@ pub fn plain(name: &str) -> String {
     plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
+/// The names in their order as parts of paths, none twice.
+pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut name = |(number, name): (usize, &str)| {
+        let own = plain(name);
+        let own = if own.chars().any(|c| c.is_ascii_alphanumeric()) { own } else { (number + 1).to_string() };
+        let others = (2..).map(|more| format!("{own}-{more}"));
+        let mut candidates = std::iter::once(own.clone()).chain(others);
+        candidates.find(|candidate| taken.insert(candidate.clone())).unwrap_or(own)
+    };
+    names.enumerate().map(&mut name).collect()
+}
+
 /// Why `path` could not be written.
 pub fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     let text = error.to_string();
@@ -40,5 +54,11 @@ mod tests {
     fn names_become_plain() {
         assert_eq!(plain("alpha 1/8, no pfc"), "alpha-1-8-no-pfc");
         assert_eq!(plain("../x"), "..-x");
+    }
+
+    #[test]
+    fn no_two_variants_write_the_same_file() {
+        let names = unique(["x 1/8", "x-1-8", "\u{3b1}", "\u{3b2}", "..", "x-1-8-2"].into_iter());
+        assert_eq!(names, ["x-1-8", "x-1-8-2", "3", "4", "5", "x-1-8-2-2"]);
     }
 }

@@ -28,6 +28,9 @@ pub fn sent_and_lost(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> 
     flows.fold((0, 0), |(sent, lost), (_, flow)| (sent + flow.sent_frames, lost + flow.lost_frames()))
 }
 
+/// What is not lost yet.
+const UNDER_WAY: &str = "still under way (any class)";
+
 /// Where lossless frames may have been lost: `(what happened, how many)`. What a link's fault takes has no class.
 fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
     let mut causes: Vec<(String, u64)> = Vec::new();
@@ -46,7 +49,7 @@ fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
         add("lost on a faulty wire (any class)", data(0) + data(1));
     }
     if let Ending::Undrained { frames } = outcome.ending {
-        add("still under way (any class)", frames);
+        add(UNDER_WAY, frames);
     }
     causes.retain(|(_, count)| *count > 0);
     causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -55,12 +58,11 @@ fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
 
 /// What a run ends with: the verdict, how it ended and whether what must hold did.
 pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
-    let mut text = if verdict(scenario, outcome).kept { "lossless: KEPT" } else { "lossless: BROKEN" }.to_owned();
-    text += &format!(" - {}\n", losses(scenario, outcome));
+    let mut text = format!("lossless: {} - {}\n", word(scenario, outcome), losses(scenario, outcome));
     text += &match outcome.ending {
         Ending::Drained => "ending: drained - all that was sent has arrived or is counted as lost\n".to_owned(),
         Ending::Undrained { frames: left } => {
-            format!("ending: undrained - {} under way when the time to drain was over\n", frames(left))
+            format!("ending: undrained - {} under way when the time to drain was over (`drain`)\n", frames(left))
         }
         Ending::TooManyEvents => format!("ending: given up after {} events\n", grouped(outcome.events)),
         Ending::Violated => "ending: stopped at the violation\n".to_owned(),
@@ -68,10 +70,21 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     text + &invariants(outcome)
 }
 
+/// Of a run that did not come to its end nobody knows what would have arrived.
+fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
+    let is_open = outcome.ending != Ending::Drained && causes(outcome).iter().all(|(what, _)| what == UNDER_WAY);
+    match verdict(scenario, outcome) {
+        Verdict { kept: true, .. } => "KEPT",
+        _ if is_open => "OPEN",
+        _ => "BROKEN",
+    }
+}
+
 /// How many lossless frames were lost, and where.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
     let Verdict { lossless_lost, lossless_sent, kept } = verdict(scenario, outcome);
-    let text = format!("{} of {} lossless frames lost", grouped(lossless_lost), grouped(lossless_sent));
+    let what = if word(scenario, outcome) == "OPEN" { "have not arrived" } else { "lost" };
+    let text = format!("{} of {} lossless frames {what}", grouped(lossless_lost), grouped(lossless_sent));
     let list = |(what, count): &(String, u64)| format!("{} {what}", grouped(*count));
     let causes: Vec<String> = if kept { Vec::new() } else { causes(outcome).iter().map(list).collect() };
     if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
@@ -81,7 +94,7 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
 pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let mut text = String::new();
     for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
-        text += &format!("lossless: BROKEN in `{name}` - {}\n", losses(scenario, outcome));
+        text += &format!("lossless: {} in `{name}` - {}\n", word(scenario, outcome), losses(scenario, outcome));
         if let [first, rest @ ..] = outcome.waivers.as_slice() {
             let more =
                 if rest.is_empty() { String::new() } else { format!(" (and {} more)", grouped(rest.len() as u64)) };
