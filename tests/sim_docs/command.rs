@@ -130,7 +130,7 @@ fn a_variant_that_is_not_there_is_answered_with_those_that_are() {
     let text = format!("{STAR}{VARIANTS}");
     refuse(&text, &["--variant", "z"], "error: there is no variant `z`; write `a`, `b/c d`\n");
     refuse(STAR, &["--variant", "a"], "error: there is no variant `a`; it has none\n");
-    assert!(fine(&text, &["--variant", "b/c d"]).starts_with("x, seed 7: "));
+    assert!(fine(&text, &["--variant", "b/c d"]).starts_with("x: b/c d, seed 7: "));
 }
 
 #[test]

@@ -93,8 +93,10 @@ fn every_scenario_is_right_and_every_page_shows_it() {
 fn what_pages_refer_to_is_there() {
     for name in stems("docs/sim", "md") {
         let text = read(&format!("docs/sim/{name}.md"));
-        for plot in text.split(['(', '`', ' ', ')']).filter(|word| word.starts_with("plots/") && word.ends_with(".svg"))
-        {
+        for plot in text.split("](").filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            if !plot.starts_with("plots/") {
+                continue;
+            }
             let path = root().join("docs/sim").join(plot);
             let size = path.metadata().unwrap_or_else(|error| panic!("{name}.md: {}: {error}", path.display())).len();
             assert!(size < 150_000, "{}: {size} bytes are too many to be read in a page", path.display());
