@@ -46,6 +46,8 @@ pub struct Device {
     pub highest: usize,
     /// Until when each priority must be silent, by the last PFC frame that was polled.
     silent_until: [u64; CLASSES],
+    /// Whether the lcore that owns the port believes that its link is up.
+    is_believed_up: bool,
 }
 
 /// A switch.
@@ -111,6 +113,7 @@ impl Node {
             first_missed: None,
             highest: 0,
             silent_until: [0; CLASSES],
+            is_believed_up: true,
         };
         Self {
             poll: switch.poll,
@@ -137,10 +140,6 @@ impl Node {
 
     /// Every lcore hears of the link of `port` when it next polls.
     pub fn set_link(&mut self, port: usize, up: bool) {
-        if !up {
-            // What its peer said is void.
-            self.devices[port].silent_until = [0; CLASSES];
-        }
         self.lcores.iter_mut().for_each(|lcore| lcore.link_changes.push((port, up)));
     }
 
@@ -162,6 +161,9 @@ impl Node {
         let pipeline = &mut self.fleet[lcore];
         for (port, up) in state.link_changes.drain(..) {
             pipeline.set_link(port, up, Ticks(EPOCH + now));
+            if pipeline.owns(port) {
+                self.devices[port].believe(up);
+            }
         }
         for (_, device) in self.devices.iter_mut().enumerate().filter(|(port, _)| pipeline.owns(*port)) {
             device.receive(now, world);
@@ -278,8 +280,19 @@ impl Device {
         self.wires.is_some_and(|(out, _)| world.wires[out].is_up)
     }
 
+    /// The lcore has heard of its link. With one that goes down what its peer said is void, also what is in the ring still.
+    fn believe(&mut self, up: bool) {
+        self.is_believed_up = up;
+        if !up {
+            self.silent_until = [0; CLASSES];
+        }
+    }
+
     /// A PFC frame is polled.
     fn hear(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) {
+        if !self.is_believed_up {
+            return;
+        }
         let (Some((_, wire)), Some(MacControl::Pfc(frame))) = (self.wires, mac_control::parse(packet.bytes())) else {
             return;
         };

@@ -222,29 +222,3 @@ const EVERYTHING: &[&str] = &[
     "lost on wires",
     "pauses lost",
 ];
-
-/// Runs a range of seeds and tells all that does not hold, for who looks for something: `HOLDFAST_SIM_SEED` is the first,
-/// `HOLDFAST_SIM_COUNT` how many.
-#[test]
-#[ignore = "takes as long as it is told to"]
-fn soak() {
-    let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let (first, count) = (number("HOLDFAST_SIM_SEED", 1_000_000), number("HOLDFAST_SIM_COUNT", 1000));
-    let (began, end, mut at) = (Instant::now(), first + count, first);
-    let mut found: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    while at < end {
-        match random::soak(at, Some(end - at), &mut |_| true) {
-            Ok(totals) => {
-                println!("{totals:?}");
-                break;
-            }
-            Err(failure) => {
-                println!("{failure}");
-                found.entry(failure.violation.invariant).or_default().push(failure.seed);
-                at = failure.seed + 1;
-            }
-        }
-    }
-    println!("{:.1} s for {count} fabrics: {found:?}", began.elapsed().as_secs_f64());
-    assert!(found.is_empty());
-}

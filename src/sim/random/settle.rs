@@ -11,8 +11,8 @@ const PLENTY: u64 = 8 << 30;
 const SMALLEST: u64 = 64 << 10;
 /// In tenths: each group has all of its headroom.
 const LEAST_RATIO: u8 = 10;
-/// Times that a buffer which is refused is made twice as large.
-const TRIES: u32 = 20;
+/// Times that buffers which are refused are made twice as large: of eight switches one after the other may be.
+const TRIES: u32 = 160;
 /// Bytes of the wire that the shortest frame takes, and frames of a backlog that turns senders off.
 const SHORTEST: u64 = 84;
 const MARK: u64 = 32;
@@ -103,6 +103,6 @@ fn read(draft: &Draft) -> Result<(String, Scenario), String> {
             Some((_, scenario)) => Ok((yaml, scenario)),
             None => Err("no scenario was read".to_owned()),
         },
-        Err(errors) => Err(format!("{errors}\n{yaml}")),
+        Err(errors) => Err(errors.to_string()),
     }
 }
