@@ -28,6 +28,7 @@ mod sampler;
 pub mod scenario;
 pub mod spec;
 mod spread;
+mod traffic;
 mod waivers;
 mod watch;
 mod wire;

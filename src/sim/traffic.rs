@@ -1,0 +1,255 @@
+//! What hosts do in the world: receive, answer, and send when their link is free.
+
+use super::engine::Engine;
+use super::events::Event;
+use super::frame::{Cargo, Kind, SimPacket};
+use super::spec::Learning;
+use crate::packet::Packet;
+use crate::wire::mac_control::{self, MacControl, PfcFrame};
+
+/// Bytes of a CNP without the frame check sequence: Ethernet, IPv4, UDP, BTH, 16 reserved (InfiniBand annex A17).
+const CNP_LEN: u16 = 14 + 20 + 8 + 12 + 16;
+
+impl Engine<'_> {
+    /// The host has an event for the next frame that arrives.
+    pub(super) fn expect(&mut self, host: usize) {
+        let state = &mut self.hosts[host];
+        // A cut may have taken what was expected, and something shorter be on its way since.
+        if let Some(at) = self.wires[state.wires.1].next_arrival()
+            && at < state.expects_at
+        {
+            state.expects_at = at;
+            self.events.at(at, Event::HostReceive(host as u32));
+        }
+    }
+
+    /// The link of `host` goes up or down.
+    pub(super) fn host_link(&mut self, host: usize, is_up: bool) {
+        let now = self.now;
+        if is_up {
+            self.hosts[host].link_up(now);
+            // Switches forget where it is with its link.
+            if self.scenario.learning == Learning::Frames {
+                self.announce(host);
+            }
+            self.wake(host, now);
+        } else {
+            self.hosts[host].link_down(now);
+        }
+    }
+
+    /// The host says who it is before anything else, in every VLAN that it sends or is sent to in.
+    pub(super) fn announce(&mut self, host: usize) {
+        if !self.scenario.hosts[host].known {
+            return;
+        }
+        let mine = self.scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
+        let mut vlans: Vec<Option<u16>> = mine.map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
+        vlans.sort_unstable();
+        vlans.dedup();
+        vlans.into_iter().for_each(|vlan| self.hosts[host].announce_in(vlan));
+    }
+
+    /// The host looks for something to send at `at`, if not before.
+    pub(super) fn wake(&mut self, host: usize, at: u64) {
+        let state = &mut self.hosts[host];
+        if at < state.wake_at {
+            state.wake_at = at;
+            self.events.at(at, Event::HostSend(host as u32));
+        }
+    }
+
+    pub(super) fn host_receive(&mut self, host: usize) {
+        if self.hosts[host].expects_at != self.now {
+            return;
+        }
+        self.hosts[host].expects_at = u64::MAX;
+        let wire = self.hosts[host].wires.1;
+        while let Some((at, packet)) = self.wires[wire].arrived(self.now) {
+            let pfc = pfc_of(&packet);
+            if let Some(frame) = &pfc {
+                // Also what nobody listens to has been said in time.
+                self.watch.heard(wire, frame, at);
+            }
+            if self.hosts[host].is_dead {
+                self.buried += u64::from(packet.cargo.kind != Kind::Pfc);
+            } else {
+                self.arrive(host, &packet, pfc, at);
+            }
+            self.pool.free(packet);
+        }
+        self.expect(host);
+    }
+
+    fn arrive(&mut self, host: usize, packet: &SimPacket, pfc: Option<PfcFrame>, at: u64) {
+        match packet.cargo.kind {
+            Kind::Pfc => {
+                if let Some(frame) = pfc {
+                    let understood = self.hosts[host].hear(frame, at);
+                    self.events.at(understood, Event::HostHear(host as u32));
+                }
+            }
+            Kind::Data if self.flows[packet.cargo.flow as usize].spec.to == host => self.accept(host, packet, at),
+            Kind::Cnp if self.flows[packet.cargo.flow as usize].spec.from == host => {
+                self.checks.cnps_received += 1;
+                let flow = &mut self.flows[packet.cargo.flow as usize];
+                if let Some(sender) = &mut flow.sender {
+                    sender.cnp(at);
+                }
+                self.set_timer(packet.cargo.flow as usize);
+            }
+            Kind::Announcement => self.checks.announcements_received += 1,
+            Kind::Data | Kind::Cnp => self.hosts[host].outcome.foreign_frames += 1,
+        }
+    }
+
+    /// A frame of a flow reaches whom it is for.
+    fn accept(&mut self, host: usize, packet: &SimPacket, at: u64) {
+        let number = packet.cargo.flow as usize;
+        if !self.hosts[host].fill(packet.len(), self.flows[number].spec.lossless, at) {
+            return;
+        }
+        let flow = &mut self.flows[number];
+        match flow.arrive(&packet.cargo, packet.len(), packet.is_ce(), at) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.hosts[host].cnps.push_back(number);
+                self.wake(host, at);
+            }
+            Err(_) if self.checks.may_disorder => {}
+            Err(_) => {
+                let (name, sequence) = (flow.spec.name.clone(), packet.cargo.sequence);
+                self.watch.broken("frames_in_order", || format!("frame {sequence} of flow {name} came late or twice"));
+            }
+        }
+        if self.hosts[host].generator.xoff() != 0 {
+            self.wake(host, at);
+        }
+    }
+
+    pub(super) fn flow_timer(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.timer_at != self.now {
+            return;
+        }
+        flow.timer_at = u64::MAX;
+        if let Some(sender) = &mut flow.sender {
+            sender.timer(self.now);
+        }
+        self.set_timer(number);
+    }
+
+    fn set_timer(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        let Some(at) = flow.sender.as_ref().and_then(super::dcqcn::Sender::next_timer) else { return };
+        let at = at.max(self.now + 1);
+        if at < flow.timer_at {
+            flow.timer_at = at;
+            self.events.at(at, Event::FlowTimer(number as u32));
+        }
+    }
+
+    /// The host sends a frame, if its link is free and there is one, and says when it wants to look again.
+    pub(super) fn host_send(&mut self, host: usize) {
+        let (now, state) = (self.now, &mut self.hosts[host]);
+        if state.wake_at != now {
+            return;
+        }
+        state.wake_at = u64::MAX;
+        let wire = state.wires.0;
+        // Without a carrier a NIC keeps what it has. Whoever ends that wakes it.
+        if state.is_dead || !self.wires[wire].is_up {
+            return;
+        }
+        let free_at = self.wires[wire].free_at();
+        if free_at > now {
+            return self.wake(host, free_at);
+        }
+        state.judge(now);
+        let pfc_wake = match self.next_frame(host) {
+            Ok(packet) => {
+                self.wires[wire].send(packet, now, &mut self.pool, &mut self.faults);
+                Some(self.wires[wire].free_at())
+            }
+            Err(at) => (at < u64::MAX).then_some(at),
+        };
+        let wakes = [pfc_wake, self.hosts[host].pfc_wake(now)];
+        if let Some(at) = wakes.into_iter().flatten().min() {
+            self.wake(host, at.max(now + 1));
+        }
+    }
+
+    /// The frame that `host` sends now, or when there may be one.
+    fn next_frame(&mut self, host: usize) -> Result<SimPacket, u64> {
+        let (now, state) = (self.now, &mut self.hosts[host]);
+        if let Some(frame) = state.pfc_due(now) {
+            let bytes = frame.emit(state.spec.mac);
+            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Pfc)));
+        }
+        if let Some(bytes) = state.announcements.pop_front() {
+            self.checks.announcements_sent += 1;
+            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Announcement)));
+        }
+        // Answers to congestion go before what causes it, and in a class of their own.
+        let cnp_paused = |number: &usize| state.paused_until(self.flows[*number].cnp_priority, now);
+        let cnp_until = state.cnps.front().and_then(cnp_paused);
+        if cnp_until.is_none()
+            && let Some(number) = state.cnps.pop_front()
+        {
+            self.checks.cnps_sent += 1;
+            let flow = &mut self.flows[number];
+            let cargo = Cargo { flow: number as u32, born_ps: now, ..Cargo::of(Kind::Cnp) };
+            let len = flow.cnp_header.least_frame().max(CNP_LEN);
+            return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
+        }
+        let (mut again, count) = (cnp_until.unwrap_or(u64::MAX), state.flows.len());
+        for step in 0..count {
+            let place = (state.turn + step) % count;
+            let number = state.flows[place];
+            let flow = &mut self.flows[number];
+            if let Some(until) = state.paused_until(usize::from(flow.spec.priority), now) {
+                again = again.min(until);
+                continue;
+            }
+            match flow.ready(now) {
+                Ok(()) => {
+                    state.turn = (place + 1) % count;
+                    return Ok(self.data_frame(number));
+                }
+                Err(at) => again = again.min(at),
+            }
+        }
+        Err(again)
+    }
+
+    /// The next frame of a flow, which leaves now.
+    fn data_frame(&mut self, number: usize) -> SimPacket {
+        let (now, flow) = (self.now, &mut self.flows[number]);
+        let least = flow.header.least_frame();
+        let (len, message) = flow.demand.take(flow.next_len, least);
+        let cargo = Cargo { kind: Kind::Data, flow: number as u32, sequence: flow.sequence, born_ps: now, message };
+        flow.sequence += 1;
+        flow.outcome.sent_frames += 1;
+        flow.outcome.sent_bytes += u64::from(len);
+        flow.next_len = flow.spec.frames.draw(least, &mut flow.rng);
+        let bits = (u64::from(len.max(60)) + u64::from(crate::qos::shaper::WIRE_OVERHEAD)) * 8;
+        flow.next_ps = flow.next_ps.max(now) + (bits * 1_000_000_000_000).div_ceil(flow.rate());
+        let packet = self.pool.make(flow.header.for_len(len), usize::from(len), cargo);
+        if let Some(sender) = &mut flow.sender {
+            sender.sent(u64::from(len), now);
+            self.set_timer(number);
+        }
+        packet
+    }
+}
+
+/// What a PFC frame says.
+fn pfc_of(packet: &SimPacket) -> Option<PfcFrame> {
+    if packet.cargo.kind != Kind::Pfc {
+        return None;
+    }
+    match mac_control::parse(packet.bytes()) {
+        Some(MacControl::Pfc(frame)) => Some(frame),
+        _ => None,
+    }
+}
