@@ -1,7 +1,7 @@
 //! Whether headroom is enough, and what of it is ever used: the worst cases of a link, run through the pipeline itself.
 //!
-//! [`adversary`] has what may go wrong at once, [`world`] makes a scenario of it, [`search`] finds the worst and the
-//! smallest eta that loses nothing; [`terms`] takes one
+//! `adversary` has what may go wrong at once, `world` makes a scenario of it, `search` finds the worst and the
+//! smallest eta that loses nothing; `terms` takes one
 //! cause after the other away. docs/headroom-proof.md has the tables and what they say.
 
 pub mod adversary;
