@@ -129,9 +129,12 @@ fn the_incast_is_in_the_simulator_what_it_is_in_reality() {
     assert_near("part marked", real.marked, simulated.marked, 1.05);
     assert_near("most in a group", real.group, simulated.group, 1.05);
     assert_near("most in the queue", real.queue, simulated.queue, 1.05);
-    assert_near("most in a headroom", real.headroom, simulated.headroom, 2.0);
-    assert_near("XOFF for a thousand frames", real.xoffs, simulated.xoffs, 2.0);
-    assert_near("part of the time held", real.held, simulated.held, 1.5);
+    // How often, for how long and how far go with how late polls are, and so with who else wants the CPU: 16 to 41 XOFFs for
+    // a thousand frames were seen on one machine.
+    let [headroom, xoffs, held] = if is_quiet { [2.0, 3.0, 1.5] } else { [4.0, 5.0, 2.0] };
+    assert_near("most in a headroom", real.headroom, simulated.headroom, headroom);
+    assert_near("XOFF for a thousand frames", real.xoffs, simulated.xoffs, xoffs);
+    assert_near("part of the time held", real.held, simulated.held, held);
     if is_quiet {
         assert_near("throughput", real.gigabits, simulated.gigabits, 1.1);
     } else {
