@@ -9,12 +9,14 @@ use crate::packet::{Burst, Packet, Ports};
 /// Room in front of a frame, as DPDK's mbufs have it.
 const FRONT: usize = 128;
 
-/// A frame in a buffer of its own.
+/// A frame in a buffer of its own, and what else whoever made it wants to know of it.
 #[derive(Debug)]
-pub struct MemPacket {
+pub struct MemPacket<C = ()> {
     buffer: Box<[u8]>,
     start: u32,
     end: u32,
+    /// Nothing that the switch looks at.
+    pub cargo: C,
 }
 
 impl MemPacket {
@@ -23,11 +25,32 @@ impl MemPacket {
     pub fn new(frame: &[u8]) -> Self {
         let mut buffer = vec![0; FRONT + frame.len()].into_boxed_slice();
         buffer[FRONT..].copy_from_slice(frame);
-        Self { start: FRONT as u32, end: buffer.len() as u32, buffer }
+        let len = frame.len();
+        Self::in_buffer(buffer, FRONT, len, ())
     }
 }
 
-impl Packet for MemPacket {
+impl<C> MemPacket<C> {
+    /// The `len` bytes from `start` on of a buffer that is at hand.
+    ///
+    /// # Panics
+    /// If the buffer ends before.
+    #[inline]
+    #[must_use]
+    pub fn in_buffer(buffer: Box<[u8]>, start: usize, len: usize, cargo: C) -> Self {
+        assert!(start + len <= buffer.len(), "a frame within its buffer");
+        Self { start: start as u32, end: (start + len) as u32, buffer, cargo }
+    }
+
+    /// The buffer, for another frame.
+    #[inline]
+    #[must_use]
+    pub fn into_buffer(self) -> Box<[u8]> {
+        self.buffer
+    }
+}
+
+impl<C: Send> Packet for MemPacket<C> {
     #[inline]
     fn bytes(&self) -> &[u8] {
         &self.buffer[self.start as usize..self.end as usize]

@@ -24,7 +24,7 @@ pub const WIRE_OVERHEAD: u64 = 4 + 8 + 12;
 pub const SHORTEST_FRAME: u64 = 60;
 
 /// Propagation in a cable: 5 ns a metre, as IEEE 802.3 counts it (0.2 m/ns; light in glass or copper is no slower).
-const PICOSECONDS_PER_MM: u128 = 5;
+pub const PICOSECONDS_PER_MM: u64 = 5;
 
 /// 60 quanta of 64 bytes: the response time the standard gives a 10G peer, and the constant of the seed formula.
 const SEED_RESPONSE: u64 = 60 * BYTES_PER_QUANTUM;
@@ -154,7 +154,7 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
 /// The terms of `2*(C*Dprop + L_mtu) + 3840 B`.
 fn seed_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
     let frame = wire_frame(input.mtu);
-    let picoseconds = u128::from(input.cable.mm) * PICOSECONDS_PER_MM;
+    let picoseconds = u128::from(input.cable.mm) * u128::from(PICOSECONDS_PER_MM);
     let cable = bytes_in_picoseconds(input.rate, 2 * picoseconds);
     let row = |name, value, how, source| HeadroomRow { name, value: Bytes(value), how, source, seed: true };
     vec![

@@ -3,10 +3,12 @@
 
 use std::net::Ipv4Addr;
 
+use crate::dataplane::memory::MemPacket;
 use crate::hosts::FlowKind;
 use crate::hosts::frame::{QUEUE_PAIR_BASE, ROCE_PORT, SOURCE_PORT_BASE, UDP_PORT};
 use crate::packet::Packet;
 use crate::wire::MacAddr;
+use crate::wire::mac_control::{self, MacControl, PfcFrame};
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_VLAN};
 
 /// Room in front of a frame, for tags.
@@ -61,47 +63,7 @@ impl Cargo {
 }
 
 /// A frame.
-#[derive(Debug)]
-pub struct SimPacket {
-    buffer: Box<[u8]>,
-    start: u32,
-    end: u32,
-    /// What the world knows of it.
-    pub cargo: Cargo,
-}
-
-impl Packet for SimPacket {
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        &self.buffer[self.start as usize..self.end as usize]
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.start as usize..self.end as usize]
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        (self.end - self.start) as usize
-    }
-
-    fn push_front(&mut self, n: usize) -> bool {
-        let room = self.start as usize >= n;
-        if room {
-            self.start -= n as u32;
-        }
-        room
-    }
-
-    fn pull_front(&mut self, n: usize) -> bool {
-        let enough = self.len() >= n;
-        if enough {
-            self.start += n as u32;
-        }
-        enough
-    }
-}
+pub type SimPacket = MemPacket<Cargo>;
 
 impl SimPacket {
     /// Whether it was marked CE: an IPv4 frame, tagged or not.
@@ -110,6 +72,18 @@ impl SimPacket {
         let bytes = self.bytes();
         let at = if bytes[12..14] == ETHERTYPE_VLAN.to_be_bytes() { 18 } else { 14 };
         bytes[at - 2..at] == ETHERTYPE_IPV4.to_be_bytes() && bytes[at + 1] & 3 == 3
+    }
+
+    /// What it says, if it is a PFC frame.
+    #[must_use]
+    pub fn pfc(&self) -> Option<PfcFrame> {
+        if self.cargo.kind != Kind::Pfc {
+            return None;
+        }
+        match mac_control::parse(self.bytes()) {
+            Some(MacControl::Pfc(frame)) => Some(frame),
+            _ => None,
+        }
     }
 }
 
@@ -129,14 +103,15 @@ impl Pool {
         let mut buffer =
             self.free[class].pop().unwrap_or_else(|| vec![0; 1 << (class as u32 + SMALLEST)].into_boxed_slice());
         buffer[FRONT..FRONT + head.len()].copy_from_slice(head);
-        SimPacket { buffer, start: FRONT as u32, end: (FRONT + len) as u32, cargo }
+        SimPacket::in_buffer(buffer, FRONT, len, cargo)
     }
 
     /// Its buffer may be used again.
     #[inline]
     pub fn free(&mut self, packet: SimPacket) {
         self.taken -= 1;
-        self.free[class_of(packet.buffer.len())].push(packet.buffer);
+        let buffer = packet.into_buffer();
+        self.free[class_of(buffer.len())].push(buffer);
     }
 
     /// Buffers that have not come back.

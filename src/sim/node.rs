@@ -17,7 +17,6 @@ use crate::packet::{Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
 use crate::qos::CLASSES;
 use crate::units::Ticks;
-use crate::wire::mac_control::{self, MacControl};
 
 /// Stream of random numbers of the first switch.
 const SWITCH_STREAM: u64 = 1 << 40;
@@ -293,7 +292,7 @@ impl Device {
         if !self.is_believed_up {
             return;
         }
-        let (Some((_, wire)), Some(MacControl::Pfc(frame))) = (self.wires, mac_control::parse(packet.bytes())) else {
+        let (Some((_, wire)), Some(frame)) = (self.wires, packet.pfc()) else {
             return;
         };
         for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
@@ -305,9 +304,7 @@ impl Device {
     fn receive(&mut self, now: u64, world: &mut World<'_>) {
         let Some((_, wire)) = self.wires else { return };
         while let Some((at, packet)) = world.wires[wire].arrived(now) {
-            if packet.cargo.kind == Kind::Pfc
-                && let Some(MacControl::Pfc(frame)) = mac_control::parse(packet.bytes())
-            {
+            if let Some(frame) = packet.pfc() {
                 world.watch.heard(wire, &frame, at);
             }
             if self.ring.len() < self.descriptors {

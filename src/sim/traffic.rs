@@ -5,7 +5,7 @@ use super::events::Event;
 use super::frame::{Cargo, Kind, SimPacket};
 use super::spec::Learning;
 use crate::packet::Packet;
-use crate::wire::mac_control::{self, MacControl, PfcFrame};
+use crate::wire::mac_control::PfcFrame;
 
 /// Bytes of a CNP without the frame check sequence: Ethernet, IPv4, UDP, BTH, 16 reserved (InfiniBand annex A17).
 const CNP_LEN: u16 = 14 + 20 + 8 + 12 + 16;
@@ -66,7 +66,7 @@ impl Engine<'_> {
         self.hosts[host].expects_at = u64::MAX;
         let wire = self.hosts[host].wires.1;
         while let Some((at, packet)) = self.wires[wire].arrived(self.now) {
-            let pfc = pfc_of(&packet);
+            let pfc = packet.pfc();
             if let Some(frame) = &pfc {
                 // Also what nobody listens to has been said in time.
                 self.watch.heard(wire, frame, at);
@@ -240,16 +240,5 @@ impl Engine<'_> {
             self.set_timer(number);
         }
         packet
-    }
-}
-
-/// What a PFC frame says.
-fn pfc_of(packet: &SimPacket) -> Option<PfcFrame> {
-    if packet.cargo.kind != Kind::Pfc {
-        return None;
-    }
-    match mac_control::parse(packet.bytes()) {
-        Some(MacControl::Pfc(frame)) => Some(frame),
-        _ => None,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::frame::{Kind, Pool, SimPacket};
 use super::rng::Rng;
 use super::spec::End;
+use crate::mmu::headroom::PICOSECONDS_PER_MM;
 use crate::packet::Packet;
 use crate::qos::shaper::MIN_FRAME;
 use crate::units::{BitRate, Length};
@@ -13,8 +14,6 @@ use crate::units::{BitRate, Length};
 const AROUND: u64 = 4 + 8;
 /// The gap after it (IEEE 802.3 4.4.2).
 const GAP: u64 = 12;
-/// 5 ns a metre (IEEE 802.3).
-const PS_PER_MM: u64 = 5;
 
 /// One direction.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ impl Wire {
         Self {
             to,
             rate: rate.0.max(1),
-            delay_ps: length.mm.saturating_mul(PS_PER_MM),
+            delay_ps: length.mm.saturating_mul(PICOSECONDS_PER_MM),
             free_at: 0,
             flying: VecDeque::new(),
             waiting: VecDeque::new(),
