@@ -42,11 +42,15 @@ has_tap() {
     has_namespace "$1" && ip -n "$1" link show dev "$2" >/dev/null 2>&1
 }
 
-# Moves the tap $1 to the namespace $2 as soon as it can be. A tap that is seen may vanish once more while DPDK makes it, so
-# it is the move that has to succeed.
+# Whether the tap $1 is up, as DPDK leaves it when it has made it: moved before, it would be made anew or lack its queues.
+is_made() {
+    ip link show dev "$1" up 2>/dev/null | grep -q .
+}
+
+# Moves the tap $1 to the namespace $2 as soon as the switch has made it.
 take_tap() {
     waited=0
-    until ip link show dev "$1" >/dev/null 2>&1 && ip link set dev "$1" netns "$2" 2>/dev/null; do
+    until is_made "$1" && ip link set dev "$1" netns "$2" 2>/dev/null; do
         if [ "$waited" -ge "$((patience * 10))" ]; then
             fail "there is no interface $1; start the switch first: holdfast run conf/tap-tor.yaml"
         fi
@@ -80,7 +84,8 @@ down() {
     namespace=$prefix$1 interface=$tap$1
     if has_tap "$namespace" "$interface"; then
         ip -n "$namespace" link set dev "$interface" down
-        ip -n "$namespace" link set dev "$interface" netns $$ || true
+        # Up again, or the next `up` would wait for the switch to make it.
+        ip -n "$namespace" link set dev "$interface" netns $$ && ip link set dev "$interface" up || true
     fi
     if has_namespace "$namespace"; then
         ip netns delete "$namespace"
@@ -101,7 +106,7 @@ undo() {
     if [ "$code" != 0 ]; then
         for namespace in $made; do
             interface=$tap${namespace#"$prefix"}
-            ip -n "$namespace" link set dev "$interface" netns $$ 2>/dev/null || true
+            ip -n "$namespace" link set dev "$interface" netns $$ 2>/dev/null && ip link set dev "$interface" up || true
             ip netns delete "$namespace"
         done
     fi

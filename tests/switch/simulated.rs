@@ -1,7 +1,7 @@
 //! The incast on in-process ports in real time beside the same incast in the simulator: docs/sim/reality.md.
 //!
-//! What a machine with few cores takes away from the lcore it takes from throughput, so that is compared only if it took
-//! little. All else is compared by frame or by what the buffer held, which does not depend on it.
+//! A machine that is slow, or takes the lcore's CPU away, takes it from throughput: the simulator's is only the most that
+//! there can be. All else is compared by frame or by what the buffer held, which does not depend on it.
 
 use std::process::Command;
 
@@ -135,10 +135,5 @@ fn the_incast_is_in_the_simulator_what_it_is_in_reality() {
     assert_near("most in a headroom", real.headroom, simulated.headroom, headroom);
     assert_near("XOFF for a thousand frames", real.xoffs, simulated.xoffs, xoffs);
     assert_near("part of the time held", real.held, simulated.held, held);
-    if is_quiet {
-        assert_near("throughput", real.gigabits, simulated.gigabits, 1.1);
-    } else {
-        eprintln!("throughput is not compared: the machine took the lcore's CPU away");
-        assert!(real.gigabits < simulated.gigabits * 1.1);
-    }
+    assert!(real.gigabits < simulated.gigabits * 1.1, "more than the port's rate");
 }

@@ -65,9 +65,14 @@ fn up_with_half_of_the_taps_takes_back_what_it_made() {
         return;
     }
     let rig = Rig::without_switch(2);
-    let create =
-        Process::spawn(rig.inside_command("ip", &["tuntap", "add", "dev", "hf0", "mode", "tap"])).wait(PATIENCE);
-    assert!(create.status.success(), "{create:?}");
+    let inside = |arguments: &[&str]| {
+        let ended = Process::spawn(rig.inside_command("ip", arguments)).wait(PATIENCE);
+        assert!(ended.status.success(), "{ended:?}");
+    };
+    inside(&["tuntap", "add", "dev", "hf0", "mode", "tap"]);
+    // DPDK brings it up when it has its queues: until then it is not to be taken.
+    assert_refused(&call(&rig, &["up"]), "there is no interface hf0");
+    inside(&["link", "set", "dev", "hf0", "up"]);
     assert_refused(&call(&rig, &["up"]), "there is no interface hf1");
     assert!(!list().iter().any(|name| rig.owns_host(name)), "{:?}", list());
     let back = Process::spawn(rig.inside_command("ip", &["link", "show", "dev", "hf0"])).wait(PATIENCE);
