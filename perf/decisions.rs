@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{
     ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile, SharedPool, Threshold,
@@ -152,15 +153,17 @@ fn forwarding(criterion: &mut Criterion) {
         let spec = FdbSpec { capacity: 65_536, ageing: Nanos(300_000_000_000), entries: vec![] };
         let mut fdb = Fdb::new(&spec, 1_000_000_000);
         for station in 0..stations {
-            fdb.learn(fdb.locate(1, MacAddr::local(1, station)), 0);
+            fdb.learn(Station::new(1, MacAddr::local(1, station).to_number()), 0);
         }
         let mut next = 0_u16;
         group.bench_function(format!("learn and look up, {stations} stations"), |bencher| {
             bencher.iter(|| {
                 for _ in 0..BURST {
                     next = next.wrapping_mul(5).wrapping_add(1);
-                    black_box(fdb.learn(fdb.locate(1, MacAddr::local(1, next % stations)), 0));
-                    black_box(fdb.lookup(fdb.locate(1, MacAddr::local(1, next.rotate_left(5) % stations))));
+                    black_box(fdb.learn(Station::new(1, MacAddr::local(1, next % stations).to_number()), 0));
+                    black_box(
+                        fdb.lookup(Station::new(1, MacAddr::local(1, next.rotate_left(5) % stations).to_number())),
+                    );
                 }
             });
         });

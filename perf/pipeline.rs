@@ -1,11 +1,13 @@
 //! The whole L2 pipeline over ports in memory, in TSC cycles a packet on one core.
 //!
 //! Four ports, 64-byte RoCE-shaped frames, every station learned, half of them in a lossless and half in a lossy class,
-//! everything on: learning, DSCP classes, admission, eight queues, pacing, ECN, counters. The ports hand out real mbufs
-//! whose headers they write anew for each packet, as a generator does; what that costs alone is the first row.
+//! everything on: learning, DSCP classes, admission, eight queues, pacing, ECN, counters. The ports post real mbufs ahead,
+//! as a NIC has its descriptors, and write the headers of each anew when they post it; what that costs alone is the first
+//! row of each pair. With 16,384 posted the headers have gone cold when their turn comes.
 //!
-//! `cargo bench --bench pipeline`, or `make perf`.
+//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only]`, or `make perf`.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,13 +19,15 @@ use holdfast::units::{BitRate, Nanos};
 use holdfast::wire::MacAddr;
 
 const PORTS: usize = 4;
-const ROUNDS: usize = 7;
-const ROUND: Duration = Duration::from_millis(300);
+const ROUNDS: usize = 41;
+const ROUND: Duration = Duration::from_millis(50);
 
 /// Ports that receive whatever they have sent, with other addresses.
 struct Generator {
     pool: Mempool,
     idle: Vec<Mbuf>,
+    /// What each port will hand out, first to last.
+    posted: Vec<VecDeque<Mbuf>>,
     flows: u32,
     next: u32,
     frame: [u8; 64],
@@ -31,12 +35,31 @@ struct Generator {
 }
 
 impl Generator {
-    fn new(pool: Mempool, flows: u32) -> Self {
+    fn new(pool: Mempool, flows: u32, posted: usize) -> Self {
         let mut frame = [0; 64];
         frame[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         frame[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
-        let idle = (0..8 * BURST).filter_map(|_| pool.alloc_with(&frame)).collect();
-        Self { pool, idle, flows, next: 0, frame, sent: 0 }
+        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&frame)).collect();
+        let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
+        let mut generator = Self { pool, idle, posted: rings, flows, next: 0, frame, sent: 0 };
+        for port in 0..PORTS {
+            for _ in 0..posted / BURST {
+                generator.post(port);
+            }
+        }
+        generator
+    }
+
+    /// A burst of descriptors is filled.
+    #[inline]
+    fn post(&mut self, port: usize) {
+        for _ in 0..BURST {
+            let Some(mut packet) = self.idle.pop() else { return };
+            if let Some(frame) = packet.bytes_mut().first_chunk_mut() {
+                self.write(port, frame);
+            }
+            self.posted[port].push_back(packet);
+        }
     }
 
     /// Stations are spread over the ports; each sends to one behind the next port. Written in words as wide as they
@@ -64,13 +87,9 @@ impl Ports for Generator {
 
     #[inline]
     fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
-        for _ in 0..BURST {
-            let Some(mut packet) = self.idle.pop() else { return };
-            if let Some(frame) = packet.bytes_mut().first_chunk_mut() {
-                self.write(port, frame);
-            }
-            out.push(packet);
-        }
+        self.post(port);
+        out.extend(self.posted[port].drain(..BURST));
+        out.iter().for_each(Packet::prefetch_bytes);
     }
 
     #[inline]
@@ -109,8 +128,8 @@ fn spec(flows: u32) -> SwitchSpec {
 }
 
 /// Cycles a packet of each round, sorted.
-fn measure(generator: &mut Generator, mut poll: impl FnMut(&mut Generator)) -> Vec<f64> {
-    let mut rounds: Vec<f64> = (0..ROUNDS)
+fn measure(rounds: usize, generator: &mut Generator, mut poll: impl FnMut(&mut Generator)) -> Vec<f64> {
+    let mut rounds: Vec<f64> = (0..rounds)
         .map(|_| {
             let (start, first, sent) = (Instant::now(), dpdk::now().0, generator.sent);
             while start.elapsed() < ROUND {
@@ -125,58 +144,69 @@ fn measure(generator: &mut Generator, mut poll: impl FnMut(&mut Generator)) -> V
     rounds
 }
 
-fn print(name: &str, flows: u32, rounds: &[f64]) {
-    println!(
-        "{name:<28} {flows:>7} {:>8.1} {:>8.1} {:>8.1}",
-        rounds[rounds.len() / 2],
-        rounds[0],
-        rounds[rounds.len() - 1]
-    );
+fn print(name: &str, (flows, posted): (u32, usize), rounds: &[f64]) {
+    if let (Some(lowest), Some(highest)) = (rounds.first(), rounds.last()) {
+        let median = rounds[rounds.len() / 2];
+        println!("{name:<28} {flows:>7} {posted:>7} {median:>8.1} {lowest:>8.1} {highest:>8.1}");
+    }
+}
+
+/// The number after the argument `name`.
+fn number(name: &str) -> Option<usize> {
+    let value = std::env::args().skip_while(|argument| argument != name).nth(1)?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {value}")))
 }
 
 fn main() {
-    // Criterion's arguments, which `cargo bench` passes to every benchmark, mean nothing here.
-    let options = EalOptions { memory: Memory::NoHuge { mib: 256 }, ..EalOptions::default() };
+    // The other arguments that `cargo bench` passes to every benchmark mean nothing here.
+    let options = EalOptions { memory: Memory::NoHuge { mib: 512 }, ..EalOptions::default() };
     let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
-    let pool = Mempool::create(&eal, "bench", 8192, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
+    let pool = Mempool::create(&eal, "bench", 98_304, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
     println!("64-byte frames, {PORTS} ports, one core, TSC at {:.2} GHz", dpdk::hz(&eal) as f64 / 1e9);
-    println!("{:<28} {:>7} {:>8} {:>8} {:>8}", "cycles a packet", "flows", "median", "lowest", "highest");
-    for flows in [1, 1024, 65_536] {
-        let mut generator = Generator::new(pool.clone(), flows);
-        let mut burst = Burst::new();
-        let alone = measure(&mut generator, |generator| {
+    println!(
+        "{:<28} {:>7} {:>7} {:>8} {:>8} {:>8}",
+        "cycles a packet", "flows", "posted", "median", "lowest", "highest"
+    );
+    let rounds = number("--rounds").unwrap_or(ROUNDS);
+    for (flows, posted) in [(1, 1024), (1024, 1024), (65_536, 1024), (1024, 16_384)] {
+        if number("--flows").is_none_or(|wanted| wanted == flows as usize)
+            && number("--posted").is_none_or(|wanted| wanted == posted)
+        {
+            run(&eal, &pool, (flows, posted), rounds);
+        }
+    }
+}
+
+fn run(eal: &Eal, pool: &Mempool, (flows, posted): (u32, usize), rounds: usize) {
+    let mut generator = Generator::new(pool.clone(), flows, posted);
+    let mut burst = Burst::new();
+    if !std::env::args().any(|argument| argument == "--pipeline-only") {
+        let alone = measure(rounds, &mut generator, |generator| {
             for port in 0..PORTS {
                 generator.rx(port, &mut burst);
                 generator.tx(port, &mut burst);
             }
         });
-        print("generator alone", flows, &alone);
+        print("generator alone", (flows, posted), &alone);
+    }
 
-        let spec = spec(flows);
-        let counters = Arc::new(Counters::new(PORTS, 1));
-        let hz = dpdk::hz(&eal);
-        let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), hz, 1);
-        for port in 0..PORTS {
-            for station in 0..flows {
-                let [_, _, a, b, c, d, e, f] = mac(port, station);
-                pipeline.learn(1, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
-            }
+    let spec = spec(flows);
+    let counters = Arc::new(Counters::new(PORTS, 1));
+    let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), dpdk::hz(eal), 1);
+    for port in 0..PORTS {
+        for station in 0..flows {
+            let [_, _, a, b, c, d, e, f] = mac(port, station);
+            pipeline.learn(1, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
         }
-        let whole = measure(&mut generator, |generator| {
-            pipeline.poll(generator, dpdk::now());
-        });
-        print("generator and L2 pipeline", flows, &whole);
-        let dropped: u64 =
-            counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
-        assert_eq!(dropped, 0, "a benchmark of a switch that drops measures something else");
-        let mut idle: Burst<Mbuf> = Burst::new();
-        pipeline.shutdown(&mut generator, dpdk::now());
-        for packet in generator.idle.drain(..) {
-            idle.push(packet);
-            if idle.is_full() {
-                Mbuf::free_all(&mut idle);
-            }
-        }
-        Mbuf::free_all(&mut idle);
+    }
+    let whole = measure(rounds, &mut generator, |generator| {
+        pipeline.poll(generator, dpdk::now());
+    });
+    print("generator and L2 pipeline", (flows, posted), &whole);
+    let dropped: u64 = counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
+    assert_eq!(dropped, 0, "a benchmark of a switch that drops measures something else");
+    pipeline.shutdown(&mut generator, dpdk::now());
+    for packet in generator.idle.drain(..).chain(generator.posted.iter_mut().flat_map(|ring| ring.drain(..))) {
+        packet.free();
     }
 }

@@ -17,6 +17,7 @@ pub mod forward;
 pub mod hosts;
 pub mod mmu;
 mod mutant;
+mod near;
 pub mod packet;
 pub mod pfc;
 pub mod qos;

@@ -28,6 +28,12 @@ pub trait Packet: Send {
     fn push_front(&mut self, n: usize) -> bool;
     /// Cuts `n` bytes off the front; false if the frame is shorter.
     fn pull_front(&mut self, n: usize) -> bool;
+    /// Asks for the memory of the packet itself, not of its bytes, ahead of its use.
+    #[inline]
+    fn prefetch(&self) {}
+    /// Asks for the first bytes ahead of their use.
+    #[inline]
+    fn prefetch_bytes(&self) {}
     /// Whether the frame has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -41,6 +47,13 @@ pub trait Ports {
 
     /// Takes what `port` has received, up to the room in `out`.
     fn rx(&mut self, port: usize, out: &mut Burst<Self::Pkt>);
+
+    /// Work on the burst that was taken first of those not begun yet, `port`'s, begins: bursts are taken one ahead, so that
+    /// their headers come near the core while others are worked on. For who must know in which order things are decided.
+    #[inline]
+    fn begin(&mut self, port: usize) {
+        let _ = port;
+    }
 
     /// Frames that `port` has received and nobody has taken yet; `None` if the device cannot tell.
     fn backlog(&mut self, port: usize) -> Option<usize> {

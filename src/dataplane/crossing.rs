@@ -7,9 +7,8 @@
 use super::handoff::{Consumer, Producer, ring};
 use super::pipeline::Pipeline;
 use super::queue::Tag;
-use crate::forward::fdb::{Learned, Spot};
+use crate::forward::fdb::{Learned, Station};
 use crate::packet::{BURST, Packet, Ports};
-use crate::wire::MacAddr;
 
 /// News of stations that a ring holds. What finds no room is told with the station's next frame.
 const NEWS: usize = 1024;
@@ -33,8 +32,7 @@ pub(super) struct Handed<P> {
 /// A station seen by another lcore.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct News {
-    pub vlan: u16,
-    pub mac: MacAddr,
+    pub station: Station,
     pub port: u8,
 }
 
@@ -123,9 +121,9 @@ impl<P: Packet> Pipeline<P> {
             if neighbour.news_in.refresh() == 0 {
                 continue;
             }
-            while let Some(News { vlan, mac, port }) = neighbour.news_in.pop() {
+            while let Some(News { station, port }) = neighbour.news_in.pop() {
                 // Whether its link is up is asked when a frame is to go there.
-                if self.fdb.hear(self.fdb.locate(vlan, mac), usize::from(port)) == Learned::Full {
+                if self.fdb.hear(station, usize::from(port)) == Learned::Full {
                     self.counters.lcores[self.lcore].fdb_full.add(1);
                 }
             }
@@ -133,25 +131,24 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Learns that the station of `spot` is at `port`, and tells the other lcores of what they cannot know.
-    #[inline]
-    pub(super) fn learn_source(&mut self, vlan: u16, mac: MacAddr, spot: Spot, port: usize) -> Learned {
-        let learned = self.fdb.learn(spot, port);
+    /// Learns that `station` is at `port`, and tells the other lcores of what they cannot know.
+    pub(super) fn learn_source(&mut self, station: Station, port: usize) -> Learned {
+        let learned = self.fdb.learn(station, port);
         if matches!(learned, Learned::New | Learned::Refreshed) && self.neighbours.len() > 1 {
-            self.tell(News { vlan, mac, port: port as u8 }, spot);
+            self.tell(News { station, port: port as u8 });
         }
         learned
     }
 
     #[cold]
-    fn tell(&mut self, news: News, spot: Spot) {
+    fn tell(&mut self, news: News) {
         let mut told = true;
         for neighbour in self.neighbours.iter_mut().flatten() {
             told &= neighbour.news_out.push(news).is_ok();
             neighbour.news_out.publish();
         }
         if !told {
-            self.fdb.tell_again(spot);
+            self.fdb.tell_again(news.station);
         }
     }
 }

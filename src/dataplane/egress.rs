@@ -2,13 +2,19 @@
 
 use super::counters::Counter;
 use super::drops::DropReason;
+use super::ingress::Frames;
 use super::pipeline::{Pipeline, bits};
+use super::port::Port;
 use super::queue::Tag;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
+use crate::qos::CLASSES;
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Ticks};
 use crate::wire::ecn;
+
+/// How many frames ahead of its turn a packet that waits is asked for.
+const AHEAD: usize = 6;
 
 impl<P: Packet> Pipeline<P> {
     /// Sends what `port` may send now. Returns the frames that the driver took; the others are first in their queues
@@ -18,11 +24,12 @@ impl<P: Packet> Pipeline<P> {
         if self.ports[port].waiting == 0 {
             return 0;
         }
-        self.schedule(port, now);
+        let congested = self.schedule(port, now);
         let posted = self.posted.len();
         if posted == 0 {
             return 0;
         }
+        self.mark(port, congested);
         io.tx(port, &mut self.posted);
         let taken = posted - self.posted.len();
         self.release(port, taken);
@@ -48,50 +55,102 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Moves frames out of the queues until the wire is busy, the burst is full or nobody may send.
+    /// Moves frames out of the queues until the wire is busy, the burst is full or nobody may send. Which of them met
+    /// congestion.
     #[inline]
-    fn schedule(&mut self, port: usize, now: Ticks) {
+    fn schedule(&mut self, port: usize, now: Ticks) -> Frames {
+        let mut congested = 0;
         let state = &mut self.ports[port];
         let mut ready = state.waiting & !state.discarding & !state.stopped_queues(now);
-        while ready != 0 && !self.posted.is_full() && state.shaper.is_free(now) {
-            let queues = &state.queues;
-            let Some(queue) = state.scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
-            let depth = Bytes(state.queues[queue].bytes());
-            let before = state.queues[queue].cells();
-            let Some((mut packet, mut tag)) = state.queues[queue].pop(&mut self.slab) else { break };
-            self.guarantees.changed(port, queue, before, before - u32::from(tag.cells));
+        while ready != 0 && !self.posted.is_full() && self.ports[port].shaper.is_free(now) {
+            let (queues, scheduler) = {
+                let state = &mut self.ports[port];
+                (&state.queues, &mut state.scheduler)
+            };
+            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
+            let before = self.ports[port].queues[queue].cells();
+            let before_these = self.posted.len();
+            congested |= self.serve(port, queue, now);
+            if self.posted.len() == before_these {
+                break;
+            }
+            let state = &mut self.ports[port];
+            self.guarantees.changed(port, queue, before, state.queues[queue].cells());
             if state.queues[queue].is_empty() {
                 ready &= !(1 << queue);
                 state.waiting &= !(1 << queue);
                 state.scheduler.emptied(queue);
             }
-            state.shaper.charge(u32::from(tag.len), now);
+        }
+        congested
+    }
+
+    /// Moves frames out of `queue`, which has the turn, as long as it keeps it. Which of them, by their place in the burst,
+    /// met congestion.
+    #[inline]
+    fn serve(&mut self, port: usize, queue: usize, now: Ticks) -> Frames {
+        let Port { queues, scheduler, shaper, .. } = &mut self.ports[port];
+        let frames = &mut queues[queue];
+        let wred = self.queue_specs[queue].wred.as_ref();
+        let mut congested = 0;
+        loop {
+            if frames.frames() as usize > AHEAD
+                && let Some(packet) = frames.ahead(&self.slab, AHEAD)
+            {
+                packet.prefetch();
+            }
+            let depth = Bytes(frames.bytes());
+            let Some((packet, tag)) = frames.pop(&mut self.slab) else { return congested };
+            shaper.charge(u32::from(tag.len), now);
             // Instantaneous depth at dequeue, the leaving frame included.
-            if let Some((l3, offset)) = tag.markable()
-                && let Some(wred) = &self.queue_specs[queue].wred
+            if let Some(wred) = wred
+                && tag.markable().is_some()
                 && wred.judge(depth, self.dice.roll()) == WredVerdict::Congested
             {
-                ecn::mark_ce(packet.bytes_mut(), l3, offset);
-                tag = tag.marked();
-                self.counters.ports[port].ecn_marked[queue].add(1);
+                packet.prefetch_bytes();
+                congested |= 1 << self.posted.len();
             }
             self.posted.push(packet);
             self.charges.push(tag);
+            let goes_on = !frames.is_empty() && !self.posted.is_full() && shaper.is_free(now);
+            if !goes_on || !scheduler.goes_on(queue, frames.head_len()) {
+                return congested;
+            }
+        }
+    }
+
+    /// Marks those of the posted frames that are `congested`: when all are chosen, since those that have waited for long
+    /// must come from memory first.
+    #[inline]
+    fn mark(&mut self, port: usize, congested: Frames) {
+        for index in bits(congested.into()) {
+            let (packet, tag) = (&mut self.posted[index], &mut self.charges[index]);
+            if let Some((l3, offset)) = tag.markable() {
+                ecn::mark_ce(packet.bytes_mut(), l3, offset);
+                *tag = tag.marked();
+                self.counters.ports[port].ecn_marked[tag.queue()].add(1);
+            }
         }
     }
 
     /// The first `frames` of what `port` had posted are the driver's now: their cells are free.
     #[inline]
     fn release(&mut self, port: usize, frames: usize) {
-        let counters = &self.counters.ports[port];
+        // Frames above, bytes below: a burst has fewer than 2^32 of them.
+        let (mut sums, mut queues) = ([0_u64; CLASSES], 0_u8);
         for tag in self.charges.drain(..frames) {
             let (ingress, group, cells) = tag.charge();
             if !mutant::is(Mutant::TallyOrder) {
                 self.releases.release(ingress, group, cells);
             }
             let queue = tag.queue();
-            counters.tx_frames[queue].add(1);
-            counters.tx_bytes[queue].add(u64::from(tag.len));
+            sums[queue] += 1 << 32 | u64::from(tag.len);
+            queues |= 1 << queue;
+        }
+        let counters = &self.counters.ports[port];
+        for queue in bits(queues.into()) {
+            counters.tx_frames[queue].add(sums[queue] >> 32);
+            counters.tx_bytes[queue].add(sums[queue] & 0xffff_ffff);
         }
     }
 
@@ -153,6 +212,7 @@ impl<P: Packet> Pipeline<P> {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(storm));
+        self.storms = self.storms & !(1 << port) | u64::from(dropping != 0) << port;
         state.condemn(events.detected & dropping, DropReason::Watchdog);
     }
 }

@@ -49,6 +49,12 @@ impl QueueGuarantees {
         (0..usize::from(spec.lcores)).map(view).collect()
     }
 
+    /// Whether any queue has a guarantee.
+    #[inline]
+    pub fn are_any(&self) -> bool {
+        self.guaranteed != 0
+    }
+
     /// Whether `queue` has a guarantee at all.
     #[inline]
     pub fn has(&self, queue: usize) -> bool {

@@ -1,122 +1,106 @@
 //! From the wire to a verdict: receive, parse, control, classify, forward.
 
+use super::counters::UNCLASSIFIED;
 use super::drops::DropReason;
+use super::fit::Demand;
+use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
-use crate::forward::fdb::{Learned, Spot};
-use crate::forward::vlan::PortMask;
-use crate::packet::{BURST, Burst, Packet, Ports};
+use super::queue::Tag;
+use crate::forward::fdb::Learned;
+use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
+use crate::qos::CLASSES;
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
-use crate::wire::{Headers, parse_into};
+use crate::wire::{Usual, parse, parse_usual};
 
-/// What is to become of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Out of one port.
-    Send(u8),
-    /// A copy out of each of these ports.
-    Flood(PortMask),
-    /// Nothing.
-    Drop(DropReason),
-    /// It was for the switch itself, which has acted on it.
-    Consumed,
-}
+/// Frames of a burst, as a mask.
+pub(super) type Frames = u32;
 
-/// What the stages know of a frame.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Meta {
-    pub headers: Headers,
-    pub verdict: Verdict,
-    /// Bytes of the frame.
-    pub len: u16,
-    pub vlan: u16,
-    /// `None` until it has one.
-    pub class: Option<u8>,
-    pub group: u8,
-    pub queue: u8,
-    pub lossless: bool,
-}
-
-impl Meta {
-    const EMPTY: Meta = Meta {
-        headers: Headers::NONE,
-        verdict: Verdict::Consumed,
-        len: 0,
-        vlan: 0,
-        class: None,
-        group: 0,
-        queue: 0,
-        lossless: false,
-    };
-}
-
-/// Frames of a burst that have no verdict yet, as a mask.
-type Undecided = u32;
-
-const _: () = assert!(BURST <= Undecided::BITS as usize);
+const _: () = assert!(BURST <= Frames::BITS as usize);
 
 impl<P: Packet> Pipeline<P> {
-    /// Takes one burst from `port` as far as a queue, or its end. Returns its length.
-    pub(super) fn receive<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
-        // Out of self, so that the stages may use the rest of it; an ArrayVec moves for free when it is empty.
-        let mut burst: Burst<P> = std::mem::take(&mut self.burst);
-        io.rx(port, &mut burst);
-        let received = burst.len();
-        if received > 0 {
-            let mut metas = [Meta::EMPTY; BURST];
-            let undecided = self.parse(port, &burst, &mut metas);
-            let undecided = self.control(port, &burst, &mut metas, undecided, now);
-            self.classify(port, &mut metas, undecided);
-            self.forward(port, &mut metas, undecided);
-            for (packet, meta) in burst.drain(..).zip(&metas) {
-                self.dispatch(io, port, packet, meta);
-            }
-            self.touched |= 1 << port;
+    /// Takes a burst that came by `port` as far as a queue, or its end.
+    #[inline]
+    pub(super) fn receive<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>, now: Ticks) {
+        let mut metas = [Meta::EMPTY; BURST];
+        let (data, control) = self.parse(port, burst, &mut metas);
+        if control != 0 {
+            self.control(port, burst, &mut metas, control, now);
         }
-        self.burst = burst;
-        received
+        let demand = self.forward(port, burst, &mut metas, data);
+        self.dispatch(io, port, burst, &metas, &demand);
+        self.touched |= 1 << port;
     }
 
-    /// Reads the headers; malformed and oversized frames end here.
+    /// Reads the headers and finds the traffic class, the priority group at this port and the queue at any other; malformed
+    /// and oversized frames end here. The others are data or MAC control. One loop for all, since what the one finds the
+    /// next needs, and in registers it costs half of what it does by way of memory (measured).
     #[inline]
-    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) -> Undecided {
-        let mtu = self.ports[port].mtu as usize;
-        let mut undecided = 0;
+    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) -> (Frames, Frames) {
+        let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
+        let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
+        let (mut data, mut control) = (0, 0);
+        // Frames above, bytes below: a burst has fewer than 2^32 of them.
+        let mut sums = [0_u64; CLASSES];
         for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
             let bytes = packet.bytes();
             // An mbuf holds no longer frame; one that did would be cut here and be oversize.
-            meta.len = bytes.len().min(usize::from(u16::MAX)) as u16;
-            match parse_into(bytes, &mut meta.headers) {
-                Err(error) => meta.verdict = Verdict::Drop(error.into()),
-                Ok(()) if bytes.len() > mtu + usize::from(meta.headers.l3_offset) => {
-                    meta.verdict = Verdict::Drop(DropReason::Oversize);
+            let len = bytes.len().min(usize::from(u16::MAX)) as u16;
+            let tag = Tag::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
+            match parse_usual(bytes) {
+                Some(usual) if bytes.len() <= longest => {
+                    let lane = state.lane(Some(usual.traffic_class >> 2), None);
+                    *meta = Meta::usual(usual, tag, native, lane);
                 }
-                Ok(()) => undecided |= 1 << index,
+                _ if self.parse_other(port, bytes, tag, meta) => control |= 1 << index,
+                _ => {}
+            }
+            if meta.class != UNCLASSIFIED as u8 {
+                data |= 1 << index;
+                sums[usize::from(meta.class & 7)] += 1 << 32 | u64::from(len);
+                self.fdb.prefetch(meta.dst);
+                self.fdb.prefetch(meta.src);
             }
         }
-        undecided
+        let counters = &self.counters.ports[port];
+        for (class, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| sum > 0) {
+            counters.rx_frames[class].add(sum >> 32);
+            counters.rx_bytes[class].add(sum & 0xffff_ffff);
+        }
+        (data, control)
+    }
+
+    /// Reads the headers of a frame that is not usual. Whether it is MAC control; if not, it has a class or is dropped.
+    #[inline(never)]
+    fn parse_other(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> bool {
+        let state = &self.ports[port];
+        let headers = match parse(bytes) {
+            Ok(headers) => headers,
+            Err(error) => {
+                *meta = Meta::dropped(error.into());
+                return false;
+            }
+        };
+        if bytes.len() > state.mtu as usize + usize::from(headers.l3_offset) {
+            *meta = Meta::dropped(DropReason::Oversize);
+        } else if headers.ethertype == mac_control::ETHERTYPE {
+            meta.tags = headers.tags;
+            return true;
+        } else {
+            let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
+            *meta = Meta::other(&headers, tag, vlan, state.lane(headers.dscp(), headers.pcp()));
+        }
+        false
     }
 
     /// MAC control frames end here and are never forwarded (IEEE 802.3 annex 31A).
-    #[inline]
-    fn control(
-        &mut self,
-        port: usize,
-        burst: &Burst<P>,
-        metas: &mut [Meta; BURST],
-        mut undecided: Undecided,
-        now: Ticks,
-    ) -> Undecided {
-        for (index, meta) in metas.iter_mut().enumerate() {
-            if undecided >> index & 1 == 1 && meta.headers.ethertype == mac_control::ETHERTYPE {
-                meta.verdict = self.mac_control(port, burst[index].bytes(), meta.headers.tags, now);
-                undecided &= !(1 << index);
-            }
+    #[cold]
+    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: Frames, now: Ticks) {
+        for index in bits(control.into()) {
+            metas[index].verdict = self.mac_control(port, burst[index].bytes(), metas[index].tags, now);
         }
-        undecided
     }
 
-    #[cold]
     fn mac_control(&mut self, port: usize, frame: &[u8], tags: u8, now: Ticks) -> Verdict {
         let counters = &self.counters.ports[port];
         match mac_control::parse(frame) {
@@ -150,73 +134,60 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Finds the traffic class, the priority group at this port and the queue at any other.
+    /// Finds the way out by VLAN and forwarding database, learns, and makes what leaves by one port fit for it.
     #[inline]
-    fn classify(&mut self, port: usize, metas: &mut [Meta; BURST], undecided: Undecided) {
-        let state = &self.ports[port];
-        let counters = &self.counters.ports[port];
-        for (index, meta) in metas.iter_mut().enumerate() {
-            if undecided >> index & 1 == 0 {
+    fn forward(&mut self, port: usize, burst: &mut Burst<P>, metas: &mut [Meta; BURST], data: Frames) -> Demand {
+        let (is_up, others) = (self.up >> port & 1 == 1, self.up & !(1 << port));
+        let seen = self.fdb.just_seen(port);
+        let mut demand = Demand::default();
+        for index in bits(data.into()) {
+            let meta = &mut metas[index % BURST];
+            let allowed = self.vlans.members(meta.vlan()) & others;
+            // Most frames: the source is known here, the destination somewhere else. What is no station's is in no entry.
+            meta.verdict = match self.fdb.lookup(meta.dst) {
+                Some(egress) if is_up & (allowed >> egress & 1 == 1) && self.fdb.is_known(meta.src, seen) => {
+                    Verdict::Send(egress as u8)
+                }
+                _ => self.decide(port, meta),
+            };
+            let Verdict::Send(egress) = meta.verdict else { continue };
+            let egress = usize::from(egress) % MAX_PORTS;
+            if !self.outward[egress].fits(meta)
+                && let Err(reason) = self.fit(&mut burst[index], meta, egress)
+            {
+                meta.verdict = Verdict::Drop(reason);
                 continue;
             }
-            let headers = &meta.headers;
-            let class = state.marks.class(state.trust, state.port_class, headers.dscp(), headers.pcp());
-            meta.class = Some(class);
-            meta.group = self.classes.tc_to_group[usize::from(class & 7)];
-            meta.queue = self.classes.tc_to_queue[usize::from(class & 7)];
-            meta.lossless = state.lossless >> (meta.group & 7) & 1 == 1;
-            counters.rx_frames[usize::from(class & 7)].add(1);
-            counters.rx_bytes[usize::from(class & 7)].add(u64::from(meta.len));
+            demand.add(index, meta, egress);
         }
+        demand
     }
 
-    /// Finds the way out: VLAN, learning, the forwarding database.
-    #[inline]
-    fn forward(&mut self, port: usize, metas: &mut [Meta; BURST], undecided: Undecided) {
-        let mut spots = [[Spot::default(); 2]; BURST];
-        let mut touched = 0;
-        for (index, (meta, spots)) in metas.iter_mut().zip(&mut spots).enumerate() {
-            if undecided >> index & 1 == 0 {
-                continue;
-            }
-            // VLAN 0 is nobody's, and refused when it comes to a decision.
-            meta.vlan = self.vlans.ingress(port, meta.headers.vlan()).unwrap_or(0);
-            *spots = [meta.headers.src, meta.headers.dst].map(|mac| self.fdb.locate(meta.vlan, mac));
-            touched ^= self.fdb.touch(spots[0]) ^ self.fdb.touch(spots[1]);
-        }
-        std::hint::black_box(touched);
-        for (index, (meta, spots)) in metas.iter_mut().zip(&spots).enumerate() {
-            if undecided >> index & 1 == 1 {
-                meta.verdict = self.decide(port, meta, *spots);
-            }
-        }
-    }
-
-    #[inline]
-    fn decide(&mut self, port: usize, meta: &Meta, [source, destination]: [Spot; 2]) -> Verdict {
-        let headers = &meta.headers;
-        if headers.src.is_group() || headers.src.is_zero() {
+    /// The way out of any frame.
+    #[inline(never)]
+    fn decide(&mut self, port: usize, meta: &Meta) -> Verdict {
+        let (src, dst, vlan) = (meta.src.mac(), meta.dst.mac(), meta.vlan());
+        if src.is_group() || src.is_zero() {
             return Verdict::Drop(DropReason::SourceInvalid);
         }
-        let vlan = meta.vlan;
         if vlan == 0 {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
         // A port that went down may still have frames in its ring: their sources are not to be found there.
         if self.up >> port & 1 == 1 {
-            match self.learn_source(vlan, headers.src, source, port) {
+            match self.learn_source(meta.src, port) {
                 Learned::Known | Learned::Refreshed => {}
                 Learned::New => self.counters.lcores[self.lcore].fdb_learned.add(1),
                 Learned::Full => self.counters.lcores[self.lcore].fdb_full.add(1),
             }
         }
-        if headers.dst.is_group() {
-            if headers.dst.is_link_local() {
+        if dst.is_group() {
+            if dst.is_link_local() {
                 return Verdict::Drop(DropReason::LinkLocal);
             }
             return self.flood(port, vlan, meta.lossless.then_some(DropReason::LosslessGroup));
         }
-        match self.fdb.lookup(destination) {
+        match self.fdb.lookup(meta.dst) {
             Some(egress) if egress == port => Verdict::Drop(DropReason::SamePort),
             Some(egress) if self.up >> egress & 1 == 0 => Verdict::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
@@ -228,11 +199,16 @@ impl<P: Packet> Pipeline<P> {
 
     /// To everybody else in the VLAN, but never in a lossless class: a flooded lossless frame waits in queues it has
     /// no business in, and a circle of those is a deadlock (Guo et al. 2016). The simulator may want to see one.
+    #[cold]
     fn flood(&self, port: usize, vlan: u16, lossless: Option<DropReason>) -> Verdict {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
             return Verdict::Drop(reason);
         }
-        let members = self.vlans.members(vlan) & self.up & !(1 << port);
-        if members == 0 { Verdict::Drop(DropReason::NoMember) } else { Verdict::Flood(members) }
+        if self.flooded_to(port, vlan) == 0 { Verdict::Drop(DropReason::NoMember) } else { Verdict::Flood }
+    }
+
+    /// The other ports of the VLAN, those that have a link.
+    pub(super) fn flooded_to(&self, port: usize, vlan: u16) -> u64 {
+        self.vlans.members(vlan) & self.up & !(1 << port)
     }
 }

@@ -7,6 +7,8 @@ pub mod counters;
 mod crossing;
 pub mod drops;
 mod egress;
+mod enqueue;
+mod fit;
 mod gauges;
 mod guarantee;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
@@ -17,6 +19,7 @@ mod handoff_tests;
 mod ingress;
 mod lcore;
 pub mod memory;
+mod meta;
 mod pipeline;
 mod port;
 pub mod queue;

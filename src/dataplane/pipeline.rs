@@ -8,18 +8,19 @@ use arrayvec::ArrayVec;
 use super::counters::{Counters, UNCLASSIFIED};
 use super::crossing::{self, Neighbour};
 use super::drops::DropReason;
+use super::fit::Outward;
 use super::gauges::PollClock;
 use super::guarantee::QueueGuarantees;
 use super::port::Port;
 use super::queue::{Queue, Slab, Tag};
 use super::spec::{QueueSpec, SwitchSpec};
-use crate::forward::fdb::Learned;
+use crate::forward::fdb::{Learned, Station};
 use crate::forward::{Fdb, VlanTable};
 use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
+use crate::qos::CLASSES;
 use crate::qos::wred::Dice;
-use crate::qos::{CLASSES, ClassMap};
 use crate::units::{CellSize, Cells, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -36,8 +37,11 @@ pub struct Pipeline<P> {
     pub(super) mine: u64,
     /// All ports; of those of other lcores only what never changes is looked at.
     pub(super) ports: Box<[Port]>,
-    pub(super) classes: ClassMap,
+    /// What of each port matters to the frames that leave by it.
+    pub(super) outward: Box<[Outward; MAX_PORTS]>,
     pub(super) queue_specs: [QueueSpec; CLASSES],
+    /// Queues with WRED.
+    pub(super) early: u8,
     pub(super) vlans: VlanTable,
     pub(super) fdb: Fdb,
     pub(super) cell: CellSize,
@@ -59,18 +63,33 @@ pub struct Pipeline<P> {
     /// Ports with groups that hold cells, and with groups at XOFF.
     pub(super) holding: u64,
     pub(super) xoff: u64,
+    /// Ports with queues whose frames the watchdog discards.
+    pub(super) storms: u64,
     /// Ports whose gauges are out of date.
     pub(super) touched: u64,
     /// Ports with a pause that runs, whose time the gauges follow.
     pub(super) timed: u64,
     /// Dropped frames whose buffers go back together.
     pub(super) trash: Burst<P>,
-    /// The burst being received, kept so that its memory is.
-    pub(super) burst: Burst<P>,
+    /// The burst being worked on and the one taken ahead: empty but while a poll receives.
+    pub(super) bursts: [Burst<P>; 2],
     /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
     pub(super) posted: Burst<P>,
     pub(super) charges: ArrayVec<Tag, BURST>,
     pub(super) clock: PollClock,
+}
+
+/// Whose burst is next, and the how manieth of the poll it is.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    port: usize,
+    bursts: u32,
+}
+
+impl Turn {
+    fn first(port: usize) -> Self {
+        Self { port, bursts: 1 }
+    }
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -111,8 +130,11 @@ impl<P: Packet> Pipeline<P> {
                     lcore,
                     mine,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
-                    classes: spec.classes.clone(),
+                    outward: Box::new(std::array::from_fn(|port| {
+                        spec.ports.get(port).map(Outward::new).unwrap_or_default()
+                    })),
                     queue_specs: spec.queues,
+                    early: mask((0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some())) as u8,
                     vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
                     fdb: Fdb::new(&spec.fdb, hz),
                     cell: CellSize::new(spec.buffer.cell),
@@ -124,7 +146,7 @@ impl<P: Packet> Pipeline<P> {
                     releases: tallies.writer(lcore),
                     tallies: tallies.clone(),
                     neighbours,
-                    slab: Slab::new(frames),
+                    slab: Slab::new(frames, ports * CLASSES),
                     // Each lcore its own dice, or they would all mark the same frames.
                     dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
                     counters: counters.clone(),
@@ -132,10 +154,11 @@ impl<P: Packet> Pipeline<P> {
                     up: mask(0..ports),
                     holding: 0,
                     xoff: 0,
+                    storms: 0,
                     touched: mine,
                     timed: 0,
                     trash: Burst::new(),
-                    burst: Burst::new(),
+                    bursts: [Burst::new(), Burst::new()],
                     posted: Burst::new(),
                     charges: ArrayVec::new(),
                     clock: PollClock::new(hz),
@@ -159,11 +182,7 @@ impl<P: Packet> Pipeline<P> {
         self.take_news();
         self.collect_releases();
         self.judge_paused();
-        let mut moved = 0;
-        for port in bits(self.mine) {
-            moved += self.receive_all(io, port, now);
-        }
-        moved
+        self.receive_all(io, now)
     }
 
     /// The second half, of the poll that has `received` frames: what others hand over is queued, what may leave is sent,
@@ -188,26 +207,49 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Takes from `port` what its poll gap lets arrive, and tells its peer after each burst what it must be told.
+    /// Takes from each own port what its poll gap lets arrive, and tells its peer after each burst what it must be told. The
+    /// next burst is taken before work on one begins: what its headers wait for is then no time lost.
     #[inline]
-    fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
-        self.ports[port].start_pauses(now);
-        let (mut moved, mut is_drained) = (0, false);
-        for _ in 0..self.ports[port].bursts {
-            let received = self.receive(io, port, now);
-            moved += received;
+    fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        let (mut ports, mut moved) = (bits(self.mine), 0);
+        // Out of self, so that the stages may use the rest of it.
+        let [mut burst, mut ahead] = std::mem::take(&mut self.bursts);
+        let mut turn = ports.next().map(Turn::first);
+        if let Some(turn) = turn {
+            self.take(io, turn, &mut burst, now);
+        }
+        while let Some(Turn { port, bursts }) = turn {
+            let received = burst.len();
+            let is_drained = received < BURST;
+            let goes_on = !is_drained && bursts < self.ports[port].bursts;
+            turn = if goes_on { Some(Turn { port, bursts: bursts + 1 }) } else { ports.next().map(Turn::first) };
+            if let Some(turn) = turn {
+                self.take(io, turn, &mut ahead, now);
+            }
+            if received > 0 {
+                io.begin(port);
+                self.receive(io, port, &mut burst, now);
+                moved += received;
+            }
             self.publish_handed();
             // At once: what a peer still sends until it hears this goes into the headroom.
             self.send_pfc(io, port, now);
-            if received < BURST {
-                is_drained = true;
-                break;
+            if !goes_on && (!is_drained || self.ports[port].backlog.is_watching()) {
+                self.judge_backlog(io, port, is_drained, now);
             }
+            std::mem::swap(&mut burst, &mut ahead);
         }
-        if !is_drained || self.ports[port].backlog.is_watching() {
-            self.judge_backlog(io, port, is_drained, now);
-        }
+        self.bursts = [burst, ahead];
         moved
+    }
+
+    /// Takes the burst of `turn`.
+    #[inline]
+    fn take<I: Ports<Pkt = P>>(&mut self, io: &mut I, turn: Turn, burst: &mut Burst<P>, now: Ticks) {
+        if turn.bursts == 1 {
+            self.ports[turn.port].start_pauses(now);
+        }
+        io.rx(turn.port, burst);
     }
 
     /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
@@ -425,7 +467,7 @@ impl<P: Packet> Pipeline<P> {
     /// Tells the forwarding database of a station, as a frame from it would.
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
         self.fdb.set_time(now);
-        self.learn_source(vlan, mac, self.fdb.locate(vlan, mac), port)
+        self.learn_source(Station::new(vlan, mac.to_number()), port)
     }
 
     /// Its number among the dataplane lcores.

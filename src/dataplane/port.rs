@@ -7,10 +7,35 @@ use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog};
-use crate::qos::{CLASSES, MarkMap, Rewrite, Scheduler, Shaper, Trust};
+use crate::qos::{CLASSES, ClassMap, Rewrite, Scheduler, Shaper, Trust};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
+
+/// Index of frames that carry nothing trusted: beyond every DSCP and PCP.
+const NO_MARK: u8 = 127;
+
+/// Where frames go that carry some mark.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lane {
+    /// Traffic class.
+    pub class: u8,
+    /// Priority group at the port that they come in by.
+    pub group: u8,
+    /// Queue at any other.
+    pub queue: u8,
+    /// Whether the group is lossless.
+    pub lossless: bool,
+}
+
+impl Lane {
+    fn new(spec: &PortSpec, classes: &ClassMap, mark: u8, lossless_groups: u8) -> Self {
+        let given = (mark != NO_MARK).then_some(mark);
+        let class = spec.marks.class(spec.trust, spec.port_class, given, given);
+        let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
+        Self { class, group, queue, lossless: lossless_groups >> group & 1 == 1 }
+    }
+}
 
 /// One port of the switch.
 #[derive(Debug)]
@@ -19,12 +44,10 @@ pub(super) struct Port {
     pub owner: u8,
     pub mac: MacAddr,
     pub mtu: u32,
-    pub trust: Trust,
-    pub port_class: u8,
-    pub marks: MarkMap,
+    trust: Trust,
+    /// What becomes of frames with each mark; the last is for those without one.
+    lanes: [Lane; 128],
     pub rewrite: Rewrite,
-    /// Whether it changes any mark.
-    pub rewrites: bool,
     /// Priority groups that are lossless here.
     pub lossless: u8,
     /// Priorities that PFC frames are sent for.
@@ -76,10 +99,8 @@ impl Port {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             trust: spec.trust,
-            port_class: spec.port_class,
-            marks: spec.marks.clone(),
+            lanes: std::array::from_fn(|mark| Lane::new(spec, &switch.classes, mark as u8, lossless)),
             rewrite: spec.rewrite,
-            rewrites: spec.rewrite != Rewrite::default(),
             lossless,
             generated: spec.pfc.generated(lossless),
             obeyed,
@@ -102,6 +123,17 @@ impl Port {
             arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
         }
+    }
+
+    /// Where a frame goes that was received here with this DSCP, if it is IP, and this PCP, if it is tagged.
+    #[inline]
+    pub fn lane(&self, dscp: Option<u8>, pcp: Option<u8>) -> Lane {
+        let mark = match self.trust {
+            Trust::Dscp => dscp,
+            Trust::Pcp => pcp,
+            Trust::Port => None,
+        };
+        self.lanes[usize::from(mark.unwrap_or(NO_MARK) & NO_MARK)]
     }
 
     /// Pauses that arrived during the last poll begin at `now`; until then they were obeyed already.

@@ -1,5 +1,6 @@
-//! Egress queues: lists through one slab of descriptors, so that any queue may hold the whole buffer and none allocates.
+//! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer and none allocates.
 
+use crate::near::prefetch;
 use crate::units::Cells;
 use crate::wire::parse::L3;
 
@@ -26,6 +27,9 @@ pub struct Tag {
 const _: () = assert!(std::mem::size_of::<Tag>() == 8);
 
 impl Tag {
+    /// Of no frame.
+    pub const NONE: Self = Self { len: 0, cells: 0, ingress: 0, group: 0, queue: 0, ip: 0 };
+
     /// A frame of `len` bytes in `cells` cells of (`ingress`, `group`), leaving by `queue`; no IP as far as is known.
     #[inline]
     #[must_use]
@@ -38,6 +42,26 @@ impl Tag {
     #[must_use]
     pub fn with_class(self, class: u8) -> Self {
         Self { queue: self.queue | (class & 7) << 3, ..self }
+    }
+
+    /// The same frame of a class whose frames go to priority group `group`, then queue `queue`.
+    #[inline]
+    #[must_use]
+    pub fn classified(self, class: u8, group: u8, queue: u8) -> Self {
+        Self { group, queue: queue & 7 | (class & 7) << 3, ..self }
+    }
+
+    /// The same frame in another length.
+    #[must_use]
+    pub fn reshaped(self, len: u16, cells: u16) -> Self {
+        Self { len, cells, ..self }
+    }
+
+    /// Offset of its network header.
+    #[inline]
+    #[must_use]
+    pub fn l3_offset(self) -> u8 {
+        self.ip >> 2
     }
 
     /// What it is charged to: the port it came in by, its priority group, its cells.
@@ -91,30 +115,45 @@ impl Tag {
     }
 }
 
-/// A place for a frame that waits.
+/// Frames in a chunk: 16 bytes each with an mbuf, so a chunk is a few cache lines one after the other.
+const CHUNK: usize = 16;
+
+/// Places for frames that wait in one queue, in order.
 #[derive(Debug)]
-struct Slot<P> {
+struct Chunk<P> {
     /// `None` while vacant.
-    packet: Option<P>,
-    tag: Tag,
+    packets: [Option<P>; CHUNK],
+    tags: [Tag; CHUNK],
     next: u32,
 }
 
-/// All descriptors of an lcore. Vacant ones are reused last in, first out, so that few are hot when queues are short.
+impl<P> Chunk<P> {
+    fn new() -> Self {
+        Self { packets: [const { None }; CHUNK], tags: [Tag::NONE; CHUNK], next: NONE }
+    }
+}
+
+/// All places of an lcore. A queue takes a chunk when it needs one and gives it back when it is through with it, but for its
+/// last: vacant ones are reused last in, first out, so that few are hot when queues are short. In a list of single frames
+/// each step waited for the load before it, which with standing queues is a miss a frame.
 #[derive(Debug)]
 pub struct Slab<P> {
-    slots: Vec<Slot<P>>,
-    capacity: usize,
-    vacant: u32,
+    chunks: Vec<Chunk<P>>,
+    vacant: Vec<u32>,
+    /// Most frames, and how many there are.
+    capacity: u32,
     held: u32,
 }
 
 impl<P> Slab<P> {
-    /// Room for `capacity` frames: the cells of the buffer, since a frame takes one at least.
+    /// Room for `capacity` frames in `queues` queues: the cells of the buffer, since a frame takes one at least.
     #[must_use]
-    pub fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize, queues: usize) -> Self {
         assert!(capacity < NONE as usize, "a buffer of fewer cells than an index can count");
-        Self { slots: Vec::with_capacity(capacity), capacity, vacant: NONE, held: 0 }
+        // The first and the last chunk of a queue may hold a frame each.
+        let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
+        let (chunks, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
+        Self { chunks, vacant, capacity: capacity as u32, held: 0 }
     }
 
     /// Frames in all queues.
@@ -124,40 +163,36 @@ impl<P> Slab<P> {
         self.held
     }
 
-    #[inline]
-    fn insert(&mut self, packet: P, tag: Tag) -> Result<u32, P> {
-        let index = self.vacant;
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            self.vacant = slot.next;
-            slot.packet = Some(packet);
-            slot.tag = tag;
-            self.held += 1;
-            return Ok(index);
-        }
-        if self.slots.len() == self.capacity {
-            return Err(packet);
-        }
-        self.slots.push(Slot { packet: Some(packet), tag, next: NONE });
-        self.held += 1;
-        Ok(self.slots.len() as u32 - 1)
+    /// A chunk with nothing in it.
+    #[cold]
+    fn chunk(&mut self) -> u32 {
+        self.vacant.pop().unwrap_or_else(|| {
+            self.chunks.push(Chunk::new());
+            self.chunks.len() as u32 - 1
+        })
     }
 }
 
 /// One egress queue.
 #[derive(Debug, Clone)]
 pub struct Queue {
+    /// The chunks of its first and its last frame; of an empty queue the same, or none if it has never held any.
     head: u32,
     tail: u32,
+    /// Where the first frame is in its chunk, and where the next one goes in the last.
+    first: u32,
+    end: u32,
     frames: u32,
     cells: u32,
     cells_highest: u32,
-    bytes: u64,
     head_len: u32,
+    bytes: u64,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { head: NONE, tail: NONE, frames: 0, cells: 0, cells_highest: 0, bytes: 0, head_len: 0 }
+        let (head, tail, end) = (NONE, NONE, CHUNK as u32);
+        Self { head, tail, first: 0, end, frames: 0, cells: 0, cells_highest: 0, head_len: 0, bytes: 0 }
     }
 }
 
@@ -211,21 +246,44 @@ impl Queue {
     ///
     /// # Errors
     /// Gives it back if the slab is full, which admission makes impossible.
-    #[inline]
+    #[inline(always)]
     pub fn push<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
-        let index = slab.insert(packet, tag)?;
-        if self.frames == 0 {
-            self.head = index;
-            self.head_len = u32::from(tag.len);
-        } else {
-            slab.slots[self.tail as usize].next = index;
+        if slab.held == slab.capacity {
+            return Err(packet);
         }
-        self.tail = index;
+        if self.end as usize == CHUNK {
+            self.extend(slab);
+        }
+        self.put(slab, (self.tail, self.end), packet, tag);
+        self.end += 1;
+        if self.frames == 1 {
+            self.head_len = u32::from(tag.len);
+        }
+        self.cells_highest = self.cells_highest.max(self.cells);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn put<P>(&mut self, slab: &mut Slab<P>, (chunk, place): (u32, u32), packet: P, tag: Tag) {
+        let (chunk, place) = (&mut slab.chunks[chunk as usize], place as usize % CHUNK);
+        chunk.packets[place] = Some(packet);
+        chunk.tags[place] = tag;
+        slab.held += 1;
         self.frames += 1;
         self.cells += u32::from(tag.cells);
-        self.cells_highest = self.cells_highest.max(self.cells);
         self.bytes += u64::from(tag.len);
-        Ok(())
+    }
+
+    /// Another chunk behind the last.
+    #[cold]
+    fn extend<P>(&mut self, slab: &mut Slab<P>) {
+        let chunk = slab.chunk();
+        slab.chunks[chunk as usize].next = NONE;
+        match slab.chunks.get_mut(self.tail as usize) {
+            Some(tail) => tail.next = chunk,
+            None => self.head = chunk,
+        }
+        (self.tail, self.end) = (chunk, 0);
     }
 
     /// Puts a frame that was taken back before all others.
@@ -233,53 +291,88 @@ impl Queue {
     /// # Errors
     /// As [`Queue::push`].
     pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
-        let index = slab.insert(packet, tag)?;
         if self.frames == 0 {
-            self.tail = index;
-        } else {
-            slab.slots[index as usize].next = self.head;
+            // It was here before: no new height.
+            let highest = self.cells_highest;
+            let pushed = self.push(slab, packet, tag);
+            self.cells_highest = highest;
+            return pushed;
         }
-        self.head = index;
+        if slab.held == slab.capacity {
+            return Err(packet);
+        }
+        if self.first == 0 {
+            let chunk = slab.chunk();
+            slab.chunks[chunk as usize].next = self.head;
+            (self.head, self.first) = (chunk, CHUNK as u32);
+        }
+        self.first -= 1;
+        self.put(slab, (self.head, self.first), packet, tag);
         self.head_len = u32::from(tag.len);
-        self.frames += 1;
-        self.cells += u32::from(tag.cells);
-        self.bytes += u64::from(tag.len);
         Ok(())
     }
 
-    /// What is known of each frame, first to last, for who checks the queue: as far as the list goes, whatever is counted.
+    /// What is known of each frame, first to last, for who checks the queue: as far as the chunks go, whatever is counted.
     pub fn tags<'a, P>(&self, slab: &'a Slab<P>) -> impl Iterator<Item = Tag> + 'a {
-        let (first, last) = if self.frames == 0 { (NONE, NONE) } else { (self.head, self.tail) };
-        let mut next = first;
+        let (mut chunk, mut place) = if self.frames == 0 { (NONE, 0) } else { (self.head, self.first as usize) };
+        let (last, end) = (self.tail, self.end as usize);
         let walk = std::iter::from_fn(move || {
-            let slot = slab.slots.get(next as usize).filter(|slot| slot.packet.is_some())?;
-            next = if next == last { NONE } else { slot.next };
-            Some(slot.tag)
+            if place == CHUNK {
+                (chunk, place) = (slab.chunks.get(chunk as usize)?.next, 0);
+            }
+            let here = slab.chunks.get(chunk as usize).filter(|_| chunk != last || place < end)?;
+            here.packets[place].as_ref()?;
+            place += 1;
+            Some(here.tags[place - 1])
         });
         // A list that bites its own tail has no more frames than the slab.
-        walk.take(slab.slots.len() + 1)
+        walk.take(slab.chunks.len() * CHUNK + 1)
     }
 
     /// Takes the first frame.
-    #[inline]
+    #[inline(always)]
     pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, Tag)> {
         if self.frames == 0 {
             return None;
         }
-        let index = self.head;
-        let slot = &mut slab.slots[index as usize];
-        let (packet, tag, next) = (slot.packet.take()?, slot.tag, slot.next);
-        slot.next = slab.vacant;
-        slab.vacant = index;
+        let chunk = &mut slab.chunks[self.head as usize];
+        let place = self.first as usize % CHUNK;
+        let (packet, tag) = (chunk.packets[place].take()?, chunk.tags[place]);
         slab.held -= 1;
+        self.first += 1;
         self.frames -= 1;
         self.cells -= u32::from(tag.cells);
         self.bytes -= u64::from(tag.len);
+        if self.first as usize == CHUNK || self.frames == 0 {
+            self.turn(slab);
+        }
         if self.frames > 0 {
-            self.head = next;
-            self.head_len = u32::from(slab.slots[next as usize].tag.len);
+            self.head_len = u32::from(slab.chunks[self.head as usize].tags[self.first as usize % CHUNK].len);
         }
         Some((packet, tag))
+    }
+
+    /// The last frame of the first chunk was taken, or the last of all: then the chunk is used anew from its beginning.
+    fn turn<P>(&mut self, slab: &mut Slab<P>) {
+        self.first = 0;
+        if self.frames == 0 {
+            self.end = 0;
+        } else {
+            let next = slab.chunks[self.head as usize].next;
+            slab.vacant.push(self.head);
+            self.head = next;
+            // The one behind it is needed a chunk from now.
+            if let Some(after) = slab.chunks.get(slab.chunks[next as usize].next as usize) {
+                prefetch(&after.packets[0]);
+                prefetch(&after.tags[0]);
+            }
+        }
+    }
+
+    /// The frame that is `ahead` frames behind the first, if it is in the same chunk: to ask for its memory.
+    #[inline]
+    pub fn ahead<'a, P>(&self, slab: &'a Slab<P>, ahead: usize) -> Option<&'a P> {
+        slab.chunks.get(self.head as usize)?.packets.get(self.first as usize + ahead)?.as_ref()
     }
 }
 
@@ -302,7 +395,7 @@ mod tests {
     proptest! {
         #[test]
         fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..5), 0..500)) {
-            let mut slab = Slab::new(50);
+            let mut slab = Slab::new(50, 4);
             let mut queues = vec![Queue::default(); 4];
             let mut model = vec![VecDeque::new(); 4];
             for (number, (queue, operation)) in operations.into_iter().enumerate() {

@@ -9,6 +9,7 @@ mod trace;
 pub use trace::{HEADER, Stations, Step, Telling, Traced, why_not, write_csv};
 
 use std::borrow::BorrowMut;
+use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
 
@@ -124,6 +125,15 @@ pub struct Recorder<I, T, C> {
     pub tape: T,
     /// Nanoseconds, read once a burst.
     pub clock: C,
+    /// Bursts that were taken and not begun yet: of which port, and what is to be recorded.
+    taken: VecDeque<(usize, ArrayVec<Option<What>, BURST>)>,
+}
+
+impl<I, T, C> Recorder<I, T, C> {
+    /// Records what happens at `io` on `tape`, by `clock`.
+    pub fn new(io: I, tape: T, clock: C) -> Self {
+        Self { io, tape, clock, taken: VecDeque::new() }
+    }
 }
 
 impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C> {
@@ -132,13 +142,18 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     fn rx(&mut self, port: usize, out: &mut Burst<I::Pkt>) {
         let before = out.len();
         self.io.rx(port, out);
-        if out.len() == before {
-            return;
+        if out.len() > before {
+            let arrived = out[before..].iter().map(|packet| seen(packet).map(What::Arrived)).collect();
+            self.taken.push_back((port, arrived));
         }
+    }
+
+    fn begin(&mut self, port: usize) {
+        self.io.begin(port);
+        let Some((taken, arrived)) = self.taken.pop_front() else { return };
+        debug_assert_eq!(taken, port, "bursts are worked on in the order in which they were taken");
         let (now, tape) = ((self.clock)(), self.tape.borrow_mut());
-        for packet in &out[before..] {
-            tape.push(now, port, seen(packet).map(What::Arrived));
-        }
+        arrived.into_iter().for_each(|what| tape.push(now, port, what));
     }
 
     fn backlog(&mut self, port: usize) -> Option<usize> {

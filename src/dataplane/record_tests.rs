@@ -113,7 +113,7 @@ fn really(yaml: &str) -> Agreed {
             thread::yield_now();
         }
     });
-    let mut io = Recorder { io: ends, tape: Tape::new(4_000_000), clock };
+    let mut io = Recorder::new(ends, Tape::new(4_000_000), clock);
     let mut moved_at = Instant::now();
     let mut is_sending = true;
     while is_sending || pipeline.held_frames() > 0 || moved_at.elapsed() < QUIET {

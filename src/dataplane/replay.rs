@@ -99,7 +99,7 @@ impl Replay {
             },
             shares_headroom: spec.buffer.policy == HeadroomPolicy::SharedPool,
             guarantees: guarantees(spec),
-            slab: Slab::new(spec.buffer.total.0 as usize),
+            slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             arrivals: 0,
         }
     }

@@ -7,6 +7,7 @@ use dpdk_sys::{
     HF_PKTMBUF_HEADROOM, rte_mbuf,
 };
 
+use crate::near::prefetch;
 use crate::packet::{Burst, Packet};
 
 /// Bytes kept free in front of each frame as it arrives.
@@ -45,15 +46,6 @@ impl Mbuf {
         // SAFETY: the offset is that of the reference count, a word of 16 bits; the number of segments follows it
         // directly, as the shim asserts, so 32 bits may be read, aligned or not.
         unsafe { self.field::<u32>(HF_MBUF_REFCNT).read_unaligned() == SOLE }
-    }
-
-    /// Asks for the frame's first cache line ahead of use.
-    #[inline]
-    pub(super) fn prefetch(&self) {
-        // SAFETY: a prefetch has no effect on memory and cannot fault.
-        unsafe {
-            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(self.data().cast::<i8>());
-        }
     }
 
     /// Returns the buffer to its pool; for whole bursts use [`Ports::free`](crate::packet::Ports::free).
@@ -144,6 +136,18 @@ impl Mbuf {
 }
 
 impl Packet for Mbuf {
+    #[inline]
+    fn prefetch(&self) {
+        // SAFETY: the pointer is to an mbuf; only its address is taken.
+        prefetch(unsafe { self.0.as_ref() });
+    }
+
+    #[inline]
+    fn prefetch_bytes(&self) {
+        // SAFETY: the frame lies inside the buffer, of which only an address is taken.
+        prefetch(unsafe { &*self.data() });
+    }
+
     #[inline]
     fn bytes(&self) -> &[u8] {
         // SAFETY: the driver, or the functions here, keep the frame inside the buffer and have written all of it;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use dpdk_sys::{rte_eth_fp_ops, rte_mbuf};
 
-use crate::packet::Burst;
+use crate::packet::{Burst, Packet};
 
 use super::Mbuf;
 use super::port::Device;
@@ -84,7 +84,7 @@ impl PortQueue {
         let mut sole = true;
         for packet in &out[start..] {
             sole &= packet.is_sole();
-            packet.prefetch();
+            packet.prefetch_bytes();
         }
         if sole { 0 } else { refuse(out, start) }
     }

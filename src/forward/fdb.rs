@@ -1,5 +1,6 @@
 //! The forwarding database: (VLAN, address) to port, learned and static, in buckets of one cache line.
 
+use crate::near::prefetch;
 use crate::packet::MAX_PORTS;
 use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
@@ -28,15 +29,44 @@ pub struct FdbSpec {
 
 const WAYS: usize = 4;
 
-/// What is known of one address.
-#[derive(Debug, Default, Clone, Copy)]
-struct Entry {
-    /// Coarse time it was last seen.
-    seen: u32,
-    /// Generation of its port when it was learned: an entry of an older one is gone.
-    generation: u16,
-    port: u8,
-    origin: Origin,
+/// What is known of one address, as one word, so that to compare it is one comparison: from below the port (8 bits), the
+/// generation of its port when it was learned (16 bits; an entry of an older one is gone), the origin (8 bits), and the
+/// coarse time it was last seen (32 bits).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Entry(u64);
+
+impl Entry {
+    fn new(seen: u32, generation: u16, port: u8, origin: Origin) -> Self {
+        Self(u64::from(seen) << 32 | u64::from(origin as u8) << 24 | u64::from(generation) << 8 | u64::from(port))
+    }
+
+    #[inline]
+    fn port(self) -> usize {
+        usize::from(self.0 as u8)
+    }
+
+    fn generation(self) -> u16 {
+        (self.0 >> 8) as u16
+    }
+
+    fn origin(self) -> Origin {
+        match (self.0 >> 24) as u8 {
+            0 => Origin::Seen,
+            1 => Origin::Heard,
+            _ => Origin::Fixed,
+        }
+    }
+
+    #[inline]
+    fn seen(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// All but when it was seen.
+    #[inline]
+    fn where_from(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// Where an entry comes from.
@@ -52,14 +82,6 @@ enum Origin {
     Fixed,
 }
 
-impl Origin {
-    fn mark_heard(&mut self) {
-        if *self != Self::Fixed {
-            *self = Self::Heard;
-        }
-    }
-}
-
 /// Four entries in one cache line; key zero is an empty way.
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(64))]
@@ -71,20 +93,45 @@ struct Bucket {
 const _: () = assert!(std::mem::size_of::<Bucket>() == 64);
 
 impl Bucket {
-    /// The ways that hold `key`, as a mask: at most one. No branch on the way, which nothing could predict.
+    /// The way that holds `key`, if any does. The sum is computed and not searched for: which way it is, no branch predictor
+    /// could know.
     #[inline]
-    fn matching(&self, key: u64) -> u32 {
-        let [a, b, c, d] = self.keys.map(|held| u32::from(held == key));
-        a | b << 1 | c << 2 | d << 3
+    fn way_of(&self, key: u64) -> Option<usize> {
+        let is = |way: usize| usize::from(self.keys[way] == key);
+        let way = (is(1) + 2 * is(2) + 3 * is(3)) & (WAYS - 1);
+        (self.keys[way] == key).then_some(way)
     }
 }
 
-/// A station, and where it would be: of use only to the database that located it.
+/// A station: 48 bits of address, above 12 of VLAN. Never zero for one that there is, since no station is at address zero.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Spot {
-    key: u64,
-    first: u32,
+pub struct Station(u64);
+
+impl Station {
+    /// The station at `address` ([`MacAddr::to_number`]) in `vlan`.
+    #[inline]
+    #[must_use]
+    pub const fn new(vlan: u16, address: u64) -> Self {
+        Self(address << 12 | vlan as u64 & 0xfff)
+    }
+
+    /// Its VLAN.
+    #[inline]
+    #[must_use]
+    pub const fn vlan(self) -> u16 {
+        (self.0 & 0xfff) as u16
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn mac(self) -> MacAddr {
+        MacAddr::from_number(self.0 >> 12)
+    }
 }
+
+/// A station that was just seen on some port.
+#[derive(Debug, Clone, Copy)]
+pub struct JustSeen(Entry);
 
 /// What learning an address did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +204,7 @@ impl Fdb {
             sweep: 0,
         };
         for entry in &spec.entries {
-            if fdb.insert(fdb.locate(entry.vlan, entry.mac), entry.port, Origin::Fixed) == Learned::Full {
+            if fdb.insert(Station::new(entry.vlan, entry.mac.to_number()), entry.port, Origin::Fixed) == Learned::Full {
                 return Err(*entry);
             }
         }
@@ -182,13 +229,6 @@ impl Fdb {
         self.entries == 0
     }
 
-    /// 48 bits of address and 12 of VLAN. Never zero, since no station is at address zero.
-    #[inline]
-    fn key(vlan: u16, mac: MacAddr) -> u64 {
-        let [a, b, c, d, e, f] = mac.0;
-        u64::from_be_bytes([0, 0, a, b, c, d, e, f]) << 12 | u64::from(vlan & 0xfff)
-    }
-
     /// Multiplicative hashing: the high bits depend on all of the key.
     #[inline]
     fn hash(key: u64) -> u64 {
@@ -202,89 +242,129 @@ impl Fdb {
         (hash >> self.shift) as usize
     }
 
+    /// What an entry says that a frame has just made, at `port`.
     #[inline]
-    fn is_live(&self, entry: &Entry) -> bool {
-        let ageing = if entry.origin == Origin::Heard { self.ageing_heard } else { self.ageing };
-        entry.origin == Origin::Fixed
-            || (self.now.wrapping_sub(entry.seen) <= ageing
-                && entry.generation == self.generations[usize::from(entry.port) % MAX_PORTS])
-    }
-
-    /// Where a station would be. A burst locates all of its stations before it needs the first, so that the misses of
-    /// a large table overlap.
-    #[inline]
-    #[must_use]
-    pub fn locate(&self, vlan: u16, mac: MacAddr) -> Spot {
-        let key = Self::key(vlan, mac);
-        Spot { key, first: (Self::hash(key) >> self.shift) as u32 }
-    }
-
-    /// Brings what is at `spot` near the core. The value means nothing; it must be used only so that the load is not
-    /// optimised away.
-    #[inline]
-    #[must_use]
-    pub fn touch(&self, spot: Spot) -> u64 {
-        self.buckets[spot.first as usize].keys[0]
+    fn fresh(&self, port: usize) -> Entry {
+        Entry(u64::from(self.now) << 32 | u64::from(self.generations[port % MAX_PORTS]) << 8 | port as u64 & 0xff)
     }
 
     #[inline]
-    fn find(&self, spot: Spot) -> Option<(usize, usize)> {
-        let first = spot.first as usize;
-        let ways = self.buckets[first].matching(spot.key);
-        if ways != 0 {
-            return Some((first, ways.trailing_zeros() as usize));
-        }
-        let second = self.second(spot.key);
-        let ways = self.buckets[second].matching(spot.key);
-        (ways != 0).then_some((second, ways.trailing_zeros() as usize))
-    }
-
-    /// Port behind which the station of `spot` is.
-    #[inline]
-    #[must_use]
-    pub fn lookup(&self, spot: Spot) -> Option<usize> {
-        let (place, way) = self.find(spot)?;
-        let entry = &self.buckets[place].entries[way];
-        self.is_live(entry).then_some(usize::from(entry.port))
-    }
-
-    /// The station of `spot` was seen as a source on `port`.
-    #[inline]
-    pub fn learn(&mut self, spot: Spot, port: usize) -> Learned {
-        let generation = self.generations[port % MAX_PORTS];
-        if let Some((place, way)) = self.find(spot) {
-            let now = self.now;
-            let entry = &mut self.buckets[place].entries[way];
-            if usize::from(entry.port) == port && entry.generation == generation || entry.origin == Origin::Fixed {
-                // Written only when it changes: a line that stays clean stays shared.
-                let before = entry.seen;
-                if before == now || entry.origin == Origin::Fixed {
-                    return Learned::Known;
-                }
-                (entry.seen, entry.origin) = (now, Origin::Seen);
-                // Each station has a phase of its own, or all that speak would be refreshed in one instant.
-                let phase = (Self::hash(spot.key) >> 32) as u32;
-                let quarter = |time: u32| time.wrapping_add(phase) >> self.refresh_shift;
-                return if quarter(before) == quarter(now) { Learned::Known } else { Learned::Refreshed };
-            }
-            *entry = Entry { seen: now, generation, port: port as u8, origin: Origin::Seen };
-            return Learned::New;
-        }
-        self.insert(spot, port as u8, Origin::Seen)
+    fn is_live(&self, entry: Entry) -> bool {
+        let is_young = self.now.wrapping_sub(entry.seen()) <= self.ageing;
+        // Seen by a frame, which is how most are known, the origin is zero.
+        let is_of_now = entry.where_from() == self.fresh(entry.port()).where_from();
+        is_young & is_of_now || self.is_live_otherwise(entry)
     }
 
     #[cold]
-    fn insert(&mut self, spot: Spot, port: u8, origin: Origin) -> Learned {
-        let Spot { key, first } = spot;
-        for place in [first as usize, self.second(key)] {
+    fn is_live_otherwise(&self, entry: Entry) -> bool {
+        match entry.origin() {
+            Origin::Seen => false,
+            Origin::Heard => {
+                self.now.wrapping_sub(entry.seen()) <= self.ageing_heard
+                    && entry.generation() == self.generations[entry.port() % MAX_PORTS]
+            }
+            Origin::Fixed => true,
+        }
+    }
+
+    /// The bucket in which a station would be first.
+    #[inline]
+    fn first(&self, station: Station) -> usize {
+        (Self::hash(station.0) >> self.shift) as usize
+    }
+
+    /// Asks for what is known of `station`: a burst does so for all of its stations before it needs the first.
+    #[inline]
+    pub fn prefetch(&self, station: Station) {
+        prefetch(&self.buckets[self.first(station)]);
+    }
+
+    /// Bucket and way of `station`.
+    #[inline]
+    fn find(&self, station: Station) -> Option<(usize, usize)> {
+        let first = self.first(station);
+        match self.buckets[first].way_of(station.0) {
+            Some(way) => Some((first, way)),
+            None => self.find_second(station),
+        }
+    }
+
+    /// Few stations are not where they would be first.
+    #[cold]
+    fn find_second(&self, station: Station) -> Option<(usize, usize)> {
+        let second = self.second(station.0);
+        self.buckets[second].way_of(station.0).map(|way| (second, way))
+    }
+
+    /// Port behind which `station` is.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, station: Station) -> Option<usize> {
+        let bucket = &self.buckets[self.first(station)];
+        let entry = match bucket.way_of(station.0) {
+            Some(way) => bucket.entries[way],
+            None => self.entry_in_second(station)?,
+        };
+        self.is_live(entry).then_some(entry.port())
+    }
+
+    #[cold]
+    fn entry_in_second(&self, station: Station) -> Option<Entry> {
+        self.find_second(station).map(|(place, way)| self.buckets[place].entries[way])
+    }
+
+    /// What a station on `port` looks like that was seen in this coarse tick.
+    #[inline]
+    #[must_use]
+    pub fn just_seen(&self, port: usize) -> JustSeen {
+        JustSeen(self.fresh(port))
+    }
+
+    /// Whether there is nothing to learn of `station`, since it looks as `seen` has it. It may say no of one that does.
+    #[inline]
+    #[must_use]
+    pub fn is_known(&self, station: Station, seen: JustSeen) -> bool {
+        let bucket = &self.buckets[self.first(station)];
+        bucket.way_of(station.0).is_some_and(|way| bucket.entries[way] == seen.0)
+    }
+
+    /// `station` was seen as a source on `port`.
+    pub fn learn(&mut self, station: Station, port: usize) -> Learned {
+        let Some((place, way)) = self.find(station) else { return self.insert(station, port as u8, Origin::Seen) };
+        let fresh = self.fresh(port);
+        let entry = &mut self.buckets[place].entries[way];
+        if entry.origin() == Origin::Fixed {
+            return Learned::Known;
+        }
+        if (entry.port(), entry.generation()) != (fresh.port(), fresh.generation()) {
+            *entry = fresh;
+            return Learned::New;
+        }
+        let (before, now) = (entry.seen(), self.now);
+        // Written only when it changes: a line that stays clean stays shared.
+        if before == now {
+            return Learned::Known;
+        }
+        *entry = fresh;
+        // Each station has a phase of its own, or all that speak would be refreshed in one instant.
+        let phase = (Self::hash(station.0) >> 32) as u32;
+        let quarter = |time: u32| time.wrapping_add(phase) >> self.refresh_shift;
+        if quarter(before) == quarter(now) { Learned::Known } else { Learned::Refreshed }
+    }
+
+    #[cold]
+    fn insert(&mut self, station: Station, port: u8, origin: Origin) -> Learned {
+        let key = station.0;
+        for place in [self.first(station), self.second(key)] {
             for way in 0..WAYS {
                 let vacant = self.buckets[place].keys[way] == 0;
-                if vacant || !self.is_live(&self.buckets[place].entries[way]) {
+                if vacant || !self.is_live(self.buckets[place].entries[way]) {
                     self.entries += u32::from(vacant);
                     let generation = self.generations[usize::from(port) % MAX_PORTS];
                     let bucket = &mut self.buckets[place];
                     bucket.keys[way] = key;
-                    bucket.entries[way] = Entry { seen: self.now, generation, port, origin };
+                    bucket.entries[way] = Entry::new(self.now, generation, port, origin);
                     return Learned::New;
                 }
             }
@@ -292,23 +372,27 @@ impl Fdb {
         Learned::Full
     }
 
-    /// Other databases could not be told of the station of `spot`: with its next frame it is [`Learned::Refreshed`] again.
+    /// Other databases could not be told of `station`: with its next frame it is [`Learned::Refreshed`] again.
     #[cold]
-    pub fn tell_again(&mut self, spot: Spot) {
-        if let Some((place, way)) = self.find(spot) {
+    pub fn tell_again(&mut self, station: Station) {
+        if let Some((place, way)) = self.find(station) {
             let entry = &mut self.buckets[place].entries[way];
-            entry.seen = self.now.wrapping_sub(1 << self.refresh_shift);
+            let seen = self.now.wrapping_sub(1 << self.refresh_shift);
+            *entry = Entry::new(seen, entry.generation(), entry.port() as u8, entry.origin());
         }
     }
 
-    /// Another lcore has seen the station of `spot` at `port`: it says so four times in an ageing time, so that what it
+    /// Another lcore has seen `station` at `port`: it says so four times in an ageing time, so that what it
     /// says is remembered for a quarter longer.
-    pub fn hear(&mut self, spot: Spot, port: usize) -> Learned {
-        let learned = self.learn(spot, port);
+    pub fn hear(&mut self, station: Station, port: usize) -> Learned {
+        let learned = self.learn(station, port);
         if learned != Learned::Full
-            && let Some((place, way)) = self.find(spot)
+            && let Some((place, way)) = self.find(station)
         {
-            self.buckets[place].entries[way].origin.mark_heard();
+            let entry = &mut self.buckets[place].entries[way];
+            if entry.origin() != Origin::Fixed {
+                *entry = Entry::new(entry.seen(), entry.generation(), entry.port() as u8, Origin::Heard);
+            }
         }
         learned
     }
@@ -324,7 +408,7 @@ impl Fdb {
         let place = self.sweep;
         self.sweep = (place + 1) & (self.buckets.len() - 1);
         for way in 0..WAYS {
-            if self.buckets[place].keys[way] != 0 && !self.is_live(&self.buckets[place].entries[way]) {
+            if self.buckets[place].keys[way] != 0 && !self.is_live(self.buckets[place].entries[way]) {
                 self.buckets[place].keys[way] = 0;
                 self.entries -= 1;
             }
@@ -338,11 +422,11 @@ mod tests {
 
     impl Fdb {
         fn learn_at(&mut self, vlan: u16, mac: MacAddr, port: usize) -> Learned {
-            self.learn(self.locate(vlan, mac), port)
+            self.learn(Station::new(vlan, mac.to_number()), port)
         }
 
         fn port_of(&self, vlan: u16, mac: MacAddr) -> Option<usize> {
-            self.lookup(self.locate(vlan, mac))
+            self.lookup(Station::new(vlan, mac.to_number()))
         }
     }
 
@@ -365,7 +449,7 @@ mod tests {
             let mut fdb = fdb(64, ageing, vec![]);
             fdb.set_time(Ticks(1000 * HZ));
             assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
-            fdb.tell_again(fdb.locate(1, mac(1)));
+            fdb.tell_again(Station::new(1, mac(1).to_number()));
             assert_eq!(fdb.port_of(1, mac(1)), Some(3));
             assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Refreshed);
             assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
@@ -387,7 +471,7 @@ mod tests {
     #[test]
     fn what_was_heard_of_is_remembered_a_quarter_longer() {
         let mut fdb = fdb(64, 300, vec![]);
-        fdb.hear(fdb.locate(1, mac(1)), 3);
+        fdb.hear(Station::new(1, mac(1).to_number()), 3);
         assert_eq!(fdb.learn_at(1, mac(2), 3), Learned::New);
         fdb.set_time(Ticks(370 * HZ));
         assert_eq!((fdb.port_of(1, mac(1)), fdb.port_of(1, mac(2))), (Some(3), None));

@@ -103,7 +103,7 @@ impl Group {
 }
 
 /// How a packet divides up if it stays out of the headroom.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Parts {
     reserve: u32,
     port_reserve: u32,
@@ -281,6 +281,63 @@ impl PortLedger {
             return self.admit_beyond(group, cells, &pools.headroom);
         }
         Admission::Refused(if within { Refusal::PoolEmpty } else { Refusal::Threshold })
+    }
+
+    /// Admits `cells` of each of the `groups` (a mask) together, if [`PortLedger::admit`] would admit the same cells in any
+    /// frames and in any order outside of the headroom, with nobody's XOFF, and come to the same state. Otherwise, or if that
+    /// is not plain to see, nothing changes.
+    #[inline]
+    pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
+        let mut parts = [Parts::default(); CLASSES];
+        let mut shared = [0; 2];
+        for group in bits(groups) {
+            parts[group] = self.divide(group, Cells(cells[group]));
+            // Who gets the port's reserve depends on who comes first.
+            if parts[group].port_reserve > 0 {
+                return false;
+            }
+            shared[usize::from(self.groups[group].profile.lossless)] += parts[group].shared;
+        }
+        // What each pool has when all have taken theirs: no frame finds less.
+        let [lossy, lossless] = pools.shared.each_ref().map(Lease::free);
+        let (Some(lossy), Some(lossless)) = (lossy.0.checked_sub(shared[0]), lossless.0.checked_sub(shared[1])) else {
+            return false;
+        };
+        let free = [lossy, lossless].map(Cells);
+        if self.xoff() & groups != 0 || !bits(groups).all(|group| self.stays_within(group, parts[group].shared, free)) {
+            return false;
+        }
+        if self.profile.policy == HeadroomPolicy::Dynamic
+            && self.shared[LOSSLESS] + shared[LOSSLESS] > self.port_threshold.limit(free[LOSSLESS]).0
+        {
+            return false;
+        }
+        if !take_both(&mut pools.shared, shared.map(Cells)) {
+            return false;
+        }
+        bits(groups).for_each(|group| self.put(group, parts[group]));
+        true
+    }
+
+    /// Whether `group` with `cells` more of its pool, which then has `free` cells, is below every limit.
+    #[inline]
+    fn stays_within(&self, group: usize, cells: u32, free: [Cells; 2]) -> bool {
+        let Group { profile, state } = &self.groups[group];
+        let free = free[usize::from(profile.lossless)];
+        let limit = if profile.lossless && self.profile.policy == HeadroomPolicy::Dynamic {
+            self.groups[group].xoff_level(free)
+        } else {
+            profile.threshold.limit(free).0
+        };
+        cells == 0 || state.headroom.0 == 0 && state.shared.0 + cells <= limit
+    }
+
+    /// Whether `group` holds less than it has guaranteed.
+    #[must_use]
+    pub fn has_free_reserve(&self, group: usize) -> bool {
+        let Group { profile, state } = &self.groups[group];
+        state.reserve < profile.reserve
+            || self.reserve_used[usize::from(profile.lossless)] < self.profile.reserve[usize::from(profile.lossless)].0
     }
 
     /// Admits a lossy frame that [`PortLedger::admit`] refused, for an egress queue that has less than its guarantee:
@@ -470,6 +527,31 @@ impl PortLedger {
     }
 }
 
+/// Takes cells of both pools, or of neither: another lcore may just have taken them.
+#[inline]
+fn take_both([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2]) -> bool {
+    let highest = lossy.used_highest();
+    if cells[0].0 > 0 && !lossy.take(cells[0]) {
+        return false;
+    }
+    if cells[1].0 > 0 && !lossless.take(cells[1]) {
+        lossy.give(cells[0]);
+        lossy.set_watermark(highest);
+        return false;
+    }
+    true
+}
+
+/// The groups in a mask.
+#[inline]
+fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let group = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (group < CLASSES).then_some(group)
+    })
+}
+
 #[cfg(test)]
 #[path = "port_ledger_reference.rs"]
 mod reference;
@@ -481,3 +563,7 @@ mod tests;
 #[cfg(test)]
 #[path = "port_ledger_policy_tests.rs"]
 mod policy_tests;
+
+#[cfg(test)]
+#[path = "port_ledger_together_tests.rs"]
+mod together_tests;

@@ -61,6 +61,19 @@ impl Scheduler {
         Some(self.choose_dwrr(ready, head_len))
     }
 
+    /// Whether `queue`, which was chosen last and still has packets, the first of length `head_len`, would be chosen again
+    /// while nothing else has changed. If so that packet's length is charged.
+    #[inline]
+    pub fn goes_on(&mut self, queue: usize, head_len: u32) -> bool {
+        if self.strict >> (queue & 7) & 1 == 1 {
+            return true;
+        }
+        let deficit = &mut self.deficit[queue & 7];
+        let goes_on = *deficit >= head_len;
+        *deficit -= if goes_on { head_len } else { 0 };
+        goes_on
+    }
+
     #[inline]
     fn choose_dwrr(&mut self, ready: u8, head_len: impl Fn(usize) -> u32) -> usize {
         loop {
@@ -131,6 +144,30 @@ mod tests {
         assert_eq!(scheduler.choose(0b0010_1000, |_| 100), Some(5));
         assert_eq!(scheduler.choose(0b1000, |_| 100), Some(3));
         assert_eq!(scheduler.choose(0, |_| 100), None);
+    }
+
+    proptest! {
+        #[test]
+        fn who_goes_on_would_be_chosen_again(
+            strict in any::<u8>(),
+            choices in prop::collection::vec((1_u8.., prop::array::uniform8(60_u32..=9216), 0_usize..20), 1..100),
+        ) {
+            let discipline = |queue| if strict >> queue & 1 == 1 { QueueDiscipline::Strict } else { dwrr(1 + queue as u8) };
+            let (mut one, mut other) = (Scheduler::new(std::array::from_fn(discipline)), Scheduler::new(std::array::from_fn(discipline)));
+            for (ready, lens, most) in choices {
+                let queue = one.choose(ready, |queue| lens[queue]).unwrap();
+                prop_assert_eq!(other.choose(ready, |queue| lens[queue]), Some(queue));
+                for _ in 0..most {
+                    let mut next = other.clone();
+                    let again = next.choose(ready, |queue| lens[queue]) == Some(queue);
+                    if !one.goes_on(queue, lens[queue]) {
+                        break;
+                    }
+                    prop_assert!(again);
+                    other = next;
+                }
+            }
+        }
     }
 
     #[test]

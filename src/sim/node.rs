@@ -172,7 +172,7 @@ impl Node {
         state.received = match &mut self.tape {
             None => pipeline.poll_in(&mut io, at),
             Some(tape) => {
-                let received = pipeline.poll_in(&mut Recorder { io, tape: &mut *tape, clock: || now / PS }, at);
+                let received = pipeline.poll_in(&mut Recorder::new(io, &mut *tape, || now / PS), at);
                 #[cfg(test)]
                 tape.look(pipeline.digest());
                 received
@@ -195,9 +195,7 @@ impl Node {
         let at = Ticks(EPOCH + state.began_ps);
         let moved = match &mut self.tape {
             None => self.fleet[lcore].poll_out(&mut io, at, state.received),
-            Some(tape) => {
-                self.fleet[lcore].poll_out(&mut Recorder { io, tape, clock: || leaves / PS }, at, state.received)
-            }
+            Some(tape) => self.fleet[lcore].poll_out(&mut Recorder::new(io, tape, || leaves / PS), at, state.received),
         };
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
         let state = &self.lcores[lcore];

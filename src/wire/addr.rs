@@ -20,6 +20,21 @@ impl MacAddr {
         Self([0x02, 0x48, 0x46, kind, high, low])
     }
 
+    /// The address as a number of 48 bits, the first byte on the wire highest: what the packet path computes with.
+    #[inline]
+    #[must_use]
+    pub const fn to_number(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+
+    /// The address of this number; what is above 48 bits is ignored.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Self {
+        let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
+        Self([a, b, c, d, e, f])
+    }
+
     /// Group address: broadcast or multicast.
     #[inline]
     #[must_use]

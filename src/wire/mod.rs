@@ -4,7 +4,9 @@ pub mod addr;
 pub mod ecn;
 pub mod mac_control;
 pub mod parse;
+pub mod usual;
 pub mod vlan_tag;
 
 pub use addr::MacAddr;
-pub use parse::{Headers, ParseError, parse, parse_into};
+pub use parse::{Headers, ParseError, parse};
+pub use usual::{Usual, parse_usual};

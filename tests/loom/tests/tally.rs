@@ -27,6 +27,6 @@ fn single_releases() {
 }
 
 #[test]
-fn runs_of_releases() {
-    check::check(3, || model::runs_of_releases([|| (), || ()]));
+fn releases_together() {
+    check::check(3, || model::releases_together([|| (), || ()]));
 }

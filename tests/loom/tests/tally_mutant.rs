@@ -41,11 +41,11 @@ fn a_single_release_read_without_acquire() {
 }
 
 #[test]
-fn a_run_stored_without_release() {
-    assert_found(&["Causality violation"], || model::runs_of_releases(WITHOUT_RELEASE));
+fn releases_stored_without_release() {
+    assert_found(&["Causality violation"], || model::releases_together(WITHOUT_RELEASE));
 }
 
 #[test]
-fn a_run_read_without_acquire() {
-    assert_found(&["Causality violation"], || model::runs_of_releases(WITHOUT_ACQUIRE));
+fn releases_read_without_acquire() {
+    assert_found(&["Causality violation"], || model::releases_together(WITHOUT_ACQUIRE));
 }

@@ -87,23 +87,24 @@ fn cells_of(lcore: usize) -> Cells {
     Cells([1, SECOND as u32][lcore])
 }
 
-/// Each release is stored at once.
+/// Each release is published at once.
 pub fn single_releases(starts: [fn(); 2]) {
     let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
     beside_a_reader(&tallies, &slots, starts, |lcore| {
-        let (tallies, slots) = (tallies.clone(), slots.clone());
+        let (mut writer, slots) = (tallies.writer(lcore), slots.clone());
         move || {
             for cell in 0..CELLS as usize {
                 slots.free(lcore, cell);
-                tallies.release(lcore, 0, 0, cells_of(lcore));
+                writer.release(0, 0, cells_of(lcore));
+                writer.publish();
             }
         }
     });
 }
 
-/// Releases go through writers: the first lcore's run ends when the group changes, the second publishes one cell and
-/// drops its writer with the other one pending.
-pub fn runs_of_releases(starts: [fn(); 2]) {
+/// Releases add up before they are published: the first lcore's all together, with another group's, the second lcore's one
+/// by one, the last when its writer is dropped.
+pub fn releases_together(starts: [fn(); 2]) {
     let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
     beside_a_reader(&tallies, &slots, starts, |lcore| {
         let (mut writer, slots) = (tallies.writer(lcore), slots.clone());
@@ -117,6 +118,7 @@ pub fn runs_of_releases(starts: [fn(); 2]) {
             }
             if lcore == 0 {
                 writer.release(0, 1, Cells(7));
+                writer.publish();
             }
         }
     });

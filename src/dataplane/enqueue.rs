@@ -1,0 +1,168 @@
+//! From the buffer into a queue, on whichever lcore that is.
+
+use super::admit::Before;
+use super::crossing::Handed;
+use super::drops::DropReason;
+use super::fit::Demand;
+use super::meta::{Meta, Verdict};
+use super::pipeline::Pipeline;
+use super::queue::Tag;
+use crate::mutant::{self, Mutant};
+use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::qos::wred::WredVerdict;
+use crate::units::{Bytes, Cells};
+
+impl<P: Packet> Pipeline<P> {
+    /// To the queue, or to the lcore that owns it.
+    #[inline]
+    pub(super) fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
+        if self.mine >> handed.egress & 1 == 1 {
+            return self.enqueue(io, handed, before);
+        }
+        if !handed.kept && self.is_kept_for_others(&handed) {
+            // At the port it came in by: the counters of the other are another lcore's.
+            self.uncharge_refused(handed.tag, before);
+            let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
+            return self.drop_frame(io, handed.packet, port, class, DropReason::QueueThreshold);
+        }
+        self.cross(io, handed);
+    }
+
+    /// As [`Pipeline::hand_over`], of a frame that no queue of this lcore can refuse.
+    #[inline]
+    pub(super) fn hand_over_admitted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+        if self.mine >> handed.egress & 1 == 1 { self.push(io, handed, None) } else { self.cross(io, handed) }
+    }
+
+    /// Appends a burst of admitted frames to queues of this lcore, none of which has a guarantee.
+    #[inline]
+    pub(super) fn push_all(&mut self, burst: &mut Burst<P>, metas: &[Meta; BURST], demand: &Demand) {
+        let mut left = None;
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            let Verdict::Send(egress) = meta.verdict else { continue };
+            let (state, queue) = (&mut self.ports[usize::from(egress)], meta.tag.queue());
+            match state.queues[queue].push(&mut self.slab, packet, meta.tag) {
+                Ok(()) => state.waiting |= 1 << queue,
+                Err(packet) => left = Some((packet, meta.tag, egress)),
+            }
+            if mutant::is(Mutant::TallyOrder) {
+                let (port, group, cells) = meta.tag.charge();
+                self.releases.release(port, group, cells);
+            }
+        }
+        self.touched |= demand.egresses;
+        assert!(
+            left.is_none(),
+            "the slab has a slot for every cell of the buffer, so an admitted frame always finds one"
+        );
+    }
+
+    /// To the lcore that owns the queue.
+    #[inline]
+    fn cross<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+        let owner = usize::from(self.ports[usize::from(handed.egress)].owner);
+        let Some(neighbour) = self.neighbours.get_mut(owner).and_then(Option::as_mut) else {
+            unreachable!("a port belongs to an lcore of the switch");
+        };
+        match neighbour.frames_out.push(handed) {
+            Ok(()) => self.counters.lcores[self.lcore].handed_off_frames.add(1),
+            // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
+            Err(handed) => {
+                self.uncharge(handed.tag);
+                let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
+                self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
+            }
+        }
+    }
+
+    /// Whether a lossy frame for another lcore's queue, which is beyond its guarantee, has taken cells that queues are
+    /// guaranteed: on its way they would be missing.
+    #[inline]
+    fn is_kept_for_others(&self, handed: &Handed<P>) -> bool {
+        let unused = self.guarantees.unused();
+        unused > 0
+            && self.pools.shared[0].free().0 < unused
+            && !self.guarantees.covers(usize::from(handed.egress), handed.tag.queue(), handed.tag.charge().2)
+    }
+
+    /// Queues an admitted frame of any lcore at a port of this one; a lossy one is judged here a second time, against its
+    /// queue, unless its group had it guaranteed. One that is refused is dropped, and its cells are free: at once if its
+    /// group is this lcore's, so that the next frame of the burst finds them.
+    #[inline]
+    pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
+        match self.judge_at_queue(usize::from(handed.egress), handed.tag.queue(), &handed) {
+            Ok(()) => self.push(io, handed, before),
+            Err(reason) => self.refuse(io, (handed.packet, handed.tag), handed.egress.into(), before, reason),
+        }
+    }
+
+    /// Appends a frame to its queue, one of this lcore's.
+    #[inline]
+    fn push<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
+        let Handed { packet, tag, egress, .. } = handed;
+        let (egress, queue) = (usize::from(egress), tag.queue());
+        let state = &mut self.ports[egress];
+        let depth = state.queues[queue].cells();
+        // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
+        if let Err(packet) = state.queues[queue].push(&mut self.slab, packet, tag) {
+            return self.refuse(io, (packet, tag), egress, before, DropReason::NoBuffer);
+        }
+        if mutant::is(Mutant::TallyOrder) {
+            let (port, group, cells) = tag.charge();
+            self.releases.release(port, group, cells);
+        }
+        state.waiting |= 1 << queue;
+        self.touched |= 1 << egress;
+        self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells));
+    }
+
+    #[cold]
+    fn refuse<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        (packet, tag): (P, Tag),
+        egress: usize,
+        before: Option<Before>,
+        reason: DropReason,
+    ) {
+        self.uncharge_refused(tag, before);
+        self.drop_frame(io, packet, egress, Some(tag.class()), reason);
+    }
+
+    /// Whether the queue takes the frame.
+    #[inline]
+    fn judge_at_queue(&mut self, egress: usize, queue: usize, handed: &Handed<P>) -> Result<(), DropReason> {
+        let state = &self.ports[egress];
+        if state.dropping() >> queue & 1 == 1 {
+            return Err(DropReason::Watchdog);
+        }
+        // The link went down while the frame crossed from another lcore.
+        if self.up >> egress & 1 == 0 {
+            return Err(DropReason::EgressDown);
+        }
+        if handed.kept {
+            return Ok(());
+        }
+        let spec = &self.queue_specs[queue];
+        let depth = state.queues[queue].cells() + u32::from(handed.tag.cells);
+        if depth <= spec.reserve.0 {
+            return Ok(());
+        }
+        if let Some(limit) = &spec.limit {
+            // The pool is charged for the frame already. What others are guaranteed is not free.
+            let (free, kept) = (self.pools.shared[0].free().0, self.guarantees.unused());
+            if free < kept || !limit.admits(Cells(depth), Cells(free - kept)) {
+                return Err(DropReason::QueueThreshold);
+            }
+        }
+        // What could be marked is marked when it leaves; of the rest only IP packets are dropped early, as RED has it for
+        // those that can respond.
+        if let Some(wred) = &spec.wred
+            && handed.droppable
+            && wred.judge(Bytes(state.queues[queue].bytes()), self.dice.roll()) == WredVerdict::Congested
+        {
+            return Err(DropReason::Wred);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Between the decision and the buffer: each frame becomes what its egress port sends, with the tag, the marks and the
+//! length that it will leave with.
+
+use super::drops::DropReason;
+use super::ingress::Frames;
+use super::meta::Meta;
+use super::pipeline::Pipeline;
+use super::spec::PortSpec;
+use crate::forward::VlanMode;
+use crate::packet::{MAX_PORTS, Packet};
+use crate::qos::{CLASSES, Rewrite};
+use crate::wire::{Usual, ecn, vlan_tag};
+
+/// What a frame must know of the port that it leaves by: constant, and small, since any port may be next.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Outward {
+    /// VLAN whose frames leave as they came if they came without a tag; zero: none.
+    plain: u16,
+    /// Longest of these frames in bytes.
+    longest: u16,
+}
+
+impl Outward {
+    pub fn new(spec: &PortSpec) -> Self {
+        let native = match spec.vlan {
+            VlanMode::Access(vlan) => vlan,
+            VlanMode::Trunk { native, .. } => native.unwrap_or(0),
+        };
+        let plain = if spec.rewrite == Rewrite::default() { native } else { 0 };
+        Self { plain, longest: spec.mtu.saturating_add(Usual::L3_OFFSET.into()) }
+    }
+}
+
+impl Outward {
+    /// Whether a frame leaves as it is.
+    #[inline]
+    pub fn fits(self, meta: &Meta) -> bool {
+        (meta.tags == 0) & (meta.vlan() == self.plain) & (meta.tag.len <= self.longest)
+    }
+}
+
+/// What the frames of a burst ask for together.
+#[derive(Debug, Default)]
+pub(super) struct Demand {
+    /// Frames that leave by one port.
+    pub sent: Frames,
+    /// Their cells by group.
+    pub cells: [u32; CLASSES],
+    /// Ports that they leave by.
+    pub egresses: u64,
+}
+
+impl Demand {
+    /// And the frame `index`, which leaves by `egress`.
+    #[inline]
+    pub fn add(&mut self, index: usize, meta: &Meta, egress: usize) {
+        self.sent |= 1 << index;
+        self.cells[usize::from(meta.tag.group & 7)] += u32::from(meta.tag.cells);
+        self.egresses |= 1 << (egress % MAX_PORTS);
+    }
+
+    /// Groups that have any.
+    #[inline]
+    pub fn groups(&self) -> u8 {
+        (0..CLASSES).fold(0, |mask, group| mask | u8::from(self.cells[group] > 0) << group)
+    }
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Makes one frame fit to leave by `egress`.
+    #[inline(never)]
+    pub(super) fn fit(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
+        let Some(l3_offset) = self.retag(egress, packet, meta) else { return Err(DropReason::NoBuffer) };
+        let len = packet.len();
+        if len > self.ports[egress].mtu as usize + usize::from(l3_offset) {
+            return Err(DropReason::EgressMtu);
+        }
+        self.rewrite(egress, packet, meta, l3_offset);
+        meta.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
+        Ok(())
+    }
+
+    /// Gives the frame the marks that `egress` has for its class.
+    fn rewrite(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
+        let rewrite = &self.ports[egress].rewrite;
+        let class = usize::from(meta.class & 7);
+        if let Some(dscp) = rewrite.dscp[class] {
+            ecn::set_dscp(packet.bytes_mut(), meta.l3, usize::from(l3_offset), dscp);
+        }
+        if let Some(pcp) = rewrite.pcp[class]
+            && self.vlans.leaves_tagged(egress, meta.vlan())
+        {
+            vlan_tag::set_pcp(packet, pcp);
+        }
+    }
+
+    /// Puts the VLAN tag on, takes it off or leaves it, as `egress` has it. The offset of the network header then;
+    /// `None` if there is no room for a tag.
+    fn retag(&self, egress: usize, packet: &mut P, meta: &Meta) -> Option<u8> {
+        let (offset, tag_len) = (meta.tag.l3_offset(), vlan_tag::TAG_LEN as u8);
+        match (meta.tags > 0, self.vlans.leaves_tagged(egress, meta.vlan())) {
+            (false, false) => Some(offset),
+            (true, true) => {
+                // A priority tag gets its VLAN.
+                vlan_tag::set_id(packet, meta.vlan());
+                Some(offset)
+            }
+            (true, false) => vlan_tag::remove(packet).then(|| offset - tag_len),
+            (false, true) => {
+                let tci = u16::from(meta.class & 7) << 13 | meta.vlan();
+                vlan_tag::insert(packet, tci).then(|| offset + tag_len)
+            }
+        }
+    }
+}

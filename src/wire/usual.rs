@@ -1,0 +1,111 @@
+//! The usual frame, read in a few words: untagged UDP in IPv4 without options, whole and in order.
+//!
+//! What RoCE is, and most else. All other frames, malformed ones among them, are for [`parse()`](super::parse()), which says of
+//! a usual frame the same.
+
+use super::MacAddr;
+
+/// Bytes of the headers, from the destination address to the end of UDP's.
+const HEADERS_LEN: usize = 42;
+const ETHERNET_LEN: usize = 14;
+const IPV4_LEN: usize = 20;
+const UDP_LEN: usize = 8;
+const UDP: u8 = 17;
+/// EtherType of IPv4, then version 4 and a header of five words.
+const IPV4_PLAIN: u32 = 0x08_00_45;
+/// More fragments, and the fragment's offset.
+const FRAGMENT: u16 = 0x3fff;
+
+/// What the switch needs to know of a usual frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usual {
+    /// Destination, as [`MacAddr::to_number`] has it.
+    pub dst: u64,
+    /// Source, likewise.
+    pub src: u64,
+    /// DSCP and ECN as one byte.
+    pub traffic_class: u8,
+}
+
+impl Usual {
+    /// Offset of the network header.
+    pub const L3_OFFSET: u8 = ETHERNET_LEN as u8;
+}
+
+/// Reads `frame`, which starts with the destination address and has no frame check sequence; `None` if it is not usual.
+#[inline]
+#[must_use]
+pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
+    let headers: &[u8; HEADERS_LEN] = frame.first_chunk()?;
+    let word = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
+    let double = |at: usize| u32::from_be_bytes([headers[at], headers[at + 1], headers[at + 2], headers[at + 3]]);
+    let (type_and_class, total_len, udp_len) = (double(12), usize::from(word(16)), usize::from(word(38)));
+    let is_plain = type_and_class >> 8 == IPV4_PLAIN && word(20) & FRAGMENT == 0 && headers[23] == UDP;
+    let is_whole = total_len <= frame.len() - ETHERNET_LEN && udp_len >= UDP_LEN && udp_len + IPV4_LEN <= total_len;
+    (is_plain && is_whole).then(|| Usual {
+        dst: u64::from(double(0)) << 16 | u64::from(word(4)),
+        src: u64::from(word(6)) << 32 | u64::from(double(8)),
+        traffic_class: type_and_class as u8,
+    })
+}
+
+impl From<Usual> for [MacAddr; 2] {
+    fn from(usual: Usual) -> Self {
+        [usual.dst, usual.src].map(MacAddr::from_number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::parse;
+    use crate::wire::parse::L3;
+    use proptest::prelude::*;
+
+    /// A RoCE frame of 64 bytes.
+    fn roce() -> Vec<u8> {
+        let mut frame: Vec<u8> = (0..64).collect();
+        frame[12..24].copy_from_slice(&[8, 0, 0x45, 0x6a, 0, 50, 0, 0, 0x40, 0, 64, 17]);
+        frame[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn roce_is_usual() {
+        let usual = parse_usual(&roce()).unwrap();
+        assert_eq!(usual, Usual { dst: 0x0001_0203_0405, src: 0x0607_0809_0a0b, traffic_class: 0x6a });
+    }
+
+    #[test]
+    fn what_is_not_usual_is_left_to_the_parser() {
+        // Each byte of the headers that decides, with a value that is another kind of frame or none at all.
+        for (at, value) in
+            [(12, 0x81), (14, 0x46), (14, 0x65), (16, 1), (17, 27), (20, 0x20), (21, 1), (23, 6), (38, 1), (39, 7)]
+        {
+            let mut frame = roce();
+            frame[at] = value;
+            assert_eq!(parse_usual(&frame), None, "byte {at} is {value}");
+        }
+        assert_eq!(parse_usual(&roce()[..41]), None);
+        assert_eq!(parse_usual(&roce()[..63]), None);
+    }
+
+    proptest! {
+        /// Of edited and cut RoCE frames both say the same, or the usual says nothing.
+        #[test]
+        fn usual_is_what_the_parser_says(
+            edits in prop::collection::vec((0_usize..48, any::<u8>()), 0..4),
+            len in 36_usize..=64,
+        ) {
+            let mut frame = roce();
+            edits.into_iter().for_each(|(at, value)| frame[at] = value);
+            frame.truncate(len);
+            if let Some(usual) = parse_usual(&frame) {
+                let headers = parse(&frame).unwrap();
+                prop_assert_eq!(<[MacAddr; 2]>::from(usual), [headers.dst, headers.src]);
+                prop_assert_eq!((usual.traffic_class, Usual::L3_OFFSET), (headers.traffic_class, headers.l3_offset));
+                prop_assert_eq!((headers.l3, headers.tags), (L3::V4, 0));
+            }
+        }
+    }
+}
