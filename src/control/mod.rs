@@ -159,7 +159,7 @@ fn launch(
     let parts = pipelines.into_iter().zip(io).zip(lcores);
     for ((pipeline, io), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, orders: orders.clone(), hz };
+        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting: None };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {

@@ -163,6 +163,16 @@ pub struct LcoreCounters {
     pub handed_off_frames: Counter,
     /// Most frames that ever waited in one hand-off ring to this lcore.
     pub handoff_highest_frames: Counter,
+    /// Rests it has had, since nothing came.
+    pub rests: Counter,
+    /// Nanoseconds that it has rested.
+    pub rested_ns: Counter,
+    /// Histogram of how much later than asked it woke from them, by power of two nanoseconds; in time is below 1 ns.
+    pub rest_overshoot: [Counter; GAP_BUCKETS],
+    /// Sum of those times in nanoseconds.
+    pub rest_overshoot_sum_ns: Counter,
+    /// The longest of them in nanoseconds.
+    pub rest_overshoot_highest_ns: Counter,
 }
 
 /// All counters of a switch, shared between the lcores that write and those who look on.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use super::counters::GAP_BUCKETS;
+use super::idle::Resting;
 use super::pipeline::{Pipeline, bits};
 use crate::packet::{MAX_PORTS, Ports};
 use crate::units::Ticks;
@@ -24,6 +26,12 @@ pub trait Companion {
     fn poll(&mut self, now: Ticks);
     /// From now on it only receives.
     fn fall_silent(&mut self);
+    /// Whether it does nothing of itself from `now`, when it was polled, until `until`: neither sends nor counts time.
+    /// Whoever does not say keeps the lcore from resting.
+    fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
+        let _ = (now, until);
+        false
+    }
 }
 
 /// What the control thread wants of the lcores, looked at once a poll, and how they end together.
@@ -169,6 +177,8 @@ pub struct Work<I: Ports, C: Companion> {
     pub orders: Arc<Orders>,
     /// Ticks a second.
     pub hz: u64,
+    /// What it does when nothing comes; `None`: it polls on.
+    pub resting: Option<Resting<I>>,
 }
 
 impl<I: Ports, C: Companion> Work<I, C> {
@@ -179,10 +189,11 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut links = Links::default();
         let mut watermarks = 0;
         let delay = self.orders.delay.load(Ordering::Relaxed);
+        let mut resting = self.resting.take();
         self.pipeline.greet_all();
         while !self.orders.stop.load(Ordering::Relaxed) {
             let now = clock();
-            self.poll(now);
+            let moved = self.poll(now);
             while delay > 0 && clock().since(now) < delay {
                 std::hint::spin_loop();
             }
@@ -193,7 +204,14 @@ impl<I: Ports, C: Companion> Work<I, C> {
             let clear = self.orders.watermarks.load(Ordering::Relaxed);
             if clear != watermarks {
                 self.pipeline.clear_watermarks();
+                self.pipeline.counters.lcores[self.pipeline.lcore].rest_overshoot_highest_ns.set(0);
                 watermarks = clear;
+            }
+            // After the orders: those that are given meanwhile wait until it wakes.
+            match &mut resting {
+                Some(resting) if moved > 0 => resting.idle.busy(),
+                Some(resting) => self.rest(resting, now, &clock),
+                None => {}
             }
         }
         self.drain(&clock);
@@ -214,6 +232,38 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
             self.pipeline.set_link(port, up >> port & 1 == 1, now);
         }
+    }
+
+    /// Rests after the poll at `now`, which has moved no frame, if that has lasted for long enough and nothing waits.
+    #[cold]
+    fn rest(&mut self, resting: &mut Resting<I>, now: Ticks, clock: &impl Fn() -> Ticks) {
+        let idle = &mut resting.idle;
+        if !idle.is_due(now) {
+            return;
+        }
+        let until = idle.until(now);
+        let is_silent = self.companion.as_ref().is_none_or(|companion| companion.is_silent_until(now, until));
+        if !is_silent || !self.pipeline.may_rest(&mut self.io, now) {
+            return idle.busy();
+        }
+        let start = clock();
+        // A poll may take longer than a short rest.
+        if start < until {
+            (resting.rest)(&self.io, until);
+            self.count_rest(start, until, clock());
+        }
+        idle.rested();
+    }
+
+    /// A rest from `start` that was to last until `until` has lasted until `end`.
+    fn count_rest(&self, start: Ticks, until: Ticks, end: Ticks) {
+        let (clock, counters) = (&self.pipeline.clock, &self.pipeline.counters.lcores[self.pipeline.lcore]);
+        let overshoot = clock.nanos(end.since(until));
+        counters.rests.add(1);
+        counters.rested_ns.add(clock.nanos(end.since(start)));
+        counters.rest_overshoot[(64 - overshoot.leading_zeros() as usize).min(GAP_BUCKETS - 1)].add(1);
+        counters.rest_overshoot_sum_ns.add(overshoot);
+        counters.rest_overshoot_highest_ns.raise(overshoot);
     }
 
     #[inline]

@@ -16,6 +16,7 @@ mod guarantee;
 pub mod handoff;
 #[cfg(test)]
 mod handoff_tests;
+pub mod idle;
 mod ingress;
 mod lcore;
 pub mod memory;
@@ -25,11 +26,13 @@ mod port;
 pub mod queue;
 pub mod record;
 pub mod replay;
+mod rest;
 pub mod spec;
 mod view;
 
 pub use counters::Counters;
 pub use drops::DropReason;
+pub use idle::{Idle, Rest, Resting};
 pub use lcore::{Companion, Orders, Work, accompany};
 pub use pipeline::Pipeline;
 pub use spec::{PortSpec, QueueSpec, SwitchSpec};

@@ -35,6 +35,11 @@ impl Flow {
             && self.pacer.is_free(now)
             && self.phases.as_mut().is_none_or(|phases| phases.is_on(now))
     }
+
+    /// Whether no frame of it is due until `until`, as far as is known since it was last polled.
+    pub fn is_silent_until(&self, until: Ticks) -> bool {
+        !self.pacer.is_free(until) || self.phases.as_ref().is_some_and(|phases| phases.is_off_until(until))
+    }
 }
 
 /// The phases of [`FlowPattern::OnOff`], from the time it is first asked for.
@@ -68,6 +73,11 @@ impl Phases {
         self.is_on
     }
 
+    /// Whether the present phase is off and lasts beyond `until`.
+    fn is_off_until(&self, until: Ticks) -> bool {
+        !self.is_on && self.until.is_some_and(|end| until.0 < end)
+    }
+
     /// To the phase that `now` is in; whole rounds that nobody looked at are skipped at once.
     #[cold]
     fn advance(&mut self, now: u64, mut until: u64) {
@@ -88,6 +98,17 @@ pub(super) fn to_ticks(time: Nanos, hz: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_off_phase_is_known_to_last() {
+        let pattern = FlowPattern::OnOff { on: Nanos(300), off: Nanos(700) };
+        let mut phases = Phases::new(pattern, 1_000_000_000).unwrap();
+        assert!(!phases.is_off_until(Ticks(5000)), "before the first");
+        phases.is_on(Ticks(5000));
+        assert!(!phases.is_off_until(Ticks(5001)));
+        phases.is_on(Ticks(5400));
+        assert!(phases.is_off_until(Ticks(5999)) && !phases.is_off_until(Ticks(6000)));
+    }
 
     #[test]
     fn phases_alternate_however_seldom_one_looks() {

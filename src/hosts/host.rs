@@ -136,6 +136,12 @@ impl Host {
         if self.obeys_pfc { paused } else { 0 }
     }
 
+    /// Whether it neither sends nor counts the time of a pause from `now` until `until`, if its flows begin at `start`.
+    pub fn is_silent_until(&self, flows: &[Flow], start: Ticks, now: Ticks, until: Ticks) -> bool {
+        let is_quiet = until < start || self.flows.clone().all(|flow| flows[flow].is_silent_until(until));
+        self.timers.paused_at(now) == 0 && until < self.announce_at && is_quiet
+    }
+
     /// Sends what is left of this round of announcements. True once the first round is out.
     pub fn announce<P: Ports>(&mut self, io: &mut P, tally: &HostTally, period: u64, now: Ticks) -> bool {
         let first = self.announce_at == Ticks(0);

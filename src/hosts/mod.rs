@@ -172,6 +172,15 @@ impl Hosts {
         }
     }
 
+    /// Whether the hosts of this thread, polled at `now`, neither send nor count the time of a pause until `until`.
+    #[must_use]
+    pub fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
+        // Until all have announced themselves nobody knows when flows start.
+        let Some(start) = self.start else { return false };
+        let mut hosts = self.hosts.iter().zip(&self.mine).filter(|(_, mine)| **mine);
+        hosts.all(|(host, _)| host.is_silent_until(&self.flows, start, now, until))
+    }
+
     /// From now on polls only receive, so that the switch can drain.
     pub fn stop_sending(&mut self) {
         self.stopped = true;
@@ -194,6 +203,10 @@ impl<P: Ports> Companion for HostsOn<P> {
 
     fn fall_silent(&mut self) {
         self.hosts.stop_sending();
+    }
+
+    fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
+        self.hosts.is_silent_until(now, until)
     }
 }
 

@@ -6,6 +6,7 @@ mod fuzz;
 mod harness;
 mod pfc;
 mod queues;
+mod resting;
 mod stopping;
 
 /// Lcores of the switches in these tests: the same tests run with two in `tests/pipeline_two`.

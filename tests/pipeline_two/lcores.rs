@@ -1,11 +1,12 @@
 //! What lcores tell each other of stations, links and cells, and how they end together.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
-use holdfast::dataplane::{Companion, Counters, DropReason, Orders, Pipeline, SwitchSpec, Work};
-use holdfast::units::{Cells, Ticks};
+use holdfast::dataplane::{Companion, Counters, DropReason, Idle, Orders, Pipeline, Resting, SwitchSpec, Work};
+use holdfast::units::{Cells, Nanos, Ticks};
 
 use crate::harness::*;
 
@@ -105,7 +106,8 @@ fn run_and_stop(
         .map(|(number, mut pipeline)| {
             let mut io = first.sibling();
             prepare(number, &mut pipeline, &mut io);
-            let work: Work<MemPorts, Nobody> = Work { pipeline, io, companion: None, orders: orders.clone(), hz: HZ };
+            let work: Work<MemPorts, Nobody> =
+                Work { pipeline, io, companion: None, orders: orders.clone(), hz: HZ, resting: None };
             std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
         })
         .collect();
@@ -190,4 +192,42 @@ fn a_busy_lcore_strands_no_cells() {
     // alpha 8: 8/9 of the pool, and what a lease may keep of so full a pool is a sixteenth of the rest.
     let due = 3000 * 8 / 9;
     assert!((due - 8 * 2 * (3000 - due) / 16 / 9 - 2..=due + 1).contains(&used), "{used} of {due} cells");
+}
+
+/// Rests that the first lcore has in 5 ms, on a clock that they move, while the second does nothing. With `frame` there
+/// is a frame of the first lcore's port 0 for port 1, which is the second's.
+fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
+    let spec = spec(2);
+    let counters = Arc::new(Counters::new(2, 2));
+    let mut fleet = Pipeline::fleet(&spec, &counters, HZ, 1);
+    let (mut io, mut pipeline) = (MemPorts::new(2), fleet.remove(0));
+    pipeline.learn(1, mac(1), 1, Ticks(HZ));
+    frame.iter().for_each(|frame| io.inject(0, frame));
+    let orders = Arc::new(Orders::new(2));
+    orders.give_up(1);
+    let (clock, rests) = (Arc::new(AtomicU64::new(HZ)), Arc::new(AtomicUsize::new(0)));
+    let (hands, count) = (clock.clone(), rests.clone());
+    let rest = move |_: &MemPorts, until: Ticks| {
+        hands.store(until.0, Ordering::Relaxed);
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    let resting = Resting { idle: Idle::new(Nanos(50_000), Nanos(100_000), HZ), rest: Box::new(rest) };
+    let (companion, resting) = (None::<Nobody>, Some(resting));
+    let work = Work { pipeline, io, companion, orders: orders.clone(), hz: HZ, resting };
+    let look = || {
+        let now = clock.fetch_add(100, Ordering::Relaxed);
+        if now > HZ + 5_000_000 {
+            orders.stop();
+        }
+        Ticks(now)
+    };
+    drop(work.run(look));
+    rests.load(Ordering::Relaxed)
+}
+
+/// Its cells are charged here, and what they hold up hangs on when their release is heard.
+#[test]
+fn an_lcore_whose_frame_another_has_yet_to_send_does_not_rest() {
+    assert!(rests_of_the_first(None) > 10);
+    assert_eq!(rests_of_the_first(Some(frame(0, 1, 0, CELL))), 0);
 }

@@ -1,0 +1,154 @@
+//! When an lcore rests: with the clock of these tests, on which a rest lasts as long as they say.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use holdfast::dataplane::memory::MemPorts;
+use holdfast::dataplane::{Companion, Counters, Idle, Orders, Resting, Work};
+use holdfast::units::{Nanos, Ticks};
+
+use crate::harness::*;
+
+const AFTER: u64 = 50_000;
+const LONGEST: u64 = 100_000;
+/// How much later than asked every rest ends.
+const LATE: u64 = 700;
+/// Time between two looks at the clock.
+const STEP: u64 = 100;
+
+/// A peer inside the process that has something to do every so often, if ever.
+struct Peer {
+    period: Option<u64>,
+    polled: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Peer {
+    /// The next instant at which it is due.
+    fn due(&self, now: u64) -> u64 {
+        self.period.map_or(u64::MAX, |period| now - now % period + period)
+    }
+}
+
+impl Companion for Peer {
+    fn poll(&mut self, now: Ticks) {
+        self.polled.lock().unwrap().push(now.0);
+    }
+
+    fn fall_silent(&mut self) {}
+
+    fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
+        until.0 < self.due(now.0)
+    }
+}
+
+/// What an lcore has done.
+struct Seen {
+    /// Its rests: from when, and until when.
+    rests: Vec<(u64, u64)>,
+    polls: Vec<u64>,
+    counters: Arc<Counters>,
+}
+
+impl Seen {
+    fn lengths(&self) -> Vec<u64> {
+        // From the poll before, one look at the clock earlier.
+        self.rests.iter().map(|(from, until)| until - (from - STEP)).collect()
+    }
+}
+
+/// The switch of `bed` for `ns`, by itself but for a peer that is due every `period`.
+fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
+    let (clock, start) = (Arc::new(AtomicU64::new(bed.now)), bed.now);
+    let (orders, polled) = (Arc::new(Orders::new(1)), Arc::new(Mutex::default()));
+    let rests: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
+    let (hands, seen) = (clock.clone(), rests.clone());
+    let rest = move |_: &MemPorts, until: Ticks| {
+        let from = hands.swap(until.0 + LATE - STEP, Relaxed);
+        seen.lock().unwrap().push((from, until.0));
+    };
+    let resting = Resting { idle: Idle::new(Nanos(AFTER), Nanos(LONGEST), HZ), rest: Box::new(rest) };
+    let companion = Some(Peer { period, polled: polled.clone() });
+    let (pipeline, io, counters) = (bed.switch.into_one(), bed.io, bed.counters);
+    let work = Work { pipeline, io, companion, orders: orders.clone(), hz: HZ, resting: Some(resting) };
+    let look = || {
+        let now = clock.fetch_add(STEP, Relaxed) + STEP;
+        if now > start + ns {
+            orders.stop();
+        }
+        Ticks(now)
+    };
+    drop(work.run(look));
+    let (rests, polls) = (rests.lock().unwrap().clone(), std::mem::take(&mut *polled.lock().unwrap()));
+    Seen { rests, polls, counters }
+}
+
+#[test]
+fn an_idle_lcore_rests_after_a_while_ever_longer_and_counts_it() {
+    let bed = Bed::learned(&spec(2));
+    let start = bed.now;
+    let seen = run(bed, None, 2_000_000);
+    assert!(seen.rests[0].0 >= start + AFTER, "{:?}", seen.rests[0]);
+    assert_eq!(seen.lengths()[..5], [12_500, 25_000, 50_000, LONGEST, LONGEST]);
+    assert!(seen.lengths().iter().all(|length| *length <= LONGEST));
+    let lcore = &seen.counters.lcores[0];
+    let rests = seen.rests.len() as u64;
+    assert!(rests >= 19, "{rests}");
+    assert_eq!((lcore.rests.get(), lcore.rest_overshoot[10].get()), (rests, rests), "512 to 1023 ns late");
+    assert_eq!((lcore.rest_overshoot_highest_ns.get(), lcore.rest_overshoot_sum_ns.get()), (LATE, rests * LATE));
+    let rested: u64 = seen.rests.iter().map(|(from, until)| until + LATE - from).sum();
+    assert_eq!(lcore.rested_ns.get(), rested);
+    // A gap is a gap: between two polls lie the rest, what it was late, and a look at the clock after it; two at the end.
+    let gap = seen.polls.windows(2).map(|pair| pair[1] - pair[0]).max().expect("polls");
+    assert!((LONGEST + LATE + STEP..=LONGEST + LATE + 2 * STEP).contains(&gap), "{gap}");
+    assert_eq!(lcore.poll_gap_highest_ns.get(), gap);
+}
+
+#[test]
+fn a_pause_that_runs_is_polled_to_its_end() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    let end = bed.now + 3_355_000;
+    let seen = run(bed, None, 6_000_000);
+    assert!(seen.rests[0].0 >= end, "{:?}, and the pause ends at {end}", seen.rests[0]);
+    assert_eq!(seen.counters.ports[1].paused_mask.get(), 0, "its end is told before");
+    let paused = seen.counters.ports[1].pfc_rx_paused_ns[LOSSLESS].get();
+    assert!((3_355_000..=3_356_500).contains(&paused), "{paused}");
+}
+
+#[test]
+fn an_xoff_that_stands_is_refreshed_in_time() {
+    let mut bed = Bed::blocked(&spec(2));
+    bed.fill(32);
+    let seen = run(bed, None, 10_000_000);
+    assert_eq!(
+        seen.counters.ports[0].pfc_tx_xoff[LOSSLESS].get(),
+        3,
+        "at once, and every 1.68 ms until the pause ends"
+    );
+    assert!(seen.rests.iter().all(|(from, _)| *from > HZ + 1_000_000 + 3_355_000), "{:?}", seen.rests.first());
+    assert!(!seen.rests.is_empty(), "it rests in the end");
+}
+
+#[test]
+fn what_waits_keeps_it_awake() {
+    let mut bed = Bed::learned(&spec(2));
+    bed.io.set_room(1, Some(0));
+    bed.io.inject(0, &frame(0, 1, 0, CELL));
+    assert_eq!(run(bed, None, 2_000_000).rests, [], "a frame that its port does not take");
+    let mut bed = Bed::new(&spec(2));
+    bed.io.set_room(0, Some(0));
+    assert_eq!(run(bed, None, 2_000_000).rests, [], "an XON that does not get out");
+}
+
+#[test]
+fn a_peer_in_the_process_is_polled_when_it_is_due() {
+    const PERIOD: u64 = 300_000;
+    let seen = run(Bed::learned(&spec(2)), Some(PERIOD), 3_000_000);
+    assert!(seen.rests.len() > 10, "{:?}", seen.rests);
+    for due in (1..9).map(|n| (HZ + 1_000_000).next_multiple_of(PERIOD) + n * PERIOD) {
+        let polled = seen.polls.iter().find(|now| **now >= due).expect("it runs longer");
+        assert!(polled - due <= 2 * STEP, "due at {due}, polled at {polled}");
+    }
+    // One that always has something to do.
+    assert_eq!(run(Bed::learned(&spec(2)), Some(1), 3_000_000).rests, []);
+}
