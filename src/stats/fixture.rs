@@ -178,6 +178,7 @@ pub fn trouble() -> Subject {
     spec.ports[1].pfc = PfcMode::Asymmetric;
     spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()) });
     spec.queues[0].reserve = Cells(15);
+    subject.rests = vec![None, Some(Nanos(100_000))];
     let before = std::mem::replace(&mut subject.counters, Arc::new(Counters::new(2, 2)));
     let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
     p1.rx_frames[3].add(before.ports[0].rx_frames[3].get());
@@ -207,5 +208,12 @@ pub fn trouble() -> Subject {
         lcore.handed_off_frames.add(5_000 * more);
         lcore.handoff_highest_frames.set(70);
     }
+    let lcore = &subject.counters.lcores[1];
+    lcore.rests.set(40);
+    lcore.rested_ns.set(4_200_000);
+    lcore.rest_overshoot[0].add(30);
+    lcore.rest_overshoot[14].add(10);
+    lcore.rest_overshoot_sum_ns.set(90_000);
+    lcore.rest_overshoot_highest_ns.set(12_000);
     subject
 }

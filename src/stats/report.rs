@@ -198,6 +198,14 @@ pub struct PollReport {
     pub gap_p99_ns: Option<u64>,
     /// The longest.
     pub gap_highest_ns: u64,
+    /// Rests, since nothing came; each is a gap too.
+    pub rests: u64,
+    /// Time that they took.
+    pub rested_ns: u64,
+    /// 99 % of them ended no later than this after they should have (a power of two); null if there was none.
+    pub rest_overshoot_p99_ns: Option<u64>,
+    /// The latest end.
+    pub rest_overshoot_highest_ns: u64,
 }
 
 /// What is still in the buffer.
@@ -413,6 +421,10 @@ fn poll_report(lcore: &LcoreSnapshot) -> PollReport {
         busy_polls: lcore.busy_polls,
         gap_p99_ns: lcore.poll_gap_quantile_ns(990),
         gap_highest_ns: lcore.poll_gap_highest_ns,
+        rests: lcore.rests,
+        rested_ns: lcore.rested_ns,
+        rest_overshoot_p99_ns: lcore.rest_overshoot_quantile_ns(990),
+        rest_overshoot_highest_ns: lcore.rest_overshoot_highest_ns,
     }
 }
 

@@ -136,6 +136,11 @@ pub struct LcoreSnapshot {
     pub held_frames: u64,
     pub handed_off_frames: u64,
     pub handoff_highest_frames: u64,
+    pub rests: u64,
+    pub rested_ns: u64,
+    pub rest_overshoot: [u64; GAP_BUCKETS],
+    pub rest_overshoot_sum_ns: u64,
+    pub rest_overshoot_highest_ns: u64,
 }
 
 impl LcoreSnapshot {
@@ -158,6 +163,11 @@ impl LcoreSnapshot {
             held_frames: lcore.held_frames.get(),
             handed_off_frames: lcore.handed_off_frames.get(),
             handoff_highest_frames: lcore.handoff_highest_frames.get(),
+            rests: lcore.rests.get(),
+            rested_ns: lcore.rested_ns.get(),
+            rest_overshoot: lcore.rest_overshoot.each_ref().map(Counter::get),
+            rest_overshoot_sum_ns: lcore.rest_overshoot_sum_ns.get(),
+            rest_overshoot_highest_ns: lcore.rest_overshoot_highest_ns.get(),
         }
     }
 
@@ -183,6 +193,11 @@ impl LcoreSnapshot {
         self.held_frames += other.held_frames;
         self.handed_off_frames += other.handed_off_frames;
         self.handoff_highest_frames = self.handoff_highest_frames.max(other.handoff_highest_frames);
+        self.rests += other.rests;
+        self.rested_ns += other.rested_ns;
+        self.rest_overshoot.iter_mut().zip(other.rest_overshoot).for_each(|(sum, count)| *sum += count);
+        self.rest_overshoot_sum_ns += other.rest_overshoot_sum_ns;
+        self.rest_overshoot_highest_ns = self.rest_overshoot_highest_ns.max(other.rest_overshoot_highest_ns);
         self
     }
 
@@ -190,16 +205,27 @@ impl LcoreSnapshot {
     /// gap if that is less. `None` before there was one.
     #[must_use]
     pub fn poll_gap_quantile_ns(&self, per_mille: u64) -> Option<u64> {
-        let total: u64 = self.poll_gap.iter().sum();
-        let rank = (u128::from(total) * u128::from(per_mille)).div_ceil(1000).max(1);
-        let mut below = 0;
-        let bucket = self.poll_gap.iter().position(|count| {
-            below += u128::from(*count);
-            below >= rank
-        })?;
-        let highest = self.poll_gap_highest_ns;
-        Some(if bucket == GAP_BUCKETS - 1 { highest } else { highest.min(1 << bucket) })
+        quantile_ns(&self.poll_gap, per_mille, self.poll_gap_highest_ns)
     }
+
+    /// The same of how much later than asked the lcore woke from rests.
+    #[must_use]
+    pub fn rest_overshoot_quantile_ns(&self, per_mille: u64) -> Option<u64> {
+        quantile_ns(&self.rest_overshoot, per_mille, self.rest_overshoot_highest_ns)
+    }
+}
+
+/// The power of two nanoseconds below which `per_mille` thousandths of what `buckets` count lie, or the highest of all if
+/// that is less.
+fn quantile_ns(buckets: &[u64; GAP_BUCKETS], per_mille: u64, highest: u64) -> Option<u64> {
+    let total: u64 = buckets.iter().sum();
+    let rank = (u128::from(total) * u128::from(per_mille)).div_ceil(1000).max(1);
+    let mut below = 0;
+    let bucket = buckets.iter().position(|count| {
+        below += u128::from(*count);
+        below >= rank
+    })?;
+    Some(if bucket == GAP_BUCKETS - 1 { highest } else { highest.min(1 << bucket) })
 }
 
 /// Everything at one time.
@@ -284,6 +310,10 @@ mod tests {
             lcore.held_frames.set(2);
             lcore.handed_off_frames.add(1);
             lcore.handoff_highest_frames.raise(more);
+            lcore.rests.set(10 + more);
+            lcore.rested_ns.set(1000);
+            lcore.rest_overshoot[14].add(10 + more);
+            lcore.rest_overshoot_highest_ns.set(9000 + more);
             lcore.fdb_entries.set(4);
         }
         let snapshot = Snapshot::take(&subject, Duration::ZERO);
@@ -293,6 +323,8 @@ mod tests {
         assert_eq!((all.headroom_pool_used_cells, all.headroom_pool_highest_cells), (12, 13));
         assert_eq!((all.handoff_highest_frames, all.fdb_entries), (5, 4));
         assert_eq!((all.poll_gap_quantile_ns(500), all.poll_gap_quantile_ns(990)), (Some(512), Some(4096)));
+        assert_eq!((all.rests, all.rested_ns, all.rest_overshoot_highest_ns), (25, 2000, 9005));
+        assert_eq!(all.rest_overshoot_quantile_ns(990), Some(9005), "the highest is less than the bucket's end");
         let gaps = [0, 1].map(|port| snapshot.longest_poll_gap(&subject, port).0);
         assert_eq!(gaps, [300, 5300]);
     }

@@ -9,7 +9,7 @@ use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
 use crate::qos::CLASSES;
-use crate::units::Length;
+use crate::units::{Length, Nanos};
 
 /// Whether a port's PFC can be relied upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -62,6 +62,8 @@ pub struct Subject {
     pub blind: Vec<Option<String>>,
     /// Per port, what its groups' headroom is computed from, with the poll gap of the configuration.
     pub links: Vec<HeadroomInput>,
+    /// Per lcore, the longest rest that it may have when nothing comes; `None` where it polls on.
+    pub rests: Vec<Option<Nanos>>,
     /// Counters of the packet path.
     pub counters: Arc<Counters>,
     /// Per port, counters of the device behind it.
@@ -98,6 +100,7 @@ impl Subject {
             blind: vec![None; spec.ports.len()],
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),
             links: spec.ports.iter().map(link).collect(),
+            rests: vec![None; spec.lcores.into()],
             counters,
             hosts: None,
             spec,

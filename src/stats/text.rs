@@ -213,7 +213,16 @@ fn poll_line(polls: &PollReport) -> String {
     let Some(p99) = polls.gap_p99_ns else { return "polls: none".to_owned() };
     let highest = time(Nanos(polls.gap_highest_ns));
     let share = percent(polls.busy_polls, polls.polls);
-    format!("poll gaps: 99 % below {}, longest {highest}; {share} % of polls busy", time(Nanos(p99)))
+    let rests = rest_part(polls);
+    format!("poll gaps: 99 % below {}, longest {highest}; {share} % of polls busy{rests}", time(Nanos(p99)))
+}
+
+/// What is said of rests, of which the longest gaps are: nothing if there was none.
+fn rest_part(polls: &PollReport) -> String {
+    let Some(p99) = polls.rest_overshoot_p99_ns else { return String::new() };
+    let (rests, rested) = (grouped(polls.rests), time(Nanos(polls.rested_ns)));
+    let highest = time(Nanos(polls.rest_overshoot_highest_ns));
+    format!("; {rests} rests, {rested} in all, 99 % ended less than {} late, the latest {highest}", time(Nanos(p99)))
 }
 
 fn bytes(bytes: u64) -> String {
@@ -345,7 +354,7 @@ mod tests {
         headroom: shared-pool, at most 68.55KiB of 78.12KiB in use (87 %)
         buffer: every cell released
         lcore 0 (p1): poll gaps: 99 % below 400ns, longest 400ns; 50 % of polls busy; 0 frames handed on, at most 70 waiting for it
-        lcore 1 (p2): poll gaps: 99 % below 500ns, longest 500ns; 60 % of polls busy; 5,000 frames handed on, at most 70 waiting for it
+        lcore 1 (p2): poll gaps: 99 % below 500ns, longest 500ns; 60 % of polls busy; 40 rests, 4.20ms in all, 99 % ended less than 12.0us late, the latest 12.0us; 5,000 frames handed on, at most 70 waiting for it
         advice: p1 class 3: 12 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
         advice: p1: the core cannot keep up: XOFF by backlog 7 times, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
         advice: p2: the watchdog found a storm 2 times (class 3): the peer pauses and does not let go; look for a stuck host there
@@ -379,7 +388,11 @@ mod tests {
           "polls": 1000,
           "ports": [
             "p2"
-          ]
+          ],
+          "rest_overshoot_highest_ns": 12000,
+          "rest_overshoot_p99_ns": 12000,
+          "rested_ns": 4200000,
+          "rests": 40
         }
         "#);
         insta::assert_snapshot!(pretty(&json["advice"][0]), @r#"

@@ -1,6 +1,6 @@
 //! The lcores: their polls, what they hand to each other, and the forwarding database that each keeps.
 
-use super::family::Families;
+use super::family::{Families, Family};
 use crate::dataplane::counters::GAP_BUCKETS;
 use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
 use crate::stats::subject::Subject;
@@ -45,10 +45,7 @@ pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snap
     let help = "Time between polls, which every lossless group's headroom must cover.";
     let family = families.histogram("holdfast_poll_gap_seconds", help);
     for (number, lcore) in lcores() {
-        let (below, beyond) = lcore.poll_gap.split_at(GAP_BUCKETS - 1);
-        let bounds = below.iter().enumerate().map(|(power, count)| (seconds(1 << power), *count));
-        let sum = seconds(lcore.poll_gap_sum_ns);
-        family.add_histogram(&[("lcore", number)], &bounds.collect::<Vec<_>>(), beyond.iter().sum(), sum);
+        add_histogram(family, number, &lcore.poll_gap, lcore.poll_gap_sum_ns);
     }
     let family = families.gauge("holdfast_poll_gap_highest_seconds", "The longest time between polls ever.");
     for (number, lcore) in lcores() {
@@ -61,4 +58,38 @@ pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snap
     for port in &subject.spec.ports {
         family.add(&[("port", &port.name), ("lcore", &port.lcore.to_string())], 1);
     }
+    rests(families, subject, snapshot);
+}
+
+/// Rests of the lcores that may have any.
+fn rests(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let lcores = snapshot.lcores.iter().zip(&subject.rests).enumerate();
+    let lcores = lcores.filter_map(|(number, (lcore, longest))| Some((number.to_string(), lcore, (*longest)?)));
+    let lcores: Vec<_> = lcores.collect();
+    let family = families.gauge("holdfast_rest_configured_seconds", "Longest rest of the lcore when nothing comes.");
+    for (number, _, longest) in &lcores {
+        family.add_real(&[("lcore", number)], seconds(longest.0));
+    }
+    let help = "Time that the lcore rested since nothing came; it is in the poll gaps too.";
+    let family = families.counter("holdfast_rested_seconds_total", help);
+    for (number, lcore, _) in &lcores {
+        family.add_real(&[("lcore", number)], seconds(lcore.rested_ns));
+    }
+    let help = "How much later than asked the lcore woke from a rest; a count for each rest.";
+    let family = families.histogram("holdfast_rest_overshoot_seconds", help);
+    for (number, lcore, _) in &lcores {
+        add_histogram(family, number, &lcore.rest_overshoot, lcore.rest_overshoot_sum_ns);
+    }
+    let help = "The most that the lcore ever woke later than asked.";
+    let family = families.gauge("holdfast_rest_overshoot_highest_seconds", help);
+    for (number, lcore, _) in &lcores {
+        family.add_real(&[("lcore", number)], seconds(lcore.rest_overshoot_highest_ns));
+    }
+}
+
+/// A histogram of times by power of two nanoseconds, the last bucket without an end.
+fn add_histogram(family: &mut Family, lcore: &str, buckets: &[u64; GAP_BUCKETS], sum_ns: u64) {
+    let (below, beyond) = buckets.split_at(GAP_BUCKETS - 1);
+    let bounds = below.iter().enumerate().map(|(power, count)| (seconds(1 << power), *count));
+    family.add_histogram(&[("lcore", lcore)], &bounds.collect::<Vec<_>>(), beyond.iter().sum(), seconds(sum_ns));
 }

@@ -100,7 +100,13 @@ fn prometheus_can_read_it() {
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
-    for absent in ["holdfast_watchdog", "holdfast_headroom_pool", "holdfast_port_insurance", "holdfast_backlog_mark"] {
+    for absent in [
+        "holdfast_watchdog",
+        "holdfast_headroom_pool",
+        "holdfast_port_insurance",
+        "holdfast_backlog_mark",
+        "holdfast_rest",
+    ] {
         assert!(!series.keys().any(|key| key.starts_with(absent)), "{absent}: nothing of the kind is configured");
     }
 }
@@ -143,9 +149,15 @@ fn what_is_configured_has_its_families() {
         (r#"holdfast_handed_off_frames_total{lcore="1"}"#, 5_000.0),
         (r#"holdfast_handoff_highest_frames{lcore="0"}"#, 70.0),
         (r#"holdfast_port_lcore_info{lcore="1",port="p2"}"#, 1.0),
+        (r#"holdfast_rest_configured_seconds{lcore="1"}"#, 0.0001),
+        (r#"holdfast_rested_seconds_total{lcore="1"}"#, 0.0042),
+        (r#"holdfast_rest_overshoot_seconds_count{lcore="1"}"#, 40.0),
+        (r#"holdfast_rest_overshoot_seconds_bucket{lcore="1",le="0.000008192"}"#, 30.0),
+        (r#"holdfast_rest_overshoot_highest_seconds{lcore="1"}"#, 0.000012),
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
+    assert!(!series.contains_key(r#"holdfast_rested_seconds_total{lcore="0"}"#), "it polls on");
 }
 
 #[test]
