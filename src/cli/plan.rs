@@ -26,6 +26,9 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     let switch = &config.switch;
     writeln!(out, "{}: right", config.source)?;
     writeln!(out, "poll gap {}, metrics {metrics}, {}", config.lcores.poll_gap, lcores(config))?;
+    if let Some(line) = idle(config) {
+        writeln!(out, "{line}")?;
+    }
     writeln!(out, "\n{}", ports(switch, &config.devices))?;
     writeln!(out, "{}", guards(switch))?;
     writeln!(out, "{}", buffer(switch))?;
@@ -52,6 +55,20 @@ fn lcores(config: &Config) -> String {
         1 => format!("1 dataplane lcore{cpus}"),
         lcores => format!("{lcores} dataplane lcores{cpus}"),
     }
+}
+
+/// Which lcores rest when nothing comes, and how; nothing if none does by the configuration.
+fn idle(config: &Config) -> Option<String> {
+    let idle = config.lcores.idle.as_ref()?;
+    let lcores = (0..usize::from(config.switch.lcores)).filter(|&lcore| config.idle_of(lcore).is_some());
+    let lcores: Vec<String> = lcores.map(|lcore| lcore.to_string()).collect();
+    let who = match &lcores[..] {
+        [] => return Some("when idle: every lcore polls on, for a lossless port".to_owned()),
+        [lcore] => format!("lcore {lcore}"),
+        lcores => format!("lcores {}", lcores.join(", ")),
+    };
+    let (wait, after, longest, wake) = (idle.wait.label(), idle.after, idle.longest, idle.wake);
+    Some(format!("when idle for {after}: {wait} up to {longest}, and {wake} to wake up; {who}"))
 }
 
 /// What follows from the division of the buffer.

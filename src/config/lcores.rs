@@ -1,5 +1,6 @@
 //! `lcores:`, which port belongs to which of them, and when a port's backlog is a reason to pause.
 
+use super::idle;
 use super::model::{DeviceKind, HostsLcore, LcoreConfig};
 use super::overrides::Overrides;
 use super::ports::Port;
@@ -8,10 +9,11 @@ use crate::mmu::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
 use crate::packet::BURST;
 use crate::units::{Bytes, Nanos};
 
-const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff"];
+const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff", "idle"];
 
 const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
-const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
+/// Longest time between two polls that may be configured.
+pub const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 
 /// Most dataplane lcores.
 pub const MAX_LCORES: u8 = 16;
@@ -21,7 +23,7 @@ pub const MOST_DESCRIPTORS: u16 = 16_384;
 
 /// `lcores:` as written.
 pub struct Lcores<'a> {
-    item: Option<Item<'a>>,
+    pub(super) item: Option<Item<'a>>,
     pub config: LcoreConfig,
     pub count: u8,
     /// Whether the command line says how many, so that no port has a lcore of its own.
@@ -83,6 +85,7 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
             poll_gap: poll_gap.unwrap_or(DEFAULT_POLL_GAP),
             poll_delay: poll_delay.unwrap_or(Nanos(0)),
             hosts,
+            idle: get("idle").and_then(|item| idle::read(&item)),
         },
         count,
         respread: overrides.lcores.is_some(),

@@ -8,6 +8,7 @@ mod classes;
 pub(crate) mod count;
 pub(crate) mod error;
 pub(crate) mod hosts;
+mod idle;
 mod lcores;
 mod maps;
 pub mod model;
@@ -28,7 +29,10 @@ use std::path::Path;
 
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use lcores::MAX_LCORES;
-pub use model::{Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, LcoreConfig, MemoryMode, Outlook, PortDevice};
+pub use model::{
+    Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig, MemoryMode, Outlook,
+    PortDevice,
+};
 pub use overrides::Overrides;
 pub use policy::{Pool, Ratio, headroom_sum, policy_name};
 
@@ -138,6 +142,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         .zip(&plan.ports)
         .map(|(port, profile)| lcores.backlog_mark(port, lossless(profile), plan.buffer.cell))
         .collect();
+    let guarded = ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.is_on() && lossless(profile));
+    lcores.check_idle(&ports, &guarded.collect::<Vec<bool>>());
     let outlook = outlook::read(&buffer, &plan, &ports, &classes, &maps, poll_gap);
 
     let devices = ports.iter().map(|port| port.device.clone()).collect();

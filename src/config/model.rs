@@ -30,6 +30,21 @@ pub struct Config {
     pub warnings: Vec<String>,
 }
 
+impl Config {
+    /// How lcore `lcore` rests; `None` if it never does, as by default one does not that polls a port which must not lose.
+    #[must_use]
+    pub fn idle_of(&self, lcore: usize) -> Option<&IdleConfig> {
+        self.lcores.idle.as_ref().filter(|idle| idle.lossless || !self.has_lossless(lcore))
+    }
+
+    /// Whether lcore `lcore` polls a port with PFC and a lossless group.
+    #[must_use]
+    pub fn has_lossless(&self, lcore: usize) -> bool {
+        let mut ports = self.switch.ports.iter().filter(|port| usize::from(port.lcore) == lcore);
+        ports.any(|port| port.pfc.is_on() && port.lossless_groups() != 0)
+    }
+}
+
 /// What follows from the division of the buffer, for who chooses classes and limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outlook {
@@ -131,6 +146,54 @@ pub struct LcoreConfig {
     pub poll_delay: Nanos,
     /// Where the virtual hosts run.
     pub hosts: HostsLcore,
+    /// How dataplane lcores rest when nothing comes; `None`: they never do. [`Config::idle_of`] says which.
+    pub idle: Option<IdleConfig>,
+}
+
+/// How dataplane lcores rest when nothing comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleConfig {
+    /// What the CPU does meanwhile.
+    pub wait: IdleWait,
+    /// Nothing must have come for so long.
+    pub after: Nanos,
+    /// The longest rest, from the poll before it.
+    pub longest: Nanos,
+    /// How much later it may end.
+    pub wake: Nanos,
+    /// Whether lcores that poll a lossless port rest too.
+    pub lossless: bool,
+}
+
+impl IdleConfig {
+    /// How far apart two polls may be with a rest between them.
+    #[must_use]
+    pub fn gap(&self) -> Nanos {
+        Nanos(self.longest.0.saturating_add(self.wake.0))
+    }
+}
+
+/// What a CPU does while its lcore rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleWait {
+    /// It spins, and leaves its units to the thread beside it on the core.
+    Pause,
+    /// It halts in a light sleep that the program itself asks for (WAITPKG).
+    Umwait,
+    /// It is the kernel's, for others to use, or to halt.
+    Sleep,
+}
+
+impl IdleWait {
+    /// As it is written.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Umwait => "umwait",
+            Self::Sleep => "sleep",
+        }
+    }
 }
 
 /// The lcore that polls the virtual hosts.

@@ -5,6 +5,7 @@ mod commands;
 mod count;
 mod features;
 mod garbage;
+mod idle;
 mod lcores;
 mod maps;
 mod policies;
