@@ -13,8 +13,10 @@ const REMEDY: &str = "apt-get install libdpdk-dev libclang-dev pkg-config gcc";
 /// The functions in use; each one more pulls in its types.
 const FUNCTIONS: &[&str] = &[
     "hf_.*",
+    "rte_cpu_get_intrinsics_support",
     "rte_eal_(init|cleanup|remote_launch|wait_lcore|get_runtime_dir|hotplug_add|hotplug_remove)",
     "rte_eth_(from_rings|stats_get|stats_reset|macaddr_get|call_rx_callbacks|call_tx_callbacks)",
+    "rte_eth_get_monitor_addr",
     "rte_eth_(rx|tx)_queue_setup",
     "rte_eth_promiscuous_(disable|enable)",
     "rte_eth_dev_(adjust_nb_rx_tx_desc|close|configure|count_total|get_mtu|get_port_by_name)",
@@ -23,6 +25,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_lcore_(count|is_enabled)",
     "rte_mempool_(avail_count|free|calc_obj_size)",
     "rte_pktmbuf_(free_bulk|pool_create)",
+    "rte_power_(monitor|pause)",
     "rte_ring_(create|free)",
     "rte_strerror",
     "rte_version",

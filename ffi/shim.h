@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rte_cpuflags.h>
 #include <rte_eal.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -19,6 +20,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_power_intrinsics.h>
 #include <rte_ring.h>
 #include <rte_version.h>
 

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::config::IdleConfig;
 use crate::dpdk;
+use crate::units::Nanos;
 
 /// What can go wrong while running.
 #[derive(Debug, thiserror::Error)]
@@ -65,9 +67,34 @@ pub enum RunError {
         /// The CPUs it may use.
         allowed: String,
     },
+    /// A way to rest that the machine does not have.
+    #[error("`lcores.idle`: {error}")]
+    Idle {
+        /// What is missing.
+        error: dpdk::Error,
+    },
+    /// An lcore that wakes later than headroom allows for.
+    #[error(
+        "`lcores.idle.wake: {}` is too little here: lcore {lcore}, which polls lossless ports, comes back from half of its \
+         rests {late} late or more; write `wake: {}` and a `poll_gap` that covers it, or `idle: poll`",
+        .idle.wake, twice(*.late)
+    )]
+    WakesLate {
+        /// Its number among the dataplane lcores.
+        lcore: usize,
+        /// How late half of the rests end at least.
+        late: Nanos,
+        /// What is configured.
+        idle: IdleConfig,
+    },
     /// `--fail-on-loss`.
     #[error("a lossless class was not kept lossless; the report says where")]
     Lost,
+}
+
+/// What `late` at the median suggests for all rests: the double, in whole microseconds.
+fn twice(late: Nanos) -> Nanos {
+    Nanos((2 * late.0).div_ceil(1000) * 1000)
 }
 
 impl RunError {

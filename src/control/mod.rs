@@ -4,6 +4,7 @@
 //! waits for neither.
 
 mod error;
+mod idle;
 mod setup;
 
 use std::io::{IsTerminal, Write};
@@ -64,6 +65,7 @@ impl Running {
 /// # Errors
 /// What keeps it from starting or stopping in order; with `fail_on_loss`, a loss in a lossless class.
 pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
+    idle::check_cpu(&config)?;
     // Before DPDK starts: an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
@@ -92,6 +94,8 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let hz = dpdk::hz(&ports.eal);
     let delay = u128::from(config.lcores.poll_delay.0) * u128::from(hz) / 1_000_000_000;
     orders.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
+    subject.rests =
+        (0..usize::from(config.switch.lcores)).map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
     let subject = Arc::new(subject);
@@ -149,6 +153,8 @@ fn launch(
     if lcores.len() < pipelines.len() + usize::from(setup::hosts_apart(config)) {
         return Err(RunError::NoCpu);
     }
+    let rests = (0..pipelines.len()).map(|lcore| idle::resting(config, lcore, &ports.eal));
+    let rests = rests.collect::<Result<Vec<_>, _>>()?;
     let mut running = Running { switch: Vec::new(), hosts: None };
     if setup::hosts_apart(config)
         && let (Some(companion), Some(lcore)) = (companions.next(), lcores.get(pipelines.len()))
@@ -156,10 +162,10 @@ fn launch(
         let orders = orders.clone();
         running.hosts = Some(ports.eal.launch(*lcore, move || accompany(companion, &orders, dpdk::now))?);
     }
-    let parts = pipelines.into_iter().zip(io).zip(lcores);
-    for ((pipeline, io), lcore) in parts {
+    let parts = pipelines.into_iter().zip(io).zip(rests).zip(lcores);
+    for (((pipeline, io), resting), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting: None };
+        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {

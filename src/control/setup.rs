@@ -7,7 +7,7 @@ use crate::packet::{BURST, MAX_PORTS};
 use crate::stats::PfcStanding;
 use crate::wire::MacAddr;
 
-use super::RunError;
+use super::{RunError, idle};
 
 /// Buffers an lcore keeps to itself.
 const POOL_CACHE: u32 = 256;
@@ -75,6 +75,7 @@ impl Ports {
         }
         let plan = PoolPlan::new(config);
         let eal = Eal::init(&eal_options(config, &plan, verbose)?)?;
+        idle::prove(config, &eal)?;
         let data = Mempool::create(&eal, "data", plan.data, plan.data_room, POOL_CACHE, None)?;
         let control = Mempool::create(&eal, "control", plan.control, plan.data_room, 32, None)?;
         let mut all = Self { eal, ports: Vec::new(), hosts: Vec::new(), data, control };

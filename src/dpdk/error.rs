@@ -51,6 +51,13 @@ pub enum Error {
         allowed: String,
     },
 
+    /// The CPU has no light sleep for programs.
+    #[error(
+        "this CPU has no UMWAIT and TPAUSE (WAITPKG: Intel Tremont, Alder Lake, Sapphire Rapids and later, and a virtual \
+         machine only if it is let through): rest by `sleep` or `pause`"
+    )]
+    NoWaitpkg,
+
     /// More lcores than DPDK was built for.
     #[error("{wanted} lcores are more than the {limit} this DPDK was built for: configure fewer workers")]
     TooManyLcores {

@@ -41,6 +41,12 @@ impl EthIo {
         self.refused
     }
 
+    /// The queue, if there is one and no other.
+    pub(super) fn only_queue(&self) -> Option<&PortQueue> {
+        let mut queues = self.queues.iter().flatten();
+        queues.next().filter(|_| queues.next().is_none())
+    }
+
     /// The queues again, to stop their ports.
     #[must_use]
     pub fn into_queues(self) -> Vec<PortQueue> {

@@ -5,9 +5,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use dpdk_sys::{rte_eth_fp_ops, rte_mbuf};
+use dpdk_sys::{rte_eth_fp_ops, rte_mbuf, rte_power_monitor_cond};
 
 use crate::packet::{Burst, Packet};
+use crate::units::Ticks;
 
 use super::Mbuf;
 use super::port::Device;
@@ -94,6 +95,17 @@ impl PortQueue {
     pub fn backlog(&self) -> Option<usize> {
         // SAFETY: while this value lives the port is started with this queue.
         unsafe { self.device.backlog(self.number) }
+    }
+
+    /// Lets the CPU sleep lightly until a frame is there or `until`; false, at once, if the driver or the CPU cannot.
+    pub(super) fn monitor(&self, until: Ticks) -> bool {
+        let mut condition = rte_power_monitor_cond::default();
+        // SAFETY: while this value lives the port is started with this queue, so the descriptor that the driver names
+        // stays where it is; the condition is ours, and the driver fills it in unless it fails.
+        unsafe {
+            dpdk_sys::rte_eth_get_monitor_addr(self.device.id(), self.number, &mut condition) == 0
+                && dpdk_sys::rte_power_monitor(&condition, until.0) == 0
+        }
     }
 
     /// Hands `packets` to the port, in order; those taken are removed from the front.

@@ -465,3 +465,22 @@ fn nobody_may_run_it() {
     let tap = EthPort::plug(&eal, "net_tap0", &PortConfig::default(), &data).err().unwrap();
     assert!(matches!(tap, Error::NoPermission { .. } | Error::NoTun { .. }), "{tap}");
 }
+
+#[test]
+fn a_wait_ends_no_earlier_than_asked() {
+    let length = hz(eal()) / 5_000;
+    for mut waiter in [Waiter::Pause, Waiter::sleep(eal())] {
+        let until = crate::units::Ticks(now().0 + length);
+        waiter.wait(None, until);
+        // What is asked of the kernel is whole nanoseconds.
+        assert!(now().0 + hz(eal()) / 1_000_000 >= until.0, "{waiter:?}");
+        waiter.wait(None, crate::units::Ticks(0));
+    }
+}
+
+#[test]
+fn a_link_in_the_process_cannot_be_monitored() {
+    let pool = pool("monitored", 1023);
+    let (_link, switch, host) = link("monitored", 64, &pool);
+    assert!(!switch.monitor(now()) && !host.monitor(now()));
+}

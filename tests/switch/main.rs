@@ -6,6 +6,7 @@
 
 #![cfg(feature = "dpdk")]
 
+mod idle;
 mod incast;
 mod launch;
 #[allow(dead_code, reason = "the tests over taps use more of it")]

@@ -87,6 +87,22 @@ fn a_cpu_that_is_not_there() {
 }
 
 #[test]
+fn a_cpu_without_the_light_sleep_that_is_asked_for() {
+    if std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|cpus| cpus.contains(" waitpkg")) {
+        return eprintln!("skipped: this CPU has it");
+    }
+    refused(&with_keys("lcores: {idle: umwait}"), &["`lcores.idle`: this CPU has no UMWAIT", "`sleep` or `pause`"]);
+}
+
+/// No sleep ends at the very nanosecond.
+#[test]
+fn a_machine_that_wakes_later_than_headroom_allows_for() {
+    let idle = "idle: {wait: sleep, longest: 50us, wake: 0us, lossless: true}";
+    let config = with_keys(&format!("preset: roce\nlcores: {{poll_gap: 100us, {idle}}}"));
+    refused(&config, &["`lcores.idle.wake: 0ns` is too little here: lcore 0", "write `wake: ", "`idle: poll`"]);
+}
+
+#[test]
 fn an_argument_that_dpdk_does_not_know() {
     let parts = ["starting DPDK with these arguments (", "--no-such-thing", "`eal.args`"];
     refused(&with_keys("eal: {args: [--no-such-thing]}"), &parts);
