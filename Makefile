@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test lint perf deps deps-test clean
+.PHONY: run build test lint perf deps deps-test deps-perf clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -24,8 +24,8 @@ lint: deps
 	$(CARGO) clippy --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-## Benchmarks.
-perf: deps
+## Benchmarks, and other switches beside this one: perf/README.md.
+perf: deps deps-perf
 	perf/run.sh
 
 deps:
@@ -33,6 +33,9 @@ deps:
 
 deps-test:
 	@docker/install-packages test
+
+deps-perf:
+	@perf/peers/install
 
 clean:
 	$(CARGO) clean

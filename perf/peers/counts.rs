@@ -1,0 +1,79 @@
+//! What the generator's ports publish: `perf/generator/counts.h` from the reader's side.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Ports the file has slots for.
+const SLOTS: usize = 16;
+const SLOT_BYTES: usize = 128;
+const MAGIC: u64 = 0x3167_6668;
+/// A slot that is always being written belongs to a port that died in the middle of it.
+const ATTEMPTS: usize = 100;
+
+/// One port's counters at one instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// When, and how long the polling thread had run by then.
+    pub tsc: u64,
+    pub hz: u64,
+    pub cpu_ns: u64,
+    /// Frames handed out by rx, and taken by tx.
+    pub handed: u64,
+    pub taken: u64,
+    /// Frames that tx had no room for.
+    pub refused: u64,
+    /// PFC frames taken, which are not in `taken`.
+    pub pfc: u64,
+    /// Polls that gave nothing because the program's pool was empty.
+    pub no_mbuf: u64,
+}
+
+/// The file that all ports of a program map.
+pub struct CountsFile(PathBuf);
+
+impl CountsFile {
+    /// Makes the file, all zeros.
+    pub fn create(path: &Path) -> Result<Self> {
+        fs::write(path, [0; SLOTS * SLOT_BYTES]).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The counters of the first `ports` ports; `None` as long as one has not published.
+    pub fn read(&self, ports: usize) -> Option<Vec<Counts>> {
+        (0..ports).map(|port| self.read_slot(port)).collect()
+    }
+
+    fn read_slot(&self, port: usize) -> Option<Counts> {
+        (0..ATTEMPTS).find_map(|_| {
+            // A read of a shared mapping may see half of a publication: the number before and after says so.
+            let words = [self.words(port)?, self.words(port)?];
+            let is_whole = words[0][1] == words[1][1] && words[0][1].is_multiple_of(2);
+            is_whole.then(|| Counts::new(&words[0])).flatten()
+        })
+    }
+
+    fn words(&self, port: usize) -> Option<[u64; SLOT_BYTES / 8]> {
+        let file = fs::read(&self.0).ok()?;
+        let slot = file.get(port * SLOT_BYTES..(port + 1) * SLOT_BYTES)?;
+        let mut words = [0; SLOT_BYTES / 8];
+        for (word, bytes) in words.iter_mut().zip(slot.chunks_exact(8)) {
+            *word = u64::from_le_bytes(bytes.try_into().ok()?);
+        }
+        Some(words)
+    }
+}
+
+impl Counts {
+    fn new(words: &[u64; SLOT_BYTES / 8]) -> Option<Self> {
+        let [magic, sequence, tsc, hz, handed, _, taken, _, refused, pfc, no_mbuf, _, cpu_ns, ..] = *words;
+        let has_published = magic as u32 == MAGIC as u32 && sequence > 0;
+        has_published.then_some(Self { tsc, hz, cpu_ns, handed, taken, refused, pfc, no_mbuf })
+    }
+}

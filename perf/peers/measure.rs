@@ -1,0 +1,143 @@
+//! One program at one point, once: started, warmed up, measured, ended.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::counts::{Counts, CountsFile};
+use super::lab::Lab;
+use super::plan::{PORTS, Point};
+use super::process::nap;
+use super::programs::{Program, Started};
+
+/// Longest time from the start of a program to its first publication.
+const START_TIME: Duration = Duration::from_secs(20);
+/// Warming up: windows of this length, until what is taken is what is handed out and the rate stays.
+const WARM_WINDOW: Duration = Duration::from_millis(200);
+const WARM_LIMIT: Duration = Duration::from_secs(2);
+/// For a program that learns in a slow path.
+const WARM_LIMIT_SLOW: Duration = Duration::from_secs(20);
+/// Rates of two windows that count as the same.
+const STEADY: f64 = 0.15;
+/// What may be missing, or too much, where nothing is congested: more is loss, or flooding.
+const TOLERANCE: f64 = 0.01;
+
+/// What one run showed.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct Sample {
+    /// TSC cycles of time on the CPU for each frame handed out.
+    pub cycles: f64,
+    /// Million frames taken by tx, a second of time on the CPU.
+    pub mpps: f64,
+    /// Frames taken by frames handed out.
+    pub forwarded: f64,
+    /// Part of the time that the polling thread had the CPU.
+    pub on_cpu: f64,
+    /// Ticks of the TSC a second.
+    pub tsc_hz: u64,
+    /// PFC frames sent by the program.
+    pub pfc: u64,
+    /// Polls that gave nothing because the program had no buffers.
+    pub no_mbuf: u64,
+    /// Whether the rate had settled when the measurement began.
+    pub steady: bool,
+}
+
+/// Starts the program, measures for `window`, ends it.
+pub fn measure(lab: &Lab, program: &Program, point: &Point, window: Duration) -> Result<Sample> {
+    let counts = lab.counts()?;
+    let mut started = program.start(lab, point, &counts)?;
+    wait_for_ports(&mut started, &counts)?;
+    let limit = if program.is_slow_to_warm() { WARM_LIMIT_SLOW } else { WARM_LIMIT };
+    let steady = warm_up(&mut started, &counts, point, limit)?;
+    let sample = Sample { steady, ..observe(&mut started, &counts, window)? };
+    judge(&started, point, &sample)?;
+    Ok(sample)
+}
+
+fn wait_for_ports(started: &mut Started, counts: &CountsFile) -> Result<()> {
+    let end = Instant::now() + START_TIME;
+    while counts.read(PORTS).is_none() {
+        started.check()?;
+        if Instant::now() > end {
+            return Err(started.complaint("does not poll its ports"));
+        }
+        nap(Duration::from_millis(20))?;
+    }
+    Ok(())
+}
+
+/// Whether the rate has settled within `limit`.
+fn warm_up(started: &mut Started, counts: &CountsFile, point: &Point, limit: Duration) -> Result<bool> {
+    let end = Instant::now() + limit;
+    let mut before = observe(started, counts, WARM_WINDOW)?;
+    while Instant::now() < end {
+        let sample = observe(started, counts, WARM_WINDOW)?;
+        let is_same = (sample.cycles / before.cycles - 1.0).abs() < STEADY;
+        let is_whole = point.is_congested() || (sample.forwarded - 1.0).abs() < TOLERANCE;
+        if is_same && is_whole && sample.mpps > 0.0 {
+            return Ok(true);
+        }
+        before = sample;
+    }
+    Ok(false)
+}
+
+fn observe(started: &mut Started, counts: &CountsFile, window: Duration) -> Result<Sample> {
+    let first = counts.read(PORTS);
+    nap(window)?;
+    started.check()?;
+    match (first, counts.read(PORTS)) {
+        (Some(first), Some(last)) => Ok(Sample::between(&first, &last)),
+        _ => Err(started.complaint("has stopped polling its ports")),
+    }
+}
+
+impl Sample {
+    /// Each port publishes at its own instants, so rates are added and not counts.
+    fn between(first: &[Counts], last: &[Counts]) -> Self {
+        let (mut handed, mut taken) = (0.0, 0.0);
+        let (mut on_cpu, tsc_hz) = (0.0, last.first().map_or(0, |counts| counts.hz));
+        let hz = tsc_hz as f64;
+        for (first, last) in first.iter().zip(last) {
+            // In ticks of the CPU time that the thread had, which is what a machine that does other things leaves of it.
+            let ticks = (last.cpu_ns - first.cpu_ns) as f64 * hz / 1e9;
+            if ticks > 0.0 {
+                handed += (last.handed - first.handed) as f64 / ticks;
+                taken += (last.taken - first.taken) as f64 / ticks;
+                on_cpu += ticks / (last.tsc - first.tsc) as f64 / PORTS as f64;
+            }
+        }
+        let sum = |count: fn(&Counts) -> u64| {
+            first.iter().zip(last).map(|(first, last)| count(last).saturating_sub(count(first))).sum()
+        };
+        Self {
+            cycles: if handed > 0.0 { 1.0 / handed } else { f64::INFINITY },
+            mpps: taken * hz / 1e6,
+            forwarded: if handed > 0.0 { taken / handed } else { 0.0 },
+            on_cpu,
+            tsc_hz,
+            pfc: sum(|counts| counts.pfc),
+            no_mbuf: sum(|counts| counts.no_mbuf),
+            steady: false,
+        }
+    }
+}
+
+/// Cycles of a program that forwards nothing, floods or drops are not cycles of forwarding.
+fn judge(started: &Started, point: &Point, sample: &Sample) -> Result<()> {
+    if sample.mpps <= 0.0 {
+        return Err(started.complaint("forwards nothing"));
+    }
+    if point.is_congested() {
+        return Ok(());
+    }
+    let percent = 100.0 * sample.forwarded;
+    if sample.forwarded > 1.0 + TOLERANCE {
+        return Err(started.complaint(&format!("floods: {percent:.1} % of what it got came out")));
+    }
+    if sample.forwarded < 1.0 - TOLERANCE {
+        return Err(started.complaint(&format!("loses: {percent:.1} % of what it got came out")));
+    }
+    Ok(())
+}

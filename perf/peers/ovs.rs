@@ -1,0 +1,108 @@
+//! Open vSwitch with DPDK: its two daemons in a directory of their own, beside whatever the machine runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::counts::CountsFile;
+use super::lab::{Lab, Memory};
+use super::plan::{PORTS, Point};
+use super::process::{self, Running};
+
+const SWITCH: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
+const DATABASE: &str = "/usr/sbin/ovsdb-server";
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+const START_TIME: Duration = Duration::from_secs(5);
+
+/// The database and the switch; the switch ends first.
+pub struct Daemons {
+    pub switch: Running,
+    _database: Running,
+}
+
+/// What must be installed.
+pub fn files() -> Vec<PathBuf> {
+    [SWITCH, DATABASE, SCHEMA, "/usr/bin/ovs-vsctl", "/usr/bin/ovsdb-tool"].map(PathBuf::from).to_vec()
+}
+
+impl Daemons {
+    /// Starts both, with one bridge of all ports.
+    pub fn start(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Self> {
+        let directory = lab.file("ovs");
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).context("cannot make a directory for Open vSwitch")?;
+        let database = start_database(lab, &directory)?;
+        let socket = format!("unix:{}", directory.join("db.sock").display());
+        configure(lab, point, counts, &directory, &socket)?;
+        let mut switch = command(SWITCH, &directory);
+        let (key, path) = lab.library_path();
+        switch.env(key, path).arg(&socket).arg("--no-chdir");
+        switch.arg(format!("--unixctl={}", directory.join("switch.ctl").display()));
+        // Its other threads sleep beside everything else; it binds the one that polls itself.
+        let switch = Running::start("OVS-DPDK", &switch, &lab.cpus(), &lab.file("ovs-vswitchd.log"))?;
+        Ok(Self { switch, _database: database })
+    }
+}
+
+/// A program of Open vSwitch that looks for its files in `directory` only.
+fn command(program: &str, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    for key in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"] {
+        command.env(key, directory);
+    }
+    command
+}
+
+fn start_database(lab: &Lab, directory: &Path) -> Result<Running> {
+    let file = directory.join("conf.db");
+    process::run(command("ovsdb-tool", directory).arg("create").arg(&file).arg(SCHEMA))?;
+    let socket = directory.join("db.sock");
+    let mut server = command(DATABASE, directory);
+    server.arg(&file).arg(format!("--remote=punix:{}", socket.display()));
+    server.arg(format!("--unixctl={}", directory.join("db.ctl").display()));
+    let mut running = Running::start("ovsdb-server", &server, &lab.control.to_string(), &lab.file("ovsdb-server.log"))?;
+    let end = Instant::now() + START_TIME;
+    while !socket.exists() && Instant::now() < end {
+        running.check()?;
+        process::nap(Duration::from_millis(10))?;
+    }
+    Ok(running)
+}
+
+/// As shipped, but for room: tables as large as the traffic needs, so that nothing is evicted.
+fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, socket: &str) -> Result<()> {
+    let vsctl = || {
+        let mut vsctl = command("ovs-vsctl", directory);
+        vsctl.args([&format!("--db={socket}"), "--no-wait", "--timeout=10"]);
+        vsctl
+    };
+    let mut eal: Vec<String> = Lab::generator_args().iter().map(|&arg| arg.to_owned()).collect();
+    eal.push("--no-pci".to_owned());
+    eal.extend(lab.memory_args().iter().map(|&arg| arg.to_owned()));
+    eal.extend(lab.devices(point, counts).iter().map(|device| format!("--vdev={device}")));
+    process::run(vsctl().arg("init"))?;
+    let mut settings = vec![
+        "other_config:dpdk-init=true".to_owned(),
+        format!("other_config:dpdk-extra={}", eal.join(" ")),
+        format!("other_config:dpdk-lcore-mask={:#x}", 1_u64 << lab.control),
+        format!("other_config:pmd-cpu-mask={:#x}", 1_u64 << lab.core),
+        // Counters of every flow are asked for once in this time, by threads on the other CPU.
+        "other_config:flow-limit=1000000".to_owned(),
+    ];
+    if matches!(lab.memory, Memory::Huge { .. }) {
+        settings.push("other_config:dpdk-socket-mem=1024".to_owned());
+    }
+    process::run(vsctl().args(["set", "Open_vSwitch", "."]).args(settings))?;
+    let mut bridge = vsctl();
+    bridge.args(["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=standalone"]);
+    bridge.arg("other_config:mac-table-size=1000000");
+    for port in 0..PORTS {
+        bridge.args(["--", "add-port", "br0", &format!("p{port}"), "--", "set", "Interface", &format!("p{port}")]);
+        bridge.args(["type=dpdk", &format!("options:dpdk-devargs=net_hfgen{port}")]);
+    }
+    process::run(&mut bridge)?;
+    Ok(())
+}

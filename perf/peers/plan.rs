@@ -1,0 +1,64 @@
+//! What is measured: the points, one thing changed at a time.
+
+/// Ports of every program.
+pub const PORTS: usize = 4;
+/// Speed of the links: more than any core can fill, so that pacing works and never binds.
+pub const SPEED_MB: u32 = 400_000;
+/// What the receiver's link takes in an incast: less than any of the programs can forward.
+const DRAIN_MB: u32 = 2_000;
+
+/// One setting of the generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Point {
+    pub name: &'static str,
+    /// What a table's row says.
+    pub title: &'static str,
+    /// Bytes without the check sequence, or `imix`.
+    pub size: &'static str,
+    /// Stations behind each port.
+    pub flows: u32,
+    /// Descriptors posted ahead on each port.
+    pub posted: u32,
+    pub classes: &'static str,
+    pub pattern: &'static str,
+    /// Whether the generator obeys PFC.
+    pub pfc: bool,
+}
+
+const BASE: Point = Point {
+    name: "base",
+    title: "64 B, 1,024 flows a port",
+    size: "64",
+    flows: 1024,
+    posted: 1024,
+    classes: "both",
+    pattern: "pairs",
+    pfc: false,
+};
+
+/// All points; the first is the one that the others differ from.
+pub const POINTS: [Point; 11] = [
+    BASE,
+    Point { name: "size-512", title: "512 B", size: "512", ..BASE },
+    Point { name: "size-1500", title: "1500 B", size: "1500", ..BASE },
+    Point { name: "imix", title: "IMIX", size: "imix", ..BASE },
+    Point { name: "flows-1", title: "1 flow a port", flows: 1, ..BASE },
+    Point { name: "flows-65536", title: "65,536 flows a port", flows: 65_536, ..BASE },
+    Point { name: "posted-16384", title: "16,384 posted ahead", posted: 16_384, ..BASE },
+    Point { name: "lossy", title: "lossy class only", classes: "lossy", ..BASE },
+    Point { name: "lossless", title: "lossless class only", classes: "lossless", ..BASE },
+    Point { name: "incast", title: "incast, lossy", classes: "lossy", pattern: "incast", ..BASE },
+    Point { name: "incast-pfc", title: "incast, lossless", classes: "lossless", pattern: "incast", pfc: true, ..BASE },
+];
+
+impl Point {
+    /// Whether three ports send more than the fourth takes.
+    pub fn is_congested(&self) -> bool {
+        self.pattern == "incast"
+    }
+
+    /// What the link of `port` takes, in Mb/s, if that is less than its speed.
+    pub fn drain_mb(&self, port: usize) -> Option<u32> {
+        (self.is_congested() && port == PORTS - 1).then_some(DRAIN_MB)
+    }
+}

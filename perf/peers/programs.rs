@@ -1,0 +1,243 @@
+//! The programs that are compared: how each is started for a point, and what it does.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::counts::CountsFile;
+use super::lab::{Lab, Memory};
+use super::ovs::{self, Daemons};
+use super::plan::{PORTS, Point, SPEED_MB};
+use super::process::Running;
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program {
+    pub name: &'static str,
+    /// What it does per packet.
+    pub does: &'static str,
+    /// Whether frames go where their addresses say, as an incast needs; the others have fixed pairs of ports.
+    pub looks_at_addresses: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Testpmd(&'static str),
+    L2fwd,
+    L3fwd,
+    OpenVswitch,
+    Holdfast,
+}
+
+/// In the order of the table.
+pub const PROGRAMS: [Program; 6] = [
+    Program {
+        name: "testpmd io",
+        does: "nothing: hands each burst of a port to its neighbour, so this is the generator alone",
+        looks_at_addresses: false,
+        kind: Kind::Testpmd("io"),
+    },
+    Program {
+        name: "testpmd macswap",
+        does: "swaps the two MAC addresses; fixed pairs of ports",
+        looks_at_addresses: false,
+        kind: Kind::Testpmd("macswap"),
+    },
+    Program {
+        name: "l2fwd",
+        does: "writes both MAC addresses, buffers up to 32 frames a port; fixed pairs of ports, no look-up",
+        looks_at_addresses: false,
+        kind: Kind::L2fwd,
+    },
+    Program {
+        name: "l3fwd",
+        does: "longest-prefix look-up of the IPv4 destination in 1,024 routes, writes both MAC addresses; no TTL, \
+               no learning, no queues",
+        looks_at_addresses: true,
+        kind: Kind::L3fwd,
+    },
+    Program {
+        name: "OVS-DPDK",
+        does: "parses to L4, looks up an exact-match cache and then its megaflows, for a learning bridge (NORMAL); \
+               learns in the slow path; no queues",
+        looks_at_addresses: true,
+        kind: Kind::OpenVswitch,
+    },
+    Program {
+        name: "Holdfast",
+        does: "parses to L4, learns and looks up MAC addresses, classifies by DSCP, admits to a shared buffer \
+               (Dynamic Threshold, PFC), eight queues a port with strict and DWRR, pacing, ECN, counters by class",
+        looks_at_addresses: true,
+        kind: Kind::Holdfast,
+    },
+];
+
+/// A program that polls.
+pub enum Started {
+    Single(Running),
+    OpenVswitch(Daemons),
+}
+
+impl Started {
+    /// An error if it has ended.
+    pub fn check(&mut self) -> Result<()> {
+        match self {
+            Self::Single(running) => running.check(),
+            Self::OpenVswitch(daemons) => daemons.switch.check(),
+        }
+    }
+
+    /// An error about it, with its last words.
+    pub fn complaint(&self, what: &str) -> anyhow::Error {
+        match self {
+            Self::Single(running) => running.complaint(what),
+            Self::OpenVswitch(daemons) => daemons.switch.complaint(what),
+        }
+    }
+}
+
+impl Program {
+    /// Whether it is there.
+    ///
+    /// # Errors
+    /// What is missing, and how to get it.
+    pub fn find(&self, lab: &Lab) -> Result<()> {
+        let (files, remedy) = match self.kind {
+            Kind::Testpmd(_) => (vec![testpmd()], "apt-get install dpdk-dev"),
+            Kind::L2fwd => (vec![lab.directory.join("l2fwd")], "perf/generator/build.sh"),
+            Kind::L3fwd => (vec![lab.directory.join("l3fwd")], "perf/generator/build.sh"),
+            Kind::OpenVswitch => (ovs::files(), "apt-get install openvswitch-switch-dpdk"),
+            Kind::Holdfast => (vec![holdfast()], "cargo build --release"),
+        };
+        match files.iter().find(|file| !file.exists()) {
+            None => Ok(()),
+            Some(file) => {
+                bail!("{} is missing ({}); `{remedy}` makes it so, as does `make perf`", self.name, file.display())
+            }
+        }
+    }
+
+    /// Whether it can be asked this.
+    pub fn can(&self, point: &Point) -> bool {
+        self.looks_at_addresses || !point.is_congested()
+    }
+
+    /// Whether the first frame of every flow takes a slow path that may need many seconds for all flows.
+    pub fn is_slow_to_warm(&self) -> bool {
+        self.kind == Kind::OpenVswitch
+    }
+
+    /// Starts it.
+    pub fn start(&self, lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Started> {
+        let command = match self.kind {
+            Kind::Testpmd(mode) => testpmd_command(lab, point, counts, mode),
+            Kind::L2fwd => l2fwd_command(lab, point, counts),
+            Kind::L3fwd => l3fwd_command(lab, point, counts)?,
+            Kind::Holdfast => holdfast_command(lab, point, counts)?,
+            Kind::OpenVswitch => return Ok(Started::OpenVswitch(Daemons::start(lab, point, counts)?)),
+        };
+        let log = lab.file(&format!("{}.log", self.name.replace(' ', "-")));
+        Ok(Started::Single(Running::start(self.name, &command, &lab.cpus(), &log)?))
+    }
+}
+
+fn testpmd() -> PathBuf {
+    PathBuf::from("/usr/bin/dpdk-testpmd")
+}
+
+fn holdfast() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_holdfast"))
+}
+
+/// A program of DPDK with EAL's arguments; `lcores` as of `-l`.
+fn dpdk(program: &Path, lab: &Lab, lcores: &str, point: &Point, counts: &CountsFile) -> Command {
+    let mut command = Command::new(program);
+    let (key, path) = lab.library_path();
+    command.env(key, path).args(["-l", lcores, "--no-pci", "--no-telemetry"]).args(lab.memory_args());
+    command.args(Lab::generator_args());
+    for device in lab.devices(point, counts) {
+        command.arg("--vdev").arg(device);
+    }
+    command.arg("--");
+    command
+}
+
+fn testpmd_command(lab: &Lab, point: &Point, counts: &CountsFile, mode: &str) -> Command {
+    let lcores = format!("{},{}", lab.control, lab.core);
+    let mut command = dpdk(&testpmd(), lab, &lcores, point, counts);
+    // Its main lcore waits for a key; the other forwards.
+    let buffers = PORTS as u32 * (point.posted + 1024) + 4096;
+    command.args(["--nb-cores=1", "--auto-start", &format!("--forward-mode={mode}")]);
+    command.arg(format!("--total-num-mbufs={buffers}"));
+    command
+}
+
+fn l2fwd_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Command {
+    let mut command = dpdk(&lab.directory.join("l2fwd"), lab, &lab.core.to_string(), point, counts);
+    // All ports on the one lcore, no statistics on the screen.
+    command.args(["-p", "f", "-q", &PORTS.to_string(), "-T", "0", "-P"]);
+    command
+}
+
+fn l3fwd_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Command> {
+    let core = lab.core;
+    let (routes, routes6) = (lab.file("routes"), lab.file("routes6"));
+    let mut text = String::new();
+    for port in 0..PORTS {
+        for subnet in 0..256 {
+            let _ = writeln!(text, "R10.{port}.{subnet}.0/24 {port}");
+        }
+    }
+    fs::write(&routes, text).context("cannot write routes")?;
+    // It insists on one.
+    fs::write(&routes6, "R2001:0db8:0000:0000:0000:0000:0000:0000/32 0\n").context("cannot write routes")?;
+    let queues: Vec<String> = (0..PORTS).map(|port| format!("({port},0,{core})")).collect();
+    let mut command = dpdk(&lab.directory.join("l3fwd"), lab, &core.to_string(), point, counts);
+    command.args(["-p", "f", "-P", "--config", &queues.join(",")]);
+    // For the size of its pool.
+    command.args(["--rx-queue-size", &point.posted.to_string()]);
+    command.arg(format!("--rule_ipv4={}", routes.display())).arg(format!("--rule_ipv6={}", routes6.display()));
+    Ok(command)
+}
+
+fn holdfast_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Command> {
+    let config = lab.file("holdfast.yaml");
+    fs::write(&config, holdfast_config(lab, point, counts)).context("cannot write a configuration")?;
+    let mut command = Command::new(holdfast());
+    let (key, path) = lab.library_path();
+    command.env(key, path).arg("run").arg(config);
+    Ok(command)
+}
+
+/// Everything on but virtual hosts. What differs from an operator's: a generator that always has more is no backlog to
+/// pause for, and nobody polls once in 20 us who has one burst at a time to take.
+fn holdfast_config(lab: &Lab, point: &Point, counts: &CountsFile) -> String {
+    let mut text = "preset: roce\nports:\n".to_owned();
+    for (port, device) in lab.devices(point, counts).iter().enumerate() {
+        let speed = point.drain_mb(port).unwrap_or(SPEED_MB);
+        let _ = writeln!(
+            text,
+            "  - {{name: p{port}, device: \"{device}\", speed: {speed}M, rx_descriptors: {}}}",
+            point.posted.min(16_384)
+        );
+    }
+    let memory = match lab.memory {
+        Memory::Huge { .. } => "huge",
+        Memory::Ordinary => "nohuge",
+    };
+    let [load, library] = Lab::generator_args();
+    let capacity = (2 * PORTS as u32 * point.flows).max(16_384);
+    let _ = writeln!(
+        text,
+        "fdb: {{capacity: {capacity}}}\n\
+         lcores: {{control: {}, dataplane: {}, poll_gap: 1ns, backlog_xoff: off}}\n\
+         eal: {{memory: {memory}, args: [\"{load}\", \"{library}\"]}}\n\
+         metrics: off",
+        lab.control, lab.core
+    );
+    text
+}

@@ -1,0 +1,163 @@
+//! What was measured, and as text, Markdown and JSON.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::lab::Lab;
+use super::measure::Sample;
+use super::plan::{PORTS, Point};
+use super::programs::Program;
+
+/// The program that others are compared with.
+const SUBJECT: &str = "Holdfast";
+
+/// All rounds of one program at one point.
+pub struct Cell {
+    pub point: Point,
+    pub program: Program,
+    pub samples: Vec<Sample>,
+    /// Why there are none, or fewer.
+    pub errors: Vec<String>,
+}
+
+/// Middle, lowest and highest.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Spread {
+    pub median: f64,
+    pub lowest: f64,
+    pub highest: f64,
+}
+
+/// A whole run.
+pub struct Results {
+    pub cells: Vec<Cell>,
+    pub memory: &'static str,
+    pub rounds: usize,
+}
+
+impl Cell {
+    pub fn spread(&self, value: impl Fn(&Sample) -> f64) -> Option<Spread> {
+        let mut values: Vec<f64> = self.samples.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        let (&lowest, &highest) = (values.first()?, values.last()?);
+        Some(Spread { median: values[values.len() / 2], lowest, highest })
+    }
+
+    pub fn cycles(&self) -> Option<Spread> {
+        self.spread(|sample| sample.cycles)
+    }
+}
+
+impl Results {
+    /// The points that were measured, in order.
+    pub fn points(&self) -> Vec<Point> {
+        let mut points: Vec<Point> = self.cells.iter().map(|cell| cell.point).collect();
+        points.dedup();
+        points
+    }
+
+    pub fn at<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = &'a Cell> {
+        self.cells.iter().filter(move |cell| cell.point == *point)
+    }
+
+    /// As DPDK measures it; zero if nothing was measured.
+    fn tsc_hz(&self) -> u64 {
+        self.cells.iter().find_map(|cell| cell.samples.first()).map_or(0, |sample| sample.tsc_hz)
+    }
+
+    /// Cycles of Holdfast's at a point: the measure of all others there.
+    fn subject(&self, point: &Point) -> Option<f64> {
+        self.at(point).find(|cell| cell.program.name == SUBJECT)?.cycles().map(|cycles| cycles.median)
+    }
+
+    /// As tables in Markdown, with what each program does below the first.
+    pub fn markdown(&self) -> String {
+        let mut text = format!(
+            "One core, {PORTS} ports, TSC at {:.2} GHz, {}; median of {} rounds (lowest to highest).\n",
+            self.tsc_hz() as f64 / 1e9,
+            self.memory,
+            self.rounds
+        );
+        for (index, point) in self.points().iter().enumerate() {
+            let _ = write!(text, "\n**{}** (`{}`)\n\n{}", point.title, point.name, self.table(point));
+            if index == 0 {
+                text.push_str("\nWhat each does per packet:\n\n");
+                for cell in self.at(point) {
+                    let _ = writeln!(text, "- {}: {}.", cell.program.name, cell.program.does);
+                }
+            }
+        }
+        text
+    }
+
+    /// One point as a table in Markdown, which is readable enough on a terminal.
+    pub fn table(&self, point: &Point) -> String {
+        let mut text = "| program | cycles a packet | Mpps | of Holdfast's cycles | forwarded |\n".to_owned();
+        text.push_str("|---|---|---|---|---|\n");
+        for cell in self.at(point) {
+            let name = cell.program.name;
+            let (Some(cycles), Some(mpps), Some(forwarded)) =
+                (cell.cycles(), cell.spread(|sample| sample.mpps), cell.spread(|sample| sample.forwarded))
+            else {
+                let why = cell.errors.first().map_or("-", |error| error.split(';').next().unwrap_or_default());
+                let _ = writeln!(text, "| {name} | {why} | | | |");
+                continue;
+            };
+            let ratio = self.subject(point).map(|subject| format!("{:.2}", cycles.median / subject));
+            let unsettled = if cell.samples.iter().all(|sample| sample.steady) { "" } else { " (not settled)" };
+            let _ = writeln!(
+                text,
+                "| {name} | {:.1} ({:.1} to {:.1}){unsettled} | {:.2} | {} | {:.2} % |",
+                cycles.median,
+                cycles.lowest,
+                cycles.highest,
+                mpps.median,
+                ratio.unwrap_or_else(|| "-".to_owned()),
+                100.0 * forwarded.median
+            );
+        }
+        text
+    }
+
+    /// All samples; the schema is in perf/README.md.
+    pub fn json(&self, lab: &Lab) -> Value {
+        let cell = |cell: &Cell| {
+            json!({
+                "point": cell.point.name,
+                "program": cell.program.name,
+                "cycles": cell.cycles(),
+                "mpps": cell.spread(|sample| sample.mpps),
+                "forwarded": cell.spread(|sample| sample.forwarded),
+                "of_holdfast": cell.cycles().zip(self.subject(&cell.point)).map(|(cycles, subject)| cycles.median / subject),
+                "samples": cell.samples,
+                "errors": cell.errors,
+            })
+        };
+        let mut programs: Vec<Program> = Vec::new();
+        for cell in &self.cells {
+            if !programs.contains(&cell.program) {
+                programs.push(cell.program);
+            }
+        }
+        let program = |program: &Program| json!({"name": program.name, "does": program.does});
+        json!({
+            "schema": 1,
+            "ports": PORTS,
+            "core": lab.core,
+            "tsc_hz": self.tsc_hz(),
+            "memory": self.memory,
+            "rounds": self.rounds,
+            "programs": programs.iter().map(program).collect::<Vec<_>>(),
+            "points": self.points(),
+            "cells": self.cells.iter().map(cell).collect::<Vec<_>>(),
+        })
+    }
+
+    pub fn write_json(&self, lab: &Lab, path: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(&self.json(lab))?;
+        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+    }
+}
