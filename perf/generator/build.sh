@@ -43,7 +43,9 @@ fetch() {
 
 [ "$(cat "$out/dpdk/version" 2>/dev/null)" = "$version" ] || fetch
 stamp=$(cat "$here"/*.c "$here"/*.h "$here/build.sh" "$out/dpdk/version" | sha256sum)
-[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
+if [ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -e "$out/libhfgen.so" ] && [ -e "$out/l2fwd" ] && [ -e "$out/l3fwd" ]; then
+    exit 0
+fi
 
 dpdk="$out/dpdk"
 flags="-O3 -DALLOW_EXPERIMENTAL_API $(pkg-config --cflags libdpdk)"

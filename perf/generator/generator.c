@@ -28,7 +28,7 @@
 #define TX_QUEUES 16
 #define PUBLISH_POLLS 256     /* polls between two looks at the clock, since that costs as much as a packet */
 #define PUBLISH_PARTS 1000    /* publications a second */
-#define AHEAD 4               /* descriptors that are looked at before their turn, as drivers do */
+#define AHEAD 8               /* descriptors that are looked at before their turn, as drivers do */
 #define WIRE_EXTRA 24         /* preamble, check sequence, gap */
 #define DRAIN_BURST 65536     /* bytes that a paced port takes at once after a pause */
 #define QUANTUM_BITS 512
@@ -78,6 +78,7 @@ struct port {
 	struct order order;
 	uint64_t rearm;           /* the first words of a buffer: data offset, one reference, one segment, port */
 	uint32_t hash_seed;
+	uint32_t data_at;         /* of the frame, from its mbuf on */
 	uint32_t polls;
 	uint16_t id;
 	uint8_t index, to, lane_count, paused_lanes, obeys;
@@ -213,6 +214,9 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 		port->no_mbuf++;
 		return 0;
 	}
+	/* A NIC's DMA makes no core wait for the line that it writes; all at once they wait least. */
+	for (uint16_t i = 0; i < wanted; i++)
+		__builtin_prefetch(RTE_PTR_ADD(fresh[i], port->data_at), 1);
 	port->random ^= port->random << 13;
 	port->random ^= port->random >> 7;
 	port->random ^= port->random << 17;
@@ -413,6 +417,7 @@ generator_rx_setup(struct rte_eth_dev *dev, uint16_t queue, uint16_t descriptors
 		lane->head = 0;
 	}
 	port->pool = pool;
+	port->data_at = sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
 	dev->data->rx_queues[queue] = port;
 	return 0;
 }

@@ -116,6 +116,9 @@ fn measure_point(lab: &Lab, point: &Point, programs: &[Program], rounds: usize, 
     for round in 1..=rounds {
         for cell in &mut cells {
             let name = cell.program.name;
+            if cell.samples.iter().any(measure::Sample::took_long) {
+                continue;
+            }
             match measure::measure(lab, &cell.program, point, window) {
                 Ok(sample) => {
                     eprintln!(

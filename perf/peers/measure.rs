@@ -16,11 +16,14 @@ const START_TIME: Duration = Duration::from_secs(20);
 const WARM_WINDOW: Duration = Duration::from_millis(200);
 const WARM_LIMIT: Duration = Duration::from_secs(2);
 /// For a program that learns in a slow path.
-const WARM_LIMIT_SLOW: Duration = Duration::from_secs(20);
+const WARM_LIMIT_SLOW: Duration = Duration::from_secs(60);
 /// Rates of two windows that count as the same.
 const STEADY: f64 = 0.15;
 /// What may be missing, or too much, where nothing is congested: more is loss, or flooding.
 const TOLERANCE: f64 = 0.01;
+
+/// Seconds of warming up after which one round has to do.
+const LONG_WARM_SECONDS: f64 = 20.0;
 
 /// What one run showed.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
@@ -39,7 +42,9 @@ pub struct Sample {
     pub pfc: u64,
     /// Polls that gave nothing because the program had no buffers.
     pub no_mbuf: u64,
-    /// Whether the rate had settled when the measurement began.
+    /// Seconds from the first frame until the rate had settled, or was no longer waited for.
+    pub warm_seconds: f64,
+    /// Whether it had.
     pub steady: bool,
 }
 
@@ -49,8 +54,10 @@ pub fn measure(lab: &Lab, program: &Program, point: &Point, window: Duration) ->
     let mut started = program.start(lab, point, &counts)?;
     wait_for_ports(&mut started, &counts)?;
     let limit = if program.is_slow_to_warm() { WARM_LIMIT_SLOW } else { WARM_LIMIT };
+    let begin = Instant::now();
     let steady = warm_up(&mut started, &counts, point, limit)?;
-    let sample = Sample { steady, ..observe(&mut started, &counts, window)? };
+    let warm_seconds = begin.elapsed().as_secs_f64();
+    let sample = Sample { warm_seconds, steady, ..observe(&mut started, &counts, window)? };
     judge(&started, point, &sample)?;
     Ok(sample)
 }
@@ -94,6 +101,11 @@ fn observe(started: &mut Started, counts: &CountsFile, window: Duration) -> Resu
 }
 
 impl Sample {
+    /// Whether more rounds would take too long.
+    pub fn took_long(&self) -> bool {
+        self.warm_seconds > LONG_WARM_SECONDS
+    }
+
     /// Each port publishes at its own instants, so rates are added and not counts.
     fn between(first: &[Counts], last: &[Counts]) -> Self {
         let (mut handed, mut taken) = (0.0, 0.0);
@@ -119,6 +131,7 @@ impl Sample {
             tsc_hz,
             pfc: sum(|counts| counts.pfc),
             no_mbuf: sum(|counts| counts.no_mbuf),
+            warm_seconds: 0.0,
             steady: false,
         }
     }

@@ -82,6 +82,10 @@ fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, so
     let mut eal: Vec<String> = Lab::generator_args().iter().map(|&arg| arg.to_owned()).collect();
     eal.push("--no-pci".to_owned());
     eal.extend(lab.memory_args().iter().map(|&arg| arg.to_owned()));
+    if lab.memory == Memory::Ordinary {
+        // Or it adds `--in-memory`, which does not go with it.
+        eal.push("--legacy-mem".to_owned());
+    }
     eal.extend(lab.devices(point, counts).iter().map(|device| format!("--vdev={device}")));
     process::run(vsctl().arg("init"))?;
     let mut settings = vec![
@@ -89,8 +93,9 @@ fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, so
         format!("other_config:dpdk-extra={}", eal.join(" ")),
         format!("other_config:dpdk-lcore-mask={:#x}", 1_u64 << lab.control),
         format!("other_config:pmd-cpu-mask={:#x}", 1_u64 << lab.core),
-        // Counters of every flow are asked for once in this time, by threads on the other CPU.
         "other_config:flow-limit=1000000".to_owned(),
+        // That limit is approached by 1,000 flows a round of its other threads: the shortest round, not half a second.
+        "other_config:max-revalidator=100".to_owned(),
     ];
     if matches!(lab.memory, Memory::Huge { .. }) {
         settings.push("other_config:dpdk-socket-mem=1024".to_owned());

@@ -37,12 +37,13 @@ const BASE: Point = Point {
 };
 
 /// All points; the first is the one that the others differ from.
-pub const POINTS: [Point; 11] = [
+pub const POINTS: [Point; 12] = [
     BASE,
     Point { name: "size-512", title: "512 B", size: "512", ..BASE },
     Point { name: "size-1500", title: "1500 B", size: "1500", ..BASE },
     Point { name: "imix", title: "IMIX", size: "imix", ..BASE },
     Point { name: "flows-1", title: "1 flow a port", flows: 1, ..BASE },
+    Point { name: "flows-16384", title: "16,384 flows a port", flows: 16_384, ..BASE },
     Point { name: "flows-65536", title: "65,536 flows a port", flows: 65_536, ..BASE },
     Point { name: "posted-16384", title: "16,384 posted ahead", posted: 16_384, ..BASE },
     Point { name: "lossy", title: "lossy class only", classes: "lossy", ..BASE },

@@ -22,7 +22,7 @@ const FIGURES: [(&str, &str, &[&str]); 3] = [
     (
         "peers-flows.svg",
         "Cycles a packet by flows, and with cold headers",
-        &["flows-1", "base", "flows-65536", "posted-16384"],
+        &["flows-1", "base", "flows-16384", "flows-65536", "posted-16384"],
     ),
     ("peers-classes.svg", "Cycles a packet by class", &["base", "lossy", "lossless"]),
 ];

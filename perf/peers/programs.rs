@@ -55,15 +55,15 @@ pub const PROGRAMS: [Program; 6] = [
     },
     Program {
         name: "l3fwd",
-        does: "longest-prefix look-up of the IPv4 destination in 1,024 routes, writes both MAC addresses; no TTL, \
-               no learning, no queues",
+        does: "longest-prefix look-up of the IPv4 destination in 1,024 routes, writes both MAC addresses, decrements the \
+               TTL; no learning, no classes, no queues",
         looks_at_addresses: true,
         kind: Kind::L3fwd,
     },
     Program {
         name: "OVS-DPDK",
         does: "parses to L4, looks up an exact-match cache and then its megaflows, for a learning bridge (NORMAL); \
-               learns in the slow path; no queues",
+               learns in the slow path; no classes, no queues",
         looks_at_addresses: true,
         kind: Kind::OpenVswitch,
     },
@@ -116,7 +116,7 @@ impl Program {
         match files.iter().find(|file| !file.exists()) {
             None => Ok(()),
             Some(file) => {
-                bail!("{} is missing ({}); `{remedy}` makes it so, as does `make perf`", self.name, file.display())
+                bail!("{} is missing ({}); `{remedy}` or `make perf` puts it there", self.name, file.display())
             }
         }
     }

@@ -49,6 +49,27 @@ impl Cell {
     pub fn cycles(&self) -> Option<Spread> {
         self.spread(|sample| sample.cycles)
     }
+
+    /// Whether it stopped the senders: then cycles count the wait for the receiver's link.
+    fn has_paused(&self) -> bool {
+        self.point.pfc && self.samples.iter().any(|sample| sample.pfc > 0)
+    }
+
+    /// The cycles as a table has them, with what there is to be said of them.
+    fn show_cycles(&self, rounds: usize) -> Option<String> {
+        let cycles = self.cycles()?;
+        if self.has_paused() {
+            return Some("senders paused".to_owned());
+        }
+        let mut text = format!("{:.1} ({:.1} to {:.1})", cycles.median, cycles.lowest, cycles.highest);
+        if self.samples.len() < rounds {
+            let _ = write!(text, ", {} of {rounds} rounds", self.samples.len());
+        }
+        if !self.samples.iter().all(|sample| sample.steady) {
+            text.push_str(", not settled");
+        }
+        Some(text)
+    }
 }
 
 impl Results {
@@ -68,9 +89,10 @@ impl Results {
         self.cells.iter().find_map(|cell| cell.samples.first()).map_or(0, |sample| sample.tsc_hz)
     }
 
-    /// Cycles of Holdfast's at a point: the measure of all others there.
-    fn subject(&self, point: &Point) -> Option<f64> {
-        self.at(point).find(|cell| cell.program.name == SUBJECT)?.cycles().map(|cycles| cycles.median)
+    /// Cycles of a program by those of Holdfast at the same point.
+    fn ratio(&self, cell: &Cell) -> Option<f64> {
+        let subject = self.at(&cell.point).find(|cell| cell.program.name == SUBJECT && !cell.has_paused())?;
+        Some(cell.cycles()?.median / subject.cycles()?.median)
     }
 
     /// As tables in Markdown, with what each program does below the first.
@@ -99,25 +121,18 @@ impl Results {
         text.push_str("|---|---|---|---|---|\n");
         for cell in self.at(point) {
             let name = cell.program.name;
-            let (Some(cycles), Some(mpps), Some(forwarded)) =
-                (cell.cycles(), cell.spread(|sample| sample.mpps), cell.spread(|sample| sample.forwarded))
-            else {
+            let (Some(cycles), Some(mpps), Some(forwarded)) = (
+                cell.show_cycles(self.rounds),
+                cell.spread(|sample| sample.mpps),
+                cell.spread(|sample| sample.forwarded),
+            ) else {
                 let why = cell.errors.first().map_or("-", |error| error.split(';').next().unwrap_or_default());
                 let _ = writeln!(text, "| {name} | {why} | | | |");
                 continue;
             };
-            let ratio = self.subject(point).map(|subject| format!("{:.2}", cycles.median / subject));
-            let unsettled = if cell.samples.iter().all(|sample| sample.steady) { "" } else { " (not settled)" };
-            let _ = writeln!(
-                text,
-                "| {name} | {:.1} ({:.1} to {:.1}){unsettled} | {:.2} | {} | {:.2} % |",
-                cycles.median,
-                cycles.lowest,
-                cycles.highest,
-                mpps.median,
-                ratio.unwrap_or_else(|| "-".to_owned()),
-                100.0 * forwarded.median
-            );
+            let ratio = self.ratio(cell).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+            let forwarded = 100.0 * forwarded.median;
+            let _ = writeln!(text, "| {name} | {cycles} | {:.2} | {ratio} | {forwarded:.2} % |", mpps.median);
         }
         text
     }
@@ -131,7 +146,7 @@ impl Results {
                 "cycles": cell.cycles(),
                 "mpps": cell.spread(|sample| sample.mpps),
                 "forwarded": cell.spread(|sample| sample.forwarded),
-                "of_holdfast": cell.cycles().zip(self.subject(&cell.point)).map(|(cycles, subject)| cycles.median / subject),
+                "of_holdfast": self.ratio(cell),
                 "samples": cell.samples,
                 "errors": cell.errors,
             })
