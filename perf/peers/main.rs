@@ -145,8 +145,8 @@ fn report(args: &Args, lab: &Lab, results: &Results) -> Result<()> {
     if args.markdown {
         println!("{}", results.markdown());
         let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/performance");
-        for path in plots::write(results, &directory)? {
-            eprintln!("written: {path}");
+        for figure in plots::write(results, &directory)? {
+            println!("![{}](performance/{})\n", figure.title, figure.file);
         }
     } else {
         for point in results.points() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::plan::Point;
-use super::results::{Results, Spread};
+use super::results::{Cell, Results, Spread};
 use super::svg::{Anchor, PALETTE, Rect, Svg, text_width};
 
 const WIDTH: f64 = 860.0;
@@ -16,50 +16,72 @@ const PLOT: Rect = Rect { x: 64.0, y: 64.0, width: WIDTH - 84.0, height: HEIGHT 
 const GAP: f64 = 0.2;
 const GRID_LINES: f64 = 5.0;
 
-/// Pictures: file name, title, points. The first point is in each as the one to compare with.
-const FIGURES: [(&str, &str, &[&str]); 3] = [
-    ("peers-sizes.svg", "Cycles a packet by frame size", &["base", "size-512", "size-1500", "imix"]),
-    (
-        "peers-flows.svg",
-        "Cycles a packet by flows, and with cold headers",
-        &["flows-1", "base", "flows-16384", "flows-65536", "posted-16384"],
-    ),
-    ("peers-classes.svg", "Cycles a packet by class", &["base", "lossy", "lossless"]),
+/// A picture: the points in it, each with what is written below its bars.
+pub struct Figure {
+    pub file: &'static str,
+    pub title: &'static str,
+    points: &'static [(&'static str, &'static str)],
+}
+
+const FIGURES: [Figure; 3] = [
+    Figure {
+        file: "peers-sizes.svg",
+        title: "Cycles a packet by frame size",
+        points: &[("base", "64 B"), ("size-512", "512 B"), ("size-1500", "1500 B"), ("imix", "IMIX")],
+    },
+    Figure {
+        file: "peers-flows.svg",
+        title: "Cycles a packet by flows a port, and with cold headers",
+        points: &[
+            ("flows-1", "1"),
+            ("base", "1,024"),
+            ("flows-16384", "16,384"),
+            ("flows-65536", "65,536"),
+            ("posted-16384", "1,024, cold"),
+        ],
+    },
+    Figure {
+        file: "peers-classes.svg",
+        title: "Cycles a packet by class",
+        points: &[("base", "both"), ("lossy", "lossy"), ("lossless", "lossless")],
+    },
 ];
 
 /// Writes every picture whose points were measured, and says which.
-pub fn write(results: &Results, directory: &Path) -> Result<Vec<String>> {
+pub fn write(results: &Results, directory: &Path) -> Result<Vec<Figure>> {
     let measured = results.points();
     let mut written = Vec::new();
-    for (file, title, names) in FIGURES {
-        let points: Option<Vec<Point>> =
-            names.iter().map(|name| measured.iter().find(|point| point.name == *name).copied()).collect();
+    for figure in FIGURES {
+        let find = |(name, label)| Some((measured.iter().find(|point| point.name == name).copied()?, label));
+        let points: Option<Vec<(Point, &str)>> = figure.points.iter().copied().map(find).collect();
         if let Some(points) = points {
             fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-            let path = directory.join(file);
-            fs::write(&path, draw(results, title, &points))
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            written.push(path.display().to_string());
+            let path = directory.join(figure.file);
+            let picture = draw(results, figure.title, &points);
+            fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+            written.push(figure);
         }
     }
     Ok(written)
 }
 
-fn draw(results: &Results, title: &str, points: &[Point]) -> String {
+fn draw(results: &Results, title: &str, points: &[(Point, &str)]) -> String {
     let mut svg = Svg::new(WIDTH);
     svg.bold(16.0, 24.0, 16, title);
-    let names: Vec<&str> = results.at(&points[0]).map(|cell| cell.program.name).collect();
+    let names: Vec<&str> = results.at(&points[0].0).map(|cell| cell.program.name).collect();
     legend(&mut svg, &names);
+    // What has not settled in a minute would leave nothing to be seen of the others.
+    let settled = |cell: &Cell| cell.cycles().filter(|_| cell.has_settled());
     let spreads: Vec<Vec<Option<Spread>>> =
-        points.iter().map(|point| results.at(point).map(super::results::Cell::cycles).collect()).collect();
+        points.iter().map(|(point, _)| results.at(point).map(settled).collect()).collect();
     let highest = spreads.iter().flatten().flatten().map(|spread| spread.highest).fold(1.0, f64::max);
     let step = nice_step(highest / GRID_LINES);
     let top = (highest / step).ceil() * step;
     axis(&mut svg, step, top);
     let group = PLOT.width / points.len() as f64;
-    for ((index, point), spreads) in points.iter().enumerate().zip(&spreads) {
+    for ((index, (_, label)), spreads) in points.iter().enumerate().zip(&spreads) {
         let left = PLOT.x + group * index as f64;
-        svg.text(left + group / 2.0, PLOT.y + PLOT.height + 20.0, Anchor::Middle, point.title);
+        svg.text(left + group / 2.0, PLOT.y + PLOT.height + 20.0, Anchor::Middle, label);
         let width = group * (1.0 - GAP) / names.len() as f64;
         for (bar, spread) in spreads.iter().enumerate() {
             let x = left + group * GAP / 2.0 + width * bar as f64;

@@ -50,6 +50,11 @@ impl Cell {
         self.spread(|sample| sample.cycles)
     }
 
+    /// Whether the figure is one of forwarding, and not of a slow path that did not come to an end.
+    pub fn has_settled(&self) -> bool {
+        !self.samples.iter().any(|sample| sample.took_long() && !sample.steady)
+    }
+
     /// Whether it stopped the senders: then cycles count the wait for the receiver's link.
     fn has_paused(&self) -> bool {
         self.point.pfc && self.samples.iter().any(|sample| sample.pfc > 0)
@@ -92,10 +97,22 @@ impl Results {
     /// Cycles of a program by those of Holdfast at the same point.
     fn ratio(&self, cell: &Cell) -> Option<f64> {
         let subject = self.at(&cell.point).find(|cell| cell.program.name == SUBJECT && !cell.has_paused())?;
-        Some(cell.cycles()?.median / subject.cycles()?.median)
+        let cycles = cell.cycles().filter(|_| cell.has_settled())?;
+        Some(cycles.median / subject.cycles()?.median)
     }
 
-    /// As tables in Markdown, with what each program does below the first.
+    /// The programs that were measured, in order.
+    fn programs(&self) -> Vec<Program> {
+        let mut programs: Vec<Program> = Vec::new();
+        for cell in &self.cells {
+            if !programs.contains(&cell.program) {
+                programs.push(cell.program);
+            }
+        }
+        programs
+    }
+
+    /// As tables in Markdown, after what each program does.
     pub fn markdown(&self) -> String {
         let mut text = format!(
             "One core, {PORTS} ports, TSC at {:.2} GHz, {}; median of {} rounds (lowest to highest).\n",
@@ -103,14 +120,12 @@ impl Results {
             self.memory,
             self.rounds
         );
-        for (index, point) in self.points().iter().enumerate() {
-            let _ = write!(text, "\n**{}** (`{}`)\n\n{}", point.title, point.name, self.table(point));
-            if index == 0 {
-                text.push_str("\nWhat each does per packet:\n\n");
-                for cell in self.at(point) {
-                    let _ = writeln!(text, "- {}: {}.", cell.program.name, cell.program.does);
-                }
-            }
+        text.push_str("\nWhat each does per packet:\n\n");
+        for program in self.programs() {
+            let _ = writeln!(text, "- {}: {}.", program.name, program.does);
+        }
+        for point in self.points() {
+            let _ = write!(text, "\n**{}** (`{}`)\n\n{}", point.title, point.name, self.table(&point));
         }
         text
     }
@@ -151,12 +166,6 @@ impl Results {
                 "errors": cell.errors,
             })
         };
-        let mut programs: Vec<Program> = Vec::new();
-        for cell in &self.cells {
-            if !programs.contains(&cell.program) {
-                programs.push(cell.program);
-            }
-        }
         let program = |program: &Program| json!({"name": program.name, "does": program.does});
         json!({
             "schema": 1,
@@ -165,7 +174,7 @@ impl Results {
             "tsc_hz": self.tsc_hz(),
             "memory": self.memory,
             "rounds": self.rounds,
-            "programs": programs.iter().map(program).collect::<Vec<_>>(),
+            "programs": self.programs().iter().map(program).collect::<Vec<_>>(),
             "points": self.points(),
             "cells": self.cells.iter().map(cell).collect::<Vec<_>>(),
         })
