@@ -150,17 +150,18 @@ counts_map(struct port *port)
 	return 0;
 }
 
-/* Who sends to whom. In an incast all send to the last port, which says where its own stations are, each twice, and
- * then only listens. */
+/* Who sends to whom. In an incast all send to the last port, which says where its own stations are, each twice, and then
+ * again and again with one frame in some hundreds: a program may not have been ready, and would flood for ever. */
 static void
 pattern_init(struct port *port)
 {
-	port->left = UINT64_MAX;
+	port->left = INT64_MAX;
 	if (port->pattern == INCAST) {
 		port->to = port->ports - 1;
 		if (port->index == port->to) {
 			port->to = 0;
-			port->left = 2 * port->stations + port->posted;
+			port->left = 2 * port->stations;
+			port->trickle = 32;
 		}
 	} else {
 		port->to = port->pattern == PAIRS ? port->index ^ 1 : (port->index + 1) % port->ports;

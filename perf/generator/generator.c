@@ -82,7 +82,8 @@ struct port {
 	uint32_t polls;
 	uint16_t id;
 	uint8_t index, to, lane_count, paused_lanes, obeys;
-	uint64_t left;            /* frames still to be handed out */
+	uint64_t left;            /* frames still to be handed out, and by how many that grows with each publication */
+	uint32_t trickle;
 	uint64_t handed, bytes, no_mbuf, paused;
 	uint8_t mix[MIX];
 
@@ -202,8 +203,10 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 	struct order order = port->order; /* nobody else's while frames are written, which the compiler cannot know */
 	uint64_t both, bytes = 0;
 
-	if (++port->polls >= PUBLISH_POLLS)
+	if (++port->polls >= PUBLISH_POLLS) {
 		publish(port);
+		port->left += port->trickle;
+	}
 	wanted = RTE_MIN(wanted, (uint16_t)RTE_MIN(port->left, (uint64_t)BURST));
 	if (unlikely(open == 0 || wanted == 0)) {
 		port->paused += open == 0;

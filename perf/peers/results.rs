@@ -43,7 +43,8 @@ impl Cell {
         let mut values: Vec<f64> = self.samples.iter().map(value).collect();
         values.sort_by(f64::total_cmp);
         let (&lowest, &highest) = (values.first()?, values.last()?);
-        Some(Spread { median: values[values.len() / 2], lowest, highest })
+        let median = (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0;
+        Some(Spread { median, lowest, highest })
     }
 
     pub fn cycles(&self) -> Option<Spread> {
