@@ -1,0 +1,458 @@
+//! The whole pipeline while a port is congested: packets a second of one core in an incast, and the latency of those who
+//! have no part in it.
+//!
+//! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots]`. Definitions: docs/performance-reaction.md.
+
+#[path = "rig/mod.rs"]
+mod rig;
+
+use std::time::Duration;
+
+use holdfast::dpdk::Mbuf;
+use holdfast::sim::plot::bars;
+use holdfast::units::{BitRate, Ticks};
+use rig::{
+    Args, Arrival, Bed, BedSpec, Curve, Flow, LinkSpec, Observer, POLL_GAP_NS, Parcel, Probe, Samples, Section, Setup,
+    Stamped, Watch, calibrate, distributions, micros, rate_of, write_json, write_plot,
+};
+use serde_json::{Value, json};
+
+const PORTS: usize = 4;
+/// The lossless class that makes the incast, and where it goes.
+const HOT: u8 = 3;
+const SINK: usize = 0;
+/// Two looks at the clock that are further apart are a theft.
+const THEFT_NS: u64 = 10_000;
+const FRAMES: [usize; 3] = [64, 512, 1500];
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_millis(500);
+/// What one figure is made of; the median of all is told.
+const WINDOW_NS: u64 = 10_000_000;
+/// Until queues stand.
+const SETTLE: Duration = Duration::from_millis(200);
+const PROBING: Duration = Duration::from_secs(10);
+
+/// What three senders do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pattern {
+    /// Each to the next of them, nine tenths of what the core can in all.
+    Spread,
+    /// All to the fourth port, three times what it sends. They obey PFC.
+    Incast,
+    /// The same, but a poll takes a burst of each port at most.
+    IncastOneBurst,
+    /// As the first, without PFC.
+    IncastWithoutPfc,
+}
+
+const PATTERNS: [(Pattern, &str); 4] = [
+    (Pattern::Spread, "spread, uncongested"),
+    (Pattern::Incast, "incast, PFC on"),
+    (Pattern::IncastOneBurst, "incast, PFC on, one burst a poll"),
+    (Pattern::IncastWithoutPfc, "incast, PFC off"),
+];
+
+impl Pattern {
+    fn links(self, rate: BitRate, frame_len: usize) -> Vec<LinkSpec> {
+        let link = |port: usize| {
+            let spec = LinkSpec { obeys: self != Pattern::IncastWithoutPfc, ..LinkSpec::new(rate, frame_len) };
+            match (port, self) {
+                (SINK, _) => spec,
+                (_, Pattern::Spread) => {
+                    LinkSpec { load: 30, ..spec.sending(&[Flow { class: HOT, to: 1 + port % (PORTS - 1) }]) }
+                }
+                _ => spec.sending(&[Flow { class: HOT, to: SINK }]),
+            }
+        };
+        (0..PORTS).map(link).collect()
+    }
+}
+
+/// What went on while the core was ours.
+#[derive(Debug, Default, Clone, Copy)]
+struct Count {
+    ticks: u64,
+    own_ticks: u64,
+    idle_ticks: u64,
+    frames: u64,
+    polls: u64,
+}
+
+impl Count {
+    /// Ticks a frame: all, and those in the switch in polls that moved something.
+    fn per_frame(&self) -> [f64; 2] {
+        let frames = self.frames.max(1) as f64;
+        [self.ticks as f64 / frames, self.ticks.saturating_sub(self.own_ticks + self.idle_ticks) as f64 / frames]
+    }
+}
+
+/// All windows of one pattern, and what its rounds left in the counters.
+#[derive(Debug, Default)]
+struct Figures {
+    windows: Vec<Count>,
+    held_frames: Vec<f64>,
+    queue_bytes: Vec<f64>,
+    seconds: f64,
+    xoffs: u64,
+    lossless_drops: u64,
+    missed: u64,
+    held_ticks: u64,
+    stolen: u64,
+    /// The longest poll in which the core was not away.
+    longest_ticks: u64,
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+impl Figures {
+    fn of(&self, figure: impl Fn(&Count) -> f64) -> f64 {
+        median(self.windows.iter().filter(|window| window.ticks > 0).map(figure))
+    }
+
+    fn pps(&self, hz: u64) -> f64 {
+        self.of(|window| window.frames as f64 * hz as f64 / window.ticks as f64)
+    }
+
+    fn idle_share(&self) -> f64 {
+        self.of(|window| window.idle_ticks as f64 / window.ticks as f64)
+    }
+}
+
+/// One look at the clock a poll: what a poll took is known when the next begins.
+fn measure(bed: &Bed, setup: &mut Setup<Mbuf, ()>, time: Duration, figures: &mut Figures) {
+    let ticks = bed.ticks(time.as_nanos() as u64);
+    let start = setup.io.watch.look();
+    let stolen = setup.io.watch.stolen;
+    let mut now = start;
+    while now - start < ticks {
+        let window_ends = now + bed.ticks(WINDOW_NS);
+        let mut count = Count::default();
+        while now < window_ends {
+            let (thefts, own, sent) = (setup.io.watch.thefts, setup.io.own_ticks, setup.io.sent_frames());
+            let moved = setup.pipeline.poll(&mut setup.io, Ticks(now));
+            let end = setup.io.watch.look();
+            // A poll in which the core was away counts neither its time nor its frames.
+            if setup.io.watch.thefts == thefts {
+                count.ticks += end - now;
+                count.own_ticks += if moved > 0 { setup.io.own_ticks - own } else { 0 };
+                count.idle_ticks += if moved > 0 { 0 } else { end - now };
+                figures.longest_ticks = figures.longest_ticks.max(end - now);
+                count.polls += 1;
+                count.frames += setup.io.sent_frames() - sent;
+            }
+            now = end;
+        }
+        figures.windows.push(count);
+        figures.held_frames.push(setup.pipeline.held_frames() as f64);
+        figures.queue_bytes.push(setup.pipeline.view(SINK, usize::from(HOT)).queue_bytes as f64);
+    }
+    figures.seconds += (now - start).saturating_sub(setup.io.watch.stolen - stolen) as f64 / bed.hz as f64;
+}
+
+fn round(bed: &Bed, args: Args, pattern: Pattern, rate: BitRate, frame_len: usize, figures: &mut Figures) {
+    let spec = BedSpec {
+        ports: PORTS,
+        rate,
+        paced: true,
+        one_burst: pattern == Pattern::IncastOneBurst,
+        pfc: pattern != Pattern::IncastWithoutPfc,
+        backlog: true,
+    };
+    let mut setup = bed.set_up::<Mbuf, ()>(spec, pattern.links(rate, frame_len), THEFT_NS, |_| ());
+    let mut settling = Figures::default();
+    measure(bed, &mut setup, args.time(SETTLE), &mut settling);
+    figures.longest_ticks = figures.longest_ticks.max(settling.longest_ticks);
+    let (xoffs, stolen) = (setup.io.xoffs, setup.io.watch.stolen);
+    let held = |setup: &Setup<Mbuf, ()>| setup.io.links.iter().map(|link| link.held[usize::from(HOT)]).sum::<u64>();
+    let held_before = held(&setup);
+    measure(bed, &mut setup, args.time(ROUND), figures);
+    figures.xoffs += setup.io.xoffs - xoffs;
+    figures.stolen += setup.io.watch.stolen - stolen;
+    figures.held_ticks += held(&setup) - held_before;
+    figures.lossless_drops += setup.lossless_drops();
+    figures.missed += setup.io.missed();
+    assert_eq!(setup.io.starved, 0, "there are as many buffers as cells");
+    setup.tear_down(bed);
+}
+
+/// All of one frame length.
+struct Incast {
+    frame_len: usize,
+    core_pps: f64,
+    rate: BitRate,
+    figures: [Figures; PATTERNS.len()],
+}
+
+/// In turn, so that a machine that changes its mind does so for all alike.
+fn incast(bed: &Bed, args: Args, frame_len: usize) -> Incast {
+    let mut figures: [Figures; PATTERNS.len()] = Default::default();
+    let core_pps = calibrate(bed, PORTS, frame_len, args.rounds(7), 100_000_000);
+    let rate = rate_of(frame_len, core_pps);
+    for _ in 0..args.rounds(ROUNDS) {
+        for (&(pattern, _), figures) in PATTERNS.iter().zip(&mut figures) {
+            round(bed, args, pattern, rate, frame_len, figures);
+        }
+    }
+    Incast { frame_len, core_pps, rate, figures }
+}
+
+impl Incast {
+    fn rows(&self, hz: u64) -> impl Iterator<Item = Vec<String>> + '_ {
+        PATTERNS.iter().zip(&self.figures).map(move |((_, name), figures)| {
+            let per_frame = |which: usize| figures.of(|window| window.per_frame()[which]);
+            let held_share = figures.held_ticks as f64 / hz as f64 / figures.seconds / (PORTS - 1) as f64;
+            vec![
+                format!("{} B, {name}", self.frame_len),
+                format!("{:.2} M", figures.pps(hz) / 1e6),
+                format!("{:.0} %", figures.pps(hz) / self.core_pps * 100.0),
+                format!("{:.0}", per_frame(0)),
+                format!("{:.0}", per_frame(1)),
+                format!("{:.1} %", figures.idle_share() * 100.0),
+                format!("{:.2}", figures.of(|window| window.ticks as f64 / window.polls as f64) * 1e6 / hz as f64),
+                format!("{:.0}", median(figures.held_frames.iter().copied())),
+                format!("{:.2}", median(figures.queue_bytes.iter().copied()) / 1e6),
+                format!("{:.0}", figures.xoffs as f64 / figures.seconds),
+                format!("{:.0} %", held_share * 100.0),
+                figures.lossless_drops.to_string(),
+                figures.missed.to_string(),
+                micros(figures.longest_ticks as f64 * 1e9 / hz as f64),
+            ]
+        })
+    }
+
+    /// Nothing is lost while senders obey PFC and polls are no later than headroom was told.
+    fn check(&self, hz: u64) {
+        for ((pattern, name), figures) in PATTERNS.iter().zip(&self.figures) {
+            let lost = figures.lossless_drops + figures.missed;
+            let longest_ns = figures.longest_ticks as f64 * 1e9 / hz as f64;
+            if *pattern == Pattern::IncastWithoutPfc || lost == 0 {
+                continue;
+            }
+            let what =
+                format!("{} B, {name}: {lost} frames lost, polls up to {} us", self.frame_len, micros(longest_ns));
+            assert!(longest_ns > POLL_GAP_NS as f64, "{what}");
+            eprintln!("{what}: this core is too slow for the headroom of {POLL_GAP_NS} ns");
+        }
+    }
+
+    fn json(&self, hz: u64) -> Value {
+        let pattern = |((_, name), figures): (&(Pattern, &str), &Figures)| {
+            let [cycles, switch_cycles] = [0, 1].map(|which| figures.of(|window| window.per_frame()[which]));
+            json!({
+                "pattern": name,
+                "frames_per_second": figures.pps(hz),
+                "of_uncongested": figures.pps(hz) / self.core_pps,
+                "cycles_per_frame": cycles,
+                "switch_cycles_per_frame": switch_cycles,
+                "idle_share": figures.idle_share(),
+                "standing_frames": median(figures.held_frames.iter().copied()),
+                "standing_bytes": median(figures.queue_bytes.iter().copied()),
+                "xoffs_per_second": figures.xoffs as f64 / figures.seconds,
+                "lossless_drops": figures.lossless_drops,
+                "missed": figures.missed,
+                "longest_poll_ns": figures.longest_ticks as f64 * 1e9 / hz as f64,
+                "stolen_share": figures.stolen as f64 / hz as f64 / figures.seconds,
+            })
+        };
+        let patterns: Vec<Value> = PATTERNS.iter().zip(&self.figures).map(pattern).collect();
+        json!({"frame_bytes": self.frame_len, "core_frames_per_second": self.core_pps,
+               "port_bits_per_second": self.rate.0, "patterns": patterns})
+    }
+}
+
+/// Probes of the sender at the first of the other ports: class, port, name. Flow 0 is what everybody sends.
+const PROBES: [(u8, usize, &str); 3] = [
+    (0, SINK, "weighted class, same port"),
+    (6, SINK, "strict class, same port"),
+    (0, 2, "weighted class, other port"),
+];
+/// From what port they come.
+const PROBER: usize = 1;
+/// Microseconds between two of each, in the mean.
+const PROBE_PERIOD_NS: u64 = 20_000;
+
+/// How long probes took from when they could be received to when they were handed out.
+#[derive(Default)]
+struct Latency {
+    probes: [Samples; PROBES.len()],
+    measuring: bool,
+}
+
+impl Observer for Latency {
+    #[inline]
+    fn sent(&mut self, _: usize, arrival: Arrival, _: Flow, [now, _]: [u64; 2], watch: &Watch) {
+        if arrival.flow() > 0 && self.measuring {
+            let is_undisturbed = watch.undisturbed_since(arrival.at());
+            self.probes[arrival.flow() - 1].record(now.saturating_sub(arrival.at()), is_undisturbed);
+        }
+    }
+}
+
+/// Probes while three senders fill `load` percent of their links, all to the same port.
+fn probe(bed: &Bed, args: Args, frame_len: usize, rate: BitRate, load: u64) -> Latency {
+    let link = |port: usize| {
+        let spec = LinkSpec { load, ..LinkSpec::new(rate, frame_len) };
+        let hot = Flow { class: HOT, to: SINK };
+        match port {
+            SINK => spec,
+            PROBER => {
+                let flows = std::iter::once(hot).chain(PROBES.map(|(class, to, _)| Flow { class, to })).collect();
+                let probes = (1..=PROBES.len() as u8).map(|flow| Probe { flow, period_ns: PROBE_PERIOD_NS }).collect();
+                LinkSpec { flows, pattern: vec![0], probes, ..spec }
+            }
+            _ => spec.sending(&[hot]),
+        }
+    };
+    let spec = BedSpec { ports: PORTS, rate, paced: true, one_burst: false, pfc: true, backlog: true };
+    let links = (0..PORTS).map(link).collect();
+    let mut setup = bed.set_up::<Stamped, Latency>(spec, links, THEFT_NS, |_| Latency::default());
+    poll_for(bed, &mut setup, args.time(SETTLE));
+    setup.io.observer.measuring = true;
+    poll_for(bed, &mut setup, args.time(PROBING));
+    setup.io.observer.measuring = false;
+    let lost = setup.lossless_drops() + setup.io.missed();
+    if lost > 0 {
+        eprintln!("{frame_len} B, probes: {lost} frames lost: polls were later than headroom was told");
+    }
+    setup.tear_down(bed)
+}
+
+fn poll_for<K: Parcel, O: Observer>(bed: &Bed, setup: &mut Setup<K, O>, time: Duration) {
+    let start = setup.io.watch.look();
+    let mut now = start;
+    while now - start < bed.ticks(time.as_nanos() as u64) {
+        setup.pipeline.poll(&mut setup.io, Ticks(now));
+        now = setup.io.watch.look();
+    }
+}
+
+/// Probes without and with congestion.
+struct Neighbours {
+    name: String,
+    quiet: Latency,
+    congested: Latency,
+}
+
+/// Links of a fifth of what the core can each, so that it is no limit in either.
+fn neighbours(bed: &Bed, args: Args, frame_len: usize, core_pps: f64) -> Neighbours {
+    let rate = rate_of(frame_len, core_pps / 5.0);
+    let [quiet, congested] = [30, 100].map(|load| probe(bed, args, frame_len, rate, load));
+    Neighbours { name: format!("{frame_len} B at {:.2} Gb/s", rate.0 as f64 / 1e9), quiet, congested }
+}
+
+impl Neighbours {
+    fn rows(&self, hz: u64) -> impl Iterator<Item = Vec<String>> + '_ {
+        let both = [("no", &self.quiet), ("yes", &self.congested)];
+        (0..PROBES.len()).flat_map(move |probe| {
+            both.map(|(congested, latency)| {
+                let samples = &latency.probes[probe];
+                let share = samples.undisturbed.count() as f64 / samples.all.count().max(1) as f64;
+                let head = [
+                    self.name.clone(),
+                    PROBES[probe].2.to_owned(),
+                    congested.to_owned(),
+                    samples.all.count().to_string(),
+                ];
+                let cells = head.into_iter().chain(samples.all.micros(hz)).chain([format!("{:.2} %", share * 100.0)]);
+                cells.chain(samples.undisturbed.micros(hz)).collect()
+            })
+        })
+    }
+
+    fn panel(&self) -> (String, Vec<Curve<'_>>) {
+        let curves = PROBES.iter().enumerate().flat_map(|(probe, (_, _, name))| {
+            let [congested, quiet] = [&self.congested, &self.quiet].map(|latency| &latency.probes[probe].undisturbed);
+            [
+                Curve { name: (*name).to_owned(), values: congested, dashed: false },
+                Curve { name: "uncongested".to_owned(), values: quiet, dashed: true },
+            ]
+        });
+        (self.name.clone(), curves.collect())
+    }
+
+    fn json(&self, hz: u64) -> Value {
+        let probes = |latency: &Latency| -> serde_json::Map<String, Value> {
+            let samples = latency.probes.iter().zip(PROBES);
+            let json =
+                |samples: &Samples| json!({"all": samples.all.json(hz), "undisturbed": samples.undisturbed.json(hz)});
+            samples.map(|(samples, probe)| (probe.2.to_owned(), json(samples))).collect()
+        };
+        json!({"case": self.name, "uncongested": probes(&self.quiet), "congested": probes(&self.congested)})
+    }
+}
+
+fn draw(hz: u64, incasts: &[Incast], neighbours: &[Neighbours]) {
+    let labels: Vec<String> = incasts.iter().map(|incast| format!("{} B", incast.frame_len)).collect();
+    let series = PATTERNS.iter().enumerate().map(|(index, (_, name))| {
+        let pps = incasts.iter().map(|incast| incast.figures[index].pps(hz) / 1e6);
+        ((*name).to_owned(), pps.collect::<Vec<f64>>())
+    });
+    let series: Vec<(String, Vec<f64>)> = series.collect();
+    write_plot("incast", &bars("One core, switch and peers", "million frames forwarded a second", &labels, &series));
+    let panels: Vec<_> = neighbours.iter().map(Neighbours::panel).collect();
+    let subtitle = "solid: beside an incast; dashed: without it; undisturbed samples; one core, switch and peers";
+    write_plot("latency", &distributions("Latency of who has no part in it", subtitle, hz, &panels));
+}
+
+fn main() {
+    let args = Args::parse();
+    let bed = Bed::new();
+    let incasts: Vec<Incast> = FRAMES.iter().map(|&frame_len| incast(&bed, args, frame_len)).collect();
+    let mut section = Section::new(
+        "Incast (frames forwarded a second; cycles a frame)",
+        &[
+            "case",
+            "forwarded",
+            "of uncongested",
+            "cycles",
+            "of the switch",
+            "idle",
+            "us a poll",
+            "standing frames",
+            "standing MB",
+            "XOFF/s",
+            "senders held",
+            "lossless drops",
+            "missed",
+            "longest poll, us",
+        ],
+    );
+    incasts.iter().flat_map(|incast| incast.rows(bed.hz)).for_each(|row| section.row(row));
+    section.print(args);
+
+    let cases = [&incasts[0], &incasts[FRAMES.len() - 1]];
+    let neighbours: Vec<Neighbours> =
+        cases.iter().map(|incast| neighbours(&bed, args, incast.frame_len, incast.core_pps)).collect();
+    let columns = [
+        "links",
+        "probe",
+        "congested",
+        "samples",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "undisturbed",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+    ];
+    let mut section = Section::new("Latency (us)", &columns);
+    neighbours.iter().flat_map(|neighbours| neighbours.rows(bed.hz)).for_each(|row| section.row(row));
+    section.print(args);
+
+    if args.json {
+        let incast: Vec<Value> = incasts.iter().map(|incast| incast.json(bed.hz)).collect();
+        let latency: Vec<Value> = neighbours.iter().map(|neighbours| neighbours.json(bed.hz)).collect();
+        write_json("load", &json!({"theft_ns": THEFT_NS, "incast": incast, "latency": latency}));
+    }
+    if args.plots {
+        draw(bed.hz, &incasts, &neighbours);
+    }
+    incasts.iter().for_each(|incast| incast.check(bed.hz));
+}

@@ -1,0 +1,109 @@
+//! Tables on the terminal or for a page, and the same as JSON.
+
+use std::path::Path;
+
+use holdfast::stats::table::{Align, Table};
+use serde_json::Value;
+
+use super::{Args, Histogram};
+
+/// A table with a title and what its columns mean.
+pub struct Section {
+    title: String,
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Section {
+    /// Without rows.
+    pub fn new(title: impl Into<String>, columns: &[&'static str]) -> Self {
+        Self { title: title.into(), columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Prints it as `args` has it.
+    pub fn print(&self, args: Args) {
+        if args.markdown { self.print_markdown() } else { self.print_text() }
+    }
+
+    fn print_text(&self) {
+        let align = |index| if index == 0 { Align::Left } else { Align::Right };
+        let columns: Vec<_> = self.columns.iter().enumerate().map(|(index, &title)| (title, align(index))).collect();
+        let mut table = Table::new(&columns);
+        self.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+        println!("{}\n\n{table}", self.title);
+    }
+
+    fn print_markdown(&self) {
+        println!("**{}**\n\n| {} |", self.title, self.columns.join(" | "));
+        println!("|{}|", vec!["---"; self.columns.len()].join("|"));
+        self.rows.iter().for_each(|row| println!("| {} |", row.join(" | ")));
+        println!();
+    }
+}
+
+/// Nanoseconds as microseconds with three digits.
+pub fn micros(ns: f64) -> String {
+    let us = ns / 1e3;
+    match us {
+        ..10.0 => format!("{us:.2}"),
+        10.0..100.0 => format!("{us:.1}"),
+        _ => format!("{us:.0}"),
+    }
+}
+
+impl Histogram {
+    /// Median, p99, p99.9 and highest of a histogram of ticks, in microseconds.
+    pub fn micros(&self, hz: u64) -> [String; 4] {
+        if self.count() == 0 {
+            return std::array::from_fn(|_| "-".to_owned());
+        }
+        let us = |ticks: u64| micros(ticks as f64 * 1e9 / hz as f64);
+        [us(self.quantile(0.5)), us(self.quantile(0.99)), us(self.quantile(0.999)), us(self.highest())]
+    }
+
+    /// The same and more as JSON, in nanoseconds.
+    pub fn json(&self, hz: u64) -> Value {
+        let ns = |ticks: u64| (ticks as f64 * 1e9 / hz as f64).round() as u64;
+        serde_json::json!({
+            "count": self.count(),
+            "mean_ns": (self.mean() * 1e9 / hz as f64).round() as u64,
+            "p50_ns": ns(self.quantile(0.5)),
+            "p90_ns": ns(self.quantile(0.9)),
+            "p99_ns": ns(self.quantile(0.99)),
+            "p999_ns": ns(self.quantile(0.999)),
+            "p9999_ns": ns(self.quantile(0.9999)),
+            "highest_ns": ns(self.highest()),
+        })
+    }
+}
+
+/// Writes `target/perf/NAME.json`.
+///
+/// # Panics
+/// If it cannot: the run would be for nothing.
+pub fn write_json(name: &str, value: &Value) {
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| format!("{}/target", env!("CARGO_MANIFEST_DIR")));
+    let directory = Path::new(&target).join("perf");
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    std::fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let path = directory.join(format!("{name}.json"));
+    std::fs::write(&path, text + "\n").unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    eprintln!("{}", path.display());
+}
+
+/// Writes `docs/performance/NAME.svg`.
+///
+/// # Panics
+/// If it cannot.
+pub fn write_plot(name: &str, picture: &str) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance");
+    std::fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let path = directory.join(format!("{name}.svg"));
+    std::fs::write(&path, picture).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    eprintln!("{}", path.display());
+}
