@@ -1,0 +1,584 @@
+//! The reaction that decides losslessness: from the frame that crosses a threshold to the PFC frame that says so, from a
+//! PFC frame received to the last frame of its class, and how late polls are, with every port saturated.
+//!
+//! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots]`. Definitions: docs/performance-reaction.md.
+
+#[path = "rig/mod.rs"]
+mod rig;
+
+use std::time::Duration;
+
+use holdfast::dataplane::SwitchSpec;
+use holdfast::dpdk;
+use holdfast::mmu::headroom::{HeadroomInput, LEFT_BEHIND, headroom};
+use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
+use holdfast::wire::mac_control::PfcFrame;
+use rig::{
+    Args, Arrival, Bed, BedSpec, Cause, Curve, Flow, Histogram, Link, LinkSpec, Observer, POLL_GAP_NS, Samples,
+    Section, Setup, Shadow, Stamped, Storm, Watch, calibrate, control, distributions, micros, rate_of, write_json,
+    write_plot,
+};
+use serde_json::{Value, json};
+
+/// The lossless class that everybody sends to the first port.
+const HOT: u8 = 3;
+/// The port.
+const SINK: usize = 0;
+/// Two looks at the clock that are further apart are a theft: see docs/performance-reaction.md for why this much.
+const THEFT_NS: u64 = 5_000;
+const RUN: Duration = Duration::from_secs(8);
+const SETTLE: Duration = Duration::from_millis(200);
+/// To see whether a load is too much. Queues fill meanwhile.
+const TRIAL: Duration = Duration::from_millis(500);
+const CONTROL: Duration = Duration::from_millis(500);
+
+/// What is measured: so many ports, bytes in a frame, and how much of what the core can is offered.
+const CASES: [Case; 5] = [
+    Case { ports: 4, frame_len: 1500, load: Load::Full },
+    Case { ports: 8, frame_len: 1500, load: Load::Full },
+    Case { ports: 4, frame_len: 64, load: Load::Full },
+    Case { ports: 8, frame_len: 64, load: Load::Full },
+    Case { ports: 4, frame_len: 64, load: Load::Over },
+];
+
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    ports: usize,
+    frame_len: usize,
+    load: Load,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// Every link is full, and one port is congested: as much of it as the core gets done.
+    Full,
+    /// Half as much again as the core can, all lossless, and no port is congested: receive rings say XOFF.
+    Over,
+}
+
+/// What [`Load::Over`] offers of what the core can.
+const OVER: f64 = 1.5;
+/// Frames that wait in a receive ring at most while the core keeps up.
+const SHORT_RING: usize = 512;
+
+/// The switch is paused by the first port's peer, and what it sends of that class.
+#[derive(Debug, Default, Clone, Copy)]
+struct Pause {
+    /// When XOFF could be received, while it holds.
+    xoff_at: Option<u64>,
+    /// When XON could be, until a frame has left.
+    xon_at: Option<u64>,
+    /// When the last frame of the class was handed out, and when it was off the wire.
+    last: [u64; 2],
+    /// Whether nobody took the core away from XOFF to that frame.
+    is_undisturbed: bool,
+}
+
+/// When a port was asked for frames.
+#[derive(Debug, Default, Clone, Copy)]
+struct Visit {
+    poll: u64,
+    last: u64,
+    /// What had been stolen until then.
+    stolen: u64,
+}
+
+/// All that is timed.
+struct Reaction {
+    shadow: Shadow,
+    pause: Pause,
+    visits: Vec<Visit>,
+    polls: u64,
+    began: u64,
+    poll_gap: u64,
+    measuring: bool,
+    xoff: Samples,
+    backlog_xoff: Samples,
+    xon: Samples,
+    drained_xon: Samples,
+    stop: Samples,
+    silent: Samples,
+    resume: Samples,
+    gaps: Samples,
+    visit_gaps: Vec<Samples>,
+    beyond: Vec<Samples>,
+    ahead: Histogram,
+    /// The longest visit gap without what was stolen in it.
+    longest_net: u64,
+    xoffs: u64,
+}
+
+impl Reaction {
+    fn new(shadow: Shadow, ports: usize) -> Self {
+        Self {
+            shadow,
+            pause: Pause::default(),
+            visits: vec![Visit::default(); ports],
+            polls: 0,
+            began: u64::MAX,
+            poll_gap: 0,
+            measuring: false,
+            xoff: Samples::default(),
+            backlog_xoff: Samples::default(),
+            xon: Samples::default(),
+            drained_xon: Samples::default(),
+            stop: Samples::default(),
+            silent: Samples::default(),
+            resume: Samples::default(),
+            gaps: Samples::default(),
+            visit_gaps: vec![Samples::default(); ports],
+            beyond: vec![Samples::default(); ports],
+            ahead: Histogram::default(),
+            longest_net: 0,
+            xoffs: 0,
+        }
+    }
+
+    fn begin_poll(&mut self, now: u64, watch: &Watch) {
+        self.shadow.begin_poll();
+        self.polls += 1;
+        self.poll_gap = now.saturating_sub(self.began);
+        if self.measuring {
+            self.gaps.record(self.poll_gap, watch.undisturbed_since(self.began));
+        }
+        self.began = now;
+    }
+}
+
+impl Observer for Reaction {
+    #[inline]
+    fn received(&mut self, arrival: Arrival, flow: Option<Flow>) {
+        match flow {
+            Some(flow) => self.shadow.received(arrival, flow),
+            None if arrival.as_pfc() == Some(true) => {
+                self.pause = Pause { xoff_at: Some(arrival.at()), xon_at: None, ..self.pause };
+            }
+            None => {
+                if let Some(xoff_at) = self.pause.xoff_at.take().filter(|_| self.measuring) {
+                    // Zero if no frame left after it.
+                    let [handed, off_the_wire] = self.pause.last.map(|last| last.saturating_sub(xoff_at));
+                    self.stop.record(handed, self.pause.is_undisturbed);
+                    self.silent.record(off_the_wire, self.pause.is_undisturbed);
+                }
+                self.pause.xon_at = Some(arrival.at());
+            }
+        }
+    }
+
+    #[inline]
+    fn visited(&mut self, port: usize, frames: usize, now: u64, watch: &Watch) {
+        self.shadow.visited(port, frames, now);
+        let before =
+            std::mem::replace(&mut self.visits[port], Visit { poll: self.polls, last: now, stolen: watch.stolen });
+        if before.poll != self.polls && self.measuring {
+            let gap = now - before.last;
+            self.longest_net = self.longest_net.max(gap.saturating_sub(watch.stolen - before.stolen));
+            let is_undisturbed = watch.undisturbed_since(before.last);
+            self.visit_gaps[port].record(gap, is_undisturbed);
+            self.beyond[port].record(gap.saturating_sub(self.poll_gap), is_undisturbed);
+        }
+    }
+
+    fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
+        self.shadow.asked(port, left, link, now);
+    }
+
+    #[inline]
+    fn sent(&mut self, port: usize, arrival: Arrival, flow: Flow, times: [u64; 2], watch: &Watch) {
+        let now = times[0];
+        self.shadow.sent(arrival, flow, now);
+        if port != SINK || flow.class != HOT {
+            return;
+        }
+        self.pause.last = times;
+        // As far as is known: if XOFF has come meanwhile and is not read yet, the core was here since at least a poll ago.
+        self.pause.is_undisturbed = watch.undisturbed_since(self.pause.xoff_at.unwrap_or(self.began));
+        if let Some(xon_at) = self.pause.xon_at.take().filter(|_| self.measuring) {
+            self.resume.record(now - xon_at, watch.undisturbed_since(xon_at));
+        }
+    }
+
+    fn pfc(&mut self, port: usize, frame: &PfcFrame, now: u64, ahead: u64, watch: &Watch) {
+        let cause = self.shadow.pfc(port, frame);
+        let Some(cause) = cause.filter(|_| self.measuring) else { return };
+        self.ahead.record(ahead);
+        let (samples, at) = match cause {
+            Cause::Crossed(at) => (&mut self.xoff, at),
+            Cause::Backlog(at) => (&mut self.backlog_xoff, at),
+            Cause::Fell(at) => (&mut self.xon, at),
+            Cause::Drained(at) => (&mut self.drained_xon, at),
+        };
+        samples.record(now.saturating_sub(at), watch.undisturbed_since(at));
+        self.xoffs += u64::from(matches!(cause, Cause::Crossed(_) | Cause::Backlog(_)));
+    }
+}
+
+/// With [`Load::Full`] everybody sends class 3 to the first port and class 0 to the next of the others in turn, so that a link
+/// whose class 3 is paused is full of class 0; the first port's peer sends class 0 to all others, and pauses class 3 now and
+/// then.
+fn links(case: Case, rate: BitRate) -> Vec<LinkSpec> {
+    let ports = case.ports;
+    let link = |port: usize| {
+        let spec = LinkSpec::new(rate, case.frame_len);
+        if case.load == Load::Over {
+            return spec.sending(&[Flow { class: HOT, to: (port + 1) % ports }]);
+        }
+        if port == SINK {
+            let flows: Vec<Flow> = (1..ports).map(|to| Flow { class: 0, to }).collect();
+            let storm = Storm { class: HOT, period_ns: 100_000, held_ns: 10_000 };
+            return LinkSpec { storm: Some(storm), ..spec.sending(&flows) };
+        }
+        spec.sending(&[Flow { class: HOT, to: SINK }, Flow { class: 0, to: 1 + port % (ports - 1) }])
+    };
+    (0..ports).map(link).collect()
+}
+
+/// What came of one case.
+struct Outcome {
+    name: String,
+    ports: usize,
+    frame_len: usize,
+    rate: BitRate,
+    hz: u64,
+    seconds: f64,
+    core_pps: f64,
+    forwarded: u64,
+    idle_share: f64,
+    frames_per_poll: f64,
+    ring_highest: usize,
+    headroom_highest: Bytes,
+    lossless_drops: u64,
+    lossy_drops: u64,
+    missed: u64,
+    surprises: u64,
+    run: Watch,
+    control: Watch,
+    control_seconds: f64,
+    reaction: Reaction,
+}
+
+fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
+    let Case { ports, frame_len, .. } = case;
+    let core_pps = calibrate(bed, ports, frame_len, args.rounds(7), 100_000_000);
+    let share = share(bed, args, case, core_pps);
+    let idle = control(bed.ticks(THEFT_NS), bed.ticks(args.time(CONTROL).as_nanos() as u64));
+    let (mut setup, rate) = set_up(bed, case, core_pps * share);
+    poll_for(bed, &mut setup, args.time(SETTLE));
+    setup.io.observer.measuring = true;
+    let before = setup.io.sent_frames();
+    let (seconds, moved, idle_share) = poll_for(bed, &mut setup, args.time(RUN));
+    let forwarded = setup.io.sent_frames() - before;
+    let cells = setup.counters.ports.iter().map(|port| port.group_headroom_highest_cells[usize::from(HOT)].get());
+    let headroom_highest = Bytes(cells.max().unwrap_or(0) * setup.spec.buffer.cell.0);
+    let surprises = setup.io.observer.shadow.surprises;
+    let (lossless_drops, missed) = (setup.lossless_drops(), setup.io.missed());
+    let lossy_drops = setup.drops(|_| true) - lossless_drops;
+    let ring_highest = setup.io.links.iter().map(|link| link.highest).max().unwrap_or(0);
+    let watch = std::mem::replace(&mut setup.io.watch, Watch::new(u64::MAX));
+    assert_eq!(setup.io.starved, 0, "there are as many buffers as cells");
+    let reaction = setup.tear_down(bed);
+    Outcome {
+        name: format!("{ports} ports, {frame_len} B, {:.0} %", share * 100.0),
+        ports,
+        frame_len,
+        rate,
+        hz: bed.hz,
+        seconds,
+        core_pps,
+        forwarded,
+        idle_share,
+        frames_per_poll: moved as f64 / reaction.polls as f64,
+        ring_highest,
+        headroom_highest,
+        lossless_drops,
+        lossy_drops,
+        missed,
+        surprises,
+        run: watch,
+        control: idle,
+        control_seconds: args.time(CONTROL).as_secs_f64(),
+        reaction,
+    }
+}
+
+/// The part of what the core does uncongested that is to be offered: with [`Load::Full`] the largest in steps of a tenth
+/// with which receive rings stay short, since standing queues cost time that [`calibrate`] does not see.
+fn share(bed: &Bed, args: Args, case: Case, core_pps: f64) -> f64 {
+    if case.load == Load::Over {
+        return OVER;
+    }
+    let fits = |share: f64| {
+        let (mut setup, _) = set_up(bed, case, core_pps * share);
+        poll_for(bed, &mut setup, args.time(TRIAL));
+        let highest = setup.io.links.iter().map(|link| link.highest).max().unwrap_or(0);
+        setup.tear_down(bed);
+        highest <= SHORT_RING
+    };
+    let shares = (2..=9).rev().map(|tenths| f64::from(tenths) / 10.0);
+    shares.clone().find(|&share| fits(share)).unwrap_or(0.1)
+}
+
+fn set_up(bed: &Bed, case: Case, pps: f64) -> (Setup<Stamped, Reaction>, BitRate) {
+    let rate = rate_of(case.frame_len, pps / case.ports as f64);
+    let spec = BedSpec { ports: case.ports, rate, paced: true, one_burst: false, pfc: true, backlog: true };
+    let observer = |spec: &SwitchSpec| Reaction::new(Shadow::new(spec, HOT, case.frame_len), case.ports);
+    (bed.set_up(spec, links(case, rate), THEFT_NS, observer), rate)
+}
+
+/// Polls for a time. Seconds, frames moved, and the share of the time in polls that moved none.
+fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> (f64, u64, f64) {
+    let ticks = bed.ticks(time.as_nanos() as u64);
+    let start = dpdk::now().0;
+    let (mut moved, mut idle, mut was_idle, mut last) = (0, 0, false, start);
+    loop {
+        let now = setup.io.watch.look();
+        idle += if was_idle { now - last } else { 0 };
+        if now - start >= ticks {
+            let ticks = (now - start) as f64;
+            return (ticks / bed.hz as f64, moved, idle as f64 / ticks);
+        }
+        setup.io.observer.begin_poll(now, &setup.io.watch);
+        let frames = setup.pipeline.poll(&mut setup.io, Ticks(now));
+        setup.io.observer.shadow.end_poll();
+        moved += frames as u64;
+        (was_idle, last) = (frames == 0, now);
+    }
+}
+
+impl Outcome {
+    /// Reactions by name.
+    fn reactions(&self) -> [(&'static str, &Samples); 7] {
+        let reaction = &self.reaction;
+        [
+            ("XOFF sent, threshold", &reaction.xoff),
+            ("XOFF sent, backlog", &reaction.backlog_xoff),
+            ("XON sent, threshold", &reaction.xon),
+            ("XON sent, backlog", &reaction.drained_xon),
+            ("XOFF received, last frame", &reaction.stop),
+            ("XOFF received, wire silent", &reaction.silent),
+            ("XON received, first frame", &reaction.resume),
+        ]
+    }
+
+    fn gaps(&self) -> [(&'static str, &Samples); 5] {
+        let (reaction, last) = (&self.reaction, self.ports - 1);
+        [
+            ("poll, begin to begin", &reaction.gaps),
+            ("first port, visit to visit", &reaction.visit_gaps[0]),
+            ("last port, visit to visit", &reaction.visit_gaps[last]),
+            ("first port, beyond the poll's", &reaction.beyond[0]),
+            ("last port, beyond the poll's", &reaction.beyond[last]),
+        ]
+    }
+
+    /// The headroom that a configuration would have for such a port.
+    fn headroom_input(&self) -> HeadroomInput {
+        HeadroomInput {
+            rate: self.rate,
+            cable: Length { mm: 5_000 },
+            mtu: 1500,
+            poll_gap: Nanos(POLL_GAP_NS),
+            posted: HeadroomInput::posted_by_pacing(self.rate),
+            cell: Bytes(208),
+            peer_response: None,
+            left: LEFT_BEHIND,
+        }
+    }
+
+    /// Loss, or a PFC frame that nobody can explain, makes the rest worthless. What is promised is promised for polls that
+    /// are no later than headroom was told; peers stand still during a theft, so what counts is the rest of a gap.
+    fn check(&self) {
+        assert_eq!(self.surprises, 0, "{}: the shadow and the switch disagree", self.name);
+        let lost = self.lossless_drops + self.missed;
+        let longest_ns = self.reaction.longest_net as f64 * 1e9 / self.hz as f64;
+        if lost > 0 && longest_ns > POLL_GAP_NS as f64 {
+            eprintln!(
+                "{}: {lost} frames lost, with polls {} us late: this core is too slow",
+                self.name,
+                micros(longest_ns)
+            );
+            return;
+        }
+        assert_eq!(lost, 0, "{}: frames of a lossless class were lost", self.name);
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// Thefts a second, and their part of the time.
+fn thefts(watch: &Watch, seconds: f64, hz: u64) -> [String; 2] {
+    [format!("{:.0}", watch.thefts as f64 / seconds), percent(watch.stolen as f64 / hz as f64 / seconds)]
+}
+
+fn table_of_runs(outcomes: &[Outcome]) -> Section {
+    let columns = [
+        "case",
+        "port",
+        "core can",
+        "forwarded",
+        "idle",
+        "frames a poll",
+        "XOFF/s",
+        "ring, highest",
+        "lossless drops",
+        "lossy drops",
+        "thefts/s",
+        "stolen",
+        "control: thefts/s",
+        "stolen",
+    ];
+    let mut section =
+        Section::new("What was run (frames a second; idle: of the time, in polls that moved nothing)", &columns);
+    for outcome in outcomes {
+        let millions = |pps: f64| format!("{:.2} M", pps / 1e6);
+        let cells = [
+            outcome.name.clone(),
+            format!("{:.2} Gb/s", outcome.rate.0 as f64 / 1e9),
+            millions(outcome.core_pps),
+            millions(outcome.forwarded as f64 / outcome.seconds),
+            percent(outcome.idle_share),
+            format!("{:.1}", outcome.frames_per_poll),
+            format!("{:.0}", outcome.reaction.xoffs as f64 / outcome.seconds),
+            outcome.ring_highest.to_string(),
+            outcome.lossless_drops.to_string(),
+            outcome.lossy_drops.to_string(),
+        ];
+        let run = thefts(&outcome.run, outcome.seconds, outcome.hz);
+        let control = thefts(&outcome.control, outcome.control_seconds, outcome.hz);
+        section.row(cells.into_iter().chain(run).chain(control));
+    }
+    section
+}
+
+fn table_of_samples<'a>(
+    title: &str,
+    outcomes: &'a [Outcome],
+    rows: impl Fn(&'a Outcome) -> Vec<(&'static str, &'a Samples)>,
+) -> Section {
+    let columns =
+        ["case", "what", "samples", "p50", "p99", "p99.9", "max", "undisturbed", "p50", "p99", "p99.9", "max"];
+    let mut section = Section::new(format!("{title} (us)"), &columns);
+    for outcome in outcomes {
+        for (what, samples) in rows(outcome).into_iter().filter(|row| row.1.all.count() > 0) {
+            let cells = [outcome.name.clone(), what.to_owned(), samples.all.count().to_string()];
+            let share = samples.undisturbed.count() as f64 / samples.all.count() as f64;
+            let cells = cells.into_iter().chain(samples.all.micros(outcome.hz)).chain([percent(share)]);
+            section.row(cells.chain(samples.undisturbed.micros(outcome.hz)));
+        }
+    }
+    section
+}
+
+/// What was measured beside what headroom has for it, in microseconds: the terms that are this switch's own.
+fn table_of_terms(outcomes: &[Outcome]) -> Section {
+    let columns = [
+        "case",
+        "poll gap: has",
+        "XOFF sent, p99.9",
+        "max",
+        "longest visit gap less thefts",
+        "transmit ring: has",
+        "ahead of PFC, p99.9",
+        "max",
+        "eta",
+        "headroom used",
+    ];
+    let mut section = Section::new("Measured, undisturbed, beside the terms of headroom (us; bytes)", &columns);
+    for outcome in outcomes {
+        let input = outcome.headroom_input();
+        let us = |ticks: u64| micros(ticks as f64 * 1e9 / outcome.hz as f64);
+        let reaction = &outcome.reaction;
+        section.row([
+            outcome.name.clone(),
+            micros(input.poll_gap.0 as f64),
+            us(reaction.xoff.undisturbed.quantile(0.999)),
+            us(reaction.xoff.undisturbed.highest()),
+            us(reaction.longest_net),
+            micros(input.posted.0 as f64 * 8e9 / outcome.rate.0 as f64),
+            us(reaction.ahead.quantile(0.999)),
+            us(reaction.ahead.highest()),
+            headroom(&input).total.to_string(),
+            outcome.headroom_highest.to_string(),
+        ]);
+    }
+    section
+}
+
+fn to_json(outcomes: &[Outcome]) -> Value {
+    let samples =
+        |samples: &Samples, hz| json!({"all": samples.all.json(hz), "undisturbed": samples.undisturbed.json(hz)});
+    let case = |outcome: &Outcome| {
+        let hz = outcome.hz;
+        let named = |rows: Vec<(&'static str, &Samples)>| -> serde_json::Map<String, Value> {
+            rows.into_iter().map(|(name, row)| (name.to_owned(), samples(row, hz))).collect()
+        };
+        json!({
+            "case": outcome.name,
+            "ports": outcome.ports,
+            "frame_bytes": outcome.frame_len,
+            "port_bits_per_second": outcome.rate.0,
+            "core_frames_per_second": outcome.core_pps,
+            "forwarded_frames_per_second": outcome.forwarded as f64 / outcome.seconds,
+            "idle_share": outcome.idle_share,
+            "xoffs_per_second": outcome.reaction.xoffs as f64 / outcome.seconds,
+            "lossless_drops": outcome.lossless_drops,
+            "lossy_drops": outcome.lossy_drops,
+            "ring_highest_frames": outcome.ring_highest,
+            "headroom_highest_bytes": outcome.headroom_highest.0,
+            "thefts": outcome.run.thefts,
+            "stolen_share": outcome.run.stolen as f64 / hz as f64 / outcome.seconds,
+            "control_thefts": outcome.control.thefts,
+            "control_stolen_share": outcome.control.stolen as f64 / hz as f64 / outcome.control_seconds,
+            "looks_apart": outcome.run.gaps.json(hz),
+            "reaction": named(outcome.reactions().to_vec()),
+            "gaps": named(outcome.gaps().to_vec()),
+            "data_ahead_of_pfc": outcome.reaction.ahead.json(hz),
+        })
+    };
+    json!({"theft_ns": THEFT_NS, "cases": outcomes.iter().map(case).collect::<Vec<_>>()})
+}
+
+/// A panel for each case: solid what nobody disturbed, dashed all.
+fn picture(outcomes: &[Outcome]) -> String {
+    fn curves<'a>(rows: &[(&'static str, &'a Samples)]) -> Vec<Curve<'a>> {
+        let pair = |(name, samples): &(&'static str, &'a Samples)| {
+            let curve = |name: String, values: &'a Histogram, dashed| Curve { name, values, dashed };
+            [curve((*name).to_owned(), &samples.undisturbed, false), curve("all".to_owned(), &samples.all, true)]
+        };
+        rows.iter().flat_map(pair).collect()
+    }
+    let panels: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| {
+            let reaction = &outcome.reaction;
+            let rows = [
+                ("XOFF sent", &reaction.xoff),
+                ("XOFF received to last frame", &reaction.stop),
+                ("XON sent", &reaction.xon),
+                ("poll gap", &reaction.gaps),
+            ];
+            (outcome.name.clone(), curves(&rows))
+        })
+        .collect();
+    let subtitle = "solid: nobody took the core away meanwhile; dashed: all; one core, switch and peers";
+    distributions("Reaction of a saturated switch", subtitle, outcomes[0].hz, &panels)
+}
+
+fn main() {
+    let args = Args::parse();
+    let bed = Bed::new();
+    let outcomes: Vec<Outcome> = CASES.iter().map(|&case| run(&bed, args, case)).collect();
+    table_of_runs(&outcomes).print(args);
+    table_of_samples("Reactions", &outcomes, |outcome| outcome.reactions().to_vec()).print(args);
+    table_of_samples("Gaps", &outcomes, |outcome| outcome.gaps().to_vec()).print(args);
+    table_of_terms(&outcomes).print(args);
+    if args.json {
+        write_json("reaction", &to_json(&outcomes));
+    }
+    if args.plots {
+        write_plot("reaction", &picture(&outcomes));
+    }
+    outcomes.iter().for_each(Outcome::check);
+}
