@@ -39,15 +39,18 @@ enum Pattern {
     Spread,
     /// All to the fourth port, three times what it sends. They obey PFC.
     Incast,
-    /// The same, but a poll takes a burst of each port at most.
+    /// The same with frames that are not ECN-capable: nothing is marked.
+    IncastWithoutEcn,
+    /// As [`Pattern::Incast`], but a poll takes a burst of each port at most.
     IncastOneBurst,
-    /// As the first, without PFC.
+    /// As [`Pattern::Incast`], without PFC.
     IncastWithoutPfc,
 }
 
-const PATTERNS: [(Pattern, &str); 4] = [
+const PATTERNS: [(Pattern, &str); 5] = [
     (Pattern::Spread, "spread, uncongested"),
     (Pattern::Incast, "incast, PFC on"),
+    (Pattern::IncastWithoutEcn, "incast, PFC on, nothing marked"),
     (Pattern::IncastOneBurst, "incast, PFC on, one burst a poll"),
     (Pattern::IncastWithoutPfc, "incast, PFC off"),
 ];
@@ -59,9 +62,9 @@ impl Pattern {
             match (port, self) {
                 (SINK, _) => spec,
                 (_, Pattern::Spread) => {
-                    LinkSpec { load: 30, ..spec.sending(&[Flow { class: HOT, to: 1 + port % (PORTS - 1) }]) }
+                    LinkSpec { load: 30, ..spec.sending(&[Flow::new(HOT, 1 + port % (PORTS - 1))]) }
                 }
-                _ => spec.sending(&[Flow { class: HOT, to: SINK }]),
+                _ => spec.sending(&[Flow { ecn: self != Pattern::IncastWithoutEcn, ..Flow::new(HOT, SINK) }]),
             }
         };
         (0..PORTS).map(link).collect()
@@ -296,11 +299,11 @@ impl Observer for Latency {
 fn probe(bed: &Bed, args: Args, frame_len: usize, rate: BitRate, load: u64) -> Latency {
     let link = |port: usize| {
         let spec = LinkSpec { load, ..LinkSpec::new(rate, frame_len) };
-        let hot = Flow { class: HOT, to: SINK };
+        let hot = Flow::new(HOT, SINK);
         match port {
             SINK => spec,
             PROBER => {
-                let flows = std::iter::once(hot).chain(PROBES.map(|(class, to, _)| Flow { class, to })).collect();
+                let flows = std::iter::once(hot).chain(PROBES.map(|(class, to, _)| Flow::new(class, to))).collect();
                 let probes = (1..=PROBES.len() as u8).map(|flow| Probe { flow, period_ns: PROBE_PERIOD_NS }).collect();
                 LinkSpec { flows, pattern: vec![0], probes, ..spec }
             }

@@ -12,11 +12,9 @@ use holdfast::dataplane::SwitchSpec;
 use holdfast::dpdk;
 use holdfast::mmu::headroom::{HeadroomInput, LEFT_BEHIND, headroom};
 use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
-use holdfast::wire::mac_control::PfcFrame;
 use rig::{
-    Args, Arrival, Bed, BedSpec, Cause, Curve, Flow, Histogram, Link, LinkSpec, Observer, POLL_GAP_NS, Samples,
-    Section, Setup, Shadow, Stamped, Storm, Watch, calibrate, control, distributions, micros, rate_of, write_json,
-    write_plot,
+    Args, Bed, BedSpec, Curve, Flow, Histogram, LinkSpec, POLL_GAP_NS, Reaction, Samples, Section, Setup, Shadow,
+    Stamped, Storm, Watch, calibrate, control, distributions, micros, rate_of, write_json, write_plot,
 };
 use serde_json::{Value, json};
 
@@ -24,8 +22,9 @@ use serde_json::{Value, json};
 const HOT: u8 = 3;
 /// The port.
 const SINK: usize = 0;
-/// Two looks at the clock that are further apart are a theft: see docs/performance-reaction.md for why this much.
-const THEFT_NS: u64 = 5_000;
+/// Two looks at the clock that are further apart are a theft. From there on runs show no more of them than a core that does
+/// nothing but look; below it are bursts whose every frame is cold.
+const THEFT_NS: u64 = 10_000;
 const RUN: Duration = Duration::from_secs(8);
 const SETTLE: Duration = Duration::from_millis(200);
 /// To see whether a load is too much. Queues fill meanwhile.
@@ -59,159 +58,9 @@ enum Load {
 /// What [`Load::Over`] offers of what the core can.
 const OVER: f64 = 1.5;
 /// Frames that wait in a receive ring at most while the core keeps up.
-const SHORT_RING: usize = 512;
-
-/// The switch is paused by the first port's peer, and what it sends of that class.
-#[derive(Debug, Default, Clone, Copy)]
-struct Pause {
-    /// When XOFF could be received, while it holds.
-    xoff_at: Option<u64>,
-    /// When XON could be, until a frame has left.
-    xon_at: Option<u64>,
-    /// When the last frame of the class was handed out, and when it was off the wire.
-    last: [u64; 2],
-    /// Whether nobody took the core away from XOFF to that frame.
-    is_undisturbed: bool,
-}
-
-/// When a port was asked for frames.
-#[derive(Debug, Default, Clone, Copy)]
-struct Visit {
-    poll: u64,
-    last: u64,
-    /// What had been stolen until then.
-    stolen: u64,
-}
-
-/// All that is timed.
-struct Reaction {
-    shadow: Shadow,
-    pause: Pause,
-    visits: Vec<Visit>,
-    polls: u64,
-    began: u64,
-    poll_gap: u64,
-    measuring: bool,
-    xoff: Samples,
-    backlog_xoff: Samples,
-    xon: Samples,
-    drained_xon: Samples,
-    stop: Samples,
-    silent: Samples,
-    resume: Samples,
-    gaps: Samples,
-    visit_gaps: Vec<Samples>,
-    beyond: Vec<Samples>,
-    ahead: Histogram,
-    /// The longest visit gap without what was stolen in it.
-    longest_net: u64,
-    xoffs: u64,
-}
-
-impl Reaction {
-    fn new(shadow: Shadow, ports: usize) -> Self {
-        Self {
-            shadow,
-            pause: Pause::default(),
-            visits: vec![Visit::default(); ports],
-            polls: 0,
-            began: u64::MAX,
-            poll_gap: 0,
-            measuring: false,
-            xoff: Samples::default(),
-            backlog_xoff: Samples::default(),
-            xon: Samples::default(),
-            drained_xon: Samples::default(),
-            stop: Samples::default(),
-            silent: Samples::default(),
-            resume: Samples::default(),
-            gaps: Samples::default(),
-            visit_gaps: vec![Samples::default(); ports],
-            beyond: vec![Samples::default(); ports],
-            ahead: Histogram::default(),
-            longest_net: 0,
-            xoffs: 0,
-        }
-    }
-
-    fn begin_poll(&mut self, now: u64, watch: &Watch) {
-        self.shadow.begin_poll();
-        self.polls += 1;
-        self.poll_gap = now.saturating_sub(self.began);
-        if self.measuring {
-            self.gaps.record(self.poll_gap, watch.undisturbed_since(self.began));
-        }
-        self.began = now;
-    }
-}
-
-impl Observer for Reaction {
-    #[inline]
-    fn received(&mut self, arrival: Arrival, flow: Option<Flow>) {
-        match flow {
-            Some(flow) => self.shadow.received(arrival, flow),
-            None if arrival.as_pfc() == Some(true) => {
-                self.pause = Pause { xoff_at: Some(arrival.at()), xon_at: None, ..self.pause };
-            }
-            None => {
-                if let Some(xoff_at) = self.pause.xoff_at.take().filter(|_| self.measuring) {
-                    // Zero if no frame left after it.
-                    let [handed, off_the_wire] = self.pause.last.map(|last| last.saturating_sub(xoff_at));
-                    self.stop.record(handed, self.pause.is_undisturbed);
-                    self.silent.record(off_the_wire, self.pause.is_undisturbed);
-                }
-                self.pause.xon_at = Some(arrival.at());
-            }
-        }
-    }
-
-    #[inline]
-    fn visited(&mut self, port: usize, frames: usize, now: u64, watch: &Watch) {
-        self.shadow.visited(port, frames, now);
-        let before =
-            std::mem::replace(&mut self.visits[port], Visit { poll: self.polls, last: now, stolen: watch.stolen });
-        if before.poll != self.polls && self.measuring {
-            let gap = now - before.last;
-            self.longest_net = self.longest_net.max(gap.saturating_sub(watch.stolen - before.stolen));
-            let is_undisturbed = watch.undisturbed_since(before.last);
-            self.visit_gaps[port].record(gap, is_undisturbed);
-            self.beyond[port].record(gap.saturating_sub(self.poll_gap), is_undisturbed);
-        }
-    }
-
-    fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
-        self.shadow.asked(port, left, link, now);
-    }
-
-    #[inline]
-    fn sent(&mut self, port: usize, arrival: Arrival, flow: Flow, times: [u64; 2], watch: &Watch) {
-        let now = times[0];
-        self.shadow.sent(arrival, flow, now);
-        if port != SINK || flow.class != HOT {
-            return;
-        }
-        self.pause.last = times;
-        // As far as is known: if XOFF has come meanwhile and is not read yet, the core was here since at least a poll ago.
-        self.pause.is_undisturbed = watch.undisturbed_since(self.pause.xoff_at.unwrap_or(self.began));
-        if let Some(xon_at) = self.pause.xon_at.take().filter(|_| self.measuring) {
-            self.resume.record(now - xon_at, watch.undisturbed_since(xon_at));
-        }
-    }
-
-    fn pfc(&mut self, port: usize, frame: &PfcFrame, now: u64, ahead: u64, watch: &Watch) {
-        let cause = self.shadow.pfc(port, frame);
-        let Some(cause) = cause.filter(|_| self.measuring) else { return };
-        self.ahead.record(ahead);
-        let (samples, at) = match cause {
-            Cause::Crossed(at) => (&mut self.xoff, at),
-            Cause::Backlog(at) => (&mut self.backlog_xoff, at),
-            Cause::Fell(at) => (&mut self.xon, at),
-            Cause::Drained(at) => (&mut self.drained_xon, at),
-        };
-        samples.record(now.saturating_sub(at), watch.undisturbed_since(at));
-        self.xoffs += u64::from(matches!(cause, Cause::Crossed(_) | Cause::Backlog(_)));
-    }
-}
+const SHORT_RING: usize = 256;
+/// The part of the largest load of which that is true that is measured.
+const MARGIN: f64 = 0.8;
 
 /// With [`Load::Full`] everybody sends class 3 to the first port and class 0 to the next of the others in turn, so that a link
 /// whose class 3 is paused is full of class 0; the first port's peer sends class 0 to all others, and pauses class 3 now and
@@ -221,14 +70,14 @@ fn links(case: Case, rate: BitRate) -> Vec<LinkSpec> {
     let link = |port: usize| {
         let spec = LinkSpec::new(rate, case.frame_len);
         if case.load == Load::Over {
-            return spec.sending(&[Flow { class: HOT, to: (port + 1) % ports }]);
+            return spec.sending(&[Flow::new(HOT, (port + 1) % ports)]);
         }
         if port == SINK {
-            let flows: Vec<Flow> = (1..ports).map(|to| Flow { class: 0, to }).collect();
+            let flows: Vec<Flow> = (1..ports).map(|to| Flow::new(0, to)).collect();
             let storm = Storm { class: HOT, period_ns: 100_000, held_ns: 10_000 };
             return LinkSpec { storm: Some(storm), ..spec.sending(&flows) };
         }
-        spec.sending(&[Flow { class: HOT, to: SINK }, Flow { class: 0, to: 1 + port % (ports - 1) }])
+        spec.sending(&[Flow::new(HOT, SINK), Flow::new(0, 1 + port % (ports - 1))])
     };
     (0..ports).map(link).collect()
 }
@@ -261,11 +110,11 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
     let Case { ports, frame_len, .. } = case;
     let core_pps = calibrate(bed, ports, frame_len, args.rounds(7), 100_000_000);
     let share = share(bed, args, case, core_pps);
-    let idle = control(bed.ticks(THEFT_NS), bed.ticks(args.time(CONTROL).as_nanos() as u64));
+    let idle = control(THEFT_NS, bed.hz, bed.ticks(args.time(CONTROL).as_nanos() as u64));
     let (mut setup, rate) = set_up(bed, case, core_pps * share);
     poll_for(bed, &mut setup, args.time(SETTLE));
     setup.io.observer.measuring = true;
-    let before = setup.io.sent_frames();
+    let (before, polls_before) = (setup.io.sent_frames(), setup.io.observer.polls);
     let (seconds, moved, idle_share) = poll_for(bed, &mut setup, args.time(RUN));
     let forwarded = setup.io.sent_frames() - before;
     let cells = setup.counters.ports.iter().map(|port| port.group_headroom_highest_cells[usize::from(HOT)].get());
@@ -274,7 +123,7 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
     let (lossless_drops, missed) = (setup.lossless_drops(), setup.io.missed());
     let lossy_drops = setup.drops(|_| true) - lossless_drops;
     let ring_highest = setup.io.links.iter().map(|link| link.highest).max().unwrap_or(0);
-    let watch = std::mem::replace(&mut setup.io.watch, Watch::new(u64::MAX));
+    let watch = std::mem::replace(&mut setup.io.watch, Watch::new(THEFT_NS, bed.hz));
     assert_eq!(setup.io.starved, 0, "there are as many buffers as cells");
     let reaction = setup.tear_down(bed);
     Outcome {
@@ -287,7 +136,7 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
         core_pps,
         forwarded,
         idle_share,
-        frames_per_poll: moved as f64 / reaction.polls as f64,
+        frames_per_poll: moved as f64 / (reaction.polls - polls_before) as f64,
         ring_highest,
         headroom_highest,
         lossless_drops,
@@ -301,8 +150,8 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
     }
 }
 
-/// The part of what the core does uncongested that is to be offered: with [`Load::Full`] the largest in steps of a tenth
-/// with which receive rings stay short, since standing queues cost time that [`calibrate`] does not see.
+/// The part of what the core does uncongested that is to be offered: with [`Load::Full`] [`MARGIN`] of the largest
+/// in steps of a tenth with which receive rings stay short, since standing queues cost time that [`calibrate`] does not see.
 fn share(bed: &Bed, args: Args, case: Case, core_pps: f64) -> f64 {
     if case.load == Load::Over {
         return OVER;
@@ -314,14 +163,14 @@ fn share(bed: &Bed, args: Args, case: Case, core_pps: f64) -> f64 {
         setup.tear_down(bed);
         highest <= SHORT_RING
     };
-    let shares = (2..=9).rev().map(|tenths| f64::from(tenths) / 10.0);
-    shares.clone().find(|&share| fits(share)).unwrap_or(0.1)
+    let mut shares = (2..=10).rev().map(|tenths| f64::from(tenths) / 10.0);
+    shares.find(|&share| fits(share)).unwrap_or(0.1) * MARGIN
 }
 
 fn set_up(bed: &Bed, case: Case, pps: f64) -> (Setup<Stamped, Reaction>, BitRate) {
     let rate = rate_of(case.frame_len, pps / case.ports as f64);
     let spec = BedSpec { ports: case.ports, rate, paced: true, one_burst: false, pfc: true, backlog: true };
-    let observer = |spec: &SwitchSpec| Reaction::new(Shadow::new(spec, HOT, case.frame_len), case.ports);
+    let observer = |spec: &SwitchSpec| Reaction::new(Shadow::new(spec, HOT, case.frame_len), case.ports, (SINK, HOT));
     (bed.set_up(spec, links(case, rate), THEFT_NS, observer), rate)
 }
 
@@ -347,27 +196,28 @@ fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> 
 
 impl Outcome {
     /// Reactions by name.
-    fn reactions(&self) -> [(&'static str, &Samples); 7] {
-        let reaction = &self.reaction;
+    fn reactions(&self) -> [(&'static str, &Samples); 8] {
+        let times = &self.reaction.times;
         [
-            ("XOFF sent, threshold", &reaction.xoff),
-            ("XOFF sent, backlog", &reaction.backlog_xoff),
-            ("XON sent, threshold", &reaction.xon),
-            ("XON sent, backlog", &reaction.drained_xon),
-            ("XOFF received, last frame", &reaction.stop),
-            ("XOFF received, wire silent", &reaction.silent),
-            ("XON received, first frame", &reaction.resume),
+            ("XOFF sent, threshold", &times.xoff),
+            ("... since its burst was asked for", &times.handling),
+            ("XOFF sent, backlog", &times.backlog_xoff),
+            ("XON sent, threshold", &times.xon),
+            ("XON sent, backlog", &times.drained_xon),
+            ("XOFF received, last frame", &times.stop),
+            ("XOFF received, wire silent", &times.silent),
+            ("XON received, first frame", &times.resume),
         ]
     }
 
     fn gaps(&self) -> [(&'static str, &Samples); 5] {
-        let (reaction, last) = (&self.reaction, self.ports - 1);
+        let (times, last) = (&self.reaction.times, self.ports - 1);
         [
-            ("poll, begin to begin", &reaction.gaps),
-            ("first port, visit to visit", &reaction.visit_gaps[0]),
-            ("last port, visit to visit", &reaction.visit_gaps[last]),
-            ("first port, beyond the poll's", &reaction.beyond[0]),
-            ("last port, beyond the poll's", &reaction.beyond[last]),
+            ("poll, begin to begin", &times.gaps),
+            ("first port, visit to visit", &times.visit_gaps[0]),
+            ("last port, visit to visit", &times.visit_gaps[last]),
+            ("first port, beyond the poll's", &times.beyond[0]),
+            ("last port, beyond the poll's", &times.beyond[last]),
         ]
     }
 
@@ -390,7 +240,7 @@ impl Outcome {
     fn check(&self) {
         assert_eq!(self.surprises, 0, "{}: the shadow and the switch disagree", self.name);
         let lost = self.lossless_drops + self.missed;
-        let longest_ns = self.reaction.longest_net as f64 * 1e9 / self.hz as f64;
+        let longest_ns = self.reaction.times.longest_net as f64 * 1e9 / self.hz as f64;
         if lost > 0 && longest_ns > POLL_GAP_NS as f64 {
             eprintln!(
                 "{}: {lost} frames lost, with polls {} us late: this core is too slow",
@@ -440,7 +290,7 @@ fn table_of_runs(outcomes: &[Outcome]) -> Section {
             millions(outcome.forwarded as f64 / outcome.seconds),
             percent(outcome.idle_share),
             format!("{:.1}", outcome.frames_per_poll),
-            format!("{:.0}", outcome.reaction.xoffs as f64 / outcome.seconds),
+            format!("{:.0}", outcome.reaction.times.xoffs as f64 / outcome.seconds),
             outcome.ring_highest.to_string(),
             outcome.lossless_drops.to_string(),
             outcome.lossy_drops.to_string(),
@@ -471,6 +321,24 @@ fn table_of_samples<'a>(
     section
 }
 
+/// How often two looks at the clock were further apart than so many microseconds: where runs and a core that does nothing
+/// else agree, it was not the switch.
+fn table_of_looks(outcomes: &[Outcome]) -> Section {
+    let mut section = Section::new(
+        "Looks at the clock further apart than this, a second",
+        &["case", "1 us", "2 us", "3 us", "5 us", "10 us", "20 us", "50 us", "100 us"],
+    );
+    for outcome in outcomes {
+        let rows = [(&outcome.run, outcome.seconds, ""), (&outcome.control, outcome.control_seconds, ", control")];
+        for (watch, seconds, what) in rows {
+            let above = |us: u64| format!("{:.1}", watch.gaps.above(us * outcome.hz / 1_000_000) as f64 / seconds);
+            let name = format!("{}{what}", outcome.name);
+            section.row(std::iter::once(name).chain([1, 2, 3, 5, 10, 20, 50, 100].map(above)));
+        }
+    }
+    section
+}
+
 /// What was measured beside what headroom has for it, in microseconds: the terms that are this switch's own.
 fn table_of_terms(outcomes: &[Outcome]) -> Section {
     let columns = [
@@ -489,16 +357,17 @@ fn table_of_terms(outcomes: &[Outcome]) -> Section {
     for outcome in outcomes {
         let input = outcome.headroom_input();
         let us = |ticks: u64| micros(ticks as f64 * 1e9 / outcome.hz as f64);
-        let reaction = &outcome.reaction;
+        let times = &outcome.reaction.times;
+        let xoff = times.xoff.undisturbed.micros(outcome.hz);
         section.row([
             outcome.name.clone(),
             micros(input.poll_gap.0 as f64),
-            us(reaction.xoff.undisturbed.quantile(0.999)),
-            us(reaction.xoff.undisturbed.highest()),
-            us(reaction.longest_net),
+            xoff[2].clone(),
+            xoff[3].clone(),
+            us(times.longest_net),
             micros(input.posted.0 as f64 * 8e9 / outcome.rate.0 as f64),
-            us(reaction.ahead.quantile(0.999)),
-            us(reaction.ahead.highest()),
+            us(times.ahead.quantile(0.999)),
+            us(times.ahead.highest()),
             headroom(&input).total.to_string(),
             outcome.headroom_highest.to_string(),
         ]);
@@ -522,7 +391,7 @@ fn to_json(outcomes: &[Outcome]) -> Value {
             "core_frames_per_second": outcome.core_pps,
             "forwarded_frames_per_second": outcome.forwarded as f64 / outcome.seconds,
             "idle_share": outcome.idle_share,
-            "xoffs_per_second": outcome.reaction.xoffs as f64 / outcome.seconds,
+            "xoffs_per_second": outcome.reaction.times.xoffs as f64 / outcome.seconds,
             "lossless_drops": outcome.lossless_drops,
             "lossy_drops": outcome.lossy_drops,
             "ring_highest_frames": outcome.ring_highest,
@@ -534,7 +403,7 @@ fn to_json(outcomes: &[Outcome]) -> Value {
             "looks_apart": outcome.run.gaps.json(hz),
             "reaction": named(outcome.reactions().to_vec()),
             "gaps": named(outcome.gaps().to_vec()),
-            "data_ahead_of_pfc": outcome.reaction.ahead.json(hz),
+            "data_ahead_of_pfc": outcome.reaction.times.ahead.json(hz),
         })
     };
     json!({"theft_ns": THEFT_NS, "cases": outcomes.iter().map(case).collect::<Vec<_>>()})
@@ -552,12 +421,12 @@ fn picture(outcomes: &[Outcome]) -> String {
     let panels: Vec<_> = outcomes
         .iter()
         .map(|outcome| {
-            let reaction = &outcome.reaction;
+            let times = &outcome.reaction.times;
             let rows = [
-                ("XOFF sent", &reaction.xoff),
-                ("XOFF received to last frame", &reaction.stop),
-                ("XON sent", &reaction.xon),
-                ("poll gap", &reaction.gaps),
+                ("XOFF sent", &times.xoff),
+                ("XOFF received to last frame", &times.stop),
+                ("XON sent", &times.xon),
+                ("poll gap", &times.gaps),
             ];
             (outcome.name.clone(), curves(&rows))
         })
@@ -574,6 +443,7 @@ fn main() {
     table_of_samples("Reactions", &outcomes, |outcome| outcome.reactions().to_vec()).print(args);
     table_of_samples("Gaps", &outcomes, |outcome| outcome.gaps().to_vec()).print(args);
     table_of_terms(&outcomes).print(args);
+    table_of_looks(&outcomes).print(args);
     if args.json {
         write_json("reaction", &to_json(&outcomes));
     }

@@ -139,7 +139,7 @@ impl Bed {
         let idle: Vec<Mbuf> = std::iter::from_fn(|| self.data.alloc_with(&frame)).collect();
         let now = dpdk::now().0;
         let links = links.into_iter().enumerate().map(|(port, link)| Link::new(port, link, self.hz, now)).collect();
-        let watch = Watch::new(self.ticks(theft_ns));
+        let watch = Watch::new(theft_ns, self.hz);
         Setup {
             pipeline,
             io: Generator::new(links, idle, self.control.clone(), watch, observer),
@@ -209,7 +209,7 @@ fn capacity(
 ) -> f64 {
     let link = |port: usize| LinkSpec {
         greedy,
-        ..LinkSpec::new(rate, frame_len).sending(&[Flow { class: 3, to: (port + 1) % ports }])
+        ..LinkSpec::new(rate, frame_len).sending(&[Flow::new(3, (port + 1) % ports)])
     };
     // A poll that takes longer than pacing has slack for would cost throughput, and say nothing of the core.
     let spec = BedSpec { ports, rate, paced: false, one_burst: true, pfc: false, backlog: false };

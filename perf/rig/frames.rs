@@ -6,6 +6,8 @@ use holdfast::units::Quanta;
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;
 
+use super::Flow;
+
 /// Stations behind each port. One alone would flatter the forwarding database.
 pub const STATIONS: u32 = 256;
 
@@ -168,15 +170,15 @@ impl Writer {
         Self { rest, next: 1 }
     }
 
-    /// A UDP frame of class `class`, ECN-capable, between one of the stations behind each port. Written in words as wide
+    /// A UDP frame of class `class`, ECN-capable or not, between one of the stations behind each port. Written in words as wide
     /// as they are read again, or the loads would wait for the stores.
     #[inline]
-    pub fn write(&mut self, frame: &mut [u8; 64], from: usize, to: usize, class: u8) {
+    pub fn write(&mut self, frame: &mut [u8; 64], from: usize, flow: Flow) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let station = (self.next >> 8) % STATIONS;
         *frame = self.rest;
-        let [dst, src] = [to, from].map(|port| address(port, station));
-        let marks = u64::from(class) << 5 | 0b10;
+        let [dst, src] = [flow.to, from].map(|port| address(port, station));
+        let marks = u64::from(flow.class) << 5 | if flow.ecn { 0b10 } else { 0 };
         frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());
         frame[8..16].copy_from_slice(&(src << 32 | 0x0800_4500 | marks).to_be_bytes());
     }

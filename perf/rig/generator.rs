@@ -120,7 +120,7 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
                 self.observer.received(arrival, None);
             } else {
                 let flow = link.flows[arrival.flow()];
-                self.writer.write(frame, port, flow.to, flow.class);
+                self.writer.write(frame, port, flow);
                 self.observer.received(arrival, Some(flow));
             }
         }

@@ -56,6 +56,11 @@ impl Histogram {
         self.highest
     }
 
+    /// How many values are in buckets above that of `value`.
+    pub fn above(&self, value: u64) -> u64 {
+        self.counts[bucket(value) + 1..].iter().sum()
+    }
+
     /// The share of values that exceed the end of each bucket that has any: `(value, share)`, for a plot of tails.
     pub fn tail(&self) -> Vec<(u64, f64)> {
         let mut seen = 0;

@@ -20,6 +20,15 @@ pub struct Flow {
     pub class: u8,
     /// The port it goes to.
     pub to: usize,
+    /// Whether its frames may be marked.
+    pub ecn: bool,
+}
+
+impl Flow {
+    /// Of ECN-capable frames.
+    pub fn new(class: u8, to: usize) -> Self {
+        Self { class, to, ecn: true }
+    }
 }
 
 /// A flow of single frames, now and then.

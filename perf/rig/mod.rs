@@ -16,6 +16,7 @@ mod histogram;
 mod link;
 mod output;
 mod plot;
+mod reaction;
 mod shadow;
 // The simulator's elements of a picture: private to the library, and with nothing of it in them.
 #[path = "../../src/sim/plot/svg.rs"]
@@ -30,5 +31,6 @@ pub use histogram::{Histogram, Samples};
 pub use link::{Flow, Link, LinkSpec, Probe, Storm};
 pub use output::{Section, micros, write_json, write_plot};
 pub use plot::{Curve, distributions};
+pub use reaction::{Reaction, Times};
 pub use shadow::{Cause, Shadow};
 pub use watch::{Watch, control};

@@ -80,11 +80,15 @@ impl Scale {
     fn line(&self, rect: Rect, values: &Histogram, ns: impl Fn(u64) -> f64) -> Vec<(f64, f64)> {
         let mut points = vec![(rect.x, rect.y)];
         for (value, share) in values.tail() {
-            let x = self.x(rect, ns(value));
-            let before = points[points.len() - 1].1;
-            points.push((x, before));
-            points.push((x, Self::y(rect, share)));
+            let (x, y) = (self.x(rect, ns(value)), Self::y(rect, share));
+            let before = points[points.len() - 1];
+            // Steps that no eye could see only make the file long.
+            if y - before.1 > 1.0 || x - before.0 > 8.0 {
+                points.extend([(x, before.1), (x, y)]);
+            }
         }
+        let (x, bottom) = (self.x(rect, ns(values.highest())), rect.y + rect.height);
+        points.extend([(x, points[points.len() - 1].1), (x, bottom)]);
         points
     }
 
