@@ -30,6 +30,10 @@ else
     $cargo test --workspace -- --test-threads=1
 fi
 
+# As shipped, so a release build; a benchmark target, since those are built with that profile.
+say "instructions of the packet path"
+$cargo bench --no-default-features --bench instructions
+
 # The black-box tests once more with two dataplane lcores. Left out is what ends before any lcore starts or hangs on none:
 #   refusals, outputs   a configuration or machine that will not do, and output that goes nowhere
 #   script              conf/tap-tor.sh, whose arguments and namespaces are the subject

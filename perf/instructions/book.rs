@@ -1,0 +1,116 @@
+//! The committed counts, and what a run says of them.
+//!
+//! `tests/instructions.rs` includes this file to show that the guard bites.
+
+use std::fmt;
+
+/// By how much a count may differ, up or down: two in a hundred, or one instruction where that is more. An improvement
+/// beyond it must be committed too, or as much could be lost again unseen.
+pub const SHARE: f64 = 0.02;
+pub const LEAST: f64 = 1.0;
+
+const HEAD: &str = "\
+# Instructions of the packet path, counted by callgrind. A `pipeline` line is of a packet through the whole pipeline (an
+# idle poll: of a poll), a `stage` line of a call, or of a burst of 32 where it says so.
+#
+# `make test` fails when a count differs from its line by more than 2 % and by more than 1, up or down. When the change
+# is meant, and the commit's message says why:
+#
+#     UPDATE_INSTRUCTIONS=1 cargo bench --no-default-features --bench instructions
+#
+# Counts belong to the compiler below; with another one they are not compared.
+";
+
+/// A count, by its name.
+pub type Count = (String, f64);
+
+/// What perf/instructions.txt says.
+#[derive(Debug, PartialEq)]
+pub struct Book {
+    /// The compiler that the counts belong to, as `rustc --version` says it.
+    pub rustc: String,
+    pub counts: Vec<Count>,
+}
+
+impl Book {
+    /// # Errors
+    /// The line that is neither a comment nor a name and a value.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut book = Self { rustc: String::new(), counts: Vec::new() };
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(version) = line.strip_prefix("compiler: ") {
+                book.rustc = version.to_owned();
+                continue;
+            }
+            let count = line.rsplit_once(char::is_whitespace);
+            let count = count.and_then(|(name, value)| Some((name.trim().to_owned(), value.parse::<f64>().ok()?)));
+            match count {
+                Some(count) if count.1.is_finite() => book.counts.push(count),
+                _ => return Err(format!("line {}: `{line}` is no name and count", index + 1)),
+            }
+        }
+        Ok(book)
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let width = self.counts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let lines = self.counts.iter().map(|(name, count)| format!("{name:<width$} {count:>9.1}\n"));
+        format!("{HEAD}compiler: {}\n\n{}", self.rustc, lines.collect::<String>())
+    }
+
+    fn count(&self, name: &str) -> Option<f64> {
+        self.counts.iter().find(|(other, _)| other == name).map(|&(_, count)| count)
+    }
+
+    /// Writes `measured` over what there is, in the order of `names`, which are all that are counted.
+    pub fn update(&mut self, names: &[&str], measured: &[Count]) {
+        let new = |name: &str| measured.iter().find(|(other, _)| other == name).map(|&(_, count)| count);
+        let counts = names.iter().filter_map(|name| Some(((*name).to_owned(), new(name).or(self.count(name))?)));
+        self.counts = counts.collect();
+    }
+
+    /// What must not be so: `names` are all that are counted, `measured` those that were counted now.
+    pub fn judge(&self, names: &[&str], measured: &[Count]) -> Vec<Finding> {
+        let judge = |(name, now): &Count| match self.count(name) {
+            None => Some(Finding::Unknown { name: name.clone(), now: *now }),
+            Some(then) if !is_same(then, *now) => Some(Finding::Differs { name: name.clone(), then, now: *now }),
+            Some(_) => None,
+        };
+        let gone = self.counts.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        let gone = gone.map(|(name, _)| Finding::Gone { name: name.clone() });
+        measured.iter().filter_map(judge).chain(gone).collect()
+    }
+}
+
+/// Whether `now` is within the tolerance of what was committed. A count is compared as it would be written.
+fn is_same(then: f64, now: f64) -> bool {
+    let now = (now * 10.0).round() / 10.0;
+    (now - then).abs() <= (then * SHARE).max(LEAST) + 1e-9
+}
+
+/// A count that fails the guard.
+#[derive(Debug, PartialEq)]
+pub enum Finding {
+    Differs { name: String, then: f64, now: f64 },
+    Unknown { name: String, now: f64 },
+    Gone { name: String },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Differs { name, then, now } => {
+                let what = if now > then { "more" } else { "fewer: commit the improvement" };
+                let share = (now / then - 1.0) * 100.0;
+                write!(f, "{name}: from {then:.1} to {now:.1} instructions ({share:+.1} %), {what}")
+            }
+            Self::Unknown { name, now } => write!(f, "{name}: {now:.1} instructions, and no committed count"),
+            Self::Gone { name } => write!(f, "{name}: a committed count of what is no longer counted"),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Frames and ports in memory whose own work is not counted: collection stops in every function called `uncounted_*`.
+
+use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::wire::MacAddr;
+use holdfast::wire::mac_control::{self, MacControl};
+
+/// Ports of every switch measured here.
+pub const PORTS: usize = 4;
+/// The lossless class of the embedded configuration, and a DSCP with ECT(0) that leads to it.
+pub const LOSSLESS: usize = 3;
+const MARKS: [u8; 2] = [0x02, 26 << 2 | 2];
+/// The VLAN of tagged frames.
+pub const VLAN: u16 = 10;
+
+/// Room in front of a frame, as DPDK's mbufs have it, and behind.
+const FRONT: usize = 128;
+const ROOM: usize = 128;
+/// Bytes of a frame without tag.
+const LEN: usize = 64;
+
+struct Buffer {
+    start: u16,
+    len: u16,
+    bytes: [u8; FRONT + ROOM],
+}
+
+/// What an mbuf is to the switch: a pointer without a destructor. Buffers are made once and never freed.
+pub struct Frame(&'static mut Buffer);
+
+impl Packet for Frame {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.0.bytes[usize::from(self.0.start)..][..usize::from(self.0.len)]
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.0.bytes[usize::from(self.0.start)..][..usize::from(self.0.len)]
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(self.0.len)
+    }
+
+    #[inline]
+    fn push_front(&mut self, n: usize) -> bool {
+        let Some(start) = self.0.start.checked_sub(n as u16) else { return false };
+        (self.0.start, self.0.len) = (start, self.0.len + n as u16);
+        true
+    }
+
+    #[inline]
+    fn pull_front(&mut self, n: usize) -> bool {
+        let Some(len) = self.0.len.checked_sub(n as u16) else { return false };
+        (self.0.start, self.0.len) = (self.0.start + n as u16, len);
+        true
+    }
+}
+
+/// What arrives.
+#[derive(Clone, Copy)]
+pub struct Traffic {
+    /// Stations behind each port.
+    pub flows: u32,
+    pub pattern: Pattern,
+    pub v6: bool,
+    /// Ports on whose wire frames have a tag, as a mask.
+    pub tagged: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Every port sends to the next one, half of it lossless: nothing waits.
+    Next,
+    /// Every port but the last sends lossless frames to the last, and stops when it is told to.
+    Incast,
+    /// Nothing.
+    Silence,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self { flows: 1024, pattern: Pattern::Next, v6: false, tagged: 0 }
+    }
+}
+
+/// Ports that receive what `traffic` says and take everything. The same frames in the same order in every run.
+pub struct Wires {
+    idle: Vec<Frame>,
+    traffic: Traffic,
+    /// By class (lossy, lossless), without and with a tag; addresses are filled in.
+    templates: [[Vec<u8>; 2]; 2],
+    state: u32,
+    paused: [bool; PORTS],
+    /// The switch is being counted.
+    pub is_counting: bool,
+    /// Frames sent, and PFC frames.
+    pub sent: u64,
+    pub pfc: u64,
+}
+
+impl Wires {
+    pub fn new(traffic: Traffic, buffers: usize) -> Self {
+        let buffer = |_| Frame(Box::leak(Box::new(Buffer { start: 0, len: 0, bytes: [0; FRONT + ROOM] })));
+        let templates = MARKS.map(|mark| [template(traffic.v6, mark, None), template(traffic.v6, mark, Some(VLAN))]);
+        let idle = (0..buffers).map(buffer).collect();
+        Self { idle, traffic, templates, state: 0, paused: [false; PORTS], is_counting: false, sent: 0, pfc: 0 }
+    }
+
+    /// Ports that have been told to stop.
+    pub fn paused(&self) -> usize {
+        self.paused.iter().filter(|&&paused| paused).count()
+    }
+
+    fn write(&mut self, port: usize, frame: &mut Frame) {
+        self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let station = (self.state >> 8) % self.traffic.flows;
+        let (to, lossless) = match self.traffic.pattern {
+            Pattern::Incast => (PORTS - 1, true),
+            _ => ((port + 1) % PORTS, (station as usize + port) & 1 == 1),
+        };
+        let tagged = usize::from(self.traffic.tagged >> port & 1);
+        let template = &self.templates[usize::from(lossless)][tagged];
+        (frame.0.start, frame.0.len) = (FRONT as u16, template.len() as u16);
+        let bytes = frame.bytes_mut();
+        bytes.copy_from_slice(template);
+        bytes[..6].copy_from_slice(&mac(to, station).0);
+        bytes[6..12].copy_from_slice(&mac(port, station).0);
+    }
+
+    fn give(&mut self, port: usize, out: &mut Burst<Frame>) {
+        let is_silent = match self.traffic.pattern {
+            Pattern::Next => false,
+            Pattern::Incast => port == PORTS - 1 || self.paused[port],
+            Pattern::Silence => true,
+        };
+        for _ in 0..if is_silent { 0 } else { BURST } {
+            let mut frame = self.idle.pop().expect("enough buffers for what waits");
+            self.write(port, &mut frame);
+            out.push(frame);
+        }
+    }
+
+    fn take(&mut self, port: usize, frames: &mut Burst<Frame>) {
+        for frame in frames.iter() {
+            match mac_control::parse(frame.bytes()) {
+                Some(MacControl::Pfc(pfc)) if frame.bytes()[12..14] == mac_control::ETHERTYPE.to_be_bytes() => {
+                    self.paused[port] = pfc.quanta[LOSSLESS].0 > 0;
+                    self.pfc += 1;
+                }
+                _ => self.sent += 1,
+            }
+        }
+        self.idle.extend(frames.drain(..));
+    }
+
+    fn fill(&mut self, bytes: &[u8]) -> Option<Frame> {
+        let mut frame = self.idle.pop()?;
+        (frame.0.start, frame.0.len) = (FRONT as u16, bytes.len() as u16);
+        frame.bytes_mut().copy_from_slice(bytes);
+        Some(frame)
+    }
+
+    /// Does what ports do. Turns collection over on the way in and back on the way out, so only while it is on.
+    #[inline(never)]
+    fn uncounted_work(&mut self, work: Work) -> Option<Frame> {
+        self.work(work)
+    }
+
+    #[inline(never)]
+    fn work(&mut self, work: Work) -> Option<Frame> {
+        match work {
+            Work::Give(port, out) => self.give(port, out),
+            Work::Take(port, frames) => self.take(port, frames),
+            Work::Free(frames) => self.idle.extend(frames.drain(..)),
+            Work::Fill(bytes) => return self.fill(bytes),
+        }
+        None
+    }
+
+    fn ask(&mut self, work: Work) -> Option<Frame> {
+        if self.is_counting { self.uncounted_work(work) } else { self.work(work) }
+    }
+}
+
+/// What ports are asked for.
+enum Work<'a> {
+    Give(usize, &'a mut Burst<Frame>),
+    Take(usize, &'a mut Burst<Frame>),
+    Free(&'a mut Burst<Frame>),
+    Fill(&'a [u8]),
+}
+
+impl Ports for Wires {
+    type Pkt = Frame;
+
+    fn rx(&mut self, port: usize, out: &mut Burst<Frame>) {
+        self.ask(Work::Give(port, out));
+    }
+
+    fn tx(&mut self, port: usize, frames: &mut Burst<Frame>) {
+        self.ask(Work::Take(port, frames));
+    }
+
+    fn free(&mut self, frames: &mut Burst<Frame>) {
+        self.ask(Work::Free(frames));
+    }
+
+    fn copy(&mut self, frame: &Frame) -> Option<Frame> {
+        self.ask(Work::Fill(frame.bytes()))
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<Frame> {
+        self.ask(Work::Fill(frame))
+    }
+}
+
+/// Station `station` behind `port`.
+pub fn mac(port: usize, station: u32) -> MacAddr {
+    let [_, a, b, c] = station.to_be_bytes();
+    MacAddr([2, port as u8, 0, a, b, c])
+}
+
+/// A UDP frame between addresses of zero, with `mark` as DSCP and ECN.
+pub fn template(v6: bool, mark: u8, tag: Option<u16>) -> Vec<u8> {
+    let mut frame = vec![0; 12];
+    if let Some(vlan) = tag {
+        frame.extend(0x8100_u16.to_be_bytes());
+        frame.extend(vlan.to_be_bytes());
+    }
+    if v6 {
+        frame.extend([0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, 17, 64]);
+        frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        frame.extend([0xc0, 0, 0x12, 0xb7, 0, 10, 0, 0]);
+    } else {
+        frame.extend([8, 0, 0x45, mark, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
+    }
+    frame.resize(LEN.max(frame.len()) + if tag.is_some() { 4 } else { 0 }, 0);
+    frame
+}

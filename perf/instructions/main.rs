@@ -1,0 +1,121 @@
+//! A guard of the packet path: its instructions, as callgrind counts them, against perf/instructions.txt.
+//!
+//! Time says nothing on a shared machine; instructions are the same in every run. This program starts itself under
+//! valgrind once for each count, with collection on in the functions called `measured_*` and off in those called
+//! `uncounted_*`. It is a benchmark target, so what is counted is compiled as what is shipped, and needs no libdpdk,
+//! whose dispatch by CPU valgrind does not follow everywhere.
+//!
+//! `cargo bench --no-default-features --bench instructions [-- NAME ...]`; docs/testing.md.
+
+mod book;
+mod frames;
+mod pipelines;
+mod stages;
+mod valgrind;
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use book::{Book, Count};
+
+/// What is counted: a name, and what runs it and returns in how many parts the count is to be divided.
+type Case = (&'static str, fn() -> u64);
+
+const CASES: &[Case] = &[
+    ("pipeline, 1 flow", pipelines::one_flow),
+    ("pipeline, 1024 flows", pipelines::flows_1k),
+    ("pipeline, 65536 flows", pipelines::flows_64k),
+    ("pipeline, IPv6", pipelines::ipv6),
+    ("pipeline, tagged", pipelines::tagged),
+    ("pipeline, retagged", pipelines::retagged),
+    ("pipeline, incast with PFC", pipelines::incast),
+    ("pipeline, two lcores, all crossing", pipelines::crossing),
+    ("pipeline, idle poll", pipelines::idle_poll),
+    ("stage, parse IPv4", stages::parse_ipv4),
+    ("stage, parse tagged IPv4", stages::parse_tagged),
+    ("stage, parse IPv6", stages::parse_ipv6),
+    ("stage, classify by DSCP", stages::classify),
+    ("stage, fdb lookup", stages::fdb_lookup),
+    ("stage, fdb learn", stages::fdb_learn),
+    ("stage, ledger admit and release, reserve", stages::ledger_reserve),
+    ("stage, ledger admit and release, shared", stages::ledger_shared),
+    ("stage, lease take and give, a burst", stages::lease),
+    ("stage, tally, a burst", stages::tally),
+    ("stage, queue push and pop", stages::queue),
+    ("stage, scheduler, one queue", stages::scheduler_one),
+    ("stage, scheduler, seven queues", stages::scheduler_seven),
+    ("stage, shaper", stages::shaper),
+    ("stage, wred judge", stages::wred),
+    ("stage, hand-off ring, a burst", stages::handoff),
+];
+
+/// Says to run one case, under valgrind.
+const RUN: &str = "--run";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name] = arguments.as_slice()
+        && flag == RUN
+    {
+        let (_, run) = CASES.iter().find(|(other, _)| other == name).expect("a case");
+        println!("{}", run());
+        return ExitCode::SUCCESS;
+    }
+    // Cargo adds `--bench`; the rest says which.
+    let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
+    match guard(&is_wanted) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Counts what is wanted and compares it, or writes it down. False if it differs.
+fn guard(is_wanted: &dyn Fn(&str) -> bool) -> Result<bool, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("perf/instructions.txt");
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut book = Book::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let (rustc, is_update) = (rustc()?, std::env::var_os("UPDATE_INSTRUCTIONS").is_some());
+    if book.rustc != rustc && !is_update {
+        println!("SKIPPED: the counts of perf/instructions.txt belong to {}, and this is {rustc}", book.rustc);
+        return Ok(true);
+    }
+    let names: Vec<&str> = CASES.iter().map(|&(name, _)| name).collect();
+    println!("{:<44} {:>9} {:>9}", "instructions", "committed", "now");
+    let mut measured: Vec<Count> = Vec::new();
+    for name in names.iter().filter(|name| is_wanted(name)) {
+        let now = valgrind::count(RUN, name)?;
+        let then = book.counts.iter().find(|(other, _)| other == name);
+        let then = then.map_or_else(|| "-".to_owned(), |(_, then)| format!("{then:.1}"));
+        println!("{name:<44} {then:>9} {now:>9.1}");
+        measured.push(((*name).to_owned(), now));
+    }
+    if is_update {
+        book.rustc = rustc;
+        book.update(&names, &measured);
+        std::fs::write(&path, book.text()).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("written to perf/instructions.txt; commit it with the reason");
+        return Ok(true);
+    }
+    let findings = book.judge(&names, &measured);
+    for finding in &findings {
+        println!("FAILED: {finding}");
+    }
+    if !findings.is_empty() {
+        println!("If the change is worth it, say why in the commit that has what this writes:");
+        println!("    UPDATE_INSTRUCTIONS=1 cargo bench --no-default-features --bench instructions");
+    }
+    Ok(findings.is_empty())
+}
+
+/// The compiler, which this was compiled by a moment ago.
+fn rustc() -> Result<String, String> {
+    let program = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(program).arg("--version").current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let output = output.map_err(|error| format!("rustc: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

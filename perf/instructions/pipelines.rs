@@ -1,0 +1,161 @@
+//! The whole pipeline, a packet: `Pipeline::poll` of every lcore in turn.
+
+use std::sync::Arc;
+
+use holdfast::config;
+use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::forward::VlanMode;
+use holdfast::units::{BitRate, Nanos, Ticks};
+
+use crate::frames::{Frame, PORTS, Pattern, Traffic, VLAN, Wires, mac};
+
+/// A tick is a nanosecond, and a poll comes each microsecond.
+const HZ: u64 = 1_000_000_000;
+const STEP: u64 = 1_000;
+/// Polls before the count and in it: a multiple of those between two publications of gauges.
+const WARM_UP: u32 = 128;
+const POLLS: u32 = 256;
+
+/// The embedded switch with ports that are faster than what they get.
+fn spec(flows: u32) -> SwitchSpec {
+    let mut spec = config::embedded().switch;
+    spec.ports.truncate(PORTS);
+    for port in &mut spec.ports {
+        port.rate = BitRate(400_000_000_000);
+        // The wires always have more.
+        port.backlog_mark = None;
+    }
+    // One burst a poll, as ports that are not behind have it.
+    spec.poll_gap = Nanos(0);
+    spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
+    spec
+}
+
+/// A switch that has learned every station, and what arrives at it.
+struct Bench {
+    parts: Vec<Pipeline<Frame>>,
+    wires: Wires,
+    counters: Arc<Counters>,
+    now: u64,
+}
+
+impl Bench {
+    fn new(spec: &SwitchSpec, traffic: Traffic) -> Self {
+        let counters = Arc::new(Counters::new(PORTS, usize::from(spec.lcores)));
+        let mut parts = Pipeline::fleet(spec, &counters, HZ, 1);
+        for (port, station) in (0..PORTS).flat_map(|port| (0..traffic.flows).map(move |station| (port, station))) {
+            let vlan = match spec.ports[port].vlan {
+                VlanMode::Access(vlan) => vlan,
+                VlanMode::Trunk { .. } => VLAN,
+            };
+            for part in &mut parts {
+                part.learn(vlan, mac(port, station), port, Ticks(HZ));
+            }
+        }
+        let buffers = if traffic.pattern == Pattern::Incast { 32_768 } else { 1024 };
+        Self { parts, wires: Wires::new(traffic, buffers), counters, now: HZ }
+    }
+
+    fn polls(&mut self, polls: u32) {
+        for _ in 0..polls {
+            self.now += STEP;
+            for part in &mut self.parts {
+                part.poll(&mut self.wires, Ticks(self.now));
+            }
+        }
+    }
+
+    /// The frames that were sent while it was counted.
+    fn run(&mut self) -> u64 {
+        self.polls(WARM_UP);
+        let before = self.wires.sent;
+        self.wires.is_counting = true;
+        measured_polls(self);
+        let dropped: u64 =
+            self.counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
+        assert_eq!(dropped, 0, "a count of a switch that drops is of something else");
+        self.wires.sent - before
+    }
+}
+
+#[inline(never)]
+fn measured_polls(bench: &mut Bench) {
+    bench.polls(POLLS);
+}
+
+/// Frames of 64 bytes that wait nowhere, from and to `flows` stations a port.
+fn uncongested(flows: u32) -> u64 {
+    Bench::new(&spec(flows), Traffic { flows, ..Traffic::default() }).run()
+}
+
+pub fn one_flow() -> u64 {
+    uncongested(1)
+}
+
+pub fn flows_1k() -> u64 {
+    uncongested(1024)
+}
+
+pub fn flows_64k() -> u64 {
+    uncongested(65_536)
+}
+
+pub fn ipv6() -> u64 {
+    Bench::new(&spec(1024), Traffic { v6: true, ..Traffic::default() }).run()
+}
+
+/// Frames that come with a tag and leave with it.
+pub fn tagged() -> u64 {
+    let mut spec = spec(1024);
+    for port in &mut spec.ports {
+        port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
+    }
+    Bench::new(&spec, Traffic { tagged: 0b1111, ..Traffic::default() }).run()
+}
+
+/// Half of the frames get a tag, half lose it.
+pub fn retagged() -> u64 {
+    let mut spec = spec(1024);
+    for (index, port) in spec.ports.iter_mut().enumerate() {
+        let trunk = VlanMode::Trunk { tagged: vec![VLAN], native: None };
+        port.vlan = if index % 2 == 0 { VlanMode::Access(VLAN) } else { trunk };
+    }
+    Bench::new(&spec, Traffic { tagged: 0b1010, ..Traffic::default() }).run()
+}
+
+/// Three ports to one, lossless: queues stand, are marked, and PFC stops the senders by turns.
+pub fn incast() -> u64 {
+    let mut spec = spec(1024);
+    for port in &mut spec.ports {
+        // A little less than a burst a poll.
+        port.rate = BitRate(20_000_000_000);
+    }
+    let mut bench = Bench::new(&spec, Traffic { pattern: Pattern::Incast, ..Traffic::default() });
+    // Until the senders have been stopped.
+    for _ in 0..10_000 {
+        if bench.wires.paused() == PORTS - 1 {
+            break;
+        }
+        bench.polls(1);
+    }
+    let before = bench.wires.pfc;
+    let sent = bench.run();
+    assert!(bench.wires.pfc > before, "an incast without PFC");
+    sent
+}
+
+/// Two lcores polled in turn, and every frame leaves by a port of the other: what hand-off and tallies take.
+pub fn crossing() -> u64 {
+    let mut spec = spec(1024);
+    spec.lcores = 2;
+    for (index, port) in spec.ports.iter_mut().enumerate() {
+        port.lcore = index as u8 % 2;
+    }
+    Bench::new(&spec, Traffic::default()).run()
+}
+
+/// A poll that finds nothing.
+pub fn idle_poll() -> u64 {
+    Bench::new(&spec(1024), Traffic { pattern: Pattern::Silence, ..Traffic::default() }).run();
+    u64::from(POLLS)
+}

@@ -1,0 +1,81 @@
+//! That the guard of the packet path's instructions bites: `perf/instructions/book.rs` over counts that are made up, and
+//! the file that is committed.
+
+#[allow(dead_code, reason = "the guard uses all of it")]
+#[path = "../perf/instructions/book.rs"]
+mod book;
+
+use book::{Book, Count, Finding};
+
+const NAMES: &[&str] = &["pipeline, 1 flow", "stage, parse"];
+
+fn counts(pipeline: f64, stage: f64) -> Vec<Count> {
+    vec![(NAMES[0].to_owned(), pipeline), (NAMES[1].to_owned(), stage)]
+}
+
+fn book() -> Book {
+    Book { rustc: "rustc 1.95.0".to_owned(), counts: counts(300.0, 20.0) }
+}
+
+fn findings(measured: &[Count]) -> Vec<String> {
+    book().judge(NAMES, measured).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_within_two_percent_or_one_instruction_passes() {
+    for measured in [counts(300.0, 20.0), counts(306.0, 21.0), counts(294.0, 19.0), counts(306.04, 21.04)] {
+        assert_eq!(findings(&measured), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_is_slower_is_named_with_both_counts() {
+    let expected = ["pipeline, 1 flow: from 300.0 to 306.1 instructions (+2.0 %), more"];
+    assert_eq!(findings(&counts(306.1, 20.0)), expected);
+    let expected = ["stage, parse: from 20.0 to 21.1 instructions (+5.5 %), more"];
+    assert_eq!(findings(&counts(300.0, 21.1)), expected);
+}
+
+#[test]
+fn an_improvement_must_be_committed() {
+    let expected = ["pipeline, 1 flow: from 300.0 to 150.0 instructions (-50.0 %), fewer: commit the improvement"];
+    assert_eq!(findings(&counts(150.0, 20.0)), expected);
+}
+
+#[test]
+fn a_count_that_nobody_has_committed_and_one_that_is_gone_fail() {
+    let mut measured = counts(300.0, 20.0);
+    measured.push(("stage, new".to_owned(), 5.0));
+    assert_eq!(findings(&measured), ["stage, new: 5.0 instructions, and no committed count"]);
+    let gone = book().judge(&NAMES[..1], &counts(300.0, 20.0)[..1]);
+    assert_eq!(gone, [Finding::Gone { name: NAMES[1].to_owned() }]);
+    // One that was not asked for is not gone.
+    assert_eq!(book().judge(NAMES, &counts(300.0, 20.0)[..1]), []);
+}
+
+#[test]
+fn an_update_writes_what_was_measured_and_keeps_the_rest() {
+    let mut book = book();
+    book.update(NAMES, &counts(250.04, 0.0)[..1]);
+    assert_eq!(book.counts, counts(250.04, 20.0));
+    let read = Book::parse(&book.text()).unwrap();
+    assert_eq!(read.counts, counts(250.0, 20.0), "a decimal is enough");
+    assert_eq!(read.rustc, book.rustc);
+    book.update(&NAMES[1..], &[]);
+    assert_eq!(book.counts, counts(0.0, 20.0)[1..]);
+}
+
+#[test]
+fn a_line_that_is_no_count_is_refused() {
+    let error = Book::parse("# fine\n\nstage, parse 20\nstage, parse: twenty\n").unwrap_err();
+    assert_eq!(error, "line 4: `stage, parse: twenty` is no name and count");
+    assert!(Book::parse("stage, parse NaN").is_err());
+}
+
+#[test]
+fn the_committed_file_is_as_an_update_writes_it() {
+    let text = include_str!("../perf/instructions.txt");
+    let book = Book::parse(text).unwrap();
+    assert_eq!(book.text(), text, "write it with UPDATE_INSTRUCTIONS=1, not by hand");
+    assert!(book.counts.len() > 20 && book.rustc.starts_with("rustc "));
+}
