@@ -1,0 +1,35 @@
+//! The rows that `perf/pipeline.rs` prints, as they come: each ends a part of the run.
+
+use std::io::{BufRead, BufReader, Read};
+
+/// A measurement of the benchmark.
+pub struct Row {
+    pub flows: u32,
+    /// The switch too, and not the generator alone.
+    pub is_whole: bool,
+    /// Cycles a packet: the median, the lowest and the highest of the benchmark's rounds.
+    pub cycles: f64,
+    pub lowest: f64,
+    pub highest: f64,
+}
+
+/// Reads rows until the benchmark ends, and calls `each` as soon as one is there.
+pub fn read(output: impl Read, mut each: impl FnMut(usize) -> Result<(), String>) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for line in BufReader::new(output).lines() {
+        let line = line.map_err(|error| error.to_string())?;
+        if let Some(row) = parse(&line) {
+            each(rows.len())?;
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+/// `generator and L2 pipeline  1024  171.9  162.0  185.2`, and nothing else.
+fn parse(line: &str) -> Option<Row> {
+    let mut words = line.split_whitespace().rev();
+    let mut cycles = || words.next()?.parse().ok();
+    let (highest, lowest, cycles) = (cycles()?, cycles()?, cycles()?);
+    Some(Row { flows: words.next()?.parse().ok()?, is_whole: line.contains("pipeline"), cycles, lowest, highest })
+}

@@ -1,0 +1,121 @@
+//! Which function belongs to which stage.
+
+use crate::chain::Frame;
+
+/// A part of the packet's way, as docs/architecture.md names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    Named(&'static str),
+    /// A file of the switch that no rule knows yet.
+    Unknown(String),
+    /// Before the measurement, or after it.
+    Setup,
+    /// A library, or the kernel.
+    Outside,
+}
+
+impl Stage {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            Self::Unknown(file) => file,
+            Self::Setup => "setup",
+            Self::Outside => "libraries and kernel",
+        }
+    }
+}
+
+/// The benchmark itself.
+const BENCHMARK: &str = "perf/pipeline.rs";
+
+/// Files (or directories) of the switch and their functions, the first that fits; no function is any.
+const RULES: &[(&str, &[&str], &str)] = &[
+    ("src/wire/parse.rs", &[], "parse"),
+    ("src/dataplane/ingress.rs", &["parse"], "parse"),
+    ("src/wire/mac_control.rs", &[], "control"),
+    ("src/dataplane/ingress.rs", &["control", "mac_control"], "control"),
+    ("src/qos/classify.rs", &[], "classify"),
+    ("src/dataplane/ingress.rs", &["classify"], "classify"),
+    ("src/forward/vlan.rs", &[], "vlan"),
+    ("src/wire/vlan_tag.rs", &[], "vlan"),
+    ("src/dataplane/admit.rs", &["retag"], "vlan"),
+    ("src/forward/fdb.rs", &[], "fdb"),
+    ("src/dataplane/crossing.rs", &["learn_source", "tell", "take_news"], "fdb"),
+    ("src/dataplane/ingress.rs", &["forward", "decide", "flood"], "fdb"),
+    ("src/dataplane/ingress.rs", &[], "receive"),
+    ("src/mmu/tally.rs", &[], "release, tally"),
+    ("src/dataplane/egress.rs", &["release", "uncharge"], "release, tally"),
+    ("src/dataplane/pipeline.rs", &["collect_releases"], "release, tally"),
+    ("src/mmu/", &[], "ledger"),
+    ("src/dataplane/queue.rs", &[], "queue"),
+    ("src/dataplane/guarantee.rs", &[], "queue"),
+    ("src/dataplane/admit.rs", &["enqueue"], "queue"),
+    ("src/dataplane/admit.rs", &[], "admit"),
+    ("src/dataplane/crossing.rs", &[], "hand-off"),
+    ("src/dataplane/handoff.rs", &[], "hand-off"),
+    ("src/qos/scheduler.rs", &[], "scheduler"),
+    ("src/qos/shaper.rs", &[], "shaper"),
+    ("src/qos/wred.rs", &[], "wred, ecn"),
+    ("src/wire/ecn.rs", &[], "wred, ecn"),
+    ("src/dataplane/egress.rs", &[], "transmit"),
+    ("src/dataplane/counters.rs", &[], "counters"),
+    ("src/dataplane/gauges.rs", &[], "counters"),
+    ("src/pfc/", &[], "pfc"),
+    ("src/dataplane/backlog.rs", &[], "pfc"),
+    ("src/dataplane/pipeline.rs", &["send_pfc", "judge_paused", "tell_generator"], "pfc"),
+    ("src/dataplane/pipeline.rs", &[], "poll"),
+    ("src/dataplane/port.rs", &[], "poll"),
+    ("src/dpdk/clock.rs", &[], "poll"),
+];
+
+/// The stage of an address: that of the innermost of its functions that has one.
+pub fn of(chain: &[Frame]) -> Stage {
+    let is_benchmark = chain.iter().any(|frame| frame.file == BENCHMARK);
+    if chain.iter().any(is_setup) || is_benchmark && !is_measured(chain) {
+        return Stage::Setup;
+    }
+    if !chain.iter().any(|frame| frame.file == BENCHMARK || frame.file.starts_with("src/")) {
+        return Stage::Outside;
+    }
+    chain.iter().find_map(named).unwrap_or(Stage::Outside)
+}
+
+/// What runs before the measurement. All stations are learned then, so nothing is inserted later.
+fn is_setup(frame: &Frame) -> bool {
+    let functions: &[&str] = match &*frame.file {
+        BENCHMARK => &["new"],
+        "src/dataplane/pipeline.rs" => &["learn", "fleet", "shutdown"],
+        "src/dataplane/crossing.rs" => &["neighbours", "link"],
+        "src/forward/fdb.rs" => &["insert", "try_new"],
+        _ => &[],
+    };
+    functions.contains(&&*frame.function) || frame.file.starts_with("src/config/")
+}
+
+/// Whether what has functions of the benchmark in it is of the whole pipeline: the switch has called it, or it was not
+/// inlined, which is true of no function that runs for the generator alone.
+fn is_measured(chain: &[Frame]) -> bool {
+    let is_called = chain.iter().any(|frame| frame.file.starts_with("src/dataplane/"));
+    is_called || chain.last().is_some_and(|last| ["rx", "tx", "free"].contains(&&*last.function))
+}
+
+fn named(frame: &Frame) -> Option<Stage> {
+    if frame.file == BENCHMARK {
+        return Some(Stage::Named("generator"));
+    }
+    let is_rule = |(file, functions, _): &&(&str, &[&str], &str)| {
+        let is_file = if file.ends_with('/') { frame.file.starts_with(file) } else { frame.file == *file };
+        is_file && (functions.is_empty() || functions.contains(&&*frame.function))
+    };
+    let rule = RULES.iter().find(is_rule).map(|&(_, _, stage)| Stage::Named(stage));
+    // How an mbuf is read, a burst is held or a number is written belongs to who does it.
+    let is_tool = ["src/dpdk/", "src/packet.rs", "src/units.rs", "src/sync.rs", "src/mutant.rs", "src/wire/addr.rs"];
+    let is_tool = is_tool.iter().any(|tool| frame.file.starts_with(tool));
+    rule.or_else(|| (frame.file.starts_with("src/") && !is_tool).then(|| Stage::Unknown(frame.file.clone())))
+}
+
+/// Where in a chain the generator's function is that writes a packet, if the pipeline has asked for it.
+pub fn once_a_packet(chain: &[Frame]) -> Option<usize> {
+    let at = chain.iter().position(|frame| frame.file == BENCHMARK && frame.function == "write")?;
+    is_measured(chain).then_some(at)
+}
