@@ -7,7 +7,7 @@ use crate::output;
 use crate::rows::{self, Row};
 
 /// Samples a second: a prime, so that no loop keeps step with it.
-const RATE: &str = "4999";
+const RATE: u32 = 4999;
 
 /// One look at the program counter.
 pub struct Sample {
@@ -26,10 +26,16 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Samples of the part that ended with row `index`.
+    /// Samples of the part that ended with row `index`, which is not the first.
     pub fn during(&self, index: usize) -> impl Iterator<Item = &Sample> {
-        let start = index.checked_sub(1).map_or(0.0, |before| self.ends[before]);
-        self.samples.iter().filter(move |sample| sample.time > start && sample.time <= self.ends[index])
+        let (start, end) = (self.ends[index - 1], self.ends[index]);
+        self.samples.iter().filter(move |sample| sample.time > start && sample.time <= end)
+    }
+
+    /// The share of that part's time in which the benchmark had a CPU: the clock that is sampled stands still otherwise.
+    pub fn on_cpu(&self, index: usize) -> f64 {
+        let seconds = self.ends[index] - self.ends[index - 1];
+        (self.during(index).count() as f64 / f64::from(RATE) / seconds).min(1.0)
     }
 }
 
@@ -38,7 +44,7 @@ impl Clock {
 pub fn sample(program: &Path) -> Result<Clock, String> {
     let file = std::env::temp_dir().join(format!("holdfast-stages-{}.perf", std::process::id()));
     let mut child = Command::new("perf")
-        .args(["record", "--quiet", "-e", "cpu-clock", "-F", RATE, "-k", "CLOCK_MONOTONIC", "-o"])
+        .args(["record", "--quiet", "-e", "cpu-clock", "-F", &RATE.to_string(), "-k", "CLOCK_MONOTONIC", "-o"])
         .args([&file, program])
         .stdout(Stdio::piped())
         .spawn()

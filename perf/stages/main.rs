@@ -5,7 +5,7 @@
 //! Where there are no hardware counters, as in most virtual machines, samples of the clock say where time goes, and
 //! callgrind says how many instructions and, with simulated caches, misses there are. Both run the same binary.
 //!
-//! `cargo bench --bench stages [-- FLOWS ...]`, or `make perf`. Needs `perf`, `valgrind` and binutils.
+//! `cargo bench --bench stages [-- FLOWS ...]`. Needs `perf`, `valgrind` and binutils.
 
 mod callgrind;
 mod chain;
@@ -65,24 +65,25 @@ fn run() -> Result<(), String> {
             cost.l1_misses += counts.l1_misses;
             cost.ll_misses += counts.ll_misses;
         }
-        print(&clock.rows[index], packets, costs);
+        print(&clock.rows[index], clock.on_cpu(index), packets, costs);
     }
     Ok(())
 }
 
 /// A table, the costliest stage first. What runs before the measurement is left out.
-fn print(row: &Row, packets: u64, mut costs: BTreeMap<Stage, Cost>) {
+fn print(row: &Row, on_cpu: f64, packets: u64, mut costs: BTreeMap<Stage, Cost>) {
     costs.remove(&Stage::Setup);
     let samples = costs.values().map(|cost| cost.samples).sum::<u64>().max(1);
     let packets = packets.max(1) as f64;
     let Row { flows, cycles, lowest, highest, .. } = row;
     println!("\n{flows} flows: {cycles:.1} cycles a packet ({lowest:.1} to {highest:.1}), {samples} samples");
+    println!("on a CPU {:.0}% of the time, so {:.1} cycles of its own", on_cpu * 100.0, cycles * on_cpu);
     println!("{:<24} {:>7} {:>8} {:>13} {:>9} {:>9}", "stage", "share", "cycles", "instructions", "L1 miss", "LL miss");
     let line = |name: &str, cost: &Cost| {
         let share = cost.samples as f64 / samples as f64;
         let [instructions, l1, ll] =
             [cost.instructions, cost.l1_misses, cost.ll_misses].map(|count| count as f64 / packets);
-        let cycles = share * row.cycles;
+        let cycles = share * row.cycles * on_cpu;
         println!("{name:<24} {:>6.1}% {cycles:>8.1} {instructions:>13.1} {l1:>9.3} {ll:>9.3}", share * 100.0);
     };
     let mut sorted: Vec<_> = costs.iter().collect();
@@ -116,8 +117,8 @@ fn build() -> Result<PathBuf, String> {
     let messages = output(command.current_dir(env!("CARGO_MANIFEST_DIR")))?;
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let executables = messages.filter(|message| message["target"]["name"] == "pipeline");
-    let executable = executables.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
-    executable.ok_or_else(|| "cargo built no benchmark".to_owned())
+    let mut executables = executables.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    executables.next().ok_or_else(|| "cargo built no benchmark".to_owned())
 }
 
 /// What `command` prints.
