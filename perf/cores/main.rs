@@ -1,0 +1,91 @@
+//! Two lcores against one: packets a second, by how much of the traffic crosses from one to the other.
+//!
+//! The whole L2 pipeline over real mbufs, as `perf/pipeline.rs` has it: four ports, 64-byte frames with headers written
+//! anew, 1,024 stations a port, half lossless, everything learned and everything on. Two lcores have two ports each and
+//! a CPU each. All patterns take turns in every round, and beside each is measured how far apart the two CPUs are at
+//! that moment, since in a virtual machine that changes within minutes: only figures of the same distance are compared.
+//!
+//! `cargo bench --bench cores [-- --quick] [--json | --markdown]`; docs/scaling.md.
+
+mod generator;
+mod primitives;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use generator::Crossing;
+use holdfast::dpdk::{self, Eal, EalOptions, Memory, Mempool};
+use primitives::Distance;
+use report::{Format, Round};
+use run::Lab;
+
+/// Buffers in all, unless `--buffers` says otherwise. Few enough for the caches, and fewer than any threshold of the
+/// buffer: nothing is dropped or paused, however much one lcore is behind the other.
+const BUFFERS: u32 = 2048;
+/// As many as `holdfast run` keeps for each lcore.
+const CACHE: u32 = 256;
+
+/// Rounds that are tried for each that is wanted: others on the machine spoil some.
+const ATTEMPTS: usize = 8;
+
+/// What is measured: a name, lcores, and what crosses.
+pub const PATTERNS: [(&str, usize, Crossing); 4] = [
+    ("one core", 1, Crossing::All),
+    ("two, none crossing", 2, Crossing::None),
+    ("two, half crossing", 2, Crossing::Half),
+    ("two, all crossing", 2, Crossing::All),
+];
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> Result<(), String> {
+    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let format = match () {
+        () if has("--json") => Format::Json,
+        () if has("--markdown") => Format::Markdown,
+        () => Format::Text,
+    };
+    let (wanted, time) = if has("--quick") { (5, 60) } else { (25, 100) };
+    let cpus = dpdk::allowed_cpus();
+    let [main_cpu, other, ..] = *cpus.as_slice() else {
+        return Err("two lcores need two CPUs, and this process may run on one".to_owned());
+    };
+    let memory = Memory::NoHuge { mib: 256 };
+    let options = EalOptions { memory, main_cpu, worker_cpus: vec![other], ..EalOptions::default() };
+    let eal = Eal::init(&options).map_err(|error| error.to_string())?;
+    let buffers = std::env::args().skip_while(|argument| argument != "--buffers").nth(1);
+    let buffers =
+        buffers.map_or(Ok(BUFFERS), |number| number.parse()).map_err(|error| format!("--buffers: {error}"))?;
+    let pool = Mempool::create(&eal, "bench", buffers, 2048 + 128, CACHE, None).map_err(|error| error.to_string())?;
+    let worker = eal.workers()[0];
+    let lab = Lab { eal: &eal, pool, worker, time: Duration::from_millis(time) };
+    let mut measured: Vec<Round> = Vec::new();
+    for round in 0..wanted * ATTEMPTS {
+        // Each time another one is first, lest one always come after the same.
+        for pattern in (0..PATTERNS.len()).map(|index| (index + round) % PATTERNS.len()) {
+            let before = Distance::measure(&eal, worker)?;
+            let rate = lab.run(PATTERNS[pattern].1, PATTERNS[pattern].2)?;
+            let after = Distance::measure(&eal, worker)?;
+            measured.push(Round { pattern, rate, before, after });
+        }
+        let has_enough = |pattern| {
+            let good = measured.iter().filter(|round: &&Round| round.pattern == pattern && round.is_near().is_some());
+            good.count() >= wanted
+        };
+        if (0..PATTERNS.len()).all(has_enough) {
+            break;
+        }
+    }
+    print!("{}", report::report(&measured, dpdk::hz(&eal), format));
+    Ok(())
+}
