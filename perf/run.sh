@@ -1,11 +1,15 @@
 #!/bin/sh
-# Benchmarks: the whole pipeline in cycles a packet, other switches beside this one, then single decisions. Figures of one
-# run compare with each other; those of two machines, or of two days on a shared one, do not.
+# Benchmarks: the whole pipeline in cycles a packet, two lcores beside one, a congested switch, how fast PFC acts, other
+# switches beside this one, then single decisions. Figures of one run compare with each other; those of two machines, or of
+# two days on a shared one, do not.
 # Arguments are for the peers: `perf/run.sh --quick`.
 set -eu
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 $cargo bench --quiet --bench pipeline
+$cargo bench --quiet --bench cores
+$cargo bench --quiet --bench load
+$cargo bench --quiet --bench reaction
 # A peer that is missing has been named, and the others were measured: no reason to leave out the rest.
 $cargo bench --quiet --bench peers -- "$@" || echo "perf/run.sh: not all peers were measured; the reasons are above" >&2
 $cargo bench --quiet --bench decisions -- --warm-up-time 0.5 --measurement-time 1 --noplot

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use holdfast::dataplane::handoff;
 use holdfast::dataplane::queue::{Queue, Slab, Tag};
+use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};
 use holdfast::packet::BURST;
 use holdfast::qos::wred::Dice;
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Shaper, Trust, WredProfile};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Probability, Ticks};
-use holdfast::wire::{Headers, MacAddr, parse_into};
+use holdfast::wire::{self, MacAddr};
 
 use crate::frames::{VLAN, template};
 
@@ -38,11 +39,18 @@ fn measured_stage(stage: &mut impl FnMut(u32)) {
 }
 
 fn parse(frame: &[u8]) -> u64 {
-    assert!(holdfast::wire::parse(frame).is_ok(), "a frame that is refused is cheaper");
+    assert!(wire::parse(frame).is_ok(), "a frame that is refused is cheaper");
     run(|_| {
-        let mut headers = Headers::NONE;
-        black_box(parse_into(black_box(frame), &mut headers).is_ok());
-        black_box(&mut headers);
+        let _ = black_box(wire::parse(black_box(frame)));
+    })
+}
+
+/// The short way, which most frames take.
+pub fn parse_usual() -> u64 {
+    let frame = template(false, 0x6a, None);
+    assert!(wire::parse_usual(&frame).is_some());
+    run(|_| {
+        black_box(wire::parse_usual(black_box(&frame)));
     })
 }
 
@@ -65,11 +73,15 @@ pub fn classify() -> u64 {
     })
 }
 
+fn station(number: u16) -> Station {
+    Station::new(1, MacAddr::local(1, number).to_number())
+}
+
 /// A database with 1,024 stations.
 fn fdb() -> Fdb {
     let mut fdb = Fdb::new(&FdbSpec { capacity: 16_384, ageing: Nanos(300 * HZ), entries: vec![] }, HZ);
-    for station in 0..1024 {
-        fdb.learn(fdb.locate(1, MacAddr::local(1, station)), 0);
+    for number in 0..1024 {
+        fdb.learn(station(number), 0);
     }
     fdb
 }
@@ -77,7 +89,7 @@ fn fdb() -> Fdb {
 pub fn fdb_lookup() -> u64 {
     let fdb = fdb();
     run(|call| {
-        black_box(fdb.lookup(fdb.locate(1, MacAddr::local(1, call as u16 & 1023))));
+        black_box(fdb.lookup(station(call as u16 & 1023)));
     })
 }
 
@@ -85,7 +97,16 @@ pub fn fdb_lookup() -> u64 {
 pub fn fdb_learn() -> u64 {
     let mut fdb = fdb();
     run(|call| {
-        black_box(fdb.learn(fdb.locate(1, MacAddr::local(1, call as u16 & 1023)), 0));
+        black_box(fdb.learn(station(call as u16 & 1023), 0));
+    })
+}
+
+/// A station that is where it was, on the short way.
+pub fn fdb_known() -> u64 {
+    let fdb = fdb();
+    let seen = fdb.just_seen(0);
+    run(|call| {
+        black_box(fdb.is_known(station(call as u16 & 1023), seen));
     })
 }
 
@@ -124,6 +145,18 @@ pub fn ledger_shared() -> u64 {
     admit_release(8, 16)
 }
 
+/// A burst of a cell a frame in two groups comes together and goes.
+pub fn ledger_together() -> u64 {
+    let (mut ledger, mut pools) = ledger(0);
+    let half = BURST as u32 / 2;
+    let cells = [half, 0, 0, half, 0, 0, 0, 0];
+    run(|_| {
+        black_box(ledger.admit_all(black_box(&cells), black_box(0b1001), &mut pools));
+        ledger.release(black_box(3), black_box(Cells(half)), &mut pools);
+        ledger.release(black_box(0), black_box(Cells(half)), &mut pools);
+    })
+}
+
 /// Takes a burst of cells out of the pool and gives it back, which no lease in hand covers at first: a burst.
 pub fn lease() -> u64 {
     let mut lease = Lease::new(SharedPool::new(Cells(60_000)));
@@ -153,7 +186,7 @@ pub fn tally() -> u64 {
 
 /// A frame through a queue that holds others.
 pub fn queue() -> u64 {
-    let mut slab: Slab<usize> = Slab::new(1024);
+    let mut slab: Slab<usize> = Slab::new(1024, 1);
     let mut queue = Queue::default();
     for frame in 0..64 {
         let _ = queue.push(&mut slab, frame, Tag::new(64, 1, 1, 3, 3));
