@@ -20,6 +20,8 @@ use holdfast::wire::MacAddr;
 
 const PORTS: usize = 4;
 const ROUNDS: usize = 41;
+/// Of 2 MiB each, for 512 MiB.
+const HUGEPAGES: usize = 256;
 const ROUND: Duration = Duration::from_millis(50);
 
 /// Ports that receive whatever they have sent, with other addresses.
@@ -151,6 +153,11 @@ fn print(name: &str, (flows, posted): (u32, usize), rounds: &[f64]) {
     }
 }
 
+fn free_hugepages() -> usize {
+    let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
 /// The number after the argument `name`.
 fn number(name: &str) -> Option<usize> {
     let value = std::env::args().skip_while(|argument| argument != name).nth(1)?;
@@ -158,11 +165,15 @@ fn number(name: &str) -> Option<usize> {
 }
 
 fn main() {
-    // The other arguments that `cargo bench` passes to every benchmark mean nothing here.
-    let options = EalOptions { memory: Memory::NoHuge { mib: 512 }, ..EalOptions::default() };
+    // The other arguments that `cargo bench` passes to every benchmark mean nothing here. A NIC's buffers are in hugepages;
+    // without them each frame is a page or two that the core has to look up.
+    let is_huge = free_hugepages() >= HUGEPAGES;
+    let memory = if is_huge { Memory::Huge { mib: Some(512) } } else { Memory::NoHuge { mib: 512 } };
+    let options = EalOptions { memory, ..EalOptions::default() };
     let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
     let pool = Mempool::create(&eal, "bench", 98_304, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
-    println!("64-byte frames, {PORTS} ports, one core, TSC at {:.2} GHz", dpdk::hz(&eal) as f64 / 1e9);
+    let pages = if is_huge { "hugepages" } else { "small pages: no 256 hugepages of 2 MiB are free" };
+    println!("64-byte frames, {PORTS} ports, one core, TSC at {:.2} GHz, {pages}", dpdk::hz(&eal) as f64 / 1e9);
     println!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>8}",
         "cycles a packet", "flows", "posted", "median", "lowest", "highest"
