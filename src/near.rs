@@ -3,15 +3,16 @@
 //! A load would do as well for one cache line, but it holds up what comes after it: a burst's worth of lines that come
 //! from the third cache cost four times what they do when they are only asked for (measured: 65,536 flows, 40 cycles a packet).
 
-/// Asks for the cache line where `place` begins.
+/// Asks for the cache line at `place`, which need not be anybody's.
 #[inline]
-pub fn prefetch<T>(place: &T) {
+pub fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program could see, has no effect on memory and cannot fault.
+    // SAFETY: a prefetch reads nothing that the program could see, has no effect on memory and cannot fault, whatever the
+    // address.
     #[allow(unsafe_code)]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;

@@ -1,5 +1,6 @@
 //! The ports of a switch under test: a [`Link`] at each, real mbufs between them.
 
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 use holdfast::dpdk::{Mbuf, Mempool};
@@ -13,7 +14,7 @@ use super::{Arrival, Flow};
 
 /// Who wants to know what passes the ports, and when. What it does costs as what the generator does.
 pub trait Observer {
-    /// `arrival` of `flow` is handed to the switch, as the next of the burst; `flow` is `None` for a PFC frame.
+    /// `arrival` of `flow` is what the switch decides on next, in a burst that it took before; `flow` is `None` for a PFC frame.
     #[inline]
     fn received(&mut self, arrival: Arrival, flow: Option<Flow>) {
         let _ = (arrival, flow);
@@ -68,6 +69,9 @@ pub struct Generator<K, O> {
     control: Mempool,
     /// Until when each port's wire has something to send, in ticks.
     wires: Vec<u64>,
+    /// Frames handed out that work has not begun on, and how many of them each burst has.
+    taken: VecDeque<(Arrival, Option<Flow>)>,
+    bursts: VecDeque<usize>,
     /// The PFC frame that was made last, and is not sent yet. The switch sends what it has made at once.
     made: Option<PfcFrame>,
     parcels: PhantomData<K>,
@@ -90,6 +94,8 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
             idle,
             control,
             wires: vec![0; ports],
+            taken: VecDeque::with_capacity(4 * BURST),
+            bursts: VecDeque::with_capacity(4),
             made: None,
             parcels: PhantomData,
         }
@@ -117,11 +123,11 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
             if let Some(xoff) = arrival.as_pfc() {
                 let class = link.storm.map_or(0, |storm| storm.class);
                 Writer::write_pfc(frame, port, class, xoff);
-                self.observer.received(arrival, None);
+                self.taken.push_back((arrival, None));
             } else {
                 let flow = link.flows[arrival.flow()];
                 self.writer.write(frame, port, flow);
-                self.observer.received(arrival, Some(flow));
+                self.taken.push_back((arrival, Some(flow)));
             }
         }
         K::wrap(mbuf, arrival)
@@ -178,7 +184,21 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
             let packet = self.write(mbuf, port, arrival);
             out.push(packet);
         }
+        if !out.is_empty() {
+            self.bursts.push_back(out.len());
+        }
         self.observer.visited(port, out.len(), now, &self.watch);
+        self.leave(now);
+    }
+
+    /// The switch takes bursts one ahead: what it decides on, and when, begins here.
+    #[inline]
+    fn begin(&mut self, _: usize) {
+        let now = self.enter();
+        let frames = self.bursts.pop_front().unwrap_or(0);
+        for (arrival, flow) in self.taken.drain(..frames) {
+            self.observer.received(arrival, flow);
+        }
         self.leave(now);
     }
 

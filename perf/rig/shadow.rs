@@ -1,8 +1,8 @@
 //! A second ledger beside the switch's, from what passes its ports: it knows which frame crosses a threshold.
 //!
 //! It decides by the library's own [`PortLedger`], in the order in which the switch does: at the begin of a poll what left
-//! in the last one is released and paused groups are judged; then each frame of a lossless class is admitted as it is
-//! handed out. Lossy classes have pools of their own, and are not in it. Since one lcore's pool and ledger are exact, the
+//! in the last one is released and paused groups are judged; then each frame of a lossless class is admitted as work on
+//! its burst begins. Lossy classes have pools of their own, and are not in it. Since one lcore's pool and ledger are exact, the
 //! shadow says XOFF and XON when the switch does; a PFC frame that it did not expect, or one that does not come, counts
 //! as a surprise, and a run with surprises has no result.
 

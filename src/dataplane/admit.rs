@@ -30,7 +30,7 @@ impl<P: Packet> Pipeline<P> {
         metas: &[Meta; BURST],
         demand: &Demand,
     ) {
-        let together = self.admit_together(port, metas, demand);
+        let together = !demand.floods && self.admit_together(port, metas, demand);
         let is_plain = demand.egresses & !self.mine == 0 && !self.guarantees.are_any();
         if together && is_plain && demand.sent.count_ones() as usize == burst.len() {
             return self.push_all(burst, metas, demand);
@@ -87,7 +87,8 @@ impl<P: Packet> Pipeline<P> {
             return false;
         }
         let free = Cells(free - kept - wanted);
-        // How deep each queue may be with all of them.
+        // How deep each queue may be with all of them, lossless ones too, which may share it.
+        let all: u32 = demand.cells.iter().sum();
         let deepest = |spec: &QueueSpec| spec.limit.as_ref().map_or(u32::MAX, |limit| limit.threshold.limit(free).0);
         let deepest = self.queue_specs.each_ref().map(deepest);
         // Added up and not branched on: of which class a frame is nothing could predict.
@@ -96,7 +97,7 @@ impl<P: Packet> Pipeline<P> {
             let meta = &metas[index % BURST];
             let Verdict::Send(egress) = meta.verdict else { continue };
             let queue = meta.tag.queue();
-            let is_deep = self.ports[usize::from(egress)].queues[queue].cells() + wanted > deepest[queue];
+            let is_deep = self.ports[usize::from(egress)].queues[queue].cells() + all > deepest[queue];
             // WRED throws dice for each frame in its turn.
             let is_diced = (self.early >> queue & 1 == 1) & meta.is_droppable();
             doubts |= u8::from((is_deep | is_diced) & !meta.lossless);

@@ -133,6 +133,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Learns that `station` is at `port`, and tells the other lcores of what they cannot know.
     pub(super) fn learn_source(&mut self, station: Station, port: usize) -> Learned {
+        debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
         let learned = self.fdb.learn(station, port);
         if matches!(learned, Learned::New | Learned::Refreshed) && self.neighbours.len() > 1 {
             self.tell(News { station, port: port as u8 });

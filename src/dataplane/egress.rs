@@ -13,7 +13,7 @@ use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Ticks};
 use crate::wire::ecn;
 
-/// How many frames ahead of its turn a packet that waits is asked for.
+/// How many frames ahead of its turn a packet that waits is asked for, if it is in the same chunk of its queue.
 const AHEAD: usize = 6;
 
 impl<P: Packet> Pipeline<P> {

@@ -48,6 +48,8 @@ pub(super) struct Demand {
     pub cells: [u32; CLASSES],
     /// Ports that they leave by.
     pub egresses: u64,
+    /// There are frames besides of which copies leave, each judged by itself: what they find depends on who is first.
+    pub floods: bool,
 }
 
 impl Demand {

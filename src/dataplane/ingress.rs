@@ -150,7 +150,10 @@ impl<P: Packet> Pipeline<P> {
                 }
                 _ => self.decide(port, meta),
             };
-            let Verdict::Send(egress) = meta.verdict else { continue };
+            let Verdict::Send(egress) = meta.verdict else {
+                demand.floods |= meta.verdict == Verdict::Flood;
+                continue;
+            };
             let egress = usize::from(egress) % MAX_PORTS;
             if !self.outward[egress].fits(meta)
                 && let Err(reason) = self.fit(&mut burst[index], meta, egress)

@@ -37,13 +37,6 @@ impl Tag {
         Self { len, cells, ingress, group, queue: queue & 7, ip: 0 }
     }
 
-    /// The same frame of traffic class `class`; without it, it is of class 0.
-    #[inline]
-    #[must_use]
-    pub fn with_class(self, class: u8) -> Self {
-        Self { queue: self.queue | (class & 7) << 3, ..self }
-    }
-
     /// The same frame of a class whose frames go to priority group `group`, then queue `queue`.
     #[inline]
     #[must_use]

@@ -1,8 +1,8 @@
 //! What the pipeline received and sent, in the order in which it acted: a wrapper around its ports, so that what really
 //! happened can be decided again by a replay (docs/replay.md).
 //!
-//! A poll receives first and sends after, and its ledgers hear of what has left when the next poll begins. So the order of
-//! the calls is the order of the trace.
+//! A poll receives first and sends after, and its ledgers hear of what has left when the next poll begins. Bursts are taken
+//! one ahead, so the order of the trace is that in which work on bursts begins, and of the calls that send.
 
 mod trace;
 

@@ -369,3 +369,7 @@ mod tests;
 #[cfg(test)]
 #[path = "replay_differential_tests.rs"]
 mod differential_tests;
+
+#[cfg(test)]
+#[path = "replay_burst_tests.rs"]
+mod burst_tests;

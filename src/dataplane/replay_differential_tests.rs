@@ -25,9 +25,9 @@ use crate::units::{Alpha, BitRate, Nanos, Quanta, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
-const PORTS: usize = 3;
+pub(super) const PORTS: usize = 3;
 /// Frames leave by these, so that the first may have no PFC, by which a departure is ruled.
-const EGRESSES: std::ops::Range<usize> = 1..PORTS;
+pub(super) const EGRESSES: std::ops::Range<usize> = 1..PORTS;
 const HZ: u64 = 1_000_000_000;
 /// At 1 Mb/s a frame of the MTU takes 12 ms, the shortest more than the shaper makes up for.
 const RATE: BitRate = BitRate(1_000_000);
@@ -41,9 +41,9 @@ enum Event {
 }
 
 /// The pipeline, moved by events.
-struct Bed {
-    pipeline: Pipeline<MemPacket>,
-    io: MemPorts,
+pub(super) struct Bed {
+    pub pipeline: Pipeline<MemPacket>,
+    pub io: MemPorts,
     counters: Arc<Counters>,
     now: u64,
 }
@@ -58,7 +58,7 @@ struct Seen {
 }
 
 impl Bed {
-    fn new(spec: &SwitchSpec) -> Self {
+    pub fn new(spec: &SwitchSpec) -> Self {
         let counters = Arc::new(Counters::new(PORTS, 1));
         let pipeline = Pipeline::new(spec, counters.clone(), HZ, 1);
         let mut bed = Self { pipeline, io: MemPorts::new(PORTS), counters, now: HZ };
@@ -70,7 +70,7 @@ impl Bed {
         bed
     }
 
-    fn poll(&mut self) {
+    pub fn poll(&mut self) {
         self.now += POLL;
         self.pipeline.poll(&mut self.io, Ticks(self.now));
     }
@@ -99,7 +99,7 @@ impl Bed {
     }
 
     /// Of each reason, how many.
-    fn drops(&self) -> Vec<u64> {
+    pub fn drops(&self) -> Vec<u64> {
         let count = |reason: DropReason| {
             let rows = self.counters.ports.iter().flat_map(|port| &port.drops);
             rows.map(|row| row[reason as usize].get()).sum()
@@ -144,7 +144,7 @@ fn codepoint(ecn: Ecn) -> u8 {
 }
 
 /// An IPv4 packet of a protocol that nobody parses; its class selector is the class.
-fn bytes(frame: &Frame) -> Vec<u8> {
+pub(super) fn bytes(frame: &Frame) -> Vec<u8> {
     let mut bytes = vec![0; usize::from(frame.bytes)];
     bytes[..6].copy_from_slice(&mac(frame.egress).0);
     bytes[6..12].copy_from_slice(&mac(frame.port).0);
@@ -218,6 +218,28 @@ fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseEr
     };
     prop_assert_eq!(pools(&replay.pools), pools(&bed.pipeline.pools), "event {}", index);
     prop_assert_eq!(replay.guarantees.unused(), bed.pipeline.guarantees.unused(), "event {}", index);
+    Ok(())
+}
+
+/// As [`same_state`], of two pipelines.
+pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), TestCaseError> {
+    let depths = |queues: &[Queue; CLASSES]| {
+        queues.each_ref().map(|queue| (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()))
+    };
+    for (port, (one, other)) in one.pipeline.ports.iter().zip(&other.pipeline.ports).enumerate() {
+        for group in 0..CLASSES {
+            let both = (one.ledger.group(group), other.ledger.group(group));
+            prop_assert_eq!(both.0, both.1, "burst {}: group {}:{}", index, port, group);
+        }
+        prop_assert_eq!(depths(&one.queues), depths(&other.queues), "burst {}: port {}", index, port);
+        prop_assert_eq!(one.generator.xoff(), other.generator.xoff(), "burst {}: port {}", index, port);
+    }
+    let pools = |bed: &Bed| {
+        let pools = &bed.pipeline.pools;
+        let shared = pools.shared.each_ref().map(|pool| (pool.used(), pool.free(), pool.used_highest()));
+        (shared, pools.headroom.used(), pools.headroom.highest(), bed.pipeline.guarantees.unused())
+    };
+    prop_assert_eq!(pools(one), pools(other), "burst {}", index);
     Ok(())
 }
 
@@ -307,7 +329,7 @@ fn map() -> impl Strategy<Value = [u8; CLASSES]> {
     prop_oneof![Just([0, 1, 2, 3, 4, 5, 6, 7]), any::<[u8; CLASSES]>().prop_map(|map| map.map(|to| to % 8))]
 }
 
-fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
+pub(super) fn spec(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
     let ports = (
         prop::collection::vec(group(), CLASSES),
         [0_u32..6, 0_u32..6],

@@ -138,14 +138,12 @@ impl Mbuf {
 impl Packet for Mbuf {
     #[inline]
     fn prefetch(&self) {
-        // SAFETY: the pointer is to an mbuf; only its address is taken.
-        prefetch(unsafe { self.0.as_ref() });
+        prefetch(self.0.as_ptr());
     }
 
     #[inline]
     fn prefetch_bytes(&self) {
-        // SAFETY: the frame lies inside the buffer, of which only an address is taken.
-        prefetch(unsafe { &*self.data() });
+        prefetch(self.data());
     }
 
     #[inline]

@@ -256,7 +256,6 @@ impl Fdb {
         is_young & is_of_now || self.is_live_otherwise(entry)
     }
 
-    #[cold]
     fn is_live_otherwise(&self, entry: Entry) -> bool {
         match entry.origin() {
             Origin::Seen => false,
@@ -326,7 +325,10 @@ impl Fdb {
     #[must_use]
     pub fn is_known(&self, station: Station, seen: JustSeen) -> bool {
         let bucket = &self.buckets[self.first(station)];
-        bucket.way_of(station.0).is_some_and(|way| bucket.entries[way] == seen.0)
+        bucket.way_of(station.0).is_some_and(|way| {
+            let entry = bucket.entries[way];
+            entry == seen.0 || entry.origin() == Origin::Fixed
+        })
     }
 
     /// `station` was seen as a source on `port`.

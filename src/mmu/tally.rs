@@ -5,7 +5,7 @@
 //!
 //! The bound: what is read as released is never more than what really was. It is less by what
 //! [`TallyWriter`]s still hold, at most what each released since it last published, and by what is stored and not seen
-//! yet. Who publishes and reads once a burst is therefore late by a burst of each lcore, and only ever too careful.
+//! yet. Who publishes and reads once a poll is therefore late by a poll of each lcore, and only ever too careful.
 
 use crossbeam_utils::CachePadded;
 
@@ -65,7 +65,7 @@ impl Tallies {
     }
 }
 
-/// An lcore's hand in [`Tallies`]: releases are added up in plain memory, and stored where others read them once a burst,
+/// An lcore's hand in [`Tallies`]: releases are added up in plain memory, and stored where others read them once a poll,
 /// with no load of a line that others read. What is pending is published by [`publish`](Self::publish) and on drop.
 #[derive(Debug)]
 pub struct TallyWriter {
@@ -94,7 +94,7 @@ impl TallyWriter {
         self.totals[port][group] + u64::from(self.pending[port][group])
     }
 
-    /// Shows readers everything released so far: once a burst, and before the lcore rests. No store if nothing pends.
+    /// Shows readers everything released so far: once a poll, and before the lcore rests. No store if nothing pends.
     #[inline]
     pub fn publish(&mut self) {
         while self.touched != 0 {

@@ -62,7 +62,7 @@ impl Scheduler {
     }
 
     /// Whether `queue`, which was chosen last and still has packets, the first of length `head_len`, would be chosen again
-    /// while nothing else has changed. If so that packet's length is charged.
+    /// without another quantum while nothing else has changed. If so that packet's length is charged.
     #[inline]
     pub fn goes_on(&mut self, queue: usize, head_len: u32) -> bool {
         if self.strict >> (queue & 7) & 1 == 1 {

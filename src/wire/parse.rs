@@ -98,7 +98,7 @@ pub struct Headers {
 
 impl Headers {
     /// What is known of a frame before it was looked at.
-    pub const NONE: Self = Self {
+    const NONE: Self = Self {
         dst: MacAddr([0; 6]),
         src: MacAddr([0; 6]),
         tci: None,

@@ -3,8 +3,6 @@
 //! What RoCE is, and most else. All other frames, malformed ones among them, are for [`parse()`](super::parse()), which says of
 //! a usual frame the same.
 
-use super::MacAddr;
-
 /// Bytes of the headers, from the destination address to the end of UDP's.
 const HEADERS_LEN: usize = 42;
 const ETHERNET_LEN: usize = 14;
@@ -19,7 +17,7 @@ const FRAGMENT: u16 = 0x3fff;
 /// What the switch needs to know of a usual frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usual {
-    /// Destination, as [`MacAddr::to_number`] has it.
+    /// Destination, as [`MacAddr::to_number`](super::MacAddr::to_number) has it.
     pub dst: u64,
     /// Source, likewise.
     pub src: u64,
@@ -49,17 +47,11 @@ pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
     })
 }
 
-impl From<Usual> for [MacAddr; 2] {
-    fn from(usual: Usual) -> Self {
-        [usual.dst, usual.src].map(MacAddr::from_number)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::parse;
     use crate::wire::parse::L3;
+    use crate::wire::{MacAddr, parse};
     use proptest::prelude::*;
 
     /// A RoCE frame of 64 bytes.
@@ -102,7 +94,7 @@ mod tests {
             frame.truncate(len);
             if let Some(usual) = parse_usual(&frame) {
                 let headers = parse(&frame).unwrap();
-                prop_assert_eq!(<[MacAddr; 2]>::from(usual), [headers.dst, headers.src]);
+                prop_assert_eq!([usual.dst, usual.src].map(MacAddr::from_number), [headers.dst, headers.src]);
                 prop_assert_eq!((usual.traffic_class, Usual::L3_OFFSET), (headers.traffic_class, headers.l3_offset));
                 prop_assert_eq!((headers.l3, headers.tags), (L3::V4, 0));
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, Pipeline};
-use holdfast::mmu::Threshold;
+use holdfast::mmu::{QueueLimit, Threshold};
 use holdfast::packet::{Burst, Ports};
 use holdfast::units::{Cells, Ticks};
 
@@ -130,6 +130,24 @@ fn lossy_frames_drop_at_their_queue_and_never_pause() {
     bed.io.set_room(1, None);
     bed.run(1_000_000);
     assert_eq!(bed.data(1).len(), 800);
+    bed.assert_empty();
+}
+
+#[test]
+fn what_a_flood_takes_of_a_queue_is_missing_to_those_behind_it_in_the_burst() {
+    let mut spec = spec(3);
+    spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(10)) });
+    let mut bed = Bed::learned(&spec);
+    bed.io.set_room(1, Some(0));
+    for frame in (0..15).map(|number| frame(0, if number < 5 { 0xffff } else { 1 }, 0, CELL)) {
+        bed.io.inject(0, &frame);
+    }
+    bed.run(100_000);
+    assert_eq!(bed.counters.ports[1].queue_highest_cells[0].get(), 10);
+    assert_eq!((bed.drops(1, DropReason::QueueThreshold), bed.data(2).len()), (5, 5));
+    bed.io.set_room(1, None);
+    bed.run(1_000_000);
+    assert_eq!(bed.data(1).len(), 10);
     bed.assert_empty();
 }
 
