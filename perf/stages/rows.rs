@@ -26,10 +26,12 @@ pub fn read(output: impl Read, mut each: impl FnMut(usize) -> Result<(), String>
     Ok(rows)
 }
 
-/// `generator and L2 pipeline  1024  171.9  162.0  185.2`, and nothing else.
+/// `generator and L2 pipeline  1024  1024  171.9  162.0  185.2`: flows, frames posted ahead, cycles; and nothing else.
 fn parse(line: &str) -> Option<Row> {
     let mut words = line.split_whitespace().rev();
     let mut cycles = || words.next()?.parse().ok();
     let (highest, lowest, cycles) = (cycles()?, cycles()?, cycles()?);
+    // The first row of so many flows is the one whose frames are not posted far ahead.
+    words.next()?.parse::<usize>().ok()?;
     Some(Row { flows: words.next()?.parse().ok()?, is_whole: line.contains("pipeline"), cycles, lowest, highest })
 }

@@ -31,6 +31,8 @@ const BENCHMARK: &str = "perf/pipeline.rs";
 /// Files (or directories) of the switch and their functions, the first that fits; no function is any.
 const RULES: &[(&str, &[&str], &str)] = &[
     ("src/wire/parse.rs", &[], "parse"),
+    ("src/wire/usual.rs", &[], "parse"),
+    ("src/dataplane/meta.rs", &[], "parse"),
     ("src/dataplane/ingress.rs", &["parse"], "parse"),
     ("src/wire/mac_control.rs", &[], "control"),
     ("src/dataplane/ingress.rs", &["control", "mac_control"], "control"),
@@ -38,7 +40,8 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/ingress.rs", &["classify"], "classify"),
     ("src/forward/vlan.rs", &[], "vlan"),
     ("src/wire/vlan_tag.rs", &[], "vlan"),
-    ("src/dataplane/admit.rs", &["retag"], "vlan"),
+    ("src/dataplane/fit.rs", &["retag"], "vlan"),
+    ("src/dataplane/fit.rs", &[], "fit"),
     ("src/forward/fdb.rs", &[], "fdb"),
     ("src/dataplane/crossing.rs", &["learn_source", "tell", "take_news"], "fdb"),
     ("src/dataplane/ingress.rs", &["forward", "decide", "flood"], "fdb"),
@@ -49,7 +52,8 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/mmu/", &[], "ledger"),
     ("src/dataplane/queue.rs", &[], "queue"),
     ("src/dataplane/guarantee.rs", &[], "queue"),
-    ("src/dataplane/admit.rs", &["enqueue"], "queue"),
+    ("src/dataplane/enqueue.rs", &["cross", "hand_over", "is_kept_for_others"], "hand-off"),
+    ("src/dataplane/enqueue.rs", &[], "queue"),
     ("src/dataplane/admit.rs", &[], "admit"),
     ("src/dataplane/crossing.rs", &[], "hand-off"),
     ("src/dataplane/handoff.rs", &[], "hand-off"),
@@ -93,10 +97,10 @@ fn is_setup(frame: &Frame) -> bool {
 }
 
 /// Whether what has functions of the benchmark in it is of the whole pipeline: the switch has called it, or it was not
-/// inlined, which is true of no function that runs for the generator alone.
+/// inlined, in a part of the run in which the switch runs.
 fn is_measured(chain: &[Frame]) -> bool {
     let is_called = chain.iter().any(|frame| frame.file.starts_with("src/dataplane/"));
-    is_called || chain.last().is_some_and(|last| ["rx", "tx", "free"].contains(&&*last.function))
+    is_called || chain.last().is_some_and(|last| ["rx", "tx", "free", "post"].contains(&&*last.function))
 }
 
 fn named(frame: &Frame) -> Option<Stage> {
@@ -109,7 +113,16 @@ fn named(frame: &Frame) -> Option<Stage> {
     };
     let rule = RULES.iter().find(is_rule).map(|&(_, _, stage)| Stage::Named(stage));
     // How an mbuf is read, a burst is held or a number is written belongs to who does it.
-    let is_tool = ["src/dpdk/", "src/packet.rs", "src/units.rs", "src/sync.rs", "src/mutant.rs", "src/wire/addr.rs"];
+    let is_tool = [
+        "src/dpdk/",
+        "src/packet.rs",
+        "src/units.rs",
+        "src/sync.rs",
+        "src/mutant.rs",
+        "src/near.rs",
+        "src/wire/addr.rs",
+        "src/dataplane/spec.rs",
+    ];
     let is_tool = is_tool.iter().any(|tool| frame.file.starts_with(tool));
     rule.or_else(|| (frame.file.starts_with("src/") && !is_tool).then(|| Stage::Unknown(frame.file.clone())))
 }
