@@ -1,7 +1,7 @@
 //! Asking for memory ahead of its use.
 //!
-//! A load would do as well for one cache line, but it holds up what comes after it: a burst's worth of lines that come
-//! from the third cache cost four times what they do when they are only asked for (measured: 65,536 flows, 40 cycles a packet).
+//! A load would do as well for one cache line, but it holds up what comes after it. Measured with 65,536 flows: 188 cycles a
+//! packet when a burst loads the lines of its stations, 146 when it asks for them.
 
 /// Asks for the cache line at `place`, which need not be anybody's.
 #[inline]
