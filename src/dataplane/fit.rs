@@ -29,9 +29,7 @@ impl Outward {
         let plain = if spec.rewrite == Rewrite::default() { native } else { 0 };
         Self { plain, longest: spec.mtu.saturating_add(Usual::L3_OFFSET.into()) }
     }
-}
 
-impl Outward {
     /// Whether a frame leaves as it is.
     #[inline]
     pub fn fits(self, meta: &Meta) -> bool {

@@ -9,7 +9,7 @@ use super::admission::{Admission, Refusal};
 use super::port_threshold::PortThreshold;
 use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, indices};
 use crate::units::Cells;
 
 /// Index of what is lossless where there is one of each kind.
@@ -290,7 +290,7 @@ impl PortLedger {
     pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
         let mut parts = [Parts::default(); CLASSES];
         let mut shared = [0; 2];
-        for group in bits(groups) {
+        for group in indices(groups) {
             parts[group] = self.divide(group, Cells(cells[group]));
             // Who gets the port's reserve depends on who comes first.
             if parts[group].port_reserve > 0 {
@@ -304,7 +304,9 @@ impl PortLedger {
             return false;
         };
         let free = [lossy, lossless].map(Cells);
-        if self.xoff() & groups != 0 || !bits(groups).all(|group| self.stays_within(group, parts[group].shared, free)) {
+        if self.xoff() & groups != 0
+            || !indices(groups).all(|group| self.stays_within(group, parts[group].shared, free))
+        {
             return false;
         }
         if self.profile.policy == HeadroomPolicy::Dynamic
@@ -315,7 +317,7 @@ impl PortLedger {
         if !take_both(&mut pools.shared, shared.map(Cells)) {
             return false;
         }
-        bits(groups).for_each(|group| self.put(group, parts[group]));
+        indices(groups).for_each(|group| self.put(group, parts[group]));
         true
     }
 
@@ -540,16 +542,6 @@ fn take_both([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2]) -> bool {
         return false;
     }
     true
-}
-
-/// The groups in a mask.
-#[inline]
-fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let group = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        (group < CLASSES).then_some(group)
-    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Pauses sent: XOFF at once, again at half its life while it must last, XON at once; priorities merge into one frame.
 
-use super::held::{HeldTime, indices};
+use super::held::HeldTime;
 use super::quantum_ticks;
 use crate::mutant::{self, Mutant};
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, indices};
 use crate::units::{BitRate, Quanta, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

@@ -1,6 +1,6 @@
 //! For how long each of eight things was held: a stopwatch each, started and stopped by mask.
 
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, indices};
 use crate::units::Ticks;
 
 /// Eight stopwatches. Starting one that runs and stopping one that does not changes nothing, so that what is said twice
@@ -42,15 +42,4 @@ impl HeldTime {
         }
         ticks
     }
-}
-
-/// Indices of the bits set in `mask`, lowest first.
-#[inline]
-pub(super) fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let index = mask.trailing_zeros() as usize;
-        // Without its lowest bit; of none nothing is left.
-        mask &= mask.wrapping_sub(1);
-        (index < CLASSES).then_some(index)
-    })
 }

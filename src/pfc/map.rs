@@ -1,7 +1,6 @@
 //! From PFC priorities to the queues that they stop (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
 
-use super::held::indices;
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, indices};
 
 /// Which queue each PFC priority stops. Several priorities may stop one queue; a queue that no priority stops is never
 /// paused.

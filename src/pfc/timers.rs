@@ -1,8 +1,8 @@
 //! Pauses received: one timer a priority, set by each frame anew, ended by XON or by itself.
 
-use super::held::{HeldTime, indices};
+use super::held::HeldTime;
 use super::{PriorityMap, quantum_ticks};
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, indices};
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

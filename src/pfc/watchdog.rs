@@ -1,8 +1,7 @@
 //! The watchdog: finds queues that a peer holds for too long, and sees when it lets go (SONiC's pfcwd).
 
-use super::held::indices;
 use super::{WatchdogAction, WatchdogSpec};
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, indices};
 use crate::units::{Nanos, Ticks};
 
 /// Looks in a detection time, unless that is too long for so few.

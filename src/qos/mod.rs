@@ -12,3 +12,14 @@ pub use wred::{WredProfile, WredVerdict};
 
 /// Traffic classes, priority groups, queues and PFC priorities of a port: eight each (IEEE 802.1Q).
 pub const CLASSES: usize = 8;
+
+/// The classes (groups, queues, priorities) in `mask`, lowest first.
+#[inline]
+pub(crate) fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = mask.trailing_zeros() as usize;
+        // Without its lowest bit; of none nothing is left.
+        mask &= mask.wrapping_sub(1);
+        (index < CLASSES).then_some(index)
+    })
+}
