@@ -350,6 +350,9 @@ fn table_of_terms(outcomes: &[Outcome]) -> Section {
         "transmit ring: has",
         "ahead of PFC, p99.9",
         "max",
+        "both: have",
+        "unseen and ahead, p99.9",
+        "max",
         "eta",
         "headroom used",
     ];
@@ -368,6 +371,9 @@ fn table_of_terms(outcomes: &[Outcome]) -> Section {
             micros(input.posted.0 as f64 * 8e9 / outcome.rate.0 as f64),
             us(times.ahead.quantile(0.999)),
             us(times.ahead.highest()),
+            micros(input.poll_gap.0 as f64 + input.posted.0 as f64 * 8e9 / outcome.rate.0 as f64),
+            us(times.unheard.undisturbed.quantile(0.999)),
+            us(times.unheard.undisturbed.highest()),
             headroom(&input).total.to_string(),
             outcome.headroom_highest.to_string(),
         ]);
@@ -404,6 +410,7 @@ fn to_json(outcomes: &[Outcome]) -> Value {
             "reaction": named(outcome.reactions().to_vec()),
             "gaps": named(outcome.gaps().to_vec()),
             "data_ahead_of_pfc": outcome.reaction.times.ahead.json(hz),
+            "unseen_and_ahead_of_pfc": samples(&outcome.reaction.times.unheard, hz),
         })
     };
     json!({"theft_ns": THEFT_NS, "cases": outcomes.iter().map(case).collect::<Vec<_>>()})

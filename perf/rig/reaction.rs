@@ -25,6 +25,8 @@ struct Pause {
 struct Visit {
     poll: u64,
     last: u64,
+    /// The last time in a poll before.
+    earlier: u64,
     /// What had been stolen until then.
     stolen: u64,
 }
@@ -49,8 +51,10 @@ pub struct Times {
     /// Turns of each port, and by how much they are longer than their poll's gap.
     pub visit_gaps: Vec<Samples>,
     pub beyond: Vec<Samples>,
-    /// Data on the wire ahead of a PFC frame.
+    /// Data on the wire ahead of a PFC frame; and with the time since its port was asked in the poll before, which is what
+    /// headroom's `poll gap` and `transmit ring` are for.
     pub ahead: Histogram,
+    pub unheard: Samples,
     /// The longest turn without what was stolen in it.
     pub longest_net: u64,
     /// XOFFs that tell something new.
@@ -140,8 +144,9 @@ impl Observer for Reaction {
     fn visited(&mut self, port: usize, frames: usize, now: u64, watch: &Watch) {
         self.shadow.visited(port, frames, now);
         self.look_at_pause(now, watch);
-        let before =
-            std::mem::replace(&mut self.visits[port], Visit { poll: self.polls, last: now, stolen: watch.stolen });
+        let visit = &mut self.visits[port];
+        let earlier = if visit.poll == self.polls { visit.earlier } else { visit.last };
+        let before = std::mem::replace(visit, Visit { poll: self.polls, last: now, earlier, stolen: watch.stolen });
         if before.poll != self.polls && self.measuring {
             let gap = now - before.last;
             self.times.longest_net = self.times.longest_net.max(gap.saturating_sub(watch.stolen - before.stolen));
@@ -176,8 +181,9 @@ impl Observer for Reaction {
         let Some(cause) = cause.filter(|_| self.measuring) else { return };
         self.times.ahead.record(ahead);
         if matches!(cause, Cause::Crossed(_)) {
-            let asked = self.visits[port].last;
-            self.times.handling.record(now - asked, watch.undisturbed_since(asked));
+            let Visit { last, earlier, .. } = self.visits[port];
+            self.times.handling.record(now - last, watch.undisturbed_since(last));
+            self.times.unheard.record(now - earlier + ahead, watch.undisturbed_since(earlier));
         }
         let (samples, at) = match cause {
             Cause::Crossed(at) => (&mut self.times.xoff, at),

@@ -21,6 +21,8 @@ mod ingress;
 mod lcore;
 pub mod memory;
 mod meta;
+#[cfg(test)]
+mod pacing_tests;
 mod pipeline;
 mod port;
 pub mod queue;

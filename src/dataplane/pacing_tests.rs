@@ -1,0 +1,97 @@
+//! What pacing leaves ahead of a PFC frame, together with how long the frame that is its cause waited unseen: the rows
+//! `poll gap` and `transmit ring` of headroom, which are proven as a sum.
+
+use proptest::prelude::*;
+
+use crate::mmu::headroom::PACING_SLACK;
+use crate::qos::shaper::{Shaper, WIRE_OVERHEAD};
+use crate::units::{BitRate, Nanos, Ticks};
+
+/// Ticks are picoseconds, so that no rounding hides anything.
+const HZ: u64 = 1_000_000_000_000;
+/// Picoseconds in a nanosecond.
+const PS: u64 = 1000;
+
+/// A poll: how long it lasts, where in it the port is asked for frames, and where it sends, as parts of a thousand; and
+/// how many frames wait to be sent.
+#[derive(Debug, Clone, Copy)]
+struct Poll {
+    length_ps: u64,
+    visit: u64,
+    send: u64,
+    waiting: u64,
+}
+
+fn poll(longest_ps: u64) -> impl Strategy<Value = Poll> {
+    let length = prop_oneof![Just(longest_ps), 0..=longest_ps];
+    let part = || prop_oneof![Just(0), Just(1000), 0_u64..=1000];
+    (length, part(), part(), prop_oneof![Just(u64::MAX), Just(0), 0_u64..200]).prop_map(
+        |(length_ps, visit, send, waiting)| Poll { length_ps, visit: visit.min(send), send: visit.max(send), waiting },
+    )
+}
+
+/// What came of a run of polls, in picoseconds: the longest time between two begins or two visits, the most data ahead of a
+/// visit, and the most of that with the time since the visit before.
+#[derive(Debug, Default)]
+struct Worst {
+    gap: u64,
+    ahead: u64,
+    unheard: u64,
+}
+
+/// Polls a port of `rate` that sends frames of `frame` bytes, paced by the instant at which each poll begins and on the
+/// wire from the one at which it sends.
+fn run(rate: BitRate, frame: u32, polls: &[Poll]) -> Worst {
+    let mut shaper = Shaper::new(rate, HZ, PACING_SLACK);
+    let frame_ps = u64::from(frame + WIRE_OVERHEAD) * 8 * HZ / rate.0;
+    let mut worst = Worst::default();
+    // A second in, so that the port has rested.
+    let (mut begin, mut wire_free) = (HZ, 0_u64);
+    let mut last_visit: Option<u64> = None;
+    for poll in polls {
+        let visit = begin + poll.length_ps * poll.visit / 1000;
+        let send = begin + poll.length_ps * poll.send / 1000;
+        if let Some(last) = last_visit.replace(visit) {
+            let ahead = wire_free.saturating_sub(visit);
+            worst.gap = worst.gap.max(visit - last);
+            worst.ahead = worst.ahead.max(ahead);
+            worst.unheard = worst.unheard.max(visit - last + ahead);
+        }
+        let mut left = poll.waiting;
+        while left > 0 && shaper.is_free(Ticks(begin)) {
+            shaper.charge(frame, Ticks(begin));
+            wire_free = wire_free.max(send) + frame_ps;
+            left -= 1;
+        }
+        worst.gap = worst.gap.max(poll.length_ps);
+        begin += poll.length_ps;
+    }
+    worst
+}
+
+proptest! {
+    #[test]
+    fn a_frame_unseen_and_data_ahead_of_its_pfc_are_a_gap_and_the_slack(
+        polls in (0_u64..=40_000).prop_flat_map(|gap_ns| prop::collection::vec(poll(gap_ns * PS), 2..60)),
+        rate in prop_oneof![Just(10), Just(25), Just(100), Just(400)],
+        frame in prop_oneof![Just(60_u32), Just(1514), 60_u32..=9238],
+    ) {
+        let worst = run(BitRate(rate * 1_000_000_000), frame, &polls);
+        // The row `our frame ahead` is for the frame that is let go at the last instant.
+        let begun = u64::from(frame + WIRE_OVERHEAD) * 8 * HZ / (rate * 1_000_000_000);
+        let bound = worst.gap + PACING_SLACK.0 * PS + begun;
+        prop_assert!(worst.unheard <= bound, "{} of {bound} ps", worst.unheard);
+    }
+}
+
+#[test]
+fn a_poll_that_sends_late_leaves_more_than_the_slack_ahead_and_takes_it_from_the_next_gap() {
+    // Of a microsecond each: the first sends at its end what a rest has earned, from then on all send at once.
+    let late = Poll { length_ps: 8_000 * PS, visit: 0, send: 1000, waiting: u64::MAX };
+    let quick = Poll { length_ps: 1_000 * PS, send: 0, ..late };
+    let worst = run(BitRate(10_000_000_000), 1226, &[late, quick, quick, quick]);
+    let micros = |ps: u64| (ps + 500_000) / 1_000_000;
+    assert_eq!(micros(worst.ahead), 18, "the slack, the gap of the late poll, and a frame, less the microsecond since");
+    assert_eq!(micros(worst.unheard), 19);
+    assert!(worst.ahead > PACING_SLACK.0 * PS + Nanos(1_000).0 * PS, "more than the slack and a frame");
+}
