@@ -165,7 +165,7 @@ fn launch(
     let parts = pipelines.into_iter().zip(io).zip(rests).zip(lcores);
     for (((pipeline, io), resting), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting };
+        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting, inbox: None };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use super::counters::GAP_BUCKETS;
 use super::idle::Resting;
 use super::pipeline::{Pipeline, bits};
+use super::tuning::Inbox;
 use crate::packet::{MAX_PORTS, Ports};
 use crate::units::Ticks;
 
@@ -179,6 +180,8 @@ pub struct Work<I: Ports, C: Companion> {
     pub hz: u64,
     /// What it does when nothing comes; `None`: it polls on.
     pub resting: Option<Resting<I>>,
+    /// Where new settings come from; `None`: it goes on as it began.
+    pub inbox: Option<Inbox>,
 }
 
 impl<I: Ports, C: Companion> Work<I, C> {
@@ -206,6 +209,9 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 self.pipeline.clear_watermarks();
                 self.pipeline.counters.lcores[self.pipeline.lcore].rest_overshoot_highest_ns.set(0);
                 watermarks = clear;
+            }
+            if let Some(inbox) = &mut self.inbox {
+                inbox.look(&mut self.pipeline);
             }
             // After the orders: those that are given meanwhile wait until it wakes.
             match &mut resting {

@@ -30,6 +30,7 @@ pub mod record;
 pub mod replay;
 mod rest;
 pub mod spec;
+mod tuning;
 mod view;
 
 pub use counters::Counters;
@@ -38,4 +39,5 @@ pub use idle::{Idle, Rest, Resting};
 pub use lcore::{Companion, Orders, Work, accompany};
 pub use pipeline::Pipeline;
 pub use spec::{PortSpec, QueueSpec, SwitchSpec};
+pub use tuning::{Inbox, Outbox, Tuning, mailbox};
 pub use view::ClassView;

@@ -6,7 +6,7 @@ use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
-use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog};
+use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
 use crate::qos::{CLASSES, ClassMap, Rewrite, Scheduler, Shaper, Trust};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
@@ -29,6 +29,12 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// Of frames received at the port by `spec`, by their mark.
+    pub fn all(spec: &PortSpec, classes: &ClassMap) -> [Self; 128] {
+        let lossless = spec.lossless_groups();
+        std::array::from_fn(|mark| Self::new(spec, classes, mark as u8, lossless))
+    }
+
     fn new(spec: &PortSpec, classes: &ClassMap, mark: u8, lossless_groups: u8) -> Self {
         let given = (mark != NO_MARK).then_some(mark);
         let class = spec.marks.class(spec.trust, spec.port_class, given, given);
@@ -99,7 +105,7 @@ impl Port {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             trust: spec.trust,
-            lanes: std::array::from_fn(|mark| Lane::new(spec, &switch.classes, mark as u8, lossless)),
+            lanes: Lane::all(spec, &switch.classes),
             rewrite: spec.rewrite,
             lossless,
             generated: spec.pfc.generated(lossless),
@@ -119,10 +125,23 @@ impl Port {
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
             timers: PauseTimers::with_map(spec.rate, hz, priorities),
-            watchdog: spec.watchdog.filter(|_| spec.pfc.is_on()).map(|watchdog| Watchdog::new(watchdog, obeying, hz)),
+            watchdog: Self::new_watchdog(spec, switch, hz).map(|(_, watchdog)| watchdog),
             arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
         }
+    }
+
+    /// Who watches the port by `spec`, if anybody does, and by what.
+    pub fn new_watchdog(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Option<(WatchdogSpec, Watchdog)> {
+        let watchdog = spec.watchdog.filter(|_| spec.pfc.is_on())?;
+        let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
+        let obeyed = spec.pfc.obeyed(switch.lossless_queues(spec), &priorities);
+        Some((watchdog, Watchdog::new(watchdog, priorities.queues(obeyed), hz)))
+    }
+
+    /// Frames that are received from now on go where `lanes` say.
+    pub fn classify_by(&mut self, trust: Trust, lanes: &[Lane; 128]) {
+        (self.trust, self.lanes) = (trust, *lanes);
     }
 
     /// Where a frame goes that was received here with this DSCP, if it is IP, and this PCP, if it is tagged.

@@ -8,7 +8,7 @@ use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
 
 /// One port.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortSpec {
     /// Name in metrics, tables and errors.
     pub name: String,
@@ -73,7 +73,7 @@ impl PortSpec {
 }
 
 /// One egress queue; the same on every port.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
     /// Strict or a DWRR weight.
     pub discipline: QueueDiscipline,
@@ -86,7 +86,7 @@ pub struct QueueSpec {
 }
 
 /// The whole switch.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchSpec {
     /// Ports by index; at most [`crate::packet::MAX_PORTS`].
     pub ports: Vec<PortSpec>,

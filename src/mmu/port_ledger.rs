@@ -157,6 +157,18 @@ impl PortLedger {
         &self.profile
     }
 
+    /// Thresholds and XON levels are those of `groups` from now on; whether a group is lossless, what it is guaranteed and
+    /// its headroom stay. Nobody's state changes by it: the next frame is judged by them, and so is every paused group.
+    pub fn set_groups(&mut self, groups: &[GroupProfile; CLASSES]) {
+        for (index, new) in groups.iter().enumerate() {
+            for profile in [&mut self.groups[index].profile, &mut self.profile.groups[index]] {
+                let GroupProfile { threshold, xon_offset, xon_floor, .. } = *new;
+                *profile = GroupProfile { threshold, xon_offset, xon_floor, ..*profile };
+            }
+        }
+        self.port_threshold = PortThreshold::new(&self.profile);
+    }
+
     /// Where the cells of `group` are.
     #[inline]
     #[must_use]

@@ -37,6 +37,7 @@ pub struct Watchdog {
     action: WatchdogAction,
     /// Queues that are watched.
     watched: u8,
+    hz: u64,
     /// Ticks.
     detection: u64,
     restoration: u64,
@@ -73,22 +74,33 @@ impl Watchdog {
     /// A watchdog by `spec` over the queues `watched`, on a clock of `hz` ticks a second.
     #[must_use]
     pub fn new(spec: WatchdogSpec, watched: u8, hz: u64) -> Self {
-        let detection = ticks(spec.detection, hz);
-        // Whole looks make a detection time, or rounding would cost one more.
-        let looks = detection.div_ceil(ticks(LONGEST_LOOK, hz)).max(LOOKS);
-        Self {
+        let mut watchdog = Self {
             action: spec.action,
             watched,
-            detection,
-            restoration: ticks(spec.restoration, hz),
-            interval: detection.div_ceil(looks).max(ticks(SHORTEST_LOOK, hz)),
+            hz,
+            detection: 0,
+            restoration: 0,
+            interval: 0,
             looked: Ticks(0),
             due: Ticks(0),
             suspects: 0,
             storm: 0,
             runs: [Run::default(); CLASSES],
             paused: [0; CLASSES],
-        }
+        };
+        watchdog.set_spec(spec);
+        watchdog
+    }
+
+    /// Goes on by `spec`. Storms, evidence and quiet so far stay, and count towards the new times.
+    pub fn set_spec(&mut self, spec: WatchdogSpec) {
+        self.action = spec.action;
+        self.detection = ticks(spec.detection, self.hz);
+        self.restoration = ticks(spec.restoration, self.hz);
+        // Whole looks make a detection time, or rounding would cost one more.
+        let looks = self.detection.div_ceil(ticks(LONGEST_LOOK, self.hz)).max(LOOKS);
+        self.interval = self.detection.div_ceil(looks).max(ticks(SHORTEST_LOOK, self.hz));
+        self.due = Ticks(self.due.0.min(self.looked.0.saturating_add(self.interval)));
     }
 
     /// Due for [`Watchdog::tick`]?

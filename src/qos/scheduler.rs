@@ -36,15 +36,23 @@ impl Scheduler {
     #[must_use]
     pub fn new(disciplines: [QueueDiscipline; CLASSES]) -> Self {
         let mut scheduler = Self { strict: 0, quantum: [0; CLASSES], deficit: [0; CLASSES], turn: 0 };
+        scheduler.set_disciplines(disciplines);
+        scheduler
+    }
+
+    /// Queues are served by `disciplines` from the next choice on. Credit that was given stays; a queue that is strict now
+    /// has none.
+    pub fn set_disciplines(&mut self, disciplines: [QueueDiscipline; CLASSES]) {
+        (self.strict, self.quantum) = (0, [0; CLASSES]);
         for (queue, discipline) in disciplines.iter().enumerate() {
             match discipline {
-                QueueDiscipline::Strict => scheduler.strict |= 1 << queue,
-                QueueDiscipline::Dwrr { weight } => {
-                    scheduler.quantum[queue] = u32::from((*weight).max(1)) * QUANTUM;
+                QueueDiscipline::Strict => {
+                    self.strict |= 1 << queue;
+                    self.deficit[queue] = 0;
                 }
+                QueueDiscipline::Dwrr { weight } => self.quantum[queue] = u32::from((*weight).max(1)) * QUANTUM,
             }
         }
-        scheduler
     }
 
     /// The queue to send from among `ready` (has packets and is not paused); `head_len` gives the length of a queue's

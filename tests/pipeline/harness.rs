@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::LCORES;
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
-use holdfast::dataplane::{Counters, DropReason, Pipeline, PortSpec, QueueSpec, SwitchSpec};
+use holdfast::dataplane::{Counters, DropReason, Pipeline, PortSpec, QueueSpec, SwitchSpec, Tuning};
 use holdfast::forward::FdbSpec;
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
@@ -129,6 +129,10 @@ impl Fleet {
             }
         }
         done
+    }
+
+    pub fn tune(&mut self, tuning: &Tuning) {
+        self.parts.iter_mut().for_each(|part| part.tune(tuning));
     }
 
     pub fn clear_watermarks(&mut self) {

@@ -8,6 +8,7 @@ mod pfc;
 mod queues;
 mod resting;
 mod stopping;
+mod tuning;
 
 /// Lcores of the switches in these tests: the same tests run with two in `tests/pipeline_two`.
 const LCORES: u8 = 1;

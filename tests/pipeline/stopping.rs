@@ -33,7 +33,8 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
     orders.stop();
     let counters = bed.counters.clone();
     let now = Cell::new(bed.now);
-    let work = Work { pipeline: bed.switch.into_one(), io: bed.io, companion, orders, hz: HZ, resting: None };
+    let work =
+        Work { pipeline: bed.switch.into_one(), io: bed.io, companion, orders, hz: HZ, resting: None, inbox: None };
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
     let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();
@@ -71,7 +72,15 @@ fn peers_are_told_to_go_on_before_anything_happens() {
         Ticks(now.replace(now.get() + 1000))
     };
     let (pipeline, counters) = (bed.switch.into_one(), bed.counters);
-    let work = Work { pipeline, io: bed.io, companion: None::<Silent>, orders: orders.clone(), hz: HZ, resting: None };
+    let work = Work {
+        pipeline,
+        io: bed.io,
+        companion: None::<Silent>,
+        orders: orders.clone(),
+        hz: HZ,
+        resting: None,
+        inbox: None,
+    };
     let mut work = work.run(clock);
     let told: Vec<Vec<PfcFrame>> =
         (0..3).map(|port| work.io.sent_all(port).iter().filter_map(|frame| pfc_of(frame)).collect()).collect();

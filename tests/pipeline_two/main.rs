@@ -14,6 +14,8 @@ mod lcores;
 mod pfc;
 #[path = "../pipeline/queues.rs"]
 mod queues;
+#[path = "../pipeline/tuning.rs"]
+mod tuning;
 
 /// Lcores of the switches in these tests.
 const LCORES: u8 = 2;

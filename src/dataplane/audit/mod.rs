@@ -143,6 +143,13 @@ impl Auditor {
         }
     }
 
+    /// The ports of lcore `lcore` go on by the thresholds of `spec` ([`Pipeline::tune`]).
+    pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
+        for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
+            audited.profile = port.buffer;
+        }
+    }
+
     /// Checks the switch of all these lcores, in their order: to be called after each poll, or half of one, of any of
     /// them, since some rules compare with the check before.
     ///

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::dataplane::audit::{Auditor, Check};
 use crate::dataplane::counters::Counters;
 use crate::dataplane::memory::{MemPacket, MemPorts};
-use crate::dataplane::{Pipeline, SwitchSpec};
-use crate::qos::CLASSES;
-use crate::units::{Quanta, Ticks};
+use crate::dataplane::{Pipeline, SwitchSpec, Tuning};
+use crate::mmu::{QueueLimit, Threshold};
+use crate::pfc::{WatchdogAction, WatchdogSpec};
+use crate::qos::{CLASSES, QueueDiscipline, WredProfile};
+use crate::units::{Bytes, Cells, Nanos, Quanta, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
 
@@ -29,6 +31,38 @@ pub enum Event {
     Room(usize, Option<usize>),
     Wait(u64),
     ClearWatermarks,
+    /// New settings of a port's lossless groups, and of all queues and watchdogs: each lcore takes them when it polls next.
+    Tune(usize, Tuned),
+}
+
+/// Settings that may change while a switch runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuned {
+    pub threshold: Threshold,
+    pub xon_offset: u32,
+    pub xon_floor: u32,
+    pub weight: u8,
+    pub is_marked: bool,
+    pub limit: Option<Threshold>,
+    pub watchdog: Option<WatchdogAction>,
+}
+
+impl Tuned {
+    fn apply(self, spec: &mut SwitchSpec, port: usize) {
+        let port = &mut spec.ports[port];
+        for group in port.buffer.groups.iter_mut().filter(|group| group.lossless) {
+            group.threshold = self.threshold;
+            (group.xon_offset, group.xon_floor) = (Cells(self.xon_offset), Cells(self.xon_floor));
+        }
+        let short = Nanos(400_000);
+        port.watchdog = self.watchdog.map(|action| WatchdogSpec { detection: short, restoration: short, action });
+        for queue in &mut spec.queues {
+            queue.discipline = QueueDiscipline::Dwrr { weight: self.weight };
+            queue.wred =
+                if self.is_marked { WredProfile::new(Bytes(1000), Bytes(9000), "50%".parse().unwrap()) } else { None };
+            queue.limit = self.limit.map(|threshold| QueueLimit { threshold }).filter(|_| queue.limit.is_some());
+        }
+    }
 }
 
 pub struct Bed {
@@ -38,6 +72,9 @@ pub struct Bed {
     received: Vec<Option<usize>>,
     pub auditor: Auditor,
     pub now: u64,
+    /// What runs, or will when all lcores have taken what they were given.
+    spec: SwitchSpec,
+    given: Vec<Option<(Tuning, SwitchSpec)>>,
 }
 
 impl Bed {
@@ -50,12 +87,20 @@ impl Bed {
             }
         }
         let received = vec![None; fleet.len()];
-        Self { fleet, io: MemPorts::new(spec.ports.len()), received, auditor: Auditor::new(spec), now: HZ }
+        let given = vec![None; fleet.len()];
+        let (io, auditor, spec) = (MemPorts::new(spec.ports.len()), Auditor::new(spec), spec.clone());
+        Self { fleet, io, received, auditor, now: HZ, spec, given }
     }
 
     pub fn half(&mut self, lcore: usize) -> Check {
         let now = Ticks(self.now);
         let part = &mut self.fleet[lcore];
+        if self.received[lcore].is_none()
+            && let Some((tuning, spec)) = self.given[lcore].take()
+        {
+            part.tune(&tuning);
+            self.auditor.tuned(lcore, &spec);
+        }
         match self.received[lcore].take() {
             None => self.received[lcore] = Some(part.poll_in(&mut self.io, now)),
             Some(received) => _ = part.poll_out(&mut self.io, now, received),
@@ -85,6 +130,12 @@ impl Bed {
             Event::Link(port, up) => self.fleet.iter_mut().for_each(|part| part.set_link(port, up, Ticks(self.now))),
             Event::Room(port, room) => self.io.set_room(port, room),
             Event::Wait(ns) => self.now += ns,
+            Event::Tune(port, tuned) => {
+                let running = self.spec.clone();
+                tuned.apply(&mut self.spec, port);
+                let tuning = Tuning::between(&running, &self.spec, HZ).expect("nothing else has changed");
+                self.given.fill(Some((tuning, self.spec.clone())));
+            }
             Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
         }
         Ok(())

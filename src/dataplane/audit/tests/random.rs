@@ -116,7 +116,24 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (port(), prop::option::of(0_usize..10)).prop_map(|(port, room)| Event::Room(port, room)),
         4 => prop_oneof![4 => 100_u64..5000, 1 => 5000_u64..500_000].prop_map(Event::Wait),
         1 => Just(Event::ClearWatermarks),
+        1 => (port(), tuned()).prop_map(|(port, tuned)| Event::Tune(port, tuned)),
     ]
+}
+
+fn tuned() -> impl Strategy<Value = Tuned> {
+    let action = prop::sample::select(vec![WatchdogAction::Drop, WatchdogAction::Forward, WatchdogAction::Alert]);
+    let queue = (1_u8..4, any::<bool>(), prop::option::of(threshold()));
+    (threshold(), 0_u32..8, 0_u32..5, queue, prop::option::of(action)).prop_map(
+        |(threshold, xon_offset, xon_floor, (weight, is_marked, limit), watchdog)| Tuned {
+            threshold,
+            xon_offset,
+            xon_floor,
+            weight,
+            is_marked,
+            limit,
+            watchdog,
+        },
+    )
 }
 
 /// Counts of what a run that proves anything reaches.

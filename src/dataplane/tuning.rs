@@ -1,0 +1,185 @@
+//! What may change of a switch while it runs, and how an lcore takes it over: at a poll's edge, between two bursts, with
+//! every frame, pause and count where it was.
+//!
+//! The control thread makes a [`Tuning`] from the plan that runs and the one that is wanted, with everything that an lcore
+//! would have to work out, and gives each lcore one of its own ([`mailbox`]). The lcore copies and gives the box back: it
+//! neither allocates nor frees.
+
+use super::fit::Outward;
+use super::handoff::{Consumer, Producer, ring};
+use super::pipeline::Pipeline;
+use super::port::{Lane, Port};
+use super::spec::{PortSpec, QueueSpec, SwitchSpec};
+use crate::mmu::GroupProfile;
+use crate::packet::Packet;
+use crate::pfc::{Watchdog, WatchdogSpec};
+use crate::qos::{CLASSES, QueueDiscipline, Rewrite, Trust, indices};
+
+/// Settings of a switch that may change while it runs: which class a frame is of, what it is marked with, thresholds and
+/// XON levels of groups, limits, ECN and shares of queues, watchdogs. All others are the memory of the switch, its headroom,
+/// or what devices were started with.
+#[derive(Debug, Clone)]
+pub struct Tuning {
+    ports: Box<[PortTuning]>,
+    queues: [QueueSpec; CLASSES],
+}
+
+#[derive(Debug, Clone)]
+struct PortTuning {
+    trust: Trust,
+    lanes: [Lane; 128],
+    rewrite: Rewrite,
+    outward: Outward,
+    groups: [GroupProfile; CLASSES],
+    watchdog: Option<(WatchdogSpec, Watchdog)>,
+}
+
+impl Tuning {
+    /// What makes a switch by `running` one by `wanted`, on a clock of `hz` ticks a second. `None` if the two differ in
+    /// what cannot change while it runs.
+    #[must_use]
+    pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
+        (overlaid(running, wanted) == *wanted).then(|| Self {
+            ports: wanted.ports.iter().map(|port| PortTuning::new(port, wanted, hz)).collect(),
+            queues: wanted.queues,
+        })
+    }
+}
+
+/// `running` with everything of `wanted` that may change.
+fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
+    let mut spec = running.clone();
+    for (port, new) in spec.ports.iter_mut().zip(&wanted.ports) {
+        (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
+        (port.rewrite, port.watchdog) = (new.rewrite, new.watchdog);
+        for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
+            (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
+        }
+    }
+    for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
+        (queue.discipline, queue.wred, queue.limit) = (new.discipline, new.wred, new.limit);
+    }
+    spec
+}
+
+impl PortTuning {
+    fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
+        Self {
+            trust: spec.trust,
+            lanes: Lane::all(spec, &switch.classes),
+            rewrite: spec.rewrite,
+            outward: Outward::new(spec),
+            groups: spec.buffer.groups,
+            watchdog: Port::new_watchdog(spec, switch, hz),
+        }
+    }
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Goes on by `tuning`, which was made for this switch. What has been queued keeps its class and its marks; a group that
+    /// is above its new threshold is XOFF with its next frame, one below its new XON level gets XON in the next poll.
+    #[cold]
+    pub fn tune(&mut self, tuning: &Tuning) {
+        self.queue_specs = tuning.queues;
+        self.early = indices_of(|queue| tuning.queues[queue].wred.is_some());
+        let disciplines = tuning.queues.map(|queue| queue.discipline);
+        for (port, tuning) in tuning.ports.iter().enumerate() {
+            // Frames of this lcore leave by the ports of others too.
+            self.outward[port] = tuning.outward;
+            self.ports[port].rewrite = tuning.rewrite;
+            if self.mine >> port & 1 == 1 {
+                self.tune_port(port, tuning, disciplines);
+            }
+        }
+        self.touched |= self.mine;
+    }
+
+    fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
+        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        state.classify_by(tuning.trust, &tuning.lanes);
+        state.ledger.set_groups(&tuning.groups);
+        state.scheduler.set_disciplines(disciplines);
+        match (&mut state.watchdog, &tuning.watchdog) {
+            (Some(watchdog), Some((spec, _))) => watchdog.set_spec(*spec),
+            (watchdog, fresh) => {
+                // With nobody to watch, its storms are over.
+                for queue in indices(watchdog.as_ref().map_or(0, Watchdog::storm)) {
+                    counters.watchdog_restores[queue].add(1);
+                }
+                counters.watchdog_mask.set(0);
+                *watchdog = fresh.as_ref().map(|(_, fresh)| fresh.clone());
+            }
+        }
+        self.storms = self.storms & !(1 << port) | u64::from(state.dropping() != 0) << port;
+    }
+}
+
+fn indices_of(is_in: impl Fn(usize) -> bool) -> u8 {
+    (0..CLASSES).fold(0, |mask, index| mask | u8::from(is_in(index)) << index)
+}
+
+/// The control thread's end: gives tunings to one lcore, and frees them when they come back.
+pub struct Outbox {
+    given: Producer<Box<Tuning>>,
+    back: Consumer<Box<Tuning>>,
+    is_underway: bool,
+}
+
+/// An lcore's end.
+pub struct Inbox {
+    given: Consumer<Box<Tuning>>,
+    back: Producer<Box<Tuning>>,
+}
+
+/// A way for one tuning at a time to an lcore and back.
+#[must_use]
+pub fn mailbox() -> (Outbox, Inbox) {
+    let ((given, taken), (back, returned)) = (ring(1), ring(1));
+    (Outbox { given, back: returned, is_underway: false }, Inbox { given: taken, back })
+}
+
+impl Outbox {
+    /// Gives the lcore a tuning, which it takes at the end of its poll.
+    ///
+    /// # Errors
+    /// The tuning, while the lcore has not taken the one before.
+    pub fn give(&mut self, tuning: Box<Tuning>) -> Result<(), Box<Tuning>> {
+        if !self.is_taken() {
+            return Err(tuning);
+        }
+        self.given.push(tuning)?;
+        self.given.publish();
+        self.is_underway = true;
+        Ok(())
+    }
+
+    /// Whether the lcore goes on by all that it was given.
+    pub fn is_taken(&mut self) -> bool {
+        if self.is_underway && self.back.refresh() > 0 {
+            drop(self.back.pop());
+            self.back.release();
+            self.is_underway = false;
+        }
+        !self.is_underway
+    }
+}
+
+impl Inbox {
+    /// Lets `pipeline` go on by what was given, if anything was.
+    #[inline]
+    pub(super) fn look<P: Packet>(&mut self, pipeline: &mut Pipeline<P>) {
+        if self.given.refresh() > 0 {
+            self.take(pipeline);
+        }
+    }
+
+    #[cold]
+    fn take<P: Packet>(&mut self, pipeline: &mut Pipeline<P>) {
+        let Some(tuning) = self.given.pop() else { return };
+        self.given.release();
+        pipeline.tune(&tuning);
+        // There is room, since the control thread gives one at a time.
+        let _ = self.back.push(tuning);
+        self.back.publish();
+    }
+}

@@ -1,0 +1,209 @@
+//! Settings that change while frames are held, paused and under way.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use holdfast::dataplane::{Companion, DropReason, Orders, SwitchSpec, Tuning, Work, mailbox};
+use holdfast::mmu::Threshold;
+use holdfast::pfc::{WatchdogAction, WatchdogSpec};
+use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
+use holdfast::units::{Bytes, Cells, Nanos, Probability, Ticks};
+
+use crate::harness::*;
+
+/// The bed goes on by what `change` makes of `spec`.
+fn tune(bed: &mut Bed, spec: &SwitchSpec, change: impl FnOnce(&mut SwitchSpec)) -> SwitchSpec {
+    let mut wanted = spec.clone();
+    change(&mut wanted);
+    let tuning = Tuning::between(spec, &wanted, HZ).expect("only what may change has changed");
+    bed.switch.tune(&tuning);
+    wanted
+}
+
+fn limit(cells: u32) -> impl Fn(&mut SwitchSpec) {
+    move |spec| {
+        for port in &mut spec.ports {
+            port.buffer.groups[LOSSLESS].threshold = Threshold::Static(Cells(cells));
+        }
+    }
+}
+
+#[test]
+fn a_lower_limit_stops_the_group_at_its_next_frame_and_a_higher_one_lets_it_go_on() {
+    let spec = spec(2);
+    let mut bed = Bed::blocked(&spec);
+    bed.fill(25);
+    bed.run(10_000);
+    assert_eq!(bed.pfcs(0), [], "10 of reserve and 15 of 20 are held");
+    let lower = tune(&mut bed, &spec, limit(12));
+    bed.run(10_000);
+    assert_eq!(bed.pfcs(0), [], "nothing came");
+    bed.fill(1);
+    bed.run(10_000);
+    let told: Vec<_> = bed.pfcs(0).iter().map(|pfc| (pfc.enabled, pfc.quanta[LOSSLESS].0 > 0)).collect();
+    assert_eq!(told, [(1 << LOSSLESS, true)], "the frame went to headroom");
+    assert_eq!(bed.counters.ports[0].group_headroom_cells[LOSSLESS].get(), 1);
+    tune(&mut bed, &lower, limit(40));
+    bed.run(10_000);
+    assert_eq!(bed.pfcs(0), [], "there is a frame in headroom");
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(20_000);
+    let told: Vec<_> = bed.pfcs(0).iter().map(|pfc| (pfc.enabled, pfc.quanta[LOSSLESS].0)).collect();
+    assert_eq!(told, [(1 << LOSSLESS, 0)]);
+    assert_eq!(bed.data(1).len(), 26);
+    bed.assert_empty();
+}
+
+#[test]
+fn frames_that_are_held_keep_their_class() {
+    let spec = spec(2);
+    let mut bed = Bed::blocked(&spec);
+    bed.fill(5);
+    bed.run(10_000);
+    tune(&mut bed, &spec, |spec| {
+        spec.ports.iter_mut().for_each(|port| (port.trust, port.port_class) = (Trust::Port, 0));
+    });
+    bed.fill(5);
+    bed.run(10_000);
+    assert_eq!(bed.data(1).len(), 5, "class 0 is not paused");
+    let counters = &bed.counters.ports[0];
+    assert_eq!((counters.rx_frames[LOSSLESS].get(), counters.rx_frames[0].get()), (5, 6));
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(20_000);
+    assert_eq!(bed.counters.ports[1].tx_frames[LOSSLESS].get(), 5);
+    bed.assert_empty();
+}
+
+#[test]
+fn shares_follow_new_weights() {
+    let spec = spec(2);
+    let mut bed = Bed::learned(&spec);
+    bed.io.set_room(1, Some(0));
+    for _ in 0..600 {
+        bed.io.inject(0, &frame(0, 1, 0, 1000));
+        bed.io.inject(0, &frame(0, 1, 8, 1000));
+    }
+    bed.run(100_000);
+    tune(&mut bed, &spec, |spec| spec.queues[1].discipline = QueueDiscipline::Dwrr { weight: 3 });
+    bed.io.set_room(1, None);
+    bed.run(450_000);
+    let sent = bed.data(1);
+    let three = sent.iter().filter(|frame| frame[15] >> 2 == 8).count();
+    let ratio = three as f64 / (sent.len() - three) as f64;
+    assert!(sent.len() > 500 && (2.7..3.2).contains(&ratio), "{three} of {}", sent.len());
+}
+
+#[test]
+fn marking_begins_with_the_frames_that_are_held() {
+    let spec = spec(2);
+    let mut bed = Bed::blocked(&spec);
+    bed.fill(20);
+    bed.run(10_000);
+    tune(&mut bed, &spec, |spec| {
+        spec.queues[LOSSLESS].wred = WredProfile::new(Bytes(10 * 208), Bytes(10 * 208), Probability::ONE);
+    });
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(100_000);
+    let marks: Vec<bool> = bed.data(1).iter().map(|frame| ecn_of(frame) == 3).collect();
+    assert_eq!(marks, [[true; 10], [false; 10]].concat());
+}
+
+fn watched(action: WatchdogAction) -> Option<WatchdogSpec> {
+    Some(WatchdogSpec { detection: Nanos(400_000), restoration: Nanos(400_000), action })
+}
+
+#[test]
+fn a_storm_goes_on_under_another_action_and_is_over_when_nobody_watches() {
+    let mut spec = spec(2);
+    spec.ports[1].watchdog = watched(WatchdogAction::Drop);
+    let mut bed = Bed::blocked(&spec);
+    bed.fill(5);
+    bed.run(2_000_000);
+    assert_eq!(bed.drops(1, DropReason::Watchdog), 5);
+    let forwarding = tune(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Forward));
+    bed.fill(5);
+    bed.run(100_000);
+    assert_eq!((bed.drops(1, DropReason::Watchdog), bed.data(1).len()), (5, 5), "sent though it is paused");
+    tune(&mut bed, &forwarding, |spec| spec.ports[1].watchdog = None);
+    bed.fill(5);
+    bed.run(100_000);
+    assert_eq!(bed.data(1).len(), 0, "the pause is obeyed");
+    let counters = &bed.counters.ports[1];
+    let storms = (counters.watchdog_storms[LOSSLESS].get(), counters.watchdog_restores[LOSSLESS].get());
+    assert_eq!((storms, counters.watchdog_mask.get()), ((1, 1), 0));
+}
+
+/// Memory, headroom, guarantees, maps of groups, rates, addresses and tables are what the switch was started with.
+#[test]
+fn what_cannot_change_makes_no_tuning() {
+    let spec = spec(2);
+    let changes: [fn(&mut SwitchSpec); 12] = [
+        |spec| spec.ports[0].rate.0 += 1,
+        |spec| spec.ports[0].mtu += 1,
+        |spec| spec.ports[1].name.push('x'),
+        |spec| spec.ports[1].backlog_mark = Some(7),
+        |spec| spec.ports[0].buffer.groups[LOSSLESS].headroom.0 += 1,
+        |spec| spec.ports[0].buffer.groups[LOSSLESS].reserve.0 += 1,
+        |spec| spec.ports[0].buffer.groups[0].lossless = true,
+        |spec| spec.queues[0].reserve.0 += 1,
+        |spec| spec.buffer.lossless_shared.0 += 1,
+        |spec| spec.classes.tc_to_queue[0] = 1,
+        |spec| spec.fdb.capacity *= 2,
+        |spec| _ = spec.ports.pop(),
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut wanted = spec.clone();
+        change(&mut wanted);
+        wanted.queues[1].discipline = QueueDiscipline::Strict;
+        assert!(Tuning::between(&spec, &wanted, HZ).is_none(), "change {index}");
+    }
+    assert!(Tuning::between(&spec, &spec, HZ).is_some());
+}
+
+struct Silent;
+
+impl Companion for Silent {
+    fn poll(&mut self, _: Ticks) {}
+    fn fall_silent(&mut self) {}
+}
+
+/// As the control thread does it: one tuning at a time, taken at the end of a poll, and given back.
+#[test]
+fn an_lcore_takes_what_it_is_given_between_two_polls() {
+    let mut spec = spec(2);
+    spec.ports.iter_mut().for_each(|port| port.lcore = 0);
+    spec.lcores = 1;
+    let (outbox, inbox) = mailbox();
+    let outbox = std::cell::RefCell::new(outbox);
+    let bed = Bed::learned(&spec);
+    let (orders, polls, now) = (Arc::new(Orders::new(1)), Cell::new(0), Cell::new(bed.now));
+    let tuning = |cells| {
+        let mut wanted = spec.clone();
+        limit(cells)(&mut wanted);
+        Box::new(Tuning::between(&spec, &wanted, HZ).unwrap())
+    };
+    let clock = || {
+        polls.set(polls.get() + 1);
+        let mut outbox = outbox.borrow_mut();
+        match polls.get() {
+            2 => {
+                assert!(outbox.give(tuning(12)).is_ok());
+                assert!(outbox.give(tuning(13)).is_err() && !outbox.is_taken(), "before the poll ends");
+            }
+            3 => {
+                assert!(outbox.is_taken());
+                assert!(outbox.give(tuning(14)).is_ok());
+            }
+            4 => orders.stop(),
+            _ => {}
+        }
+        Ticks(now.replace(now.get() + 1000))
+    };
+    let pipeline = bed.switch.into_one();
+    let inbox = Some(inbox);
+    let companion = None::<Silent>;
+    let work = Work { pipeline, io: bed.io, companion, orders: orders.clone(), hz: HZ, resting: None, inbox };
+    let work = work.run(clock);
+    assert!(outbox.borrow_mut().is_taken());
+    assert_eq!(work.pipeline.view(0, LOSSLESS).threshold, Cells(14));
+}
