@@ -2,16 +2,14 @@
 
 use std::fmt::{self, Write};
 
-use holdfast::config::{Config, PortDevice, policy_name};
+use holdfast::config::{Config, PortDevice, policy_name, words};
 use holdfast::dataplane::{PortSpec, SwitchSpec};
-use holdfast::forward::VlanMode;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
-use holdfast::mmu::{HeadroomPolicy, Threshold};
-use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use holdfast::qos::{CLASSES, QueueDiscipline, Trust, WredProfile};
+use holdfast::mmu::HeadroomPolicy;
+use holdfast::qos::CLASSES;
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
-use holdfast::units::{Bytes, Cells, Probability};
+use holdfast::units::{Bytes, Cells};
 
 /// The plan: ports, buffer, classes, hosts and warnings, as tables.
 pub fn describe(config: &Config) -> String {
@@ -102,7 +100,7 @@ fn own_maps(switch: &SwitchSpec) -> Vec<String> {
         for (name, own, other) in tables {
             for class in 0..CLASSES {
                 let moved = |&mark: &usize| usize::from(own[mark]) == class && own[mark] != other[mark];
-                let marks = ranges((0..own.len()).filter(moved));
+                let marks = words::ranges((0..own.len()).filter(moved));
                 if marks != "-" {
                     parts.push(format!("{name} {marks} to class {class}"));
                 }
@@ -174,19 +172,14 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
         ("lcore", Right),
     ]);
     for (port, device) in switch.ports.iter().zip(devices) {
-        let trust = match port.trust {
-            Trust::Dscp => "dscp",
-            Trust::Pcp => "pcp",
-            Trust::Port => "port",
-        };
         table.row([
             port.name.clone(),
             device.kind.to_string(),
             port.rate.to_string(),
             device.cable.to_string(),
             port.mtu.to_string(),
-            format!("{trust}, else {}", port.port_class),
-            vlans(&port.vlan),
+            format!("{}, else {}", words::trust(port.trust), port.port_class),
+            words::vlans(&port.vlan),
             rewrite(port),
             port.lcore.to_string(),
         ]);
@@ -215,44 +208,20 @@ fn guards(switch: &SwitchSpec) -> Table {
     ]);
     let cell = switch.buffer.cell;
     for port in &switch.ports {
-        let pfc = match port.pfc {
-            PfcMode::Off => "off",
-            PfcMode::Symmetric => "software",
-            PfcMode::Asymmetric => "asymmetric",
-        };
         let kinds = port.buffer.reserve.iter().zip(["lossy", "lossless"]).rev().filter(|(cells, _)| cells.0 > 0);
         let kinds: Vec<String> = kinds.map(|(cells, kind)| format!("{kind} {}", cells.to_bytes(cell))).collect();
         let insurance = port.buffer.insurance;
         table.row([
             port.name.clone(),
-            pfc.to_owned(),
+            words::pfc(port.pfc).to_owned(),
             headroom(port, cell),
             if insurance.0 == 0 { "-".to_owned() } else { insurance.to_bytes(cell).to_string() },
             if kinds.is_empty() { "-".to_owned() } else { kinds.join(", ") },
             port.backlog_mark.map_or("-".to_owned(), |mark| mark.to_string()),
-            port.watchdog.map_or("-".to_owned(), |spec| watchdog(&spec)),
+            port.watchdog.map_or("-".to_owned(), |spec| words::watchdog(&spec)),
         ]);
     }
     table
-}
-
-fn watchdog(spec: &WatchdogSpec) -> String {
-    let action = match spec.action {
-        WatchdogAction::Drop => "drop",
-        WatchdogAction::Forward => "forward",
-        WatchdogAction::Alert => "alert",
-    };
-    format!("{action} after {}, until {} of quiet", spec.detection, spec.restoration)
-}
-
-/// `10`, or `10,20-30 tagged, 1 native`.
-fn vlans(mode: &VlanMode) -> String {
-    let (tagged, native) = match mode {
-        VlanMode::Access(vlan) => return vlan.to_string(),
-        VlanMode::Trunk { tagged, native } => (tagged, native),
-    };
-    let native = native.map_or(String::new(), |native| format!(", {native} native"));
-    format!("{} tagged{native}", ranges(tagged.iter().map(|&vlan| usize::from(vlan))))
 }
 
 fn buffer(switch: &SwitchSpec) -> Table {
@@ -305,7 +274,7 @@ fn classes(switch: &SwitchSpec) -> Table {
         let group = &port.buffer.groups[usize::from(into_group)];
         let queue = &switch.queues[usize::from(into_queue)];
         let xon = format!("limit - {}, or {}", group.xon_offset.to_bytes(cell), group.xon_floor.to_bytes(cell));
-        let marks = |table: &[u8]| ranges((0..table.len()).filter(|&mark| usize::from(table[mark]) == class));
+        let marks = |table: &[u8]| words::ranges((0..table.len()).filter(|&mark| usize::from(table[mark]) == class));
         table.row([
             class.to_string(),
             if group.lossless { "lossless" } else { "lossy" }.to_owned(),
@@ -313,45 +282,14 @@ fn classes(switch: &SwitchSpec) -> Table {
             marks(&port.marks.pcp_to_tc),
             into_group.to_string(),
             group.reserve.to_bytes(cell).to_string(),
-            threshold(group.threshold, cell),
+            words::threshold(group.threshold, cell),
             if group.lossless { xon } else { "-".to_owned() },
             into_queue.to_string(),
             if group.lossless { "-".to_owned() } else { queue.reserve.to_bytes(cell).to_string() },
-            queue.limit.map_or("-".to_owned(), |limit| threshold(limit.threshold, cell)),
-            match queue.discipline {
-                QueueDiscipline::Strict => "strict".to_owned(),
-                QueueDiscipline::Dwrr { weight } => format!("weight {weight}"),
-            },
-            queue.wred.map_or("-".to_owned(), |wred| ecn(&wred)),
+            queue.limit.map_or("-".to_owned(), |limit| words::threshold(limit.threshold, cell)),
+            words::discipline(queue.discipline),
+            queue.wred.map_or("-".to_owned(), |wred| words::ecn(&wred)),
         ]);
     }
     table
-}
-
-fn threshold(threshold: Threshold, cell: Bytes) -> String {
-    match threshold {
-        Threshold::Dynamic(alpha) => format!("alpha {alpha}"),
-        Threshold::Static(cells) => cells.to_bytes(cell).to_string(),
-    }
-}
-
-fn ecn(wred: &WredProfile) -> String {
-    let percent = f64::from(wred.pmax.0) * 100.0 / f64::from(Probability::ONE.0);
-    format!("{} to {}, {percent:.1}%", wred.kmin, wred.kmax)
-}
-
-/// Rising numbers as `1,3-5`.
-fn ranges(numbers: impl Iterator<Item = usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let show = |&(first, last): &(usize, usize)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    let shown: Vec<String> = ranges.iter().map(show).collect();
-    if shown.is_empty() { "-".to_owned() } else { shown.join(",") }
 }

@@ -21,8 +21,10 @@ pub(crate) mod ports;
 mod preset;
 mod range;
 pub(crate) mod read;
+pub mod settings;
 mod system;
 mod watchdog;
+pub mod words;
 pub(crate) mod yaml;
 
 use std::path::Path;

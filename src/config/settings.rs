@@ -1,0 +1,238 @@
+//! What a running switch was told, setting by setting, and what another configuration would change of it.
+//!
+//! Only what the switch made of a configuration counts, not how it was written: `preset: roce` and the same keys written
+//! out are the same settings.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::model::{Config, PortDevice};
+use super::policy::policy_name;
+use super::words;
+use crate::dataplane::{PortSpec, SwitchSpec};
+use crate::mmu::{GroupProfile, Threshold};
+use crate::qos::CLASSES;
+use crate::units::Cells;
+
+/// One setting that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Ports that it is about, by name; none: the whole switch.
+    pub ports: Vec<String>,
+    /// Which setting, by its key in the configuration.
+    pub key: String,
+    /// What it is and what it is to be; `None`: there is no such thing.
+    pub before: Option<String>,
+    /// The same of the other configuration.
+    pub after: Option<String>,
+    /// Whether it can change while the switch runs.
+    pub is_live: bool,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        let ports = if self.ports.is_empty() { String::new() } else { format!("{}: ", self.ports.join(", ")) };
+        write!(f, "{ports}{}: {} -> {}", self.key, value(&self.before), value(&self.after))
+    }
+}
+
+/// Where a setting stands: of the switch or of a port, in the order of keys.
+type Settings = BTreeMap<(Option<String>, String), Setting>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Setting {
+    value: String,
+    is_live: bool,
+}
+
+/// What differs between the configuration that runs and the one that is wanted. What differs in the same way on several
+/// ports is told once.
+#[must_use]
+pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
+    let (before, after) = (settings(running), settings(wanted));
+    let places: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let mut found: Vec<Difference> = Vec::new();
+    for place in places {
+        let (old, new) = (before.get(place), after.get(place));
+        if old.map(|setting| &setting.value) == new.map(|setting| &setting.value) {
+            continue;
+        }
+        let value = |setting: Option<&Setting>| setting.map(|setting| setting.value.clone());
+        let difference = Difference {
+            ports: place.0.iter().cloned().collect(),
+            key: place.1.clone(),
+            before: value(old),
+            after: value(new),
+            is_live: old.or(new).is_some_and(|setting| setting.is_live),
+        };
+        let is_same = |other: &&mut Difference| {
+            let same =
+                |difference: &Difference| (difference.key.clone(), difference.before.clone(), difference.after.clone());
+            !difference.ports.is_empty() && !other.ports.is_empty() && same(other) == same(&difference)
+        };
+        match found.iter_mut().find(is_same) {
+            Some(other) => other.ports.extend(difference.ports),
+            None => found.push(difference),
+        }
+    }
+    found
+}
+
+fn settings(config: &Config) -> Settings {
+    let mut list = List { settings: Settings::new(), port: None };
+    of_program(config, &mut list);
+    of_switch(&config.switch, &mut list);
+    for (port, device) in config.switch.ports.iter().zip(&config.devices) {
+        list.port = Some(port.name.clone());
+        of_port(port, device, &config.switch, &mut list);
+    }
+    list.settings
+}
+
+/// Settings as they are collected; those of a port while there is one.
+struct List {
+    settings: Settings,
+    port: Option<String>,
+}
+
+impl List {
+    fn put(&mut self, is_live: bool, key: impl Into<String>, value: impl fmt::Display) {
+        self.settings.insert((self.port.clone(), key.into()), Setting { value: value.to_string(), is_live });
+    }
+
+    fn live(&mut self, key: impl Into<String>, value: impl fmt::Display) {
+        self.put(true, key, value);
+    }
+
+    fn fixed(&mut self, key: impl Into<String>, value: impl fmt::Display) {
+        self.put(false, key, value);
+    }
+}
+
+/// What only a start decides: processes, memory, hosts.
+fn of_program(config: &Config, list: &mut List) {
+    let names: Vec<&str> = config.switch.ports.iter().map(|port| port.name.as_str()).collect();
+    list.fixed("ports", names.join(", "));
+    list.fixed("metrics", config.metrics.map_or("off".to_owned(), |address| address.to_string()));
+    list.fixed("eal.memory", format!("{:?}", config.eal.memory).to_lowercase());
+    list.fixed("eal.args", config.eal.args.join(" "));
+    let lcores = &config.lcores;
+    list.fixed("lcores.poll_gap", lcores.poll_gap);
+    list.fixed("lcores.poll_delay", lcores.poll_delay);
+    list.fixed("lcores.dataplane", format!("{} lcores, CPUs {:?}", config.switch.lcores, lcores.dataplane));
+    list.fixed("lcores.control", lcores.control.map_or("chosen".to_owned(), |cpu| cpu.to_string()));
+    list.fixed("lcores.hosts", format!("{:?}", lcores.hosts));
+    list.fixed("lcores.idle", lcores.idle.map_or("off".to_owned(), |idle| format!("{idle:?}")));
+    for host in &config.hosts {
+        list.fixed(format!("hosts.{}", host.name), format!("{host:?}"));
+    }
+}
+
+fn of_switch(switch: &SwitchSpec, list: &mut List) {
+    let plan = &switch.buffer;
+    list.fixed("buffer.cell", plan.cell);
+    list.fixed("buffer.headroom.policy", policy_name(plan.policy));
+    let parts = [
+        ("buffer.size", plan.total),
+        ("reserves together", plan.reserves),
+        ("headroom together", plan.headroom),
+        ("buffer.shared", plan.lossless_shared),
+        ("buffer.lossy", plan.lossy_shared),
+    ];
+    for (key, cells) in parts {
+        list.fixed(key, cells.to_bytes(plan.cell));
+    }
+    let maps = [
+        ("maps.tc_to_group", &switch.classes.tc_to_group),
+        ("maps.tc_to_queue", &switch.classes.tc_to_queue),
+        ("maps.pfc_to_queue", &switch.classes.pfc_to_queue),
+    ];
+    for (key, map) in maps {
+        for (from, to) in map.iter().enumerate() {
+            list.fixed(format!("{key}.{from}"), to);
+        }
+    }
+    list.fixed("fdb.capacity", switch.fdb.capacity);
+    list.fixed("fdb.ageing", switch.fdb.ageing);
+    list.fixed("fdb.entries", format!("{:?}", switch.fdb.entries));
+    for (index, queue) in switch.queues.iter().enumerate() {
+        let of = class_or(&switch.classes.tc_to_queue, index, "queue");
+        list.live(format!("{of}.scheduler"), words::discipline(queue.discipline));
+        list.live(format!("{of}.ecn"), queue.wred.map_or("off".to_owned(), |wred| words::ecn(&wred)));
+        list.fixed(format!("{of}.queue_reserve"), queue.reserve.to_bytes(plan.cell));
+        if let Some(limit) = queue.limit {
+            let (key, value) = threshold(limit.threshold, switch);
+            list.live(format!("{of}.queue_{key}"), value);
+        }
+    }
+}
+
+fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut List) {
+    list.fixed("device", &device.kind);
+    list.fixed("mac", port.mac);
+    list.fixed("speed", port.rate);
+    list.fixed("mtu", port.mtu);
+    list.fixed("cable", device.cable);
+    list.fixed("peer_response", device.peer_response.map_or("by speed".to_owned(), |time| time.to_string()));
+    list.fixed("descriptors", format!("{} rx, {} tx", device.rx_descriptors, device.tx_descriptors));
+    list.fixed("vlan", words::vlans(&port.vlan));
+    list.fixed("pfc", words::pfc(port.pfc));
+    list.fixed("pfc_proven", device.pfc_proven);
+    list.fixed("lcore", port.lcore);
+    list.fixed("backlog_mark", port.backlog_mark.map_or("off".to_owned(), |mark| mark.to_string()));
+    list.live("trust", words::trust(port.trust));
+    list.live("class", port.port_class);
+    let tables = [("maps.dscp", &port.marks.dscp_to_tc[..]), ("maps.pcp", &port.marks.pcp_to_tc[..])];
+    for (key, table) in tables {
+        for (mark, class) in table.iter().enumerate() {
+            list.live(format!("{key}.{mark}"), class);
+        }
+    }
+    for (key, table) in [("rewrite.dscp", port.rewrite.dscp), ("rewrite.pcp", port.rewrite.pcp)] {
+        for (class, mark) in table.iter().enumerate() {
+            list.live(format!("{key}.{class}"), mark.map_or("kept".to_owned(), |mark| mark.to_string()));
+        }
+    }
+    list.live("watchdog", port.watchdog.map_or("off".to_owned(), |spec| words::watchdog(&spec)));
+    let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
+    for (kind, cells) in ["lossy", "lossless"].into_iter().zip(port.buffer.reserve) {
+        list.fixed(format!("reserve.{kind}"), size(cells));
+    }
+    list.fixed("insurance", size(port.buffer.insurance));
+    for (group, profile) in port.buffer.groups.iter().enumerate() {
+        of_group(&class_or(&switch.classes.tc_to_group, group, "group"), profile, switch, list);
+    }
+}
+
+fn of_group(of: &str, profile: &GroupProfile, switch: &SwitchSpec, list: &mut List) {
+    let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
+    list.fixed(format!("{of}.lossless"), profile.lossless);
+    list.fixed(format!("{of}.reserve"), size(profile.reserve));
+    list.fixed(format!("{of}.headroom"), size(profile.headroom));
+    let (key, value) = threshold(profile.threshold, switch);
+    list.live(format!("{of}.{key}"), value);
+    list.live(format!("{of}.xon_offset"), size(profile.xon_offset));
+    list.live(format!("{of}.xon_floor"), size(profile.xon_floor));
+}
+
+/// `alpha` or `limit`, and its value.
+fn threshold(threshold: Threshold, switch: &SwitchSpec) -> (&'static str, String) {
+    match threshold {
+        Threshold::Dynamic(alpha) => ("alpha", alpha.to_string()),
+        Threshold::Static(cells) => ("limit", cells.to_bytes(switch.buffer.cell).to_string()),
+    }
+}
+
+/// `classes.3` if that class alone is mapped to `target`, else `target` by its own kind and number.
+fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
+    let mut classes = (0..CLASSES).filter(|&class| usize::from(map[class]) == target);
+    match (classes.next(), classes.next()) {
+        (Some(class), None) => format!("classes.{class}"),
+        _ => format!("{kind} {target}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

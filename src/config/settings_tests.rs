@@ -1,0 +1,98 @@
+use super::super::{embedded, parse};
+use super::*;
+use crate::dataplane::Tuning;
+
+const SWITCH: &str = "
+preset: roce
+ports:
+  - {name: a, device: net_null0, speed: 10G}
+  - {name: b, device: net_null1, speed: 10G}
+";
+
+fn config(more: &str) -> Config {
+    parse("test", &format!("{SWITCH}{more}")).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn told(running: &Config, wanted: &Config) -> Vec<String> {
+    let mark = |difference: &Difference| if difference.is_live { "live" } else { "restart" };
+    differences(running, wanted).iter().map(|difference| format!("{} {difference}", mark(difference))).collect()
+}
+
+#[test]
+fn the_same_configuration_differs_in_nothing() {
+    assert_eq!(told(&embedded(), &embedded()), [""; 0]);
+    assert_eq!(told(&config(""), &config("classes: {3: {lossless: true}}")), [""; 0], "the preset says so too");
+}
+
+#[test]
+fn what_differs_alike_on_all_ports_is_told_once() {
+    let told = told(&config(""), &config("classes: {3: {alpha: 1/32, scheduler: strict}}"));
+    assert_eq!(told, ["live classes.3.scheduler: weight 4 -> strict", "live a, b: classes.3.alpha: 1/4 -> 1/32"]);
+}
+
+#[test]
+fn another_kind_of_limit_is_one_gone_and_one_new() {
+    let told = told(&config(""), &config("classes: {3: {limit: 100KiB}}"));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.contains(&"live a, b: classes.3.alpha: 1/4 -> none".to_owned()), "{told:?}");
+}
+
+/// For each change: what makes it, what is told of it, and whether it is live.
+#[test]
+fn each_change_is_named_and_only_live_ones_can_be_made() {
+    let base = config("");
+    let cases = [
+        ("classes: {1: {ecn: {kmin: 10KiB, kmax: 20KiB, pmax: 5%}}}", "classes.1.ecn", true),
+        ("classes: {1: {queue_alpha: 1/2}}", "classes.1.queue_alpha", true),
+        ("classes: {3: {xon_offset: 50KiB}}", "classes.3.xon_offset", true),
+        ("maps: {dscp: {46: 5, 40: 1}}", "maps.dscp.40", true),
+        ("watchdog: {detection: 300ms, restoration: 300ms, action: forward}", "watchdog", true),
+        ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", false),
+        ("classes: {3: {reserve: 20KiB}}", "classes.3.reserve", false),
+        ("buffer: {size: 20MiB}", "buffer.size", false),
+        ("fdb: {ageing: 20s}", "fdb.ageing", false),
+        ("lcores: {poll_gap: 30us}", "lcores.poll_gap", false),
+        ("metrics: 127.0.0.1:9999", "metrics", false),
+        ("maps: {tc_to_queue: {1: 0}}", "maps.tc_to_queue.1", false),
+    ];
+    for (change, key, is_live) in cases {
+        let wanted = config(change);
+        let found = differences(&base, &wanted);
+        assert!(found.iter().any(|found| found.key == key && found.is_live == is_live), "{change}: {found:?}");
+        assert_eq!(found.iter().all(|found| found.is_live), is_live, "{change}: {found:?}");
+        let in_switch = base.switch != wanted.switch;
+        let tuning = Tuning::between(&base.switch, &wanted.switch, 1_000_000_000);
+        assert_eq!(tuning.is_some(), is_live || !in_switch, "{change}");
+    }
+}
+
+/// Whatever differs in the plan differs in a setting: nothing changes, or is refused, without a name.
+#[test]
+fn nothing_differs_that_has_no_name() {
+    let base = config("");
+    let changes: [fn(&mut Config); 14] = [
+        |config| config.switch.ports[0].rate.0 += 1_000_000_000,
+        |config| config.switch.ports[0].mtu += 1,
+        |config| config.switch.ports[0].mac = crate::wire::MacAddr::local(9, 9),
+        |config| config.switch.ports[1].port_class = 2,
+        |config| config.switch.ports[1].rewrite.pcp[3] = Some(4),
+        |config| config.switch.ports[1].buffer.insurance.0 += 1,
+        |config| config.switch.ports[1].buffer.reserve[1].0 += 1,
+        |config| config.switch.ports[1].backlog_mark = Some(9),
+        |config| config.switch.queues[2].reserve.0 += 1,
+        |config| config.switch.classes.pfc_to_queue[0] = 1,
+        |config| config.switch.buffer.reserves.0 += 1,
+        |config| config.devices[0].tx_descriptors *= 2,
+        |config| config.devices[0].pfc_proven = true,
+        |config| config.eal.args.push("--no-pci".to_owned()),
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut wanted = base.clone();
+        change(&mut wanted);
+        assert_eq!(differences(&base, &wanted).len(), 1, "change {index}: {:?}", differences(&base, &wanted));
+    }
+    let mut fewer = base.clone();
+    fewer.switch.ports.pop();
+    fewer.devices.pop();
+    assert!(told(&base, &fewer).contains(&"restart ports: a, b -> a".to_owned()));
+}

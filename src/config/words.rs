@@ -1,0 +1,91 @@
+//! Settings as people read them: in the plan that `holdfast check` shows, and in what a reload would change.
+
+use crate::forward::VlanMode;
+use crate::mmu::Threshold;
+use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
+use crate::qos::{QueueDiscipline, Trust, WredProfile};
+use crate::units::{Bytes, Probability};
+
+/// Which mark decides the class.
+#[must_use]
+pub fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Dscp => "dscp",
+        Trust::Pcp => "pcp",
+        Trust::Port => "port",
+    }
+}
+
+/// Whether a port does PFC.
+#[must_use]
+pub fn pfc(mode: PfcMode) -> &'static str {
+    match mode {
+        PfcMode::Off => "off",
+        PfcMode::Symmetric => "software",
+        PfcMode::Asymmetric => "asymmetric",
+    }
+}
+
+/// `strict`, or `weight 3`.
+#[must_use]
+pub fn discipline(discipline: QueueDiscipline) -> String {
+    match discipline {
+        QueueDiscipline::Strict => "strict".to_owned(),
+        QueueDiscipline::Dwrr { weight } => format!("weight {weight}"),
+    }
+}
+
+/// What a watchdog does, and when.
+#[must_use]
+pub fn watchdog(spec: &WatchdogSpec) -> String {
+    let action = match spec.action {
+        WatchdogAction::Drop => "drop",
+        WatchdogAction::Forward => "forward",
+        WatchdogAction::Alert => "alert",
+    };
+    format!("{action} after {}, until {} of quiet", spec.detection, spec.restoration)
+}
+
+/// `10`, or `10,20-30 tagged, 1 native`.
+#[must_use]
+pub fn vlans(mode: &VlanMode) -> String {
+    let (tagged, native) = match mode {
+        VlanMode::Access(vlan) => return vlan.to_string(),
+        VlanMode::Trunk { tagged, native } => (tagged, native),
+    };
+    let native = native.map_or(String::new(), |native| format!(", {native} native"));
+    format!("{} tagged{native}", ranges(tagged.iter().map(|&vlan| usize::from(vlan))))
+}
+
+/// `alpha 1/4`, or a size.
+#[must_use]
+pub fn threshold(threshold: Threshold, cell: Bytes) -> String {
+    match threshold {
+        Threshold::Dynamic(alpha) => format!("alpha {alpha}"),
+        Threshold::Static(cells) => cells.to_bytes(cell).to_string(),
+    }
+}
+
+/// From where on frames are marked, to where all are, and how many just below that.
+#[must_use]
+pub fn ecn(wred: &WredProfile) -> String {
+    let percent = f64::from(wred.pmax.0) * 100.0 / f64::from(Probability::ONE.0);
+    format!("{} to {}, {percent:.1}%", wred.kmin, wred.kmax)
+}
+
+/// Rising numbers as `1,3-5`.
+#[must_use]
+pub fn ranges(numbers: impl Iterator<Item = usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let show = |&(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    let shown: Vec<String> = ranges.iter().map(show).collect();
+    if shown.is_empty() { "-".to_owned() } else { shown.join(",") }
+}
