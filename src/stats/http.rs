@@ -1,27 +1,19 @@
 //! The web server: `/metrics` for Prometheus, `/healthz` for whoever starts and stops the switch.
 //!
-//! It runs in the control thread beside other things, so what strangers can cost is bounded: so many connections, each
-//! for so long; others wait in the kernel's queue.
+//! What strangers can cost is bounded ([`super::bounded`]).
 
-use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::Listener;
 use prometheus::{Encoder, Registry, TEXT_FORMAT, TextEncoder};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::net::TcpListener;
 
+use super::bounded::Bounded;
 use super::collector::SwitchCollector;
 use super::subject::Subject;
 
@@ -47,8 +39,7 @@ pub async fn serve(listener: TcpListener, subject: Arc<Subject>) -> io::Result<(
 async fn serve_for(listener: TcpListener, subject: Arc<Subject>, time: Duration) -> io::Result<()> {
     let registry = Registry::new();
     registry.register(Box::new(SwitchCollector::new(subject))).expect("the registry was empty");
-    let listener = Bounded { listener, permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)), time };
-    axum::serve(listener, router(registry)).await
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time), router(registry)).await
 }
 
 fn router(registry: Registry) -> Router {
@@ -65,75 +56,12 @@ fn metrics(registry: &Registry) -> Response {
     }
 }
 
-/// A listener that accepts only while it has a permit left.
-struct Bounded {
-    listener: TcpListener,
-    permits: Arc<Semaphore>,
-    time: Duration,
-}
-
-impl Listener for Bounded {
-    type Io = Limited;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Limited, SocketAddr) {
-        let permit = self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Limited { stream, end: Box::pin(tokio::time::sleep(self.time)), _permit: permit }, address)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that fails once its time is up, whether its peer sends slowly, reads slowly or does nothing.
-struct Limited {
-    stream: TcpStream,
-    end: Pin<Box<Sleep>>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Limited {
-    /// Fails if the time is up; else `stream`'s own answer, with a wake-up at the end of the time.
-    fn until_end<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        step: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if self.end.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        step(Pin::new(&mut self.stream), context)
-    }
-}
-
-impl AsyncRead for Limited {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.until_end(cx, |stream, cx| stream.poll_read(cx, buf))
-    }
-}
-
-impl AsyncWrite for Limited {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.until_end(cx, |stream, cx| stream.poll_write(cx, bytes))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.until_end(cx, |stream, cx| stream.poll_flush(cx))
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.until_end(cx, |stream, cx| stream.poll_shutdown(cx))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fixture::run;
     use super::*;
     use std::io::{Read, Write};
-    use std::net::TcpStream as Client;
+    use std::net::{SocketAddr, TcpStream as Client};
 
     /// Runs `client` against a server whose connections last for `time`.
     fn with_server(time: Duration, client: impl FnOnce(SocketAddr) + Send + 'static) {

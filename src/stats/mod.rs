@@ -5,6 +5,7 @@
 //! waits for a reader or knows that there is one.
 
 pub mod advice;
+pub mod bounded;
 pub mod collector;
 pub mod device;
 pub mod events;
