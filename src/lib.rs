@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod api;
 pub mod config;
 #[cfg(feature = "dpdk")]
 pub mod control;

@@ -209,7 +209,7 @@ fn holdfast_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Com
     fs::write(&config, holdfast_config(lab, point, counts)).context("cannot write a configuration")?;
     let mut command = Command::new(holdfast());
     let (key, path) = lab.library_path();
-    command.env(key, path).arg("run").arg(config);
+    command.env(key, path).env("HOLDFAST_SOCKET", "off").arg("run").arg(config);
     Ok(command)
 }
 

@@ -6,10 +6,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use holdfast::api::Socket;
+use holdfast::api::socket::VARIABLE;
 use holdfast::config::{self, Config, Overrides};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::PfcMode;
 use holdfast::units::Nanos;
+
+use clap::ValueEnum;
 
 use super::Failure;
 
@@ -39,6 +43,10 @@ pub struct Args {
     /// Serve metrics here, or nowhere, whatever the configuration says
     #[arg(long, value_name = "ADDRESS|off")]
     metrics: Option<Metrics>,
+    /// Serve the API at this socket, or nowhere, whatever the configuration says [default: as the configuration says,
+    /// else $XDG_RUNTIME_DIR/holdfast.sock, or root's /run/holdfast/holdfast.sock]
+    #[arg(long, value_name = "PATH|off", env = VARIABLE, hide_env_values = true)]
+    socket: Option<Socket>,
     /// Say more, DPDK's own log included
     #[arg(long, short)]
     verbose: bool,
@@ -111,12 +119,27 @@ impl Args {
         }
     }
 
+    /// The options that change the configuration, as they are typed.
+    fn words(&self) -> Vec<String> {
+        let word = |choice: Option<clap::builder::PossibleValue>| choice.map(|value| value.get_name().to_owned());
+        let words = [
+            ("--pfc", word(self.pfc.and_then(|pfc| pfc.to_possible_value()))),
+            ("--headroom", word(self.headroom.and_then(|policy| policy.to_possible_value()))),
+            ("--lcores", self.lcores.map(|lcores| lcores.to_string())),
+        ];
+        words.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value?))).collect()
+    }
+
     fn config(&self) -> Result<Config, Failure> {
         let overrides = self.overrides();
         let config = self.file.as_ref().map_or_else(|| overrides.embedded(), |path| overrides.load(path));
         let mut config = config.map_err(Failure::usage)?;
+        config.overrides = self.words();
         if let Some(Metrics(address)) = self.metrics {
             config.metrics = address;
+        }
+        if let Some(socket) = &self.socket {
+            config.api.socket = socket.clone();
         }
         Ok(config)
     }

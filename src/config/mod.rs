@@ -3,6 +3,7 @@
 //! `yaml` makes a tree with places, `read` reads it by key and collects what is wrong, one module for each part of the
 //! file says what is right, and `buffer` proves that the sums fit.
 
+mod api;
 pub(crate) mod buffer;
 mod classes;
 pub(crate) mod count;
@@ -32,8 +33,8 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use lcores::MAX_LCORES;
 pub use model::{
-    Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig, MemoryMode, Outlook,
-    PortDevice,
+    ApiConfig, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig, MemoryMode,
+    Outlook, PortDevice,
 };
 pub use overrides::Overrides;
 pub use policy::{Pool, Ratio, headroom_sum, policy_name};
@@ -50,7 +51,7 @@ use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] =
-    &["preset", "ports", "buffer", "classes", "maps", "watchdog", "fdb", "lcores", "eal", "metrics", "hosts"];
+    &["preset", "ports", "buffer", "classes", "maps", "watchdog", "fdb", "lcores", "eal", "metrics", "api", "hosts"];
 
 /// Reads and checks a file.
 ///
@@ -92,7 +93,7 @@ fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, Conf
     let config = build(&Item::root(&root, &report), overrides);
     let warnings = report.finish()?;
     match config {
-        Some(config) => Ok(Config { warnings, ..config }),
+        Some(config) => Ok(Config { warnings, text: text.to_owned(), ..config }),
         // Not reached: nothing is left out without an error. Yet no user's input may be a reason to panic.
         None => Err(ConfigErrors::one(source, start, "not a configuration".to_owned())),
     }
@@ -123,6 +124,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let ports = ports::read(ports, &mut macs, &context);
     let eal = system::read_eal(top.get("eal"));
     let metrics = system::read_metrics(top.get("metrics"));
+    let api = api::read(top.get("api"));
     let fdb = system::read_fdb(top.get("fdb"), &ports);
     let hosts = hosts::read(top.get("hosts"), &ports, &maps.classes, &mut macs, overrides.simulated);
     let buffer = buffer::read(top.get("buffer"), root, overrides);
@@ -165,7 +167,20 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         floods_lossless: false,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);
-    Some(Config { source, switch, devices, eal, lcores, metrics, hosts, outlook, warnings: Vec::new() })
+    Some(Config {
+        source,
+        text: String::new(),
+        overrides: Vec::new(),
+        switch,
+        devices,
+        eal,
+        lcores,
+        metrics,
+        api,
+        hosts,
+        outlook,
+        warnings: Vec::new(),
+    })
 }
 
 fn port_spec(

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use crate::api::Socket;
 use crate::dataplane::SwitchSpec;
 use crate::hosts::HostSpec;
 use crate::units::{Bytes, Length, Nanos};
@@ -12,6 +13,10 @@ use crate::units::{Bytes, Length, Nanos};
 pub struct Config {
     /// Where it came from, for messages: a path, or `<embedded>`.
     pub source: String,
+    /// Its text, as it was read; empty where it is part of something else, as a switch of a scenario.
+    pub text: String,
+    /// What the command line says over it, as it was typed, for those who ask what runs.
+    pub overrides: Vec<String>,
     /// The switch itself.
     pub switch: SwitchSpec,
     /// Per port of the switch, what is behind it.
@@ -22,6 +27,8 @@ pub struct Config {
     pub lcores: LcoreConfig,
     /// Where `/metrics` is served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Where the API is served, and to whom.
+    pub api: ApiConfig,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
     /// What follows from it.
@@ -43,6 +50,17 @@ impl Config {
         let mut ports = self.switch.ports.iter().filter(|port| usize::from(port.lcore) == lcore);
         ports.any(|port| port.pfc.is_on() && port.lossless_groups() != 0)
     }
+}
+
+/// The API of a running switch.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// Where.
+    pub socket: Socket,
+    /// Group that may ask too, by name or number.
+    pub group: Option<String>,
+    /// Whether requests may change anything.
+    pub writes: bool,
 }
 
 /// What follows from the division of the buffer, for who chooses classes and limits.

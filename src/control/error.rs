@@ -33,6 +33,9 @@ pub enum RunError {
         /// Why not.
         error: io::Error,
     },
+    /// The API's socket.
+    #[error(transparent)]
+    Api(#[from] crate::api::SocketError),
     /// The control thread's own machinery.
     #[error("the control thread cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
     Runtime(io::Error),

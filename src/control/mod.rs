@@ -3,6 +3,7 @@
 //! The control thread sleeps most of the time. It talks to the lcore by [`Orders`] and reads counters; the packet path
 //! waits for neither.
 
+mod api;
 mod error;
 mod idle;
 mod setup;
@@ -17,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub use error::RunError;
 
+use self::api::Api;
 use crate::config::Config;
 use crate::dataplane::{Counters, Orders, Pipeline, Work, accompany};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
@@ -68,6 +70,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     idle::check_cpu(&config)?;
     // Before DPDK starts: an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
+    let api = Api::listen(&config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     let mut ports = setup::Ports::start(&config, options.verbose)?;
@@ -102,10 +105,11 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     if let Some(listener) = listener {
         serve(&runtime, listener, &subject).map_err(RunError::Runtime)?;
     }
+    api.serve(&runtime, &config, &subject, &orders).map_err(RunError::Runtime)?;
 
     let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz)?;
     let start = Instant::now();
-    let look_on = watch(&subject, &ports.ports, &orders, &workers, &mut signals, &options, start);
+    let look_on = watch(&subject, &ports.ports, &orders, &workers, &mut signals, &options, &api, start);
     let watched = runtime.block_on(look_on);
     let elapsed = start.elapsed();
     orders.stop();
@@ -237,6 +241,7 @@ async fn watch(
     workers: &Running,
     signals: &mut Signals,
     options: &RunOptions,
+    api: &Api,
     start: Instant,
 ) -> Result<(), RunError> {
     let style = if options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
@@ -263,6 +268,7 @@ async fn watch(
             _ = devices.tick() => {
                 orders.set_links(refresh_devices(ports, subject));
                 for line in onlooker.look(Snapshot::take(subject, start.elapsed())) {
+                    api.note(start.elapsed(), &line);
                     tell(&mut live, &line);
                 }
                 if !is_tested && start.elapsed() >= SELF_TEST_TIME {

@@ -35,6 +35,20 @@ pub enum Topic {
     Watchdog,
 }
 
+impl Topic {
+    /// As JSON has it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::HeadroomShort => "headroom_short",
+            Self::PollGap => "poll_gap",
+            Self::HeadroomFull => "headroom_full",
+            Self::Backlog => "backlog",
+            Self::Watchdog => "watchdog",
+        }
+    }
+}
+
 /// One advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advice {

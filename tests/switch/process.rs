@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 /// Time between two looks at something waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A command that is killed with the thread that starts it, so that nothing is left when a test itself is killed.
+/// A command that is killed with the thread that starts it, so that nothing is left when a test itself is killed. A switch
+/// has no API unless the test gives it a socket of its own: all would want the same one.
 pub fn mortal(program: &str) -> Command {
     let mut command = Command::new("setpriv");
+    command.env("HOLDFAST_SOCKET", "off");
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
 }

@@ -43,7 +43,7 @@ impl Nobody {
             command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--pdeathsig", "KILL"]);
         }
         command.arg("--").arg(self.path("holdfast")).arg("run").args(run_arguments()).args(args);
-        command.env_clear().env("PATH", "/usr/bin:/bin").current_dir("/");
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOLDFAST_SOCKET", "off").current_dir("/");
         command
     }
 }

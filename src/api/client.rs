@@ -1,0 +1,181 @@
+//! The asking side: one request, one connection.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+use tokio::runtime::Runtime;
+
+use super::model::State;
+use super::socket::Socket;
+
+/// How long an answer may take, the wait for a connection included.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// Time between two tries to connect where a switch has as many clients as it serves at once and more are waiting.
+const TRY_TIME: Duration = Duration::from_millis(20);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// `--socket off`.
+    #[error("`off` is no socket to ask; give the switch's with --socket PATH")]
+    Off,
+    /// Nobody there.
+    #[error("no switch listens at {}: start one with `holdfast run`, or give its socket with --socket PATH", paths(.0))]
+    Nobody(Vec<PathBuf>),
+    /// The socket's mode.
+    #[error("{} is not for this user: ask as the user who runs the switch, or set `api.group` in its configuration", .0.display())]
+    Forbidden(PathBuf),
+    /// Something went wrong on the way.
+    #[error("{}: {what}; is it a switch's socket, and has the switch ended?", .path.display())]
+    Broken {
+        /// The socket.
+        path: PathBuf,
+        /// What went wrong.
+        what: String,
+    },
+    /// It did not answer.
+    #[error("{} did not answer within {}s; is the switch stopped (SIGSTOP), or its control thread without a CPU?", .0.display(), ANSWER_TIME.as_secs())]
+    Slow(PathBuf),
+    /// The switch said no.
+    #[error("{error}; {remedy}")]
+    Refused {
+        /// Its error.
+        error: String,
+        /// Its remedy.
+        remedy: String,
+    },
+    /// This program's own machinery.
+    #[error("this client cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
+    Runtime(io::Error),
+}
+
+fn paths(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
+}
+
+/// What a switch says when it says no.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    error: String,
+    remedy: String,
+}
+
+/// A client of one switch.
+#[derive(Debug)]
+pub struct Client {
+    paths: Vec<PathBuf>,
+    runtime: Runtime,
+}
+
+impl Client {
+    /// A client of the switch at `socket`; nothing is asked yet.
+    ///
+    /// # Errors
+    /// If there is none to ask, or no runtime.
+    pub fn new(socket: &Socket) -> Result<Self, ClientError> {
+        let paths = socket.to_ask();
+        if paths.is_empty() {
+            return Err(ClientError::Off);
+        }
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClientError::Runtime)?;
+        Ok(Self { paths, runtime })
+    }
+
+    /// The whole state.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn state(&self) -> Result<State, ClientError> {
+        self.get("state")
+    }
+
+    /// The resource `/v1/NAME`, as what it is; a part of the state is a [`State`] in which all else is empty.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ClientError> {
+        let (path, body) = self.ask(Method::GET, &format!("/v1/{name}"))?;
+        let broken =
+            |error: serde_json::Error| ClientError::Broken { path, what: format!("an answer that is wrong: {error}") };
+        serde_json::from_slice(&body).map_err(broken)
+    }
+
+    /// The same as it came.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn get_json(&self, name: &str) -> Result<serde_json::Value, ClientError> {
+        self.get(name)
+    }
+
+    /// Makes watermarks what is held now.
+    ///
+    /// # Errors
+    /// Why they are not.
+    pub fn clear_watermarks(&self) -> Result<(), ClientError> {
+        self.ask(Method::POST, "/v1/watermarks/clear").map(drop)
+    }
+
+    /// Asks the first switch there is; its socket and its answer.
+    fn ask(&self, method: Method, target: &str) -> Result<(PathBuf, Vec<u8>), ClientError> {
+        self.runtime.block_on(async {
+            for path in &self.paths {
+                let answer = tokio::time::timeout(ANSWER_TIME, ask(path, method.clone(), target)).await;
+                match answer.unwrap_or_else(|_| Err(ClientError::Slow(path.clone()))) {
+                    Err(ClientError::Nobody(_)) => {}
+                    answer => return answer.map(|body| (path.clone(), body)),
+                }
+            }
+            Err(ClientError::Nobody(self.paths.clone()))
+        })
+    }
+}
+
+async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, ClientError> {
+    let broken = |error: &dyn std::fmt::Display| ClientError::Broken { path: path.to_owned(), what: error.to_string() };
+    let stream = connect(path).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
+    let connection = tokio::spawn(connection);
+    let request = Request::builder().method(method).uri(target).header(header::HOST, "holdfast").body(Body::empty());
+    let request = request.map_err(|error| broken(&error))?;
+    let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
+    let status = response.status();
+    let body = response.into_body().collect().await.map_err(|error| broken(&error))?.to_bytes();
+    connection.abort();
+    if status == StatusCode::OK {
+        return Ok(body.into());
+    }
+    match serde_json::from_slice::<Refusal>(&body) {
+        Ok(Refusal { error, remedy }) => Err(ClientError::Refused { error, remedy }),
+        Err(_) => Err(broken(&format!("it answers {status}"))),
+    }
+}
+
+/// Connects; waits for as long as the queue of those who want to is full.
+async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
+    loop {
+        let error = match UnixStream::connect(path).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        match error.kind() {
+            ErrorKind::WouldBlock => tokio::time::sleep(TRY_TIME).await,
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                return Err(ClientError::Nobody(vec![path.to_owned()]));
+            }
+            ErrorKind::PermissionDenied => return Err(ClientError::Forbidden(path.to_owned())),
+            _ => return Err(ClientError::Broken { path: path.to_owned(), what: error.kind().to_string() }),
+        }
+    }
+}

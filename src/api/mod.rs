@@ -1,0 +1,16 @@
+//! The API: a running switch asked and told over a Unix socket, HTTP/1.1 and JSON.
+//!
+//! [`model`] is what it says, [`server`] says it, [`socket`] is where, [`client`] asks. Like all that looks on it runs in
+//! the control thread and reads counters that nobody locks: the packet path does not know that it is there.
+
+pub mod client;
+pub mod events;
+pub mod model;
+pub mod server;
+pub mod socket;
+
+pub use client::Client;
+pub use events::EventLog;
+pub use model::{Look, State};
+pub use server::Served;
+pub use socket::{Socket, SocketError};

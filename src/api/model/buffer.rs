@@ -1,0 +1,118 @@
+//! The buffer, how it is divided and what of it is in use.
+
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+use crate::mmu::HeadroomPolicy;
+use crate::stats::format::headroom_policy;
+use crate::units::Cells;
+
+/// The whole buffer.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Buffers {
+    /// Bytes in a cell; a frame takes whole cells.
+    pub cell_bytes: u64,
+    /// All of it.
+    pub size_bytes: u64,
+    /// Guaranteed to groups, ports and queues.
+    pub reserves_bytes: u64,
+    /// What frames hold of all of it.
+    pub held_bytes: u64,
+    /// Frames in egress queues.
+    pub held_frames: u64,
+    /// Where lossless groups put what arrives after XOFF: `independent`, `shared-pool` or `dynamic`.
+    pub headroom_policy: String,
+    /// `lossless`, `lossy` and `headroom`.
+    pub pools: Vec<Pool>,
+    /// What belongs to ports.
+    pub ports: Vec<PortBuffer>,
+}
+
+/// One pool.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pool {
+    /// `lossless`, `lossy` or `headroom`.
+    pub pool: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// In use.
+    pub used_bytes: u64,
+    /// The most that ever was; null of headroom that is not a pool, since each group counts its own.
+    pub used_highest_bytes: Option<u64>,
+}
+
+/// The part of the buffer that belongs to a port, whichever of its groups uses it.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortBuffer {
+    /// The port.
+    pub port: String,
+    /// What frames received here hold of all kinds of buffer.
+    pub held_bytes: u64,
+    /// Guaranteed to its lossy groups beyond their own reserves.
+    pub lossy_reserve_bytes: u64,
+    /// In use of that.
+    pub lossy_reserve_used_bytes: u64,
+    /// Guaranteed to its lossless groups.
+    pub lossless_reserve_bytes: u64,
+    /// In use of that.
+    pub lossless_reserve_used_bytes: u64,
+    /// Insurance of dynamic headroom; zero with another policy.
+    pub insurance_bytes: u64,
+    /// In use of that.
+    pub insurance_used_bytes: u64,
+    /// The most that ever was.
+    pub insurance_highest_bytes: u64,
+}
+
+impl Buffers {
+    pub(in crate::api) fn of(look: &Look<'_>) -> Self {
+        let plan = &look.subject.spec.buffer;
+        Self {
+            cell_bytes: plan.cell.0,
+            size_bytes: look.size(plan.total),
+            reserves_bytes: look.size(plan.reserves),
+            held_bytes: look.bytes(look.snapshot.held_cells()),
+            held_frames: look.snapshot.lcore.held_frames,
+            headroom_policy: headroom_policy(plan.policy).to_owned(),
+            pools: pools(look),
+            ports: ports(look),
+        }
+    }
+}
+
+fn pools(look: &Look<'_>) -> Vec<Pool> {
+    let (plan, lcore) = (&look.subject.spec.buffer, &look.snapshot.lcore);
+    let pool = |pool: &str, size: Cells, used, highest: Option<u64>| Pool {
+        pool: pool.to_owned(),
+        size_bytes: look.size(size),
+        used_bytes: look.bytes(used),
+        used_highest_bytes: highest.map(|highest| look.bytes(highest)),
+    };
+    let headroom = look.snapshot.sum(|port| port.group_headroom_cells.iter().sum());
+    let is_pool = plan.policy == HeadroomPolicy::SharedPool;
+    vec![
+        pool("lossless", plan.lossless_shared, lcore.lossless_used_cells, Some(lcore.lossless_used_highest_cells)),
+        pool("lossy", plan.lossy_shared, lcore.lossy_used_cells, Some(lcore.lossy_used_highest_cells)),
+        pool("headroom", plan.headroom, headroom, is_pool.then_some(lcore.headroom_pool_highest_cells)),
+    ]
+}
+
+fn ports(look: &Look<'_>) -> Vec<PortBuffer> {
+    let ports = look.subject.spec.ports.iter().zip(&look.snapshot.ports);
+    ports
+        .map(|(spec, counters)| PortBuffer {
+            port: spec.name.clone(),
+            held_bytes: look.bytes(counters.held_cells()),
+            lossy_reserve_bytes: look.size(spec.buffer.reserve[0]),
+            lossy_reserve_used_bytes: look.bytes(counters.reserve_used_cells[0]),
+            lossless_reserve_bytes: look.size(spec.buffer.reserve[1]),
+            lossless_reserve_used_bytes: look.bytes(counters.reserve_used_cells[1]),
+            insurance_bytes: look.size(spec.buffer.insurance),
+            insurance_used_bytes: look.bytes(counters.insurance_cells),
+            insurance_highest_bytes: look.bytes(counters.insurance_highest_cells),
+        })
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! Priority groups: the ingress side of the buffer.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Look, classes_of, has, threshold};
+use crate::mmu::HeadroomPolicy;
+use crate::qos::CLASSES;
+use crate::stats::needs::{Need, needs};
+
+/// One priority group of a port.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Group {
+    /// The port.
+    pub port: String,
+    /// Its number, and the priority that PFC stops for it.
+    pub group: u8,
+    /// Traffic classes in it.
+    pub classes: Vec<u8>,
+    /// Whether it uses the lossless pool and has headroom.
+    pub lossless: bool,
+    /// Whether its peer is held at XOFF.
+    pub xoff: bool,
+    /// Buffer guaranteed to it.
+    pub reserve_bytes: u64,
+    /// Dynamic Threshold factor; null where the limit is fixed.
+    pub alpha: Option<f64>,
+    /// The fixed limit on its share of the pool; null where it is dynamic.
+    pub static_limit_bytes: Option<u64>,
+    /// What it may hold of its pool at this moment, beyond its reserve.
+    pub limit_bytes: u64,
+    /// Use at which it goes XOFF at this moment, its reserve included; null for a lossy group.
+    pub xoff_bytes: Option<u64>,
+    /// How far below its limit it must fall for XON; zero for a lossy group.
+    pub xon_offset_bytes: u64,
+    /// Share below which it gets XON whatever its limit; zero for a lossy group.
+    pub xon_floor_bytes: u64,
+    /// Bytes in reserve and shared pool.
+    pub used_bytes: u64,
+    /// The most there ever was.
+    pub used_highest_bytes: u64,
+    /// The most it ever held of the shared pool.
+    pub shared_highest_bytes: u64,
+    /// Headroom that it may use (eta).
+    pub headroom_size_bytes: u64,
+    /// Bytes in headroom.
+    pub headroom_bytes: u64,
+    /// The most there ever was.
+    pub headroom_highest_bytes: u64,
+    /// Headroom that it has turned out to need; null where no PFC guards it.
+    pub headroom_needed_bytes: Option<u64>,
+}
+
+impl Group {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let needs = needs(look.subject, look.snapshot);
+        let ports = 0..look.subject.spec.ports.len().min(look.snapshot.ports.len());
+        ports
+            .flat_map(|port| (0..CLASSES).map(move |group| (port, group)))
+            .map(|at| Self::of(look, &needs, at))
+            .collect()
+    }
+
+    fn of(look: &Look<'_>, needs: &[Need], (port, group): (usize, usize)) -> Self {
+        let (spec, counters) = (&look.subject.spec.ports[port], &look.snapshot.ports[port]);
+        let profile = &spec.buffer.groups[group];
+        let limit = profile.threshold.limit(look.free(profile.lossless));
+        let early = if look.subject.spec.buffer.policy == HeadroomPolicy::Dynamic { profile.headroom.0 } else { 0 };
+        let xoff = limit.0.saturating_sub(early).saturating_add(profile.reserve.0);
+        let (alpha, fixed) = threshold(profile.threshold);
+        let need = needs.iter().find(|need| need.port == port && need.group == group);
+        let lossless_only = |cells| if profile.lossless { look.size(cells) } else { 0 };
+        Self {
+            port: spec.name.clone(),
+            group: group as u8,
+            classes: classes_of(&look.subject.spec.classes.tc_to_group, group),
+            lossless: profile.lossless,
+            xoff: has(counters.xoff_mask, group),
+            reserve_bytes: look.size(profile.reserve),
+            alpha,
+            static_limit_bytes: fixed.map(|cells| look.size(cells)),
+            limit_bytes: look.size(limit),
+            xoff_bytes: profile.lossless.then(|| look.bytes(xoff.into())),
+            xon_offset_bytes: lossless_only(profile.xon_offset),
+            xon_floor_bytes: lossless_only(profile.xon_floor),
+            used_bytes: look.bytes(counters.group_used_cells[group]),
+            used_highest_bytes: look.bytes(counters.group_used_highest_cells[group]),
+            shared_highest_bytes: look.bytes(counters.group_shared_highest_cells[group]),
+            headroom_size_bytes: look.size(profile.headroom),
+            headroom_bytes: look.bytes(counters.group_headroom_cells[group]),
+            headroom_highest_bytes: look.bytes(counters.group_headroom_highest_cells[group]),
+            headroom_needed_bytes: need.map(|need| look.size(need.needed)),
+        }
+    }
+}

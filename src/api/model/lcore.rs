@@ -1,0 +1,88 @@
+//! Dataplane lcores: their polls, and what they hand to each other.
+
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+
+/// One lcore of the dataplane.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lcore {
+    /// Its number, from zero.
+    pub lcore: u8,
+    /// Ports that it owns.
+    pub ports: Vec<String>,
+    /// Polls of all of them.
+    pub polls: u64,
+    /// Of those, how many moved a frame.
+    pub busy_polls: u64,
+    /// How late a poll may come by the configuration: what headroom is computed from.
+    pub poll_gap_configured_ns: u64,
+    /// Sum of all gaps between polls.
+    pub poll_gap_sum_ns: u64,
+    /// Half of them were shorter than this (a power of two); null before there was one.
+    pub poll_gap_p50_ns: Option<u64>,
+    /// 99 % of them were shorter than this.
+    pub poll_gap_p99_ns: Option<u64>,
+    /// The longest.
+    pub poll_gap_highest_ns: u64,
+    /// Histogram of the gaps: the n-th counts those below 2^n ns that are not in one before, the last all others.
+    pub poll_gaps: Vec<u64>,
+    /// Longest rest when nothing comes; null if it never rests.
+    pub rest_longest_ns: Option<u64>,
+    /// Rests it has had.
+    pub rests: u64,
+    /// Time that they took.
+    pub rested_ns: u64,
+    /// 99 % of them ended no later than this after they should have; null before there was one.
+    pub rest_overshoot_p99_ns: Option<u64>,
+    /// The latest end.
+    pub rest_overshoot_highest_ns: u64,
+    /// Frames it handed to the lcores that own their egress ports.
+    pub handed_off_frames: u64,
+    /// Most frames that ever waited in one hand-off ring to it.
+    pub handoff_highest_frames: u64,
+    /// Frames in its egress queues.
+    pub held_frames: u64,
+    /// Entries in its forwarding database.
+    pub fdb_entries: u64,
+    /// Addresses learned, or moved to another port.
+    pub fdb_learned: u64,
+    /// Addresses not learned, since there was no room for them.
+    pub fdb_full: u64,
+}
+
+impl Lcore {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let subject = look.subject;
+        let lcores = look.snapshot.lcores.iter().enumerate();
+        lcores
+            .map(|(number, lcore)| {
+                let ports = subject.spec.ports.iter().filter(|port| usize::from(port.lcore) == number);
+                Self {
+                    lcore: number as u8,
+                    ports: ports.map(|port| port.name.clone()).collect(),
+                    polls: lcore.polls,
+                    busy_polls: lcore.busy_polls,
+                    poll_gap_configured_ns: subject.spec.poll_gap.0,
+                    poll_gap_sum_ns: lcore.poll_gap_sum_ns,
+                    poll_gap_p50_ns: lcore.poll_gap_quantile_ns(500),
+                    poll_gap_p99_ns: lcore.poll_gap_quantile_ns(990),
+                    poll_gap_highest_ns: lcore.poll_gap_highest_ns,
+                    poll_gaps: lcore.poll_gap.to_vec(),
+                    rest_longest_ns: subject.rests.get(number).copied().flatten().map(|longest| longest.0),
+                    rests: lcore.rests,
+                    rested_ns: lcore.rested_ns,
+                    rest_overshoot_p99_ns: lcore.rest_overshoot_quantile_ns(990),
+                    rest_overshoot_highest_ns: lcore.rest_overshoot_highest_ns,
+                    handed_off_frames: lcore.handed_off_frames,
+                    handoff_highest_frames: lcore.handoff_highest_frames,
+                    held_frames: lcore.held_frames,
+                    fdb_entries: lcore.fdb_entries,
+                    fdb_learned: lcore.fdb_learned,
+                    fdb_full: lcore.fdb_full,
+                }
+            })
+            .collect()
+    }
+}

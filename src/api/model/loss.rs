@@ -1,0 +1,93 @@
+//! What is dropped and what is marked.
+
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+use crate::dataplane::DropReason;
+use crate::qos::CLASSES;
+use crate::units::Probability;
+
+/// Frames dropped at one port in one class for one reason; there is none where nothing was.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Dropped {
+    /// The port: that where they came in, or that where they would have left if they were dropped at its queue.
+    pub port: String,
+    /// Traffic class; null if they were dropped before they had one.
+    pub class: Option<u8>,
+    /// Whether it is meant to be lossless.
+    pub lossless: bool,
+    /// Label of the reason.
+    pub reason: String,
+    /// What it means.
+    pub meaning: String,
+    /// How many.
+    pub frames: u64,
+}
+
+/// ECN of one queue that marks.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ecn {
+    /// The port.
+    pub port: String,
+    /// The queue.
+    pub queue: u8,
+    /// Whether it only marks, and never drops what cannot be marked.
+    pub lossless: bool,
+    /// Depth up to which nothing happens.
+    pub kmin_bytes: u64,
+    /// Depth from which everything is marked.
+    pub kmax_bytes: u64,
+    /// Probability just below `kmax`.
+    pub pmax: f64,
+    /// Bytes that wait, in whole cells.
+    pub depth_bytes: u64,
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Of those, how many were marked Congestion Experienced.
+    pub marked_frames: u64,
+}
+
+impl Dropped {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let mut drops = Vec::new();
+        for (port, counters) in look.snapshot.ports.iter().enumerate() {
+            for (row, reasons) in counters.drops.iter().enumerate() {
+                let counted = DropReason::TABLE.iter().map(|line| (line, reasons[line.0 as usize]));
+                drops.extend(counted.filter(|(_, frames)| *frames > 0).map(|((_, label, meaning), frames)| Self {
+                    port: look.subject.port_name(port).to_owned(),
+                    class: (row < CLASSES).then_some(row as u8),
+                    lossless: row < CLASSES && look.subject.is_lossless(row),
+                    reason: (*label).to_owned(),
+                    meaning: (*meaning).to_owned(),
+                    frames,
+                }));
+            }
+        }
+        drops
+    }
+}
+
+impl Ecn {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let mut rows = Vec::new();
+        for (port, counters) in look.subject.spec.ports.iter().zip(&look.snapshot.ports) {
+            for (queue, spec) in look.subject.spec.queues.iter().enumerate() {
+                let Some(wred) = &spec.wred else { continue };
+                rows.push(Self {
+                    port: port.name.clone(),
+                    queue: queue as u8,
+                    lossless: spec.limit.is_none(),
+                    kmin_bytes: wred.kmin.0,
+                    kmax_bytes: wred.kmax.0,
+                    pmax: f64::from(wred.pmax.0) / f64::from(Probability::ONE.0),
+                    depth_bytes: look.bytes(counters.queue_cells[queue]),
+                    sent_frames: counters.tx_frames[queue],
+                    marked_frames: counters.ecn_marked[queue],
+                });
+            }
+        }
+        rows
+    }
+}

@@ -1,0 +1,155 @@
+//! What the API says: one record of the whole switch at one time, [`State`], of which every resource is a part.
+//!
+//! The names of fields are the interface: under `/v1` they may be added to and never change. Units stand at their ends
+//! (`_bytes`, `_ns`, `_bps`), `_frames` and counts grow for as long as the switch runs, so that a rate is the difference of
+//! two answers by that of their `at_ns`. Sizes are whole cells in bytes. What is missing in an answer, since the switch
+//! is older than the client or the resource a part of the whole, is its default.
+
+mod buffer;
+mod config;
+mod event;
+mod fdb;
+mod group;
+mod host;
+mod lcore;
+mod loss;
+mod pfc;
+mod port;
+mod queue;
+mod watchdog;
+
+use serde::{Deserialize, Serialize};
+
+pub use buffer::{Buffers, Pool, PortBuffer};
+pub use config::{Class, RunningConfig, Version};
+pub use event::{Advice, Event};
+pub use fdb::{Fdb, FdbEntry};
+pub use group::Group;
+pub use host::{Flow, Host};
+pub use lcore::Lcore;
+pub use loss::{Dropped, Ecn};
+pub use pfc::{Pfc, PfcPriority};
+pub use port::{Port, PortClass};
+pub use queue::Queue;
+pub use watchdog::{Watchdog, WatchdogQueue};
+
+use crate::mmu::Threshold;
+use crate::qos::CLASSES;
+use crate::stats::snapshot::cells;
+use crate::stats::{Snapshot, Subject};
+use crate::units::Cells;
+
+/// The switch at one time: what it is made of and what it has counted.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// Time since the switch began.
+    pub at_ns: u64,
+    /// What runs.
+    pub version: Version,
+    /// Traffic classes.
+    pub classes: Vec<Class>,
+    /// Ports.
+    pub ports: Vec<Port>,
+    /// Priority flow control, by port.
+    pub pfc: Vec<Pfc>,
+    /// The buffer and its pools.
+    pub buffers: Buffers,
+    /// Priority groups of all ports.
+    pub groups: Vec<Group>,
+    /// Egress queues of all ports.
+    pub queues: Vec<Queue>,
+    /// Frames dropped, where there are any.
+    pub drops: Vec<Dropped>,
+    /// ECN, of the queues that mark.
+    pub ecn: Vec<Ecn>,
+    /// Watchdogs, of the ports that have one.
+    pub watchdog: Vec<Watchdog>,
+    /// Dataplane lcores.
+    pub lcores: Vec<Lcore>,
+    /// Virtual hosts.
+    pub hosts: Vec<Host>,
+    /// Their flows, end to end.
+    pub flows: Vec<Flow>,
+    /// What should be changed, by what was seen.
+    pub advice: Vec<Advice>,
+}
+
+/// All that a [`State`] is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// Who is looked at.
+    pub subject: &'a Subject,
+    /// Its counters.
+    pub snapshot: &'a Snapshot,
+    /// Per port, the device behind it, as the configuration names it.
+    pub devices: &'a [String],
+}
+
+impl Look<'_> {
+    /// `count` cells in bytes.
+    fn bytes(&self, count: u64) -> u64 {
+        self.size(cells(count))
+    }
+
+    /// The same of a setting.
+    fn size(&self, count: Cells) -> u64 {
+        count.to_bytes(self.subject.spec.buffer.cell).0
+    }
+
+    /// Cells that the pool of lossless or lossy groups has free.
+    fn free(&self, lossless: bool) -> Cells {
+        let (plan, lcore) = (&self.subject.spec.buffer, &self.snapshot.lcore);
+        let (size, used) = match lossless {
+            true => (plan.lossless_shared, lcore.lossless_used_cells),
+            false => (plan.lossy_shared, lcore.lossy_used_cells),
+        };
+        Cells(size.0.saturating_sub(cells(used).0))
+    }
+
+    /// Nanoseconds since the switch began.
+    #[must_use]
+    pub fn at_ns(&self) -> u64 {
+        u64::try_from(self.snapshot.at.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The whole record; `version` knows what no counter says.
+    #[must_use]
+    pub fn state(&self, version: Version) -> State {
+        State {
+            at_ns: self.at_ns(),
+            version,
+            classes: Class::all(self),
+            ports: Port::all(self),
+            pfc: Pfc::all(self),
+            buffers: Buffers::of(self),
+            groups: Group::all(self),
+            queues: Queue::all(self),
+            drops: Dropped::all(self),
+            ecn: Ecn::all(self),
+            watchdog: Watchdog::all(self),
+            lcores: Lcore::all(self),
+            hosts: Host::all(self),
+            flows: Flow::all(self),
+            advice: Advice::all(self),
+        }
+    }
+}
+
+/// Whether bit `number` is set.
+fn has(mask: u8, number: usize) -> bool {
+    mask >> (number & 7) & 1 == 1
+}
+
+/// The factor of a Dynamic Threshold, or the limit in cells of a static one.
+fn threshold(threshold: Threshold) -> (Option<f64>, Option<Cells>) {
+    match threshold {
+        Threshold::Dynamic(alpha) => (Some(f64::from(alpha.exponent()).exp2()), None),
+        Threshold::Static(cells) => (None, Some(cells)),
+    }
+}
+
+/// Classes that `map` sends to `target`.
+fn classes_of(map: &[u8; CLASSES], target: usize) -> Vec<u8> {
+    (0..CLASSES as u8).filter(|&class| usize::from(map[usize::from(class)]) == target).collect()
+}

@@ -1,0 +1,105 @@
+//! Priority flow control, both ways.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Look, has};
+use crate::pfc::PfcMode;
+use crate::qos::CLASSES;
+use crate::stats::Subject;
+use crate::stats::format::pfc_mode;
+
+/// PFC of one port.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pfc {
+    /// The port.
+    pub port: String,
+    /// What it does of PFC: `off`, `software` or `asymmetric`.
+    pub mode: String,
+    /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
+    pub standing: String,
+    /// PFC frames sent.
+    pub sent_frames: u64,
+    /// PFC frames received.
+    pub received_frames: u64,
+    /// Classic PAUSE frames received, and ignored.
+    pub pause_received_frames: u64,
+    /// Whether the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).
+    pub port_xoff: bool,
+    /// By priority.
+    pub priorities: Vec<PfcPriority>,
+}
+
+/// One priority of a port.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PfcPriority {
+    /// Its number.
+    pub priority: u8,
+    /// Whether the port pauses its peer for it: its group is lossless, and PFC is on.
+    pub generated: bool,
+    /// Whether the port stops when told to.
+    pub obeyed: bool,
+    /// Whether the port holds its peer at XOFF.
+    pub xoff: bool,
+    /// Whether the peer holds this port at XOFF.
+    pub paused: bool,
+    /// PFC frames sent that told the peer to stop, refreshes included.
+    pub sent_xoff_frames: u64,
+    /// PFC frames sent that told it to go on.
+    pub sent_xon_frames: u64,
+    /// PFC frames received that told this port to stop.
+    pub received_xoff_frames: u64,
+    /// PFC frames received that told it to go on.
+    pub received_xon_frames: u64,
+    /// PFC frames received that it would obey, but for the watchdog.
+    pub ignored_frames: u64,
+    /// Time for which the port has held its peer at XOFF.
+    pub sent_paused_ns: u64,
+    /// Time for which the peer has held the port at XOFF, obeyed or not.
+    pub received_paused_ns: u64,
+}
+
+/// Priorities for which port `index` stops when told to, as a mask.
+pub(super) fn obeyed(subject: &Subject, index: usize) -> u8 {
+    match subject.spec.ports.get(index).map(|port| port.pfc) {
+        Some(PfcMode::Asymmetric) => u8::MAX,
+        Some(PfcMode::Symmetric) => subject.guarded_groups(index),
+        _ => 0,
+    }
+}
+
+impl Pfc {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let ports = look.subject.spec.ports.iter().zip(&look.snapshot.ports).enumerate();
+        ports
+            .map(|(index, (spec, counters))| {
+                let (generated, obeyed) = (look.subject.guarded_groups(index), obeyed(look.subject, index));
+                let priority = |priority| PfcPriority {
+                    priority: priority as u8,
+                    generated: has(generated, priority),
+                    obeyed: has(obeyed, priority),
+                    xoff: has(counters.xoff_mask, priority),
+                    paused: has(counters.paused_mask, priority),
+                    sent_xoff_frames: counters.pfc_tx_xoff[priority],
+                    sent_xon_frames: counters.pfc_tx_xon[priority],
+                    received_xoff_frames: counters.pfc_rx_xoff[priority],
+                    received_xon_frames: counters.pfc_rx_xon[priority],
+                    ignored_frames: counters.pfc_rx_ignored[priority],
+                    sent_paused_ns: counters.pfc_tx_paused_ns[priority],
+                    received_paused_ns: counters.pfc_rx_paused_ns[priority],
+                };
+                Self {
+                    port: spec.name.clone(),
+                    mode: pfc_mode(spec.pfc).to_owned(),
+                    standing: look.subject.standing(index).label().to_owned(),
+                    sent_frames: counters.pfc_tx_frames,
+                    received_frames: counters.pfc_rx_frames,
+                    pause_received_frames: counters.pause_rx_frames,
+                    port_xoff: counters.port_xoff,
+                    priorities: (0..CLASSES).map(priority).collect(),
+                }
+            })
+            .collect()
+    }
+}

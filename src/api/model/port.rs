@@ -1,0 +1,172 @@
+//! Ports: what they are set to, what goes in and out.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Look, has};
+use crate::dataplane::counters::UNCLASSIFIED;
+use crate::forward::VlanMode;
+use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::qos::{CLASSES, Trust};
+use crate::stats::format::pfc_mode;
+use crate::stats::snapshot::Values;
+
+/// One port.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Port {
+    /// Its name.
+    pub port: String,
+    /// What is behind it: a PCI address, a virtual device, `ring`.
+    pub device: String,
+    /// Its own address.
+    pub mac: String,
+    /// Rate it is paced to.
+    pub rate_bps: u64,
+    /// Largest IP packet.
+    pub mtu_bytes: u16,
+    /// Length of its cable in metres.
+    pub cable_m: f64,
+    /// The lcore that owns it.
+    pub lcore: u8,
+    /// What decides the class of a frame: `dscp`, `pcp` or `port`.
+    pub trust: String,
+    /// Class of frames that carry nothing trusted.
+    pub default_class: u8,
+    /// VLAN of untagged frames; null: they are dropped.
+    pub vlan_untagged: Option<u16>,
+    /// VLANs that are tagged on the wire.
+    pub vlan_tagged: Vec<u16>,
+    /// Whether its link is up.
+    pub link_up: bool,
+    /// What it does of PFC: `off`, `software` or `asymmetric`.
+    pub pfc_mode: String,
+    /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
+    pub pfc_standing: String,
+    /// Whether lossless classes are lossless here: it has some, and its PFC can be relied upon.
+    pub lossless: bool,
+    /// Data frames received; PFC and malformed ones are not among them.
+    pub received_frames: u64,
+    /// Their bytes, without the frame check sequence.
+    pub received_bytes: u64,
+    /// What they took of the wire: frame check sequence, preamble and gap included.
+    pub received_wire_bytes: u64,
+    /// Data frames sent.
+    pub sent_frames: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// What they took of the wire.
+    pub sent_wire_bytes: u64,
+    /// Frames dropped, for whatever reason: those before the egress queue are counted where they came in, those at it
+    /// where they would have left.
+    pub dropped_frames: u64,
+    /// Of those, the ones of lossless classes.
+    pub lossless_dropped_frames: u64,
+    /// Frames lost to a full receive ring, before any admission.
+    pub missed_frames: u64,
+    /// Whether the device tells of such loss at all.
+    pub missed_seen: bool,
+    /// Frames lost to an empty packet pool, before any admission.
+    pub no_buffer_frames: u64,
+    /// Frames that the device received with errors.
+    pub receive_errors: u64,
+    /// Frames that the device could not send.
+    pub send_errors: u64,
+    /// Frames left in the receive ring from which on the lossless groups go XOFF; null: never.
+    pub backlog_mark_frames: Option<u32>,
+    /// Frames left there by the last poll that had to leave some.
+    pub backlog_frames: u64,
+    /// The most that a poll ever had to leave.
+    pub backlog_highest_frames: u64,
+    /// Times that it made the lossless groups XOFF.
+    pub backlog_xoffs: u64,
+    /// By traffic class.
+    pub classes: Vec<PortClass>,
+}
+
+/// One traffic class of a port.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortClass {
+    /// Its number.
+    pub class: u8,
+    /// Whether it is meant to be lossless.
+    pub lossless: bool,
+    /// Data frames received.
+    pub received_frames: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Frames dropped.
+    pub dropped_frames: u64,
+}
+
+impl Port {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        (0..look.subject.spec.ports.len().min(look.snapshot.ports.len())).map(|index| Self::of(look, index)).collect()
+    }
+
+    fn of(look: &Look<'_>, index: usize) -> Self {
+        let (subject, spec) = (look.subject, &look.subject.spec.ports[index]);
+        let (counters, standing) = (&look.snapshot.ports[index], look.subject.standing(index));
+        let (vlan_untagged, vlan_tagged) = match &spec.vlan {
+            VlanMode::Access(vlan) => (Some(*vlan), Vec::new()),
+            VlanMode::Trunk { tagged, native } => (*native, tagged.clone()),
+        };
+        let lossless = |row| row < CLASSES && subject.is_lossless(row);
+        let device = &counters.device;
+        Self {
+            port: spec.name.clone(),
+            device: look.devices.get(index).cloned().unwrap_or_default(),
+            mac: spec.mac.to_string(),
+            rate_bps: spec.rate.0,
+            mtu_bytes: spec.mtu,
+            cable_m: subject.links.get(index).map_or(0.0, |link| link.cable.mm as f64 / 1e3),
+            lcore: spec.lcore,
+            trust: trust(spec.trust).to_owned(),
+            default_class: spec.port_class,
+            vlan_untagged,
+            vlan_tagged,
+            link_up: device.link_up,
+            pfc_mode: pfc_mode(spec.pfc).to_owned(),
+            pfc_standing: standing.label().to_owned(),
+            lossless: spec.lossless_groups() != 0 && standing.is_relied_upon(),
+            received_frames: counters.rx_frames.iter().sum(),
+            received_bytes: counters.rx_bytes.iter().sum(),
+            received_wire_bytes: wire_bytes(&counters.rx_frames, &counters.rx_bytes),
+            sent_frames: counters.tx_frames.iter().sum(),
+            sent_bytes: counters.tx_bytes.iter().sum(),
+            sent_wire_bytes: wire_bytes(&counters.tx_frames, &counters.tx_bytes),
+            dropped_frames: counters.dropped(|row| row <= UNCLASSIFIED),
+            lossless_dropped_frames: counters.dropped(lossless),
+            missed_frames: device.rx_missed,
+            missed_seen: subject.blind.get(index).is_none_or(Option::is_none),
+            no_buffer_frames: device.rx_no_buffer,
+            receive_errors: device.rx_errors,
+            send_errors: device.tx_errors,
+            backlog_mark_frames: spec.backlog_mark,
+            backlog_frames: counters.backlog_frames,
+            backlog_highest_frames: counters.backlog_highest_frames,
+            backlog_xoffs: counters.backlog_xoffs,
+            classes: (0..CLASSES)
+                .map(|class| PortClass {
+                    class: class as u8,
+                    lossless: has(subject.lossless, class),
+                    received_frames: counters.rx_frames[class],
+                    received_bytes: counters.rx_bytes[class],
+                    dropped_frames: counters.dropped(|row| row == class),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn wire_bytes(frames: &Values, bytes: &Values) -> u64 {
+    bytes.iter().sum::<u64>() + frames.iter().sum::<u64>() * u64::from(WIRE_OVERHEAD)
+}
+
+fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Dscp => "dscp",
+        Trust::Pcp => "pcp",
+        Trust::Port => "port",
+    }
+}

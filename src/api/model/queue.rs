@@ -1,0 +1,79 @@
+//! Egress queues.
+
+use serde::{Deserialize, Serialize};
+
+use super::pfc::obeyed;
+use super::{Look, classes_of, has, threshold};
+use crate::qos::{CLASSES, QueueDiscipline};
+
+/// One egress queue of a port.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// The port.
+    pub port: String,
+    /// Its number.
+    pub queue: u8,
+    /// Traffic classes in it.
+    pub classes: Vec<u8>,
+    /// Whether it is never refused: it has a lossless class, and the groups bound it.
+    pub lossless: bool,
+    /// Share of what strict queues leave; null for a strict one.
+    pub weight: Option<u8>,
+    /// Whether its peer holds it at XOFF, and it obeys.
+    pub paused: bool,
+    /// Part of the lossy pool that is kept for it.
+    pub reserve_bytes: u64,
+    /// Dynamic Threshold factor; null where the limit is fixed or there is none.
+    pub alpha: Option<f64>,
+    /// The fixed limit; null where it is dynamic or there is none.
+    pub static_limit_bytes: Option<u64>,
+    /// What it may hold at this moment; null where there is no limit.
+    pub limit_bytes: Option<u64>,
+    /// Bytes that wait.
+    pub depth_bytes: u64,
+    /// The most that ever waited.
+    pub depth_highest_bytes: u64,
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Frames marked Congestion Experienced.
+    pub ecn_marked_frames: u64,
+}
+
+impl Queue {
+    pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
+        let ports = 0..look.subject.spec.ports.len().min(look.snapshot.ports.len());
+        ports.flat_map(|port| (0..CLASSES).map(move |queue| (port, queue))).map(|at| Self::of(look, at)).collect()
+    }
+
+    fn of(look: &Look<'_>, (port, queue): (usize, usize)) -> Self {
+        let (switch, counters) = (&look.subject.spec, &look.snapshot.ports[port]);
+        let spec = &switch.queues[queue];
+        let limit = spec.limit.map(|limit| limit.threshold);
+        let (alpha, fixed) = limit.map_or((None, None), threshold);
+        let stopped = counters.paused_mask & obeyed(look.subject, port);
+        let stops = |priority: usize| usize::from(switch.classes.pfc_to_queue[priority]) == queue;
+        Self {
+            port: switch.ports[port].name.clone(),
+            queue: queue as u8,
+            classes: classes_of(&switch.classes.tc_to_queue, queue),
+            lossless: spec.limit.is_none(),
+            weight: match spec.discipline {
+                QueueDiscipline::Strict => None,
+                QueueDiscipline::Dwrr { weight } => Some(weight),
+            },
+            paused: (0..CLASSES).any(|priority| has(stopped, priority) && stops(priority)),
+            reserve_bytes: look.size(spec.reserve),
+            alpha,
+            static_limit_bytes: fixed.map(|cells| look.size(cells)),
+            limit_bytes: limit.map(|limit| look.size(limit.limit(look.free(false)))),
+            depth_bytes: look.bytes(counters.queue_cells[queue]),
+            depth_highest_bytes: look.bytes(counters.queue_highest_cells[queue]),
+            sent_frames: counters.tx_frames[queue],
+            sent_bytes: counters.tx_bytes[queue],
+            ecn_marked_frames: counters.ecn_marked[queue],
+        }
+    }
+}

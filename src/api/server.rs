@@ -1,0 +1,248 @@
+//! The serving side: resources as views on one look at the switch, and errors that say what would be right.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::{Request, State as Shared};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use tokio::net::UnixListener;
+
+use super::events::EventLog;
+use super::model::{
+    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Pfc, Port, Queue, RunningConfig, Version,
+    Watchdog,
+};
+use crate::stats::bounded::Bounded;
+use crate::stats::{Snapshot, Subject};
+
+/// Connections at once. A person and a few programs need a handful.
+pub const MAX_CONNECTIONS: usize = 32;
+
+/// How long a connection may last, idle or busy: clients ask once and go.
+pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
+
+/// A running switch as the API serves it.
+pub struct Served {
+    /// Its counters and what it is made of.
+    pub subject: Arc<Subject>,
+    /// Per port, the device behind it, as the configuration names it.
+    pub devices: Vec<String>,
+    /// The configuration that runs; its hash is the subject's.
+    pub config: RunningConfig,
+    /// What it told.
+    pub events: Arc<EventLog>,
+    /// Whether requests may change anything.
+    pub writes: bool,
+    /// Makes watermarks what is held now.
+    pub clear_watermarks: Box<dyn Fn() + Send + Sync>,
+    /// When it began, by the clock that goes on and by the one that people read.
+    pub began: (Instant, SystemTime),
+}
+
+impl fmt::Debug for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served").field("writes", &self.writes).finish_non_exhaustive()
+    }
+}
+
+impl Served {
+    fn version(&self) -> Version {
+        Version {
+            version: self.subject.version.to_owned(),
+            api: "v1".to_owned(),
+            pid: std::process::id(),
+            began_unix_ns: self.began_unix_ns(),
+            config_source: self.config.source.clone(),
+            config_hash: self.hash(),
+            writes: self.writes,
+        }
+    }
+
+    fn began_unix_ns(&self) -> u64 {
+        let since = self.began.1.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn hash(&self) -> String {
+        format!("{:016x}", self.subject.config_hash())
+    }
+
+    /// Looks at the switch, and answers with what `of` makes of that.
+    fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
+        let snapshot = Snapshot::take(&self.subject, self.began.0.elapsed());
+        of(&Look { subject: &self.subject, snapshot: &snapshot, devices: &self.devices })
+    }
+}
+
+/// A resource: a part of the state under its own name.
+struct Resource {
+    name: &'static str,
+    of: fn(&Served, &Look<'_>) -> Response,
+}
+
+macro_rules! views {
+    ($($name:literal => $of:expr;)+) => {
+        &[$(Resource { name: $name, of: |served, look| part(look, $name, ($of)(served, look)) }),+]
+    };
+}
+
+/// Every resource but the state itself.
+const VIEWS: &[Resource] = views! {
+    "version" => |served: &Served, _: &Look<'_>| served.version();
+    "classes" => |_, look| Class::all(look);
+    "ports" => |_, look| Port::all(look);
+    "pfc" => |_, look| Pfc::all(look);
+    "buffers" => |_, look| Buffers::of(look);
+    "groups" => |_, look| Group::all(look);
+    "queues" => |_, look| Queue::all(look);
+    "drops" => |_, look| Dropped::all(look);
+    "ecn" => |_, look| Ecn::all(look);
+    "watchdog" => |_, look| Watchdog::all(look);
+    "lcores" => |_, look| Lcore::all(look);
+    "hosts" => |_, look| Host::all(look);
+    "flows" => |_, look| Flow::all(look);
+    "advice" => |_, look| Advice::all(look);
+    "events" => |served: &Served, _: &Look<'_>| served.events.all();
+    "config" => |served: &Served, _: &Look<'_>| RunningConfig { hash: served.hash(), ..served.config.clone() };
+};
+
+/// Serves `served` on `listener`. It has no end of its own: drop the future, or the runtime that it was spawned on, and
+/// connections that are open then are cut.
+///
+/// # Errors
+/// None that a running server is known to have; the result is the library's.
+pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()> {
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME), router(served)).await
+}
+
+/// All there is to ask.
+pub fn router(served: Arc<Served>) -> Router {
+    let mut router = Router::new()
+        .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
+        .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
+        .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
+    for resource in VIEWS {
+        let answer =
+            move |Shared(served): Shared<Arc<Served>>| async move { served.look(|look| (resource.of)(&served, look)) };
+        router = router.route(&format!("/v1/{}", resource.name), get(answer));
+    }
+    router
+        .fallback(|request: Request| std::future::ready(unknown(&request)))
+        .method_not_allowed_fallback(|request: Request| std::future::ready(wrong_method(&request)))
+        .layer(axum::middleware::from_fn(refuse_parameters))
+        .with_state(served)
+}
+
+#[derive(Serialize)]
+struct Index {
+    resources: Vec<String>,
+}
+
+/// Paths of all that can be read.
+fn paths() -> Vec<String> {
+    ["state"].into_iter().chain(VIEWS.iter().map(|resource| resource.name)).map(|name| format!("/v1/{name}")).collect()
+}
+
+fn state(served: &Served) -> Response {
+    served.look(|look| json(StatusCode::OK, &look.state(served.version())))
+}
+
+/// What a write did.
+#[derive(Serialize)]
+struct Done {
+    done: &'static str,
+}
+
+fn clear(served: &Served) -> Response {
+    if !served.writes {
+        let remedy =
+            "write `api: {writes: true}` into the switch's configuration; a signal needs no permission: kill -USR1";
+        return error(
+            StatusCode::FORBIDDEN,
+            "this switch's API is read-only",
+            &format!("{remedy} {}", std::process::id()),
+        );
+    }
+    (served.clear_watermarks)();
+    json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
+}
+
+/// One part of the state with its time.
+struct Part<T> {
+    at_ns: u64,
+    name: &'static str,
+    part: T,
+}
+
+impl<T: Serialize> Serialize for Part<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("at_ns", &self.at_ns)?;
+        map.serialize_entry(self.name, &self.part)?;
+        map.end()
+    }
+}
+
+fn part(look: &Look<'_>, name: &'static str, part: impl Serialize) -> Response {
+    json(StatusCode::OK, &Part { at_ns: look.at_ns(), name, part })
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(mut text) => {
+            text.push(b'\n');
+            (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+        }
+        // Not reached: no value of the model can fail to be written.
+        Err(failure) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{failure}\n")).into_response(),
+    }
+}
+
+/// What is wrong and what would be right.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    error: &'a str,
+    remedy: &'a str,
+}
+
+fn error(status: StatusCode, error: &str, remedy: &str) -> Response {
+    json(status, &Refusal { error, remedy })
+}
+
+/// Characters of a wrong path that an error repeats.
+const SHOWN_CHARS: usize = 80;
+
+fn shown(request: &Request) -> String {
+    request.uri().path().chars().take(SHOWN_CHARS).collect()
+}
+
+fn unknown(request: &Request) -> Response {
+    let remedy = format!("GET one of {}, or POST /v1/watermarks/clear", paths().join(", "));
+    error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
+}
+
+fn wrong_method(request: &Request) -> Response {
+    let right = if request.uri().path() == "/v1/watermarks/clear" { Method::POST } else { Method::GET };
+    let what = format!("{} is not for {}", request.method(), shown(request));
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &what, &format!("use {right}"));
+    if let Ok(right) = right.as_str().parse() {
+        response.headers_mut().insert(header::ALLOW, right);
+    }
+    response
+}
+
+/// A parameter that did nothing would be believed to filter.
+async fn refuse_parameters(request: Request, next: axum::middleware::Next) -> Response {
+    match request.uri().query() {
+        Some(_) => {
+            error(StatusCode::BAD_REQUEST, "no resource takes parameters", "ask without `?`, and filter the answer")
+        }
+        None => next.run(request).await,
+    }
+}

@@ -1,0 +1,318 @@
+//! Where the API is: which path, and how a switch takes it without taking another's.
+
+use std::convert::Infallible;
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The variable that names the socket for `run`, `show` and all others alike.
+pub const VARIABLE: &str = "HOLDFAST_SOCKET";
+
+/// Longest path that fits a socket's address (unix(7): 108 with its end).
+pub const MAX_PATH: usize = 107;
+
+/// Name of the socket in a directory of run-time files.
+const NAME: &str = "holdfast.sock";
+
+/// Where root's switch is: what a systemd unit gets by `RuntimeDirectory=holdfast`.
+const ROOT_DIRECTORY: &str = "/run/holdfast";
+
+/// Times that a directory is tried which another holdfast has locked to take its own socket, and the time between.
+const TRIES: u32 = 50;
+const TRY_TIME: Duration = Duration::from_millis(20);
+
+/// Which socket.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum Socket {
+    /// `$XDG_RUNTIME_DIR/holdfast.sock`, or for root without such a directory `/run/holdfast/holdfast.sock`.
+    #[default]
+    Usual,
+    /// None.
+    Off,
+    /// This one.
+    At(PathBuf),
+}
+
+impl FromStr for Socket {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(if text == "off" { Self::Off } else { Self::At(text.into()) })
+    }
+}
+
+impl Socket {
+    /// Where a switch listens; `None`: nowhere.
+    ///
+    /// # Errors
+    /// If there is no usual place for this user.
+    pub fn to_serve(&self) -> Result<Option<PathBuf>, SocketError> {
+        match self {
+            Self::Off => Ok(None),
+            Self::At(path) => Ok(Some(path.clone())),
+            Self::Usual => user_path().or_else(|| is_root().then(root_path)).map(Some).ok_or(SocketError::NoPlace),
+        }
+    }
+
+    /// Where a client looks, in this order: a switch of root's may be asked by anybody whom its socket's mode lets.
+    #[must_use]
+    pub fn to_ask(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Off => Vec::new(),
+            Self::At(path) => vec![path.clone()],
+            Self::Usual => user_path().into_iter().chain([root_path()]).collect(),
+        }
+    }
+}
+
+fn user_path() -> Option<PathBuf> {
+    let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty())?;
+    Some(Path::new(&directory).join(NAME)).filter(|path| path.is_absolute())
+}
+
+fn root_path() -> PathBuf {
+    Path::new(ROOT_DIRECTORY).join(NAME)
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// No directory for run-time files.
+    #[error("there is no usual place for the API's socket: XDG_RUNTIME_DIR is not set; name one with --socket PATH")]
+    NoPlace,
+    /// Somebody answers there.
+    #[error("another switch listens at {}; give this one a socket of its own with --socket PATH, or none with --socket off", .0.display())]
+    Taken(PathBuf),
+    /// Something else is there.
+    #[error("{} is there and is no socket; remove it, or choose another path with --socket PATH", .0.display())]
+    NotASocket(PathBuf),
+    /// The path does not fit a socket's address.
+    #[error("{} is longer than the {MAX_PATH} bytes that a socket's path may have; choose a shorter one with --socket PATH", .0.display())]
+    TooLong(PathBuf),
+    /// The path names no file.
+    #[error("`{}` is no path of a socket; write e.g. --socket /run/holdfast/holdfast.sock, or --socket off", .0.display())]
+    NoFile(PathBuf),
+    /// A group that there is not.
+    #[error("there is no group `{0}` in /etc/group; write another `api.group`, or its number")]
+    NoGroup(String),
+    /// The system said no.
+    #[error("the API cannot listen at {}: {what}: {}; choose another path with --socket PATH, or none with --socket off", .path.display(), .error.kind())]
+    System {
+        /// The socket.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// A socket that is listened at; dropped, its file is removed.
+#[derive(Debug)]
+pub struct Bound {
+    path: PathBuf,
+    listener: UnixListener,
+    file: (u64, u64),
+}
+
+impl Bound {
+    /// Listens at `path` for this user alone, or for `group` too. A file that a dead switch left is replaced, one that
+    /// somebody listens at is not.
+    ///
+    /// # Errors
+    /// Why not, with a remedy.
+    pub fn new(path: &Path, group: Option<&str>) -> Result<Self, SocketError> {
+        if path.as_os_str().len() > MAX_PATH {
+            return Err(SocketError::TooLong(path.to_owned()));
+        }
+        let directory = path.parent().filter(|_| path.file_name().is_some());
+        let directory = directory.ok_or_else(|| SocketError::NoFile(path.to_owned()))?;
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        let failed = |what| move |error| SocketError::System { path: path.to_owned(), what, error };
+        if directory == Path::new(ROOT_DIRECTORY) && !directory.exists() {
+            fs::create_dir(directory).map_err(failed("its directory cannot be made"))?;
+        }
+        let group = group.map(group_number).transpose()?;
+        // Two switches that start at once both see a dead one's file, and the later would remove the earlier's new one.
+        let _alone = lock(directory).map_err(failed("its directory cannot be locked"))?;
+        remove_dead(path)?;
+        let listener = UnixListener::bind(path).map_err(failed("it cannot be bound"))?;
+        let file = fs::symlink_metadata(path).map_err(failed("its file is gone"))?;
+        let bound = Self { path: path.to_owned(), listener, file: (file.dev(), file.ino()) };
+        bound.restrict(group).map_err(failed("its mode cannot be set"))?;
+        Ok(bound)
+    }
+
+    /// Sets mode and group, and hangs up on whoever has connected before they held.
+    fn restrict(&self, group: Option<u32>) -> io::Result<()> {
+        if group.is_some() {
+            chown(&self.path, None, group)?;
+        }
+        fs::set_permissions(&self.path, Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 }))?;
+        self.listener.set_nonblocking(true)?;
+        loop {
+            match self.listener.accept() {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The listener, which does not block.
+    ///
+    /// # Errors
+    /// If there are no file descriptors left.
+    pub fn listener(&self) -> io::Result<UnixListener> {
+        self.listener.try_clone()
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // Somebody may have removed ours, and put another's there.
+        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.file);
+        if is_ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Locks `directory` against other holdfasts until the result is dropped.
+fn lock(directory: &Path) -> io::Result<File> {
+    let file = File::open(directory)?;
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(TRY_TIME),
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(ErrorKind::ResourceBusy.into())
+}
+
+/// Removes the socket at `path` if nobody listens there.
+fn remove_dead(path: &Path) -> Result<(), SocketError> {
+    let Ok(file) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !file.file_type().is_socket() {
+        return Err(SocketError::NotASocket(path.to_owned()));
+    }
+    match connect_now(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            let failed = |error| SocketError::System { path: path.to_owned(), what: "a dead switch's is there", error };
+            fs::remove_file(path).map_err(failed)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // Whoever cannot be asked may be alive.
+        _ => Err(SocketError::Taken(path.to_owned())),
+    }
+}
+
+/// Connects without waiting in a full queue, where a live switch lets others wait.
+fn connect_now(path: &Path) -> io::Result<()> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let path = path.to_owned();
+    // A thread, since the standard library has no connect that does not block; it ends with the queue or the program.
+    std::thread::spawn(move || sender.send(UnixStream::connect(path).map(drop)));
+    receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+}
+
+/// The number of `group`, by name or as it is.
+fn group_number(group: &str) -> Result<u32, SocketError> {
+    if let Ok(number) = group.parse() {
+        return Ok(number);
+    }
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    let mut lines = groups.lines().map(|line| line.split(':'));
+    let number = lines.find_map(|mut fields| (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok())?);
+    number.ok_or_else(|| SocketError::NoGroup(group.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_socket_is_its_owners_and_goes_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let bound = Bound::new(&path, None).unwrap();
+        assert_eq!((mode(&path), bound.path()), (0o600, path.as_path()));
+        let taken = Bound::new(&path, None).unwrap_err();
+        assert!(matches!(taken, SocketError::Taken(_)), "{taken}");
+        assert!(path.exists(), "who is refused leaves it alone");
+        drop(bound);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_group_may_be_let_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        // One's own group is the only one that anybody may give.
+        let gid = fs::metadata(directory.path()).unwrap().gid();
+        let bound = Bound::new(&path, Some(&gid.to_string())).unwrap();
+        assert_eq!((mode(&path), fs::metadata(&path).unwrap().gid()), (0o660, gid));
+        drop(bound);
+        assert_eq!(group_number("root").unwrap(), 0);
+        let unknown = Bound::new(&path, Some("no such group")).unwrap_err();
+        assert!(matches!(unknown, SocketError::NoGroup(_)) && !path.exists(), "{unknown}");
+    }
+
+    #[test]
+    fn what_a_dead_switch_left_is_replaced_and_other_files_are_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "the kernel leaves it");
+        let bound = Bound::new(&path, None).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "text").unwrap();
+        drop(bound);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text", "not ours any more");
+        let refused = Bound::new(&path, None).unwrap_err();
+        assert!(matches!(refused, SocketError::NotASocket(_)), "{refused}");
+    }
+
+    #[test]
+    fn paths_that_cannot_be_are_refused() {
+        let long = PathBuf::from("/tmp").join("x".repeat(MAX_PATH));
+        assert!(matches!(Bound::new(&long, None), Err(SocketError::TooLong(_))));
+        assert!(matches!(Bound::new(Path::new("/"), None), Err(SocketError::NoFile(_))));
+        let nowhere = Bound::new(Path::new("/nonexistent/s"), None).unwrap_err().to_string();
+        assert!(
+            nowhere.contains("/nonexistent/s: its directory cannot be locked: entity not found; choose"),
+            "{nowhere}"
+        );
+    }
+
+    #[test]
+    fn one_of_many_at_once_has_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        drop(UnixListener::bind(&path).unwrap());
+        let bound: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Bound::new(&path, None).ok())).collect();
+            threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(bound.len(), 1);
+        assert!(UnixStream::connect(&path).is_ok(), "and it answers");
+    }
+}
