@@ -1,6 +1,6 @@
 //! What lcores share, in one place: the types that `tests/loom` replaces with loom's to try every interleaving.
 //!
-//! `mmu::tally`, `mmu::pool` and `dataplane::handoff` name no other type that two threads touch.
+//! `mmu::tally`, `mmu::pool`, `dataplane::handoff` and `dataplane::ledge` name no other type that two threads touch.
 
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -16,7 +16,7 @@ use tokio::net::UnixListener;
 use super::events::EventLog;
 use super::model::{
     Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Pfc, Port, Queue, RunningConfig, Version,
-    Watchdog,
+    Watchdog, Why,
 };
 use crate::stats::bounded::Bounded;
 use crate::stats::{Snapshot, Subject};
@@ -107,6 +107,7 @@ const VIEWS: &[Resource] = views! {
     "lcores" => |_, look| Lcore::all(look);
     "hosts" => |_, look| Host::all(look);
     "flows" => |_, look| Flow::all(look);
+    "why" => |_, look| Why::all(look);
     "advice" => |_, look| Advice::all(look);
     "events" => |served: &Served, _: &Look<'_>| served.events.all();
     "config" => |served: &Served, _: &Look<'_>| RunningConfig { hash: served.hash(), ..served.config.clone() };

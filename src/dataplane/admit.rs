@@ -3,6 +3,7 @@
 
 use super::crossing::Handed;
 use super::drops::DropReason;
+use super::evidence::Refused;
 use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
@@ -134,7 +135,10 @@ impl<P: Packet> Pipeline<P> {
         let before = (!meta.lossless).then(|| self.before(port, usize::from(meta.tag.group & 7)));
         let admission = match self.admit(port, egress, meta) {
             Ok(admission) => admission,
-            Err(reason) => return self.drop_frame(io, packet, port, meta.class(), reason),
+            Err(reason) => {
+                self.note_drop(port, Refused::by_group(&meta.tag, egress), reason);
+                return self.drop_frame(io, packet, port, meta.class(), reason);
+            }
         };
         let kept = meta.lossless || admission.is_guaranteed();
         self.hand_over(io, handed(packet, meta, egress as u8, kept), before);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use super::drops::DropReason;
+use super::evidence::PortEvidence;
 use crate::qos::CLASSES;
 
 /// Row of [`PortCounters::drops`] for frames dropped before they had a class.
@@ -157,6 +158,8 @@ pub struct LcoreCounters {
     pub headroom_pool_used_cells: Counter,
     /// Watermark of `headroom_pool_used_cells`.
     pub headroom_pool_highest_cells: Counter,
+    /// Gauge: the lcore's clock in nanoseconds, by which it dates decisions ([`super::evidence`]).
+    pub clock_ns: Counter,
     /// Gauge: frames held in egress queues.
     pub held_frames: Counter,
     /// Frames handed to the lcore that owns their egress port.
@@ -182,6 +185,8 @@ pub struct Counters {
     pub ports: Box<[CachePadded<PortCounters>]>,
     /// By dataplane lcore.
     pub lcores: Box<[CachePadded<LcoreCounters>]>,
+    /// By port index, why frames were dropped and peers stopped; written by the lcore that owns the port.
+    pub evidence: Box<[PortEvidence]>,
 }
 
 impl Counters {
@@ -191,6 +196,7 @@ impl Counters {
         Self {
             ports: (0..ports).map(|_| CachePadded::default()).collect(),
             lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
+            evidence: (0..ports).map(|_| PortEvidence::default()).collect(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::admit::Before;
 use super::crossing::Handed;
 use super::drops::DropReason;
+use super::evidence::Refused;
 use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
@@ -21,6 +22,7 @@ impl<P: Packet> Pipeline<P> {
         }
         if !handed.kept && self.is_kept_for_others(&handed) {
             // At the port it came in by: the counters of the other are another lcore's.
+            self.note_drop(handed.tag.ingress.into(), Refused::by_queue(&handed), DropReason::QueueThreshold);
             self.uncharge_refused(handed.tag, before);
             let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
             return self.drop_frame(io, handed.packet, port, class, DropReason::QueueThreshold);
@@ -92,7 +94,10 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
         match self.judge_at_queue(usize::from(handed.egress), handed.tag.queue(), &handed) {
             Ok(()) => self.push(io, handed, before),
-            Err(reason) => self.refuse(io, (handed.packet, handed.tag), handed.egress.into(), before, reason),
+            Err(reason) => {
+                self.note_drop(handed.egress.into(), Refused::by_queue(&handed), reason);
+                self.refuse(io, (handed.packet, handed.tag), handed.egress.into(), before, reason);
+            }
         }
     }
 

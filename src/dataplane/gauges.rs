@@ -40,6 +40,17 @@ impl PollClock {
         }
     }
 
+    /// Polls so far.
+    #[inline]
+    pub fn polls(&self) -> u64 {
+        self.polls
+    }
+
+    /// When the last whole poll began, in nanoseconds of this lcore's clock.
+    pub fn last_ns(&self) -> u64 {
+        self.nanos(self.last.map_or(0, |last| last.0))
+    }
+
     /// Nanoseconds of `ticks`.
     #[inline]
     pub fn nanos(&self, ticks: u64) -> u64 {
@@ -108,6 +119,7 @@ impl<P: Packet> Pipeline<P> {
         }
         lcore.headroom_pool_used_cells.set(u64::from(self.pools.headroom.used().0));
         lcore.headroom_pool_highest_cells.set(u64::from(self.pools.headroom.highest().0));
+        lcore.clock_ns.set(self.clock.nanos(now.0));
         lcore.held_frames.set(u64::from(self.slab.held()));
         lcore.fdb_entries.set(self.fdb.len() as u64);
     }

@@ -8,6 +8,7 @@ mod crossing;
 pub mod drops;
 mod egress;
 mod enqueue;
+pub mod evidence;
 mod fit;
 mod gauges;
 mod guarantee;
@@ -19,6 +20,9 @@ mod handoff_tests;
 pub mod idle;
 mod ingress;
 mod lcore;
+mod ledge;
+#[cfg(test)]
+mod ledge_tests;
 pub mod memory;
 mod meta;
 #[cfg(test)]

@@ -328,7 +328,12 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         let xoff = state.ledger.xoff();
         self.xoff = self.xoff & !(1 << port) | u64::from(xoff != 0) << port;
-        state.generator.set_all(state.wants_xoff() & state.generated);
+        let xoff_told = state.wants_xoff() & state.generated;
+        let fresh = xoff_told & !state.generator.xoff();
+        state.generator.set_all(xoff_told);
+        if fresh != 0 {
+            self.note_pauses(port, fresh);
+        }
         self.touched |= 1 << port;
     }
 

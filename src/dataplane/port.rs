@@ -74,6 +74,8 @@ pub(super) struct Port {
     pub holding: u8,
     pub generator: Generator,
     pub backlog: Backlog,
+    /// The poll in which the last drop of each class was noted for whoever asks why.
+    pub noted_drops: [u64; CLASSES],
 
     /// Egress: the queues and what lets them send.
     pub queues: [Queue; CLASSES],
@@ -118,6 +120,7 @@ impl Port {
             holding: 0,
             generator: Generator::new(spec.rate, hz),
             backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && lossless != 0)),
+            noted_drops: [u64::MAX; CLASSES],
             queues: Default::default(),
             waiting: 0,
             discard: [(0, DropReason::Shutdown); CLASSES],

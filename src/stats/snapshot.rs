@@ -245,7 +245,7 @@ impl Snapshot {
     /// Reads all counters of `subject` at time `at` since it began.
     #[must_use]
     pub fn take(subject: &Subject, at: Duration) -> Self {
-        let Counters { ports, lcores } = &*subject.counters;
+        let Counters { ports, lcores, .. } = &*subject.counters;
         let device = |port: usize| subject.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
         let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
         Self {

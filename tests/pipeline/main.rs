@@ -9,6 +9,7 @@ mod queues;
 mod resting;
 mod stopping;
 mod tuning;
+mod why;
 
 /// Lcores of the switches in these tests: the same tests run with two in `tests/pipeline_two`.
 const LCORES: u8 = 1;

@@ -17,6 +17,7 @@ mod pfc;
 mod port;
 mod queue;
 mod watchdog;
+mod why;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,7 @@ pub use pfc::{Pfc, PfcPriority};
 pub use port::{Port, PortClass};
 pub use queue::Queue;
 pub use watchdog::{Watchdog, WatchdogQueue};
+pub use why::{Reason, Told, Why, age};
 
 use crate::mmu::Threshold;
 use crate::qos::CLASSES;

@@ -1,0 +1,270 @@
+//! Why frames were dropped and peers stopped: the last decisions of each class, with the counters that decided them, in a
+//! sentence.
+
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+use crate::dataplane::DropReason;
+use crate::dataplane::evidence::{Cause, Decision, Evidence};
+use crate::mmu::{HeadroomPolicy, Threshold};
+use crate::qos::CLASSES;
+use crate::stats::format::{frames, time};
+use crate::units::{Cells, Nanos};
+
+/// What one port has dropped of one class, and why it told its peer to stop it.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Why {
+    /// The port: that where they came in, or that where they would have left if they were dropped at its queue.
+    pub port: String,
+    /// Traffic class; null if they were dropped before they had one.
+    pub class: Option<u8>,
+    /// Whether it is meant to be lossless.
+    pub lossless: bool,
+    /// Frames dropped, by reason.
+    pub reasons: Vec<Reason>,
+    /// XOFFs that the port has told its peer of the class's group, refreshes included.
+    pub xoffs: u64,
+    /// The last decisions whose counters are known, the newest first. At most one drop a poll is kept.
+    pub decisions: Vec<Told>,
+}
+
+/// Frames dropped for one reason.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reason {
+    /// Label of the reason.
+    pub reason: String,
+    /// How many.
+    pub frames: u64,
+    /// What it means.
+    pub meaning: String,
+    /// What would help; empty where nothing is wrong with the switch.
+    pub remedy: String,
+}
+
+/// One decision.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Told {
+    /// How long ago.
+    pub age_ns: u64,
+    /// `dropped` or `stopped`.
+    pub what: String,
+    /// For a drop the reason, for a pause `group`, `port` or `backlog`.
+    pub reason: String,
+    /// The counters that decided, in a sentence.
+    pub text: String,
+}
+
+impl Why {
+    /// Of all ports and classes that have anything to tell.
+    #[must_use]
+    pub fn all(look: &Look<'_>) -> Vec<Self> {
+        let ports = 0..look.subject.spec.ports.len();
+        let all = ports.flat_map(|port| (0..=CLASSES).map(move |row| (port, row)));
+        all.map(|(port, row)| Self::of(look, port, row))
+            .filter(|why| !why.reasons.is_empty() || !why.decisions.is_empty())
+            .collect()
+    }
+
+    fn of(look: &Look<'_>, port: usize, row: usize) -> Self {
+        let counters = &look.subject.counters.ports[port];
+        let counted = DropReason::TABLE.iter().map(|line| (line, counters.drops[row][line.0 as usize].get()));
+        let reasons = counted.filter(|(_, frames)| *frames > 0).map(|((reason, label, meaning), frames)| Reason {
+            reason: (*label).to_owned(),
+            frames,
+            meaning: (*meaning).to_owned(),
+            remedy: remedy(*reason).to_owned(),
+        });
+        let (mut decisions, mut xoffs) = (Vec::new(), 0);
+        if row < CLASSES {
+            let evidence = &look.subject.counters.evidence[port];
+            let group = usize::from(look.subject.spec.classes.tc_to_group[row] & 7);
+            xoffs = counters.pfc_tx_xoff[group].get();
+            let mut seen = evidence.last_drops(row);
+            seen.extend(evidence.last_pauses(group));
+            seen.sort_by_key(|evidence| std::cmp::Reverse(evidence.at_ns));
+            decisions = seen.iter().map(|evidence| Sentence { look, port, evidence }.told()).collect();
+        }
+        Self {
+            port: look.subject.port_name(port).to_owned(),
+            class: (row < CLASSES).then_some(row as u8),
+            lossless: row < CLASSES && look.subject.is_lossless(row),
+            reasons: reasons.collect(),
+            xoffs,
+            decisions,
+        }
+    }
+}
+
+/// A decision of `port` on its way to words.
+struct Sentence<'a> {
+    look: &'a Look<'a>,
+    port: usize,
+    evidence: &'a Evidence,
+}
+
+impl Sentence<'_> {
+    fn told(&self) -> Told {
+        let lcore = usize::from(self.look.subject.spec.ports[self.port].lcore);
+        let now = self.look.subject.counters.lcores.get(lcore).map_or(0, |lcore| lcore.clock_ns.get());
+        let (what, reason, text) = match self.evidence.decision {
+            Decision::Dropped(reason) => ("dropped", reason.label(), self.dropped(reason)),
+            Decision::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
+        };
+        Told { age_ns: now.saturating_sub(self.evidence.at_ns), what: what.to_owned(), reason: reason.to_owned(), text }
+    }
+
+    fn dropped(&self, reason: DropReason) -> String {
+        let evidence = self.evidence;
+        let [from, to] = evidence.ports.map(|port| self.look.subject.port_name(port.into()).to_owned());
+        let frame =
+            format!("a frame of {} in class {} from {from} for {to}", self.size(evidence.cells), evidence.class);
+        let free = self.size(evidence.free);
+        match reason {
+            DropReason::HeadroomFull => {
+                let left = self.size(evidence.headroom_left);
+                format!("{frame} found {left} of headroom left: {}", self.group())
+            }
+            DropReason::HeadroomPoolEmpty => {
+                let left = self.size(evidence.headroom_left);
+                format!("{frame} found {left} left of the headroom that all groups share: {}", self.group())
+            }
+            DropReason::Threshold => {
+                format!("{frame} was beyond its group's limit in the lossy pool: {}", self.group())
+            }
+            DropReason::PoolEmpty => format!("{frame} found {free} free in the lossy pool: {}", self.group()),
+            DropReason::QueueThreshold if evidence.depth == 0 => {
+                format!("{frame} found the lossy pool, with {free} free, kept for what queues are guaranteed")
+            }
+            DropReason::QueueThreshold => {
+                let (depth, limit) = (self.size(evidence.depth), self.size(evidence.queue_limit));
+                format!(
+                    "{frame} would have made its queue at {to} {depth} deep, and the limit was {limit}: {}",
+                    self.queue_limit()
+                )
+            }
+            DropReason::Wred => {
+                let depth = self.size(evidence.depth);
+                format!("{frame} cannot be marked and was dropped early, with {depth} in its queue at {to}")
+            }
+            DropReason::Watchdog => format!("{frame} belongs to a priority that the watchdog drops, in a storm"),
+            other => format!("{frame}: {}", DropReason::TABLE[other as usize].2),
+        }
+    }
+
+    fn stopped(&self, cause: Cause) -> String {
+        let evidence = self.evidence;
+        let name = self.look.subject.port_name(self.port);
+        let group = self.look.subject.group_name(evidence.group.into());
+        match cause {
+            Cause::Group => format!("{name} told its peer to stop {group}: {}", self.group()),
+            Cause::Port => {
+                let free = self.size(evidence.free);
+                format!(
+                    "{name} told its peer to stop {group}, as all of the port's lossless groups together were beyond their limits, with {free} of the pool free: {}",
+                    self.group()
+                )
+            }
+            Cause::Backlog => {
+                let mark = self.look.subject.spec.ports[self.port].backlog_mark;
+                let mark = mark.map_or(String::new(), |mark| format!(", from a mark of {mark} on"));
+                let left = frames(evidence.backlog.into());
+                format!(
+                    "{name} told its peer to stop {group}, as a poll left {left} in the receive ring{mark}: the core did not keep up"
+                )
+            }
+        }
+    }
+
+    /// Where the group's cells were, and its limit.
+    fn group(&self) -> String {
+        let evidence = self.evidence;
+        let (ingress, group) = (usize::from(evidence.ports[0]), usize::from(evidence.group));
+        let Some(port) = self.look.subject.spec.ports.get(ingress) else { return String::new() };
+        let profile = &port.buffer.groups[group & 7];
+        let [reserve, port_reserve, shared, headroom] = evidence.held;
+        let mut parts = vec![format!("{} of {} reserve", self.size(reserve), self.size(profile.reserve.0))];
+        if port_reserve > 0 {
+            parts.push(format!("{} of the port's reserve", self.size(port_reserve)));
+        }
+        parts.push(format!(
+            "{} shared where {} was the limit ({})",
+            self.size(shared),
+            self.size(evidence.limit),
+            self.limit(profile.threshold)
+        ));
+        if profile.lossless {
+            let size = match port.buffer.policy {
+                HeadroomPolicy::Dynamic => port.buffer.insurance,
+                _ => profile.headroom,
+            };
+            parts.push(format!("{} of {} headroom", self.size(headroom), self.size(size.0)));
+        }
+        let last = parts.pop().unwrap_or_default();
+        format!("the group held {} and {last}", parts.join(", "))
+    }
+
+    fn limit(&self, threshold: Threshold) -> String {
+        match threshold {
+            Threshold::Dynamic(alpha) => format!("alpha {alpha} of {} free", self.size(self.evidence.free)),
+            Threshold::Static(_) => "fixed".to_owned(),
+        }
+    }
+
+    fn queue_limit(&self) -> String {
+        let class = usize::from(self.evidence.class & 7);
+        let queue = usize::from(self.look.subject.spec.classes.tc_to_queue[class] & 7);
+        let limit = self.look.subject.spec.queues[queue].limit;
+        limit.map_or(String::new(), |limit| self.limit(limit.threshold))
+    }
+
+    fn size(&self, cells: u32) -> String {
+        Cells(cells).to_bytes(self.look.subject.spec.buffer.cell).to_string()
+    }
+}
+
+fn label(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Group => "group",
+        Cause::Port => "port",
+        Cause::Backlog => "backlog",
+    }
+}
+
+/// How long ago, as people say it.
+#[must_use]
+pub fn age(age_ns: u64) -> String {
+    format!("{} ago", time(Nanos(age_ns)))
+}
+
+/// What an operator can do about frames dropped for `reason`.
+fn remedy(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::HeadroomFull => {
+            "see whether the peer obeys PFC of this priority (`show pfc`); check the port's `cable`, `peer_response` and \
+             `lcores.poll_gap`; or give the class more `headroom`"
+        }
+        DropReason::HeadroomPoolEmpty => "lower `buffer.headroom.ratio`, or write a larger `buffer.headroom.size`",
+        DropReason::Threshold => "raise the class's `alpha` or `limit`, or slow the senders down (ECN)",
+        DropReason::PoolEmpty => "give the lossy pool more (`buffer.lossy`), or slow the senders down (ECN)",
+        DropReason::QueueThreshold => {
+            "more came for this port than it can send: slow the senders down (`ecn`), or raise the class's `queue_alpha`, \
+             `queue_limit` or `queue_reserve`"
+        }
+        DropReason::Wred => "let the senders use ECN, or raise the class's `ecn.kmin` and `ecn.kmax`",
+        DropReason::Watchdog => "find out why the peer of the port keeps this priority paused (`show watchdog`)",
+        DropReason::LosslessUnknown => {
+            "the station must have sent something within `fdb.ageing`, or have an entry under `fdb.entries`"
+        }
+        DropReason::LosslessGroup => "send broadcast and multicast in a lossy class",
+        DropReason::Oversize | DropReason::EgressMtu => {
+            "use the same `mtu` on every port of the path, and at the hosts"
+        }
+        DropReason::VlanNotAllowed => "give the port the VLAN (`ports[].vlan`), or take the tag away at the sender",
+        DropReason::EgressDown => "see why the link of the port is down (`show ports`)",
+        DropReason::NoBuffer => "this ought not to be: tell us, with the configuration",
+        _ => "",
+    }
+}

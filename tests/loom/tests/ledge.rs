@@ -1,0 +1,21 @@
+//! The model of `src/dataplane/ledge.rs`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/dataplane/ledge.rs"]
+mod ledge;
+#[path = "support/ledge_model.rs"]
+mod model;
+
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+}
+
+#[test]
+fn records_are_whole() {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    check::check(4, || model::records_are_whole([|| (), || ()], &SEEN));
+    assert_eq!(SEEN.load(Ordering::Relaxed), 2, "the reader sees a record each time in some execution");
+}

@@ -1,0 +1,37 @@
+//! The model of the ledge sees each of its orderings missing.
+
+use std::sync::atomic::AtomicUsize;
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/dataplane/ledge.rs"]
+#[allow(dead_code)]
+mod ledge;
+#[path = "support/ledge_model.rs"]
+mod model;
+#[path = "support/mutant.rs"]
+#[allow(dead_code)]
+mod mutant;
+
+use mutant::{Broken, assert_found, break_promise};
+
+mod sync {
+    pub(crate) use loom::sync::atomic::Ordering;
+
+    pub(crate) use crate::mutant::AtomicU64;
+}
+
+fn assert_half_found(starts: [fn(); 2]) {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    assert_found(&["a record is half another", "a record is older"], move || model::records_are_whole(starts, &SEEN));
+}
+
+#[test]
+fn words_written_without_release() {
+    assert_half_found([|| break_promise(Broken::Stores), || ()]);
+}
+
+#[test]
+fn words_read_without_acquire() {
+    assert_half_found([|| (), || break_promise(Broken::Loads)]);
+}
