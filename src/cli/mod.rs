@@ -1,10 +1,12 @@
 //! The command line: what it accepts, and how an outcome becomes an exit code.
 
 mod check;
+mod clear;
 mod headroom;
 mod plan;
 mod replay;
 mod run;
+mod show;
 mod sim;
 
 use std::fmt;
@@ -31,6 +33,10 @@ struct Cli {
 enum Command {
     /// Runs the switch; without a file, an incast on in-process ports for 10 seconds
     Run(run::Args),
+    /// Shows what a running switch does: ports, PFC, buffers, queues, drops and more
+    Show(show::Args),
+    /// Clears watermarks of a running switch
+    Clear(clear::Args),
     /// Checks a configuration and shows the plan that follows from it
     Check(check::Args),
     /// Calculates the headroom of a lossless class of a port, term by term
@@ -63,6 +69,8 @@ impl Failure {
 pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(args),
+        Command::Show(args) => show::show(&args),
+        Command::Clear(args) => clear::clear(&args),
         Command::Check(args) => check::check(&args),
         Command::Headroom(args) => headroom::headroom(&args),
         Command::Replay(args) => replay::replay(&args),

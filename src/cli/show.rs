@@ -1,0 +1,197 @@
+//! `holdfast show`.
+
+mod buffer;
+mod cells;
+mod filter;
+mod flow_control;
+mod lcores;
+mod ports;
+mod rest;
+mod watch;
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use holdfast::api::model::State;
+use holdfast::api::socket::VARIABLE;
+use holdfast::api::{Client, Socket};
+use serde_json::Value;
+
+use self::filter::Filter;
+use self::watch::Screen;
+use super::{Failure, print};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to show
+    #[arg(value_enum)]
+    what: What,
+    /// Only this port
+    #[arg(long, value_name = "NAME")]
+    port: Option<String>,
+    /// Only this class: its group, its priority, its queue
+    #[arg(long, value_name = "0-7", value_parser = clap::value_parser!(u8).range(0..8))]
+    class: Option<u8>,
+    /// Print what the API answers
+    #[arg(long)]
+    json: bool,
+    /// Look again every so many seconds, until Ctrl-C; what counts is shown as rates
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds)]
+    watch: Option<Duration>,
+    /// The switch's socket [default: $XDG_RUNTIME_DIR/holdfast.sock, then /run/holdfast/holdfast.sock]
+    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
+    socket: Option<Socket>,
+}
+
+/// Shortest and longest time between two looks.
+const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.strip_suffix('s').unwrap_or(text).parse().ok();
+    let seconds = seconds.filter(|seconds| SECONDS.contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("`{text}` is not a number of seconds from 0.1 to 86400"))
+}
+
+/// What there is to show: each a resource of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Ports: links, what goes in and out, what is dropped
+    Ports,
+    /// Priority flow control: who holds whom, how often and for how long
+    Pfc,
+    /// The buffer: pools, and what belongs to ports
+    Buffers,
+    /// Priority groups: use, limit, headroom
+    Groups,
+    /// Egress queues: depth, limit, scheduler
+    Queues,
+    /// Frames dropped, by reason
+    Drops,
+    /// ECN: where marking begins, and what was marked
+    Ecn,
+    /// The forwarding database
+    Fdb,
+    /// The PFC watchdog: storms
+    Watchdog,
+    /// Dataplane lcores: polls, gaps between them, rests
+    Lcores,
+    /// The configuration that runs
+    Config,
+    /// Traffic classes: group, queue, lossless or not
+    Classes,
+    /// Virtual hosts
+    Hosts,
+    /// Flows of virtual hosts, end to end
+    Flows,
+    /// What the switch told last
+    Events,
+    /// What should be changed, by what was seen
+    Advice,
+    /// What runs
+    Version,
+}
+
+impl What {
+    /// Its name here and in the API.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// One look: the answer, and what of it is shown.
+#[derive(Debug, Clone)]
+struct Seen {
+    json: Value,
+    state: State,
+}
+
+/// The looks that a table is made from.
+struct Looks<'a> {
+    /// The one before, if there was one: what counts is shown as rates then.
+    before: Option<&'a Seen>,
+    now: &'a Seen,
+}
+
+impl Looks<'_> {
+    fn state(&self) -> &State {
+        &self.now.state
+    }
+
+    /// The state before, and the seconds since.
+    fn before(&self) -> Option<(&State, f64)> {
+        let before = &self.before?.state;
+        let ns = self.now.state.at_ns.saturating_sub(before.at_ns);
+        (ns > 0).then_some((before, ns as f64 / 1e9))
+    }
+
+    /// A part of the answer that is not a part of the state.
+    fn part<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_value(self.now.json.get(name)?.clone()).ok()
+    }
+}
+
+pub fn show(args: &Args) -> Result<(), Failure> {
+    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(failed)?;
+    let filter = Filter { port: args.port.clone(), class: args.class };
+    filter.check(&client).map_err(Failure::Run)?;
+    let look = || look(&client, args.what, &filter);
+    let Some(period) = args.watch else {
+        let seen = look().map_err(failed)?;
+        return print(&render(args, &Looks { before: None, now: &seen }));
+    };
+    let mut screen = Screen::new(std::io::stdout().is_terminal() && !args.json);
+    let mut before: Option<Seen> = None;
+    loop {
+        let seen = match look() {
+            Ok(seen) => seen,
+            // What was watched has come to its end.
+            Err(holdfast::api::client::ClientError::Nobody(_)) if before.is_some() => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        let text = render(args, &Looks { before: before.as_ref(), now: &seen });
+        if !screen.draw(&text)? {
+            return Ok(());
+        }
+        before = Some(seen);
+        std::thread::sleep(period);
+    }
+}
+
+fn failed(error: impl fmt::Display) -> Failure {
+    Failure::Run(error.to_string())
+}
+
+fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, holdfast::api::client::ClientError> {
+    let mut json = client.get_json(&what.name())?;
+    filter.apply(&mut json, &what.name());
+    // What another version says otherwise is shown as far as it is understood.
+    let state = serde_json::from_value(json.clone()).unwrap_or_default();
+    Ok(Seen { json, state })
+}
+
+fn render(args: &Args, looks: &Looks<'_>) -> String {
+    if args.json {
+        return format!("{:#}\n", looks.now.json);
+    }
+    match args.what {
+        What::Ports => ports::ports(looks),
+        What::Pfc => flow_control::pfc(looks),
+        What::Buffers => buffer::buffers(looks),
+        What::Groups => buffer::groups(looks),
+        What::Queues => buffer::queues(looks),
+        What::Drops => flow_control::drops(looks),
+        What::Ecn => flow_control::ecn(looks),
+        What::Fdb => ports::fdb(looks),
+        What::Watchdog => flow_control::watchdog(looks),
+        What::Lcores => lcores::lcores(looks),
+        What::Config => rest::config(looks),
+        What::Classes => rest::classes(looks),
+        What::Hosts => rest::hosts(looks),
+        What::Flows => rest::flows(looks),
+        What::Events => rest::events(looks),
+        What::Advice => rest::advice(looks),
+        What::Version => rest::version(looks),
+    }
+}

@@ -1,0 +1,94 @@
+//! What stands in the cells of tables: zeros are quiet, what is not there is a dash.
+
+use holdfast::stats::format::{self, grouped};
+use holdfast::units::{Bytes, Nanos};
+
+/// What is not, or is nothing.
+pub const NONE: &str = "-";
+
+/// A count.
+pub fn count(number: u64) -> String {
+    if number == 0 { NONE.to_owned() } else { grouped(number) }
+}
+
+/// A size.
+pub fn bytes(size: u64) -> String {
+    if size == 0 { NONE.to_owned() } else { Bytes(size).to_string() }
+}
+
+/// A size that may not be there at all.
+pub fn some_bytes(size: Option<u64>) -> String {
+    size.map_or_else(|| NONE.to_owned(), |size| Bytes(size).to_string())
+}
+
+/// A time.
+pub fn time(ns: u64) -> String {
+    if ns == 0 { NONE.to_owned() } else { format::time(Nanos(ns)) }
+}
+
+/// The part of `whole`, in percent.
+pub fn percent(part: u64, whole: u64) -> String {
+    match (part, whole) {
+        (0, _) | (_, 0) => NONE.to_owned(),
+        _ => format!("{:.1}%", part as f64 * 100.0 / whole as f64),
+    }
+}
+
+/// A class, with a star if it is lossless.
+pub fn class(number: u8, lossless: bool) -> String {
+    format!("{number}{}", if lossless { "*" } else { "" })
+}
+
+/// How much `now` is more than `before`.
+pub fn grown(now: u64, before: Option<u64>) -> u64 {
+    now.saturating_sub(before.unwrap_or(0))
+}
+
+/// A rate in Gb/s from bytes on the wire.
+pub fn gigabits(bytes: u64, seconds: f64) -> String {
+    if bytes == 0 { NONE.to_owned() } else { format::gigabits(bytes as f64 * 8.0 / seconds) }
+}
+
+/// Dynamic Threshold's factor as it is written, or the limit that is fixed.
+pub fn alpha(alpha: Option<f64>, fixed: Option<u64>) -> String {
+    match (alpha, fixed) {
+        (Some(alpha), _) if alpha < 1.0 => format!("1/{}", 1.0 / alpha),
+        (Some(alpha), _) => format!("{alpha}"),
+        (None, Some(fixed)) => Bytes(fixed).to_string(),
+        (None, None) => NONE.to_owned(),
+    }
+}
+
+/// How long the switch has run, below a table that counts from its beginning.
+pub fn since(at_ns: u64) -> String {
+    format!("{} after the switch began", duration(at_ns))
+}
+
+/// A time as people say it: `3.1s`, `4m 05s`, `2h 03m`, `5d 04h`.
+pub fn duration(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    match seconds {
+        0..60 => format!("{:.1}s", ns as f64 / 1e9),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d {:02}h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_them() {
+        assert_eq!(
+            [count(0), count(1234), bytes(0), bytes(1536), time(0), time(1500)],
+            ["-", "1,234", "-", "1.5KiB", "-", "1.50us"]
+        );
+        assert_eq!([percent(1, 8), percent(0, 8), percent(1, 0)], ["12.5%", "-", "-"]);
+        assert_eq!([alpha(Some(0.25), None), alpha(Some(8.0), None), alpha(None, Some(2048))], ["1/4", "8", "2KiB"]);
+        let times = [3_140_000_000, 245_000_000_000, 7_380_000_000_000, 446_400_000_000_000].map(duration);
+        assert_eq!(times, ["3.1s", "4m 05s", "2h 03m", "5d 04h"]);
+        assert_eq!(gigabits(1_250_000_000, 1.0), "10.00");
+    }
+}

@@ -1,0 +1,112 @@
+//! Ports and who is behind them.
+
+use holdfast::api::model::{Fdb, Port, State};
+use holdfast::stats::table::{Align, Table};
+use holdfast::units::BitRate;
+
+use super::Looks;
+use super::cells::{NONE, bytes, count, gigabits, grown, since};
+use Align::{Left, Right};
+
+/// What is only shown where it happened.
+const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
+
+pub fn ports(looks: &Looks<'_>) -> String {
+    let state = looks.state();
+    let (table, about) = match looks.before() {
+        Some((before, seconds)) => (rates(state, before, seconds), format!("(rates over {seconds:.1}s)")),
+        None => (totals(state), format!("({})", since(state.at_ns))),
+    };
+    format!("{}{about}\n", table.without_idle(&SELDOM, NONE))
+}
+
+fn head(port: &Port) -> [String; 5] {
+    let vlan = match (port.vlan_untagged, port.vlan_tagged.len()) {
+        (Some(vlan), 0) => vlan.to_string(),
+        (Some(vlan), tagged) => format!("{vlan}+{tagged}"),
+        (None, tagged) => format!("+{tagged}"),
+    };
+    let link = if port.link_up { "up" } else { "DOWN" };
+    [port.port.clone(), link.to_owned(), BitRate(port.rate_bps).to_string(), vlan, port.pfc_standing.clone()]
+}
+
+fn table(columns: [&'static str; 5]) -> Table {
+    let head = [("port", Left), ("link", Left), ("speed", Right), ("vlan", Left), ("pfc", Left)];
+    let seldom = SELDOM.map(|title| (title, Right));
+    Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom].concat())
+}
+
+fn seldom(port: &Port) -> [u64; 3] {
+    [port.missed_frames, port.no_buffer_frames, port.receive_errors + port.send_errors]
+}
+
+fn totals(state: &State) -> Table {
+    let mut table = table(["received", "bytes in", "sent", "bytes out", "dropped"]);
+    let counts = |port: &Port| {
+        [port.received_frames, port.received_bytes, port.sent_frames, port.sent_bytes, port.dropped_frames]
+    };
+    let cells = |[rx, rx_bytes, tx, tx_bytes, dropped]: [u64; 5]| {
+        [count(rx), bytes(rx_bytes), count(tx), bytes(tx_bytes), count(dropped)]
+    };
+    for port in &state.ports {
+        table.row(head(port).into_iter().chain(cells(counts(port))).chain(seldom(port).map(count)));
+    }
+    if state.ports.len() > 1 {
+        let all = sum(state.ports.iter().map(counts));
+        let row = ["all", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
+        table.row(row.chain(sum(state.ports.iter().map(seldom)).map(count)));
+    }
+    table
+}
+
+fn rates(state: &State, before: &State, seconds: f64) -> Table {
+    let mut table = table(["frames/s in", "Gb/s in", "frames/s out", "Gb/s out", "drops/s"]);
+    let grown = |port: &Port| {
+        let before = before.ports.iter().find(|other| other.port == port.port);
+        let by = |of: fn(&Port) -> u64| grown(of(port), before.map(of));
+        let rates = [
+            by(|port| port.received_frames),
+            by(|port| port.received_wire_bytes),
+            by(|port| port.sent_frames),
+            by(|port| port.sent_wire_bytes),
+            by(|port| port.dropped_frames),
+        ];
+        let seldom = [
+            by(|port| port.missed_frames),
+            by(|port| port.no_buffer_frames),
+            by(|port| port.receive_errors + port.send_errors),
+        ];
+        (rates, seldom)
+    };
+    let rate = |number: u64| count((number as f64 / seconds).ceil() as u64);
+    let cells = |[rx, rx_bytes, tx, tx_bytes, dropped]: [u64; 5]| {
+        [rate(rx), gigabits(rx_bytes, seconds), rate(tx), gigabits(tx_bytes, seconds), rate(dropped)]
+    };
+    let rows: Vec<_> = state.ports.iter().map(grown).collect();
+    for (port, (rates, seldom)) in state.ports.iter().zip(&rows) {
+        table.row(head(port).into_iter().chain(cells(*rates)).chain(seldom.map(count)));
+    }
+    if rows.len() > 1 {
+        let (all, seldom) = (sum(rows.iter().map(|row| row.0)), sum(rows.iter().map(|row| row.1)));
+        table.row(["all", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)));
+    }
+    table
+}
+
+fn sum<const N: usize>(rows: impl Iterator<Item = [u64; N]>) -> [u64; N] {
+    rows.fold([0; N], |sum, row| std::array::from_fn(|column| sum[column] + row[column]))
+}
+
+pub fn fdb(looks: &Looks<'_>) -> String {
+    let fdb: Fdb = looks.part("fdb").unwrap_or_default();
+    let mut table = Table::new(&[("vlan", Right), ("address", Left), ("port", Left), ("type", Left), ("seen", Right)]);
+    for entry in &fdb.entries {
+        let seen = entry.age_ns.map_or_else(|| NONE.to_owned(), |ns| format!("{:.1}s ago", ns as f64 / 1e9));
+        table.row([entry.vlan.to_string(), entry.mac.clone(), entry.port.clone(), entry.origin.clone(), seen]);
+    }
+    let ageing = match fdb.ageing_ns {
+        0 => "they do not age".to_owned(),
+        ns => format!("one not seen for {} is forgotten", super::cells::duration(ns)),
+    };
+    format!("{table}({} of {} entries; {ageing})\n", fdb.entries.len(), fdb.capacity)
+}
