@@ -2,8 +2,11 @@
 
 mod check;
 mod clear;
+mod completions;
 mod headroom;
+mod man;
 mod plan;
+mod privileges;
 mod replay;
 mod run;
 mod show;
@@ -45,6 +48,10 @@ enum Command {
     Replay(replay::Args),
     /// Runs a scenario in simulated time: switches, hosts, cables and faults, on ports that nobody has to buy
     Sim(sim::Args),
+    /// Prints a script that completes commands and options in a shell
+    Completions(completions::Args),
+    /// Writes the manual pages
+    Man(man::Args),
 }
 
 /// Why a command did not do what it should.
@@ -67,6 +74,7 @@ impl Failure {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    privileges::raise();
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(args),
         Command::Show(args) => show::show(&args),
@@ -75,6 +83,8 @@ pub fn main() -> ExitCode {
         Command::Headroom(args) => headroom::headroom(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Sim(args) => sim::sim(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => man::man(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,22 @@
+//! `holdfast man`.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+
+use super::{Cli, Failure};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Directory for holdfast.1 and a page for each command, made if it is not there
+    directory: PathBuf,
+}
+
+pub fn man(args: &Args) -> Result<(), Failure> {
+    let directory = &args.directory;
+    let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
+    written.map_err(|error| {
+        let directory = directory.display();
+        Failure::Run(format!("manual pages cannot be written to {directory}: {error}; name a directory of your own"))
+    })
+}
