@@ -19,7 +19,7 @@ const AHEAD: usize = 6;
 impl<P: Packet> Pipeline<P> {
     /// Sends what `port` may send now. Returns the frames that the driver took; the others are first in their queues
     /// again, where a pause stops them.
-    #[inline]
+    #[inline(never)]
     pub(super) fn transmit<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
         if self.ports[port].waiting == 0 {
             return 0;

@@ -79,17 +79,21 @@ pub struct Pipeline<P> {
     pub(super) clock: PollClock,
 }
 
-/// Whose burst is next, and the how manieth of the poll it is.
+/// A burst of `port`, in the how manieth round of the poll.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     port: usize,
-    bursts: u32,
+    round: u32,
 }
 
-impl Turn {
-    fn first(port: usize) -> Self {
-        Self { port, bursts: 1 }
-    }
+/// Who is asked for a burst next: each port once in a round, those too that had little in the last one.
+#[derive(Debug, Clone, Copy)]
+struct Turns {
+    /// Ports that are still to be asked in this round.
+    left: u64,
+    round: u32,
+    /// A port has more, and may be asked once more.
+    goes_on: bool,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -167,7 +171,8 @@ impl<P: Packet> Pipeline<P> {
             .collect()
     }
 
-    /// One round over the ports of this lcore at the instant `now`. Returns the frames received, taken over and sent.
+    /// One round over the ports of this lcore at the instant `now`, or several while some port has more. Returns the frames
+    /// received, taken over and sent.
     pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         let received = self.poll_in(io, now);
         self.poll_out(io, now, received)
@@ -181,7 +186,7 @@ impl<P: Packet> Pipeline<P> {
         self.fdb.set_time(now);
         self.take_news();
         self.collect_releases();
-        self.judge_paused();
+        self.judge_paused(io, now);
         self.receive_all(io, now)
     }
 
@@ -207,25 +212,19 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Takes from each own port what its poll gap lets arrive, and tells its peer after each burst what it must be told. The
-    /// next burst is taken before work on one begins: what its headers wait for is then no time lost.
+    /// Takes one burst of each own port in turn, and tells its peer after each what it must be told; in rounds, as long as
+    /// some port has more and its poll gap lets it. No peer waits longer than a burst of each port takes until it hears XOFF.
+    /// The next burst is taken before work on one begins: what its headers wait for is then no time lost.
     #[inline]
     fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        let (mut ports, mut moved) = (bits(self.mine), 0);
         // Out of self, so that the stages may use the rest of it.
         let [mut burst, mut ahead] = std::mem::take(&mut self.bursts);
-        let mut turn = ports.next().map(Turn::first);
-        if let Some(turn) = turn {
-            self.take(io, turn, &mut burst, now);
-        }
-        while let Some(Turn { port, bursts }) = turn {
+        let mut turns = Turns { left: self.mine, round: 1, goes_on: false };
+        let (mut turn, mut moved) = (self.take(io, &mut turns, &mut burst, now), 0);
+        while let Some(Turn { port, round }) = turn {
+            let next = self.take(io, &mut turns, &mut ahead, now);
             let received = burst.len();
             let is_drained = received < BURST;
-            let goes_on = !is_drained && bursts < self.ports[port].bursts;
-            turn = if goes_on { Some(Turn { port, bursts: bursts + 1 }) } else { ports.next().map(Turn::first) };
-            if let Some(turn) = turn {
-                self.take(io, turn, &mut ahead, now);
-            }
             if received > 0 {
                 io.begin(port);
                 self.receive(io, port, &mut burst, now);
@@ -234,22 +233,39 @@ impl<P: Packet> Pipeline<P> {
             self.publish_handed();
             // At once: what a peer still sends until it hears this goes into the headroom.
             self.send_pfc(io, port, now);
-            if !goes_on && (!is_drained || self.ports[port].backlog.is_watching()) {
+            let is_last = round == self.ports[port].bursts;
+            if !is_drained && is_last || is_drained && self.ports[port].backlog.is_watching() {
                 self.judge_backlog(io, port, is_drained, now);
             }
             std::mem::swap(&mut burst, &mut ahead);
+            turn = next;
         }
         self.bursts = [burst, ahead];
         moved
     }
 
-    /// Takes the burst of `turn`.
+    /// Takes the next burst of the poll, if there is one; an empty one may be among them.
     #[inline]
-    fn take<I: Ports<Pkt = P>>(&mut self, io: &mut I, turn: Turn, burst: &mut Burst<P>, now: Ticks) {
-        if turn.bursts == 1 {
-            self.ports[turn.port].start_pauses(now);
+    fn take<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        turns: &mut Turns,
+        burst: &mut Burst<P>,
+        now: Ticks,
+    ) -> Option<Turn> {
+        if turns.left == 0 && turns.goes_on {
+            let round = turns.round + 1;
+            let left = mask(bits(self.mine).filter(|&port| self.ports[port].bursts >= round));
+            *turns = Turns { left, round, goes_on: false };
         }
-        io.rx(turn.port, burst);
+        let (port, round) = (bits(turns.left).next()?, turns.round);
+        turns.left &= turns.left - 1;
+        if round == 1 {
+            self.ports[port].start_pauses(now);
+        }
+        io.rx(port, burst);
+        turns.goes_on |= burst.is_full() && round < self.ports[port].bursts;
+        Some(Turn { port, round })
     }
 
     /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
@@ -314,10 +330,11 @@ impl<P: Packet> Pipeline<P> {
 
     /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
     #[inline]
-    fn judge_paused(&mut self) {
+    fn judge_paused<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         for port in bits(self.xoff) {
             if self.ports[port].ledger.judge(&self.pools) {
                 self.tell_generator(port);
+                self.send_pfc(io, port, now);
             }
         }
     }

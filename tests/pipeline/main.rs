@@ -7,6 +7,7 @@ mod harness;
 mod pfc;
 mod queues;
 mod resting;
+mod rounds;
 mod stopping;
 mod tuning;
 mod why;

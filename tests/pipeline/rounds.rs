@@ -1,0 +1,141 @@
+//! Who is received, told and sent when, in a poll of several rounds.
+
+use std::sync::Arc;
+
+use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
+use holdfast::dataplane::memory::{MemPacket, MemPorts};
+use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
+use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::units::{Nanos, Ticks};
+
+/// What the switch does, as its ports see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Works on a burst of this port.
+    Works(usize),
+    /// Sends so many frames by this port.
+    Sends(usize, usize),
+    /// Sends a PFC frame by this port.
+    Tells(usize),
+}
+
+/// Ports in memory that write down what happens in which order.
+struct Diary {
+    io: MemPorts,
+    steps: Vec<Step>,
+    /// A frame that arrives at the second port while work on the first one's second burst begins.
+    late: Option<Vec<u8>>,
+}
+
+impl Ports for Diary {
+    type Pkt = MemPacket;
+
+    fn rx(&mut self, port: usize, out: &mut Burst<MemPacket>) {
+        self.io.rx(port, out);
+    }
+
+    fn begin(&mut self, port: usize) {
+        let is_second = port == 0 && self.steps.contains(&Step::Works(0));
+        if let Some(frame) = self.late.take_if(|_| is_second) {
+            self.io.inject(1, &frame);
+        }
+        self.steps.push(Step::Works(port));
+    }
+
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        self.io.backlog(port)
+    }
+
+    fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
+        let is_pfc = packets.first().is_some_and(|packet| pfc_of(packet.bytes()).is_some());
+        self.steps.push(if is_pfc { Step::Tells(port) } else { Step::Sends(port, packets.len()) });
+        self.io.tx(port, packets);
+    }
+
+    fn free(&mut self, packets: &mut Burst<MemPacket>) {
+        self.io.free(packets);
+    }
+
+    fn copy(&mut self, packet: &MemPacket) -> Option<MemPacket> {
+        self.io.copy(packet)
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<MemPacket> {
+        self.io.make(frame)
+    }
+}
+
+/// A switch of one lcore that knows station `n` behind port `n` of `ports`, and takes up to three bursts a poll.
+struct Bed {
+    switch: Pipeline<MemPacket>,
+    io: Diary,
+    counters: Arc<Counters>,
+}
+
+impl Bed {
+    fn new(ports: usize, change: impl Fn(&mut SwitchSpec)) -> Self {
+        let mut spec = spec(ports);
+        // 81 frames of the MTU at 10 Gb/s.
+        (spec.lcores, spec.poll_gap) = (1, Nanos(100_000));
+        spec.ports.iter_mut().for_each(|port| port.lcore = 0);
+        change(&mut spec);
+        let counters = Arc::new(Counters::new(ports, 1));
+        let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
+        for port in 0..ports {
+            switch.learn(1, mac(port), port, Ticks(HZ));
+        }
+        Self { switch, io: Diary { io: MemPorts::new(ports), steps: Vec::new(), late: None }, counters }
+    }
+
+    fn inject(&mut self, port: usize, bursts: usize, frame: &[u8]) {
+        (0..bursts * BURST).for_each(|_| self.io.io.inject(port, frame));
+    }
+
+    /// What one poll does.
+    fn poll(&mut self) -> Vec<Step> {
+        self.switch.poll(&mut self.io, Ticks(2 * HZ));
+        std::mem::take(&mut self.io.steps)
+    }
+}
+
+#[test]
+fn ports_have_a_burst_each_in_turn() {
+    let mut bed = Bed::new(3, |_| {});
+    bed.inject(0, 2, &frame(0, 2, 0, 60));
+    bed.inject(1, 4, &frame(1, 0, 0, 60));
+    let steps = bed.poll();
+    let works: Vec<Step> = steps.into_iter().filter(|step| matches!(step, Step::Works(_))).collect();
+    assert_eq!(works, [0, 1, 0, 1, 1].map(Step::Works));
+    assert_eq!(bed.counters.ports[1].rx_frames[0].get(), 96, "three bursts a poll, the fourth waits");
+    assert_eq!(bed.counters.ports[1].backlog_frames.get(), 32);
+}
+
+#[test]
+fn xoff_leaves_within_a_round() {
+    let mut bed = Bed::new(4, |_| {});
+    // The last port crosses its threshold with its first burst; before it others have all that they may.
+    (0..3).for_each(|port| bed.inject(port, 3, &frame(port, 0, 0, 60)));
+    bed.inject(3, 1, &frame(3, 0, LOSSLESS_DSCP, CELL));
+    let steps = bed.poll();
+    use Step::{Tells, Works};
+    assert_eq!(steps[..5], [Works(0), Works(1), Works(2), Works(3), Tells(3)]);
+    assert_eq!(bed.counters.ports[3].pfc_tx_xoff[LOSSLESS].get(), 1);
+}
+
+#[test]
+fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
+    let mut bed = Bed::new(2, |_| {});
+    bed.inject(0, 3, &frame(0, 1, 0, 60));
+    bed.io.late = Some(frame(1, 0, 0, 60));
+    let works: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Works(_))).collect();
+    assert_eq!(works, [0, 0, 0, 1].map(Step::Works), "the second port's frame came in the second round");
+}
+
+#[test]
+fn a_poll_sends_no_more_than_its_bursts_whatever_the_rounds() {
+    // Two bursts a poll; pacing would let four leave.
+    let mut bed = Bed::new(4, |spec| spec.poll_gap = Nanos(40_000));
+    (1..4).for_each(|port| bed.inject(port, 2, &frame(port, 0, 0, 60)));
+    let sent: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Sends(..))).collect();
+    assert_eq!(sent, [Step::Sends(0, 32); 2]);
+}
