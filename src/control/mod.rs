@@ -101,6 +101,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
         (0..usize::from(config.switch.lcores)).map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
+    subject.pools = ports.pools().into();
     let subject = Arc::new(subject);
     if let Some(listener) = listener {
         serve(&runtime, listener, &subject).map_err(RunError::Runtime)?;
@@ -109,7 +110,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
 
     let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz)?;
     let start = Instant::now();
-    let look_on = watch(&subject, &ports.ports, &orders, &workers, &mut signals, &options, &api, start);
+    let look_on = watch(&subject, &ports, &orders, &workers, &mut signals, &options, &api, start);
     let watched = runtime.block_on(look_on);
     let elapsed = start.elapsed();
     orders.stop();
@@ -236,7 +237,7 @@ impl Signals {
 /// makes it do.
 async fn watch(
     subject: &Arc<Subject>,
-    ports: &[EthPort],
+    ports: &setup::Ports,
     orders: &Orders,
     workers: &Running,
     signals: &mut Signals,
@@ -263,16 +264,22 @@ async fn watch(
             () = over => return Ok(()),
             order = signals.next() => match order {
                 Order::Stop => return Ok(()),
-                Order::ClearWatermarks => orders.clear_watermarks(),
+                Order::ClearWatermarks => {
+                    subject.watermarks.remember(&Snapshot::take(subject, start.elapsed()));
+                    orders.clear_watermarks();
+                }
             },
             _ = devices.tick() => {
-                orders.set_links(refresh_devices(ports, subject));
+                orders.set_links(refresh_devices(&ports.ports, subject));
+                ports.count_buffers(&subject.pools);
+                subject.health.look(&subject.counters, Instant::now());
                 for line in onlooker.look(Snapshot::take(subject, start.elapsed())) {
                     api.note(start.elapsed(), &line);
                     tell(&mut live, &line);
                 }
                 if !is_tested && start.elapsed() >= SELF_TEST_TIME {
                     is_tested = true;
+                    subject.health.set_tested();
                     if let Some(line) = not_lossless_line(subject) {
                         tell(&mut live, &format!("t={:.1}s {line}", start.elapsed().as_secs_f64()));
                     }

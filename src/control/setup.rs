@@ -2,9 +2,10 @@
 
 use crate::config::Config;
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
+use crate::dataplane::counters::Counter;
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
 use crate::packet::{BURST, MAX_PORTS};
-use crate::stats::PfcStanding;
+use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
 
 use super::{RunError, idle};
@@ -156,6 +157,19 @@ impl Ports {
             _ => PfcStanding::Unproven,
         };
         (known, config.hosts.iter().position(obeys))
+    }
+
+    /// The pools of packet buffers, as statistics know them.
+    pub fn pools(&self) -> Vec<BufferPool> {
+        let pools = [("data", &self.data), ("control", &self.control)];
+        pools.map(|(name, pool)| BufferPool { name, size: pool.count(), in_use: Counter::default() }).into()
+    }
+
+    /// Counts the buffers that are out of `pools`, which are those of [`Ports::pools`].
+    pub fn count_buffers(&self, pools: &[BufferPool]) {
+        for (pool, counted) in [&self.data, &self.control].into_iter().zip(pools) {
+            counted.in_use.set(pool.in_use().into());
+        }
     }
 
     /// The driver of this port, if it does not tell of frames lost in front of it.

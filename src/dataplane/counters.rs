@@ -99,7 +99,9 @@ pub struct PortCounters {
     pub pfc_rx_paused_ns: PerClass,
     /// PFC frames of obeyed priorities that the watchdog made this port ignore.
     pub pfc_rx_ignored: PerClass,
-    /// Watermark: cells in the shared pool, by priority group.
+    /// Gauge: cells in the shared pool, by priority group.
+    pub group_shared_cells: PerClass,
+    /// Watermark of `group_shared_cells`.
     pub group_shared_highest_cells: PerClass,
     /// Gauge: cells of the port's own reserve in use, by lossy and lossless groups.
     pub reserve_used_cells: [Counter; 2],

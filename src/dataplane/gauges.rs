@@ -80,6 +80,7 @@ impl<P: Packet> Pipeline<P> {
             for group in 0..CLASSES {
                 let held = state.ledger.group(group);
                 counters.group_used_cells[group].set(u64::from(held.used().0));
+                counters.group_shared_cells[group].set(u64::from(held.shared.0));
                 counters.group_headroom_cells[group].set(u64::from(held.headroom.0));
                 counters.group_used_highest_cells[group].set(u64::from(held.used_highest.0));
                 counters.group_shared_highest_cells[group].set(u64::from(held.shared_highest.0));

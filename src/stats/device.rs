@@ -29,6 +29,17 @@ impl DeviceStats {
     }
 }
 
+/// A pool of packet buffers: its size, and how many were out when control looked last.
+#[derive(Debug)]
+pub struct BufferPool {
+    /// What it is for, as metrics name it.
+    pub name: &'static str,
+    /// Buffers in all.
+    pub size: u32,
+    /// Buffers that are out: in receive and transmit rings, in queues, between lcores. Written by the control thread.
+    pub in_use: Counter,
+}
+
 /// The last reading of one port's device: written by the control thread, read by anyone. Before the first one the link
 /// counts as up and nothing is counted.
 #[derive(Debug, Default)]

@@ -1,20 +1,20 @@
-//! The web server: `/metrics` for Prometheus, `/healthz` for whoever starts and stops the switch.
+//! The web server: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever starts and stops the switch.
 //!
 //! What strangers can cost is bounded ([`super::bounded`]).
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use prometheus::{Encoder, Registry, TEXT_FORMAT, TextEncoder};
 use tokio::net::TcpListener;
 
 use super::bounded::Bounded;
 use super::collector::SwitchCollector;
+use super::health::State;
 use super::subject::Subject;
 
 /// Connections at once.
@@ -29,31 +29,35 @@ pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// None that a running server is known to have; the result is the library's.
-///
-/// # Panics
-/// Never: a collector in a registry of its own meets no other of its name.
 pub async fn serve(listener: TcpListener, subject: Arc<Subject>) -> io::Result<()> {
     serve_for(listener, subject, CONNECTION_TIME).await
 }
 
 async fn serve_for(listener: TcpListener, subject: Arc<Subject>, time: Duration) -> io::Result<()> {
-    let registry = Registry::new();
-    registry.register(Box::new(SwitchCollector::new(subject))).expect("the registry was empty");
-    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time), router(registry)).await
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time), router(subject)).await
 }
 
-fn router(registry: Registry) -> Router {
+/// What is served of `subject`.
+fn router(subject: Arc<Subject>) -> Router {
+    let collector = Arc::new(SwitchCollector::new(subject.clone()));
+    let alive = subject.clone();
     Router::new()
-        .route("/metrics", get(move || std::future::ready(metrics(&registry))))
-        .route("/healthz", get(|| std::future::ready("ok\n")))
+        .route("/metrics", get(move || std::future::ready(metrics(&collector))))
+        .route("/healthz", get(move || std::future::ready(reason(look(&alive).not_alive))))
+        .route("/readyz", get(move || std::future::ready(reason(look(&subject).not_ready))))
 }
 
-fn metrics(registry: &Registry) -> Response {
-    let mut text = Vec::new();
-    match TextEncoder::new().encode(&registry.gather(), &mut text) {
-        Ok(()) => ([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
-    }
+fn metrics(collector: &SwitchCollector) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], collector.text()).into_response()
+}
+
+fn look(subject: &Subject) -> State {
+    subject.health.look(&subject.counters, Instant::now())
+}
+
+/// 200, or 503 with the reasons why not.
+fn reason(why_not: String) -> Response {
+    if why_not.is_empty() { "ok\n".into_response() } else { (StatusCode::SERVICE_UNAVAILABLE, why_not).into_response() }
 }
 
 #[cfg(test)]
@@ -93,6 +97,9 @@ mod tests {
             assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
             assert!(metrics.contains("\nholdfast_port_received_frames_total{port=\"p1\",tc=\"3\"} 6000000\n"));
             assert!(ask(address, "GET /healthz").ends_with("ok\n"));
+            let unready = ask(address, "GET /readyz");
+            assert!(unready.starts_with("HTTP/1.1 503"), "{unready}");
+            assert!(unready.ends_with("\r\n\r\nports still have time to prove their PFC\n"), "{unready}");
             assert!(ask(address, "GET /").starts_with("HTTP/1.1 404"));
             assert!(ask(address, "POST /metrics").starts_with("HTTP/1.1 405"));
         });

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::device::DeviceCounters;
+use super::device::{BufferPool, DeviceCounters};
+use super::health::Health;
+use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
@@ -68,6 +70,12 @@ pub struct Subject {
     pub counters: Arc<Counters>,
     /// Per port, counters of the device behind it.
     pub devices: Arc<[DeviceCounters]>,
+    /// Pools of packet buffers; none where there is no DPDK.
+    pub pools: Arc<[BufferPool]>,
+    /// Watermarks as they were before they were cleared.
+    pub watermarks: Arc<Watermarks>,
+    /// Whether the lcores move.
+    pub health: Arc<Health>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
 }
@@ -102,6 +110,9 @@ impl Subject {
             links: spec.ports.iter().map(link).collect(),
             rests: vec![None; spec.lcores.into()],
             counters,
+            pools: Arc::default(),
+            watermarks: Arc::default(),
+            health: Arc::default(),
             hosts: None,
             spec,
         }

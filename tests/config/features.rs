@@ -87,12 +87,14 @@ fn the_program_knows_every_option() {
 
 #[test]
 fn the_exporter_makes_every_metric() {
-    let families = ["buffer", "device", "flows", "lcore", "mod", "port", "watchdog"];
+    let families = ["buffer", "configured", "device", "flows", "lcore", "mod", "port", "watchdog"];
     let exporter = families.map(|file| text(&format!("src/stats/collector/{file}.rs"))).concat();
     let documented = text("docs/metrics.md");
     for (row, metric) in named(2) {
         assert!(exporter.contains(&format!("\"{metric}\"")), "{row}: nobody exports `{metric}`");
-        assert!(documented.contains(&format!("| `{metric}` |")), "{row}: docs/metrics.md has no `{metric}`");
+        // Alone in its cell, or with the same since the start behind it.
+        let is_documented = [" |", ", `"].iter().any(|end| documented.contains(&format!("| `{metric}`{end}")));
+        assert!(is_documented, "{row}: docs/metrics.md has no `{metric}`");
     }
 }
 

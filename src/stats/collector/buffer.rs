@@ -1,175 +1,134 @@
-//! The buffer: how it is divided, what limits whom, and who uses what.
+//! The buffer: who uses what of it, how much more they may, and the most that ever was.
 
 use super::family::Families;
 use super::port::NUMBERS;
-use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
-use crate::stats::format::headroom_policy;
+use crate::mmu::{GroupProfile, HeadroomPolicy};
 use crate::stats::needs::{needs, to_bytes};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values, cells};
 use crate::stats::subject::Subject;
 use crate::units::Cells;
 
 /// Pools as what is indexed by `lossless as usize` has them.
-const POOLS: [&str; 2] = ["lossy", "lossless"];
-
-/// A family with one gauge a port: name, help, cells.
-type PerPort = (&'static str, &'static str, fn(&PortSnapshot) -> u64);
-
-/// A family with one gauge a priority group, if the group has it.
-type Limit = (&'static str, &'static str, fn(&GroupProfile) -> Option<Cells>);
-
-const LIMITS: [Limit; 5] = [
-    ("holdfast_group_reserve_bytes", "Buffer guaranteed to the priority group.", |group| Some(group.reserve)),
-    ("holdfast_group_headroom_size_bytes", "Headroom (eta) of the lossless priority group.", |group| {
-        group.lossless.then_some(group.headroom)
-    }),
-    ("holdfast_group_static_threshold_bytes", "Limit on the group's share of its pool, where it is fixed.", |group| {
-        match group.threshold {
-            Threshold::Static(cells) => Some(cells),
-            Threshold::Dynamic(_) => None,
-        }
-    }),
-    ("holdfast_group_xon_offset_bytes", "How far below its threshold a paused group must fall for XON.", |group| {
-        group.lossless.then_some(group.xon_offset)
-    }),
-    ("holdfast_group_xon_floor_bytes", "Share below which a paused group gets XON whatever its threshold.", |group| {
-        group.lossless.then_some(group.xon_floor)
-    }),
-];
-
-/// What the configuration allows.
-pub(super) fn limits(families: &mut Families, subject: &Subject) {
-    let plan = &subject.spec.buffer;
-    let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is all of it.");
-    for (part, cells) in [
-        ("total", plan.total),
-        ("reserves", plan.reserves),
-        ("headroom", plan.headroom),
-        ("lossless_shared", plan.lossless_shared),
-        ("lossy_shared", plan.lossy_shared),
-    ] {
-        family.add(&[("part", part)], cells.to_bytes(plan.cell).0);
-    }
-    families.gauge("holdfast_cell_bytes", "Size of a buffer cell; a frame takes whole cells.").add(&[], plan.cell.0);
-    for (name, help, of) in LIMITS {
-        let family = families.gauge(name, help);
-        for port in &subject.spec.ports {
-            for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
-                if let Some(cells) = of(group) {
-                    family.add(&[("port", &port.name), ("priority", number)], cells.to_bytes(plan.cell).0);
-                }
-            }
-        }
-    }
-    let help = "Dynamic Threshold factor: the group may hold alpha times what its pool has free.";
-    let family = families.gauge("holdfast_group_alpha", help);
-    for port in &subject.spec.ports {
-        for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
-            if let Threshold::Dynamic(alpha) = group.threshold {
-                let value = f64::from(alpha.exponent()).exp2();
-                family.add_real(&[("port", &port.name), ("priority", number)], value);
-            }
-        }
-    }
-    classes(families, subject);
-    port_limits(families, subject);
-    queue_limits(families, subject);
-}
-
-/// Traffic classes: where they go, and which are lossless.
-fn classes(families: &mut Families, subject: &Subject) {
-    let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is meant to be lossless.");
-    for (class, number) in NUMBERS.iter().enumerate() {
-        family.add(&[("tc", number)], u64::from(subject.is_lossless(class)));
-    }
-    let help = "1 for the priority group and the egress queue that the traffic class is mapped to.";
-    let family = families.gauge("holdfast_class_map_info", help);
-    let maps = &subject.spec.classes;
-    for (class, number) in NUMBERS.iter().enumerate() {
-        let target = |map: &[u8; 8]| NUMBERS[usize::from(map[class] & 7)];
-        let lossless = if subject.is_lossless(class) { "yes" } else { "no" };
-        let (group, queue) = (target(&maps.tc_to_group), target(&maps.tc_to_queue));
-        family.add(&[("tc", number), ("group", group), ("queue", queue), ("lossless", lossless)], 1);
-    }
-}
-
-/// What belongs to ports and not to their groups, and how headroom is shared.
-fn port_limits(families: &mut Families, subject: &Subject) {
-    let plan = &subject.spec.buffer;
-    let help = "Buffer guaranteed to the port, for any of its groups of the pool beyond their own reserves.";
-    let family = families.gauge("holdfast_port_reserve_bytes", help);
-    for port in &subject.spec.ports {
-        for (pool, cells) in POOLS.iter().zip(port.buffer.reserve) {
-            family.add(&[("port", &port.name), ("pool", pool)], to_bytes(subject, cells).0);
-        }
-    }
-    let help = "1 for what lossless groups do after XOFF: independent, shared-pool or dynamic.";
-    let family = families.gauge("holdfast_headroom_policy_info", help);
-    family.add(&[("policy", headroom_policy(plan.policy))], 1);
-    if plan.policy == HeadroomPolicy::SharedPool {
-        let family = families.gauge("holdfast_headroom_pool_size_bytes", "Headroom that all lossless groups share.");
-        family.add(&[], to_bytes(subject, plan.headroom).0);
-    }
-    if plan.policy == HeadroomPolicy::Dynamic {
-        let help = "Headroom of the port's own, for what comes after the whole port is XOFF.";
-        let family = families.gauge("holdfast_port_insurance_bytes", help);
-        for port in &subject.spec.ports {
-            family.add(&[("port", &port.name)], to_bytes(subject, port.buffer.insurance).0);
-        }
-    }
-}
-
-/// How egress queues use the lossy pool; the same on every port.
-fn queue_limits(families: &mut Families, subject: &Subject) {
-    let queues = || NUMBERS.iter().zip(&subject.spec.queues);
-    let help = "Part of the lossy pool kept for the egress queue of each port.";
-    let family = families.gauge("holdfast_queue_reserve_bytes", help);
-    for (number, queue) in queues() {
-        family.add(&[("queue", number)], to_bytes(subject, queue.reserve).0);
-    }
-    let help = "Dynamic Threshold factor of the egress queue: it may hold alpha times what the lossy pool has free.";
-    let family = families.gauge("holdfast_queue_alpha", help);
-    for (number, queue) in queues() {
-        if let Some(Threshold::Dynamic(alpha)) = queue.limit.map(|limit| limit.threshold) {
-            family.add_real(&[("queue", number)], f64::from(alpha.exponent()).exp2());
-        }
-    }
-    let help = "Limit on the egress queue's share of the lossy pool, where it is fixed.";
-    let family = families.gauge("holdfast_queue_static_threshold_bytes", help);
-    for (number, queue) in queues() {
-        if let Some(Threshold::Static(cells)) = queue.limit.map(|limit| limit.threshold) {
-            family.add(&[("queue", number)], to_bytes(subject, cells).0);
-        }
-    }
-}
+pub(super) const POOLS: [&str; 2] = ["lossy", "lossless"];
 
 /// One family of eight gauges in cells a port, shown in bytes.
 type Use = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
-const GROUPS: [Use; 5] = [
+/// Watermarks: the name of what can be cleared, that of what is kept since the start, what it is, and where.
+struct Highest<T> {
+    clearable: &'static str,
+    since_start: &'static str,
+    what: &'static str,
+    of: T,
+}
+
+/// One watermark for each of eight a port, in cells.
+type HighestUse = Highest<fn(&PortSnapshot) -> &Values>;
+
+const GROUPS: [Use; 3] = [
     ("holdfast_group_used_bytes", "Buffer that frames of the group hold in reserve and shared pool.", |port| {
         &port.group_used_cells
     }),
-    ("holdfast_group_used_highest_bytes", "The most they ever held there.", |port| &port.group_used_highest_cells),
-    ("holdfast_group_shared_highest_bytes", "The most they ever held of the shared pool.", |port| {
-        &port.group_shared_highest_cells
+    ("holdfast_group_shared_bytes", "Buffer that frames of the group hold in the shared pool.", |port| {
+        &port.group_shared_cells
     }),
     ("holdfast_group_headroom_bytes", "Buffer that frames of the group hold in headroom.", |port| {
         &port.group_headroom_cells
     }),
-    ("holdfast_group_headroom_highest_bytes", "The most they ever held there.", |port| {
-        &port.group_headroom_highest_cells
-    }),
 ];
 
-const QUEUES: [Use; 2] = [
-    ("holdfast_queue_bytes", "Buffer that frames waiting in the egress queue hold.", |port| &port.queue_cells),
-    ("holdfast_queue_highest_bytes", "The most they ever held.", |port| &port.queue_highest_cells),
+const GROUPS_HIGHEST: [HighestUse; 3] = [
+    Highest {
+        clearable: "holdfast_group_used_highest_bytes",
+        since_start: "holdfast_group_used_highest_since_start_bytes",
+        what: "frames of the group held in reserve and shared pool",
+        of: |port| &port.group_used_highest_cells,
+    },
+    Highest {
+        clearable: "holdfast_group_shared_highest_bytes",
+        since_start: "holdfast_group_shared_highest_since_start_bytes",
+        what: "frames of the group held in the shared pool",
+        of: |port| &port.group_shared_highest_cells,
+    },
+    Highest {
+        clearable: "holdfast_group_headroom_highest_bytes",
+        since_start: "holdfast_group_headroom_highest_since_start_bytes",
+        what: "frames of the group held in headroom",
+        of: |port| &port.group_headroom_highest_cells,
+    },
 ];
+
+const QUEUES: [Use; 1] =
+    [("holdfast_queue_bytes", "Buffer that frames waiting in the egress queue hold.", |port| &port.queue_cells)];
+
+const QUEUES_HIGHEST: [HighestUse; 1] = [Highest {
+    clearable: "holdfast_queue_highest_bytes",
+    since_start: "holdfast_queue_highest_since_start_bytes",
+    what: "frames waiting in the egress queue held",
+    of: |port| &port.queue_highest_cells,
+}];
+
+impl<T> Highest<T> {
+    /// The two families: name, help, and the snapshot to read them from.
+    fn families<'a>(&self, now: &'a Snapshot, ever: &'a Snapshot) -> [(&'static str, String, &'a Snapshot); 2] {
+        [
+            (self.clearable, format!("The most that {} since watermarks were cleared.", self.what), now),
+            (self.since_start, format!("The most that {} since the start.", self.what), ever),
+        ]
+    }
+}
 
 /// Use by priority group.
-pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     uses(families, &GROUPS, "priority", subject, snapshot);
+    highest(families, &GROUPS_HIGHEST, "priority", subject, [snapshot, ever]);
+    // A group takes its reserve first and gives it back last, so what it holds says how much of that is its reserve.
+    let used: fn(&PortSnapshot) -> &Values = |port| &port.group_used_cells;
+    let mark: fn(&PortSnapshot) -> &Values = |port| &port.group_used_highest_cells;
+    for (name, help, from, of) in [
+        ("holdfast_group_reserve_used_bytes", "Buffer of the group's own reserve in use.", snapshot, used),
+        (
+            "holdfast_group_reserve_highest_bytes",
+            "The most of the group's own reserve that was in use since watermarks were cleared.",
+            snapshot,
+            mark,
+        ),
+        (
+            "holdfast_group_reserve_highest_since_start_bytes",
+            "The most of the group's own reserve that was in use since the start.",
+            ever,
+            mark,
+        ),
+    ] {
+        let family = families.gauge(name, help);
+        for ((index, port), spec) in from.ports.iter().enumerate().zip(&subject.spec.ports) {
+            for ((number, used), group) in NUMBERS.iter().zip(of(port)).zip(&spec.buffer.groups) {
+                let bytes = to_bytes(subject, cells(*used).min(group.reserve)).0;
+                family.add(&[("port", subject.port_name(index)), ("priority", number)], bytes);
+            }
+        }
+    }
+}
+
+/// What each group may hold of its pool by now.
+pub(super) fn thresholds(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+    let (plan, used) = (&subject.spec.buffer, &snapshot.lcore);
+    let free = |group: &GroupProfile| {
+        let (size, used) = if group.lossless {
+            (plan.lossless_shared, used.lossless_used_cells)
+        } else {
+            (plan.lossy_shared, used.lossy_used_cells)
+        };
+        Cells(size.0.saturating_sub(cells(used).0))
+    };
+    let help = "What the group may hold of its pool now: its limit, or alpha times what the pool has free.";
+    let family = families.gauge("holdfast_group_threshold_bytes", help);
+    for port in &subject.spec.ports {
+        for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
+            let limit = to_bytes(subject, group.threshold.limit(free(group))).0;
+            family.add(&[("port", &port.name), ("priority", number)], limit);
+        }
+    }
 }
 
 /// What each lossless group has turned out to need.
@@ -199,65 +158,104 @@ pub(super) fn port_reserves(families: &mut Families, subject: &Subject, snapshot
 }
 
 /// What ports use of their insurance; nothing where headroom is not dynamic.
-pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     if subject.spec.buffer.policy != HeadroomPolicy::Dynamic {
         return;
     }
-    let rows: [PerPort; 2] = [
-        ("holdfast_port_insurance_used_bytes", "Insurance of the port in use.", |port| port.insurance_cells),
-        ("holdfast_port_insurance_highest_bytes", "Most of the insurance of the port that was in use.", |port| {
-            port.insurance_highest_cells
-        }),
-    ];
-    for (name, help, of) in rows {
-        let family = families.gauge(name, help);
-        for (index, port) in snapshot.ports.iter().enumerate() {
-            family.add(&[("port", subject.port_name(index))], to_bytes(subject, cells(of(port))).0);
+    let of: fn(&PortSnapshot) -> u64 = |port| port.insurance_highest_cells;
+    let marks = Highest {
+        clearable: "holdfast_port_insurance_highest_bytes",
+        since_start: "holdfast_port_insurance_highest_since_start_bytes",
+        what: "was in use of the insurance of the port",
+        of,
+    };
+    let mut rows = vec![("holdfast_port_insurance_used_bytes", "Insurance of the port in use.".to_owned(), snapshot)];
+    rows.extend(marks.families(snapshot, ever));
+    for (row, (name, help, from)) in rows.into_iter().enumerate() {
+        let family = families.gauge(name, &help);
+        for (index, port) in from.ports.iter().enumerate() {
+            let value = if row == 0 { port.insurance_cells } else { (marks.of)(port) };
+            family.add(&[("port", subject.port_name(index))], to_bytes(subject, cells(value)).0);
         }
     }
 }
 
 /// Use by egress queue.
-pub(super) fn queues(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn queues(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     uses(families, &QUEUES, "queue", subject, snapshot);
+    highest(families, &QUEUES_HIGHEST, "queue", subject, [snapshot, ever]);
 }
 
 fn uses(families: &mut Families, table: &[Use], label: &str, subject: &Subject, snapshot: &Snapshot) {
     for (name, help, of) in table {
-        let family = families.gauge(name, help);
-        for (index, port) in snapshot.ports.iter().enumerate() {
-            for (number, value) in NUMBERS.iter().zip(of(port)) {
-                let bytes = cells(*value).to_bytes(subject.spec.buffer.cell).0;
-                family.add(&[("port", subject.port_name(index)), (label, number)], bytes);
-            }
+        use_of(families, name, help, label, subject, snapshot, *of);
+    }
+}
+
+fn highest(families: &mut Families, table: &[HighestUse], label: &str, subject: &Subject, [now, ever]: [&Snapshot; 2]) {
+    for row in table {
+        for (name, help, from) in row.families(now, ever) {
+            use_of(families, name, &help, label, subject, from, row.of);
+        }
+    }
+}
+
+fn use_of(
+    families: &mut Families,
+    name: &str,
+    help: &str,
+    label: &str,
+    subject: &Subject,
+    snapshot: &Snapshot,
+    of: fn(&PortSnapshot) -> &Values,
+) {
+    let family = families.gauge(name, help);
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        for (number, value) in NUMBERS.iter().zip(of(port)) {
+            let bytes = to_bytes(subject, cells(*value)).0;
+            family.add(&[("port", subject.port_name(index)), (label, number)], bytes);
         }
     }
 }
 
 /// Use of the shared pools.
-pub(super) fn pools(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    let lcore = &snapshot.lcore;
-    let now = [("lossless", lcore.lossless_used_cells), ("lossy", lcore.lossy_used_cells)];
-    let highest = [("lossless", lcore.lossless_used_highest_cells), ("lossy", lcore.lossy_used_highest_cells)];
+pub(super) fn pools(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
+    let now = [snapshot.lcore.lossy_used_cells, snapshot.lcore.lossless_used_cells];
+    let highest = |of: &Snapshot| [of.lcore.lossy_used_highest_cells, of.lcore.lossless_used_highest_cells];
     for (name, help, values) in [
         ("holdfast_pool_used_bytes", "Buffer of the shared pool in use.", now),
-        ("holdfast_pool_used_highest_bytes", "The most of the shared pool that ever was in use.", highest),
+        (
+            "holdfast_pool_used_highest_bytes",
+            "The most of the shared pool that was in use since watermarks were cleared.",
+            highest(snapshot),
+        ),
+        (
+            "holdfast_pool_used_highest_since_start_bytes",
+            "The most of the shared pool that was in use since the start.",
+            highest(ever),
+        ),
     ] {
         let family = families.gauge(name, help);
-        for (pool, value) in values {
-            family.add(&[("pool", pool)], cells(value).to_bytes(subject.spec.buffer.cell).0);
+        for (pool, value) in POOLS.iter().zip(values) {
+            family.add(&[("pool", pool)], to_bytes(subject, cells(value)).0);
         }
     }
-    if subject.spec.buffer.policy == HeadroomPolicy::SharedPool {
-        for (name, help, value) in [
-            ("holdfast_headroom_pool_used_bytes", "Shared headroom in use.", lcore.headroom_pool_used_cells),
-            (
-                "holdfast_headroom_pool_used_highest_bytes",
-                "The most of the shared headroom that ever was in use.",
-                lcore.headroom_pool_highest_cells,
-            ),
-        ] {
-            families.gauge(name, help).add(&[], to_bytes(subject, cells(value)).0);
-        }
+    if subject.spec.buffer.policy != HeadroomPolicy::SharedPool {
+        return;
+    }
+    for (name, help, value) in [
+        ("holdfast_headroom_pool_used_bytes", "Shared headroom in use.", snapshot.lcore.headroom_pool_used_cells),
+        (
+            "holdfast_headroom_pool_used_highest_bytes",
+            "The most of the shared headroom that was in use since watermarks were cleared.",
+            snapshot.lcore.headroom_pool_highest_cells,
+        ),
+        (
+            "holdfast_headroom_pool_used_highest_since_start_bytes",
+            "The most of the shared headroom that was in use since the start.",
+            ever.lcore.headroom_pool_highest_cells,
+        ),
+    ] {
+        families.gauge(name, help).add(&[], to_bytes(subject, cells(value)).0);
     }
 }

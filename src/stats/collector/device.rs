@@ -24,6 +24,21 @@ const COUNTERS: [Row; 6] = [
     ("holdfast_device_transmit_errors_total", "Frames that could not be sent.", |device| device.tx_errors),
 ];
 
+/// Packet buffers, of which the admission of frames must never run out.
+pub(super) fn pools(families: &mut Families, subject: &Subject) {
+    let help = "Packet buffers of the pool: data for frames, control for PFC.";
+    let family = families.gauge("holdfast_packet_buffers", help);
+    for pool in subject.pools.iter() {
+        family.add(&[("pool", pool.name)], u64::from(pool.size));
+    }
+    let help =
+        "Packet buffers that are out, free descriptors of receive rings among them; looked at ten times a second.";
+    let family = families.gauge("holdfast_packet_buffers_in_use", help);
+    for pool in subject.pools.iter() {
+        family.add(&[("pool", pool.name)], pool.in_use.get());
+    }
+}
+
 /// Link state and device counters of each port, as of control's last reading.
 pub(super) fn devices(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let family = families.gauge("holdfast_port_link_up", "1 while the port's link is up.");

@@ -4,6 +4,7 @@ use super::family::{Families, Family};
 use crate::dataplane::counters::GAP_BUCKETS;
 use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
 use crate::stats::subject::Subject;
+use crate::units::Nanos;
 
 /// Nanoseconds in seconds; divided, so that what is a short decimal stays one.
 pub(super) fn seconds(ns: u64) -> f64 {
@@ -22,16 +23,57 @@ const COUNTERS: [Row; 5] = [
     }),
 ];
 
-const GAUGES: [Row; 3] = [
+const GAUGES: [Row; 2] = [
     ("holdfast_held_frames", "Frames in egress queues.", |lcore| lcore.held_frames),
     ("holdfast_fdb_entries", "Entries in the forwarding database.", |lcore| lcore.fdb_entries),
-    ("holdfast_handoff_highest_frames", "Most frames that ever waited in one hand-off ring to the lcore.", |lcore| {
-        lcore.handoff_highest_frames
+];
+
+/// Watermarks of frames, which can be cleared.
+const HIGHEST: Row = (
+    "holdfast_handoff_highest_frames",
+    "Most frames that waited in one hand-off ring to the lcore since watermarks were cleared.",
+    |lcore| lcore.handoff_highest_frames,
+);
+
+/// Watermarks of times: whether only of lcores that rest, name, help, and the value in nanoseconds.
+type Times = (bool, &'static str, &'static str, fn(&LcoreSnapshot) -> u64);
+
+const HIGHEST_TIMES: [Times; 2] = [
+    (
+        false,
+        "holdfast_poll_gap_highest_seconds",
+        "The longest time between polls since watermarks were cleared.",
+        |lcore| lcore.poll_gap_highest_ns,
+    ),
+    (
+        true,
+        "holdfast_rest_overshoot_highest_seconds",
+        "The most that the lcore woke later than asked since watermarks were cleared.",
+        |lcore| lcore.rest_overshoot_highest_ns,
+    ),
+];
+
+/// The same since the start.
+const EVER: Row = (
+    "holdfast_handoff_highest_since_start_frames",
+    "Most frames that ever waited in one hand-off ring to the lcore.",
+    |lcore| lcore.handoff_highest_frames,
+);
+
+const EVER_TIMES: [Times; 2] = [
+    (false, "holdfast_poll_gap_highest_since_start_seconds", "The longest time between polls ever.", |lcore| {
+        lcore.poll_gap_highest_ns
     }),
+    (
+        true,
+        "holdfast_rest_overshoot_highest_since_start_seconds",
+        "The most that the lcore ever woke later than asked.",
+        |lcore| lcore.rest_overshoot_highest_ns,
+    ),
 ];
 
 /// Polls and their gaps, forwarding database, frames held and handed off, by lcore.
-pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     let numbers: Vec<String> = (0..snapshot.lcores.len()).map(|number| number.to_string()).collect();
     let lcores = || numbers.iter().map(String::as_str).zip(&snapshot.lcores);
     for (name, help, of) in COUNTERS {
@@ -47,10 +89,13 @@ pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snap
     for (number, lcore) in lcores() {
         add_histogram(family, number, &lcore.poll_gap, lcore.poll_gap_sum_ns);
     }
-    let family = families.gauge("holdfast_poll_gap_highest_seconds", "The longest time between polls ever.");
+    let help = "Polls that came later than the configuration has it, as far as the histogram's buckets can tell.";
+    let family = families.counter("holdfast_late_polls_total", help);
     for (number, lcore) in lcores() {
-        family.add_real(&[("lcore", number)], seconds(lcore.poll_gap_highest_ns));
+        family.add(&[("lcore", number)], late_polls(lcore, subject.spec.poll_gap));
     }
+    watermarks(families, subject, snapshot, (&HIGHEST, &HIGHEST_TIMES));
+    watermarks(families, subject, ever, (&EVER, &EVER_TIMES));
     let help = "How late a poll may come by the configuration: what headroom is computed from.";
     let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
     family.add_real(&[], seconds(subject.spec.poll_gap.0));
@@ -59,6 +104,27 @@ pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snap
         family.add(&[("port", &port.name), ("lcore", &port.lcore.to_string())], 1);
     }
     rests(families, subject, snapshot);
+}
+
+/// Watermarks of `from`, by lcore.
+fn watermarks(families: &mut Families, subject: &Subject, from: &Snapshot, (frames, times): (&Row, &[Times])) {
+    let lcores = || from.lcores.iter().zip(&subject.rests).enumerate();
+    let family = families.gauge(frames.0, frames.1);
+    for (number, (lcore, _)) in lcores() {
+        family.add(&[("lcore", &number.to_string())], frames.2(lcore));
+    }
+    for (only_resting, name, help, of) in times {
+        let family = families.gauge(name, help);
+        for (number, (lcore, _)) in lcores().filter(|(_, (_, rest))| rest.is_some() || !only_resting) {
+            family.add_real(&[("lcore", &number.to_string())], seconds(of(lcore)));
+        }
+    }
+}
+
+/// Polls whose gap was longer than `allowed` for certain: those in buckets that begin at it or later.
+fn late_polls(lcore: &LcoreSnapshot, allowed: Nanos) -> u64 {
+    let beyond = |bucket: usize| bucket > 0 && 1 << (bucket - 1) >= allowed.0;
+    lcore.poll_gap.iter().enumerate().filter(|(bucket, _)| beyond(*bucket)).map(|(_, count)| count).sum()
 }
 
 /// Rests of the lcores that may have any.
@@ -79,11 +145,6 @@ fn rests(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let family = families.histogram("holdfast_rest_overshoot_seconds", help);
     for (number, lcore, _) in &lcores {
         add_histogram(family, number, &lcore.rest_overshoot, lcore.rest_overshoot_sum_ns);
-    }
-    let help = "The most that the lcore ever woke later than asked.";
-    let family = families.gauge("holdfast_rest_overshoot_highest_seconds", help);
-    for (number, lcore, _) in &lcores {
-        family.add_real(&[("lcore", number)], seconds(lcore.rest_overshoot_highest_ns));
     }
 }
 

@@ -12,6 +12,7 @@
 //! - Limits (alpha, eta, reserve) are gauges, and the configuration has a hash, so that a changed one is seen.
 
 mod buffer;
+mod configured;
 mod device;
 mod family;
 mod flows;
@@ -20,71 +21,81 @@ mod port;
 mod watchdog;
 
 use std::sync::Arc;
-use std::time::Instant;
-
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::snapshot::Snapshot;
 use super::subject::Subject;
 use family::Families;
 
-/// Collects everything about one switch. Register it once, in a registry of its own.
+/// Room for the text of a port at first: a little more than it takes.
+const PORT_TEXT: usize = 64 << 10;
+
+/// Collects everything about one switch.
 #[derive(Debug)]
 pub struct SwitchCollector {
     subject: Arc<Subject>,
     began: Instant,
-    /// What the registry knows the collector by: one family stands for all.
-    desc: Desc,
+    /// [`Subject::config_hash`], which takes longer than all the rest.
+    config_hash: String,
 }
 
 impl SwitchCollector {
     /// A collector for `subject`.
-    ///
-    /// # Panics
-    /// Never: the one description it makes is constant and right.
     #[must_use]
     pub fn new(subject: Arc<Subject>) -> Self {
-        let help = "Version of the program and hash of its configuration.".to_owned();
-        let desc = Desc::new("holdfast_build_info".to_owned(), help, Vec::new(), Default::default());
-        Self { subject, began: Instant::now(), desc: desc.expect("a constant and valid description") }
-    }
-}
-
-impl Collector for SwitchCollector {
-    fn desc(&self) -> Vec<&Desc> {
-        vec![&self.desc]
+        let config_hash = format!("{:016x}", subject.config_hash());
+        Self { subject, began: Instant::now(), config_hash }
     }
 
-    fn collect(&self) -> Vec<MetricFamily> {
-        collect(&self.subject, &Snapshot::take(&self.subject, self.began.elapsed()))
+    /// All metrics as they are now, in Prometheus' text format.
+    #[must_use]
+    pub fn text(&self) -> String {
+        collect(&self.subject, &self.config_hash, &Snapshot::take(&self.subject, self.began.elapsed()))
     }
 }
 
 /// All families of `snapshot`.
-fn collect(subject: &Subject, snapshot: &Snapshot) -> Vec<MetricFamily> {
-    let mut families = Families::default();
-    let hash = format!("{:016x}", subject.config_hash());
-    let info = &[("version", subject.version), ("config", &hash)];
-    families.gauge("holdfast_build_info", "Version of the program and hash of its configuration.").add(info, 1);
+fn collect(subject: &Subject, config_hash: &str, snapshot: &Snapshot) -> String {
+    let ever = &subject.watermarks.since_start(snapshot);
+    let mut families = Families::with_capacity((snapshot.ports.len() + 1) * PORT_TEXT);
+    program(&mut families, subject, config_hash);
     port::traffic(&mut families, subject, snapshot);
     port::drops(&mut families, subject, snapshot);
     port::flow_control(&mut families, subject, snapshot);
-    port::backlog(&mut families, subject, snapshot);
+    port::backlog(&mut families, subject, snapshot, ever);
     watchdog::watchdogs(&mut families, subject, snapshot);
-    buffer::limits(&mut families, subject);
-    buffer::groups(&mut families, subject, snapshot);
+    configured::limits(&mut families, subject);
+    buffer::groups(&mut families, subject, snapshot, ever);
+    buffer::thresholds(&mut families, subject, snapshot);
     buffer::headroom_needs(&mut families, subject, snapshot);
     buffer::port_reserves(&mut families, subject, snapshot);
-    buffer::insurance(&mut families, subject, snapshot);
-    buffer::queues(&mut families, subject, snapshot);
-    buffer::pools(&mut families, subject, snapshot);
+    buffer::insurance(&mut families, subject, snapshot, ever);
+    buffer::queues(&mut families, subject, snapshot, ever);
+    buffer::pools(&mut families, subject, snapshot, ever);
     device::devices(&mut families, subject, snapshot);
-    lcore::lcores(&mut families, subject, snapshot);
+    device::pools(&mut families, subject);
+    lcore::lcores(&mut families, subject, snapshot, ever);
     if let Some(hosts) = &subject.hosts {
         flows::flows(&mut families, hosts);
     }
     families.done()
+}
+
+/// What runs, by what configuration, since when, and whether it is well.
+fn program(families: &mut Families, subject: &Subject, config_hash: &str) {
+    families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", subject.version)], 1);
+    let help = "Hash of the configuration: any changed setting of the switch changes it.";
+    families.gauge("holdfast_config_info", help).add(&[("hash", config_hash)], 1);
+    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    families
+        .gauge("holdfast_start_time_seconds", "When the switch began, since the epoch.")
+        .add_real(&[], seconds(subject.watermarks.began()));
+    families
+        .gauge("holdfast_watermarks_cleared_time_seconds", "When watermarks were cleared last, or began.")
+        .add_real(&[], seconds(subject.watermarks.cleared()));
+    let state = subject.health.look(&subject.counters, Instant::now());
+    let help = "1 if every lcore polls and ports have had their time to prove their PFC, as /readyz says.";
+    families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
 }
 
 #[cfg(test)]

@@ -226,7 +226,7 @@ fn standing(families: &mut Families, subject: &Subject) {
 }
 
 /// Frames that the dataplane leaves in receive rings: the core cannot keep up.
-pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     let help = "Frames left in the receive ring from which on the port's lossless groups go XOFF.";
     let family = families.gauge("holdfast_backlog_mark_frames", help);
     for port in &subject.spec.ports {
@@ -234,19 +234,13 @@ pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Sna
             family.add(&[("port", &port.name)], u64::from(mark));
         }
     }
-    let gauges: [Row<u64>; 2] = [
-        (
-            "holdfast_backlog_frames",
-            "Frames left in the receive ring by the last poll that had to leave some.",
-            |port| port.backlog_frames,
-        ),
-        ("holdfast_backlog_highest_frames", "The most that a poll ever had to leave there.", |port| {
-            port.backlog_highest_frames
-        }),
-    ];
-    for (name, help, of) in gauges {
-        per_port(families.gauge(name, help), subject, snapshot, of);
-    }
+    let help = "Frames left in the receive ring by the last poll that had to leave some.";
+    per_port(families.gauge("holdfast_backlog_frames", help), subject, snapshot, |port| port.backlog_frames);
+    let help = "The most that a poll had to leave there since watermarks were cleared.";
+    let highest = |port: &PortSnapshot| port.backlog_highest_frames;
+    per_port(families.gauge("holdfast_backlog_highest_frames", help), subject, snapshot, highest);
+    let help = "The most that a poll ever had to leave there.";
+    per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), subject, ever, highest);
     let help = "Times that the backlog of the receive ring made the lossless groups XOFF.";
     per_port(families.counter("holdfast_backlog_xoffs_total", help), subject, snapshot, |port| port.backlog_xoffs);
 }

@@ -1,0 +1,166 @@
+//! What the configuration allows: how the buffer is divided, what limits whom, and from which depth frames are marked.
+
+use super::buffer::POOLS;
+use super::family::Families;
+use super::port::NUMBERS;
+use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
+use crate::qos::QueueDiscipline;
+use crate::stats::format::headroom_policy;
+use crate::stats::needs::to_bytes;
+use crate::stats::subject::Subject;
+use crate::units::{Cells, Probability};
+
+/// A family with one gauge a priority group, if the group has it.
+type Limit = (&'static str, &'static str, fn(&GroupProfile) -> Option<Cells>);
+
+const LIMITS: [Limit; 5] = [
+    ("holdfast_group_reserve_bytes", "Buffer guaranteed to the priority group.", |group| Some(group.reserve)),
+    ("holdfast_group_headroom_size_bytes", "Headroom (eta) of the lossless priority group.", |group| {
+        group.lossless.then_some(group.headroom)
+    }),
+    ("holdfast_group_static_threshold_bytes", "Limit on the group's share of its pool, where it is fixed.", |group| {
+        match group.threshold {
+            Threshold::Static(cells) => Some(cells),
+            Threshold::Dynamic(_) => None,
+        }
+    }),
+    ("holdfast_group_xon_offset_bytes", "How far below its threshold a paused group must fall for XON.", |group| {
+        group.lossless.then_some(group.xon_offset)
+    }),
+    ("holdfast_group_xon_floor_bytes", "Share below which a paused group gets XON whatever its threshold.", |group| {
+        group.lossless.then_some(group.xon_floor)
+    }),
+];
+
+/// What the configuration allows.
+pub(super) fn limits(families: &mut Families, subject: &Subject) {
+    let plan = &subject.spec.buffer;
+    let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is all of it.");
+    for (part, cells) in [
+        ("total", plan.total),
+        ("reserves", plan.reserves),
+        ("headroom", plan.headroom),
+        ("lossless_shared", plan.lossless_shared),
+        ("lossy_shared", plan.lossy_shared),
+    ] {
+        family.add(&[("part", part)], cells.to_bytes(plan.cell).0);
+    }
+    families.gauge("holdfast_cell_bytes", "Size of a buffer cell; a frame takes whole cells.").add(&[], plan.cell.0);
+    for (name, help, of) in LIMITS {
+        let family = families.gauge(name, help);
+        for port in &subject.spec.ports {
+            for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
+                if let Some(cells) = of(group) {
+                    family.add(&[("port", &port.name), ("priority", number)], cells.to_bytes(plan.cell).0);
+                }
+            }
+        }
+    }
+    let help = "Dynamic Threshold factor: the group may hold alpha times what its pool has free.";
+    let family = families.gauge("holdfast_group_alpha", help);
+    for port in &subject.spec.ports {
+        for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
+            if let Threshold::Dynamic(alpha) = group.threshold {
+                let value = f64::from(alpha.exponent()).exp2();
+                family.add_real(&[("port", &port.name), ("priority", number)], value);
+            }
+        }
+    }
+    classes(families, subject);
+    port_limits(families, subject);
+    queue_limits(families, subject);
+    queue_service(families, subject);
+}
+
+/// Traffic classes: where they go, and which are lossless.
+fn classes(families: &mut Families, subject: &Subject) {
+    let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is meant to be lossless.");
+    for (class, number) in NUMBERS.iter().enumerate() {
+        family.add(&[("tc", number)], u64::from(subject.is_lossless(class)));
+    }
+    let help = "1 for the priority group and the egress queue that the traffic class is mapped to.";
+    let family = families.gauge("holdfast_class_map_info", help);
+    let maps = &subject.spec.classes;
+    for (class, number) in NUMBERS.iter().enumerate() {
+        let target = |map: &[u8; 8]| NUMBERS[usize::from(map[class] & 7)];
+        let lossless = if subject.is_lossless(class) { "yes" } else { "no" };
+        let (group, queue) = (target(&maps.tc_to_group), target(&maps.tc_to_queue));
+        family.add(&[("tc", number), ("group", group), ("queue", queue), ("lossless", lossless)], 1);
+    }
+}
+
+/// What belongs to ports and not to their groups, and how headroom is shared.
+fn port_limits(families: &mut Families, subject: &Subject) {
+    let plan = &subject.spec.buffer;
+    let help = "Buffer guaranteed to the port, for any of its groups of the pool beyond their own reserves.";
+    let family = families.gauge("holdfast_port_reserve_bytes", help);
+    for port in &subject.spec.ports {
+        for (pool, cells) in POOLS.iter().zip(port.buffer.reserve) {
+            family.add(&[("port", &port.name), ("pool", pool)], to_bytes(subject, cells).0);
+        }
+    }
+    let help = "1 for what lossless groups do after XOFF: independent, shared-pool or dynamic.";
+    let family = families.gauge("holdfast_headroom_policy_info", help);
+    family.add(&[("policy", headroom_policy(plan.policy))], 1);
+    if plan.policy == HeadroomPolicy::SharedPool {
+        let family = families.gauge("holdfast_headroom_pool_size_bytes", "Headroom that all lossless groups share.");
+        family.add(&[], to_bytes(subject, plan.headroom).0);
+    }
+    if plan.policy == HeadroomPolicy::Dynamic {
+        let help = "Headroom of the port's own, for what comes after the whole port is XOFF.";
+        let family = families.gauge("holdfast_port_insurance_bytes", help);
+        for port in &subject.spec.ports {
+            family.add(&[("port", &port.name)], to_bytes(subject, port.buffer.insurance).0);
+        }
+    }
+}
+
+/// How egress queues use the lossy pool; the same on every port.
+fn queue_limits(families: &mut Families, subject: &Subject) {
+    let queues = || NUMBERS.iter().zip(&subject.spec.queues);
+    let help = "Part of the lossy pool kept for the egress queue of each port.";
+    let family = families.gauge("holdfast_queue_reserve_bytes", help);
+    for (number, queue) in queues() {
+        family.add(&[("queue", number)], to_bytes(subject, queue.reserve).0);
+    }
+    let help = "Dynamic Threshold factor of the egress queue: it may hold alpha times what the lossy pool has free.";
+    let family = families.gauge("holdfast_queue_alpha", help);
+    for (number, queue) in queues() {
+        if let Some(Threshold::Dynamic(alpha)) = queue.limit.map(|limit| limit.threshold) {
+            family.add_real(&[("queue", number)], f64::from(alpha.exponent()).exp2());
+        }
+    }
+    let help = "Limit on the egress queue's share of the lossy pool, where it is fixed.";
+    let family = families.gauge("holdfast_queue_static_threshold_bytes", help);
+    for (number, queue) in queues() {
+        if let Some(Threshold::Static(cells)) = queue.limit.map(|limit| limit.threshold) {
+            family.add(&[("queue", number)], to_bytes(subject, cells).0);
+        }
+    }
+}
+
+/// When egress queues send and from which depth they mark; the same on every port.
+fn queue_service(families: &mut Families, subject: &Subject) {
+    let queues = || NUMBERS.iter().zip(&subject.spec.queues);
+    let help = "Share of the egress queue among those that are not strict, as a weight; 0 for a strict one.";
+    let family = families.gauge("holdfast_queue_weight", help);
+    for (number, queue) in queues() {
+        let weight = match queue.discipline {
+            QueueDiscipline::Strict => 0,
+            QueueDiscipline::Dwrr { weight } => weight,
+        };
+        family.add(&[("queue", number)], weight.into());
+    }
+    let profiles = || queues().filter_map(|(number, queue)| Some((*number, queue.wred?)));
+    let help = "Depth of the egress queue up to which no frame is marked or dropped early.";
+    let family = families.gauge("holdfast_queue_ecn_min_bytes", help);
+    profiles().for_each(|(number, profile)| family.add(&[("queue", number)], profile.kmin.0));
+    let help = "Depth of the egress queue from which every frame is.";
+    let family = families.gauge("holdfast_queue_ecn_max_bytes", help);
+    profiles().for_each(|(number, profile)| family.add(&[("queue", number)], profile.kmax.0));
+    let help = "Share of frames that are just below that, 0 to 1.";
+    let family = families.gauge("holdfast_queue_ecn_probability_ratio", help);
+    for (number, profile) in profiles() {
+        family.add_real(&[("queue", number)], f64::from(profile.pmax.0) / f64::from(Probability::ONE.0));
+    }
+}

@@ -1,0 +1,132 @@
+//! Watermarks that outlast a clearing. The packet path keeps one highest value each, which an operator may clear; whoever
+//! clears remembers here what they were, so that the highest since the start stands beside the highest since then.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot};
+
+/// What watermarks were before they were cleared.
+#[derive(Debug)]
+pub struct Watermarks {
+    before: Mutex<Before>,
+    /// When the switch began.
+    began: SystemTime,
+}
+
+#[derive(Debug)]
+struct Before {
+    /// The highest of each until the last clearing.
+    highest: Snapshot,
+    cleared: SystemTime,
+}
+
+impl Default for Watermarks {
+    fn default() -> Self {
+        let now = SystemTime::now();
+        Self { before: Mutex::new(Before { highest: Snapshot::default(), cleared: now }), began: now }
+    }
+}
+
+impl Watermarks {
+    /// Remembers the watermarks of `last`, which are to be cleared now. What rises between the last publishing of gauges
+    /// (64 polls ago at most) and the clearing is in neither.
+    pub fn remember(&self, last: &Snapshot) {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        before.highest = raised(last.clone(), &before.highest);
+        before.cleared = SystemTime::now();
+    }
+
+    /// `now` with each watermark as it is since the start.
+    #[must_use]
+    pub fn since_start(&self, now: &Snapshot) -> Snapshot {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        raised(now.clone(), &before.highest)
+    }
+
+    /// When they were cleared last, or when the switch began.
+    #[must_use]
+    pub fn cleared(&self) -> SystemTime {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner).cleared
+    }
+
+    /// When the switch began.
+    #[must_use]
+    pub fn began(&self) -> SystemTime {
+        self.began
+    }
+}
+
+/// `now` with no watermark below that of `before`.
+fn raised(mut now: Snapshot, before: &Snapshot) -> Snapshot {
+    for (port, before) in now.ports.iter_mut().zip(&before.ports) {
+        raise_port(port, before);
+    }
+    for (lcore, before) in now.lcores.iter_mut().zip(&before.lcores) {
+        raise_lcore(lcore, before);
+    }
+    raise_lcore(&mut now.lcore, &before.lcore);
+    now
+}
+
+fn raise_port(port: &mut PortSnapshot, before: &PortSnapshot) {
+    for (values, before) in [
+        (&mut port.group_used_highest_cells, &before.group_used_highest_cells),
+        (&mut port.group_shared_highest_cells, &before.group_shared_highest_cells),
+        (&mut port.group_headroom_highest_cells, &before.group_headroom_highest_cells),
+        (&mut port.queue_highest_cells, &before.queue_highest_cells),
+    ] {
+        values.iter_mut().zip(before).for_each(|(value, before)| *value = (*value).max(*before));
+    }
+    port.insurance_highest_cells = port.insurance_highest_cells.max(before.insurance_highest_cells);
+    port.backlog_highest_frames = port.backlog_highest_frames.max(before.backlog_highest_frames);
+}
+
+fn raise_lcore(lcore: &mut LcoreSnapshot, before: &LcoreSnapshot) {
+    for (value, before) in [
+        (&mut lcore.poll_gap_highest_ns, before.poll_gap_highest_ns),
+        (&mut lcore.lossless_used_highest_cells, before.lossless_used_highest_cells),
+        (&mut lcore.lossy_used_highest_cells, before.lossy_used_highest_cells),
+        (&mut lcore.headroom_pool_highest_cells, before.headroom_pool_highest_cells),
+        (&mut lcore.handoff_highest_frames, before.handoff_highest_frames),
+        (&mut lcore.rest_overshoot_highest_ns, before.rest_overshoot_highest_ns),
+    ] {
+        *value = (*value).max(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::fixture::run;
+    use super::*;
+
+    #[test]
+    fn what_was_cleared_is_still_the_highest_since_the_start() {
+        let subject = run();
+        let take = || Snapshot::take(&subject, Duration::ZERO);
+        let port = &subject.counters.ports[0];
+        let lcore = &subject.counters.lcores[0];
+        let ever = |snapshot: &Snapshot| {
+            let ever = subject.watermarks.since_start(snapshot);
+            let port = &ever.ports[0];
+            (port.group_used_highest_cells[3], port.group_headroom_highest_cells[3], ever.lcore.poll_gap_highest_ns)
+        };
+        assert_eq!(ever(&take()), (2_500, 55, 21_500));
+
+        subject.watermarks.remember(&take());
+        port.group_used_highest_cells[3].set(10);
+        port.group_headroom_highest_cells[3].set(0);
+        lcore.poll_gap_highest_ns.set(100);
+        assert_eq!(ever(&take()), (2_500, 55, 21_500));
+        assert_eq!(take().ports[0].group_used_highest_cells[3], 10, "the other begins anew");
+        port.group_headroom_highest_cells[3].set(60);
+        assert_eq!(ever(&take()), (2_500, 60, 21_500), "each by itself");
+
+        subject.watermarks.remember(&take());
+        port.group_headroom_highest_cells[3].set(1);
+        assert_eq!(ever(&take()), (2_500, 60, 21_500), "a second clearing forgets nothing of the first");
+        assert!(subject.watermarks.cleared() >= subject.watermarks.began());
+    }
+}
