@@ -11,6 +11,7 @@ pub mod config;
 #[cfg(feature = "dpdk")]
 pub mod control;
 pub mod dataplane;
+pub mod doctor;
 #[cfg(feature = "dpdk")]
 #[allow(unsafe_code)]
 pub mod dpdk;

@@ -3,6 +3,7 @@
 mod check;
 mod clear;
 mod completions;
+mod doctor;
 mod headroom;
 mod man;
 mod plan;
@@ -48,6 +49,8 @@ enum Command {
     Replay(replay::Args),
     /// Runs a scenario in simulated time: switches, hosts, cables and faults, on ports that nobody has to buy
     Sim(sim::Args),
+    /// Looks at the machine: hugepages, CPUs, NICs, privileges; what is wrong, and what to do about it
+    Doctor(doctor::Args),
     /// Prints a script that completes commands and options in a shell
     Completions(completions::Args),
     /// Writes the manual pages
@@ -83,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Headroom(args) => headroom::headroom(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Sim(args) => sim::sim(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
     };

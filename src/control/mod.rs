@@ -62,6 +62,12 @@ impl Running {
     }
 }
 
+/// MiB of memory that DPDK is given for `config`, in hugepages if `huge`.
+#[must_use]
+pub fn memory_mib(config: &Config, huge: bool) -> u32 {
+    setup::PoolPlan::new(config).mib(huge)
+}
+
 /// Runs a switch by `config` until its time is over or a signal comes, and prints what it did.
 ///
 /// # Errors

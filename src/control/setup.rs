@@ -62,7 +62,7 @@ impl PoolPlan {
     }
 
     /// Memory of both pools and the rest, in hugepages or in ordinary ones.
-    fn mib(&self, huge: bool) -> u32 {
+    pub fn mib(&self, huge: bool) -> u32 {
         let pool = |count| Mempool::footprint(count, self.data_room, huge);
         ((pool(self.data) + pool(self.control)) >> 20) as u32 + 1 + SPARE_MIB
     }

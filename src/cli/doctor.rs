@@ -1,0 +1,91 @@
+//! `holdfast doctor`.
+
+use std::path::PathBuf;
+
+use holdfast::config;
+use holdfast::doctor::{Finding, Level, Needs, findings, probe};
+use holdfast::stats::table::{Align::Left, Table};
+use serde_json::{Value, json};
+
+use super::{Failure, print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Configuration that is to run here; without it, what any switch would want
+    file: Option<PathBuf>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+    /// Look at the /sys, /proc and /dev under this directory
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    root: PathBuf,
+}
+
+pub fn doctor(args: &Args) -> Result<(), Failure> {
+    let needs = args.file.as_ref().map(|path| config::load(path).map(|config| needs(&config))).transpose();
+    let needs = needs.map_err(Failure::usage)?;
+    let mut facts = probe(&args.root);
+    facts.dpdk = dpdk_version();
+    let findings = findings(&facts, needs.as_ref());
+    if args.json {
+        print_json(&to_json(&findings))?
+    } else {
+        print(&to_text(&findings))?
+    }
+    if count(&findings, Level::Bad) == 0 { Ok(()) } else { Err(Failure::Told(1)) }
+}
+
+#[cfg(feature = "dpdk")]
+fn needs(config: &config::Config) -> Needs {
+    let needs = Needs::new(config, None);
+    let memory_mib = Some(holdfast::control::memory_mib(config, needs.huge));
+    Needs { memory_mib, ..needs }
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn needs(config: &config::Config) -> Needs {
+    Needs::new(config, None)
+}
+
+#[cfg(feature = "dpdk")]
+fn dpdk_version() -> Option<String> {
+    Some(holdfast::dpdk::version())
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn dpdk_version() -> Option<String> {
+    None
+}
+
+fn count(findings: &[Finding], level: Level) -> usize {
+    findings.iter().filter(|finding| finding.level == level).count()
+}
+
+fn to_text(findings: &[Finding]) -> String {
+    let mut table = Table::new(&[("level", Left), ("where", Left), ("finding", Left)]);
+    for finding in findings {
+        table.row([finding.level.label().to_owned(), finding.place.clone(), finding.what.clone()]);
+        if let Some(remedy) = &finding.remedy {
+            table.row([String::new(), String::new(), format!("> {remedy}")]);
+        }
+    }
+    let [bad, warn, ok] = [Level::Bad, Level::Warn, Level::Ok].map(|level| count(findings, level));
+    format!("{table}\n{bad} bad, {warn} to look at, {ok} in order\n")
+}
+
+fn to_json(findings: &[Finding]) -> Value {
+    let one = |finding: &Finding| {
+        json!({
+            "level": finding.level.label(),
+            "where": finding.place,
+            "what": finding.what,
+            "remedy": finding.remedy,
+        })
+    };
+    json!({
+        "format": 1,
+        "bad": count(findings, Level::Bad),
+        "warn": count(findings, Level::Warn),
+        "findings": findings.iter().map(one).collect::<Vec<_>>(),
+    })
+}

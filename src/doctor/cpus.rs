@@ -1,0 +1,171 @@
+//! CPUs of the dataplane, and what disturbs them.
+
+use super::{Cpus, Facts, Finding, Needs, ranges};
+
+pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let cpus = &facts.cpus;
+    let mut all = vec![count(cpus, needs)];
+    all.extend(clock(cpus));
+    match needs.map(|needs| dataplane(cpus, needs)) {
+        None => all.push(isolated(cpus)),
+        Some(lcores) => {
+            for (number, cpu) in lcores.iter().enumerate() {
+                all.extend(lcore(facts, needs, number, *cpu));
+            }
+            all.extend(shared(cpus, needs, &lcores));
+        }
+    }
+    all.extend(umwait(cpus, needs));
+    all
+}
+
+/// The CPU of each lcore, as `holdfast run` would choose: what is written, or the last ones that the process may use.
+fn dataplane(cpus: &Cpus, needs: &Needs) -> Vec<u16> {
+    let mut free = cpus.allowed.iter().rev().cycle();
+    let chosen = needs.lcores.iter().map(|lcore| (free.next(), lcore.cpu));
+    chosen.filter_map(|(free, written)| written.or(free.copied())).collect()
+}
+
+fn count(cpus: &Cpus, needs: Option<&Needs>) -> Finding {
+    let lcores = needs.map_or(1, |needs| needs.lcores.len().max(1));
+    let what = format!("{} of {} may be used: {}", cpus.allowed.len(), cpus.online.len(), ranges(&cpus.allowed));
+    if cpus.allowed.len() > lcores {
+        return Finding::ok("cpus", what);
+    }
+    let remedy = "give it more, or the machine's own work and the control thread come between its polls";
+    Finding::warn("cpus", format!("{what}; a dataplane lcore never sleeps, and {lcores} are wanted"), remedy)
+}
+
+/// All timers and rates are counted in ticks of the TSC.
+fn clock(cpus: &Cpus) -> Vec<Finding> {
+    let place = "clock";
+    let missing: Vec<&str> = ["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !has(cpus, flag)).collect();
+    if cpus.flags.is_empty() {
+        return Vec::new();
+    }
+    if !missing.is_empty() {
+        let what = format!(
+            "the TSC changes its rate or stops ({} missing): rates and pauses would be wrong",
+            missing.join(", ")
+        );
+        return vec![Finding::warn(
+            place,
+            what,
+            "fix the CPU's frequency and turn off deep idle states in the firmware",
+        )];
+    }
+    let source = cpus.clocksource.as_deref().unwrap_or("not known");
+    // What the kernel has itself given up as unreliable.
+    if source != "tsc" && source != "kvm-clock" && source != "not known" {
+        let what = format!("the TSC is invariant, but the kernel uses {source}");
+        return vec![Finding::warn(place, what, "see why in `dmesg | grep -i tsc`")];
+    }
+    vec![Finding::ok(place, format!("the TSC is invariant, the kernel's clock is {source}"))]
+}
+
+fn has(cpus: &Cpus, flag: &str) -> bool {
+    cpus.flags.iter().any(|have| have == flag)
+}
+
+fn isolated(cpus: &Cpus) -> Finding {
+    if !cpus.isolated.is_empty() {
+        return Finding::ok(
+            "cpus",
+            format!("isolated: {}, without tick: {}", ranges(&cpus.isolated), ranges(&cpus.nohz_full)),
+        );
+    }
+    let last = cpus.allowed.last().copied().unwrap_or(1);
+    Finding::warn(
+        "cpus",
+        "none is isolated: the machine's own work comes between polls, and headroom must cover it",
+        boot(last),
+    )
+}
+
+fn boot(cpu: u16) -> String {
+    format!("boot with `isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}`")
+}
+
+fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Vec<Finding> {
+    let cpus = &facts.cpus;
+    let place = format!("lcore {number}, CPU {cpu}");
+    let mut all = Vec::new();
+    if !cpus.allowed.contains(&cpu) {
+        let what = format!("this process may not use the CPU, only {}", ranges(&cpus.allowed));
+        return vec![Finding::bad(
+            place,
+            what,
+            "write another `lcores.dataplane`, or let it (taskset, cpuset, CPUAffinity=)",
+        )];
+    }
+    match (cpus.isolated.contains(&cpu), cpus.nohz_full.contains(&cpu)) {
+        (true, true) => all.push(Finding::ok(&place, "isolated, and without tick")),
+        (true, false) => all.push(Finding::warn(
+            &place,
+            "isolated, but the kernel's tick still comes between polls",
+            format!("boot with `nohz_full={cpu}` too"),
+        )),
+        (false, _) => {
+            let what = "not isolated: the machine's own work comes between polls, and headroom must cover it";
+            all.push(Finding::warn(&place, what, boot(cpu)));
+        }
+    }
+    if let Some(governor) = cpus.governors.get(&cpu).filter(|governor| *governor != "performance") {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        let what = format!("its frequency governor is {governor}: it gets slow when little comes");
+        all.push(Finding::warn(&place, what, format!("`echo performance > {file}`, as root")));
+    }
+    all.extend(far_nics(facts, needs, number, cpu));
+    all
+}
+
+/// NICs of this lcore that are on another node.
+fn far_nics(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Vec<Finding> {
+    let cpus = &facts.cpus;
+    let Some(own) = cpus.nodes.get(&cpu) else { return Vec::new() };
+    let devices = needs.into_iter().flat_map(|needs| &needs.devices).filter(|device| device.lcore == number);
+    let far = devices.filter_map(|device| {
+        let nic = facts.nics.iter().find(|nic| Some(&nic.address) == device.pci().as_ref())?;
+        let node = nic.node.filter(|node| node != own)?;
+        let near: Vec<u16> = cpus.allowed.iter().copied().filter(|cpu| cpus.nodes.get(cpu) == Some(&node)).collect();
+        let what = format!("on node {node}, polled by lcore {number} on node {own}: each frame crosses between them");
+        let remedy = format!("choose its CPU in `lcores.dataplane` from {}", ranges(&near));
+        Some(Finding::warn(format!("port {}", device.port), what, remedy))
+    });
+    far.collect()
+}
+
+/// Who takes time from whom.
+fn shared(cpus: &Cpus, needs: Option<&Needs>, lcores: &[u16]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for (number, cpu) in lcores.iter().enumerate() {
+        let place = format!("lcore {number}, CPU {cpu}");
+        if let Some(other) = lcores[..number].iter().position(|other| other == cpu) {
+            let what = format!("lcore {other} has the same CPU: they take turns, milliseconds long");
+            all.push(Finding::warn(place, what, "write fewer lcores, or another CPU"));
+            continue;
+        }
+        let core = |cpu: &u16| cpus.cores.get(cpu).copied();
+        if let Some(other) = lcores[..number].iter().position(|other| core(other).is_some() && core(other) == core(cpu))
+        {
+            let what = format!("shares its core with lcore {other}: neither has all of it");
+            all.push(Finding::warn(place.clone(), what, "choose CPUs of different cores (`lscpu -e`)"));
+        }
+        if needs.and_then(|needs| needs.control) == Some(*cpu) {
+            all.push(Finding::warn(place, "the control thread has the same CPU", "write another `lcores.control`"));
+        }
+    }
+    all
+}
+
+fn umwait(cpus: &Cpus, needs: Option<&Needs>) -> Option<Finding> {
+    let wanted = needs.is_some_and(|needs| needs.lcores.iter().any(|lcore| lcore.umwait));
+    match (has(cpus, "waitpkg"), wanted) {
+        (true, _) => Some(Finding::ok("umwait", "the CPU has it (WAITPKG)")),
+        (false, true) => {
+            let what = "the CPU has no WAITPKG, and `lcores.idle` wants it";
+            Some(Finding::bad("umwait", what, "write `wait: pause` or `wait: sleep`"))
+        }
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! Hugepages, and memory without them.
+
+use super::{Facts, Finding, Level, Needs, Pages};
+
+const ADD: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+
+pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let is_wanted = needs.is_some_and(|needs| needs.huge);
+    let mut all: Vec<Finding> = facts.pages.iter().filter(|pages| pages.total > 0).map(node).collect();
+    let free_kib: u64 = facts.pages.iter().map(|pages| pages.free * pages.kib).sum();
+    let wanted = needs.and_then(|needs| needs.memory_mib);
+    if is_wanted {
+        all.push(enough(free_kib, wanted));
+        all.extend(nodes_without(facts, needs));
+    } else if free_kib == 0 {
+        let needed = if needs.is_some() { "this configuration wants none" } else { "only NICs need them" };
+        all.push(Finding::ok("hugepages", format!("none are free; {needed}")));
+    }
+    if facts.huge_mounts.is_empty() && free_kib > 0 {
+        // Holdfast starts DPDK with --in-memory.
+        all.push(Finding::ok("hugepages", "hugetlbfs is mounted nowhere, and need not be: holdfast shares no files"));
+    }
+    if let (false, Some(wanted), Some(available)) = (is_wanted, wanted, facts.available_kib) {
+        all.push(ordinary(available >> 10, wanted.into()));
+    }
+    all
+}
+
+fn node(pages: &Pages) -> Finding {
+    let place = format!("hugepages, node {}", pages.node);
+    Finding::ok(place, format!("{} of {} of {} KiB are free", pages.free, pages.total, pages.kib))
+}
+
+fn enough(free_kib: u64, wanted: Option<u32>) -> Finding {
+    let place = "hugepages";
+    let needed_kib = wanted.map_or(1, |mib| u64::from(mib) << 10);
+    let free = free_kib >> 10;
+    if free_kib >= needed_kib {
+        return match wanted {
+            Some(wanted) => Finding::ok(place, format!("{free} MiB are free, and {wanted} MiB wanted")),
+            None => Finding::ok(place, format!("{free} MiB are free")),
+        };
+    }
+    let what = match wanted {
+        Some(wanted) => format!("{free} MiB are free, where this configuration takes {wanted} MiB"),
+        None => "none is free, where this configuration takes its memory from them".to_owned(),
+    };
+    // Those that are there may be another program's: so many more.
+    let pages = (needed_kib - free_kib).div_ceil(2048);
+    Finding::bad(place, what, format!("add {pages} pages of 2 MiB or more: `echo TOTAL > {ADD}`, as root"))
+}
+
+/// Nodes that have a NIC of the configuration and no hugepage: its buffers would be on another node.
+fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for device in needs.into_iter().flat_map(|needs| &needs.devices) {
+        let nic = facts.nics.iter().find(|nic| Some(&nic.address) == device.pci().as_ref());
+        let Some(node) = nic.and_then(|nic| nic.node) else { continue };
+        let has_pages = facts.pages.iter().any(|pages| pages.node == node && pages.free > 0);
+        let place = format!("hugepages, node {node}");
+        if has_pages || all.iter().any(|finding| finding.place == place) {
+            continue;
+        }
+        let file = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+        let what = format!("none is free on the node of port {}: its frames would lie on another one", device.port);
+        all.push(Finding::warn(place, what, format!("add some there: `echo TOTAL > {file}`, as root")));
+    }
+    all
+}
+
+fn ordinary(available: u64, wanted: u64) -> Finding {
+    let what = format!("{available} MiB are free, and {wanted} MiB wanted");
+    if available >= wanted {
+        return Finding::ok("memory", what);
+    }
+    Finding::of(Level::Bad, "memory", what, "write a smaller `buffer.size` or fewer ports, or free some memory")
+}

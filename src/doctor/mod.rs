@@ -1,0 +1,110 @@
+//! What is wrong with a machine before a switch runs on it, and what to do about it.
+//!
+//! [`probe`] reads `/sys`, `/proc` and `/dev` under a root and gives [`Facts`]; [`findings`] is a pure function of these and of
+//! what a configuration [`Needs`]. Neither needs DPDK, or any privilege.
+
+mod cpus;
+mod facts;
+mod memory;
+mod needs;
+mod nic;
+mod nics;
+mod privileges;
+mod probe;
+
+pub use facts::{Access, Cpus, Facts, Pages, PciNic, Process};
+pub use needs::{DeviceNeed, LcoreNeed, Needs};
+pub use nic::{Family, PfcKnown};
+pub use probe::probe;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// As it should be, or of no consequence.
+    Ok,
+    /// It works, but worse than it could, or nobody has shown that it does.
+    Warn,
+    /// A switch does not start, or does not keep its promise.
+    Bad,
+}
+
+impl Level {
+    /// As it is printed.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub level: Level,
+    /// Of what: a device, a CPU, a node, a port.
+    pub place: String,
+    /// What is the case.
+    pub what: String,
+    /// What to do; nothing where nothing need be done.
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    fn ok(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { level: Level::Ok, place: place.into(), what: what.into(), remedy: None }
+    }
+
+    fn of(level: Level, place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { level, place: place.into(), what: what.into(), remedy: Some(remedy.into()) }
+    }
+
+    fn warn(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::of(Level::Warn, place, what, remedy)
+    }
+
+    fn bad(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::of(Level::Bad, place, what, remedy)
+    }
+}
+
+/// What is to be said of a machine with these facts; of a switch with these needs on it, if there are any.
+#[must_use]
+pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let mut all = dpdk(facts);
+    all.extend(memory::findings(facts, needs));
+    all.extend(cpus::findings(facts, needs));
+    all.extend(privileges::findings(facts, needs));
+    all.extend(nics::findings(facts, needs));
+    all
+}
+
+fn dpdk(facts: &Facts) -> Vec<Finding> {
+    let place = "dpdk";
+    let version = match &facts.dpdk {
+        Some(version) => Finding::ok(place, version.clone()),
+        None => Finding::warn(
+            place,
+            "this holdfast was built without DPDK: `run` is not in it, all other commands are",
+            "build it with libdpdk-dev installed and without `--no-default-features`",
+        ),
+    };
+    vec![version]
+}
+
+/// `[2, 3, 4, 7]` as Linux writes it: `2-4,7`.
+pub(crate) fn ranges(cpus: &[u16]) -> String {
+    let mut text = String::new();
+    let mut rest = cpus;
+    while let [first, ..] = rest {
+        let run = rest.iter().zip(*first..).take_while(|(cpu, expected)| *cpu == expected).count();
+        let separator = if text.is_empty() { "" } else { "," };
+        let last = rest[run - 1];
+        text += &if run == 1 { format!("{separator}{first}") } else { format!("{separator}{first}-{last}") };
+        rest = &rest[run..];
+    }
+    if text.is_empty() { "none".to_owned() } else { text }
+}

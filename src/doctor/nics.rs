@@ -1,0 +1,172 @@
+//! NICs: who has them, where they are, and what is known of PFC through them.
+
+use super::{Access, DeviceNeed, Facts, Family, Finding, Level, Needs, PciNic, PfcKnown};
+
+/// Kernel drivers that hand a PCI device to a program.
+const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
+
+pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let Some(needs) = needs else {
+        let mut all: Vec<Finding> = facts.nics.iter().flat_map(|nic| seen(facts, nic)).collect();
+        if all.is_empty() {
+            all.push(Finding::ok("nics", "none on PCI; virtual ports need none"));
+        }
+        return all;
+    };
+    let mut all = Vec::new();
+    if needs.has_pci() {
+        all.extend(iommu(facts));
+    }
+    for device in &needs.devices {
+        let Some(address) = device.pci() else { continue };
+        match facts.nics.iter().find(|nic| nic.address == address) {
+            Some(nic) => all.extend(wanted(facts, device, nic)),
+            None => {
+                let what = format!("{address} is no network device on PCI here");
+                all.push(Finding::bad(
+                    format!("port {}", device.port),
+                    what,
+                    "see `lspci -D | grep -i net` for the address",
+                ));
+            }
+        }
+    }
+    all
+}
+
+/// A NIC of which nobody has said whether it is for the switch.
+fn seen(facts: &Facts, nic: &PciNic) -> Vec<Finding> {
+    let family = Family::of(nic);
+    let place = format!("nic {}", nic.address);
+    let node = nic.node.map(|node| format!(", node {node}")).unwrap_or_default();
+    let interfaces =
+        if nic.interfaces.is_empty() { String::new() } else { format!(" ({})", nic.interfaces.join(", ")) };
+    let has = nic.driver.as_deref().map_or("no driver has it".to_owned(), |driver| format!("{driver} has it"));
+    let what = format!("{:04x}:{:04x}, {has}{interfaces}{node}; PFC {}", nic.vendor, nic.device, known(family.pfc()));
+    let mut all = vec![Finding { remedy: free(nic, family), ..Finding::ok(&place, what) }];
+    all.extend(lldp(nic, family, &place).filter(|_| is_userspace(nic)));
+    all.extend(group(facts, nic, &place).map(|finding| Finding { level: finding.level.min(Level::Warn), ..finding }));
+    all
+}
+
+fn is_userspace(nic: &PciNic) -> bool {
+    nic.driver.as_deref().is_some_and(|driver| USERSPACE.contains(&driver))
+}
+
+/// How to give it to a switch, if it is not.
+fn free(nic: &PciNic, family: Family) -> Option<String> {
+    if is_userspace(nic) || family.is_bifurcated() {
+        return None;
+    }
+    Some(format!("for the switch: `dpdk-devbind.py -b vfio-pci {}`; the machine itself loses it", nic.address))
+}
+
+fn known(pfc: PfcKnown) -> &'static str {
+    match pfc {
+        PfcKnown::Likely => "likely works, which nobody has tried",
+        PfcKnown::Discarded => "does not work: its DPDK driver discards PFC frames that software sends",
+        PfcKnown::Unknown => "is not known to work",
+    }
+}
+
+fn iommu(facts: &Facts) -> Option<Finding> {
+    let place = "iommu";
+    match (facts.has_iommu, facts.noiommu) {
+        (true, _) => Some(Finding::ok(place, "the kernel uses it")),
+        (false, true) => Some(Finding::warn(
+            place,
+            "none; vfio works without it here, and a NIC may write anywhere in memory",
+            "boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt`, and turn it on in the firmware",
+        )),
+        (false, false) => Some(Finding::bad(
+            place,
+            "none, and vfio wants one",
+            "boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt`; in a virtual machine without one: \
+             `echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode`",
+        )),
+    }
+}
+
+/// A NIC that the configuration names.
+fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
+    let family = Family::of(nic);
+    let place = format!("port {}", device.port);
+    let mut all = vec![binding(nic, family, &place)];
+    all.extend(group(facts, nic, &place));
+    if let Some((driver, package)) = family.driver()
+        && !facts.drivers.is_empty()
+        && !facts.drivers.iter().any(|have| have == driver)
+    {
+        let what = format!("DPDK's driver {driver} is not installed");
+        all.push(Finding::bad(&place, what, format!("`apt-get install {package}`")));
+    }
+    all.push(pfc(device, family, &place));
+    all.extend(lldp(nic, family, &place));
+    all
+}
+
+fn binding(nic: &PciNic, family: Family, place: &str) -> Finding {
+    let address = &nic.address;
+    match nic.driver.as_deref() {
+        Some(driver) if is_userspace(nic) => Finding::ok(place, format!("{address} is bound to {driver}")),
+        Some(driver) if family.is_bifurcated() => {
+            Finding::ok(place, format!("{address} stays with {driver}, as it should"))
+        }
+        driver => {
+            let what = driver.map_or("no driver".to_owned(), |driver| format!("the kernel's {driver}"));
+            let module = "`modprobe vfio-pci`";
+            let remedy = format!("{module}, then `dpdk-devbind.py -b vfio-pci {address}`; the machine itself loses it");
+            Finding::bad(place, format!("{address} is bound to {what}"), remedy)
+        }
+    }
+}
+
+/// Whether this process may open the VFIO group of a NIC that is bound to it.
+fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
+    let group = nic.group.as_ref().filter(|_| nic.driver.as_deref() == Some("vfio-pci"))?;
+    let file = format!("/dev/vfio/{group}");
+    match facts.vfio.get(group).copied().unwrap_or_default() {
+        Access::Open => Some(Finding::ok(place, format!("{file} may be opened"))),
+        Access::Denied => {
+            let what = format!("{file} may not be opened");
+            Some(Finding::bad(place, what, format!("run as root, or `chown` {file} to this user")))
+        }
+        Access::Absent => {
+            let what = format!("{file} is not there");
+            Some(Finding::bad(place, what, format!("for a container `--device {file} --device /dev/vfio/vfio`")))
+        }
+    }
+}
+
+fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
+    let prove = "prove it by docs/nics.md, then write `pfc_proven: true`; or write `pfc: off`";
+    match (device.lossless, family.pfc(), device.proven) {
+        (false, ..) => Finding::ok(place, "no PFC wanted here"),
+        (true, PfcKnown::Discarded, _) => Finding::bad(
+            place,
+            "PFC does not work: the DPDK driver discards PFC frames that software sends, so that no peer is ever paused",
+            "use another NIC for this port, or write `pfc: off` and lose in class 3 too",
+        ),
+        (true, PfcKnown::Likely, true) => Finding::ok(place, "PFC works on the operator's word (`pfc_proven`)"),
+        (true, PfcKnown::Likely, false) => Finding::warn(place, "PFC likely works, which nobody has tried", prove),
+        (true, PfcKnown::Unknown, true) => Finding::warn(
+            place,
+            "PFC works on the operator's word alone (`pfc_proven`): nothing is known of this driver",
+            prove,
+        ),
+        (true, PfcKnown::Unknown, false) => Finding::warn(place, "nobody knows whether PFC passes this driver", prove),
+    }
+}
+
+/// What of the firmware's LLDP agent can be said, which no file tells.
+fn lldp(nic: &PciNic, family: Family, place: &str) -> Option<Finding> {
+    let (flag, off) = family.lldp_flag()?;
+    let what =
+        "an LLDP agent in its firmware may eat LLDP frames and change queue maps; only its kernel driver can tell";
+    let interface = nic.interfaces.first().map_or("IFACE", String::as_str);
+    let back = if is_userspace(nic) { "back with the kernel's driver for a moment: " } else { "" };
+    let remedy = format!(
+        "{back}`ethtool --show-priv-flags {interface}`, `ethtool --set-priv-flags {interface} {flag} {off}`, before it goes to vfio-pci"
+    );
+    Some(Finding::warn(place, what, remedy))
+}

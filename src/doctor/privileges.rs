@@ -1,0 +1,109 @@
+//! What this process may do. Capabilities of the program's file are raised before anything is looked at.
+
+use super::{Access, Facts, Finding, Level, Needs};
+
+/// Numbers of capabilities, from Linux' `capability.h`.
+const NET_ADMIN: u32 = 12;
+const NET_RAW: u32 = 13;
+const IPC_LOCK: u32 = 14;
+
+pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let mut all = Vec::new();
+    all.extend(taps(facts, needs));
+    all.extend(raw(facts, needs));
+    all.extend(locked(facts, needs));
+    all.extend(drivers(facts, needs));
+    all
+}
+
+/// A lack that nothing needs is worth a word, where nobody has said what is needed.
+fn level(needs: Option<&Needs>) -> Level {
+    if needs.is_some() { Level::Bad } else { Level::Warn }
+}
+
+fn ports_of(needs: &Needs, drivers: &[&str]) -> Vec<String> {
+    drivers.iter().flat_map(|driver| needs.on(driver)).map(|device| device.port.clone()).collect()
+}
+
+/// Who wants it, if anybody does; without a configuration everybody might.
+fn wanted(needs: Option<&Needs>, drivers: &[&str]) -> Option<String> {
+    let Some(needs) = needs else { return Some(format!("{} ports", drivers[0])) };
+    let ports = ports_of(needs, drivers);
+    (!ports.is_empty()).then(|| format!("ports {}", ports.join(", ")))
+}
+
+fn grant(name: &str) -> String {
+    let file = name.to_lowercase();
+    let short = name.trim_start_matches("CAP_");
+    format!(
+        "run as root, `setcap {file}+p` on the program, `--cap-add {short}` for a container, or AmbientCapabilities={name} in a unit"
+    )
+}
+
+fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let Some(who) = wanted(needs, &["net_tap", "net_tun"]) else { return Vec::new() };
+    let level = level(needs);
+    let capability = match facts.process.has(NET_ADMIN) {
+        true => Finding::ok("CAP_NET_ADMIN", "there"),
+        false => Finding::of(level, "CAP_NET_ADMIN", format!("missing, and {who} need it"), grant("CAP_NET_ADMIN")),
+    };
+    let place = "/dev/net/tun";
+    let tun = match facts.tun {
+        Access::Open => Finding::ok(place, "may be opened"),
+        Access::Denied => Finding::of(
+            level,
+            place,
+            format!("may not be opened, and {who} need it"),
+            "run as root, or let this user open it",
+        ),
+        Access::Absent => Finding::of(
+            level,
+            place,
+            format!("not there, and {who} need it"),
+            "`modprobe tun`, or `--device /dev/net/tun` for a container",
+        ),
+    };
+    vec![capability, tun]
+}
+
+fn raw(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
+    let who = wanted(needs, &["net_af_packet"])?;
+    Some(match facts.process.has(NET_RAW) {
+        true => Finding::ok("CAP_NET_RAW", "there"),
+        false => Finding::of(level(needs), "CAP_NET_RAW", format!("missing, and {who} need it"), grant("CAP_NET_RAW")),
+    })
+}
+
+/// Memory that a NIC reads and writes is locked.
+fn locked(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
+    if !needs.is_none_or(|needs| needs.huge) {
+        return None;
+    }
+    let place = "locked memory";
+    let wanted = needs.and_then(|needs| needs.memory_mib).map(|mib| u64::from(mib) << 20);
+    if facts.process.has(IPC_LOCK) {
+        return Some(Finding::ok(place, "no limit (CAP_IPC_LOCK)"));
+    }
+    let Some(limit) = facts.process.memlock else { return Some(Finding::ok(place, "no limit")) };
+    let what = format!("at most {} KiB", limit >> 10);
+    if wanted.is_some_and(|wanted| limit >= wanted) {
+        return Some(Finding::ok(place, what));
+    }
+    let remedy = "`ulimit -l unlimited`, LimitMEMLOCK=infinity in a unit, or CAP_IPC_LOCK";
+    Some(Finding::of(level(needs), place, format!("{what}; hugepages and NICs need more"), remedy))
+}
+
+/// Drivers of virtual devices that are not installed. DPDK would only say that it does not know the name.
+fn drivers(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
+    let Some(needs) = needs.filter(|_| !facts.drivers.is_empty()) else { return Vec::new() };
+    let mut wanted: Vec<&str> = needs.devices.iter().filter_map(|device| device.driver()).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let missing = wanted.into_iter().filter(|driver| !facts.drivers.iter().any(|have| have == driver));
+    let finding = |driver: &str| {
+        let package = format!("librte-{}23", driver.replace('_', "-"));
+        let what = format!("DPDK's driver of ports {} is not installed", ports_of(needs, &[driver]).join(", "));
+        Finding::bad(driver, what, format!("`apt-get install {package}`, or another `device`"))
+    };
+    missing.map(finding).collect()
+}

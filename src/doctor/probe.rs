@@ -1,0 +1,238 @@
+//! Reads facts from `/sys`, `/proc` and `/dev` under a root.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::facts::{Access, Cpus, Facts, Pages, PciNic, Process};
+
+/// Classes of PCI whose devices are network controllers.
+const NETWORK_CLASS: &str = "0x02";
+/// Number of CAP_DAC_OVERRIDE, with which a process opens what it likes.
+const DAC_OVERRIDE: u32 = 1;
+
+/// What is known of the machine whose `/sys`, `/proc` and `/dev` are under `root`.
+#[must_use]
+pub fn probe(root: &Path) -> Facts {
+    let root = Root(root);
+    let process = process(root);
+    Facts {
+        cpus: cpus(root),
+        pages: pages(root),
+        huge_mounts: huge_mounts(root),
+        available_kib: root.field("proc/meminfo", "MemAvailable:").and_then(|value| first_number(&value)),
+        nics: nics(root),
+        has_iommu: !root.list("sys/kernel/iommu_groups").is_empty(),
+        noiommu: root.text("sys/module/vfio/parameters/enable_unsafe_noiommu_mode").is_some_and(|text| text == "Y"),
+        tun: access(&root.at("dev/net/tun"), &process),
+        vfio: vfio(root, &process),
+        process,
+        drivers: drivers(root),
+        dpdk: None,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Root<'a>(&'a Path);
+
+impl Root<'_> {
+    fn at(self, path: &str) -> PathBuf {
+        self.0.join(path)
+    }
+
+    /// The text of a file without its line end.
+    fn text(self, path: &str) -> Option<String> {
+        fs::read_to_string(self.at(path)).ok().map(|text| text.trim().to_owned())
+    }
+
+    fn number(self, path: &str) -> Option<u64> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// What follows `name` in the first line of a file that begins with it.
+    fn field(self, path: &str, name: &str) -> Option<String> {
+        let text = self.text(path)?;
+        text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+    }
+
+    /// Names in a directory, in order.
+    fn list(self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.at(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The last part of what a symbolic link says.
+    fn link(self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.at(path)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
+    }
+
+    fn cpus(self, path: &str) -> Vec<u16> {
+        self.text(path).map(|text| cpu_list(&text)).unwrap_or_default()
+    }
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// `2-4,7` as `[2, 3, 4, 7]`; what is no such list (`(null)`) is empty.
+fn cpu_list(text: &str) -> Vec<u16> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
+        if let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) {
+            cpus.extend(first..=last);
+        }
+    }
+    cpus
+}
+
+/// The number behind `prefix`, for names such as `node1` and `cpu3`.
+fn numbered(name: &str, prefix: &str) -> Option<u16> {
+    name.strip_prefix(prefix)?.parse().ok()
+}
+
+fn cpus(root: Root<'_>) -> Cpus {
+    let system = "sys/devices/system/cpu";
+    let mut cpus = Cpus {
+        online: root.cpus(&format!("{system}/online")),
+        allowed: root.field("proc/self/status", "Cpus_allowed_list:").map(|text| cpu_list(&text)).unwrap_or_default(),
+        isolated: root.cpus(&format!("{system}/isolated")),
+        nohz_full: root.cpus(&format!("{system}/nohz_full")),
+        clocksource: root.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        ..Cpus::default()
+    };
+    let info = root.text("proc/cpuinfo").unwrap_or_default();
+    let flags = info.lines().find(|line| line.starts_with("flags")).and_then(|line| line.split_once(':'));
+    cpus.flags = flags.map(|(_, flags)| flags.split_whitespace().map(str::to_owned).collect()).unwrap_or_default();
+    for cpu in cpus.online.clone() {
+        if let Some(governor) = root.text(&format!("{system}/cpu{cpu}/cpufreq/scaling_governor")) {
+            cpus.governors.insert(cpu, governor);
+        }
+        if let Some(first) = root.cpus(&format!("{system}/cpu{cpu}/topology/thread_siblings_list")).first() {
+            cpus.cores.insert(cpu, *first);
+        }
+    }
+    for name in root.list("sys/devices/system/node") {
+        let Some(node) = numbered(&name, "node") else { continue };
+        let here = root.cpus(&format!("sys/devices/system/node/{name}/cpulist"));
+        cpus.nodes.extend(here.into_iter().map(|cpu| (cpu, node)));
+    }
+    cpus
+}
+
+fn pages(root: Root<'_>) -> Vec<Pages> {
+    let nodes = root.list("sys/devices/system/node");
+    let mut places: Vec<(u16, String)> = nodes
+        .iter()
+        .filter_map(|name| Some((numbered(name, "node")?, format!("sys/devices/system/node/{name}/hugepages"))))
+        .collect();
+    if places.is_empty() {
+        places.push((0, "sys/kernel/mm/hugepages".to_owned()));
+    }
+    places.sort();
+    let mut pages = Vec::new();
+    for (node, place) in places {
+        for name in root.list(&place) {
+            let kib = name.strip_prefix("hugepages-").and_then(|name| name.strip_suffix("kB")?.parse().ok());
+            let Some(kib) = kib else { continue };
+            let read = |file: &str| root.number(&format!("{place}/{name}/{file}")).unwrap_or(0);
+            pages.push(Pages { node, kib, total: read("nr_hugepages"), free: read("free_hugepages") });
+        }
+    }
+    pages
+}
+
+fn huge_mounts(root: Root<'_>) -> Vec<String> {
+    let mounts = root.text("proc/self/mounts").unwrap_or_default();
+    let words = mounts.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    words.filter(|words| words.get(2) == Some(&"hugetlbfs")).map(|words| words[1].to_owned()).collect()
+}
+
+fn nics(root: Root<'_>) -> Vec<PciNic> {
+    let place = "sys/bus/pci/devices";
+    let hex = |path: &str| u16::from_str_radix(root.text(path)?.trim_start_matches("0x"), 16).ok();
+    let of = |address: String| {
+        let at = |file: &str| format!("{place}/{address}/{file}");
+        root.text(&at("class")).filter(|class| class.starts_with(NETWORK_CLASS))?;
+        Some(PciNic {
+            vendor: hex(&at("vendor"))?,
+            device: hex(&at("device"))?,
+            driver: root.link(&at("driver")),
+            // -1 where the machine does not say.
+            node: root.text(&at("numa_node")).and_then(|node| node.parse().ok()),
+            group: root.link(&at("iommu_group")),
+            interfaces: root.list(&at("net")),
+            address,
+        })
+    };
+    root.list(place).into_iter().filter_map(of).collect()
+}
+
+fn process(root: Root<'_>) -> Process {
+    let status = |name| root.field("proc/self/status", name);
+    let numbers = |text: String| text.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<u32>>();
+    let mut gids = status("Groups:").map(numbers).unwrap_or_default();
+    gids.extend(status("Gid:").map(numbers).and_then(|gids| gids.get(1).copied()));
+    let locked = root.field("proc/self/limits", "Max locked memory");
+    Process {
+        uid: status("Uid:").map(numbers).and_then(|uids| uids.get(1).copied()).unwrap_or_default(),
+        gids,
+        capabilities: status("CapEff:").and_then(|mask| u64::from_str_radix(&mask, 16).ok()),
+        // `unlimited` is no number.
+        memlock: locked.and_then(|limits| first_number(&limits)),
+    }
+}
+
+fn vfio(root: Root<'_>, process: &Process) -> BTreeMap<String, Access> {
+    let names = root.list("dev/vfio").into_iter();
+    names.map(|name| (name.clone(), access(&root.at(&format!("dev/vfio/{name}")), process))).collect()
+}
+
+/// By the file's mode: to open a VFIO group would make it busy.
+fn access(path: &Path, process: &Process) -> Access {
+    let Ok(file) = fs::metadata(path) else { return Access::Absent };
+    let bits = match () {
+        () if process.has(DAC_OVERRIDE) => 6,
+        () if file.uid() == process.uid => file.mode() >> 6,
+        () if process.gids.contains(&file.gid()) => file.mode() >> 3,
+        () => file.mode(),
+    };
+    if bits & 6 == 6 { Access::Open } else { Access::Denied }
+}
+
+/// `librte_net_tap.so.23` in Debian's directory of drivers, or in that of a build from source, is `net_tap`.
+fn drivers(root: Root<'_>) -> Vec<String> {
+    let mut places = Vec::new();
+    for base in ["usr/lib", "usr/local/lib"] {
+        for name in root.list(base) {
+            let dpdk = if name == "dpdk" { format!("{base}/dpdk") } else { format!("{base}/{name}/dpdk") };
+            places.extend(root.list(&dpdk).into_iter().map(|pmds| format!("{dpdk}/{pmds}")));
+        }
+    }
+    let files = places.iter().filter(|place| place.contains("/pmds-")).flat_map(|place| root.list(place));
+    let name = |file: String| Some(file.strip_prefix("librte_")?.split_once(".so")?.0.to_owned());
+    let mut drivers: Vec<String> = files.filter_map(name).collect();
+    drivers.sort();
+    drivers.dedup();
+    drivers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_read_as_linux_writes_them() {
+        assert_eq!(cpu_list("2-4,7"), [2, 3, 4, 7]);
+        assert_eq!(cpu_list("0"), [0]);
+        assert_eq!(cpu_list(""), [0_u16; 0]);
+        assert_eq!(cpu_list("(null)"), [0_u16; 0]);
+        assert_eq!(crate::doctor::ranges(&[2, 3, 4, 7]), "2-4,7");
+        assert_eq!(crate::doctor::ranges(&[]), "none");
+    }
+}

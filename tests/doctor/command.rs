@@ -1,0 +1,56 @@
+//! The command itself.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+use crate::server::{NICS, NONE, Server};
+
+fn holdfast(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_holdfast")).arg("doctor").args(args).output().expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_exit_code_says_whether_anything_is_bad() {
+    let server = Server::new();
+    server.file("switch.yaml", NICS);
+    let (file, root) = (server.path("switch.yaml"), server.root().display().to_string());
+    let args = [file.to_str().expect("a plain path"), "--root", &root];
+    let (code, text, _) = holdfast(&args);
+    assert!(code == 0 && text.contains("\n0 bad, "), "{text}");
+
+    server.process(65_534, NONE, "65536");
+    let (code, text, _) = holdfast(&args);
+    assert_eq!(code, 1, "{text}");
+    // Columns, and each remedy below its finding.
+    let line = text.lines().position(|line| line.starts_with("bad    locked memory  ")).expect("a line");
+    assert!(text.lines().nth(line + 1).is_some_and(|line| line.trim_start().starts_with("> `ulimit -l")), "{text}");
+    assert!(!text.contains("\n0 bad, "), "{text}");
+
+    let (code, text, _) = holdfast(&[&args[..], &["--json"]].concat());
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((code, &json["format"]), (1, &1.into()));
+    let findings = json["findings"].as_array().expect("a list");
+    let bad: Vec<&Value> = findings.iter().filter(|finding| finding["level"] == "bad").collect();
+    assert_eq!(json["bad"], bad.len());
+    assert!(bad.iter().any(|finding| finding["where"] == "locked memory"), "{text}");
+    assert!(bad.iter().all(|finding| finding["remedy"].is_string()), "{text}");
+}
+
+/// Whatever machine this is: nothing that it lacks is bad where nobody has said what for.
+#[test]
+fn this_machine_is_looked_at() {
+    let (code, text, stderr) = holdfast(&[]);
+    assert!(text.contains("\nok     dpdk") || text.contains("\nwarn   dpdk"), "{text}");
+    assert!(text.lines().any(|line| line.contains(" may be used")), "{text}");
+    assert_eq!(stderr, "");
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn a_configuration_that_is_wrong_is_refused_first() {
+    let (code, text, stderr) = holdfast(&["/nowhere/switch.yaml"]);
+    assert_eq!((code, text.as_str()), (2, ""));
+    assert!(stderr.starts_with("error: /nowhere/switch.yaml"), "{stderr}");
+}

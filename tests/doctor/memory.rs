@@ -1,0 +1,58 @@
+//! Hugepages and ordinary memory.
+
+use holdfast::doctor::Level;
+
+use crate::server::{NICS, Server, at};
+
+#[test]
+fn a_server_as_it_should_be_has_no_fault() {
+    assert_eq!(Server::new().faults(NICS, Some(200)), []);
+}
+
+#[test]
+fn too_few_hugepages_are_counted() {
+    let server = Server::new();
+    server.pages(0, 0, 0);
+    server.pages(1, 100, 60);
+    let findings = server.examine(NICS, Some(200));
+    let text = at(&findings, Level::Bad, "hugepages");
+    // 120 MiB are free, 80 are missing: 40 pages of 2 MiB.
+    assert!(text.starts_with("120 MiB are free, where this configuration takes 200 MiB > add 40 pages"), "{text}");
+    assert_eq!(at(&findings, Level::Ok, "hugepages, node 1"), "60 of 100 of 2048 KiB are free > ");
+    assert_eq!(server.faults(NICS, Some(120)), []);
+    assert_eq!(server.faults(NICS, Some(121)), [(Level::Bad, "hugepages".to_owned())]);
+}
+
+#[test]
+fn hugepages_on_the_other_node_are_named_once() {
+    let server = Server::new();
+    server.pages(1, 64, 0);
+    assert_eq!(server.faults(NICS, Some(200)), [(Level::Warn, "hugepages, node 1".to_owned())]);
+    let text = at(&server.examine(NICS, Some(200)), Level::Warn, "hugepages, node 1");
+    assert!(text.contains("port a") && text.contains("node1/hugepages/hugepages-2048kB/nr_hugepages"), "{text}");
+}
+
+#[test]
+fn a_machine_without_nodes_has_its_pages_elsewhere() {
+    let server = Server::new();
+    server.remove("sys/devices/system/node");
+    server.file("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "2\n");
+    server.file("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "1\n");
+    let findings = server.examine(NICS, Some(1024));
+    assert_eq!(at(&findings, Level::Ok, "hugepages, node 0"), "1 of 2 of 1048576 KiB are free > ");
+    assert_eq!(at(&findings, Level::Ok, "hugepages"), "1024 MiB are free, and 1024 MiB wanted > ");
+}
+
+#[test]
+fn virtual_ports_want_ordinary_memory() {
+    let server = Server::new();
+    let taps = "{ports: [{name: a, device: net_tap0, speed: 1G}]}";
+    server.pages(0, 0, 0);
+    server.pages(1, 0, 0);
+    assert!(at(&server.examine(taps, Some(100)), Level::Ok, "hugepages").contains("wants none"));
+    server.file("proc/meminfo", "MemAvailable:  51200 kB\n");
+    let text = at(&server.examine(taps, Some(100)), Level::Bad, "memory");
+    assert!(text.starts_with("50 MiB are free, and 100 MiB wanted"), "{text}");
+    server.file("proc/meminfo", "MemAvailable:  102400 kB\n");
+    assert_eq!(at(&server.examine(taps, Some(100)), Level::Ok, "memory"), "100 MiB are free, and 100 MiB wanted > ");
+}

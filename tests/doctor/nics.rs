@@ -1,0 +1,112 @@
+//! NICs, their drivers, and PFC through them.
+
+use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
+use holdfast::doctor::{Family, PciNic};
+
+use crate::server::{NICS, Server, at};
+
+const A: &str = "0000:3b:00.0";
+/// Nobody has proven anything.
+fn unproven() -> String {
+    NICS.replace(", pfc_proven: true", "")
+}
+
+#[test]
+fn a_nic_that_the_kernel_has_is_to_be_bound() {
+    let server = Server::new();
+    server.nic(A, "0x8086", "0x10fb", Some("ixgbe"), "1", "40");
+    let text = at(&server.examine(NICS, None), Bad, "port a");
+    assert!(
+        text.contains("bound to the kernel's ixgbe") && text.contains("dpdk-devbind.py -b vfio-pci 0000:3b:00.0"),
+        "{text}"
+    );
+    server.nic(A, "0x8086", "0x10fb", None, "1", "40");
+    assert!(at(&server.examine(NICS, None), Bad, "port a").contains("bound to no driver"));
+}
+
+#[test]
+fn a_nic_that_is_not_there_is_bad() {
+    let server = Server::new();
+    server.remove("sys/bus/pci/devices/0000:3b:00.1");
+    assert!(at(&server.examine(NICS, None), Bad, "port b").starts_with("0000:3b:00.1 is no network device"));
+}
+
+#[test]
+fn mlx5_stays_with_its_kernel_driver() {
+    let server = Server::new();
+    server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
+    let findings = server.examine(NICS, None);
+    assert!(findings.iter().any(|finding| finding.level == Fine && finding.what.contains("stays with mlx5_core")));
+    // The operator's word stands alone there.
+    assert!(at(&findings, Warn, "port a").contains("nothing is known of this driver"));
+}
+
+#[test]
+fn without_an_iommu_vfio_has_nothing_to_offer() {
+    let server = Server::new();
+    server.remove("sys/kernel/iommu_groups");
+    assert!(at(&server.examine(NICS, None), Bad, "iommu").contains("intel_iommu=on"));
+    server.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
+    assert!(at(&server.examine(NICS, None), Warn, "iommu").contains("may write anywhere"));
+}
+
+#[test]
+fn what_is_known_of_pfc_is_said_for_each_family() {
+    let server = Server::new();
+    assert!(at(&server.examine(&unproven(), None), Warn, "port a").contains("likely works"));
+
+    server.nic(A, "0x8086", "0x1572", Some("vfio-pci"), "1", "40");
+    assert!(at(&server.examine(NICS, None), Bad, "port a").contains("discards PFC frames"), "no word makes it work");
+    let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);
+    assert!(!server.faults(&off, None).iter().any(|(level, _)| *level == Bad));
+
+    server.nic(A, "0x8086", "0x1234", Some("vfio-pci"), "1", "40");
+    assert!(at(&server.examine(&unproven(), None), Warn, "port a").starts_with("nobody knows"));
+}
+
+#[test]
+fn an_agent_in_the_firmware_cannot_be_seen_and_how_to_look_is_said() {
+    let server = Server::new();
+    let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);
+    for (device, flag) in [("0x1572", "disable-fw-lldp on"), ("0x1592", "fw-lldp-agent off")] {
+        server.nic(A, "0x8086", device, Some("vfio-pci"), "1", "40");
+        let text = at(&server.examine(&off, None), Warn, "port a");
+        assert!(text.contains(flag) && text.contains("only its kernel driver can tell"), "{text}");
+    }
+}
+
+#[test]
+fn a_driver_of_a_nic_that_is_not_installed_is_bad() {
+    let server = Server::new();
+    server.remove("usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0/librte_net_ixgbe.so.23.0");
+    assert!(at(&server.examine(NICS, None), Bad, "port a").contains("apt-get install librte-net-ixgbe23"));
+}
+
+#[test]
+fn without_a_configuration_nics_are_listed_and_nothing_is_wrong_with_them() {
+    let server = Server::new();
+    server.nic("0000:01:00.0", "0x8086", "0x1521", Some("igb"), "0", "12");
+    server.file("sys/bus/pci/devices/0000:01:00.0/net/eth0/mtu", "1500\n");
+    // Not a network device.
+    server.file("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
+    let findings = server.look();
+    let text = at(&findings, Fine, "nic 0000:01:00.0");
+    assert!(text.starts_with("8086:1521, igb has it (eth0), node 0; PFC likely works"), "{text}");
+    assert!(text.ends_with("`dpdk-devbind.py -b vfio-pci 0000:01:00.0`; the machine itself loses it"), "{text}");
+    assert!(!findings.iter().any(|finding| finding.place.contains("00:02.0") || finding.level == Bad), "{findings:#?}");
+}
+
+#[test]
+fn families_go_by_number_and_by_driver_where_the_number_is_new() {
+    let of = |vendor, device, driver: Option<&str>| {
+        Family::of(&PciNic { vendor, device, driver: driver.map(str::to_owned), ..PciNic::default() })
+    };
+    assert_eq!(of(0x8086, 0x158b, Some("vfio-pci")), Family::I40e);
+    assert_eq!(of(0x8086, 0x159b, None), Family::Ice);
+    assert_eq!(of(0x8086, 0x15f3, None), Family::Igc);
+    assert_eq!(of(0x8086, 0x1533, None), Family::E1000);
+    assert_eq!(of(0x15b3, 0x1007, Some("mlx4_core")), Family::Other);
+    assert_eq!(of(0x8086, 0xffff, Some("ixgbe")), Family::Ixgbe);
+    assert_eq!(of(0x1af4, 0x1041, Some("virtio-pci")), Family::Virtio);
+    assert_eq!(of(0x14e4, 0x16d7, Some("bnxt_en")), Family::Other);
+}

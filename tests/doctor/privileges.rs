@@ -1,0 +1,77 @@
+//! What the process may do that looks.
+
+use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
+
+use crate::server::{NICS, NONE, Server, at};
+
+const TAPS: &str = "{ports: [{name: a, device: net_tap0, speed: 1G}, {name: b, device: net_tap1, speed: 1G}]}";
+const PACKETS: &str = "{ports: [{name: a, device: \"net_af_packet0,iface=eth1\", speed: 1G}]}";
+const RINGS: &str = "{ports: [{name: a, device: ring, speed: 1G}], hosts: [{name: h, port: a}]}";
+
+/// Somebody without any right.
+fn nobody() -> Server {
+    let server = Server::new();
+    server.process(65_534, NONE, "8388608");
+    for file in ["dev/net/tun", "dev/vfio/40", "dev/vfio/41"] {
+        server.mode(file, 0o600);
+    }
+    server
+}
+
+#[test]
+fn taps_need_a_capability_and_a_device() {
+    let server = nobody();
+    let findings = server.examine(TAPS, None);
+    let text = at(&findings, Bad, "CAP_NET_ADMIN");
+    assert!(text.starts_with("missing, and ports a, b need it") && text.contains("--cap-add NET_ADMIN"), "{text}");
+    assert!(at(&findings, Bad, "/dev/net/tun").starts_with("may not be opened"));
+    server.remove("dev/net/tun");
+    assert!(at(&server.examine(TAPS, None), Bad, "/dev/net/tun").contains("--device /dev/net/tun"));
+    // NET_ADMIN is bit 12, and a device that all may open is open.
+    server.process(65_534, "0000000000001000", "8388608");
+    server.file("dev/net/tun", "");
+    server.mode("dev/net/tun", 0o666);
+    assert!(!server.faults(TAPS, None).iter().any(|(level, _)| *level == Bad), "{:?}", server.faults(TAPS, None));
+}
+
+#[test]
+fn packet_sockets_need_another() {
+    let server = nobody();
+    assert!(at(&server.examine(PACKETS, None), Bad, "CAP_NET_RAW").starts_with("missing, and ports a need it"));
+    server.process(65_534, "0000000000002000", "8388608");
+    assert_eq!(at(&server.examine(PACKETS, None), Fine, "CAP_NET_RAW"), "there > ");
+}
+
+#[test]
+fn what_nothing_needs_is_not_missed() {
+    let server = nobody();
+    assert!(!server.faults(RINGS, None).iter().any(|(level, _)| *level == Bad), "{:?}", server.faults(RINGS, None));
+    // Nobody has said what is needed: it is worth a word, and no more.
+    let all = server.look();
+    assert!(at(&all, Warn, "CAP_NET_ADMIN").starts_with("missing, and net_tap ports need it"));
+    assert!(!all.iter().any(|finding| finding.level == Bad), "{all:#?}");
+    assert!(at(&all, Warn, "nic 0000:3b:00.0").starts_with("/dev/vfio/40 may not be opened"));
+}
+
+#[test]
+fn a_nic_needs_its_group_and_locked_memory() {
+    let server = nobody();
+    let findings = server.examine(NICS, Some(200));
+    assert!(at(&findings, Bad, "port a").starts_with("/dev/vfio/40 may not be opened"));
+    assert!(at(&findings, Bad, "locked memory").starts_with("at most 8192 KiB"));
+    server.process(65_534, NONE, "209715200");
+    assert_eq!(at(&server.examine(NICS, Some(200)), Fine, "locked memory"), "at most 204800 KiB > ");
+    server.process(65_534, NONE, "209715199");
+    assert!(at(&server.examine(NICS, Some(200)), Bad, "locked memory").contains("LimitMEMLOCK=infinity"));
+}
+
+#[test]
+fn a_driver_that_is_not_installed_is_named_with_its_package() {
+    let server = Server::new();
+    server.remove("usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0/librte_net_tap.so.23.0");
+    let text = at(&server.examine(TAPS, None), Bad, "net_tap");
+    assert!(text.contains("ports a, b") && text.contains("apt-get install librte-net-tap23"), "{text}");
+    // Where none is found, drivers are somewhere else, and DPDK will say.
+    server.remove("usr");
+    assert_eq!(server.faults(TAPS, None), []);
+}
