@@ -39,6 +39,17 @@ pub enum RunError {
     /// The control thread's own machinery.
     #[error("the control thread cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
     Runtime(io::Error),
+    /// Whoever wants to be told that the switch runs cannot be.
+    #[error(
+        "NOTIFY_SOCKET is `{socket}`, where nobody can be told: {}; systemd sets it for units of Type=notify, unset it elsewhere",
+        .error.kind()
+    )]
+    Notify {
+        /// Where.
+        socket: String,
+        /// Why not.
+        error: io::Error,
+    },
     /// The report could not be written.
     #[error("the report cannot be written: {}; is the disk full?", .0.kind())]
     Output(io::Error),

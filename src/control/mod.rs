@@ -6,6 +6,7 @@
 mod api;
 mod error;
 mod idle;
+mod notify;
 mod setup;
 
 use std::io::{IsTerminal, Write};
@@ -79,6 +80,7 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let api = Api::listen(&config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
+    let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
     for (index, (port, device)) in config.switch.ports.iter_mut().zip(&config.devices).enumerate() {
         if !device.has_mac {
@@ -115,10 +117,16 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     api.serve(&runtime, &config, &subject, &orders).map_err(RunError::Runtime)?;
 
     let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz)?;
+    if let Some(notifier) = &notifier {
+        runtime.spawn(notifier.clone().tell(counters.clone()));
+    }
     let start = Instant::now();
     let look_on = watch(&subject, &ports, &orders, &workers, &mut signals, &options, &api, start);
     let watched = runtime.block_on(look_on);
     let elapsed = start.elapsed();
+    if let Some(notifier) = &notifier {
+        notifier.stopping();
+    }
     orders.stop();
     // All of them, before an error of one ends the program: a port must not be stopped under an lcore.
     let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();

@@ -11,6 +11,7 @@ mod incast;
 mod launch;
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod metrics;
+mod notify;
 mod outputs;
 mod overload;
 mod process;

@@ -1,0 +1,87 @@
+//! Under systemd, which the test plays: the socket on which a unit of `Type=notify` is listened to.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::{Duration, Instant};
+
+use crate::launch::{finish, run};
+use crate::process::{Process, wait_for};
+use crate::program::PATIENCE;
+
+/// What systemd would wait for a sign of life; a test waits for some of them.
+const WATCHDOG: Duration = Duration::from_millis(1000);
+
+struct Systemd {
+    socket: UnixDatagram,
+    told: Vec<String>,
+}
+
+impl Systemd {
+    fn listen(address: &SocketAddr) -> Self {
+        let socket = UnixDatagram::bind_addr(address).expect("an address of its own");
+        socket.set_nonblocking(true).expect("our own socket");
+        Self { socket, told: Vec::new() }
+    }
+
+    /// All that has been told so far.
+    fn told(&mut self) -> &[String] {
+        let mut buffer = [0; 512];
+        while let Ok(length) = self.socket.recv(&mut buffer) {
+            self.told.push(String::from_utf8_lossy(&buffer[..length]).into_owned());
+        }
+        &self.told
+    }
+
+    fn count(&mut self, text: &str) -> usize {
+        self.told().iter().filter(|told| *told == text).count()
+    }
+}
+
+#[test]
+fn systemd_is_told_of_start_life_and_end() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("notify");
+    let mut systemd = Systemd::listen(&SocketAddr::from_pathname(&path).expect("a short path"));
+    let mut command = run(&["--duration", "0", "--metrics", "off"]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", WATCHDOG.as_micros().to_string());
+    let process = Process::spawn(command);
+    let first = wait_for("word", PATIENCE, || systemd.told().first().cloned());
+    assert!(first.starts_with("READY=1\nSTATUS=5 ports, dataplane lcores: "), "{first}");
+    assert!(!process.stdout().contains("lossless: "), "it runs");
+    let start = Instant::now();
+    wait_for("three signs of life", PATIENCE, || (systemd.count("WATCHDOG=1") >= 3).then_some(()));
+    // Two in each period, so that one may be late; not one at each look.
+    assert!(start.elapsed() >= WATCHDOG, "{:?} for three", start.elapsed());
+    assert_eq!(systemd.count("STOPPING=1"), 0);
+    process.signal("TERM");
+    let ended = process.wait(PATIENCE);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert_eq!(systemd.told().last().map(String::as_str), Some("STOPPING=1"));
+    assert_eq!(systemd.count(&first), 1, "once");
+}
+
+#[test]
+fn an_abstract_socket_will_do_and_without_a_watchdog_nothing_is_said_of_life() {
+    let name = format!("holdfast-test-notify-{}", std::process::id());
+    let mut systemd = Systemd::listen(&SocketAddr::from_abstract_name(&name).expect("a short name"));
+    let mut command = run(&["--duration", "1s", "--metrics", "off"]);
+    // Another process is to give signs of life, not this one.
+    command.env("NOTIFY_SOCKET", format!("@{name}")).env("WATCHDOG_USEC", "200000").env("WATCHDOG_PID", "1");
+    let ended = finish(command);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let told = systemd.told();
+    assert!(told.len() == 2 && told[0].starts_with("READY=1") && told[1] == "STOPPING=1", "{told:?}");
+}
+
+#[test]
+fn a_socket_where_nobody_listens_is_one_sentence() {
+    let mut command = run(&["--duration", "1s", "--metrics", "off"]);
+    command.env("NOTIFY_SOCKET", "/nowhere/notify");
+    let ended = finish(command);
+    assert_eq!((ended.status.code(), ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
+    assert!(
+        ended.stderr.starts_with("error: NOTIFY_SOCKET is `/nowhere/notify`, where nobody can be told"),
+        "{}",
+        ended.stderr
+    );
+}
