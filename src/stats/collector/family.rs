@@ -1,130 +1,168 @@
-//! Families of metrics in Prometheus' text format, version 0.0.4, written as they come: name, help, type, and a value for
-//! each set of labels.
+//! Families of metrics, built by hand: name, help, type, and a value for each set of labels.
 //!
-//! A ToR has some 13,000 series, and whoever scrapes waits for them in the control thread. Written straight into one
-//! text they take no allocation each (docs/metrics.md has what a scrape costs).
-
-use std::fmt::{Display, Write};
+//! A ToR has some 13,000 series, and whoever scrapes waits for them in the control thread. So they are kept from one
+//! scrape to the next: what has the labels that it had before gets a new value, without an allocation.
 
 use arrayvec::ArrayVec;
+use prometheus::TextEncoder;
+use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 
 /// Labels that a series may have.
 const MAX_LABELS: usize = 6;
 
-/// Families in the making.
-#[derive(Debug, Default)]
-pub(super) struct Families(Family);
+type Labels<'a> = ArrayVec<(&'a str, &'a str), MAX_LABELS>;
 
-/// One family: the last that was begun.
+/// Families in the making, over those of the scrape before. Those that have no series are not among them.
 #[derive(Debug, Default)]
-pub(super) struct Family {
-    text: String,
-    name: String,
-    /// Its help and type, until the first series: a family without any is left out.
-    head: Option<(String, &'static str)>,
+pub(super) struct Families {
+    families: Vec<MetricFamily>,
+    /// Families of this scrape so far, the last of them with so many series.
+    done: usize,
+    series: usize,
+    /// One that was begun and has none yet.
+    begun: Option<(String, String, MetricType)>,
+    /// Bytes of the text before.
+    text_len: usize,
 }
 
+/// One family: the last that was begun.
+pub(super) type Family = Families;
+
 impl Families {
-    /// None yet, with room for `bytes` of text.
-    pub fn with_capacity(bytes: usize) -> Self {
-        Self(Family { text: String::with_capacity(bytes), ..Family::default() })
+    /// Begins another scrape.
+    pub fn rewind(&mut self) {
+        (self.done, self.series, self.begun) = (0, 0, None);
     }
 
     /// Begins a family of counters, whose name ends in `_total`.
     pub fn counter(&mut self, name: &str, help: &str) -> &mut Family {
         debug_assert!(name.ends_with("_total"), "{name} is a counter");
-        self.begin(name, help, "counter")
+        self.begin(name, help, MetricType::COUNTER)
     }
 
     /// Begins a family of gauges.
     pub fn gauge(&mut self, name: &str, help: &str) -> &mut Family {
-        self.begin(name, help, "gauge")
+        self.begin(name, help, MetricType::GAUGE)
     }
 
     /// Begins a family of histograms.
     pub fn histogram(&mut self, name: &str, help: &str) -> &mut Family {
-        self.begin(name, help, "histogram")
+        self.begin(name, help, MetricType::HISTOGRAM)
     }
 
-    fn begin(&mut self, name: &str, help: &str, kind: &'static str) -> &mut Family {
-        name.clone_into(&mut self.0.name);
-        self.0.head = Some((help.to_owned(), kind));
-        &mut self.0
+    fn begin(&mut self, name: &str, help: &str, kind: MetricType) -> &mut Family {
+        self.end();
+        self.begun = Some((name.to_owned(), help.to_owned(), kind));
+        self
     }
 
-    /// All families that have any series.
-    pub fn done(self) -> String {
-        self.0.text
+    /// The family that was begun before has no more series than it has.
+    fn end(&mut self) {
+        if self.begun.take().is_none()
+            && let Some(family) = self.done.checked_sub(1).and_then(|last| self.families.get_mut(last))
+        {
+            family.mut_metric().truncate(self.series);
+        }
     }
-}
 
-impl Family {
+    /// The scrape as Prometheus' text format has it.
+    pub fn text(&mut self) -> String {
+        self.end();
+        self.families.truncate(self.done);
+        // A little more, since numbers grow.
+        let mut text = String::with_capacity(self.text_len + self.text_len / 16);
+        // What the encoder refuses are families without a name or series.
+        TextEncoder::new().encode_utf8(&self.families, &mut text).expect("each family has a name and series");
+        self.text_len = text.len();
+        text
+    }
+
     /// Adds a whole number.
     pub fn add(&mut self, labels: &[(&str, &str)], value: u64) {
-        self.sample("", labels, value);
+        self.add_real(labels, value as f64);
     }
 
     /// Adds a real number.
     pub fn add_real(&mut self, labels: &[(&str, &str)], value: f64) {
-        self.sample("", labels, value);
+        let (kind, metric) = self.next(labels);
+        if kind == MetricType::COUNTER {
+            let mut counter = Counter::default();
+            counter.set_value(value);
+            metric.set_counter(counter);
+        } else {
+            let mut gauge = Gauge::default();
+            gauge.set_value(value);
+            metric.set_gauge(gauge);
+        }
     }
 
     /// Adds a histogram: for each bucket its upper bound and what is in it alone; what is beyond the last bound; and
     /// the sum of all values.
     pub fn add_histogram(&mut self, labels: &[(&str, &str)], buckets: &[(f64, u64)], beyond: u64, sum: f64) {
         let mut count = 0;
-        for &(bound, inside) in buckets {
+        let buckets = buckets.iter().map(|&(bound, inside)| {
             count += inside;
-            let bound = bound.to_string();
-            self.sample("_bucket", &with(labels, ("le", &bound)), count);
-        }
-        count += beyond;
-        self.sample("_bucket", &with(labels, ("le", "+Inf")), count);
-        self.sample("_sum", labels, sum);
-        self.sample("_count", labels, count);
+            let mut bucket = Bucket::default();
+            bucket.set_upper_bound(bound);
+            bucket.set_cumulative_count(count);
+            bucket
+        });
+        let mut histogram = Histogram::default();
+        histogram.set_bucket(buckets.collect());
+        histogram.set_sample_count(count + beyond);
+        histogram.set_sample_sum(sum);
+        self.next(labels).1.set_histogram(histogram);
     }
 
-    /// One line, with its labels in the order of their names.
-    fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
-        let (name, text) = (&self.name, &mut self.text);
-        // Writing to a text cannot fail.
-        if let Some((help, kind)) = self.head.take() {
-            let help = help.replace('\\', r"\\").replace('\n', r"\n");
-            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    /// The next series of the family that was begun last, with these labels.
+    fn next(&mut self, labels: &[(&str, &str)]) -> (MetricType, &mut Metric) {
+        if let Some((name, help, kind)) = self.begun.take() {
+            (self.done, self.series) = (self.done + 1, 0);
+            self.place(name, help, kind);
         }
-        text.push_str(name);
-        text.push_str(suffix);
-        let mut labels: ArrayVec<_, MAX_LABELS> = labels.iter().copied().collect();
+        let mut labels: Labels<'_> = labels.iter().copied().collect();
         labels.sort_unstable();
-        for (index, (label, value)) in labels.iter().enumerate() {
-            text.push(if index == 0 { '{' } else { ',' });
-            text.push_str(label);
-            text.push_str("=\"");
-            push_escaped(text, value);
-            text.push('"');
+        let family = &mut self.families[self.done - 1];
+        let (kind, metrics, at) = (family.get_field_type(), family.mut_metric(), self.series);
+        self.series += 1;
+        match metrics.get(at) {
+            Some(metric) if has_labels(metric, &labels) => {}
+            Some(_) => metrics[at] = Metric::from_label(pairs(&labels)),
+            None => metrics.push(Metric::from_label(pairs(&labels))),
         }
-        text.push_str(if labels.is_empty() { " " } else { "} " });
-        let _ = writeln!(text, "{value}");
+        (kind, &mut metrics[at])
+    }
+
+    /// Has a family of this name where the next belongs: the one of the scrape before, or a new one.
+    fn place(&mut self, name: String, help: String, kind: MetricType) {
+        let at = self.done - 1;
+        if self.families.get(at).is_some_and(|family| family.name() == name) {
+            return;
+        }
+        // Something has come or gone: those after it are made anew.
+        self.families.truncate(at);
+        let mut family = MetricFamily::default();
+        family.set_name(name);
+        family.set_help(help);
+        family.set_field_type(kind);
+        self.families.push(family);
     }
 }
 
-fn with<'a>(labels: &[(&'a str, &'a str)], more: (&'a str, &'a str)) -> ArrayVec<(&'a str, &'a str), MAX_LABELS> {
-    labels.iter().copied().chain([more]).collect()
+fn has_labels(metric: &Metric, labels: &Labels<'_>) -> bool {
+    let own = metric.get_label();
+    own.len() == labels.len() && own.iter().zip(labels).all(|(pair, label)| (pair.name(), pair.value()) == *label)
 }
 
-/// A label's value: names of ports and hosts are whatever somebody has called them.
-fn push_escaped(text: &mut String, value: &str) {
-    if !value.contains(['\\', '"', '\n']) {
-        return text.push_str(value);
-    }
-    for character in value.chars() {
-        match character {
-            '\\' => text.push_str(r"\\"),
-            '"' => text.push_str(r#"\""#),
-            '\n' => text.push_str(r"\n"),
-            other => text.push(other),
-        }
-    }
+/// Labels in the order of their names.
+fn pairs(labels: &Labels<'_>) -> Vec<LabelPair> {
+    let pair = |(name, value): &(&str, &str)| {
+        let mut pair = LabelPair::default();
+        pair.set_name((*name).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    };
+    labels.iter().map(pair).collect()
 }
 
 #[cfg(test)]
@@ -139,14 +177,14 @@ mod tests {
         families.gauge("y", "Real.").add_real(&[], 0.25);
         let expected = "# HELP x_total Back\\\\slash\\nand line.\n# TYPE x_total counter\n\
                         x_total{a=\"1\",b=\"a \\\"b\\\"\\\\\\n\"} 7\n# HELP y Real.\n# TYPE y gauge\ny 0.25\n";
-        assert_eq!(families.done(), expected);
+        assert_eq!(families.text(), expected);
     }
 
     #[test]
     fn buckets_add_up() {
         let mut families = Families::default();
         families.histogram("h", "Times.").add_histogram(&[("l", "0")], &[(0.5, 2), (1.0, 3)], 4, 9.5);
-        let lines = families.done();
+        let lines = families.text();
         let lines: Vec<_> = lines.lines().skip(2).collect();
         let expected = [
             r#"h_bucket{l="0",le="0.5"} 2"#,
@@ -156,5 +194,29 @@ mod tests {
             r#"h_count{l="0"} 9"#,
         ];
         assert_eq!(lines, expected);
+    }
+
+    proptest::proptest! {
+        /// What a scrape finds of those before it makes no difference: families and series come, go and change places.
+        #[test]
+        fn a_scrape_is_the_same_after_others(
+            scrapes in proptest::collection::vec(
+                proptest::collection::vec((0_u8..5, proptest::collection::vec(0_u8..4, 0..4)), 0..5), 1..6)
+        ) {
+            let mut kept = Families::default();
+            for scrape in scrapes {
+                let mut fresh = Families::default();
+                kept.rewind();
+                for families in [&mut kept, &mut fresh] {
+                    for (name, series) in &scrape {
+                        families.gauge(&format!("f{name}"), "Help.");
+                        for value in series {
+                            families.add(&[("label", &value.to_string())], (*value).into());
+                        }
+                    }
+                }
+                proptest::prop_assert_eq!(kept.text(), fresh.text());
+            }
+        }
     }
 }

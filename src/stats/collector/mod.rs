@@ -20,15 +20,12 @@ mod lcore;
 mod port;
 mod watchdog;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::snapshot::Snapshot;
 use super::subject::Subject;
 use family::Families;
-
-/// Room for the text of a port at first: a little more than it takes.
-const PORT_TEXT: usize = 64 << 10;
 
 /// Collects everything about one switch.
 #[derive(Debug)]
@@ -37,6 +34,8 @@ pub struct SwitchCollector {
     began: Instant,
     /// [`Subject::config_hash`], which takes longer than all the rest.
     config_hash: String,
+    /// Those of the scrape before.
+    families: Mutex<Families>,
 }
 
 impl SwitchCollector {
@@ -44,41 +43,42 @@ impl SwitchCollector {
     #[must_use]
     pub fn new(subject: Arc<Subject>) -> Self {
         let config_hash = format!("{:016x}", subject.config_hash());
-        Self { subject, began: Instant::now(), config_hash }
+        Self { subject, began: Instant::now(), config_hash, families: Mutex::default() }
     }
 
     /// All metrics as they are now, in Prometheus' text format.
     #[must_use]
     pub fn text(&self) -> String {
-        collect(&self.subject, &self.config_hash, &Snapshot::take(&self.subject, self.began.elapsed()))
+        let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        collect(&mut families, &self.subject, &self.config_hash, &Snapshot::take(&self.subject, self.began.elapsed()))
     }
 }
 
 /// All families of `snapshot`.
-fn collect(subject: &Subject, config_hash: &str, snapshot: &Snapshot) -> String {
+fn collect(families: &mut Families, subject: &Subject, config_hash: &str, snapshot: &Snapshot) -> String {
     let ever = &subject.watermarks.since_start(snapshot);
-    let mut families = Families::with_capacity((snapshot.ports.len() + 1) * PORT_TEXT);
-    program(&mut families, subject, config_hash);
-    port::traffic(&mut families, subject, snapshot);
-    port::drops(&mut families, subject, snapshot);
-    port::flow_control(&mut families, subject, snapshot);
-    port::backlog(&mut families, subject, snapshot, ever);
-    watchdog::watchdogs(&mut families, subject, snapshot);
-    configured::limits(&mut families, subject);
-    buffer::groups(&mut families, subject, snapshot, ever);
-    buffer::thresholds(&mut families, subject, snapshot);
-    buffer::headroom_needs(&mut families, subject, snapshot);
-    buffer::port_reserves(&mut families, subject, snapshot);
-    buffer::insurance(&mut families, subject, snapshot, ever);
-    buffer::queues(&mut families, subject, snapshot, ever);
-    buffer::pools(&mut families, subject, snapshot, ever);
-    device::devices(&mut families, subject, snapshot);
-    device::pools(&mut families, subject);
-    lcore::lcores(&mut families, subject, snapshot, ever);
+    families.rewind();
+    program(families, subject, config_hash);
+    port::traffic(families, subject, snapshot);
+    port::drops(families, subject, snapshot);
+    port::flow_control(families, subject, snapshot);
+    port::backlog(families, subject, snapshot, ever);
+    watchdog::watchdogs(families, subject, snapshot);
+    configured::limits(families, subject);
+    buffer::groups(families, subject, snapshot, ever);
+    buffer::thresholds(families, subject, snapshot);
+    buffer::headroom_needs(families, subject, snapshot);
+    buffer::port_reserves(families, subject, snapshot);
+    buffer::insurance(families, subject, snapshot, ever);
+    buffer::queues(families, subject, snapshot, ever);
+    buffer::pools(families, subject, snapshot, ever);
+    device::devices(families, subject, snapshot);
+    device::pools(families, subject);
+    lcore::lcores(families, subject, snapshot, ever);
     if let Some(hosts) = &subject.hosts {
-        flows::flows(&mut families, hosts);
+        flows::flows(families, hosts);
     }
-    families.done()
+    families.text()
 }
 
 /// What runs, by what configuration, since when, and whether it is well.
