@@ -19,7 +19,7 @@ use super::model::{
     Watchdog, Why,
 };
 use crate::stats::bounded::Bounded;
-use crate::stats::{Snapshot, Subject};
+use crate::stats::{Current, Snapshot};
 
 /// Connections at once. A person and a few programs need a handful.
 pub const MAX_CONNECTIONS: usize = 32;
@@ -30,7 +30,7 @@ pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
 /// A running switch as the API serves it.
 pub struct Served {
     /// Its counters and what it is made of.
-    pub subject: Arc<Subject>,
+    pub current: Arc<Current>,
     /// Per port, the device behind it, as the configuration names it.
     pub devices: Vec<String>,
     /// The configuration that runs; its hash is the subject's.
@@ -54,7 +54,7 @@ impl fmt::Debug for Served {
 impl Served {
     fn version(&self) -> Version {
         Version {
-            version: self.subject.version.to_owned(),
+            version: self.current.get().version.to_owned(),
             api: "v1".to_owned(),
             pid: std::process::id(),
             began_unix_ns: self.began_unix_ns(),
@@ -70,13 +70,14 @@ impl Served {
     }
 
     fn hash(&self) -> String {
-        format!("{:016x}", self.subject.config_hash())
+        format!("{:016x}", self.current.get().config_hash())
     }
 
     /// Looks at the switch, and answers with what `of` makes of that.
     fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
-        let snapshot = Snapshot::take(&self.subject, self.began.0.elapsed());
-        of(&Look { subject: &self.subject, snapshot: &snapshot, devices: &self.devices })
+        let subject = self.current.get();
+        let snapshot = Snapshot::take(&subject, self.began.0.elapsed());
+        of(&Look { subject: &subject, snapshot: &snapshot, devices: &self.devices })
     }
 }
 

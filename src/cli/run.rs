@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use holdfast::api::Socket;
 use holdfast::api::socket::VARIABLE;
-use holdfast::config::{self, Config, Overrides};
+use holdfast::config::{self, Config, ConfigErrors, Overrides};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::PfcMode;
 use holdfast::units::Nanos;
@@ -130,10 +130,11 @@ impl Args {
         words.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value?))).collect()
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    /// The configuration as the file and the options have it.
+    fn read(&self) -> Result<Config, ConfigErrors> {
         let overrides = self.overrides();
         let config = self.file.as_ref().map_or_else(|| overrides.embedded(), |path| overrides.load(path));
-        let mut config = config.map_err(Failure::usage)?;
+        let mut config = config?;
         config.overrides = self.words();
         if let Some(Metrics(address)) = self.metrics {
             config.metrics = address;
@@ -152,27 +153,28 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
-    let config = args.config()?;
+    let config = args.read().map_err(Failure::usage)?;
     for warning in &config.warnings {
         // Nobody is left to tell if this fails, and `eprintln!` would panic.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
-    start(config, &args)
+    start(config, args)
 }
 
 #[cfg(feature = "dpdk")]
-fn start(config: Config, args: &Args) -> Result<(), Failure> {
+fn start(config: Config, args: Args) -> Result<(), Failure> {
     let options = holdfast::control::RunOptions {
         duration: args.duration(),
         json: args.json,
         fail_on_loss: args.fail_on_loss,
         verbose: args.verbose,
     };
-    holdfast::control::run(config, options).map_err(|error| Failure::Run(format!("{error:#}")))
+    let again = std::sync::Arc::new(move || args.read());
+    holdfast::control::run(config, options, again).map_err(|error| Failure::Run(format!("{error:#}")))
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn start(_: Config, args: &Args) -> Result<(), Failure> {
+fn start(_: Config, args: Args) -> Result<(), Failure> {
     let _ = (args.duration(), args.json, args.fail_on_loss, args.verbose);
     Err(Failure::usage(
         "this holdfast was built without DPDK and cannot run; build it with `cargo build --release`, which needs \
@@ -206,13 +208,13 @@ mod tests {
 
     #[test]
     fn options_override_the_configuration() {
-        let config = args("--pfc off --metrics off").config().unwrap();
+        let config = args("--pfc off --metrics off").read().unwrap();
         assert!(config.switch.ports.iter().all(|port| !port.pfc.is_on()));
         assert_eq!(config.metrics, None);
-        let config = args("--metrics 0.0.0.0:9000").config().unwrap();
+        let config = args("--metrics 0.0.0.0:9000").read().unwrap();
         assert_eq!(config.metrics, Some(SocketAddr::from(([0, 0, 0, 0], 9000))));
 
-        let config = args("--pfc asymmetric --headroom dynamic --lcores 2").config().unwrap();
+        let config = args("--pfc asymmetric --headroom dynamic --lcores 2").read().unwrap();
         assert!(config.switch.ports.iter().all(|port| port.pfc == PfcMode::Asymmetric));
         assert_eq!(config.switch.buffer.policy, HeadroomPolicy::Dynamic);
         assert_eq!(config.switch.lcores, 2);

@@ -115,6 +115,10 @@ fn of_program(config: &Config, list: &mut List) {
     let names: Vec<&str> = config.switch.ports.iter().map(|port| port.name.as_str()).collect();
     list.fixed("ports", names.join(", "));
     list.fixed("metrics", config.metrics.map_or("off".to_owned(), |address| address.to_string()));
+    let api = &config.api;
+    list.fixed("api.socket", format!("{:?}", api.socket));
+    list.fixed("api.group", api.group.clone().unwrap_or_else(|| "none".to_owned()));
+    list.fixed("api.writes", api.writes);
     list.fixed("eal.memory", format!("{:?}", config.eal.memory).to_lowercase());
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;

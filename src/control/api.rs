@@ -12,7 +12,7 @@ use crate::api::socket::{Bound, SocketError};
 use crate::api::{EventLog, Served, Socket, server};
 use crate::config::Config;
 use crate::dataplane::Orders;
-use crate::stats::Subject;
+use crate::stats::Current;
 
 /// The API before and while it is served. Dropped, its socket is gone.
 #[derive(Debug, Default)]
@@ -45,13 +45,13 @@ impl Api {
         &self,
         runtime: &Runtime,
         config: &Config,
-        subject: &Arc<Subject>,
+        current: &Arc<Current>,
         orders: &Arc<Orders>,
     ) -> io::Result<()> {
         let Some(bound) = &self.bound else { return Ok(()) };
         let orders = orders.clone();
         let served = Served {
-            subject: subject.clone(),
+            current: current.clone(),
             devices: config.devices.iter().map(|device| device.kind.to_string()).collect(),
             config: RunningConfig {
                 source: config.source.clone(),

@@ -4,34 +4,35 @@
 //! waits for neither.
 
 mod api;
+mod devices;
 mod error;
 mod idle;
 mod notify;
+mod reload;
 mod setup;
+mod signals;
+mod watch;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub use error::RunError;
+pub use reload::Again;
 
 use self::api::Api;
+use self::reload::Reloader;
+use self::signals::Signals;
+use self::watch::Watch;
 use crate::config::Config;
-use crate::dataplane::{Counters, Orders, Pipeline, Work, accompany};
+use crate::dataplane::{Counters, Inbox, Orders, Pipeline, Work, accompany, mailbox};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
-use crate::stats::verdict::not_lossless_line;
-use crate::stats::{DeviceStats, Live, Onlooker, Report, Snapshot, Style, Subject, http};
+use crate::stats::{Current, Report, Subject, http};
 
-/// Time between two looks at links, device counters, and what an operator should know at once.
-const DEVICE_PERIOD: Duration = Duration::from_millis(100);
-/// Time in which a port has told its peer how things are, and a virtual host has heard it: whoever has not proven itself
-/// by then is named.
-const SELF_TEST_TIME: Duration = Duration::from_secs(1);
 /// Time that a NIC is given to send what was posted to it last: a full ring of it lasts less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
 /// Seed of the WRED dice; one for all runs, since nothing hangs on its value.
@@ -69,11 +70,12 @@ pub fn memory_mib(config: &Config, huge: bool) -> u32 {
     setup::PoolPlan::new(config).mib(huge)
 }
 
-/// Runs a switch by `config` until its time is over or a signal comes, and prints what it did.
+/// Runs a switch by `config` until its time is over or a signal comes, and prints what it did. `again` reads the
+/// configuration once more, when somebody asks for that.
 ///
 /// # Errors
 /// What keeps it from starting or stopping in order; with `fail_on_loss`, a loss in a lossless class.
-pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
+pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), RunError> {
     idle::check_cpu(&config)?;
     // Before DPDK starts: an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
@@ -110,19 +112,30 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
     subject.pools = ports.pools().into();
-    let subject = Arc::new(subject);
+    let current = Current::new(subject);
     if let Some(listener) = listener {
-        serve(&runtime, listener, &subject).map_err(RunError::Runtime)?;
+        serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
-    api.serve(&runtime, &config, &subject, &orders).map_err(RunError::Runtime)?;
+    api.serve(&runtime, &config, &current, &orders).map_err(RunError::Runtime)?;
 
-    let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz)?;
+    let (outboxes, inboxes) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
+    let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz, inboxes)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().tell(counters.clone()));
     }
     let start = Instant::now();
-    let look_on = watch(&subject, &ports, &orders, &workers, &mut signals, &options, &api, start);
-    let watched = runtime.block_on(look_on);
+    let reloader = Reloader::new(config, again, outboxes, hz, current.clone());
+    let watch = Watch {
+        current: &current,
+        ports: &ports,
+        orders: &orders,
+        workers: &workers,
+        options: &options,
+        api: &api,
+        reloader,
+        start,
+    };
+    runtime.block_on(watch.run(&mut signals));
     let elapsed = start.elapsed();
     if let Some(notifier) = &notifier {
         notifier.stopping();
@@ -134,7 +147,8 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
     let hosts = workers.hosts.map(Worker::join).transpose();
     let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
     let hosts = hosts?;
-    refresh_devices(&ports.ports, &subject);
+    let subject = current.get();
+    devices::refresh(&ports.ports, &subject);
     let report = Report::new(&subject, elapsed);
     let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
     if refused > 0 {
@@ -142,7 +156,6 @@ pub fn run(mut config: Config, options: RunOptions) -> Result<(), RunError> {
         let _ = writeln!(std::io::stderr(), "warning: {refused} frames came in several buffers and were not forwarded");
     }
     drop((works, hosts));
-    watched?;
     finish(ports, &report, &options)
 }
 
@@ -164,6 +177,7 @@ fn launch(
     hosts: Vec<Hosts>,
     orders: &Arc<Orders>,
     hz: u64,
+    inboxes: Vec<Inbox>,
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
@@ -181,10 +195,10 @@ fn launch(
         let orders = orders.clone();
         running.hosts = Some(ports.eal.launch(*lcore, move || accompany(companion, &orders, dpdk::now))?);
     }
-    let parts = pipelines.into_iter().zip(io).zip(rests).zip(lcores);
-    for (((pipeline, io), resting), lcore) in parts {
+    let parts = pipelines.into_iter().zip(io).zip(rests).zip(inboxes).zip(lcores);
+    for ((((pipeline, io), resting), inbox), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting, inbox: None };
+        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting, inbox: Some(inbox) };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {
@@ -206,152 +220,11 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
 }
 
 /// Serves metrics for as long as the runtime runs.
-fn serve(runtime: &Runtime, listener: TcpListener, subject: &Arc<Subject>) -> std::io::Result<()> {
+fn serve(runtime: &Runtime, listener: TcpListener, current: &Arc<Current>) -> std::io::Result<()> {
     let _inside = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    runtime.spawn(http::serve(listener, subject.clone()));
+    runtime.spawn(http::serve(listener, current.clone()));
     Ok(())
-}
-
-/// What a signal wants.
-enum Order {
-    Stop,
-    ClearWatermarks,
-}
-
-/// Signals that end a run in order, or clear watermarks. Listened to from before DPDK starts, so that one which comes while it does leaves
-/// nothing behind either.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Watermarks are to be cleared.
-    clear: Signal,
-}
-
-impl Signals {
-    fn listen(runtime: &Runtime) -> std::io::Result<Self> {
-        let _inside = runtime.enter();
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            clear: signal(SignalKind::user_defined1())?,
-        })
-    }
-
-    async fn next(&mut self) -> Order {
-        tokio::select! {
-            _ = self.interrupt.recv() => Order::Stop,
-            _ = self.terminate.recv() => Order::Stop,
-            _ = self.clear.recv() => Order::ClearWatermarks,
-        }
-    }
-}
-
-/// Shows what happens until the time is over, a signal comes or the lcore has ended on its own, which only a panic
-/// makes it do.
-async fn watch(
-    subject: &Arc<Subject>,
-    ports: &setup::Ports,
-    orders: &Orders,
-    workers: &Running,
-    signals: &mut Signals,
-    options: &RunOptions,
-    api: &Api,
-    start: Instant,
-) -> Result<(), RunError> {
-    let style = if options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
-    let mut live = Live::new(subject.clone(), style);
-    let mut onlooker = Onlooker::new(subject.clone());
-    let mut is_tested = false;
-    let end = options.duration.map(|duration| start + duration);
-    let mut devices = tokio::time::interval(DEVICE_PERIOD);
-    let mut picture = tokio::time::interval(live.period());
-    picture.tick().await;
-    loop {
-        let over = async {
-            match end {
-                Some(end) => tokio::time::sleep_until(end.into()).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = over => return Ok(()),
-            order = signals.next() => match order {
-                Order::Stop => return Ok(()),
-                Order::ClearWatermarks => {
-                    subject.watermarks.remember(&Snapshot::take(subject, start.elapsed()));
-                    orders.clear_watermarks();
-                }
-            },
-            _ = devices.tick() => {
-                orders.set_links(refresh_devices(&ports.ports, subject));
-                ports.count_buffers(&subject.pools);
-                subject.health.look(&subject.counters, Instant::now());
-                for line in onlooker.look(Snapshot::take(subject, start.elapsed())) {
-                    api.note(start.elapsed(), &line);
-                    tell(&mut live, &line);
-                }
-                if !is_tested && start.elapsed() >= SELF_TEST_TIME {
-                    is_tested = true;
-                    subject.health.set_tested();
-                    if let Some(line) = not_lossless_line(subject) {
-                        tell(&mut live, &format!("t={:.1}s {line}", start.elapsed().as_secs_f64()));
-                    }
-                }
-                if workers.has_ended() {
-                    return Ok(());
-                }
-            }
-            _ = picture.tick() => show(&mut live, Snapshot::take(subject, start.elapsed()), options.json),
-        }
-    }
-}
-
-/// Draws the next picture; with `--json` standard output is the report's alone.
-fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
-    let text = live.next(snapshot);
-    // A reader that went away is no reason to stop a switch.
-    if json {
-        let _ = std::io::stderr().write_all(text.as_bytes());
-    } else {
-        let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
-    }
-}
-
-/// Tells what has just happened: on standard error, or below the picture where that is on the same terminal.
-fn tell(live: &mut Live, line: &str) {
-    let is_shown = live.notice(line);
-    if !is_shown || !std::io::stderr().is_terminal() {
-        let _ = writeln!(std::io::stderr(), "{line}");
-    }
-}
-
-/// Reads every device; the mask of links that are up. A device that does not tell counts as up, and so does a virtual
-/// one: a tap says down for ever once its interface was moved to another namespace, while frames pass.
-fn refresh_devices(ports: &[EthPort], subject: &Subject) -> u64 {
-    let mut up = 0;
-    for (index, (port, counters)) in ports.iter().zip(subject.devices.iter()).enumerate() {
-        let link_up = !port.is_physical() || port.link().map_or(true, |link| link.up);
-        up |= u64::from(link_up) << index;
-        if let Ok(stats) = port.stats() {
-            counters.publish(&DeviceStats {
-                link_up,
-                rx_frames: stats.ipackets,
-                tx_frames: stats.opackets,
-                rx_missed: stats.imissed + lost_on_wire(subject, index),
-                rx_no_buffer: stats.rx_nombuf,
-                rx_errors: stats.ierrors,
-                tx_errors: stats.oerrors,
-            });
-        }
-    }
-    up
-}
-
-/// What the host at `port` sent into a full receive ring, which an in-process port does not know of.
-fn lost_on_wire(subject: &Subject, port: usize) -> u64 {
-    let hosts = subject.hosts.iter().flat_map(|hosts| &hosts.hosts).filter(|host| host.port == port);
-    hosts.map(|host| host.lost_frames.get()).sum()
 }
 
 /// Stops the ports and prints the report.

@@ -14,8 +14,8 @@ use tokio::net::TcpListener;
 
 use super::bounded::Bounded;
 use super::collector::SwitchCollector;
+use super::current::Current;
 use super::health::State;
-use super::subject::Subject;
 
 /// Connections at once.
 pub const MAX_CONNECTIONS: usize = 64;
@@ -24,34 +24,35 @@ pub const MAX_CONNECTIONS: usize = 64;
 /// and connects anew by itself.
 pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
-/// Serves the metrics of `subject` on `listener`. It has no end of its own: drop the future, or the runtime that it was
+/// Serves the metrics of `current` on `listener`. It has no end of its own: drop the future, or the runtime that it was
 /// spawned on, and connections that are open then are cut.
 ///
 /// # Errors
 /// None that a running server is known to have; the result is the library's.
-pub async fn serve(listener: TcpListener, subject: Arc<Subject>) -> io::Result<()> {
-    serve_for(listener, subject, CONNECTION_TIME).await
+pub async fn serve(listener: TcpListener, current: Arc<Current>) -> io::Result<()> {
+    serve_for(listener, current, CONNECTION_TIME).await
 }
 
-async fn serve_for(listener: TcpListener, subject: Arc<Subject>, time: Duration) -> io::Result<()> {
-    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time), router(subject)).await
+async fn serve_for(listener: TcpListener, current: Arc<Current>, time: Duration) -> io::Result<()> {
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time), router(current)).await
 }
 
-/// What is served of `subject`.
-fn router(subject: Arc<Subject>) -> Router {
-    let collector = Arc::new(SwitchCollector::new(subject.clone()));
-    let alive = subject.clone();
+/// What is served of `current`.
+fn router(current: Arc<Current>) -> Router {
+    let collector = Arc::new(SwitchCollector::new(current.clone()));
+    let alive = current.clone();
     Router::new()
         .route("/metrics", get(move || std::future::ready(metrics(&collector))))
         .route("/healthz", get(move || std::future::ready(reason(look(&alive).not_alive))))
-        .route("/readyz", get(move || std::future::ready(reason(look(&subject).not_ready))))
+        .route("/readyz", get(move || std::future::ready(reason(look(&current).not_ready))))
 }
 
 fn metrics(collector: &SwitchCollector) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], collector.text()).into_response()
 }
 
-fn look(subject: &Subject) -> State {
+fn look(current: &Current) -> State {
+    let subject = current.get();
     subject.health.look(&subject.counters, Instant::now())
 }
 
@@ -75,7 +76,7 @@ mod tests {
             let address = listener.local_addr().unwrap();
             let client = tokio::task::spawn_blocking(move || client(address));
             tokio::select! {
-                result = serve_for(listener, Arc::new(run()), time) => panic!("the server ended: {result:?}"),
+                result = serve_for(listener, Current::new(run()), time) => panic!("the server ended: {result:?}"),
                 result = client => result.unwrap(),
             }
         });

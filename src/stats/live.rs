@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::current::Current;
 use super::format::{gigabits, percent, wire_rate};
 use super::screen::screen;
 use super::snapshot::{PortSnapshot, Snapshot, Values};
@@ -165,7 +166,7 @@ pub fn line(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
 /// The picture from one snapshot to the next.
 #[derive(Debug)]
 pub struct Live {
-    subject: Arc<Subject>,
+    current: Arc<Current>,
     style: Style,
     before: Snapshot,
     /// The last notices, which stand below the picture.
@@ -174,10 +175,10 @@ pub struct Live {
 }
 
 impl Live {
-    /// A picture of `subject`, from its beginning on.
+    /// A picture of `current`, from its beginning on.
     #[must_use]
-    pub fn new(subject: Arc<Subject>, style: Style) -> Self {
-        Self { subject, style, before: Snapshot::default(), notices: Vec::new(), has_drawn: false }
+    pub fn new(current: Arc<Current>, style: Style) -> Self {
+        Self { current, style, before: Snapshot::default(), notices: Vec::new(), has_drawn: false }
     }
 
     /// Shows a notice below the pictures from the next one on; whether there are pictures that it would spoil elsewhere.
@@ -205,9 +206,9 @@ impl Live {
     #[must_use]
     pub fn next(&mut self, now: Snapshot) -> String {
         let text = match self.style {
-            Style::Plain => line(&self.subject, &self.before, &now) + "\n",
+            Style::Plain => line(&self.current.get(), &self.before, &now) + "\n",
             style => {
-                let picture = screen(&Step::new(&self.subject, &self.before, &now), style, &self.notices);
+                let picture = screen(&Step::new(&self.current.get(), &self.before, &now), style, &self.notices);
                 // What was on the terminal before is cleared once; later pictures replace the first line by line.
                 let begin = if self.has_drawn { "" } else { CLEAR_SCREEN };
                 format!("{begin}{HIDE_CURSOR}{HOME}{}{CLEAR_BELOW}", picture.replace('\n', &format!("{CLEAR_LINE}\n")))
@@ -252,20 +253,22 @@ mod tests {
 
     #[test]
     fn notices_stand_below_the_picture() {
-        let subject = Arc::new(quiet());
-        let mut live = Live::new(subject.clone(), Style::Screen { colour: false });
+        let current = Current::new(quiet());
+        let subject = current.get();
+        let mut live = Live::new(current.clone(), Style::Screen { colour: false });
         for notice in ["first", "second", "third"] {
             assert!(live.notice(notice));
         }
         let text = live.next(Snapshot::take(&subject, Duration::from_secs(1)));
         assert!(text.ends_with(&format!("\nsecond{CLEAR_LINE}\nthird{CLEAR_LINE}\n{CLEAR_BELOW}")), "{text}");
-        assert!(!Live::new(subject, Style::Plain).notice("to be written elsewhere"));
+        assert!(!Live::new(current, Style::Plain).notice("to be written elsewhere"));
     }
 
     #[test]
     fn the_cursor_is_hidden_and_given_back() {
-        let subject = Arc::new(quiet());
-        let mut live = Live::new(subject.clone(), Style::Screen { colour: false });
+        let current = Current::new(quiet());
+        let subject = current.get();
+        let mut live = Live::new(current.clone(), Style::Screen { colour: false });
         assert_eq!(live.end(), "", "nothing was taken yet");
         let mut next = |seconds| live.next(Snapshot::take(&subject, Duration::from_secs(seconds)));
         let (first, second) = (next(1), next(2));
@@ -276,8 +279,9 @@ mod tests {
 
     #[test]
     fn lines_carry_no_codes() {
-        let subject = Arc::new(quiet());
-        let mut live = Live::new(subject.clone(), Style::detect(false));
+        let current = Current::new(quiet());
+        let subject = current.get();
+        let mut live = Live::new(current.clone(), Style::detect(false));
         let text = live.next(Snapshot::take(&subject, Duration::from_secs(1)));
         let expected = "t=1s rx 0.00 Gb/s tx 0.00 Gb/s pool 0% xoff 0/2 pfc 0 marks 0 lossless drops 0 lossy drops 0\n";
         assert_eq!(text, expected);

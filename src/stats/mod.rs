@@ -7,6 +7,7 @@
 pub mod advice;
 pub mod bounded;
 pub mod collector;
+pub mod current;
 pub mod device;
 pub mod events;
 pub mod format;
@@ -25,6 +26,7 @@ pub mod verdict;
 pub mod watermarks;
 
 pub use collector::SwitchCollector;
+pub use current::Current;
 pub use device::{BufferPool, DeviceCounters, DeviceStats};
 pub use live::{Live, Style};
 pub use onlooker::Onlooker;

@@ -3,30 +3,31 @@
 use std::sync::Arc;
 
 use super::advice::{Adviser, advices};
+use super::current::Current;
 use super::events::Events;
 use super::snapshot::Snapshot;
-use super::subject::Subject;
 
 /// Remembers what was said about one switch.
 #[derive(Debug)]
 pub struct Onlooker {
-    subject: Arc<Subject>,
+    current: Arc<Current>,
     events: Events,
     adviser: Adviser,
 }
 
 impl Onlooker {
-    /// One that has seen nothing of `subject` yet.
+    /// One that has seen nothing of `current` yet.
     #[must_use]
-    pub fn new(subject: Arc<Subject>) -> Self {
-        Self { subject, events: Events::default(), adviser: Adviser::default() }
+    pub fn new(current: Arc<Current>) -> Self {
+        Self { current, events: Events::default(), adviser: Adviser::default() }
     }
 
     /// Lines to tell now, without line ends. Advices begin with `warning: `, events with their time.
     #[must_use]
     pub fn look(&mut self, now: Snapshot) -> Vec<String> {
-        let advices = self.adviser.fresh(advices(&self.subject, &now));
-        let mut lines = self.events.next(&self.subject, now);
+        let subject = self.current.get();
+        let advices = self.adviser.fresh(advices(&subject, &now));
+        let mut lines = self.events.next(&subject, now);
         lines.extend(advices.into_iter().map(|advice| format!("warning: {}", advice.text)));
         lines
     }
@@ -41,8 +42,9 @@ mod tests {
 
     #[test]
     fn events_come_first_and_advices_once() {
-        let subject = Arc::new(quiet());
-        let mut onlooker = Onlooker::new(subject.clone());
+        let current = Current::new(quiet());
+        let subject = current.get();
+        let mut onlooker = Onlooker::new(current);
         let mut look = |seconds| onlooker.look(Snapshot::take(&subject, Duration::from_secs(seconds)));
         assert_eq!(look(1), [""; 0]);
         subject.counters.ports[1].watchdog_storms[3].add(1);

@@ -1,6 +1,6 @@
 //! Whom the statistics are about: what is fixed while the switch runs, and where its counters are.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -78,6 +78,8 @@ pub struct Subject {
     pub health: Arc<Health>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
+    /// [`Subject::config_hash`], once somebody has asked.
+    hash: OnceLock<u64>,
 }
 
 impl Subject {
@@ -114,8 +116,15 @@ impl Subject {
             watermarks: Arc::default(),
             health: Arc::default(),
             hosts: None,
+            hash: OnceLock::new(),
             spec,
         }
+    }
+
+    /// The same switch with the settings of `spec`, which differs only in what may change while it runs.
+    #[must_use]
+    pub fn tuned(&self, spec: SwitchSpec) -> Self {
+        Self { spec, hash: OnceLock::new(), ..self.clone() }
     }
 
     /// Whether traffic class `class` is meant to be lossless.
@@ -169,8 +178,12 @@ impl Subject {
     /// A number that changes with any setting of the switch (64-bit FNV-1a over all of them).
     #[must_use]
     pub fn config_hash(&self) -> u64 {
-        let text = format!("{:?}", self.spec);
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        let hash = |text: &str| {
+            text.bytes()
+                .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        };
+        // All of it as text takes longer than everything else that a scrape asks for.
+        *self.hash.get_or_init(|| hash(&format!("{:?}", self.spec)))
     }
 }
 

@@ -16,6 +16,7 @@ mod loss;
 mod pfc;
 mod port;
 mod queue;
+mod reload;
 mod watchdog;
 mod why;
 
@@ -32,6 +33,7 @@ pub use loss::{Dropped, Ecn};
 pub use pfc::{Pfc, PfcPriority};
 pub use port::{Port, PortClass};
 pub use queue::Queue;
+pub use reload::{Difference, Outcome, Reload};
 pub use watchdog::{Watchdog, WatchdogQueue};
 pub use why::{Reason, Told, Why, age};
 

@@ -23,6 +23,7 @@ mod watchdog;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::current::Current;
 use super::snapshot::Snapshot;
 use super::subject::Subject;
 use family::Families;
@@ -30,35 +31,33 @@ use family::Families;
 /// Collects everything about one switch.
 #[derive(Debug)]
 pub struct SwitchCollector {
-    subject: Arc<Subject>,
+    current: Arc<Current>,
     began: Instant,
-    /// [`Subject::config_hash`], which takes longer than all the rest.
-    config_hash: String,
     /// Those of the scrape before.
     families: Mutex<Families>,
 }
 
 impl SwitchCollector {
-    /// A collector for `subject`.
+    /// A collector for `current`.
     #[must_use]
-    pub fn new(subject: Arc<Subject>) -> Self {
-        let config_hash = format!("{:016x}", subject.config_hash());
-        Self { subject, began: Instant::now(), config_hash, families: Mutex::default() }
+    pub fn new(current: Arc<Current>) -> Self {
+        Self { current, began: Instant::now(), families: Mutex::default() }
     }
 
     /// All metrics as they are now, in Prometheus' text format.
     #[must_use]
     pub fn text(&self) -> String {
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
-        collect(&mut families, &self.subject, &self.config_hash, &Snapshot::take(&self.subject, self.began.elapsed()))
+        let subject = self.current.get();
+        collect(&mut families, &subject, &Snapshot::take(&subject, self.began.elapsed()))
     }
 }
 
 /// All families of `snapshot`.
-fn collect(families: &mut Families, subject: &Subject, config_hash: &str, snapshot: &Snapshot) -> String {
+fn collect(families: &mut Families, subject: &Subject, snapshot: &Snapshot) -> String {
     let ever = &subject.watermarks.since_start(snapshot);
     families.rewind();
-    program(families, subject, config_hash);
+    program(families, subject);
     port::traffic(families, subject, snapshot);
     port::drops(families, subject, snapshot);
     port::flow_control(families, subject, snapshot);
@@ -82,10 +81,10 @@ fn collect(families: &mut Families, subject: &Subject, config_hash: &str, snapsh
 }
 
 /// What runs, by what configuration, since when, and whether it is well.
-fn program(families: &mut Families, subject: &Subject, config_hash: &str) {
+fn program(families: &mut Families, subject: &Subject) {
     families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", subject.version)], 1);
     let help = "Hash of the configuration: any changed setting of the switch changes it.";
-    families.gauge("holdfast_config_info", help).add(&[("hash", config_hash)], 1);
+    families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", subject.config_hash()))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     families
         .gauge("holdfast_start_time_seconds", "When the switch began, since the epoch.")

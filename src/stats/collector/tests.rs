@@ -10,7 +10,7 @@ use crate::units::{Bytes, Cells, Probability};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn scrape(subject: Subject) -> String {
-    SwitchCollector::new(Arc::new(subject)).text()
+    SwitchCollector::new(Current::new(subject)).text()
 }
 
 fn is_name(name: &str) -> bool {

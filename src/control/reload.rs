@@ -1,0 +1,117 @@
+//! Reading the configuration again while the switch runs: what differs is applied whole, or not at all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::api::model::{Difference, Outcome, Reload, RunningConfig};
+use crate::config::{Config, ConfigErrors, settings};
+use crate::dataplane::{Outbox, Tuning};
+use crate::stats::Current;
+
+/// How long lcores may take to take new settings over: a poll each, unless one rests or stands still.
+const TAKE_TIME: Duration = Duration::from_secs(2);
+/// Time between two looks whether they have.
+const LOOK_TIME: Duration = Duration::from_millis(1);
+
+/// Reads the configuration once more, with what the command line said.
+pub type Again = Arc<dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync>;
+
+/// Applies configurations to a switch that runs.
+pub(super) struct Reloader {
+    running: Config,
+    again: Again,
+    /// To each lcore of the switch.
+    outboxes: Vec<Outbox>,
+    hz: u64,
+    current: Arc<Current>,
+}
+
+impl Reloader {
+    /// Of the switch that `running` has become, whose lcores are at the other ends of `outboxes`.
+    pub fn new(running: Config, again: Again, outboxes: Vec<Outbox>, hz: u64, current: Arc<Current>) -> Self {
+        Self { running, again, outboxes, hz, current }
+    }
+
+
+    /// Reads the file again, and says what it would change; with `apply` makes it so.
+    pub async fn reload(&mut self, apply: bool) -> Reload {
+        let source = self.running.source.clone();
+        let mut wanted = match (self.again)() {
+            Ok(wanted) => wanted,
+            Err(errors) => {
+                let errors = errors.to_string().lines().map(str::to_owned).collect();
+                return Reload { outcome: Outcome::Invalid, source, errors, ..Reload::default() };
+            }
+        };
+        self.take_addresses(&mut wanted);
+        let found = settings::differences(&self.running, &wanted);
+        let mut answer = Reload {
+            source,
+            warnings: wanted.warnings.clone(),
+            differences: found.iter().map(Difference::from).collect(),
+            ..Reload::default()
+        };
+        if found.is_empty() {
+            // Comments may have changed.
+            self.running = wanted;
+            return answer;
+        }
+        let tuning = Tuning::between(&self.running.switch, &wanted.switch, self.hz);
+        let fixed = found.iter().filter(|difference| !difference.is_live);
+        answer.errors = fixed.map(|difference| format!("{difference}: needs a restart")).collect();
+        let Some(tuning) = tuning.filter(|_| answer.errors.is_empty()) else {
+            if answer.errors.is_empty() {
+                answer.errors.push("the plans differ in more than what is named here: needs a restart".to_owned());
+            }
+            answer.outcome = Outcome::NeedsRestart;
+            return answer;
+        };
+        answer.outcome = Outcome::Applicable;
+        if apply {
+            self.apply(tuning, wanted, &mut answer).await;
+        }
+        answer
+    }
+
+    /// A NIC's own address counts where the configuration gives none.
+    fn take_addresses(&self, wanted: &mut Config) {
+        for (index, device) in wanted.devices.iter().enumerate() {
+            if let (false, Some(port), Some(own)) =
+                (device.has_mac, wanted.switch.ports.get_mut(index), self.running.switch.ports.get(index))
+            {
+                port.mac = own.mac;
+            }
+        }
+    }
+
+    /// Gives every lcore the settings, and waits until all go on by them.
+    async fn apply(&mut self, tuning: Tuning, wanted: Config, answer: &mut Reload) {
+        // First, so that either all are given or none is.
+        if !self.outboxes.iter_mut().all(Outbox::is_taken) {
+            answer.outcome = Outcome::Busy;
+            answer
+                .errors
+                .push("an lcore has not taken the settings of the last reload; does it stand still?".to_owned());
+            return;
+        }
+        for outbox in &mut self.outboxes {
+            let is_given = outbox.give(Box::new(tuning.clone())).is_ok();
+            debug_assert!(is_given, "it has taken all that it was given");
+        }
+        let end = Instant::now() + TAKE_TIME;
+        while !self.outboxes.iter_mut().all(Outbox::is_taken) && Instant::now() < end {
+            tokio::time::sleep(LOOK_TIME).await;
+        }
+        if !self.outboxes.iter_mut().all(Outbox::is_taken) {
+            // It has the settings and will go on by them; until then ports differ.
+            answer
+                .warnings
+                .push("an lcore has not polled since: it goes on by the new settings when it does".to_owned());
+        }
+        self.current.tuned(wanted.switch.clone());
+        self.running = wanted;
+        answer.outcome = Outcome::Applied;
+    }
+}

@@ -1,0 +1,154 @@
+//! The control thread while the lcores run: it looks on, shows what it sees, and passes on what people want.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::api::Api;
+use super::devices;
+use super::reload::Reloader;
+use super::signals::{Order, Signals};
+use super::{RunOptions, Running, setup};
+use crate::api::model::{Outcome, Reload};
+use crate::dataplane::Orders;
+use crate::stats::verdict::not_lossless_line;
+use crate::stats::{Current, Live, Onlooker, Snapshot, Style};
+
+/// Time between two looks at links, device counters, and what an operator should know at once.
+const DEVICE_PERIOD: Duration = Duration::from_millis(100);
+/// Time in which a port has told its peer how things are, and a virtual host has heard it: whoever has not proven itself
+/// by then is named.
+const SELF_TEST_TIME: Duration = Duration::from_secs(1);
+
+/// Whom and what it looks at.
+pub(super) struct Watch<'a> {
+    pub current: &'a Arc<Current>,
+    pub ports: &'a setup::Ports,
+    pub orders: &'a Orders,
+    pub workers: &'a Running,
+    pub options: &'a RunOptions,
+    pub api: &'a Api,
+    pub reloader: Reloader,
+    /// When the lcores began.
+    pub start: Instant,
+}
+
+impl Watch<'_> {
+    /// Shows what happens until the time is over, a signal comes or an lcore has ended on its own, which only a panic makes
+    /// it do.
+    pub async fn run(mut self, signals: &mut Signals) {
+        let style = if self.options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
+        let mut live = Live::new(self.current.clone(), style);
+        let mut onlooker = Onlooker::new(self.current.clone());
+        let mut is_tested = false;
+        let end = self.options.duration.map(|duration| self.start + duration);
+        let mut devices = tokio::time::interval(DEVICE_PERIOD);
+        let mut picture = tokio::time::interval(live.period());
+        picture.tick().await;
+        loop {
+            let over = async {
+                match end {
+                    Some(end) => tokio::time::sleep_until(end.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => return,
+                order = signals.next() => match order {
+                    Order::Stop => return,
+                    Order::ClearWatermarks => self.clear_watermarks(),
+                    Order::Reload => {
+                        let answer = self.reloader.reload(true).await;
+                        self.tell_reload(&mut live, &answer);
+                    }
+                },
+                _ = devices.tick() => {
+                    self.look(&mut onlooker, &mut live);
+                    if !is_tested && self.start.elapsed() >= SELF_TEST_TIME {
+                        is_tested = true;
+                        self.name_the_unproven(&mut live);
+                    }
+                    if self.workers.has_ended() {
+                        return;
+                    }
+                }
+                _ = picture.tick() => show(&mut live, self.snapshot(), self.options.json),
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.current.get(), self.start.elapsed())
+    }
+
+    fn clear_watermarks(&self) {
+        self.current.get().watermarks.remember(&self.snapshot());
+        self.orders.clear_watermarks();
+    }
+
+    /// Links, devices, buffers, and what has happened since the last look.
+    fn look(&self, onlooker: &mut Onlooker, live: &mut Live) {
+        let subject = self.current.get();
+        self.orders.set_links(devices::refresh(&self.ports.ports, &subject));
+        self.ports.count_buffers(&subject.pools);
+        subject.health.look(&subject.counters, Instant::now());
+        for line in onlooker.look(self.snapshot()) {
+            self.api.note(self.start.elapsed(), &line);
+            tell(live, &line);
+        }
+    }
+
+    /// Every port has had its time to prove its PFC.
+    fn name_the_unproven(&self, live: &mut Live) {
+        let subject = self.current.get();
+        subject.health.set_tested();
+        if let Some(line) = not_lossless_line(&subject) {
+            tell(live, &self.at(&line));
+        }
+    }
+
+    /// What came of a reload, setting by setting.
+    fn tell_reload(&self, live: &mut Live, answer: &Reload) {
+        let head = match answer.outcome {
+            Outcome::Applied => "reload: applied",
+            Outcome::Unchanged => "reload: nothing differs",
+            Outcome::Applicable => "reload: could be applied",
+            Outcome::NeedsRestart => "reload: refused, nothing was applied",
+            Outcome::Invalid => "reload: the configuration is wrong, nothing was applied",
+            Outcome::Busy => "reload: nothing was applied",
+        };
+        let errors = answer.errors.iter().map(|error| format!("reload: error: {error}"));
+        let warnings = answer.warnings.iter().map(|warning| format!("reload: warning: {warning}"));
+        let changes = answer.differences.iter().filter(|_| answer.outcome == Outcome::Applied);
+        let changes = changes.map(|difference| format!("reload: {}", difference.text));
+        for line in std::iter::once(head.to_owned()).chain(changes).chain(errors).chain(warnings) {
+            let line = self.at(&line);
+            self.api.note(self.start.elapsed(), &line);
+            tell(live, &line);
+        }
+    }
+
+    /// `line` with its time.
+    fn at(&self, line: &str) -> String {
+        format!("t={:.1}s {line}", self.start.elapsed().as_secs_f64())
+    }
+}
+
+/// Draws the next picture; with `--json` standard output is the report's alone.
+fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
+    let text = live.next(snapshot);
+    // A reader that went away is no reason to stop a switch.
+    if json {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    } else {
+        let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
+    }
+}
+
+/// Tells what has just happened: on standard error, or below the picture where that is on the same terminal.
+fn tell(live: &mut Live, line: &str) {
+    let is_shown = live.notice(line);
+    if !is_shown || !std::io::stderr().is_terminal() {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}

@@ -1,0 +1,50 @@
+//! The switch as its observers see it now: another [`Subject`] after each reload, over the same counters.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::subject::Subject;
+use crate::dataplane::SwitchSpec;
+
+/// Who is observed. Observers ask at each look; only the control thread replaces it.
+#[derive(Debug)]
+pub struct Current(RwLock<Arc<Subject>>);
+
+impl Current {
+    /// `subject`, until it is replaced.
+    #[must_use]
+    pub fn new(subject: Subject) -> Arc<Self> {
+        Arc::new(Self(RwLock::new(Arc::new(subject))))
+    }
+
+    /// Who is observed now.
+    #[must_use]
+    pub fn get(&self) -> Arc<Subject> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on the same switch with the settings of `spec`.
+    pub fn tuned(&self, spec: SwitchSpec) {
+        let tuned = self.get().tuned(spec);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::quiet;
+    use super::*;
+
+    #[test]
+    fn another_configuration_has_another_hash_and_the_same_counters() {
+        let current = Current::new(quiet());
+        let before = current.get();
+        let mut spec = before.spec.clone();
+        spec.ports[0].port_class = 5;
+        current.tuned(spec);
+        let after = current.get();
+        assert_ne!(before.config_hash(), after.config_hash());
+        before.counters.ports[0].rx_frames[3].add(7);
+        assert_eq!(after.counters.ports[0].rx_frames[3].get(), 7);
+        assert_eq!(after.spec.ports[0].port_class, 5);
+    }
+}
