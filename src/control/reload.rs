@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::model::{Difference, Outcome, Reload, RunningConfig};
+use crate::api::model::{Difference, Outcome, Reload};
 use crate::config::{Config, ConfigErrors, settings};
 use crate::dataplane::{Outbox, Tuning};
 use crate::stats::Current;
@@ -33,7 +33,6 @@ impl Reloader {
     pub fn new(running: Config, again: Again, outboxes: Vec<Outbox>, hz: u64, current: Arc<Current>) -> Self {
         Self { running, again, outboxes, hz, current }
     }
-
 
     /// Reads the file again, and says what it would change; with `apply` makes it so.
     pub async fn reload(&mut self, apply: bool) -> Reload {
