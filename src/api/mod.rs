@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod events;
+mod fdb;
 pub mod model;
 pub mod server;
 pub mod socket;

@@ -14,10 +14,12 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use tokio::net::UnixListener;
 
 use super::events::EventLog;
+use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
     Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Pfc, Port, Queue, RunningConfig, Version,
     Watchdog, Why,
 };
+use crate::dataplane::Orders;
 use crate::stats::bounded::Bounded;
 use crate::stats::{Current, Snapshot};
 
@@ -25,7 +27,7 @@ use crate::stats::{Current, Snapshot};
 pub const MAX_CONNECTIONS: usize = 32;
 
 /// How long a connection may last, idle or busy: clients ask once and go.
-pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
+pub const CONNECTION_TIME: Duration = Duration::from_secs(5);
 
 /// A running switch as the API serves it.
 pub struct Served {
@@ -39,10 +41,13 @@ pub struct Served {
     pub events: Arc<EventLog>,
     /// Whether requests may change anything.
     pub writes: bool,
-    /// Makes watermarks what is held now.
-    pub clear_watermarks: Box<dyn Fn() + Send + Sync>,
+    /// What its lcores can be told and asked.
+    pub orders: Arc<Orders>,
+    /// Ticks a second of their clock.
+    pub hz: u64,
     /// When it began, by the clock that goes on and by the one that people read.
     pub began: (Instant, SystemTime),
+    pub(super) fdb: FdbReader,
 }
 
 impl fmt::Debug for Served {
@@ -52,6 +57,22 @@ impl fmt::Debug for Served {
 }
 
 impl Served {
+    /// `current`, which begins now, on lcores that follow `orders` by a clock of `hz`.
+    #[must_use]
+    pub fn new(current: Arc<Current>, orders: Arc<Orders>, hz: u64) -> Self {
+        Self {
+            current,
+            devices: Vec::new(),
+            config: RunningConfig::default(),
+            events: Arc::default(),
+            writes: false,
+            orders,
+            hz,
+            began: (Instant::now(), SystemTime::now()),
+            fdb: FdbReader::default(),
+        }
+    }
+
     fn version(&self) -> Version {
         Version {
             version: self.current.get().version.to_owned(),
@@ -128,6 +149,7 @@ pub fn router(served: Arc<Served>) -> Router {
     let mut router = Router::new()
         .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
         .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
+        .route("/v1/fdb", get(|Shared(served): Shared<Arc<Served>>| async move { fdb(&served).await }))
         .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
     for resource in VIEWS {
         let answer =
@@ -148,11 +170,33 @@ struct Index {
 
 /// Paths of all that can be read.
 fn paths() -> Vec<String> {
-    ["state"].into_iter().chain(VIEWS.iter().map(|resource| resource.name)).map(|name| format!("/v1/{name}")).collect()
+    ["state"]
+        .into_iter()
+        .chain(VIEWS.iter().map(|resource| resource.name))
+        .chain(["fdb"])
+        .map(|name| format!("/v1/{name}"))
+        .collect()
 }
 
 fn state(served: &Served) -> Response {
     served.look(|look| json(StatusCode::OK, &look.state(served.version())))
+}
+
+async fn fdb(served: &Served) -> Response {
+    let source = Source { subject: &served.current.get(), orders: &served.orders, hz: served.hz };
+    let at_ns = u64::try_from(served.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    // What is answered again has the time of its first answer.
+    match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
+        Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(Silent) => {
+            let remedy = "ask again; is it about to end, or an lcore without a CPU?";
+            error(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "an lcore of the switch does not show its forwarding database",
+                remedy,
+            )
+        }
+    }
 }
 
 /// What a write did.
@@ -171,7 +215,7 @@ fn clear(served: &Served) -> Response {
             &format!("{remedy} {}", std::process::id()),
         );
     }
-    (served.clear_watermarks)();
+    served.orders.clear_watermarks();
     json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
 }
 
@@ -196,14 +240,15 @@ fn part(look: &Look<'_>, name: &'static str, part: impl Serialize) -> Response {
 }
 
 fn json(status: StatusCode, value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(mut text) => {
-            text.push(b'\n');
-            (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
-        }
-        // Not reached: no value of the model can fail to be written.
-        Err(failure) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{failure}\n")).into_response(),
-    }
+    (status, [(header::CONTENT_TYPE, "application/json")], text(value)).into_response()
+}
+
+/// `value` as JSON with a line end.
+fn text(value: &impl Serialize) -> Vec<u8> {
+    // No value of the model can fail to be written: its maps have no keys but names.
+    let mut text = serde_json::to_vec(value).unwrap_or_default();
+    text.push(b'\n');
+    text
 }
 
 /// What is wrong and what would be right.

@@ -14,6 +14,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use holdfast::api::client::ClientError;
 use holdfast::api::model::State;
 use holdfast::api::socket::VARIABLE;
 use holdfast::api::{Client, Socket};
@@ -47,6 +48,9 @@ pub struct Args {
 
 /// Shortest and longest time between two looks.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+
+/// Time until a switch that hangs up is not there any more.
+const MOMENT: Duration = Duration::from_millis(100);
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.strip_suffix('s').unwrap_or(text).parse().ok();
@@ -144,10 +148,10 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     let mut screen = Screen::new(std::io::stdout().is_terminal() && !args.json);
     let mut before: Option<Seen> = None;
     loop {
-        let seen = match look() {
+        let seen = match look().or_else(|error| if before.is_some() { look_again(look) } else { Err(error) }) {
             Ok(seen) => seen,
             // What was watched has come to its end.
-            Err(holdfast::api::client::ClientError::Nobody(_)) if before.is_some() => return Ok(()),
+            Err(ClientError::Nobody(_)) if before.is_some() => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
         let text = render(args, &Looks { before: before.as_ref(), now: &seen });
@@ -159,11 +163,17 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// Looks once more, a moment later: a switch that ends hangs up first, and is not there then.
+fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, ClientError> {
+    std::thread::sleep(MOMENT);
+    look()
+}
+
 fn failed(error: impl fmt::Display) -> Failure {
     Failure::Run(error.to_string())
 }
 
-fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, holdfast::api::client::ClientError> {
+fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, ClientError> {
     let mut json = client.get_json(&what.name())?;
     filter.apply(&mut json, &what.name());
     // What another version says otherwise is shown as far as it is understood.

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 use super::RunError;
 use crate::api::model::RunningConfig;
@@ -19,6 +20,7 @@ use crate::stats::Current;
 pub(super) struct Api {
     bound: Option<Bound>,
     events: Arc<EventLog>,
+    task: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Api {
@@ -29,7 +31,7 @@ impl Api {
         let bound =
             api.socket.to_serve().and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
         match bound {
-            Ok(bound) => Ok(Self { bound, events: Arc::default() }),
+            Ok(bound) => Ok(Self { bound, ..Self::default() }),
             // A group is asked for by name too.
             Err(error) if api.socket != Socket::Usual || matches!(error, SocketError::NoGroup(_)) => Err(error.into()),
             Err(error) => {
@@ -42,32 +44,38 @@ impl Api {
 
     /// Serves it for as long as `runtime` runs.
     pub fn serve(
-        &self,
+        &mut self,
         runtime: &Runtime,
         config: &Config,
         current: &Arc<Current>,
         orders: &Arc<Orders>,
+        hz: u64,
     ) -> io::Result<()> {
         let Some(bound) = &self.bound else { return Ok(()) };
-        let orders = orders.clone();
-        let served = Served {
-            current: current.clone(),
-            devices: config.devices.iter().map(|device| device.kind.to_string()).collect(),
-            config: RunningConfig {
-                source: config.source.clone(),
-                hash: String::new(),
-                overrides: config.overrides.clone(),
-                text: config.text.clone(),
-            },
-            events: self.events.clone(),
-            writes: config.api.writes,
-            clear_watermarks: Box::new(move || orders.clear_watermarks()),
-            began: (Instant::now(), SystemTime::now()),
+        let mut served = Served::new(current.clone(), orders.clone(), hz);
+        served.devices = config.devices.iter().map(|device| device.kind.to_string()).collect();
+        served.config = RunningConfig {
+            source: config.source.clone(),
+            hash: String::new(),
+            overrides: config.overrides.clone(),
+            text: config.text.clone(),
         };
+        served.events = self.events.clone();
+        served.writes = config.api.writes;
         let _inside = runtime.enter();
         let listener = tokio::net::UnixListener::from_std(bound.listener()?)?;
-        runtime.spawn(server::serve(listener, Arc::new(served)));
+        self.task = Some(runtime.spawn(server::serve(listener, Arc::new(served))));
         Ok(())
+    }
+
+    /// Hangs up, and removes the socket: whoever asks from now on is told that no switch listens, and does not wait for one
+    /// that drains.
+    pub fn end(self, runtime: &Runtime) {
+        drop(self.bound);
+        if let Some(task) = self.task {
+            task.abort();
+            let _ = runtime.block_on(task);
+        }
     }
 
     /// Keeps what was told at `at` since the switch began, for who asks later.

@@ -79,7 +79,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     idle::check_cpu(&config)?;
     // Before DPDK starts: an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
-    let api = Api::listen(&config)?;
+    let mut api = Api::listen(&config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
@@ -116,7 +116,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
-    api.serve(&runtime, &config, &current, &orders).map_err(RunError::Runtime)?;
+    api.serve(&runtime, &config, &current, &orders, hz).map_err(RunError::Runtime)?;
 
     let (outboxes, inboxes) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz, inboxes)?;
@@ -140,6 +140,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     if let Some(notifier) = &notifier {
         notifier.stopping();
     }
+    api.end(&runtime);
     orders.stop();
     // All of them, before an error of one ends the program: a port must not be stopped under an lcore.
     let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::counters::GAP_BUCKETS;
+use super::fdb_view::{FdbWindow, Showing};
 use super::idle::Resting;
 use super::pipeline::{Pipeline, bits};
 use super::tuning::Inbox;
@@ -47,6 +48,8 @@ pub struct Orders {
     link_changes: AtomicU64,
     /// Raised when watermarks are to be cleared.
     watermarks: AtomicU64,
+    /// Windows into the lcores' forwarding databases.
+    stations: Box<[FdbWindow]>,
     /// Ticks to wait after each poll.
     delay: AtomicU64,
     /// How many lcores there are.
@@ -78,6 +81,7 @@ impl Orders {
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
+            stations: (0..lcores).map(|_| FdbWindow::default()).collect(),
             delay: AtomicU64::new(0),
             lcores,
             apart: AtomicBool::new(false),
@@ -130,6 +134,12 @@ impl Orders {
     /// load, to see what becomes of it.
     pub fn set_delay(&self, ticks: u64) {
         self.delay.store(ticks, Ordering::Relaxed);
+    }
+
+    /// By lcore, the window into its forwarding database.
+    #[must_use]
+    pub fn stations(&self) -> &[FdbWindow] {
+        &self.stations
     }
 
     /// Watermarks become what is held now.
@@ -191,6 +201,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut present = Presence { orders: self.orders.clone(), number: self.pipeline.number(), is_over: false };
         let mut links = Links::default();
         let mut watermarks = 0;
+        let mut showing = Showing::default();
         let delay = self.orders.delay.load(Ordering::Relaxed);
         let mut resting = self.resting.take();
         self.pipeline.greet_all();
@@ -212,6 +223,11 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
             if let Some(inbox) = &mut self.inbox {
                 inbox.look(&mut self.pipeline);
+            }
+            let asked = self.orders.stations[self.pipeline.lcore].asked();
+            if asked != showing.shown {
+                let (fdb, mine) = (&self.pipeline.fdb, self.pipeline.mine);
+                self.orders.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, mine);
             }
             // After the orders: those that are given meanwhile wait until it wakes.
             match &mut resting {

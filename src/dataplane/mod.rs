@@ -9,6 +9,7 @@ pub mod drops;
 mod egress;
 mod enqueue;
 pub mod evidence;
+pub mod fdb_view;
 mod fit;
 mod gauges;
 mod guarantee;

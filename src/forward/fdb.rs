@@ -115,6 +115,18 @@ impl Station {
         Self(address << 12 | vlan as u64 & 0xfff)
     }
 
+    /// As one number.
+    #[must_use]
+    pub const fn to_number(self) -> u64 {
+        self.0
+    }
+
+    /// The station with this number.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
     /// Its VLAN.
     #[inline]
     #[must_use]
@@ -145,6 +157,17 @@ pub enum Learned {
     New,
     /// Both of its buckets are full of live entries.
     Full,
+}
+
+/// A live entry, for those who look on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// The station.
+    pub station: Station,
+    /// Index of the port behind which it is.
+    pub port: usize,
+    /// Ticks since it was last seen, to an eighth of a second; `None` of a static one.
+    pub age: Option<u64>,
 }
 
 /// The forwarding database of one lcore.
@@ -403,6 +426,25 @@ impl Fdb {
     pub fn forget_port(&mut self, port: usize) {
         let generation = &mut self.generations[port % MAX_PORTS];
         *generation = generation.wrapping_add(1);
+    }
+
+    /// Most entries of a bucket.
+    pub const WAYS: usize = WAYS;
+
+    /// How many buckets there are.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Live entries of one bucket; there are none beyond the last.
+    pub fn in_bucket(&self, bucket: usize) -> impl Iterator<Item = Sighting> + '_ {
+        let ways = self.buckets.get(bucket).into_iter().flat_map(|bucket| bucket.keys.iter().zip(&bucket.entries));
+        ways.filter(|(key, entry)| **key != 0 && self.is_live(**entry)).map(|(key, entry)| {
+            let age = || u64::from(self.now.wrapping_sub(entry.seen())) << self.coarse_shift;
+            let is_fixed = entry.origin() == Origin::Fixed;
+            Sighting { station: Station(*key), port: entry.port(), age: (!is_fixed).then(age) }
+        })
     }
 
     /// Removes what is no longer live from one bucket, the next in turn; called now and then, it keeps the count true.

@@ -19,6 +19,7 @@ const PIECES: &[&str] = &[
     "lcores",
     "eal",
     "metrics",
+    "api",
     "hosts",
     "name",
     "device",

@@ -379,3 +379,18 @@ fn a_response_that_no_peer_may_take() {
         "x.yaml:1:65: ports[0].peer_response: `soon` is not a time; write e.g. 20us, 200ms, 10s or 5min",
     );
 }
+
+#[test]
+fn wrong_api_keys() {
+    refuse_beside_ports(
+        "api: {socket: holdfast.sock}\n",
+        "x.yaml:4:15: api.socket: `holdfast.sock` is not the whole path of a socket; write e.g. \
+         /run/holdfast/holdfast.sock, or off",
+    );
+    let long = format!("/{}", "x".repeat(107));
+    refuse_beside_ports(
+        &format!("api: {{socket: {long}}}\n"),
+        "x.yaml:4:15: api.socket: 108 bytes are more than a socket's path may have; write at most 107",
+    );
+    refuse_beside_ports("api: {write: true}\n", "x.yaml:4:7: api: unknown key `write`; did you mean `writes`?");
+}

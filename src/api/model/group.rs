@@ -64,7 +64,7 @@ impl Group {
     fn of(look: &Look<'_>, needs: &[Need], (port, group): (usize, usize)) -> Self {
         let (spec, counters) = (&look.subject.spec.ports[port], &look.snapshot.ports[port]);
         let profile = &spec.buffer.groups[group];
-        let limit = profile.threshold.limit(look.free(profile.lossless));
+        let limit = look.limit(profile.threshold, profile.lossless);
         let early = if look.subject.spec.buffer.policy == HeadroomPolicy::Dynamic { profile.headroom.0 } else { 0 };
         let xoff = limit.0.saturating_sub(early).saturating_add(profile.reserve.0);
         let (alpha, fixed) = threshold(profile.threshold);

@@ -101,14 +101,14 @@ impl Look<'_> {
         count.to_bytes(self.subject.spec.buffer.cell).0
     }
 
-    /// Cells that the pool of lossless or lossy groups has free.
-    fn free(&self, lossless: bool) -> Cells {
+    /// What `threshold` lets one hold of the lossless or the lossy pool at this moment: no more than there is of it.
+    fn limit(&self, threshold: Threshold, lossless: bool) -> Cells {
         let (plan, lcore) = (&self.subject.spec.buffer, &self.snapshot.lcore);
         let (size, used) = match lossless {
             true => (plan.lossless_shared, lcore.lossless_used_cells),
             false => (plan.lossy_shared, lcore.lossy_used_cells),
         };
-        Cells(size.0.saturating_sub(cells(used).0))
+        threshold.limit(Cells(size.0.saturating_sub(cells(used).0))).min(size)
     }
 
     /// Nanoseconds since the switch began.

@@ -68,7 +68,7 @@ impl Queue {
             reserve_bytes: look.size(spec.reserve),
             alpha,
             static_limit_bytes: fixed.map(|cells| look.size(cells)),
-            limit_bytes: limit.map(|limit| look.size(limit.limit(look.free(false)))),
+            limit_bytes: limit.map(|limit| look.size(look.limit(limit, false))),
             depth_bytes: look.bytes(counters.queue_cells[queue]),
             depth_highest_bytes: look.bytes(counters.queue_highest_cells[queue]),
             sent_frames: counters.tx_frames[queue],

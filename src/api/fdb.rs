@@ -1,0 +1,96 @@
+//! The forwarding database on request: the lcores show theirs part by part, and what they showed is answered again for a
+//! second, so that no number of requests makes them look all the time.
+
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use tokio::sync::Mutex;
+
+use super::model::{Fdb, FdbEntry};
+use crate::dataplane::Orders;
+use crate::dataplane::fdb_view::{FdbWindow, Part};
+use crate::forward::fdb::Sighting;
+use crate::stats::Subject;
+
+/// How old an answer may be.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// Time between two looks whether an lcore has shown what it was asked for.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How long an lcore may take for a part: it does nothing else than poll.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// An lcore did not show its database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Silent;
+
+/// The last answer.
+#[derive(Debug, Default)]
+pub(super) struct FdbReader {
+    last: Mutex<Option<(Instant, Bytes)>>,
+}
+
+impl FdbReader {
+    /// What `write` makes of the database, now or a moment ago. One at a time asks the lcores; others wait for its answer.
+    pub async fn read(&self, of: &Source<'_>, write: impl FnOnce(&Fdb) -> Vec<u8>) -> Result<Bytes, Silent> {
+        let mut last = self.last.lock().await;
+        if let Some((at, text)) = &*last
+            && at.elapsed() < KEPT
+        {
+            return Ok(text.clone());
+        }
+        let text = Bytes::from(write(&of.fdb().await?));
+        *last = Some((Instant::now(), text.clone()));
+        Ok(text)
+    }
+}
+
+/// Whose database it is.
+pub(super) struct Source<'a> {
+    pub subject: &'a Subject,
+    pub orders: &'a Orders,
+    /// Ticks a second of the lcores.
+    pub hz: u64,
+}
+
+impl Source<'_> {
+    async fn fdb(&self) -> Result<Fdb, Silent> {
+        let mut entries = Vec::new();
+        for window in self.orders.stations() {
+            let mut from = Some(0);
+            while let Some(bucket) = from {
+                let part = part(window, bucket).await?;
+                entries.extend(part.entries.iter().map(|seen| self.entry(seen)));
+                from = part.next;
+            }
+        }
+        entries.sort_unstable();
+        let spec = &self.subject.spec.fdb;
+        Ok(Fdb { capacity: spec.capacity, ageing_ns: spec.ageing.0, entries })
+    }
+
+    fn entry(&self, seen: &Sighting) -> FdbEntry {
+        let ns = |ticks: u64| u128::from(ticks) * 1_000_000_000 / u128::from(self.hz.max(1));
+        FdbEntry {
+            vlan: seen.station.vlan(),
+            mac: seen.station.mac().to_string(),
+            port: self.subject.port_name(seen.port).to_owned(),
+            origin: if seen.age.is_some() { "learned" } else { "static" }.to_owned(),
+            age_ns: seen.age.map(|ticks| u64::try_from(ns(ticks)).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+async fn part(window: &FdbWindow, from: usize) -> Result<Part, Silent> {
+    window.ask(from);
+    let shown = async {
+        loop {
+            if let Some(part) = window.answer() {
+                return part;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, shown).await.map_err(|_| Silent)
+}

@@ -1,0 +1,213 @@
+//! Forwarding databases as the control thread sees them: each lcore shows its own on request, a few buckets a poll.
+//!
+//! A window holds a part of one database at a time. The control thread asks for what comes from some bucket on; the lcore
+//! writes live entries of stations behind its own ports, until the window or the database is at its end, and says so. What
+//! all lcores show together is every station once, as the lcore knows it that sees its frames. While nobody asks, a poll
+//! costs one load and one branch that is always taken alike.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::forward::Fdb;
+use crate::forward::fdb::{Sighting, Station};
+
+/// Entries that a window holds.
+const SLOTS: usize = 512;
+/// Buckets that an lcore looks at in one poll.
+const BUCKETS: usize = 16;
+/// Most entries that these have.
+const MOST: usize = BUCKETS * Fdb::WAYS;
+/// Says that there is nothing after this window.
+const END: usize = usize::MAX;
+/// Age of what does not age.
+const STATIC: u64 = (1 << 56) - 1;
+
+/// The window of one lcore.
+#[derive(Debug)]
+pub struct FdbWindow {
+    /// Number of what was asked for last. Only the control thread stores it, after `from`.
+    asked: AtomicU64,
+    from: AtomicUsize,
+    /// Number of what the window holds. Only the lcore stores it, after all that follows.
+    shown: AtomicU64,
+    count: AtomicUsize,
+    next: AtomicUsize,
+    /// Station, and above 8 bits of port its age in ticks.
+    slots: Box<[[AtomicU64; 2]]>,
+}
+
+/// What an lcore remembers of its window.
+#[derive(Debug, Default)]
+pub(super) struct Showing {
+    /// What it has shown.
+    pub(super) shown: u64,
+    /// What it is at, and how far.
+    asked: u64,
+    bucket: usize,
+    count: usize,
+}
+
+/// A part of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its entries.
+    pub entries: Vec<Sighting>,
+    /// Bucket from which the next part is; `None`: this was the last.
+    pub next: Option<usize>,
+}
+
+impl Default for FdbWindow {
+    fn default() -> Self {
+        Self {
+            asked: AtomicU64::new(0),
+            from: AtomicUsize::new(0),
+            shown: AtomicU64::new(0),
+            count: AtomicUsize::new(0),
+            next: AtomicUsize::new(END),
+            slots: (0..SLOTS).map(|_| Default::default()).collect(),
+        }
+    }
+}
+
+impl FdbWindow {
+    /// Asks for what comes from bucket `from` on. One thread at a time may ask; whatever was asked for before is not shown
+    /// any more.
+    pub fn ask(&self, from: usize) {
+        self.from.store(from, Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Release);
+    }
+
+    /// What was asked for last, once it is shown.
+    #[must_use]
+    pub fn answer(&self) -> Option<Part> {
+        if self.shown.load(Ordering::Acquire) != self.asked.load(Ordering::Relaxed) {
+            return None;
+        }
+        let slots = self.slots.iter().take(self.count.load(Ordering::Relaxed));
+        let entries = slots.map(|[station, place]| {
+            let (station, place) = (station.load(Ordering::Relaxed), place.load(Ordering::Relaxed));
+            let age = place >> 8;
+            let age = (age != STATIC).then_some(age);
+            Sighting { station: Station::from_number(station), port: usize::from(place as u8), age }
+        });
+        let next = self.next.load(Ordering::Relaxed);
+        Some(Part { entries: entries.collect(), next: (next != END).then_some(next) })
+    }
+
+    /// Number of what is asked for.
+    #[inline]
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Goes on with what is `asked` for: entries of `fdb` behind the ports in the mask `mine`.
+    #[cold]
+    pub(super) fn show(&self, showing: &mut Showing, asked: u64, fdb: &Fdb, mine: u64) {
+        if showing.asked != asked {
+            let bucket = self.from.load(Ordering::Relaxed);
+            *showing = Showing { asked, bucket, count: 0, shown: showing.shown };
+        }
+        let end = fdb.buckets().min(showing.bucket.saturating_add(BUCKETS));
+        for bucket in showing.bucket..end {
+            for seen in fdb.in_bucket(bucket).filter(|seen| mine >> (seen.port & 63) & 1 == 1) {
+                let age = seen.age.map_or(STATIC, |age| age.min(STATIC - 1));
+                let [station, place] = &self.slots[showing.count];
+                station.store(seen.station.to_number(), Ordering::Relaxed);
+                place.store(age << 8 | seen.port as u64 & 0xff, Ordering::Relaxed);
+                showing.count += 1;
+            }
+        }
+        showing.bucket = end;
+        let is_end = end == fdb.buckets();
+        if is_end || showing.count + MOST > SLOTS {
+            self.count.store(showing.count, Ordering::Relaxed);
+            self.next.store(if is_end { END } else { showing.bucket }, Ordering::Relaxed);
+            self.shown.store(asked, Ordering::Release);
+            showing.shown = asked;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::forward::{FdbSpec, StaticEntry};
+    use crate::units::{Nanos, Ticks};
+    use crate::wire::MacAddr;
+
+    fn station(number: u16) -> Station {
+        Station::new(1 + number % 2, MacAddr::local(3, number).to_number())
+    }
+
+    /// Asks for one part, and polls until it is there.
+    fn part(window: &FdbWindow, showing: &mut Showing, fdb: &Fdb, mine: u64, from: usize) -> Part {
+        window.ask(from);
+        assert_eq!(window.answer(), None, "nobody has shown it yet");
+        let asked = window.asked();
+        for _ in 0..fdb.buckets().div_ceil(BUCKETS) {
+            assert_ne!(showing.shown, asked);
+            window.show(showing, asked, fdb, mine);
+            if let Some(part) = window.answer() {
+                assert_eq!(showing.shown, asked);
+                return part;
+            }
+        }
+        panic!("never shown");
+    }
+
+    fn all(fdb: &Fdb, mine: u64) -> Vec<Sighting> {
+        let (window, mut showing) = (FdbWindow::default(), Showing::default());
+        let mut entries = Vec::new();
+        let mut from = Some(0);
+        while let Some(bucket) = from {
+            let part = part(&window, &mut showing, fdb, mine, bucket);
+            assert!(part.next.is_none_or(|next| next > bucket));
+            entries.extend(part.entries);
+            from = part.next;
+        }
+        entries
+    }
+
+    #[test]
+    fn every_station_of_ones_own_ports_is_shown_once_with_its_age() {
+        let entry = StaticEntry { vlan: 9, mac: MacAddr::local(4, 1), port: 2 };
+        let spec = FdbSpec { capacity: 4096, ageing: Nanos(100_000_000_000), entries: vec![entry] };
+        let mut fdb = Fdb::new(&spec, 1000);
+        for number in 0..2000 {
+            fdb.learn(station(number), usize::from(number % 4));
+        }
+        fdb.set_time(Ticks(40_000));
+        let shown = all(&fdb, 0b0110);
+        let stations: BTreeSet<u64> = shown.iter().map(|seen| seen.station.to_number()).collect();
+        assert_eq!((shown.len(), stations.len()), (1001, 1001));
+        let fixed = Sighting { station: Station::new(9, entry.mac.to_number()), port: 2, age: None };
+        assert!(shown.contains(&fixed));
+        for number in 0..2000 {
+            let port = usize::from(number % 4);
+            let is_mine = port == 1 || port == 2;
+            assert_eq!(stations.contains(&station(number).to_number()), is_mine, "{number}");
+            let age = shown.iter().find(|seen| seen.station == station(number)).map(|seen| (seen.port, seen.age));
+            assert_eq!(age, is_mine.then_some((port, Some(40_000 >> 6 << 6))), "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_anew_replaces_what_was_not_finished() {
+        let mut fdb = Fdb::new(&FdbSpec { capacity: 4096, ageing: Nanos(0), entries: vec![] }, 1000);
+        for number in 0..50 {
+            fdb.learn(station(number), 0);
+        }
+        let (window, mut showing) = (FdbWindow::default(), Showing::default());
+        window.ask(0);
+        window.show(&mut showing, window.asked(), &fdb, 1);
+        window.ask(0);
+        assert_eq!(window.answer(), None);
+        let asked = window.asked();
+        (0..64).for_each(|_| window.show(&mut showing, asked, &fdb, 1));
+        assert_eq!(window.answer().expect("64 times 16 buckets are all").entries.len(), 50);
+        fdb.forget_port(0);
+        assert_eq!(part(&window, &mut showing, &fdb, 1, 0).entries, []);
+        assert_eq!(part(&window, &mut showing, &fdb, 1, 1 << 40), Part { entries: vec![], next: None });
+    }
+}
