@@ -35,7 +35,7 @@ export default dashboard('buffer', 'Buffer', 'One buffer, in reserves, two share
       query(`holdfast_group_reserve_highest_bytes{${P}} ${LOSSLESS}`), query(`holdfast_group_shared_highest_bytes{${P}} ${LOSSLESS}`), query(`holdfast_group_headroom_highest_bytes{${P}} ${LOSSLESS}`),
       query(`holdfast_group_headroom_size_bytes{${P}}`), query(`holdfast_group_headroom_needed_bytes{${P}}`),
       query(`holdfast_group_reserve_highest_since_start_bytes{${P}} ${LOSSLESS}`), query(`holdfast_group_shared_highest_since_start_bytes{${P}} ${LOSSLESS}`), query(`holdfast_group_headroom_highest_since_start_bytes{${P}} ${LOSSLESS}`),
-    ]),
+    ], { h: 7 }),
 
   row('Configured'),
   bars('Division of the buffer', 'Of all of it.', [query(`holdfast_buffer_bytes{${I},part!="total"} / on (job, instance) group_left () holdfast_buffer_bytes{part="total"}`, '{{part}}', 'instant')], { unit: 'percentunit', max: 1, decimals: 1, w: 8 }),

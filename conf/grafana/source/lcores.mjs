@@ -31,7 +31,7 @@ export default dashboard('lcores', 'Lcores', 'A poll that comes late is headroom
 
   row('What a core that cannot keep up shows'),
   lines('Backlog', 'Frames left in the receive ring by the last poll that had to, and the mark from which on lossless classes are stopped.', [
-    query(`holdfast_backlog_frames{${I}}`, '{{port}}'), query(`max by (instance) (holdfast_backlog_mark_frames{${I}}) or vector(0)`, 'mark'),
+    query(`holdfast_backlog_frames{${I}}`, '{{port}}'), query(`max(holdfast_backlog_mark_frames{${I}}) or vector(0)`, 'mark'),
   ], { unit: 'short', limits: ['mark'] }),
   lines('Stopped for it', 'Times a second that the backlog made lossless groups XOFF.', [query(`rate(holdfast_backlog_xoffs_total{${I}}[$__rate_interval])`, '{{port}}')], { unit: 'cps' }),
   lines('Packet buffers', 'That are out, beside all there are.', [query(`holdfast_packet_buffers_in_use{${I}}`, '{{pool}}'), query(`holdfast_packet_buffers{${I}}`, '{{pool}}, all')], { unit: 'short', limits: ['.*all'] }),

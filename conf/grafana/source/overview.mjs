@@ -6,7 +6,7 @@ const toPort = [{ title: 'This port', url: '/d/holdfast-port?var-port=${__field.
 export default dashboard('overview', 'Overview', 'Whether the promise holds: no loss in lossless classes. Everything red here has a line in docs/runbook.md.', [], [
   stat('Lossless drops, 5 min', 'Frames of lossless classes dropped, whatever the reason. Anything but 0 breaks the promise.',
     [query(`sum(port_reason:holdfast_lossless_dropped_frames:increase5m{${I}})`, 'dropped')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
-  stat('Lost before the switch, 5 min', 'Frames that found no room in a receive ring, or no buffer: their class is not known.',
+  stat('Lost in front, 5 min', 'Frames that found no room in a receive ring, or no buffer: their class is not known.',
     [query(`sum(port:holdfast_device_receive_lost_frames:increase5m{${I}})`, 'lost')], { thresholds: NONE_IS_GOOD, decimals: 0, unit: 'short' }),
   stat('Groups XOFF now', 'Priority groups whose peer is being stopped. Congestion, not loss.',
     [query(`sum(holdfast_pfc_xoff{${I}})`, 'XOFF')], { thresholds: steps(GOOD, [1, LOOK]), graph: 'area' }),
@@ -33,16 +33,16 @@ export default dashboard('overview', 'Overview', 'Whether the promise holds: no 
   lines('Shared pools', 'Share of each pool in use.', [query(`pool:holdfast_pool_used:ratio{${I}}`, '{{pool}}')], { unit: 'percentunit', max: 1, w: 8 }),
   lines('Marked', 'Share of the frames sent that were marked Congestion Experienced, by port.',
     [query(`sum by (instance, port) (rate(holdfast_ecn_marked_frames_total{${I}}[$__rate_interval])) / sum by (instance, port) (rate(holdfast_port_sent_frames_total{${I}}[$__rate_interval]))`, '{{port}}')], { unit: 'percentunit', max: 1, w: 8, links: toPort }),
-  lines('Drops by reason', 'All drops of all ports; lossy classes may lose.', [query(`sum by (reason) (rate(holdfast_port_dropped_frames_total{${I}}[$__rate_interval]))`, '{{reason}}')], { unit: 'pps', w: 8 }),
+  lines('Drops by reason', 'All drops of all ports; lossy classes may lose.', [query(`sum by (reason) (rate(holdfast_port_dropped_frames_total{${I}}[$__rate_interval])) > 0 or label_replace(sum(rate(holdfast_port_dropped_frames_total{${I}}[$__rate_interval])), "reason", "all", "", "")`, '{{reason}}')], { unit: 'pps', w: 8 }),
 
   row('Ports'),
   states('Links', 'Whether each port has a link.', [query(`holdfast_port_link_up{${I}}`, '{{port}}')], words({ 0: ['down', ACT], 1: ['up', GOOD] }), { thresholds: steps(ACT, [1, GOOD]) }),
   bars('Utilisation', 'Of each port, the fuller direction, over a minute.',
     [query(`max by (instance, port) (port:holdfast_received_utilisation:ratio_rate1m{${I}} or port:holdfast_sent_utilisation:ratio_rate1m{${I}})`, '{{port}}', 'instant')], { unit: 'percentunit', max: 1, decimals: 0, thresholds: steps(GOOD, [0.9, LOOK]), links: toPort }),
-  table('Ports', 'What each is, and whether its PFC can be relied upon.', ['instance', 'port', 'standing', 'lcore'], [['speed', 'Bps'], ['standing is'], ['lcore is'], ['link']], [
-    query(`holdfast_port_speed_bytes_per_second{${I}}`), query(`holdfast_pfc_standing{${I}}`), query(`holdfast_port_lcore_info{${I}}`), query(`holdfast_port_link_up{${I}}`),
-  ], { w: 16, hide: ['Value #B', 'Value #C'] }),
+  table('Ports', 'What each is, and whether its PFC can be relied upon.', ['instance', 'port', 'standing', 'lcore'], [['speed', 'bps'], ['standing is'], ['lcore is']], [
+    query(`8 * holdfast_port_speed_bytes_per_second{${I}}`), query(`holdfast_pfc_standing{${I}}`), query(`holdfast_port_lcore_info{${I}}`),
+  ], { w: 16, h: 7, hide: ['Value #B', 'Value #C'] }),
   table('Programs and configurations', 'Version, and a hash that any changed setting changes.', ['instance', 'version', 'hash'], [['build'], ['config']], [
     query(`holdfast_build_info{${I}}`), query(`holdfast_config_info{${I}}`),
-  ], { w: 8, hide: ['Value #A', 'Value #B'] }),
+  ], { w: 8, h: 7, hide: ['Value #A', 'Value #B'] }),
 ]);

@@ -30,11 +30,11 @@ export default dashboard('pfc-ecn', 'PFC and ECN', 'Pauses both ways, marks, sto
   row('ECN'),
   lines('Marked, share of what was sent', 'By queue, over a minute. Above half for ten minutes there is an alert.', [query(`port_queue:holdfast_ecn_marked:ratio_rate1m{${QUEUE}} > 0 or max by (instance, port) (port_queue:holdfast_ecn_marked:ratio_rate1m{${QUEUE}}) == 0`, '{{port}} queue {{queue}}')], { unit: 'percentunit', max: 1, thresholds: steps('transparent', [0.5, ACT]) }),
   lines('Queue depth and ECN', 'Marking begins at min and is for all from max on.', [
-    query(`topk(8, holdfast_queue_bytes{${QUEUE}})`, '{{port}} queue {{queue}}'), query(`max by (queue) (holdfast_queue_ecn_min_bytes{${I},queue=~"$class"}) or vector(0)`, 'queue {{queue}} min'), query(`max by (queue) (holdfast_queue_ecn_max_bytes{${I},queue=~"$class"}) or vector(0)`, 'queue {{queue}} max'),
+    query(`topk(8, holdfast_queue_bytes{${QUEUE}})`, '{{port}} queue {{queue}}'), query(`max by (queue) (holdfast_queue_ecn_min_bytes{${I},queue=~"$class"})`, 'queue {{queue}} min'), query(`max by (queue) (holdfast_queue_ecn_max_bytes{${I},queue=~"$class"})`, 'queue {{queue}} max'),
   ], { unit: 'bytes', limits: ['.*(min|max)'] }),
 
   row('Storms and standing'),
-  states('Storms', 'Queues that the watchdog has found in one. Ports without a watchdog have none.', [query(`max by (instance, port) (holdfast_watchdog_storming{${QUEUE}}) or vector(0)`, '{{port}}')], words({ 0: ['quiet', GOOD], 1: ['storm', ACT] }), { w: 8 }),
+  states('Storms', 'Queues that the watchdog has found in one. Ports without a watchdog have none.', [query(`max by (instance, port) (holdfast_watchdog_storming{${QUEUE}}) or 0 * max by (instance, port) (holdfast_port_link_up{${P}})`, '{{port}}')], words({ 0: ['quiet', GOOD], 1: ['storm', ACT] }), { w: 8 }),
   lines('Ignored by the watchdog', 'PFC frames received that a port would obey, but for a storm.', [query(`sum by (instance, port) (rate(holdfast_pfc_received_ignored_total{${PRIORITY}}[$__rate_interval]))`, '{{port}}')], { unit: 'pps', w: 8 }),
   table('Standing', 'What each port does of PFC, and what shows that it works.', ['port', 'mode', 'standing'], [['mode is'], ['standing is']], [
     query(`holdfast_pfc_mode_info{${P}}`), query(`holdfast_pfc_standing{${P}}`),

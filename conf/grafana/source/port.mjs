@@ -14,7 +14,7 @@ export default dashboard('port', 'Port and class', 'A port down to its classes. 
   stat('We stop the peer', 'Groups that are XOFF.', [query(`sum(holdfast_pfc_xoff{${PRIORITY}})`, 'XOFF')], { thresholds: steps(GOOD, [1, LOOK]) }),
   stat('The peer stops us', 'Priorities that are paused.', [query(`sum(holdfast_pfc_paused{${PRIORITY}})`, 'paused')], { thresholds: steps(GOOD, [1, LOOK]) }),
   stat('Headroom, highest', 'Of the most filled group, since watermarks were cleared.', [query(`max(port_priority:holdfast_group_headroom_highest:ratio{${P}})`, 'used')], { unit: 'percentunit', decimals: 1, thresholds: steps(GOOD, [0.6, LOOK], [0.8, ACT]) }),
-  stat('PFC', 'Whether it can be relied upon.', [query(`holdfast_pfc_standing{${P}} == 1`, '{{port}} {{standing}}')], { w: 3, textMode: 'name', thresholds: steps('blue') }),
+  stat('PFC', 'Whether it can be relied upon, on all that are chosen: proven, or trusted by the word of the operator.', [query(`min(holdfast_pfc_standing{${P},standing=~"proven|trusted"} or 0 * holdfast_pfc_standing{${P}})`, 'standing')], { mappings: words({ 0: ['NOT PROVEN', ACT], 1: ['proven', GOOD] }), thresholds: steps(ACT, [1, GOOD]) }),
   stat('Link', 'Of all that are chosen.', [query(`min(holdfast_port_link_up{${P}})`, 'link')], { mappings: words({ 0: ['down', ACT], 1: ['up', GOOD] }), thresholds: steps(ACT, [1, GOOD]) }),
 
   row('Traffic'),
@@ -37,8 +37,8 @@ export default dashboard('port', 'Port and class', 'A port down to its classes. 
   ], { unit: 'bytes', limits: ['.*eta'] }),
   lines('Queues', 'Buffer that frames waiting to leave here hold, and the depths from which ECN marks.', [
     query(`topk(8, holdfast_queue_bytes{${QUEUE}})`, '{{port}} queue {{queue}}'),
-    query(`max by (queue) (holdfast_queue_ecn_min_bytes{${I},queue=~"$class"}) or vector(0)`, 'queue {{queue}} ECN min'),
-    query(`max by (queue) (holdfast_queue_ecn_max_bytes{${I},queue=~"$class"}) or vector(0)`, 'queue {{queue}} ECN max'),
+    query(`max by (queue) (holdfast_queue_ecn_min_bytes{${I},queue=~"$class"})`, 'queue {{queue}} ECN min'),
+    query(`max by (queue) (holdfast_queue_ecn_max_bytes{${I},queue=~"$class"})`, 'queue {{queue}} ECN max'),
   ], { unit: 'bytes', limits: ['.*ECN.*'] }),
   lines('Queues, highest', 'The most each has held since watermarks were cleared, and since the start.', [
     query(`topk(8, holdfast_queue_highest_bytes{${QUEUE}})`, '{{port}} queue {{queue}}'), query(`topk(8, holdfast_queue_highest_since_start_bytes{${QUEUE}})`, '{{port}} queue {{queue}} since start'),

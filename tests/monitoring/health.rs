@@ -1,0 +1,37 @@
+//! `/healthz`, `/readyz`, and watermarks that are cleared, of a running switch.
+
+use crate::switch::Switch;
+
+/// The value of the one series that `line` begins.
+#[track_caller]
+fn value(metrics: &str, line: &str) -> f64 {
+    let found = metrics.lines().find_map(|other| other.strip_prefix(line)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("no {line}")).parse().expect("a number")
+}
+
+#[test]
+fn it_is_not_ready_before_its_ports_had_time_to_prove_themselves() {
+    let mut switch = Switch::spawn();
+    let why = switch.wait_for("/readyz", |_, _| true);
+    assert!(why.ends_with("ports still have time to prove their PFC\n"), "{why}");
+    assert_eq!(switch.wait_for("/healthz", |_, _| true), "ok\n", "it lives meanwhile");
+    assert_eq!(value(&switch.metrics(), "holdfast_ready"), 0.0);
+    assert_eq!(switch.wait_for("/readyz", |status, _| status == 200), "ok\n");
+    assert_eq!(value(&switch.metrics(), "holdfast_ready"), 1.0);
+    switch.stop();
+}
+
+#[test]
+fn what_is_cleared_stands_since_the_start() {
+    let mut switch = Switch::start();
+    let [now, ever] = ["", "_since_start"]
+        .map(|since| format!("holdfast_group_shared_highest{since}_bytes{{port=\"p1\",priority=\"3\"}}"));
+    let filled = |metrics: &str| value(metrics, &now) > 0.0;
+    let before = switch.wait_for("/metrics", |_, metrics| filled(metrics));
+    assert!(value(&before, &ever) >= value(&before, &now), "one is not below the other");
+    let cleared = "holdfast_watermarks_cleared_time_seconds";
+    switch.clear();
+    let after = switch.wait_for("/metrics", |_, metrics| value(metrics, cleared) > value(&before, cleared));
+    assert!(value(&after, &ever) >= value(&before, &ever), "nothing is forgotten");
+    switch.stop();
+}

@@ -1,0 +1,105 @@
+//! A Prometheus of the test's own: on loopback, with the rules of conf/prometheus, and gone with the test.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::process::{Process, mortal, wait_for};
+use crate::tools::{repository, text};
+
+/// How long it may take to start, on a machine that does other things too.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to answer.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// An address on which nobody listens: the kernel gave it out and does not give it out again soon.
+pub fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
+    listener.local_addr().expect("it is bound")
+}
+
+/// Status and body of the answer to a GET of `path`; nothing if nobody answers.
+pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(ANSWER)).ok()?;
+    // 1.0: an answer in one piece, until the connection ends.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+/// A running Prometheus.
+pub struct Prometheus {
+    address: SocketAddr,
+    _process: Process,
+    _directory: tempfile::TempDir,
+}
+
+impl Prometheus {
+    /// Starts one that scrapes `switch`: by the configuration that is shipped, but once a second.
+    #[track_caller]
+    pub fn start(switch: SocketAddr) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let shipped = text("conf/prometheus/prometheus.yaml");
+        let mut configuration = shipped.clone();
+        for (from, to) in [
+            ("holdfast:9464", switch.to_string()),
+            ("scrape_interval: 5s", "scrape_interval: 1s".to_owned()),
+            ("evaluation_interval: 15s", "evaluation_interval: 1s".to_owned()),
+        ] {
+            assert!(configuration.contains(from), "{from}");
+            configuration = configuration.replace(from, &to);
+        }
+        let file = directory.path().join("prometheus.yaml");
+        std::fs::write(&file, configuration).expect("a configuration written");
+        for rules in ["rules.yaml", "alerts.yaml"] {
+            let from = repository("conf/prometheus").join(rules);
+            std::fs::copy(from, directory.path().join(rules)).expect("rules copied");
+        }
+        let address = free_address();
+        let mut command = mortal("prometheus");
+        command.arg(format!("--config.file={}", file.display()));
+        command.arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()));
+        command.arg(format!("--web.listen-address={address}")).arg("--log.level=warn");
+        let mut process = Process::spawn(command);
+        wait_for("Prometheus", START, || {
+            assert!(process.is_running(), "it ended: {}{}", process.stdout(), process.stderr());
+            get(address, "/-/ready").filter(|(status, _)| *status == 200)
+        });
+        Self { address, _process: process, _directory: directory }
+    }
+
+    /// The answer to a query of its interface.
+    #[track_caller]
+    fn api(&self, path: &str) -> Value {
+        let (_, body) = get(self.address, path).expect("an answer");
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
+    }
+
+    /// How many series `expression` has now; panics if Prometheus does not understand it.
+    #[track_caller]
+    pub fn series(&self, expression: &str) -> usize {
+        let escaped: String = expression.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let answer = self.api(&format!("/api/v1/query?query={escaped}"));
+        assert_eq!(answer["status"], "success", "{expression}: {answer}");
+        match answer["data"]["resultType"].as_str() {
+            Some("vector") => answer["data"]["result"].as_array().map_or(0, Vec::len),
+            Some("scalar") => 1,
+            other => panic!("{expression}: {other:?}"),
+        }
+    }
+
+    /// What went wrong when it evaluated its rules.
+    pub fn rule_errors(&self) -> Vec<String> {
+        let answer = self.api("/api/v1/rules");
+        let groups = answer["data"]["groups"].as_array().expect("groups");
+        let rules = groups.iter().flat_map(|group| group["rules"].as_array().expect("rules"));
+        let wrong = rules.filter(|rule| rule["health"] == "err");
+        wrong.map(|rule| format!("{}: {}", rule["name"], rule["lastError"])).collect()
+    }
+}

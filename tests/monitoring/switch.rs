@@ -1,0 +1,67 @@
+//! The switch that is watched.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::process::{Process, mortal, wait_for};
+use crate::prometheus::{free_address, get};
+use crate::tools::repository;
+
+/// Longest that a switch may take to start or to end, on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running switch, by `tests/monitoring/switch.yaml`.
+pub struct Switch {
+    /// Where its metrics are.
+    pub address: SocketAddr,
+    process: Process,
+}
+
+impl Switch {
+    /// Starts one, and does not wait.
+    #[track_caller]
+    pub fn spawn() -> Self {
+        let address = free_address();
+        let mut command = mortal(env!("CARGO_BIN_EXE_holdfast"));
+        command.arg("run").arg(repository("tests/monitoring/switch.yaml"));
+        command.args(["--duration", "0", "--metrics", &address.to_string()]);
+        Self { address, process: Process::spawn(command) }
+    }
+
+    /// Waits for an answer of `path` that `is_wanted`.
+    #[track_caller]
+    pub fn wait_for(&mut self, path: &str, is_wanted: impl Fn(u16, &str) -> bool) -> String {
+        let Self { address, process } = self;
+        wait_for(path, PATIENCE, || {
+            assert!(process.is_running(), "it ended: {}{}", process.stdout(), process.stderr());
+            get(*address, path).filter(|(status, body)| is_wanted(*status, body)).map(|(_, body)| body)
+        })
+    }
+
+    /// Starts one, and waits until it is ready.
+    #[track_caller]
+    pub fn start() -> Self {
+        let mut switch = Self::spawn();
+        switch.wait_for("/readyz", |status, _| status == 200);
+        switch
+    }
+
+    /// All its metrics.
+    #[track_caller]
+    pub fn metrics(&mut self) -> String {
+        self.wait_for("/metrics", |status, _| status == 200)
+    }
+
+    /// Clears watermarks.
+    pub fn clear(&self) {
+        self.process.signal("USR1");
+    }
+
+    /// Ends it in order.
+    #[track_caller]
+    pub fn stop(self) {
+        self.process.signal("TERM");
+        let ended = self.process.wait(PATIENCE);
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    }
+}
