@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
-use super::model::State;
+use super::model::{Reload, State};
 use super::socket::Socket;
 
 /// How long an answer may take, the wait for a connection included.
@@ -126,6 +126,17 @@ impl Client {
         self.ask(Method::POST, "/v1/watermarks/clear").map(drop)
     }
 
+    /// What the configuration says now beside what runs; with `apply` the switch is to go on by it.
+    ///
+    /// # Errors
+    /// Why there is no answer. A configuration that cannot be applied is one.
+    pub fn reload(&self, apply: bool) -> Result<Reload, ClientError> {
+        let (path, body) = self.ask(if apply { Method::POST } else { Method::GET }, "/v1/reload")?;
+        let broken =
+            |error: serde_json::Error| ClientError::Broken { path, what: format!("an answer that is wrong: {error}") };
+        serde_json::from_slice(&body).map_err(broken)
+    }
+
     /// Asks the first switch there is; its socket and its answer.
     fn ask(&self, method: Method, target: &str) -> Result<(PathBuf, Vec<u8>), ClientError> {
         self.runtime.block_on(async {
@@ -153,7 +164,9 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
     let status = response.status();
     let body = response.into_body().collect().await.map_err(|error| broken(&error))?.to_bytes();
     connection.abort();
-    if status == StatusCode::OK {
+    // The two others are answers to a reload that is not to be.
+    let is_answer = [StatusCode::OK, StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY].contains(&status);
+    if is_answer {
         return Ok(body.into());
     }
     match serde_json::from_slice::<Refusal>(&body) {

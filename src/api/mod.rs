@@ -7,11 +7,13 @@ pub mod client;
 pub mod events;
 mod fdb;
 pub mod model;
+pub mod reloads;
 pub mod server;
 pub mod socket;
 
 pub use client::Client;
 pub use events::EventLog;
 pub use model::{Look, State};
+pub use reloads::Reloads;
 pub use server::Served;
 pub use socket::{Socket, SocketError};

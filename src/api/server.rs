@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::{Request, State as Shared};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -16,9 +16,10 @@ use tokio::net::UnixListener;
 use super::events::EventLog;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Pfc, Port, Queue, RunningConfig, Version,
-    Watchdog, Why,
+    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Outcome, Pfc, Port, Queue, RunningConfig,
+    Version, Watchdog, Why,
 };
+use super::reloads::Reloads;
 use crate::dataplane::Orders;
 use crate::stats::bounded::Bounded;
 use crate::stats::{Current, Snapshot};
@@ -36,7 +37,9 @@ pub struct Served {
     /// Per port, the device behind it, as the configuration names it.
     pub devices: Vec<String>,
     /// The configuration that runs; its hash is the subject's.
-    pub config: RunningConfig,
+    pub config: Arc<RwLock<RunningConfig>>,
+    /// Who reads it again; nobody where that cannot be.
+    pub reloads: Option<Reloads>,
     /// What it told.
     pub events: Arc<EventLog>,
     /// Whether requests may change anything.
@@ -63,7 +66,8 @@ impl Served {
         Self {
             current,
             devices: Vec::new(),
-            config: RunningConfig::default(),
+            config: Arc::default(),
+            reloads: None,
             events: Arc::default(),
             writes: false,
             orders,
@@ -79,7 +83,7 @@ impl Served {
             api: "v1".to_owned(),
             pid: std::process::id(),
             began_unix_ns: self.began_unix_ns(),
-            config_source: self.config.source.clone(),
+            config_source: self.config().source,
             config_hash: self.hash(),
             writes: self.writes,
         }
@@ -88,6 +92,11 @@ impl Served {
     fn began_unix_ns(&self) -> u64 {
         let since = self.began.1.duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn config(&self) -> RunningConfig {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
+        RunningConfig { hash: self.hash(), ..config }
     }
 
     fn hash(&self) -> String {
@@ -132,7 +141,7 @@ const VIEWS: &[Resource] = views! {
     "why" => |_, look| Why::all(look);
     "advice" => |_, look| Advice::all(look);
     "events" => |served: &Served, _: &Look<'_>| served.events.all();
-    "config" => |served: &Served, _: &Look<'_>| RunningConfig { hash: served.hash(), ..served.config.clone() };
+    "config" => |served: &Served, _: &Look<'_>| served.config();
 };
 
 /// Serves `served` on `listener`. It has no end of its own: drop the future, or the runtime that it was spawned on, and
@@ -150,6 +159,8 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
         .route("/v1/state", get(|Shared(served): Shared<Arc<Served>>| async move { state(&served) }))
         .route("/v1/fdb", get(|Shared(served): Shared<Arc<Served>>| async move { fdb(&served).await }))
+        .route("/v1/reload", get(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, false).await }))
+        .route("/v1/reload", post(|Shared(served): Shared<Arc<Served>>| async move { reload(&served, true).await }))
         .route("/v1/watermarks/clear", post(|Shared(served): Shared<Arc<Served>>| async move { clear(&served) }));
     for resource in VIEWS {
         let answer =
@@ -173,7 +184,7 @@ fn paths() -> Vec<String> {
     ["state"]
         .into_iter()
         .chain(VIEWS.iter().map(|resource| resource.name))
-        .chain(["fdb"])
+        .chain(["fdb", "reload"])
         .map(|name| format!("/v1/{name}"))
         .collect()
 }
@@ -207,16 +218,44 @@ struct Done {
 
 fn clear(served: &Served) -> Response {
     if !served.writes {
-        let remedy =
-            "write `api: {writes: true}` into the switch's configuration; a signal needs no permission: kill -USR1";
-        return error(
-            StatusCode::FORBIDDEN,
-            "this switch's API is read-only",
-            &format!("{remedy} {}", std::process::id()),
-        );
+        return read_only("kill -USR1");
     }
+    let subject = served.current.get();
+    subject.watermarks.remember(&Snapshot::take(&subject, served.began.0.elapsed()));
     served.orders.clear_watermarks();
     json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
+}
+
+/// What the file says now beside what runs; with `apply` it is what runs then.
+async fn reload(served: &Served, apply: bool) -> Response {
+    if apply && !served.writes {
+        return read_only("kill -HUP");
+    }
+    let answer = match &served.reloads {
+        Some(reloads) => reloads.ask(apply).await,
+        None => None,
+    };
+    let Some(answer) = answer else {
+        let remedy = "start it anew by the configuration that it is to have";
+        return error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "this switch reads no configuration, or is about to end",
+            remedy,
+        );
+    };
+    let status = match answer.outcome {
+        Outcome::Unchanged | Outcome::Applicable | Outcome::Applied => StatusCode::OK,
+        Outcome::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        Outcome::NeedsRestart | Outcome::Busy => StatusCode::CONFLICT,
+    };
+    json(status, &answer)
+}
+
+/// Whoever asks for a change may not; `signal` is how who may signal the process can.
+fn read_only(signal: &str) -> Response {
+    let remedy = "write `api: {writes: true}` into the switch's configuration; a signal needs no permission:";
+    let remedy = format!("{remedy} {signal} {}", std::process::id());
+    error(StatusCode::FORBIDDEN, "this switch's API is read-only", &remedy)
 }
 
 /// One part of the state with its time.
@@ -270,17 +309,19 @@ fn shown(request: &Request) -> String {
 }
 
 fn unknown(request: &Request) -> Response {
-    let remedy = format!("GET one of {}, or POST /v1/watermarks/clear", paths().join(", "));
+    let remedy = format!("GET one of {}, or POST /v1/watermarks/clear or /v1/reload", paths().join(", "));
     error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
 }
 
 fn wrong_method(request: &Request) -> Response {
-    let right = if request.uri().path() == "/v1/watermarks/clear" { Method::POST } else { Method::GET };
+    let right = match request.uri().path() {
+        "/v1/watermarks/clear" => "POST",
+        "/v1/reload" => "GET, POST",
+        _ => "GET",
+    };
     let what = format!("{} is not for {}", request.method(), shown(request));
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &what, &format!("use {right}"));
-    if let Ok(right) = right.as_str().parse() {
-        response.headers_mut().insert(header::ALLOW, right);
-    }
+    response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(right));
     response
 }
 

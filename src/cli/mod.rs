@@ -8,10 +8,12 @@ mod headroom;
 mod man;
 mod plan;
 mod privileges;
+mod reload;
 mod replay;
 mod run;
 mod show;
 mod sim;
+mod why;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -39,8 +41,13 @@ enum Command {
     Run(run::Args),
     /// Shows what a running switch does: ports, PFC, buffers, queues, drops and more
     Show(show::Args),
+    /// Tells why a running switch dropped frames and stopped peers: the counters that decided, in sentences
+    #[command(visible_alias = "why")]
+    WhyDropped(why::Args),
     /// Clears watermarks of a running switch
     Clear(clear::Args),
+    /// Lets a running switch read its configuration again: applied whole, or not at all
+    Reload(reload::Args),
     /// Checks a configuration and shows the plan that follows from it
     Check(check::Args),
     /// Calculates the headroom of a lossless class of a port, term by term
@@ -81,7 +88,9 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(args),
         Command::Show(args) => show::show(&args),
+        Command::WhyDropped(args) => why::why(&args),
         Command::Clear(args) => clear::clear(&args),
+        Command::Reload(args) => reload::reload(&args),
         Command::Check(args) => check::check(&args),
         Command::Headroom(args) => headroom::headroom(&args),
         Command::Replay(args) => replay::replay(&args),

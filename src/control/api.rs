@@ -1,7 +1,7 @@
 //! The API of a switch that runs: where it listens, and what it may ask of the lcores.
 
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::RunError;
 use crate::api::model::RunningConfig;
 use crate::api::socket::{Bound, SocketError};
-use crate::api::{EventLog, Served, Socket, server};
+use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
 use crate::dataplane::Orders;
 use crate::stats::Current;
@@ -20,6 +20,7 @@ use crate::stats::Current;
 pub(super) struct Api {
     bound: Option<Bound>,
     events: Arc<EventLog>,
+    config: Arc<RwLock<RunningConfig>>,
     task: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -50,16 +51,14 @@ impl Api {
         current: &Arc<Current>,
         orders: &Arc<Orders>,
         hz: u64,
+        reloads: Reloads,
     ) -> io::Result<()> {
         let Some(bound) = &self.bound else { return Ok(()) };
         let mut served = Served::new(current.clone(), orders.clone(), hz);
         served.devices = config.devices.iter().map(|device| device.kind.to_string()).collect();
-        served.config = RunningConfig {
-            source: config.source.clone(),
-            hash: String::new(),
-            overrides: config.overrides.clone(),
-            text: config.text.clone(),
-        };
+        self.goes_by(config);
+        served.config = self.config.clone();
+        served.reloads = Some(reloads);
         served.events = self.events.clone();
         served.writes = config.api.writes;
         let _inside = runtime.enter();
@@ -76,6 +75,16 @@ impl Api {
             task.abort();
             let _ = runtime.block_on(task);
         }
+    }
+
+    /// The switch goes by `config` from now on.
+    pub fn goes_by(&self, config: &Config) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = RunningConfig {
+            source: config.source.clone(),
+            hash: String::new(),
+            overrides: config.overrides.clone(),
+            text: config.text.clone(),
+        };
     }
 
     /// Keeps what was told at `at` since the switch began, for who asks later.

@@ -27,6 +27,7 @@ use self::api::Api;
 use self::reload::Reloader;
 use self::signals::Signals;
 use self::watch::Watch;
+use crate::api::Reloads;
 use crate::config::Config;
 use crate::dataplane::{Counters, Inbox, Orders, Pipeline, Work, accompany, mailbox};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
@@ -116,7 +117,8 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
-    api.serve(&runtime, &config, &current, &orders, hz).map_err(RunError::Runtime)?;
+    let (reloads, asked) = Reloads::new();
+    api.serve(&runtime, &config, &current, &orders, hz, reloads).map_err(RunError::Runtime)?;
 
     let (outboxes, inboxes) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz, inboxes)?;
@@ -133,6 +135,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         options: &options,
         api: &api,
         reloader,
+        asked,
         start,
     };
     runtime.block_on(watch.run(&mut signals));

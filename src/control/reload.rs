@@ -34,6 +34,11 @@ impl Reloader {
         Self { running, again, outboxes, hz, current }
     }
 
+    /// The configuration that runs.
+    pub fn running(&self) -> &Config {
+        &self.running
+    }
+
     /// Reads the file again, and says what it would change; with `apply` makes it so.
     pub async fn reload(&mut self, apply: bool) -> Reload {
         let source = self.running.source.clone();

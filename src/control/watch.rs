@@ -4,12 +4,15 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc;
+
 use super::api::Api;
 use super::devices;
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::{RunOptions, Running, setup};
 use crate::api::model::{Outcome, Reload};
+use crate::api::reloads::Ask;
 use crate::dataplane::Orders;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Onlooker, Snapshot, Style};
@@ -29,6 +32,8 @@ pub(super) struct Watch<'a> {
     pub options: &'a RunOptions,
     pub api: &'a Api,
     pub reloader: Reloader,
+    /// Who asks for a reload over the API.
+    pub asked: mpsc::Receiver<Ask>,
     /// When the lcores began.
     pub start: Instant,
 }
@@ -57,11 +62,13 @@ impl Watch<'_> {
                 order = signals.next() => match order {
                     Order::Stop => return,
                     Order::ClearWatermarks => self.clear_watermarks(),
-                    Order::Reload => {
-                        let answer = self.reloader.reload(true).await;
-                        self.tell_reload(&mut live, &answer);
-                    }
+                    Order::Reload => _ = self.reload(&mut live, true).await,
                 },
+                Some(ask) = self.asked.recv() => {
+                    let answer = self.reload(&mut live, ask.apply).await;
+                    // Whoever asked may be gone.
+                    let _ = ask.answer.send(answer);
+                }
                 _ = devices.tick() => {
                     self.look(&mut onlooker, &mut live);
                     if !is_tested && self.start.elapsed() >= SELF_TEST_TIME {
@@ -105,6 +112,16 @@ impl Watch<'_> {
         if let Some(line) = not_lossless_line(&subject) {
             tell(live, &self.at(&line));
         }
+    }
+
+    /// Reads the configuration again, and tells what came of it if it was to be applied.
+    async fn reload(&mut self, live: &mut Live, apply: bool) -> Reload {
+        let answer = self.reloader.reload(apply).await;
+        if apply {
+            self.api.goes_by(self.reloader.running());
+            self.tell_reload(live, &answer);
+        }
+        answer
     }
 
     /// What came of a reload, setting by setting.

@@ -1,0 +1,60 @@
+//! `holdfast reload`.
+
+use holdfast::api::model::{Outcome, Reload};
+use holdfast::api::socket::VARIABLE;
+use holdfast::api::{Client, Socket};
+
+use super::{Failure, print, print_json};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Print what the API answers
+    #[arg(long)]
+    json: bool,
+    /// The switch's socket [default: $XDG_RUNTIME_DIR/holdfast.sock, then /run/holdfast/holdfast.sock]
+    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
+    socket: Option<Socket>,
+}
+
+pub fn reload(args: &Args) -> Result<(), Failure> {
+    let failed = |error| Failure::Run(format!("{error}"));
+    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(failed)?;
+    let answer = client.reload(!args.dry_run).map_err(failed)?;
+    if args.json {
+        print_json(&serde_json::to_value(&answer).unwrap_or_default())?;
+    } else {
+        print(&text(&answer))?;
+    }
+    match answer.outcome {
+        _ if answer.is_right() => Ok(()),
+        _ if args.json => Err(Failure::Told(code(answer.outcome))),
+        Outcome::Invalid => Err(Failure::Usage(answer.errors.join("\n"))),
+        _ => Err(Failure::Run(answer.errors.join("\n"))),
+    }
+}
+
+/// As the exit codes of all commands are: 2 for a wrong configuration, 1 for what failed while running.
+fn code(outcome: Outcome) -> u8 {
+    if outcome == Outcome::Invalid { 2 } else { 1 }
+}
+
+/// What came of it, setting by setting.
+fn text(answer: &Reload) -> String {
+    let (count, source) = (answer.differences.len(), &answer.source);
+    let settings = if count == 1 { "1 setting differs".to_owned() } else { format!("{count} settings differ") };
+    let head = match answer.outcome {
+        Outcome::Unchanged => format!("{source}: nothing differs from what runs"),
+        Outcome::Applicable => format!("{source}: {settings} and can be applied while the switch runs"),
+        Outcome::Applied => format!("{source}: {settings} and are applied"),
+        Outcome::NeedsRestart => format!("{source}: {settings}; nothing was applied"),
+        Outcome::Invalid => format!("{source}: not a configuration; nothing was applied"),
+        Outcome::Busy => format!("{source}: nothing was applied"),
+    };
+    let mark = |live: bool| if live { "" } else { "  (needs a restart)" };
+    let differences = answer.differences.iter().map(|found| format!("  {}{}", found.text, mark(found.live)));
+    let warnings = answer.warnings.iter().map(|warning| format!("warning: {warning}"));
+    std::iter::once(head).chain(differences).chain(warnings).map(|line| line + "\n").collect()
+}
