@@ -1,0 +1,228 @@
+//! Bad requests to the socket and to the metrics: they are answered with an error or cut, cost the fast path nothing, and
+//! do not keep good ones from their answer.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::process::wait_for;
+use crate::rig::{PATIENCE, Switch, sum};
+
+/// Connections at once.
+const MANY: usize = 1000;
+
+/// How much more than in quiet a poll may take in the middle: bucket for bucket of the histogram, so a factor of four.
+const BUCKETS_MORE: usize = 2;
+
+/// How long a client tries to get into the kernel's queue.
+const QUEUE_TIME: Duration = Duration::from_secs(5);
+
+/// A connection of either kind.
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// The two servers of one switch.
+struct Both {
+    switch: Switch,
+    metrics: SocketAddr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    Socket,
+    Metrics,
+}
+
+impl Both {
+    fn start() -> Self {
+        // An address that the kernel does not give out again soon.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let metrics = listener.local_addr().expect("it is bound");
+        drop(listener);
+        let config = include_str!("../../conf/incast.yaml").replace("127.0.0.1:9464", &metrics.to_string());
+        let switch = Switch::served(&config);
+        Self { switch, metrics }
+    }
+
+    fn connect(&self, server: Server) -> std::io::Result<Box<dyn Stream>> {
+        if server == Server::Socket {
+            return Ok(Box::new(self.switch.connect()?));
+        }
+        // A full queue of a TCP listener is silent.
+        let stream = TcpStream::connect_timeout(&self.metrics, QUEUE_TIME)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Box::new(stream))
+    }
+
+    /// What is answered to `bytes`; what is cut has no answer.
+    fn say(&self, server: Server, bytes: &[u8]) -> String {
+        let mut stream = self.connect(server).expect("there is room for one");
+        // It may hang up in the middle.
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// A good request is answered.
+    #[track_caller]
+    fn assert_good(&self, when: &str) {
+        assert_eq!(self.switch.get("version")["version"]["api"], "v1", "{when}");
+        let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        wait_for("metrics", PATIENCE, || {
+            self.say(Server::Metrics, request).contains("holdfast_build_info").then_some(())
+        });
+    }
+}
+
+/// Polls by the power of two nanoseconds of their gap, and frames received.
+fn polls(switch: &Switch) -> (Vec<u64>, u64) {
+    let state = switch.get("state");
+    let gaps = state["lcores"][0]["poll_gaps"].as_array().expect("a histogram").iter();
+    (gaps.map(|count| count.as_u64().expect("a count")).collect(), sum(&state["ports"], "received_frames"))
+}
+
+/// Bucket of the gap in the middle of those between two looks.
+fn median((before, _): &(Vec<u64>, u64), (after, _): &(Vec<u64>, u64)) -> usize {
+    let gaps: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+    let half = gaps.iter().sum::<u64>() / 2;
+    let mut below = 0;
+    gaps.iter()
+        .position(|count| {
+            below += count;
+            below > half
+        })
+        .expect("it polls")
+}
+
+/// Does `harm` to a switch, which forwards on as it did before.
+fn unharmed(both: &Both, what: &str, harm: impl FnOnce()) {
+    let quiet = polls(&both.switch);
+    wait_for("frames", PATIENCE, || (polls(&both.switch).1 > quiet.1 + 10_000).then_some(()));
+    let before = polls(&both.switch);
+    harm();
+    let after = polls(&both.switch);
+    assert!(after.1 > before.1, "{what}: frames pass");
+    let (was, is) = (median(&quiet, &before), median(&before, &after));
+    assert!(is <= was + BUCKETS_MORE, "{what}: half of the gaps were below 2^{was} ns and are below 2^{is}");
+    both.assert_good(what);
+}
+
+/// Bytes that anybody may send, by number: all else follows from it.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..len)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .collect()
+}
+
+#[test]
+fn rubbish_is_answered_with_an_error_or_cut() {
+    let both = Both::start();
+    unharmed(&both, "rubbish", || {
+        for server in [Server::Socket, Server::Metrics] {
+            for seed in 0..100 {
+                let mut bytes = noise(seed, 1 + seed as usize * 7);
+                // Half of it begins as a request does.
+                if seed % 2 == 0 {
+                    bytes.splice(0..0, *b"GET /v1/ports HTTP/1.1\r\n");
+                }
+                // Or it would wait for more until its time is up.
+                bytes.extend_from_slice(b"\r\n\r\n");
+                let answer = both.say(server, &bytes);
+                let is_refused = answer.is_empty() || answer.starts_with("HTTP/1.1 4");
+                assert!(is_refused, "{server:?}, seed {seed}: {answer}");
+            }
+            for request in [
+                "GET /v1/ports HTTP/9.9\r\n\r\n",
+                "GET\r\n\r\n",
+                "GET /v1/\u{0}ports HTTP/1.1\r\nHost: x\r\n\r\n",
+                "POST /v1/watermarks/clear HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+                "POST /v1/watermarks/clear HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nzz",
+                "GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                "GET /v1/%2e%2e/config HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            ] {
+                let answer = both.say(server, request.as_bytes());
+                assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{server:?}, {request:?}: {answer}");
+            }
+        }
+    });
+    both.switch.end();
+}
+
+#[test]
+fn what_is_huge_is_refused_before_it_is_read() {
+    let both = Both::start();
+    unharmed(&both, "huge requests", || {
+        for server in [Server::Socket, Server::Metrics] {
+            let huge = "x".repeat(8 << 20);
+            for (what, request) in [
+                ("target", format!("GET /{huge} HTTP/1.1\r\nHost: x\r\n\r\n")),
+                ("header", format!("GET /v1/ports HTTP/1.1\r\nHost: x\r\nX: {huge}\r\n\r\n")),
+                ("headers", format!("GET /v1/ports HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(100_000))),
+                ("body", format!("POST /v1/ports HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{huge}", huge.len())),
+            ] {
+                let answer = both.say(server, request.as_bytes());
+                assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{server:?}, {what}: {answer:.200}");
+            }
+        }
+    });
+    both.switch.end();
+}
+
+#[test]
+fn slow_clients_are_cut_and_a_thousand_at_once_wait() {
+    let both = Both::start();
+    for server in [Server::Socket, Server::Metrics] {
+        unharmed(&both, "many clients", || {
+            let mut clients: Vec<Box<dyn Stream>> = Vec::new();
+            while clients.len() < MANY {
+                match both.connect(server) {
+                    Ok(client) => clients.push(client),
+                    // The queue is full, or this process may have no more files than that.
+                    Err(error) => {
+                        eprintln!("note: {server:?}: {} clients at once, and then {error}", clients.len());
+                        break;
+                    }
+                }
+            }
+            assert!(clients.len() > 100, "far more than are served at once");
+            // A byte now and then, and never a whole request.
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_secs(2) {
+                clients.iter_mut().step_by(10).for_each(|client| drop(client.write(b"G")));
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            // One more takes its turn, after those in front of it have had their time.
+            if server == Server::Socket {
+                drop(clients.split_off(64));
+                assert_eq!(both.switch.get("version")["version"]["api"], "v1");
+            }
+        });
+    }
+    let state: Value = both.switch.get("state");
+    assert_eq!(sum(&state["ports"], "lossless_dropped_frames"), 0, "and nothing was lost meanwhile");
+    both.switch.end();
+}
+
+#[test]
+fn good_requests_without_end_cost_the_fast_path_nothing() {
+    let both = Both::start();
+    unharmed(&both, "many requests", || {
+        std::thread::scope(|scope| {
+            for name in ["state", "fdb", "ports", "groups"] {
+                let both = &both;
+                scope.spawn(move || (0..50).for_each(|_| drop(both.switch.get(name))));
+            }
+        });
+    });
+    both.switch.end();
+}

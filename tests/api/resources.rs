@@ -1,0 +1,164 @@
+//! What the API answers.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::process::wait_for;
+use crate::rig::{PATIENCE, Switch, sum};
+
+/// Every resource, without the state itself.
+fn resources(switch: &Switch) -> Vec<String> {
+    let (status, body) = switch.ask("GET /v1");
+    assert_eq!(status, 200, "{body}");
+    let index: Value = serde_json::from_str(&body).expect("JSON");
+    let paths = index["resources"].as_array().expect("a list").iter().map(|path| path.as_str().expect("a path"));
+    let names = paths.map(|path| path.strip_prefix("/v1/").expect("under /v1").to_owned());
+    names.filter(|name| name != "state").collect()
+}
+
+#[test]
+fn every_resource_is_a_part_of_the_state_under_its_own_name() {
+    let switch = Switch::start(&[]);
+    let state = switch.get("state");
+    let own = ["events", "config", "fdb"];
+    let names = resources(&switch);
+    for name in &names {
+        let answer = switch.get(name);
+        let keys: BTreeSet<&str> = answer.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(keys, BTreeSet::from(["at_ns", name.as_str()]), "and nothing else");
+        assert_eq!(state.get(name).is_some(), !own.contains(&name.as_str()), "{name}");
+        assert!(answer["at_ns"].as_u64() >= state["at_ns"].as_u64(), "{name} came later");
+    }
+    let known: Vec<&str> = names.iter().map(String::as_str).chain(["at_ns"]).collect();
+    assert!(state.as_object().expect("an object").keys().all(|key| known.contains(&key.as_str())), "{known:?}");
+    let config = switch.get("config");
+    assert_eq!(config["config"]["hash"], state["version"]["config_hash"]);
+    assert_eq!(config["config"]["text"], include_str!("../../conf/incast.yaml"));
+    switch.end();
+}
+
+#[test]
+fn two_states_make_rates_and_the_sums_agree() {
+    let switch = Switch::start(&["--pfc", "off"]);
+    let before = switch.get("state");
+    let dropped = |state: &Value| sum(&state["ports"], "lossless_dropped_frames");
+    let after = wait_for("drops", PATIENCE, || {
+        let state = switch.get("state");
+        (dropped(&state) > dropped(&before)).then_some(state)
+    });
+    assert!(after["at_ns"].as_u64() > before["at_ns"].as_u64());
+    assert!(sum(&after["ports"], "received_wire_bytes") > sum(&before["ports"], "received_wire_bytes"));
+    assert_eq!(sum(&after["drops"], "frames"), sum(&after["ports"], "dropped_frames"));
+    let row = &after["drops"][0];
+    assert_eq!(
+        (row["class"].as_u64(), &row["lossless"], &row["reason"]),
+        (Some(3), &true.into(), &"headroom_full".into())
+    );
+    assert_eq!(after["ports"][0]["pfc_standing"], "off");
+    assert_eq!(switch.get("config")["config"]["overrides"], serde_json::json!(["--pfc off"]));
+    switch.end();
+}
+
+#[test]
+fn the_forwarding_database_has_every_host_at_its_port() {
+    for lcores in ["1", "2"] {
+        let switch = Switch::start(&["--lcores", lcores]);
+        let fdb = wait_for("five stations", PATIENCE, || {
+            let fdb = switch.get("fdb")["fdb"].take();
+            (fdb["entries"].as_array()?.len() == 5).then_some(fdb)
+        });
+        let entries = fdb["entries"].as_array().expect("entries");
+        let mut ports: Vec<&str> = entries.iter().filter_map(|entry| entry["port"].as_str()).collect();
+        ports.sort_unstable();
+        assert_eq!(ports, ["p1", "p2", "p3", "p4", "p5"], "{fdb}");
+        for entry in entries {
+            assert_eq!((&entry["vlan"], &entry["origin"]), (&1.into(), &"learned".into()), "{entry}");
+            assert!(entry["age_ns"].as_u64().is_some_and(|ns| ns < 300_000_000_000), "{entry}");
+        }
+        switch.end();
+    }
+}
+
+#[test]
+fn wrong_requests_say_what_would_be_right() {
+    let switch = Switch::start(&[]);
+    for (request, status, error, remedy) in [
+        ("GET /v1/prts", 404, "there is no /v1/prts", "/v1/ports, /v1/pfc"),
+        ("GET /", 404, "there is no /", "GET one of /v1/state"),
+        ("DELETE /v1/ports", 405, "DELETE is not for /v1/ports", "use GET"),
+        ("GET /v1/watermarks/clear", 405, "GET is not for /v1/watermarks/clear", "use POST"),
+        ("GET /v1/ports?port=p1", 400, "no resource takes parameters", "ask without `?`"),
+        ("POST /v1/watermarks/clear", 403, "this switch's API is read-only", "`api: {writes: true}`"),
+    ] {
+        let (got, body) = switch.ask(request);
+        let answer: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{request}: {error}: {body}"));
+        assert_eq!((got, answer["error"].as_str()), (status, Some(error)), "{request}: {body}");
+        assert!(answer["remedy"].as_str().is_some_and(|text| text.contains(remedy)), "{request}: {body}");
+    }
+    switch.end();
+}
+
+#[test]
+fn watermarks_are_cleared_where_writes_are_allowed() {
+    let config = format!("{}\napi: {{writes: true}}\n", include_str!("../../conf/incast.yaml"));
+    let switch = Switch::configured(&config);
+    let highest = |switch: &Switch| sum(&switch.get("queues")["queues"], "depth_highest_bytes");
+    wait_for("a queue", PATIENCE, || (highest(&switch) > 1 << 20).then_some(()));
+    // Without load a cleared watermark stays down: the ports that only receive hold nothing in their queues.
+    let p1 = |switch: &Switch| switch.get("queues")["queues"][0]["depth_highest_bytes"].as_u64().expect("a number");
+    assert!(p1(&switch) > 0, "an announcement has passed");
+    assert_eq!(switch.printed(&["clear", "watermarks"]), "watermarks begin again with what is held now\n");
+    wait_for("cleared watermark", PATIENCE, || (p1(&switch) == 0).then_some(()));
+    switch.end();
+}
+
+/// Paths of all keys in `value`, of rows of lists too.
+fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(rows) => rows.iter().for_each(|row| keys(row, path, found)),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let path = format!("{path}.{key}");
+                keys(value, &path, found);
+                found.insert(path);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Of each resource, what docs/api.md says between its heading and the next.
+fn sections() -> Vec<(&'static str, &'static str)> {
+    let page = include_str!("../../docs/api.md");
+    let sections = page.split("\n### `GET /v1/").skip(1);
+    sections.map(|section| section.split_once('`').expect("a heading in quotes")).collect()
+}
+
+#[test]
+fn the_page_has_every_field_and_examples_of_that_shape() {
+    let switch = Switch::start(&[]);
+    let sections = sections();
+    let mut named: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();
+    let mut names = resources(&switch);
+    (named.sort_unstable(), names.sort_unstable());
+    assert_eq!(named, names, "a section for each");
+    for (name, section) in sections {
+        let (mut shown, mut real) = (BTreeSet::new(), BTreeSet::new());
+        keys(&switch.get(name), "", &mut real);
+        for path in real.iter().filter(|path| path.matches('.').count() > 1) {
+            let field = path.rsplit('.').next().expect("a field");
+            assert!(section.contains(&format!("| `{field}` |")), "{name}: no row for `{field}`");
+        }
+        let Some(example) = section.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()) else {
+            continue;
+        };
+        let example: Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{name}: {error}"));
+        keys(&example, "", &mut shown);
+        // Nothing was dropped in this run, and perhaps nothing was told.
+        if !["drops", "events", "advice"].contains(&name) {
+            assert_eq!(shown, real, "{name}");
+        }
+    }
+    switch.end();
+}

@@ -1,0 +1,75 @@
+//! `holdfast show`.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::process::{Process, mortal, wait_for};
+use crate::rig::{HOLDFAST, PATIENCE, Switch};
+
+/// What there is to show, as `--help` has it.
+fn whats() -> Vec<String> {
+    let output = mortal(HOLDFAST).args(["show", "nothing"]).output().expect("it can be started");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let list = text.split("[possible values: ").nth(1).and_then(|rest| rest.split(']').next()).expect("a list");
+    list.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn everything_is_shown_in_tables_that_fit_and_as_json() {
+    let switch = Switch::start(&[]);
+    let whats = whats();
+    assert!(whats.len() > 10, "{whats:?}");
+    for what in &whats {
+        let text = switch.printed(&["show", what]);
+        assert!(!text.trim().is_empty() && text.ends_with('\n'), "{what}: {text}");
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(what == "config" || widest <= 132, "{what} is {widest} wide:\n{text}");
+        let json: Value = serde_json::from_str(&switch.printed(&["show", what, "--json"])).expect("JSON");
+        assert!(json.get(what).is_some(), "{what}: {json}");
+    }
+    switch.end();
+}
+
+#[test]
+fn rows_are_picked_by_port_and_class() {
+    let switch = Switch::start(&[]);
+    let text = switch.printed(&["show", "pfc", "--port", "p2", "--class", "3"]);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('p') && !line.starts_with("port")).collect();
+    assert!(rows.len() == 1 && rows[0].starts_with("p2    3*     proven"), "{text}");
+    let json: Value =
+        serde_json::from_str(&switch.printed(&["show", "groups", "--class", "3", "--json"])).expect("JSON");
+    let groups = json["groups"].as_array().expect("groups");
+    assert!(groups.len() == 5 && groups.iter().all(|group| group["group"] == 3), "{json}");
+    let output = switch.holdfast(&["show", "queues", "--port", "p9"]);
+    let expected = "error: there is no port `p9`; the switch has p1, p2, p3, p4, p5\n";
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(1), expected));
+    switch.end();
+}
+
+#[test]
+fn watching_goes_on_until_the_switch_ends() {
+    let switch = Switch::start(&[]);
+    let mut command = mortal(HOLDFAST);
+    command.args(["show", "ports", "--watch", "0.1", "--socket"]).arg(switch.socket());
+    let watch = Process::spawn(command);
+    wait_for("rates", PATIENCE, || (watch.stdout().matches("(rates over ").count() > 2).then_some(()));
+    let text = watch.stdout();
+    assert!(text.starts_with("port  link  speed") && text.contains("after the switch began)\n\nport  link"), "{text}");
+    assert!(!text.contains('\x1b'), "no codes where there is no terminal");
+    switch.end();
+    let ended = watch.wait(PATIENCE);
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let switch = Switch::start(&[]);
+    let mut command = mortal(HOLDFAST);
+    command.args(["show", "groups", "--watch", "0.1", "--socket"]).arg(switch.socket());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    switch.end();
+}

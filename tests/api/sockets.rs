@@ -1,0 +1,98 @@
+//! Who has the socket, and what becomes of it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::process::{Process, mortal, wait_for};
+use crate::rig::{HOLDFAST, PATIENCE, Switch, run};
+
+#[test]
+fn it_is_its_owners_and_gone_in_the_end() {
+    let switch = Switch::start(&[]);
+    let socket = switch.socket();
+    assert_eq!(std::fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777, 0o600);
+    let Switch { process, .. } = switch;
+    process.signal("INT");
+    let ended = process.wait(PATIENCE);
+    assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_live_one_is_not_taken_and_a_dead_one_is() {
+    let switch = Switch::start(&[]);
+    let path = switch.socket().display().to_string();
+    let ended = Process::spawn(run(&["--socket", &path])).wait(PATIENCE);
+    let expected = format!(
+        "error: another switch listens at {path}; give this one a socket of its own with --socket PATH, or none with \
+         --socket off\n"
+    );
+    assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(1), expected.as_str()));
+    assert_eq!(switch.get("version")["version"]["api"], "v1", "the first has it still");
+
+    switch.process.signal("KILL");
+    wait_for("end", PATIENCE, || std::os::unix::net::UnixStream::connect(&path).err());
+    assert!(Path::new(&path).exists(), "it could not tidy up");
+    let next = Process::spawn(run(&["--socket", &path]));
+    wait_for("next switch", PATIENCE, || std::os::unix::net::UnixStream::connect(&path).ok());
+    next.signal("TERM");
+    assert_eq!(next.wait(PATIENCE).status.code(), Some(0));
+}
+
+#[test]
+fn the_usual_one_is_for_the_first_and_others_go_without() {
+    let runtime = tempfile::tempdir().expect("a temporary directory");
+    let usual = |args: &[&str]| {
+        let mut command = mortal(HOLDFAST);
+        command.args(args).env_remove("HOLDFAST_SOCKET").env("XDG_RUNTIME_DIR", runtime.path());
+        command
+    };
+    let run = ["run", "--duration", "0", "--metrics", "off"];
+    let first = Process::spawn(usual(&run));
+    let socket = runtime.path().join("holdfast.sock");
+    wait_for("first switch", PATIENCE, || socket.exists().then_some(()));
+    let second = Process::spawn(usual(&run));
+    let note = format!("note: no API: another switch listens at {}; give this one", socket.display());
+    wait_for("note", PATIENCE, || second.stderr().contains(&note).then_some(()));
+    let shown = usual(&["show", "version"]).output().expect("it can be started");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains(&first.pid().to_string()), "{shown:?}");
+    second.signal("TERM");
+    assert_eq!(second.wait(PATIENCE).status.code(), Some(0), "it runs all the same");
+    assert!(socket.exists(), "and leaves the first one's alone");
+    first.signal("TERM");
+    assert_eq!(first.wait(PATIENCE).status.code(), Some(0));
+}
+
+#[test]
+fn places_that_cannot_be_are_refused_before_anything_starts() {
+    for (path, expected) in [
+        (
+            "/nonexistent/s",
+            "error: the API cannot listen at /nonexistent/s: its directory cannot be locked: entity not found; ",
+        ),
+        (
+            "/dev/null",
+            "error: /dev/null is there and is no socket; remove it, or choose another path with --socket PATH\n",
+        ),
+    ] {
+        let ended = Process::spawn(run(&["--socket", path])).wait(PATIENCE);
+        assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+        assert!(ended.stderr.starts_with(expected) && ended.stdout.is_empty(), "{ended:?}");
+    }
+}
+
+#[test]
+fn who_asks_nobody_is_told_how_to_start_one() {
+    for (socket, expected) in [
+        (
+            "/nonexistent/s",
+            "error: no switch listens at /nonexistent/s: start one with `holdfast run`, or give its socket",
+        ),
+        ("off", "error: `off` is no socket to ask; give the switch's with --socket PATH\n"),
+    ] {
+        let output = mortal(HOLDFAST).args(["show", "ports", "--socket", socket]).output().expect("it can be started");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.starts_with(expected), "{stderr}");
+    }
+}
