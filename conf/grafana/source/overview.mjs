@@ -38,7 +38,7 @@ export default dashboard('overview', 'Overview', 'Whether the promise holds: no 
   row('Ports'),
   states('Links', 'Whether each port has a link.', [query(`holdfast_port_link_up{${I}}`, '{{port}}')], words({ 0: ['down', ACT], 1: ['up', GOOD] }), { thresholds: steps(ACT, [1, GOOD]) }),
   bars('Utilisation', 'Of each port, the fuller direction, over a minute.',
-    [query(`max by (instance, port) (port:holdfast_received_utilisation:ratio_rate1m{${I}} or port:holdfast_sent_utilisation:ratio_rate1m{${I}})`, '{{port}}', 'instant')], { unit: 'percentunit', max: 1, decimals: 0, thresholds: steps(GOOD, [0.9, LOOK]), links: toPort }),
+    [query(`max by (instance, port) (label_replace(port:holdfast_received_utilisation:ratio_rate1m{${I}}, "direction", "received", "", "") or label_replace(port:holdfast_sent_utilisation:ratio_rate1m{${I}}, "direction", "sent", "", ""))`, '{{port}}', 'instant')], { unit: 'percentunit', max: 1, decimals: 0, thresholds: steps(GOOD, [0.9, LOOK]), links: toPort }),
   table('Ports', 'What each is, and whether its PFC can be relied upon.', ['instance', 'port', 'standing', 'lcore'], [['speed', 'bps'], ['standing is'], ['lcore is']], [
     query(`8 * holdfast_port_speed_bytes_per_second{${I}}`), query(`holdfast_pfc_standing{${I}}`), query(`holdfast_port_lcore_info{${I}}`),
   ], { w: 16, h: 7, hide: ['Value #B', 'Value #C'] }),
