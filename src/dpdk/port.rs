@@ -335,11 +335,13 @@ impl EthPort {
     }
 
     /// Whether frames that are lost in front of it, since it was polled too late, are counted as missed. NICs count them,
-    /// in-process links lose none, and af_packet's are asked for here; of other virtual ports it is not known.
+    /// in-process links lose none, nor does memif, whose sender keeps what finds no room in the memory between the two; and
+    /// af_packet's are asked for here. Of other virtual ports it is not known.
     #[must_use]
     pub fn sees_receive_loss(&self) -> bool {
         let device = &*self.0;
-        let never_loses = matches!(device.origin, Origin::Rings(..)) || device.name.starts_with("net_null");
+        let waits = ["net_null", "net_memif"].iter().any(|driver| device.name.starts_with(driver));
+        let never_loses = matches!(device.origin, Origin::Rings(..)) || waits;
         never_loses || self.is_physical() || device.state().kernel.is_some()
     }
 
