@@ -1,0 +1,140 @@
+//! The Debian package and the systemd unit, as files: what is in the package is right, and systemd finds no fault with the unit.
+//! That it installs, runs and goes is tried in a container (tests/docker).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[track_caller]
+fn output(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    output
+}
+
+#[track_caller]
+fn text(command: &mut Command) -> String {
+    String::from_utf8_lossy(&output(command).stdout).into_owned()
+}
+
+/// Whether a program is there; where it is not, and this is not CI, what is said of it is skipped.
+fn has(program: &str) -> bool {
+    let found =
+        Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|it| it.status.success());
+    assert!(found || std::env::var("CI").as_deref() != Ok("true"), "CI has no {program}: docker/packages.txt");
+    if !found {
+        eprintln!("SKIPPED: there is no {program}");
+    }
+    found
+}
+
+/// A package of the program under test, unpacked.
+#[cfg(feature = "dpdk")]
+fn unpacked() -> Option<(tempfile::TempDir, PathBuf, PathBuf)> {
+    if !["dpkg-deb", "dpkg-shlibdeps", "strip"].into_iter().all(has) {
+        return None;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut build = Command::new(repository("packaging/build-deb"));
+    let package = text(build.arg(env!("CARGO_BIN_EXE_holdfast")).arg(directory.path()));
+    let package = PathBuf::from(package.trim());
+    let root = directory.path().join("root");
+    output(Command::new("dpkg-deb").arg("-x").args([&package, &root]));
+    Some((directory, package, root))
+}
+
+#[cfg(feature = "dpdk")]
+#[test]
+fn the_package_has_all_that_a_server_needs() {
+    let Some((_directory, package, root)) = unpacked() else { return };
+    let field = |name: &str| text(Command::new("dpkg-deb").arg("-f").arg(&package).arg(name)).trim().to_owned();
+    assert_eq!(field("Version"), env!("CARGO_PKG_VERSION"));
+    let depends = field("Depends");
+    // Linked, loaded as it runs, and what makes its user.
+    for package in ["librte-eal23", "librte-mempool-ring23", "librte-net-tap23", "libc6", "adduser"] {
+        assert!(depends.contains(package), "{package}: {depends}");
+    }
+    assert!(field("Recommends").contains("librte-net-ice23"));
+
+    let version = text(Command::new(root.join("usr/bin/holdfast")).arg("--version"));
+    assert!(version.starts_with(&format!("holdfast {}", env!("CARGO_PKG_VERSION"))), "{version}");
+    for file in [
+        "lib/systemd/system/holdfast.service",
+        "etc/default/holdfast",
+        "usr/share/man/man1/holdfast.1.gz",
+        "usr/share/man/man1/holdfast-doctor.1.gz",
+        "usr/share/bash-completion/completions/holdfast",
+        "usr/share/zsh/vendor-completions/_holdfast",
+        "usr/share/fish/vendor_completions.d/holdfast.fish",
+        "usr/share/doc/holdfast/examples/nic-tor.yaml",
+    ] {
+        assert!(fs::metadata(root.join(file)).is_ok_and(|file| file.len() > 0), "{file}");
+    }
+    assert!(!root.join("etc/holdfast/switch.yaml").exists(), "what is to run there is the operator's to say");
+    for script in ["postinst", "prerm", "postrm"] {
+        let script = repository("packaging").join(script);
+        output(Command::new("sh").arg("-n").arg(script));
+    }
+}
+
+/// The unit beside those of this machine, so that what it names is there, and a program in its place.
+#[test]
+fn systemd_finds_no_fault_with_the_unit() {
+    if !has("systemd-analyze") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let root = directory.path();
+    let put = |mode: &str, from: &Path, to: &str| {
+        output(Command::new("install").args(["-D", "-m", mode]).arg(from).arg(root.join(to)));
+    };
+    put("0755", Path::new("/bin/true"), "usr/bin/holdfast");
+    put("0644", &repository("conf/systemd/holdfast.service"), "lib/systemd/system/holdfast.service");
+    for place in ["/lib/systemd/system", "/usr/lib/systemd/system"] {
+        if Path::new(place).join("sysinit.target").exists() {
+            output(
+                Command::new("cp")
+                    .args(["-an", &format!("{place}/."), "."])
+                    .current_dir(root.join("lib/systemd/system")),
+            );
+        }
+    }
+    let mut verify = Command::new("systemd-analyze");
+    let verified =
+        output(verify.arg("verify").arg(format!("--root={}", root.display())).args(["--man=no", "holdfast.service"]));
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(!said.contains("holdfast"), "{said}");
+
+    let mut security = Command::new("systemd-analyze");
+    let text = text(
+        security.args(["security", "--offline=true"]).arg(format!("--root={}", root.display())).arg("holdfast.service"),
+    );
+    let level = text.lines().find(|line| line.contains("Overall exposure level")).expect("a verdict");
+    let level: f32 = level.split_whitespace().find_map(|word| word.parse().ok()).expect("a number");
+    assert!(level < 3.0, "of 10: {text}");
+}
+
+/// What the unit says has a counterpart in the program.
+#[test]
+fn the_unit_starts_what_the_program_has() {
+    let unit = fs::read_to_string(repository("conf/systemd/holdfast.service")).expect("the unit");
+    let lines: Vec<&str> = unit.lines().collect();
+    for line in ["Type=notify", "NotifyAccess=main", "EnvironmentFile=-/etc/default/holdfast", "User=holdfast"] {
+        assert!(lines.contains(&line), "{line}");
+    }
+    let start = lines.iter().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/holdfast ")).expect("a command");
+    let words: Vec<&str> = start.split_whitespace().collect();
+    let help = text(Command::new(env!("CARGO_BIN_EXE_holdfast")).args([words[0], "--help"]));
+    for option in words.iter().filter(|word| word.starts_with("--")) {
+        assert!(help.contains(&format!("{option} ")), "{option}");
+    }
+    // What it may set in its environment is used, and documented beside it.
+    let defaults = fs::read_to_string(repository("conf/systemd/holdfast.default")).expect("the defaults");
+    for variable in ["HOLDFAST_CONFIG", "HOLDFAST_ARGS"] {
+        assert!(start.contains(variable) && defaults.contains(&format!("#{variable}=")), "{variable}");
+    }
+}
