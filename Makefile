@@ -4,7 +4,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_ARGS ?=
 
-.PHONY: run build test lint perf deps deps-test deps-perf clean
+.PHONY: run build test docker-test deb lint perf deps deps-test deps-perf deps-docker clean
 
 ## Installs what is missing, builds, and runs the incast on in-process ports.
 run: build
@@ -16,6 +16,14 @@ build: deps
 ## Installs what the tests need and runs them all, with and without DPDK.
 test: deps deps-test
 	tests/run.sh
+
+## The image, docker/compose.yaml, the recipe for CI and the Debian package, tried: docs/docker.md. Some ten minutes.
+docker-test: deps deps-docker
+	tests/docker/run.sh
+
+## A Debian package in target/.
+deb: build deps-test
+	packaging/build-deb $${CARGO_TARGET_DIR:-target}/release/holdfast $${CARGO_TARGET_DIR:-target}
 
 ## What reviewers insist on.
 lint: deps
@@ -33,6 +41,10 @@ deps:
 
 deps-test:
 	@docker/install-packages test
+
+# Whoever has an engine keeps it.
+deps-docker:
+	@docker info >/dev/null 2>&1 || docker/install-packages docker
 
 deps-perf:
 	@perf/peers/install

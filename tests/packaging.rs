@@ -138,3 +138,13 @@ fn the_unit_starts_what_the_program_has() {
         assert!(start.contains(variable) && defaults.contains(&format!("#{variable}=")), "{variable}");
     }
 }
+
+#[test]
+fn what_the_image_runs_is_right_and_warns_of_nothing() {
+    for file in ["tor", "hosts"] {
+        let path = repository(&format!("docker/conf/{file}.yaml"));
+        let checked = output(Command::new(env!("CARGO_BIN_EXE_holdfast")).arg("check").arg(&path));
+        assert_eq!(String::from_utf8_lossy(&checked.stderr), "", "{file}");
+        assert!(!String::from_utf8_lossy(&checked.stdout).contains("warning"), "{file}: {checked:?}");
+    }
+}

@@ -10,7 +10,8 @@ cargo=${CARGO:-cargo}
 say() { printf '\n== %s\n' "$*"; }
 
 say "the pure rooms, without libdpdk"
-$cargo test --no-default-features --lib --bins --test pipeline --test config --test sim_docs -- --quiet
+$cargo test --no-default-features --lib --bins --test pipeline --test config --test sim_docs --test doctor \
+    --test generated --test packaging -- --quiet
 
 say "examples in the documentation"
 $cargo test --workspace --doc -- --quiet
@@ -33,6 +34,14 @@ fi
 # As shipped, so a release build; a benchmark target, since those are built with that profile.
 say "instructions of the packet path"
 $cargo bench --no-default-features --bench instructions
+
+# Ten minutes, most of them a release build, are not for every run.
+if [ "${HOLDFAST_DOCKER_TEST:-}" ]; then
+    say "the image, the recipe for CI and the Debian package"
+    tests/docker/run.sh
+else
+    say "the image is not tried here, since its build takes ten minutes: \`make docker-test\`, or HOLDFAST_DOCKER_TEST=1"
+fi
 
 # The black-box tests once more with two dataplane lcores. Left out is what ends before any lcore starts or hangs on none:
 #   refusals, outputs   a configuration or machine that will not do, and output that goes nowhere

@@ -1,0 +1,211 @@
+# What tests/docker/run.sh does, a function for each part. `image`, `name`, `work`, `say`, `fail` and `wait_for` are its.
+# shellcheck shell=bash disable=SC2154
+
+build() {
+    local start=$SECONDS
+    docker build --network=host -f docker/Dockerfile -t "$image" . >"$work/build.log" 2>&1 || {
+        tail -30 "$work/build.log"
+        fail "the image does not build"
+    }
+    echo "built in $((SECONDS - start)) s, $(docker image inspect -f '{{.Size}}' "$image" | awk '{ printf "%d MB", $1 / 1e6 }')"
+    [ "$(docker image inspect -f '{{.Config.User}}' "$image")" = holdfast ] || fail "the image runs as root"
+    docker run --rm --network none --entrypoint getcap "$image" /usr/bin/holdfast
+    docker run --rm --network none "$image" --version
+    # Permitted is not effective: it starts where none of its capabilities can be had.
+    docker run --rm --network none --cap-drop ALL "$image" --version >/dev/null || fail "it does not start without capabilities"
+    docker run --rm --network none "$image" doctor >"$work/doctor.log" || fail "the doctor found something bad"
+    grep -q 'CAP_NET_ADMIN  *missing' "$work/doctor.log" || fail "the doctor sees capabilities that are not there"
+    docker run --rm --network none --cap-add NET_ADMIN "$image" doctor | grep -q 'CAP_NET_ADMIN  *there' ||
+        fail "the file's capability is not raised"
+}
+
+healthy() {
+    [ "$(docker inspect -f '{{.State.Health.Status}}' "$1")" = healthy ]
+}
+
+# Stops container $1 and says what it left; its log is in $work/$1.log.
+finish() {
+    docker stop -t 40 "$1" >/dev/null
+    docker logs "$1" >"$work/$1.log" 2>&1
+    local code
+    code=$(docker inspect -f '{{.State.ExitCode}}' "$1")
+    docker rm "$1" >/dev/null
+    [ "$code" = 0 ] || { tail -20 "$work/$1.log"; fail "$1 ended with $code"; }
+    grep '^lossless: ' "$work/$1.log"
+}
+
+alone() {
+    docker run -d --name "$name-alone" --network none --cap-drop ALL --security-opt no-new-privileges --read-only \
+        --tmpfs /run/holdfast:uid=464,gid=464 "$image" >/dev/null
+    wait_for 60 healthy "$name-alone" || { docker logs "$name-alone"; fail "it does not become healthy"; }
+    docker exec "$name-alone" /usr/libexec/holdfast/healthcheck /metrics >"$work/metrics"
+    grep -q '^holdfast_port_received_frames_total{.*tc="3"' "$work/metrics" || fail "no metrics"
+    [ "$(docker exec "$name-alone" id -u)" = 464 ] || fail "it runs as somebody else"
+    finish "$name-alone" | tee "$work/verdict"
+    grep -q '^lossless: KEPT$' "$work/verdict" || fail "the incast was not lossless"
+}
+
+# PFC frames with XOFF for class 3 in the table of ports of log $1, at port $2: sent ($3 = 1) or received ($3 = 2).
+pfc() {
+    awk -v port="$2" -v which="$3" '$1 == port && $2 == "3*" {
+        for (i = 3; i <= NF; i++) if ($i ~ /^[0-9,]+\/[0-9,]+$/ && ++seen == which) {
+            split($i, both, "/"); gsub(",", "", both[1]); print both[1]; exit
+        }
+    }' "$work/$1.log"
+}
+
+pair() {
+    local common=(--network none --cap-drop ALL --read-only --tmpfs /run/holdfast:uid=464,gid=464 -v "$name:/run/holdfast/memif")
+    docker volume create "$name" >/dev/null
+    docker run -d --name "$name-tor" "${common[@]}" "$image" run /etc/holdfast/docker/tor.yaml --duration 0 >/dev/null
+    wait_for 60 healthy "$name-tor" || { docker logs "$name-tor"; fail "the switch does not become healthy"; }
+    docker run -d --name "$name-hosts" "${common[@]}" "$image" run /etc/holdfast/docker/hosts.yaml --duration 0 >/dev/null
+    wait_for 60 healthy "$name-hosts" || { docker logs "$name-hosts"; fail "the hosts do not become healthy"; }
+    sleep 5
+    finish "$name-hosts" | grep -q '^lossless: KEPT' || { tail -30 "$work/$name-hosts.log"; fail "the hosts lost frames"; }
+    finish "$name-tor" | grep -q '^lossless: KEPT' || { tail -30 "$work/$name-tor.log"; fail "the switch lost frames"; }
+    local port sent received
+    # What left one process has come to the other, but for what was in the memory, of 128 frames, when the hosts ended.
+    received=$(awk '$1 == "n5" && $2 == "3*" { gsub(",", ""); print $3; exit }' "$work/$name-hosts.log")
+    sent=$(awk '$1 == "p5" && $2 == "3*" { gsub(",", ""); print $4; exit }' "$work/$name-tor.log")
+    echo "p5 sent $sent frames of class 3, n5 received $received"
+    [ "${sent:-0}" -gt 1000 ] && [ $((sent - received)) -ge 0 ] && [ $((sent - received)) -le 128 ] ||
+        fail "frames got lost between p5 and n5"
+    for port in 1 2 3 4; do
+        sent=$(pfc "$name-tor" "p$port" 1)
+        received=$(pfc "$name-hosts" "n$port" 2)
+        echo "p$port told n$port to stop ${sent:-0} times, which heard it ${received:-0} times"
+        [ "${sent:-0}" -gt 0 ] && [ "$sent" = "$received" ] || fail "PFC got lost between p$port and n$port"
+    done
+}
+
+recipe() {
+    local app=holdfast-test/app
+    [ -e /dev/net/tun ] || { echo "SKIPPED: this machine has no /dev/net/tun"; return; }
+    docker build --network=host -t "$app" -f conf/ci/Dockerfile.host conf/ci >"$work/app.log" 2>&1 || {
+        tail -5 "$work/app.log"
+        fail "conf/ci/Dockerfile.host does not build"
+    }
+    local host
+    for host in a b c; do docker run -d --name "$name-$host" --network none "$app" sleep infinity >/dev/null; done
+    export HOLDFAST_IMAGE=$image HOLDFAST_NAME=$name-recipe
+    local script=conf/ci/lossless-tor.sh
+
+    # What is measured is what class 3 gets while class 0 fills the link.
+    $script up "$name-a" "$name-b" "$name-c"
+    wait_for 10 docker exec "$name-a" ping -c 1 -W 1 10.48.0.3 || fail "hosts do not reach each other"
+    docker exec -d "$name-c" iperf3 -s -p 5201
+    docker exec -d "$name-c" iperf3 -s -p 5202
+    sleep 1
+    docker exec -d "$name-a" iperf3 -c 10.48.0.3 -p 5201 -t 6
+    docker exec "$name-b" iperf3 -c 10.48.0.3 -p 5202 -u -b 200M -l 1400 --dscp 26 -t 5 | tail -4
+    $script check || fail "class 3 lost frames beside class 0"
+    $script down
+
+    # And it must be able to fail: nobody in class 3; and Linux hosts, which do not obey PFC, that overrun it.
+    $script up "$name-a" "$name-b" "$name-c"
+    ! $script check 2>"$work/check.log" || fail "a check without a frame of class 3 passed"
+    grep -q 'no frame of class 3' "$work/check.log" || fail "it says something else: $(cat "$work/check.log")"
+    $script down
+    $script up "$name-a" "$name-b" "$name-c"
+    docker exec -d "$name-a" iperf3 -c 10.48.0.3 -p 5201 -u -b 1G -l 1400 --dscp 26 -t 6
+    docker exec "$name-b" iperf3 -c 10.48.0.3 -p 5202 -u -b 1G -l 1400 --dscp 26 -t 6 >/dev/null
+    ! $script check >"$work/check.log" 2>&1 || { cat "$work/check.log"; fail "a check of an overrun class passed"; }
+    grep '^class 3: ' "$work/check.log"
+    $script down
+    docker rm -f "$name-a" "$name-b" "$name-c" >/dev/null
+}
+
+deb() {
+    local tool package base
+    for tool in dpkg-shlibdeps strip; do
+        command -v $tool >/dev/null || { echo "SKIPPED: this machine has no $tool (dpkg-dev, binutils)"; return; }
+    done
+    base=$(sed -n 's/^ARG DEBIAN=//p' docker/Dockerfile)
+    docker create --name "$name-binary" "$image" >/dev/null
+    docker cp "$name-binary:/usr/bin/holdfast" "$work/holdfast" >/dev/null
+    docker rm "$name-binary" >/dev/null
+    package=$(packaging/build-deb "$work/holdfast" "$work")
+    docker run -d --name "$name-deb" --network host "$base" sleep infinity >/dev/null
+    docker cp "$package" "$name-deb:/root/holdfast.deb" >/dev/null
+    docker exec "$name-deb" sh -c '
+        set -e
+        apt-get update -qq && apt-get install -qq -y --no-install-recommends /root/holdfast.deb >/dev/null 2>&1
+        dpkg -s holdfast | grep -E "^(Status|Version|Installed-Size)"
+        id holdfast
+        setpriv --reuid=holdfast --regid=holdfast --clear-groups holdfast run --duration 2s --metrics off | tail -1
+        apt-get purge -qq -y holdfast >/dev/null 2>&1
+        ! command -v holdfast' >"$work/deb.log" 2>&1 || { cat "$work/deb.log"; fail "the package does not install, run or go"; }
+    cat "$work/deb.log"
+    grep -q '^lossless: KEPT$' "$work/deb.log" || fail "what it installs is not lossless"
+    docker rm -f "$name-deb" >/dev/null
+}
+
+# docker-compose (Debian's) or docker compose, whichever is there.
+compose_with() {
+    if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi
+}
+
+compose() {
+    { docker compose version || docker-compose version; } >/dev/null 2>&1 || {
+        echo "SKIPPED: there is neither \`docker compose\` nor \`docker-compose\`"
+        return
+    }
+    local files=(-p "$name" -f docker/compose.yaml)
+    HOLDFAST_CONFIG=/etc/holdfast/x.yaml VFIO_GROUP=40 \
+        compose_with "${files[@]}" -f docker/compose.nic.yaml config >/dev/null || fail "docker/compose.nic.yaml is wrong"
+    compose_with "${files[@]}" config >/dev/null || fail "docker/compose.yaml is wrong"
+    [ -e "$work/engine/dockerd.pid" ] || { echo "SKIPPED: \`up\`, since the engine is not ours"; return; }
+    docker tag "$image" holdfast:latest
+    local services=(holdfast hosts)
+    prometheus_image && [ -e conf/prometheus/prometheus.yaml ] && services+=(prometheus)
+
+    # Its networks are bridges, so the engine starts anew in a namespace of its own.
+    "$here/engine" down "$work/engine"
+    ip netns add "$name"
+    ip -n "$name" link set dev lo up
+    DOCKER_HOST=$(NETNS=$name "$here/engine" up "$work/engine" 2>"$work/engine.log") || {
+        echo "SKIPPED: \`up\`: $(tail -1 "$work/engine.log")"
+        return
+    }
+    compose_with "${files[@]}" up -d --no-build "${services[@]}" >"$work/compose.log" 2>&1 || {
+        cat "$work/compose.log"
+        fail "docker/compose.yaml does not come up"
+    }
+    local get=(nsenter --net="/run/netns/$name" curl -fsS)
+    wait_for 60 "${get[@]}" http://127.0.0.1:9464/metrics || fail "nobody serves metrics"
+    wait_for 60 has_xoff || fail "no incast to look at"
+    "${get[@]}" http://127.0.0.1:9464/metrics | grep '^holdfast_pfc_sent_xoff_total{.*priority="3"'
+    case " ${services[*]} " in
+    *" prometheus "*)
+        wait_for 60 scraped || { compose_with "${files[@]}" logs prometheus | tail; fail "Prometheus scrapes nothing"; }
+        echo "Prometheus sees the switch"
+        ;;
+    *) echo "SKIPPED: Prometheus: neither its image nor Debian's program is there, or conf/prometheus is not" ;;
+    esac
+    echo "SKIPPED: Grafana: $(docker image inspect grafana/grafana:12.1.1 >/dev/null 2>&1 && echo 'not asked here' || echo 'no registry has its image')"
+    compose_with "${files[@]}" down -v >/dev/null 2>&1
+}
+
+has_xoff() {
+    nsenter --net="/run/netns/$name" curl -fsS http://127.0.0.1:9464/metrics | grep -q '^holdfast_pfc_sent_xoff_total{.*port="p1".*priority="3".*} [1-9]'
+}
+
+scraped() {
+    nsenter --net="/run/netns/$name" curl -fsS 'http://127.0.0.1:9090/api/v1/query?query=up%7Bjob%3D%22holdfast%22%7D' | grep -q '"1"\]'
+}
+
+# Prometheus' public image, or a stand-in of Debian's program under its name.
+prometheus_image() {
+    local public program
+    public=$(sed -n 's/^ *image: \(prom\/.*\)/\1/p' docker/compose.yaml)
+    docker image inspect "$public" >/dev/null 2>&1 && return
+    docker pull -q "$public" >/dev/null 2>&1 && return
+    program=$(type -P prometheus) || return 1
+    # As much of the public image as compose.yaml relies on: the program as entry point, and a directory of its own.
+    mkdir -p "$work/prometheus"
+    cp "$program" "$work/prometheus/prometheus"
+    printf 'FROM %s\nCOPY prometheus /bin/prometheus\nRUN mkdir /prometheus && chown 65534 /prometheus\nUSER 65534\n%s\n' \
+        "$(sed -n 's/^ARG DEBIAN=//p' docker/Dockerfile)" 'ENTRYPOINT ["/bin/prometheus"]' >"$work/prometheus/Dockerfile"
+    docker build -q -t "$public" "$work/prometheus" >/dev/null 2>&1 && echo "Prometheus: a stand-in of Debian's program"
+}

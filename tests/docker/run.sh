@@ -1,0 +1,80 @@
+#!/bin/bash
+# The image and what is said of it in docs/docker.md and docs/ci.md, tried: built, run, scraped, two containers joined by shared
+# memory, the recipe for CI between containers, docker/compose.yaml, and the Debian package. `make docker-test` calls this; it
+# takes some ten minutes on two CPUs, most of them the build. With arguments only these parts: alone pair recipe deb compose.
+#
+# Where no engine can be had it says why and ends with 0; with CI=true that is an error. HOLDFAST_DOCKER_DIR is where the engine
+# keeps its images, so that a second run is quick; without it they go at the end. HOLDFAST_DOCKER_IMAGE is an image to try instead
+# of one that is built.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+here=$PWD/tests/docker
+name=holdfast-test-$$
+image=$name/holdfast
+
+say() { printf '\n== %s (%ss)\n' "$*" "$SECONDS"; }
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+skip() {
+    [ "${CI:-}" != true ] || fail "in CI nothing may be skipped: $*"
+    echo "SKIPPED: docker: $*"
+    exit 0
+}
+
+# Waits until the command succeeds, at most $1 s.
+wait_for() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.3
+    done
+}
+
+if [ -n "${HOLDFAST_DOCKER_DIR:-}" ]; then
+    work=$(realpath -m "$HOLDFAST_DOCKER_DIR")
+    mkdir -p "$work"
+    # Without its last name an image goes, and what the next build would take from it.
+    image=holdfast-test/holdfast
+else
+    work=$(mktemp -d)
+fi
+. "$here/parts.sh"
+
+clean() {
+    local code=$?
+    if [ -n "${DOCKER_HOST:-}" ]; then
+        docker ps -aq --filter "name=$name" | xargs -r docker rm -f >/dev/null 2>&1 || true
+        docker volume rm "$name" >/dev/null 2>&1 || true
+        [ "$image" != "$name/holdfast" ] || docker rmi -f "$image" >/dev/null 2>&1 || true
+    fi
+    "$here/engine" down "$work/engine" || true
+    ip netns delete "$name" 2>/dev/null || true
+    [ -n "${HOLDFAST_DOCKER_DIR:-}" ] || rm -rf "$work"
+    exit "$code"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+say "an engine"
+DOCKER_HOST=$("$here/engine" up "$work/engine" 2>"$work/engine.log") || skip "$(tail -1 "$work/engine.log")"
+export DOCKER_HOST
+echo "$DOCKER_HOST: $(docker version -f '{{.Server.Version}}')"
+
+say "base images"
+"$here/base-images" "$work/base" || fail "the base images could not be had"
+
+say "the image"
+if [ -n "${HOLDFAST_DOCKER_IMAGE:-}" ]; then image=$HOLDFAST_DOCKER_IMAGE; else build; fi
+for part in ${*:-alone pair recipe deb compose}; do
+    case $part in
+    alone) say "a switch without any privilege" ;;
+    pair) say "a switch and its hosts in two containers" ;;
+    recipe) say "the recipe for CI" ;;
+    deb) say "the Debian package" ;;
+    compose) say "docker/compose.yaml" ;;
+    *) fail "there is no part $part" ;;
+    esac
+    "$part"
+done
+say "done"
