@@ -8,7 +8,6 @@ use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
-use super::spec::QueueSpec;
 use crate::mmu::{Admission, GroupState};
 use crate::packet::{BURST, Burst, Packet, Ports};
 use crate::units::Cells;
@@ -88,22 +87,24 @@ impl<P: Packet> Pipeline<P> {
             return false;
         }
         let free = Cells(free - kept - wanted);
-        // How deep each queue may be with all of them, lossless ones too, which may share it.
-        let all: u32 = demand.cells.iter().sum();
-        let deepest = |spec: &QueueSpec| spec.limit.as_ref().map_or(u32::MAX, |limit| limit.threshold.limit(free).0);
-        let deepest = self.queue_specs.each_ref().map(deepest);
-        // Added up and not branched on: of which class a frame is nothing could predict.
-        let mut doubts = 0;
-        for index in bits(demand.sent.into()) {
-            let meta = &metas[index % BURST];
-            let Verdict::Send(egress) = meta.verdict else { continue };
-            let queue = meta.tag.queue();
-            let is_deep = self.ports[usize::from(egress)].queues[queue].cells() + all > deepest[queue];
-            // WRED throws dice for each frame in its turn.
-            let is_diced = (self.early >> queue & 1 == 1) & meta.is_droppable();
-            doubts |= u8::from((is_deep | is_diced) & !meta.lossless);
+        // WRED throws dice for each frame in its turn.
+        if demand.lossy_queues & self.early != 0 && bits(demand.sent.into()).any(|index| self.is_diced(&metas[index])) {
+            return false;
         }
-        doubts == 0
+        // How deep each queue may be with all of them, lossless ones too, which may share it; by port and queue, not by
+        // frame, since these are fewer.
+        let all: u32 = demand.cells.iter().sum();
+        bits(demand.lossy_queues.into()).all(|queue| {
+            let limit = self.queue_specs[queue].limit.as_ref();
+            let deepest = limit.map_or(u32::MAX, |limit| limit.threshold.limit(free).0);
+            bits(demand.egresses).all(|egress| self.ports[egress].queues[queue].cells() + all <= deepest)
+        })
+    }
+
+    /// Whether WRED throws dice for a frame at its queue.
+    #[inline]
+    fn is_diced(&self, meta: &Meta) -> bool {
+        (self.early >> meta.tag.queue() & 1 == 1) & !meta.lossless & meta.is_droppable()
     }
 
     /// A copy for each port of the VLAN but the last, which gets the frame itself. Each is admitted, and charged, on its own.

@@ -46,6 +46,8 @@ pub(super) struct Demand {
     pub cells: [u32; CLASSES],
     /// Ports that they leave by.
     pub egresses: u64,
+    /// Queues that the lossy ones among them leave by.
+    pub lossy_queues: u8,
     /// There are frames besides of which copies leave, each judged by itself: what they find depends on who is first.
     pub floods: bool,
 }
@@ -57,6 +59,7 @@ impl Demand {
         self.sent |= 1 << index;
         self.cells[usize::from(meta.tag.group & 7)] += u32::from(meta.tag.cells);
         self.egresses |= 1 << (egress % MAX_PORTS);
+        self.lossy_queues |= u8::from(!meta.lossless) << meta.tag.queue();
     }
 
     /// Groups that have any.
