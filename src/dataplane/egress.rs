@@ -13,9 +13,6 @@ use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Ticks};
 use crate::wire::ecn;
 
-/// How many frames ahead of its turn a packet that waits is asked for, if it is in the same chunk of its queue.
-const AHEAD: usize = 6;
-
 impl<P: Packet> Pipeline<P> {
     /// Sends what `port` may send now. Returns the frames that the driver took; the others are first in their queues
     /// again, where a pause stops them.
@@ -94,25 +91,32 @@ impl<P: Packet> Pipeline<P> {
         let wred = self.queue_specs[queue].wred.as_ref();
         let mut congested = 0;
         loop {
-            if frames.frames() as usize > AHEAD
-                && let Some(packet) = frames.ahead(&self.slab, AHEAD)
-            {
-                packet.prefetch();
+            let (packets, tags) = frames.first(&self.slab);
+            // Of a queue that stands the packets have left the cache, and are needed when all are chosen.
+            if frames.frames() as usize > tags.len() {
+                packets.iter().flatten().for_each(P::prefetch);
             }
-            let depth = Bytes(frames.bytes());
-            let Some((packet, tag)) = frames.pop(&mut self.slab) else { return congested };
-            shaper.charge(u32::from(tag.len), now);
-            // Instantaneous depth at dequeue, the leaving frame included.
-            if let Some(wred) = wred
-                && tag.markable().is_some()
-                && wred.judge(depth, self.dice.roll()) == WredVerdict::Congested
-            {
-                packet.prefetch_bytes();
-                congested |= 1 << self.posted.len();
+            let (posted, mut depth, mut chosen) = (self.posted.len(), frames.bytes(), 0);
+            for tag in tags.iter().take(self.posted.remaining_capacity()) {
+                let len = u32::from(tag.len);
+                if chosen > 0 && !(shaper.is_free(now) && scheduler.goes_on(queue, len)) {
+                    break;
+                }
+                shaper.charge(len, now);
+                // Instantaneous depth at dequeue, the leaving frame included.
+                if let Some(wred) = wred
+                    && tag.markable().is_some()
+                    && wred.judge(Bytes(depth), self.dice.roll()) == WredVerdict::Congested
+                {
+                    congested |= 1 << (posted + chosen);
+                }
+                depth -= u64::from(len);
+                chosen += 1;
             }
-            self.posted.push(packet);
-            self.charges.push(tag);
-            let goes_on = !frames.is_empty() && !self.posted.is_full() && shaper.is_free(now);
+            let has_more = chosen < tags.len();
+            frames.take(&mut self.slab, chosen, &mut self.posted, &mut self.charges);
+            // The first packet of the next chunk has not been asked whether its turn is now.
+            let goes_on = !has_more && !frames.is_empty() && !self.posted.is_full() && shaper.is_free(now);
             if !goes_on || !scheduler.goes_on(queue, frames.head_len()) {
                 return congested;
             }
@@ -123,6 +127,7 @@ impl<P: Packet> Pipeline<P> {
     /// must come from memory first.
     #[inline]
     fn mark(&mut self, port: usize, congested: Frames) {
+        bits(congested.into()).for_each(|index| self.posted[index].prefetch_bytes());
         for index in bits(congested.into()) {
             let (packet, tag) = (&mut self.posted[index], &mut self.charges[index]);
             if let Some((l3, offset)) = tag.markable() {

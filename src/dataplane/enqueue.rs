@@ -39,24 +39,21 @@ impl<P: Packet> Pipeline<P> {
     /// Appends a burst of admitted frames to queues of this lcore, none of which has a guarantee.
     #[inline]
     pub(super) fn push_all(&mut self, burst: &mut Burst<P>, metas: &[Meta; BURST], demand: &Demand) {
-        let mut left = None;
+        assert!(
+            self.slab.has_room(burst.len()),
+            "the slab has a slot for every cell of the buffer, so an admitted frame always finds one"
+        );
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Verdict::Send(egress) = meta.verdict else { continue };
             let (state, queue) = (&mut self.ports[usize::from(egress)], meta.tag.queue());
-            match state.queues[queue].push(&mut self.slab, packet, meta.tag) {
-                Ok(()) => state.waiting |= 1 << queue,
-                Err(packet) => left = Some((packet, meta.tag, egress)),
-            }
+            state.queues[queue].append(&mut self.slab, packet, meta.tag);
+            state.waiting |= 1 << queue;
             if mutant::is(Mutant::TallyOrder) {
                 let (port, group, cells) = meta.tag.charge();
                 self.releases.release(port, group, cells);
             }
         }
         self.touched |= demand.egresses;
-        assert!(
-            left.is_none(),
-            "the slab has a slot for every cell of the buffer, so an admitted frame always finds one"
-        );
     }
 
     /// To the lcore that owns the queue.

@@ -71,8 +71,9 @@ pub struct Pipeline<P> {
     pub(super) timed: u64,
     /// Dropped frames whose buffers go back together.
     pub(super) trash: Burst<P>,
-    /// The burst being worked on and the one taken ahead: empty but while a poll receives.
-    pub(super) bursts: [Burst<P>; 2],
+    /// The burst being worked on and the one taken ahead: both empty, and here, but while a poll receives. By reference, since
+    /// to move them takes hundreds of instructions, which is what a poll of silent ports would be made of.
+    pub(super) bursts: Option<Box<[Burst<P>; 2]>>,
     /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
     pub(super) posted: Burst<P>,
     pub(super) charges: ArrayVec<Tag, BURST>,
@@ -162,7 +163,7 @@ impl<P: Packet> Pipeline<P> {
                     touched: mine,
                     timed: 0,
                     trash: Burst::new(),
-                    bursts: [Burst::new(), Burst::new()],
+                    bursts: Some(Box::default()),
                     posted: Burst::new(),
                     charges: ArrayVec::new(),
                     clock: PollClock::new(hz),
@@ -218,16 +219,18 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         // Out of self, so that the stages may use the rest of it.
-        let [mut burst, mut ahead] = std::mem::take(&mut self.bursts);
+        let Some(mut bursts) = self.bursts.take() else { return 0 };
+        let [burst, ahead] = &mut *bursts;
+        let (mut burst, mut ahead) = (burst, ahead);
         let mut turns = Turns { left: self.mine, round: 1, goes_on: false };
-        let (mut turn, mut moved) = (self.take(io, &mut turns, &mut burst, now), 0);
+        let (mut turn, mut moved) = (self.take(io, &mut turns, burst, now), 0);
         while let Some(Turn { port, round }) = turn {
-            let next = self.take(io, &mut turns, &mut ahead, now);
+            let next = self.take(io, &mut turns, ahead, now);
             let received = burst.len();
             let is_drained = received < BURST;
             if received > 0 {
                 io.begin(port);
-                self.receive(io, port, &mut burst, now);
+                self.receive(io, port, burst, now);
                 moved += received;
             }
             self.publish_handed();
@@ -240,7 +243,7 @@ impl<P: Packet> Pipeline<P> {
             std::mem::swap(&mut burst, &mut ahead);
             turn = next;
         }
-        self.bursts = [burst, ahead];
+        self.bursts = Some(bursts);
         moved
     }
 

@@ -1,6 +1,9 @@
 //! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer and none allocates.
 
+use arrayvec::ArrayVec;
+
 use crate::near::prefetch;
+use crate::packet::{BURST, Burst};
 use crate::units::Cells;
 use crate::wire::parse::L3;
 
@@ -156,6 +159,13 @@ impl<P> Slab<P> {
         self.held
     }
 
+    /// Whether `frames` more find room.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, frames: usize) -> bool {
+        (self.capacity - self.held) as usize >= frames
+    }
+
     /// A chunk with nothing in it.
     #[cold]
     fn chunk(&mut self) -> u32 {
@@ -241,9 +251,17 @@ impl Queue {
     /// Gives it back if the slab is full, which admission makes impossible.
     #[inline(always)]
     pub fn push<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
-        if slab.held == slab.capacity {
+        if !slab.has_room(1) {
             return Err(packet);
         }
+        self.append(slab, packet, tag);
+        Ok(())
+    }
+
+    /// As [`Queue::push`], of a frame that is known to find room ([`Slab::has_room`]).
+    #[inline(always)]
+    pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) {
+        debug_assert!(slab.has_room(1), "who appends has asked");
         if self.end as usize == CHUNK {
             self.extend(slab);
         }
@@ -253,7 +271,6 @@ impl Queue {
             self.head_len = u32::from(tag.len);
         }
         self.cells_highest = self.cells_highest.max(self.cells);
-        Ok(())
     }
 
     #[inline(always)]
@@ -331,18 +348,57 @@ impl Queue {
         let chunk = &mut slab.chunks[self.head as usize];
         let place = self.first as usize % CHUNK;
         let (packet, tag) = (chunk.packets[place].take()?, chunk.tags[place]);
-        slab.held -= 1;
-        self.first += 1;
-        self.frames -= 1;
-        self.cells -= u32::from(tag.cells);
-        self.bytes -= u64::from(tag.len);
+        self.taken(slab, 1, tag.cells.into(), tag.len.into());
+        Some((packet, tag))
+    }
+
+    /// The first frames, as far as they are in one chunk.
+    #[inline]
+    #[must_use]
+    pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> (&'a [Option<P>], &'a [Tag]) {
+        let from = (self.first as usize).min(CHUNK);
+        let to = CHUNK.min(from + self.frames as usize);
+        slab.chunks
+            .get(self.head as usize)
+            .map_or((&[], &[]), |chunk| (&chunk.packets[from..to], &chunk.tags[from..to]))
+    }
+
+    /// Moves the first `frames` of those that [`Queue::first`] shows behind `packets` and `tags`, which have room for them.
+    #[inline]
+    pub fn take<P>(
+        &mut self,
+        slab: &mut Slab<P>,
+        frames: usize,
+        packets: &mut Burst<P>,
+        tags: &mut ArrayVec<Tag, BURST>,
+    ) {
+        let (from, Some(chunk)) = (self.first as usize, slab.chunks.get_mut(self.head as usize)) else { return };
+        let (mut taken, mut cells, mut bytes) = (0, 0, 0);
+        for (packet, tag) in chunk.packets[from..].iter_mut().zip(&chunk.tags[from..]).take(frames) {
+            let Some(packet) = packet.take() else { break };
+            packets.push(packet);
+            tags.push(*tag);
+            taken += 1;
+            cells += u32::from(tag.cells);
+            bytes += u64::from(tag.len);
+        }
+        self.taken(slab, taken, cells, bytes);
+    }
+
+    /// The first `frames` of the first chunk are gone, and with them so many cells and bytes.
+    #[inline(always)]
+    fn taken<P>(&mut self, slab: &mut Slab<P>, frames: u32, cells: u32, bytes: u64) {
+        slab.held -= frames;
+        self.first += frames;
+        self.frames -= frames;
+        self.cells -= cells;
+        self.bytes -= bytes;
         if self.first as usize == CHUNK || self.frames == 0 {
             self.turn(slab);
         }
         if self.frames > 0 {
             self.head_len = u32::from(slab.chunks[self.head as usize].tags[self.first as usize % CHUNK].len);
         }
-        Some((packet, tag))
     }
 
     /// The last frame of the first chunk was taken, or the last of all: then the chunk is used anew from its beginning.
@@ -360,12 +416,6 @@ impl Queue {
                 prefetch(&after.tags[0]);
             }
         }
-    }
-
-    /// The frame that is `ahead` frames behind the first, if it is in the same chunk: to ask for its memory.
-    #[inline]
-    pub fn ahead<'a, P>(&self, slab: &'a Slab<P>, ahead: usize) -> Option<&'a P> {
-        slab.chunks.get(self.head as usize)?.packets.get(self.first as usize + ahead)?.as_ref()
     }
 }
 
@@ -387,7 +437,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..5), 0..500)) {
+        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..6), 0..500)) {
             let mut slab = Slab::new(50, 4);
             let mut queues = vec![Queue::default(); 4];
             let mut model = vec![VecDeque::new(); 4];
@@ -404,6 +454,14 @@ mod tests {
                     if let Some((number, tag)) = queues[queue].pop(&mut slab) {
                         prop_assert!(queues[queue].push_front(&mut slab, number, tag).is_ok());
                     }
+                } else if operation == 3 {
+                    // All that are in one chunk, or some of them.
+                    let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());
+                    let first = queues[queue].first(&slab).1.to_vec();
+                    let most = first.len().min(number % (CHUNK + 1));
+                    queues[queue].take(&mut slab, most, &mut packets, &mut tags);
+                    prop_assert_eq!(&tags[..], &first[..most]);
+                    prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
                 } else {
                     let popped = queues[queue].pop(&mut slab).map(|(number, _)| number);
                     prop_assert_eq!(popped, model[queue].pop_front());
