@@ -141,7 +141,8 @@ fn the_page_has_every_field_and_examples_of_that_shape() {
     let sections = sections();
     let mut named: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();
     let mut names = resources(&switch);
-    (named.sort_unstable(), names.sort_unstable());
+    named.sort_unstable();
+    names.sort_unstable();
     assert_eq!(named, names, "a section for each");
     for (name, section) in sections {
         let (mut shown, mut real) = (BTreeSet::new(), BTreeSet::new());
