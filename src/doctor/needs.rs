@@ -75,11 +75,6 @@ impl Needs {
     pub(super) fn on<'a>(&'a self, driver: &'a str) -> impl Iterator<Item = &'a DeviceNeed> {
         self.devices.iter().filter(move |device| device.driver() == Some(driver))
     }
-
-    /// Whether any port is a PCI device.
-    pub(super) fn has_pci(&self) -> bool {
-        self.devices.iter().any(|device| device.pci().is_some())
-    }
 }
 
 impl DeviceNeed {

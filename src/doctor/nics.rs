@@ -14,7 +14,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
         return all;
     };
     let mut all = Vec::new();
-    if needs.has_pci() {
+    if needs.devices.iter().any(|device| wants_vfio(facts, device)) {
         all.extend(iommu(facts));
     }
     for device in &needs.devices {
@@ -67,6 +67,13 @@ fn known(pfc: PfcKnown) -> &'static str {
         PfcKnown::Discarded => "does not work: its DPDK driver discards PFC frames that software sends",
         PfcKnown::Unknown => "is not known to work",
     }
+}
+
+/// Whether it is a NIC that the kernel gives away, as far as can be seen.
+fn wants_vfio(facts: &Facts, device: &DeviceNeed) -> bool {
+    let Some(address) = device.pci() else { return false };
+    let nic = facts.nics.iter().find(|nic| nic.address == address);
+    nic.is_none_or(|nic| !Family::of(nic).is_bifurcated())
 }
 
 fn iommu(facts: &Facts) -> Option<Finding> {

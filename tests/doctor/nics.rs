@@ -48,6 +48,10 @@ fn without_an_iommu_vfio_has_nothing_to_offer() {
     assert!(at(&server.examine(NICS, None), Bad, "iommu").contains("intel_iommu=on"));
     server.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
     assert!(at(&server.examine(NICS, None), Warn, "iommu").contains("may write anywhere"));
+    // NICs that stay with the kernel want neither.
+    server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
+    server.nic("0000:3b:00.1", "0x15b3", "0x1017", Some("mlx5_core"), "1", "41");
+    assert!(server.examine(NICS, None).iter().all(|finding| finding.place != "iommu"));
 }
 
 #[test]
