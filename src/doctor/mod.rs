@@ -1,6 +1,6 @@
 //! What is wrong with a machine before a switch runs on it, and what to do about it.
 //!
-//! [`probe`] reads `/sys`, `/proc` and `/dev` under a root and gives [`Facts`]; [`findings`] is a pure function of these and of
+//! [`probe()`] reads `/sys`, `/proc` and `/dev` under a root and gives [`Facts`]; [`findings()`] is a pure function of these and of
 //! what a configuration [`Needs`]. Neither needs DPDK, or any privilege.
 
 mod cpus;
