@@ -69,6 +69,12 @@ struct Refusal {
     remedy: String,
 }
 
+/// What `/v1/reload` answers.
+#[derive(Debug, Deserialize)]
+struct ReloadAnswer {
+    reload: Reload,
+}
+
 /// A client of one switch.
 #[derive(Debug)]
 pub struct Client {
@@ -134,7 +140,8 @@ impl Client {
         let (path, body) = self.ask(if apply { Method::POST } else { Method::GET }, "/v1/reload")?;
         let broken =
             |error: serde_json::Error| ClientError::Broken { path, what: format!("an answer that is wrong: {error}") };
-        serde_json::from_slice(&body).map_err(broken)
+        let answer: ReloadAnswer = serde_json::from_slice(&body).map_err(broken)?;
+        Ok(answer.reload)
     }
 
     /// Asks the first switch there is; its socket and its answer.

@@ -248,7 +248,8 @@ async fn reload(served: &Served, apply: bool) -> Response {
         Outcome::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
         Outcome::NeedsRestart | Outcome::Busy => StatusCode::CONFLICT,
     };
-    json(status, &answer)
+    let at_ns = u64::try_from(served.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    json(status, &Part { at_ns, name: "reload", part: answer })
 }
 
 /// Whoever asks for a change may not; `signal` is how who may signal the process can.

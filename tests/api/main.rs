@@ -9,6 +9,7 @@ mod abuse;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the program use more of it")]
 mod process;
+mod reload;
 mod resources;
 mod rig;
 mod shows;

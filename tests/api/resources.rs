@@ -21,7 +21,7 @@ fn resources(switch: &Switch) -> Vec<String> {
 fn every_resource_is_a_part_of_the_state_under_its_own_name() {
     let switch = Switch::start(&[]);
     let state = switch.get("state");
-    let own = ["events", "config", "fdb"];
+    let own = ["events", "config", "fdb", "why", "reload"];
     let names = resources(&switch);
     for name in &names {
         let answer = switch.get(name);
@@ -157,7 +157,7 @@ fn the_page_has_every_field_and_examples_of_that_shape() {
         let example: Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{name}: {error}"));
         keys(&example, "", &mut shown);
         // Nothing was dropped in this run, and perhaps nothing was told.
-        if !["drops", "events", "advice"].contains(&name) {
+        if !["drops", "events", "advice", "why", "reload"].contains(&name) {
             assert_eq!(shown, real, "{name}");
         }
     }

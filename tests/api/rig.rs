@@ -80,6 +80,12 @@ impl Switch {
         self.directory.path().join("s")
     }
 
+    /// Writes another configuration into its file.
+    #[track_caller]
+    pub fn configure(&self, config: &str) {
+        std::fs::write(self.directory.path().join("switch.yaml"), config).expect("a configuration written");
+    }
+
     /// A connection.
     pub fn connect(&self) -> std::io::Result<UnixStream> {
         let stream = UnixStream::connect(self.socket())?;

@@ -238,9 +238,11 @@ fn no_drop_is_left_out_or_counted_twice() {
 
 #[test]
 fn a_changed_setting_changes_the_hash() {
-    let (before, mut after) = (quiet(), quiet());
-    assert_eq!(before.config_hash(), after.config_hash());
-    after.spec.ports[1].buffer.groups[3].headroom.0 += 1;
+    let before = quiet();
+    assert_eq!(before.config_hash(), quiet().config_hash());
+    let mut spec = before.spec.clone();
+    spec.ports[1].buffer.groups[3].headroom.0 += 1;
+    let after = before.tuned(spec);
     assert_ne!(before.config_hash(), after.config_hash());
     let hash = |subject| {
         let series = read(&scrape(subject));

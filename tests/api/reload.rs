@@ -1,0 +1,92 @@
+//! A configuration that changes while the switch runs by it.
+
+use serde_json::Value;
+
+use crate::process::wait_for;
+use crate::rig::{PATIENCE, Switch, sum};
+
+/// The embedded incast, which may be changed.
+fn incast() -> String {
+    format!("api: {{writes: true}}\n{}", include_str!("../../conf/incast.yaml"))
+}
+
+/// Of group 3 of the first port.
+fn group(switch: &Switch) -> Value {
+    let groups = switch.get("groups")["groups"].as_array().expect("groups").clone();
+    groups.into_iter().find(|group| group["port"] == "p1" && group["group"] == 3).expect("the group")
+}
+
+fn lossless_drops(switch: &Switch) -> u64 {
+    sum(&switch.get("ports")["ports"], "lossless_dropped_frames")
+}
+
+fn reload(switch: &Switch, status: u16) -> Value {
+    let (got, body) = switch.ask("POST /v1/reload");
+    assert_eq!(got, status, "{body}");
+    serde_json::from_str::<Value>(&body).expect("JSON")["reload"].clone()
+}
+
+#[test]
+fn what_may_change_changes_under_full_load_and_loses_nothing() {
+    let switch = Switch::configured(&incast());
+    let (before, hash) = (group(&switch), switch.get("version")["version"]["config_hash"].clone());
+    switch.configure(&format!("{}\nclasses: {{3: {{alpha: 1/16}}}}\n", incast()));
+    let told = &switch.get("reload")["reload"];
+    assert_eq!((&told["outcome"], group(&switch)["alpha"].as_f64()), (&"applicable".into(), before["alpha"].as_f64()));
+    let done = reload(&switch, 200);
+    assert_eq!(
+        (&done["outcome"], done["differences"].as_array().map(Vec::len)),
+        (&"applied".into(), Some(1)),
+        "{done}"
+    );
+    assert_eq!(group(&switch)["alpha"].as_f64(), Some(1.0 / 16.0));
+    // The ledger goes by it: what was held beyond the new limit has left, and no more than that comes.
+    let limit = before["used_bytes"].as_u64().expect("a number") / 2;
+    wait_for("a group within its new limit", PATIENCE, || {
+        let used = group(&switch)["used_bytes"].as_u64().expect("a number");
+        (0 < used && used < limit).then_some(())
+    });
+    assert_ne!(switch.get("version")["version"]["config_hash"], hash);
+    assert!(switch.get("config")["config"]["text"].as_str().expect("a text").ends_with("alpha: 1/16}}\n"));
+    assert_eq!(reload(&switch, 200)["outcome"], "unchanged");
+    assert_eq!(lossless_drops(&switch), 0);
+    switch.end();
+}
+
+#[test]
+fn what_needs_a_restart_or_is_wrong_is_refused_by_name_and_nothing_is_applied() {
+    let switch = Switch::configured(&incast());
+    let alpha = group(&switch)["alpha"].clone();
+    switch.configure(&format!("{}\nclasses: {{3: {{alpha: 1/16}}}}\nlcores: {{poll_gap: 30us}}\n", incast()));
+    let refused = reload(&switch, 409);
+    assert_eq!(refused["outcome"], "needs_restart");
+    let errors = refused["errors"].as_array().expect("errors");
+    assert!(errors.iter().any(|error| error == "lcores.poll_gap: 20us -> 30us: needs a restart"), "{errors:?}");
+    switch.configure(&format!("{}\nclasses: {{3: {{alpha: 3/16}}}}\n", incast()));
+    let wrong = reload(&switch, 422);
+    assert_eq!(wrong["outcome"], "invalid");
+    assert!(wrong["errors"][0].as_str().expect("a text").contains("switch.yaml:"), "{wrong}");
+    assert_eq!(group(&switch)["alpha"], alpha);
+    let events = switch.get("events")["events"].as_array().expect("events").clone();
+    assert!(
+        events.iter().any(|event| event["text"].as_str().is_some_and(|text| text.contains("refused"))),
+        "{events:?}"
+    );
+    switch.end();
+}
+
+#[test]
+fn a_hangup_reads_it_again_and_needs_no_permission() {
+    let switch = Switch::configured(include_str!("../../conf/incast.yaml"));
+    let (status, body) = switch.ask("POST /v1/reload");
+    assert_eq!((status, body.contains("kill -HUP")), (403, true), "{body}");
+    switch.configure(&format!("{}\nclasses: {{3: {{scheduler: strict}}}}\n", include_str!("../../conf/incast.yaml")));
+    switch.process.signal("HUP");
+    wait_for("a reload", PATIENCE, || {
+        let queues = switch.get("queues")["queues"].as_array().expect("queues").clone();
+        let queue = queues.into_iter().find(|queue| queue["queue"] == 3).expect("the queue");
+        queue["weight"].is_null().then_some(())
+    });
+    assert!(switch.process.stderr().contains("classes.3.scheduler: weight 4 -> strict"), "{}", switch.process.stderr());
+    switch.end();
+}
