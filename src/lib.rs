@@ -26,5 +26,6 @@ pub mod qos;
 pub mod sim;
 pub mod stats;
 mod sync;
+pub mod top;
 pub mod units;
 pub mod wire;

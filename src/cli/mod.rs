@@ -13,6 +13,7 @@ mod replay;
 mod run;
 mod show;
 mod sim;
+mod top;
 mod why;
 
 use std::fmt;
@@ -41,6 +42,8 @@ enum Command {
     Run(run::Args),
     /// Shows what a running switch does: ports, PFC, buffers, queues, drops and more
     Show(show::Args),
+    /// Shows what a running switch does, live: ports, buffer, pauses, drops
+    Top(top::Args),
     /// Tells why a running switch dropped frames and stopped peers: the counters that decided, in sentences
     #[command(visible_alias = "why")]
     WhyDropped(why::Args),
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
+        Command::Top(args) => top::top(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -36,4 +36,4 @@ pub use subject::{PfcStanding, Subject};
 pub use verdict::Verdict;
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;

@@ -1,0 +1,341 @@
+//! What is on the screen, and what keys do to it.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::history::{History, Sample};
+use super::keys::{Action, Key, step};
+use super::log::{Log, Weight};
+use super::paint::Paint;
+use super::step::{Step, lost};
+use super::view;
+use crate::api::State;
+use crate::api::model::Event;
+use crate::api::model::Group;
+
+/// Lines that a key for a screen goes.
+const PAGE: isize = 10;
+
+/// What the middle of the screen shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// Everything: ports, pools, groups of one port, what happens.
+    Ports,
+    /// Pools and priority groups of all ports.
+    Buffer,
+    /// Egress queues of all ports.
+    Queues,
+    /// Dataplane lcores and flows.
+    Lcores,
+    /// What happened and what should be changed.
+    Log,
+}
+
+impl View {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Ports, Self::Buffer, Self::Queues, Self::Lcores, Self::Log];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ports => "ports",
+            Self::Buffer => "buffer",
+            Self::Queues => "queues",
+            Self::Lcores => "lcores",
+            Self::Log => "log",
+        }
+    }
+}
+
+/// What the ports are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Configured,
+    Sent,
+    Received,
+    Queue,
+    Paused,
+    Drops,
+}
+
+impl Sort {
+    const ALL: [Self; 6] = [Self::Configured, Self::Sent, Self::Received, Self::Queue, Self::Paused, Self::Drops];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Configured => "as configured",
+            Self::Sent => "tx",
+            Self::Received => "rx",
+            Self::Queue => "queue",
+            Self::Paused => "paused",
+            Self::Drops => "drops",
+        }
+    }
+}
+
+/// The whole of it.
+#[derive(Debug)]
+pub struct App {
+    pub(super) paint: Paint,
+    pub(super) interval: Duration,
+    pub(super) state: Option<State>,
+    pub(super) step: Step,
+    pub(super) histories: Vec<History>,
+    pub(super) log: Log,
+    pub(super) view: View,
+    pub(super) sort: Sort,
+    /// Index of a port.
+    pub(super) selected: usize,
+    /// Line of the view, where it is not one of ports.
+    pub(super) cursor: usize,
+    /// Whether sparklines are of what was received.
+    pub(super) shows_rx: bool,
+    /// Whether groups and queues that were never used are shown too.
+    pub(super) shows_idle: bool,
+    pub(super) is_frozen: bool,
+    pub(super) shows_help: bool,
+    /// Said in place of the keys until one is pressed.
+    pub(super) notice: Option<(Weight, String)>,
+    /// Why there is no switch.
+    pub(super) trouble: Option<String>,
+}
+
+impl App {
+    /// Before any look.
+    #[must_use]
+    pub fn new(paint: Paint, interval: Duration) -> Self {
+        Self {
+            paint,
+            interval,
+            state: None,
+            step: Step::default(),
+            histories: Vec::new(),
+            log: Log::default(),
+            view: View::Ports,
+            sort: Sort::Configured,
+            selected: 0,
+            cursor: 0,
+            shows_rx: false,
+            shows_idle: false,
+            is_frozen: false,
+            shows_help: false,
+            notice: None,
+            trouble: None,
+        }
+    }
+
+    /// Takes a look at the switch: its state and the events that it keeps.
+    pub fn look(&mut self, now: State, events: &[Event]) {
+        let is_back = self.trouble.take().is_some();
+        if self.is_frozen && !is_back {
+            return;
+        }
+        let before = self.state.take().filter(|before| is_same(before, &now));
+        if before.is_none() {
+            self.begin(&now);
+        }
+        self.step = before.as_ref().map(|before| Step::new(before, &now)).unwrap_or_default();
+        self.log.look(before.as_ref(), &now, events);
+        if let Some(before) = before.as_ref() {
+            if before.version.config_hash != now.version.config_hash {
+                let hash = &now.version.config_hash;
+                self.log.say(now.at_ns, Weight::Odd, format!("another configuration runs now: {hash}"));
+            }
+            self.remember(before, &now);
+        }
+        self.selected = self.selected.min(now.ports.len().saturating_sub(1));
+        self.state = Some(now);
+    }
+
+    /// Another switch, or the first.
+    fn begin(&mut self, now: &State) {
+        self.histories = vec![History::default(); now.ports.len()];
+        self.log.restart();
+        let (version, source) = (&now.version.version, &now.version.config_source);
+        let text = format!("first look at holdfast {version}, process {}, {source}", now.version.pid);
+        self.log.say(now.at_ns, Weight::Plain, text);
+    }
+
+    fn remember(&mut self, before: &State, now: &State) {
+        if self.step.seconds <= 0.0 {
+            return;
+        }
+        for (index, (port, step)) in now.ports.iter().zip(&self.step.ports).enumerate() {
+            let was = before.ports.iter().find(|was| was.port == port.port);
+            let sample = Sample {
+                rx_bps: step.rx_bps,
+                tx_bps: step.tx_bps,
+                held: step.xoff.share > 0.0 || step.paused.share > 0.0 || step.xoff.mask | step.paused.mask != 0,
+                lost: was.is_some_and(|was| lost(port) > lost(was)),
+            };
+            if let Some(history) = self.histories.get_mut(index) {
+                history.add(sample);
+            }
+        }
+    }
+
+    /// There is no answer, for this reason. What was seen last stays.
+    pub fn lose(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        if self.trouble.is_none()
+            && let Some(state) = &self.state
+        {
+            self.log.say(state.at_ns, Weight::Odd, "the switch does not answer any more: has it ended?");
+        }
+        self.trouble = Some(why);
+    }
+
+    /// The switch has cleared its watermarks, or says why not.
+    pub fn cleared(&mut self, outcome: Result<(), String>) {
+        self.notice = Some(match outcome {
+            Ok(()) => (Weight::Plain, "watermarks are what is held now".to_owned()),
+            Err(why) => (Weight::Bad, why),
+        });
+    }
+
+    /// Does what `key` is for; what it asks of the program around.
+    pub fn key(&mut self, key: Key) -> Option<Action> {
+        let was_help = std::mem::take(&mut self.shows_help);
+        self.notice = None;
+        match key {
+            Key::Char('q' | 'Q') => return Some(Action::Quit),
+            Key::Char('?' | 'h') => self.shows_help = !was_help,
+            Key::Up | Key::Char('k') => self.go(-1),
+            Key::Down | Key::Char('j') => self.go(1),
+            Key::PageUp => self.go(-PAGE),
+            Key::PageDown | Key::Char(' ') => self.go(PAGE),
+            Key::Home | Key::Char('g') => self.go(isize::MIN),
+            Key::End | Key::Char('G') => self.go(isize::MAX),
+            Key::Tab => self.turn(1),
+            Key::BackTab => self.turn(View::ALL.len() - 1),
+            Key::Char(digit @ '1'..='5') => self.show(View::ALL[digit as usize - '1' as usize]),
+            Key::Char('p') => self.is_frozen = !self.is_frozen,
+            Key::Char('s') => self.sort = after(&Sort::ALL, self.sort),
+            Key::Char('r') => self.shows_rx = !self.shows_rx,
+            Key::Char('a') => self.shows_idle = !self.shows_idle,
+            Key::Char('c') => return self.clear(),
+            Key::Char(sign @ ('+' | '=' | '-')) => {
+                self.interval = step(self.interval, sign != '-');
+                return Some(Action::Interval(self.interval));
+            }
+            Key::Char(_) | Key::Escape => {}
+        }
+        None
+    }
+
+    /// Watermarks may be cleared where requests may change something.
+    fn clear(&mut self) -> Option<Action> {
+        let state = self.state.as_ref()?;
+        if state.version.writes {
+            return Some(Action::Clear);
+        }
+        let text = format!("read-only: set `api: {{writes: true}}`, or kill -USR1 {}", state.version.pid);
+        self.notice = Some((Weight::Odd, text));
+        None
+    }
+
+    fn turn(&mut self, by: usize) {
+        let at = View::ALL.iter().position(|view| *view == self.view).unwrap_or(0);
+        self.show(View::ALL[(at + by) % View::ALL.len()]);
+    }
+
+    fn show(&mut self, view: View) {
+        self.view = view;
+        // The port stays the same one.
+        let ports = self.row_ports();
+        self.cursor = ports.iter().position(|port| *port == self.selected).unwrap_or(0);
+    }
+
+    /// Goes `by` lines down.
+    fn go(&mut self, by: isize) {
+        let to = |from: usize, count: usize| from.saturating_add_signed(by).min(count.saturating_sub(1));
+        match self.view {
+            View::Ports => {
+                let order = self.order();
+                let at = order.iter().position(|port| *port == self.selected).unwrap_or(0);
+                self.selected = order.get(to(at, order.len())).copied().unwrap_or(0);
+            }
+            View::Buffer | View::Queues => {
+                let ports = self.row_ports();
+                self.cursor = to(self.cursor, ports.len());
+                self.selected = ports.get(self.cursor).copied().unwrap_or(self.selected);
+            }
+            // How many lines these have depends on the width; what is too far is drawn as the end.
+            View::Lcores | View::Log => self.cursor = to(self.cursor, view::LINES_MOST),
+        }
+    }
+
+    /// The port of each line of a view of groups or queues, as an index.
+    fn row_ports(&self) -> Vec<usize> {
+        let Some(state) = &self.state else { return Vec::new() };
+        let index = |name: &str| state.ports.iter().position(|port| port.port == name).unwrap_or(0);
+        match self.view {
+            View::Buffer => self.groups(state).map(|group| index(&group.port)).collect(),
+            View::Queues => self.queues(state).map(|(queue, _)| index(&queue.port)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Groups that are shown: those in which something ever was, and those that PFC guards.
+    pub(super) fn groups<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Group> {
+        state.groups.iter().filter(|group| {
+            let highest = group.used_highest_bytes.max(group.used_bytes).max(group.headroom_bytes);
+            self.shows_idle || group.lossless || highest > 0
+        })
+    }
+
+    /// Queues that are shown, with what they did.
+    pub(super) fn queues<'a>(
+        &'a self,
+        state: &'a State,
+    ) -> impl Iterator<Item = (&'a crate::api::model::Queue, super::step::QueueStep)> {
+        let steps = self.step.queues.iter().copied().chain(std::iter::repeat(Default::default()));
+        state.queues.iter().zip(steps).filter(|(queue, _)| {
+            self.shows_idle || queue.paused || queue.sent_frames > 0 || queue.depth_highest_bytes > 0
+        })
+    }
+
+    /// Ports in the order in which they are shown.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let Some(state) = &self.state else { return Vec::new() };
+        let mut order: Vec<usize> = (0..state.ports.len()).collect();
+        let step = |port: usize| self.step.ports.get(port).copied().unwrap_or_default();
+        let by = |port: usize| match self.sort {
+            Sort::Configured => 0.0,
+            Sort::Sent => step(port).tx_bps,
+            Sort::Received => step(port).rx_bps,
+            Sort::Queue => view::deepest(state, &state.ports[port].port).map_or(0.0, |queue| queue.depth_bytes as f64),
+            Sort::Paused => step(port).xoff.share.max(step(port).paused.share),
+            Sort::Drops => step(port).lost * 1e9 + step(port).dropped,
+        };
+        let keys: Vec<f64> = order.iter().map(|&port| by(port)).collect();
+        // The highest first; among equals as configured, since the sort is stable.
+        order.sort_by(|a, b| keys[*b].total_cmp(&keys[*a]));
+        order
+    }
+
+    /// Draws it into `area` of `buffer`.
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        let lines = view::screen(self, usize::from(area.width), usize::from(area.height));
+        for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
+            buffer.set_line(area.x, y, line, area.width);
+        }
+    }
+}
+
+/// Whether both are of the same switch, in its order.
+fn is_same(before: &State, now: &State) -> bool {
+    let names = |state: &State| state.ports.iter().map(|port| port.port.clone()).collect::<Vec<_>>();
+    let run = |state: &State| (state.version.pid, state.version.began_unix_ns);
+    run(before) == run(now) && now.at_ns >= before.at_ns && names(before) == names(now)
+}
+
+/// What comes after `this`, round and round.
+fn after<T: Copy + PartialEq>(all: &[T], this: T) -> T {
+    let at = all.iter().position(|one| *one == this).unwrap_or(0);
+    all[(at + 1) % all.len()]
+}

@@ -1,0 +1,238 @@
+//! What happened, newest first: pauses and drops as differences of two looks, and what the switch told.
+//!
+//! A congested port says XOFF and XON a hundred thousand times a second. Pauses that follow each other are therefore one
+//! entry, which grows while they go on and stays as it was when they end; and so are drops of one kind.
+
+use std::collections::VecDeque;
+
+use super::step::lost;
+use crate::api::State;
+use crate::api::model::{Event, PfcPriority};
+use crate::stats::format::{grouped, percent, short, time};
+use crate::units::Nanos;
+
+/// Entries kept.
+const KEPT: usize = 400;
+
+/// What does not happen again for this long is over.
+const QUIET_NS: u64 = 2_000_000_000;
+
+/// How bad an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A loss in a lossless class.
+    Bad,
+    /// Worth a look.
+    Odd,
+    /// As it should be.
+    Plain,
+}
+
+/// What an episode is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The port holds its peer.
+    Holds,
+    /// The peer holds the port.
+    Held,
+    /// Frames dropped for a reason, in a class that may lose or in one that may not.
+    Drops { lossless: bool },
+    /// Frames lost before any admission.
+    Missed,
+}
+
+/// Things of one kind at one place that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Episode {
+    kind: Kind,
+    port: String,
+    /// Class or priority.
+    class: Option<u8>,
+    reason: String,
+    /// When it was last seen to go on.
+    last_ns: u64,
+    /// How often.
+    count: u64,
+    /// How long, of a pause.
+    held_ns: u64,
+}
+
+/// One entry.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// When it began, since the switch did.
+    pub at_ns: u64,
+    /// How bad it is.
+    pub weight: Weight,
+    /// Whether it goes on.
+    pub live: bool,
+    text: String,
+    episode: Option<Episode>,
+}
+
+impl Entry {
+    /// The entry in words.
+    pub fn text(&self) -> String {
+        self.episode.as_ref().map_or_else(|| self.text.clone(), |episode| episode.text(self.at_ns))
+    }
+}
+
+impl Episode {
+    fn text(&self, began_ns: u64) -> String {
+        let (port, lasted) = (&self.port, self.last_ns.saturating_sub(began_ns));
+        let of = format!("{} of {}", grouped_time(self.held_ns), grouped_time(lasted));
+        let share = percent(self.held_ns.min(lasted) / 1_000, (lasted / 1_000).max(1));
+        let class = self.class.map_or("no class".to_owned(), |class| format!("class {class}"));
+        match self.kind {
+            Kind::Holds => {
+                format!("{port} pauses its peer, {}: {} XOFF, {share}% ({of})", priority(self.class), short(self.count))
+            }
+            Kind::Held => {
+                format!("{port} is paused, {}: {} XOFF, {share}% ({of})", priority(self.class), short(self.count))
+            }
+            Kind::Drops { lossless: true } => {
+                format!("{port} LOST {} of lossless {class}: {}", grouped(self.count), self.reason)
+            }
+            Kind::Drops { lossless: false } => {
+                format!("{port} dropped {} of {class}: {}", grouped(self.count), self.reason)
+            }
+            Kind::Missed => format!("{port} LOST {} in its receive ring", grouped(self.count)),
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.port, self.class, &self.reason) == (other.kind, &other.port, other.class, &other.reason)
+    }
+}
+
+fn priority(class: Option<u8>) -> String {
+    format!("priority {}", class.unwrap_or(0))
+}
+
+fn grouped_time(ns: u64) -> String {
+    time(Nanos(ns))
+}
+
+/// What happened, newest first.
+#[derive(Debug, Default)]
+pub struct Log {
+    entries: VecDeque<Entry>,
+    /// Number of the first event that has not been seen.
+    next_event: u64,
+}
+
+impl Log {
+    /// All entries, newest first.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Adds what somebody said at `at_ns`.
+    pub fn say(&mut self, at_ns: u64, weight: Weight, text: impl Into<String>) {
+        self.insert(Entry { at_ns, weight, live: false, text: text.into(), episode: None });
+    }
+
+    /// Begins anew, with another switch.
+    pub fn restart(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Adds what happened between two looks, and what the switch told.
+    pub fn look(&mut self, before: Option<&State>, now: &State, events: &[Event]) {
+        let next = self.next_event;
+        for event in events.iter().filter(|event| event.number >= next) {
+            // The time has a column of its own.
+            let text = event.text.strip_prefix("t=").and_then(|text| text.split_once("s ")).map(|(_, text)| text);
+            self.say(event.at_ns, Weight::Odd, text.unwrap_or(&event.text));
+        }
+        self.next_event = events.iter().map(|event| event.number.saturating_add(1)).fold(next, u64::max);
+        if let Some(before) = before {
+            pauses(before, now).into_iter().chain(drops(before, now)).for_each(|episode| self.go_on(before, episode));
+        }
+        for entry in &mut self.entries {
+            let is_over = |episode: &Episode| now.at_ns.saturating_sub(episode.last_ns) > QUIET_NS;
+            entry.live = entry.live && !entry.episode.as_ref().is_none_or(is_over);
+        }
+    }
+
+    /// An episode goes on, or begins.
+    fn go_on(&mut self, before: &State, episode: Episode) {
+        let same = |entry: &&mut Entry| entry.live && entry.episode.as_ref().is_some_and(|old| old.is_same(&episode));
+        if let Some(Entry { episode: Some(old), .. }) = self.entries.iter_mut().find(same) {
+            old.last_ns = episode.last_ns;
+            old.count = old.count.saturating_add(episode.count);
+            old.held_ns = old.held_ns.saturating_add(episode.held_ns);
+            return;
+        }
+        let weight = match episode.kind {
+            Kind::Drops { lossless: true } | Kind::Missed => Weight::Bad,
+            Kind::Drops { lossless: false } => Weight::Odd,
+            Kind::Holds | Kind::Held => Weight::Plain,
+        };
+        let at_ns = before.at_ns;
+        self.insert(Entry { at_ns, weight, live: true, text: String::new(), episode: Some(episode) });
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        let at = self.entries.partition_point(|other| other.at_ns > entry.at_ns);
+        self.entries.insert(at, entry);
+        if self.entries.len() > KEPT {
+            // What goes on is looked for next time.
+            let oldest = self.entries.iter().rposition(|entry| !entry.live).unwrap_or(KEPT);
+            self.entries.remove(oldest);
+        }
+    }
+}
+
+fn pauses(before: &State, now: &State) -> Vec<Episode> {
+    let mut all = Vec::new();
+    for pfc in &now.pfc {
+        let Some(was) = before.pfc.iter().find(|was| was.port == pfc.port) else { continue };
+        for (line, old) in pfc.priorities.iter().zip(&was.priorities) {
+            let sides: [(Kind, fn(&PfcPriority) -> (u64, u64)); 2] = [
+                (Kind::Holds, |line| (line.sent_xoff_frames, line.sent_paused_ns)),
+                (Kind::Held, |line| (line.received_xoff_frames, line.received_paused_ns)),
+            ];
+            for (kind, of) in sides {
+                let ((count_was, held_was), (count, held)) = (of(old), of(line));
+                let (count, held_ns) = (count.saturating_sub(count_was), held.saturating_sub(held_was));
+                if count > 0 || held_ns > 0 {
+                    let (port, class) = (pfc.port.clone(), Some(line.priority));
+                    all.push(Episode { kind, port, class, reason: String::new(), last_ns: now.at_ns, count, held_ns });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn drops(before: &State, now: &State) -> Vec<Episode> {
+    let episode = |kind, port: &str, class, reason: &str, count| Episode {
+        kind,
+        port: port.to_owned(),
+        class,
+        reason: reason.to_owned(),
+        last_ns: now.at_ns,
+        count,
+        held_ns: 0,
+    };
+    let mut all = Vec::new();
+    for drop in &now.drops {
+        let same = |was: &&crate::api::model::Dropped| {
+            (&was.port, was.class, &was.reason) == (&drop.port, drop.class, &drop.reason)
+        };
+        let count = drop.frames.saturating_sub(before.drops.iter().find(same).map_or(0, |was| was.frames));
+        if count > 0 {
+            all.push(episode(Kind::Drops { lossless: drop.lossless }, &drop.port, drop.class, &drop.reason, count));
+        }
+    }
+    for port in &now.ports {
+        let missed = |port: &crate::api::model::Port| lost(port).saturating_sub(port.lossless_dropped_frames);
+        let was = before.ports.iter().find(|was| was.port == port.port).map_or(0, missed);
+        let count = missed(port).saturating_sub(was);
+        if count > 0 {
+            all.push(episode(Kind::Missed, &port.port, None, "", count));
+        }
+    }
+    all
+}

@@ -1,0 +1,59 @@
+//! The screen without a terminal: states and keys in, text out.
+
+mod keys;
+mod pieces;
+mod screens;
+mod sizes;
+mod story;
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{App, Paint};
+use crate::api::model::Version;
+use crate::api::{Look, State};
+use crate::stats::fixture;
+use crate::stats::{Snapshot, Subject};
+
+pub const PLAIN: Paint = Paint { colour: false, unicode: true };
+
+/// What the API would say of `subject`.
+pub fn state(subject: &Subject, snapshot: &Snapshot) -> State {
+    let devices = vec!["ring".to_owned(); 2];
+    let version = Version {
+        version: "1.2.3".to_owned(),
+        api: "v1".to_owned(),
+        pid: 4711,
+        began_unix_ns: 1,
+        config_source: "/etc/holdfast/rack.yaml".to_owned(),
+        config_hash: "0123456789abcdef".to_owned(),
+        writes: false,
+    };
+    Look { subject, snapshot, devices: &devices }.state(version)
+}
+
+/// The states before and after a busy second.
+pub fn second() -> (State, State) {
+    let (subject, before, after) = fixture::second();
+    (state(&subject, &before), state(&subject, &after))
+}
+
+/// An app that has seen a busy second.
+pub fn busy(paint: Paint) -> App {
+    let (before, after) = second();
+    let mut app = App::new(paint, Duration::from_secs(1));
+    app.look(before, &[]);
+    app.look(after, &[]);
+    app
+}
+
+/// The screen of `app` as text, a line a row, without spaces at the ends.
+pub fn text(app: &App, width: u16, height: u16) -> String {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    app.draw(buffer.area, &mut buffer);
+    let rows = buffer.content().chunks(usize::from(width.max(1)));
+    let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+    rows.collect::<Vec<_>>().join("\n")
+}

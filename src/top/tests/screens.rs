@@ -1,0 +1,55 @@
+//! Whole screens, to the letter.
+
+use super::*;
+use crate::top::Key;
+
+#[test]
+fn all_there_is_at_80_by_24() {
+    insta::assert_snapshot!(text(&busy(PLAIN), 80, 24));
+}
+
+#[test]
+fn a_wide_screen_shows_more() {
+    insta::assert_snapshot!(text(&busy(PLAIN), 160, 45));
+}
+
+#[test]
+fn in_ascii() {
+    let screen = text(&busy(Paint { colour: false, unicode: false }), 80, 24);
+    assert!(screen.is_ascii(), "{screen}");
+    insta::assert_snapshot!(screen);
+}
+
+#[test]
+fn each_view_at_80_by_24() {
+    for view in ["buffer", "queues", "lcores", "log"] {
+        let mut app = busy(PLAIN);
+        while !text(&app, 80, 24).contains(&format!("[{view}]")) {
+            app.key(Key::Tab);
+        }
+        insta::assert_snapshot!(format!("view_{view}"), text(&app, 80, 24));
+    }
+}
+
+#[test]
+fn where_all_went_wrong_it_says_so() {
+    let subject = fixture::trouble();
+    let now = state(&subject, &Snapshot::take(&subject, Duration::from_secs(10)));
+    let mut before = now.clone();
+    before.at_ns -= 1_000_000_000;
+    before.drops.clear();
+    before.ports[0].lossless_dropped_frames = 0;
+    let mut app = App::new(PLAIN, Duration::from_secs(1));
+    app.look(before, &[]);
+    app.look(now, &[]);
+    insta::assert_snapshot!(text(&app, 100, 30));
+}
+
+#[test]
+fn help_and_a_switch_that_is_not_there() {
+    let mut app = App::new(PLAIN, Duration::from_secs(1));
+    app.lose("no switch listens at /run/x.sock: start one with `holdfast run`, or give its socket with --socket PATH");
+    insta::assert_snapshot!("nobody", text(&app, 80, 10));
+    app.key(Key::Char('?'));
+    insta::assert_snapshot!("help", text(&app, 80, 24));
+}

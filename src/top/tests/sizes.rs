@@ -1,0 +1,279 @@
+//! No size and no answer makes it panic.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::api::model::*;
+use crate::top::Key;
+
+/// Numbers in a row that look random, from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Little, much, nothing, or as much as there is.
+    fn number(&mut self) -> u64 {
+        match self.next() % 6 {
+            0 => 0,
+            1 => self.next() % 100,
+            2 => u64::MAX,
+            3 => self.next(),
+            _ => self.next() % 100_000_000,
+        }
+    }
+
+    fn flag(&mut self) -> bool {
+        self.next().is_multiple_of(2)
+    }
+
+    fn maybe(&mut self) -> Option<u64> {
+        self.flag().then(|| self.number())
+    }
+
+    fn list<T>(&mut self, most: u64, of: impl Fn(&mut Self, usize) -> T) -> Vec<T> {
+        (0..self.next() % (most + 1)).map(|index| of(self, index as usize)).collect()
+    }
+}
+
+/// Names as people give them, and worse.
+fn name(index: usize) -> String {
+    match index % 7 {
+        0 => String::new(),
+        1 => "uplink-to-the-spine-in-the-other-hall".to_owned(),
+        2 => format!("港{index}"),
+        3 => format!("a\u{7}b\n{index}"),
+        _ => format!("p{index}"),
+    }
+}
+
+fn port(dice: &mut Dice, index: usize) -> Port {
+    Port {
+        port: name(index),
+        device: "net_tap0,iface=tap0".to_owned(),
+        rate_bps: dice.number(),
+        cable_m: dice.number() as f64 / 7.0,
+        link_up: dice.flag(),
+        lossless: dice.flag(),
+        received_wire_bytes: dice.number(),
+        sent_wire_bytes: dice.number(),
+        dropped_frames: dice.number(),
+        lossless_dropped_frames: dice.number(),
+        missed_frames: dice.number(),
+        no_buffer_frames: dice.number(),
+        ..Port::default()
+    }
+}
+
+fn pfc(dice: &mut Dice, index: usize) -> Pfc {
+    let priorities = dice.list(9, |dice, priority| PfcPriority {
+        priority: priority as u8,
+        xoff: dice.flag(),
+        paused: dice.flag(),
+        sent_xoff_frames: dice.number(),
+        received_xoff_frames: dice.number(),
+        sent_paused_ns: dice.number(),
+        received_paused_ns: dice.number(),
+        ..PfcPriority::default()
+    });
+    Pfc { port: name(index), port_xoff: dice.flag(), sent_frames: dice.number(), priorities, ..Pfc::default() }
+}
+
+fn group(dice: &mut Dice, index: usize) -> Group {
+    Group {
+        port: name(index / 8),
+        group: (index % 8) as u8,
+        classes: vec![0, 1, 2, 3, 4, 5, 6, 7],
+        lossless: dice.flag(),
+        xoff: dice.flag(),
+        alpha: dice.flag().then(|| f64::from_bits(dice.next())),
+        static_limit_bytes: dice.maybe(),
+        reserve_bytes: dice.number(),
+        limit_bytes: dice.number(),
+        xoff_bytes: dice.maybe(),
+        used_bytes: dice.number(),
+        used_highest_bytes: dice.number(),
+        headroom_size_bytes: dice.number(),
+        headroom_bytes: dice.number(),
+        headroom_highest_bytes: dice.number(),
+        headroom_needed_bytes: dice.maybe(),
+        ..Group::default()
+    }
+}
+
+fn queue(dice: &mut Dice, index: usize) -> Queue {
+    Queue {
+        port: name(index / 8),
+        queue: (index % 8) as u8,
+        paused: dice.flag(),
+        reserve_bytes: dice.number(),
+        limit_bytes: dice.maybe(),
+        depth_bytes: dice.number(),
+        depth_highest_bytes: dice.number(),
+        sent_bytes: dice.number(),
+        sent_frames: dice.number(),
+        ecn_marked_frames: dice.number(),
+        ..Queue::default()
+    }
+}
+
+fn lcore(dice: &mut Dice, index: usize) -> Lcore {
+    Lcore {
+        lcore: index as u8,
+        ports: dice.list(64, |_, port| name(port)),
+        polls: dice.number(),
+        busy_polls: dice.number(),
+        poll_gap_configured_ns: dice.number(),
+        poll_gap_p99_ns: dice.maybe(),
+        poll_gap_highest_ns: dice.number(),
+        poll_gaps: dice.list(70, |dice, _| dice.number()),
+        rest_longest_ns: dice.maybe(),
+        rested_ns: dice.number(),
+        ..Lcore::default()
+    }
+}
+
+/// What no switch says, and a newer one might.
+fn anything(dice: &mut Dice) -> State {
+    let pools = dice.list(4, |dice, index| Pool {
+        pool: ["lossless", "lossy", "headroom", "fourth"][index].to_owned(),
+        size_bytes: dice.number(),
+        used_bytes: dice.number(),
+        used_highest_bytes: dice.maybe(),
+    });
+    State {
+        at_ns: dice.number(),
+        ports: dice.list(64, port),
+        pfc: dice.list(64, pfc),
+        buffers: Buffers { pools, ..Buffers::default() },
+        groups: dice.list(512, group),
+        queues: dice.list(512, queue),
+        lcores: dice.list(12, lcore),
+        drops: dice.list(20, |dice, index| Dropped {
+            port: name(index),
+            class: dice.flag().then_some(3),
+            lossless: dice.flag(),
+            reason: "headroom_full".to_owned(),
+            frames: dice.number(),
+            ..Dropped::default()
+        }),
+        ecn: dice.list(64, |dice, index| Ecn {
+            port: name(index),
+            queue: 3,
+            kmin_bytes: dice.number(),
+            kmax_bytes: dice.number(),
+            ..Ecn::default()
+        }),
+        flows: dice.list(20, |dice, index| Flow {
+            from: name(index),
+            received_frames: dice.number(),
+            ce_frames: dice.number(),
+            received_wire_bytes: dice.number(),
+            missing_frames: dice.maybe(),
+            latency_p99_ns: dice.maybe(),
+            ..Flow::default()
+        }),
+        advice: dice
+            .list(3, |_, index| Advice { text: "widen the headroom of p1 ".repeat(index), ..Advice::default() }),
+        classes: vec![Class { class: 3, lossless: dice.flag(), ..Class::default() }],
+        ..State::default()
+    }
+}
+
+/// An app after some looks and keys, all by chance.
+fn random(seed: u64) -> App {
+    let dice = &mut Dice(seed | 1);
+    let paint = Paint { colour: dice.flag(), unicode: dice.flag() };
+    let mut app = App::new(paint, Duration::from_millis(100));
+    let mut last = State::default();
+    for look in 0..dice.next() % 6 {
+        let mut now = anything(dice);
+        if look > 0 && dice.flag() {
+            // The same switch goes on.
+            now.ports = last.ports.clone();
+            now.at_ns = u64::max(now.at_ns, last.at_ns);
+        }
+        last = now.clone();
+        let events =
+            dice.list(4, |dice, number| Event { number: number as u64, at_ns: dice.number(), text: name(number) });
+        app.look(now, &events);
+        if dice.next().is_multiple_of(5) {
+            app.lose("it has ended");
+        }
+        keys(dice, &mut app);
+    }
+    app
+}
+
+fn keys(dice: &mut Dice, app: &mut App) {
+    const LETTERS: &[u8] = b"?jkgGpsracp+-12345 x";
+    const OTHERS: [Key; 9] =
+        [Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Tab, Key::BackTab, Key::Escape];
+    for _ in 0..dice.next() % 12 {
+        let key = match dice.flag() {
+            true => Key::Char(char::from(LETTERS[dice.next() as usize % LETTERS.len()])),
+            false => OTHERS[dice.next() as usize % OTHERS.len()],
+        };
+        app.key(key);
+    }
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    let apps: Vec<App> = (1..=23).map(|seed| random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed))).collect();
+    let mut buffer = Buffer::empty(Rect::default());
+    let mut at = 0;
+    for width in 1..=200 {
+        for height in 1..=60 {
+            // 23 and 60 have no common divisor: each app comes to each height.
+            buffer.resize(Rect::new(0, 0, width, height));
+            apps[at % apps.len()].draw(buffer.area, &mut buffer);
+            at += 1;
+        }
+    }
+    assert_eq!(at, 12_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_that_is_said_or_typed_makes_it_panic(seed: u64, width in 0_u16..300, height in 0_u16..100) {
+        let app = random(seed);
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        app.draw(Rect::new(0, 0, u16::MAX, u16::MAX), &mut buffer);
+    }
+}
+
+/// 64 ports of 8 groups: each can be had on the screen.
+#[test]
+fn every_port_group_and_queue_can_be_reached() {
+    let dice = &mut Dice(7);
+    let mut state = State::default();
+    for index in 0..64 {
+        state.ports.push(Port { port: format!("port{index}"), ..Port::default() });
+    }
+    for index in 0..512 {
+        let port = format!("port{}", index / 8);
+        state.groups.push(Group { port: port.clone(), ..group(dice, index) });
+        state.queues.push(Queue { port, ..queue(dice, index) });
+    }
+    for (view, rows) in [('1', 64), ('2', 512), ('3', 512)] {
+        let mut app = App::new(PLAIN, Duration::from_secs(1));
+        app.look(state.clone(), &[]);
+        app.key(Key::Char('a'));
+        app.key(Key::Char(view));
+        for row in 0..rows {
+            let screen = text(&app, 80, 24);
+            let selected = screen.lines().find(|line| line.starts_with('▶')).unwrap_or_else(|| panic!("{screen}"));
+            let port = row * 64 / rows;
+            assert!(selected.starts_with(&format!("▶ port{port} ")), "view {view}, row {row}: {selected}");
+            app.key(Key::Down);
+        }
+    }
+}
