@@ -23,7 +23,8 @@ impl Bar {
     /// It in `width` cells.
     pub fn spans(&self, width: usize, paint: Paint) -> Vec<Span<'static>> {
         let mut cells: Vec<(char, Style)> = (0..width).map(|cell| self.cell(cell, width, paint)).collect();
-        for (at, tick) in &self.ticks {
+        // What was never used has no highest use.
+        for (at, tick) in self.ticks.iter().filter(|tick| **tick != (0, Tick::Highest)) {
             let at = (self.place(*at, width) as usize).min(width.saturating_sub(1));
             if let Some(cell) = cells.get_mut(at) {
                 let full = !(is_empty(cell.0) || cell.0 == paint.partial(Part::Shared, 1));

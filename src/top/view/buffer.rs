@@ -39,7 +39,7 @@ fn columns(has_port: bool) -> Vec<Column<Col>> {
         column(Col::Group, "grp", 3, false, 0),
         column(Col::Classes, "classes", 7, false, 10),
         column(Col::State, "PFC", 4, false, 3),
-        column(Col::Bar, "reserve, shared, headroom", 10, false, 1),
+        column(Col::Bar, "reserve, shared, headroom", 26, false, 1),
         column(Col::Used, "used", 9, true, 2),
         column(Col::Limit, "XOFF at", 9, true, 4),
         column(Col::Highest, "highest", 9, true, 8),
@@ -153,7 +153,9 @@ fn bar(state: &State, group: &Group) -> Bar {
         (None, Some(alpha)) => (alpha * pool as f64) as u64,
         (None, None) => group.limit_bytes,
     };
-    let (reserve, eta, threshold) = (group.reserve_bytes, group.headroom_size_bytes, threshold(group));
+    let (reserve, eta) = (group.reserve_bytes, group.headroom_size_bytes);
+    // A large alpha lets a group have more than there is.
+    let threshold = threshold(group).min(reserve.saturating_add(pool));
     let end = threshold.max(group.used_bytes).saturating_add(eta);
     let mut ticks = vec![(group.used_highest_bytes, Tick::Highest)];
     if group.lossless {

@@ -42,11 +42,11 @@ fn one(app: &App, lcore: &Lcore, step: &LcoreStep, width: usize) -> Line<'static
     let p99 = step.gap_p99_ns.or(lcore.poll_gap_p99_ns).unwrap_or(0);
     let gaps = vec![
         Span::raw(format!("{:<14}", format!("lcore {}", lcore.lcore))),
-        Span::raw(format!("{:>3.0}% busy  poll gap 99% < ", step.busy * 100.0)),
+        Span::raw(format!("{:>3.0}% busy  gap 99% < ", step.busy * 100.0)),
         Span::styled(ns(p99), gap_style(app, p99, lcore)),
         Span::raw(", longest "),
         Span::styled(ns(lcore.poll_gap_highest_ns), gap_style(app, lcore.poll_gap_highest_ns, lcore)),
-        Span::styled(format!(" ({} configured)", ns(lcore.poll_gap_configured_ns)), app.paint.dim()),
+        Span::styled(format!(", configured {}", ns(lcore.poll_gap_configured_ns)), app.paint.dim()),
     ];
     let mut line = Line::from(gaps);
     let polls = format!("  {} polls/s", short(step.polls.round() as u64));

@@ -36,11 +36,13 @@ enum Col {
 }
 
 /// All columns; ranks say what a narrow screen does without.
-fn columns(app: &App, state: &State) -> Vec<Column<Col>> {
+fn columns(app: &App, state: &State, width: usize) -> Vec<Column<Col>> {
     let longest = state.ports.iter().map(|port| port.port.chars().count()).max().unwrap_or(0);
     let (tx, rx) = ("tx by look", "rx by look");
     let (first, second) = if app.shows_rx { (rx, tx) } else { (tx, rx) };
     let (xoff, paused) = (app.paint.sign("→XOFF time", "to:XOFF tm"), app.paint.sign("←paused tm", "fr:XOFF tm"));
+    // On a wide screen a longer past is worth more than another column.
+    let spark = (width / 6).clamp(10, 40);
     let column = |id, title, width, right, rank| Column { id, title, width, right, rank };
     vec![
         column(Col::Mark, "", 1, false, 0),
@@ -50,7 +52,7 @@ fn columns(app: &App, state: &State) -> Vec<Column<Col>> {
         column(Col::Received, "rx Gb/s", 7, true, 4),
         column(Col::Sent, "tx Gb/s", 7, true, 1),
         column(Col::Used, "util", 4, true, 8),
-        column(Col::Spark, first, 10, false, 5),
+        column(Col::Spark, first, spark, false, 5),
         column(Col::Other, second, 12, false, 15),
         column(Col::Queue, "queue", 9, true, 3),
         column(Col::Highest, "highest", 9, true, 12),
@@ -134,7 +136,7 @@ fn table(app: &App, state: &State, order: &[usize], width: usize, room: usize) -
     if room == 0 {
         return Vec::new();
     }
-    let table = Table::fit(&columns(app, state), width, &[Col::Spark, Col::Other], 120);
+    let table = Table::fit(&columns(app, state, width), width, &[Col::Spark, Col::Other], 120);
     let mut lines = vec![table.titles(sorted(app.sort), app.paint)];
     let at = order.iter().position(|port| *port == app.selected).unwrap_or(0);
     let shown = range(order.len(), at, room - 1);
