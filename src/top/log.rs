@@ -184,12 +184,15 @@ impl Log {
     }
 }
 
+/// Times that one side told the other to stop, and for how long.
+type Side = fn(&PfcPriority) -> (u64, u64);
+
 fn pauses(before: &State, now: &State) -> Vec<Episode> {
     let mut all = Vec::new();
     for pfc in &now.pfc {
         let Some(was) = before.pfc.iter().find(|was| was.port == pfc.port) else { continue };
         for (line, old) in pfc.priorities.iter().zip(&was.priorities) {
-            let sides: [(Kind, fn(&PfcPriority) -> (u64, u64)); 2] = [
+            let sides: [(Kind, Side); 2] = [
                 (Kind::Holds, |line| (line.sent_xoff_frames, line.sent_paused_ns)),
                 (Kind::Held, |line| (line.received_xoff_frames, line.received_paused_ns)),
             ];
