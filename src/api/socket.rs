@@ -40,7 +40,12 @@ pub enum Socket {
 impl FromStr for Socket {
     type Err = Infallible;
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "off" { Self::Off } else { Self::At(text.into()) })
+        // An empty variable is as good as none.
+        Ok(match text {
+            "" => Self::Usual,
+            "off" => Self::Off,
+            path => Self::At(path.into()),
+        })
     }
 }
 
@@ -152,7 +157,8 @@ impl Bound {
 
     /// Sets mode and group, and hangs up on whoever has connected before they held.
     fn restrict(&self, group: Option<u32>) -> io::Result<()> {
-        if group.is_some() {
+        // Not if it has the group already: a service may be denied the call as such.
+        if group.is_some_and(|group| fs::symlink_metadata(&self.path).is_ok_and(|file| file.gid() != group)) {
             chown(&self.path, None, group)?;
         }
         fs::set_permissions(&self.path, Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 }))?;

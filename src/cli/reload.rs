@@ -45,10 +45,11 @@ fn code(outcome: Outcome) -> u8 {
 fn text(answer: &Reload) -> String {
     let (count, source) = (answer.differences.len(), &answer.source);
     let settings = if count == 1 { "1 setting differs".to_owned() } else { format!("{count} settings differ") };
+    let applied = if count == 1 { "is applied" } else { "are applied" };
     let head = match answer.outcome {
         Outcome::Unchanged => format!("{source}: nothing differs from what runs"),
         Outcome::Applicable => format!("{source}: {settings} and can be applied while the switch runs"),
-        Outcome::Applied => format!("{source}: {settings} and are applied"),
+        Outcome::Applied => format!("{source}: {settings} and {applied}"),
         Outcome::NeedsRestart => format!("{source}: {settings}; nothing was applied"),
         Outcome::Invalid => format!("{source}: not a configuration; nothing was applied"),
         Outcome::Busy => format!("{source}: nothing was applied"),

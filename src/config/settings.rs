@@ -40,9 +40,11 @@ impl fmt::Display for Difference {
 /// Where a setting stands: of the switch or of a port, in the order of keys.
 type Settings = BTreeMap<(Option<String>, String), Setting>;
 
+/// A setting is the same if its exact value is; what people read may be rounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
-    value: String,
+    text: String,
+    exact: String,
     is_live: bool,
 }
 
@@ -55,10 +57,13 @@ pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
     let mut found: Vec<Difference> = Vec::new();
     for place in places {
         let (old, new) = (before.get(place), after.get(place));
-        if old.map(|setting| &setting.value) == new.map(|setting| &setting.value) {
+        if old.map(|setting| &setting.exact) == new.map(|setting| &setting.exact) {
             continue;
         }
-        let value = |setting: Option<&Setting>| setting.map(|setting| setting.value.clone());
+        let is_seen = old.map(|setting| &setting.text) != new.map(|setting| &setting.text);
+        let value = |setting: Option<&Setting>| {
+            setting.map(|setting| if is_seen { &setting.text } else { &setting.exact }.clone())
+        };
         let difference = Difference {
             ports: place.0.iter().cloned().collect(),
             key: place.1.clone(),
@@ -97,16 +102,26 @@ struct List {
 }
 
 impl List {
-    fn put(&mut self, is_live: bool, key: impl Into<String>, value: impl fmt::Display) {
-        self.settings.insert((self.port.clone(), key.into()), Setting { value: value.to_string(), is_live });
+    fn put(&mut self, is_live: bool, key: impl Into<String>, text: String, exact: String) {
+        self.settings.insert((self.port.clone(), key.into()), Setting { text, exact, is_live });
     }
 
+    /// One that may change, and whose text says all of it.
     fn live(&mut self, key: impl Into<String>, value: impl fmt::Display) {
-        self.put(true, key, value);
+        self.put(true, key, value.to_string(), value.to_string());
+    }
+
+    /// One that may change, and whose text is rounded.
+    fn live_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl fmt::Debug) {
+        self.put(true, key, text.to_string(), format!("{exact:?}"));
     }
 
     fn fixed(&mut self, key: impl Into<String>, value: impl fmt::Display) {
-        self.put(false, key, value);
+        self.put(false, key, value.to_string(), value.to_string());
+    }
+
+    fn fixed_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl fmt::Debug) {
+        self.put(false, key, text.to_string(), format!("{exact:?}"));
     }
 }
 
@@ -122,8 +137,8 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("eal.memory", format!("{:?}", config.eal.memory).to_lowercase());
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
-    list.fixed("lcores.poll_gap", lcores.poll_gap);
-    list.fixed("lcores.poll_delay", lcores.poll_delay);
+    list.fixed_rounded("lcores.poll_gap", lcores.poll_gap, lcores.poll_gap);
+    list.fixed_rounded("lcores.poll_delay", lcores.poll_delay, lcores.poll_delay);
     list.fixed("lcores.dataplane", format!("{} lcores, CPUs {:?}", config.switch.lcores, lcores.dataplane));
     list.fixed("lcores.control", lcores.control.map_or("chosen".to_owned(), |cpu| cpu.to_string()));
     list.fixed("lcores.hosts", format!("{:?}", lcores.hosts));
@@ -135,7 +150,7 @@ fn of_program(config: &Config, list: &mut List) {
 
 fn of_switch(switch: &SwitchSpec, list: &mut List) {
     let plan = &switch.buffer;
-    list.fixed("buffer.cell", plan.cell);
+    list.fixed_rounded("buffer.cell", plan.cell, plan.cell);
     list.fixed("buffer.headroom.policy", policy_name(plan.policy));
     let parts = [
         ("buffer.size", plan.total),
@@ -145,7 +160,7 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
         ("buffer.lossy", plan.lossy_shared),
     ];
     for (key, cells) in parts {
-        list.fixed(key, cells.to_bytes(plan.cell));
+        list.fixed_rounded(key, cells.to_bytes(plan.cell), cells);
     }
     let maps = [
         ("maps.tc_to_group", &switch.classes.tc_to_group),
@@ -158,16 +173,17 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
         }
     }
     list.fixed("fdb.capacity", switch.fdb.capacity);
-    list.fixed("fdb.ageing", switch.fdb.ageing);
+    list.fixed_rounded("fdb.ageing", switch.fdb.ageing, switch.fdb.ageing);
     list.fixed("fdb.entries", format!("{:?}", switch.fdb.entries));
     for (index, queue) in switch.queues.iter().enumerate() {
         let of = class_or(&switch.classes.tc_to_queue, index, "queue");
         list.live(format!("{of}.scheduler"), words::discipline(queue.discipline));
-        list.live(format!("{of}.ecn"), queue.wred.map_or("off".to_owned(), |wred| words::ecn(&wred)));
-        list.fixed(format!("{of}.queue_reserve"), queue.reserve.to_bytes(plan.cell));
+        let ecn = queue.wred.map_or("off".to_owned(), |wred| words::ecn(&wred));
+        list.live_rounded(format!("{of}.ecn"), ecn, queue.wred);
+        list.fixed_rounded(format!("{of}.queue_reserve"), queue.reserve.to_bytes(plan.cell), queue.reserve);
         if let Some(limit) = queue.limit {
             let (key, value) = threshold(limit.threshold, switch);
-            list.live(format!("{of}.queue_{key}"), value);
+            list.live_rounded(format!("{of}.queue_{key}"), value, limit.threshold);
         }
     }
 }
@@ -175,10 +191,11 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
 fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut List) {
     list.fixed("device", &device.kind);
     list.fixed("mac", port.mac);
-    list.fixed("speed", port.rate);
+    list.fixed_rounded("speed", port.rate, port.rate);
     list.fixed("mtu", port.mtu);
-    list.fixed("cable", device.cable);
-    list.fixed("peer_response", device.peer_response.map_or("by speed".to_owned(), |time| time.to_string()));
+    list.fixed_rounded("cable", device.cable, device.cable);
+    let response = device.peer_response.map_or("by speed".to_owned(), |time| time.to_string());
+    list.fixed_rounded("peer_response", response, device.peer_response);
     list.fixed("descriptors", format!("{} rx, {} tx", device.rx_descriptors, device.tx_descriptors));
     list.fixed("vlan", words::vlans(&port.vlan));
     list.fixed("pfc", words::pfc(port.pfc));
@@ -198,12 +215,13 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
             list.live(format!("{key}.{class}"), mark.map_or("kept".to_owned(), |mark| mark.to_string()));
         }
     }
-    list.live("watchdog", port.watchdog.map_or("off".to_owned(), |spec| words::watchdog(&spec)));
+    let watchdog = port.watchdog.map_or("off".to_owned(), |spec| words::watchdog(&spec));
+    list.live_rounded("watchdog", watchdog, port.watchdog);
     let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
     for (kind, cells) in ["lossy", "lossless"].into_iter().zip(port.buffer.reserve) {
-        list.fixed(format!("reserve.{kind}"), size(cells));
+        list.fixed_rounded(format!("reserve.{kind}"), size(cells), cells);
     }
-    list.fixed("insurance", size(port.buffer.insurance));
+    list.fixed_rounded("insurance", size(port.buffer.insurance), port.buffer.insurance);
     for (group, profile) in port.buffer.groups.iter().enumerate() {
         of_group(&class_or(&switch.classes.tc_to_group, group, "group"), profile, switch, list);
     }
@@ -212,12 +230,12 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
 fn of_group(of: &str, profile: &GroupProfile, switch: &SwitchSpec, list: &mut List) {
     let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
     list.fixed(format!("{of}.lossless"), profile.lossless);
-    list.fixed(format!("{of}.reserve"), size(profile.reserve));
-    list.fixed(format!("{of}.headroom"), size(profile.headroom));
+    list.fixed_rounded(format!("{of}.reserve"), size(profile.reserve), profile.reserve);
+    list.fixed_rounded(format!("{of}.headroom"), size(profile.headroom), profile.headroom);
     let (key, value) = threshold(profile.threshold, switch);
-    list.live(format!("{of}.{key}"), value);
-    list.live(format!("{of}.xon_offset"), size(profile.xon_offset));
-    list.live(format!("{of}.xon_floor"), size(profile.xon_floor));
+    list.live_rounded(format!("{of}.{key}"), value, profile.threshold);
+    list.live_rounded(format!("{of}.xon_offset"), size(profile.xon_offset), profile.xon_offset);
+    list.live_rounded(format!("{of}.xon_floor"), size(profile.xon_floor), profile.xon_floor);
 }
 
 /// `alpha` or `limit`, and its value.

@@ -1,6 +1,7 @@
 use super::super::{embedded, parse};
 use super::*;
 use crate::dataplane::Tuning;
+use crate::qos::WredProfile;
 
 const SWITCH: &str = "
 preset: roce
@@ -95,4 +96,32 @@ fn nothing_differs_that_has_no_name() {
     fewer.switch.ports.pop();
     fewer.devices.pop();
     assert!(told(&base, &fewer).contains(&"restart ports: a, b -> a".to_owned()));
+}
+
+/// What people read is rounded; what is compared is not.
+#[test]
+fn the_least_change_is_a_difference() {
+    let base = config("classes: {1: {ecn: {kmin: 10KiB, kmax: 20KiB, pmax: 20%}}}");
+    let changes: [fn(&mut Config); 9] = [
+        |config| {
+            let wred = config.switch.queues[1].wred.expect("ECN");
+            config.switch.queues[1].wred =
+                WredProfile::new(wred.kmin, wred.kmax, crate::units::Probability(wred.pmax.0 + 1));
+        },
+        |config| config.switch.fdb.ageing.0 += 1,
+        |config| config.switch.ports[0].rate.0 += 1,
+        |config| config.switch.buffer.total.0 += 1,
+        |config| config.switch.buffer.lossy_shared.0 += 1,
+        |config| config.switch.ports[0].buffer.groups[3].headroom.0 += 1,
+        |config| config.switch.ports[0].buffer.groups[3].xon_offset.0 += 1,
+        |config| config.lcores.poll_gap.0 += 1,
+        |config| config.devices[0].cable.mm += 1,
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut wanted = base.clone();
+        change(&mut wanted);
+        let found = differences(&base, &wanted);
+        assert_eq!(found.len(), 1, "change {index}: {found:?}");
+        assert_ne!(found[0].before, found[0].after, "change {index}");
+    }
 }

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::RunError;
 use crate::api::model::RunningConfig;
-use crate::api::socket::{Bound, SocketError};
+use crate::api::socket::Bound;
 use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
 use crate::dataplane::Orders;
@@ -33,8 +33,8 @@ impl Api {
             api.socket.to_serve().and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
         match bound {
             Ok(bound) => Ok(Self { bound, ..Self::default() }),
-            // A group is asked for by name too.
-            Err(error) if api.socket != Socket::Usual || matches!(error, SocketError::NoGroup(_)) => Err(error.into()),
+            // Whoever names a group or a socket wants it.
+            Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
             Err(error) => {
                 // Nobody is left to tell if this fails, and `eprintln!` would panic.
                 let _ = writeln!(io::stderr(), "note: no API: {error}");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::api::model::{Difference, Outcome, Reload};
@@ -12,6 +13,8 @@ use crate::stats::Current;
 
 /// How long lcores may take to take new settings over: a poll each, unless one rests or stands still.
 const TAKE_TIME: Duration = Duration::from_secs(2);
+/// How long the configuration may take to be read.
+const READ_TIME: Duration = Duration::from_secs(2);
 /// Time between two looks whether they have.
 const LOOK_TIME: Duration = Duration::from_millis(1);
 
@@ -42,24 +45,31 @@ impl Reloader {
     /// Reads the file again, and says what it would change; with `apply` makes it so.
     pub async fn reload(&mut self, apply: bool) -> Reload {
         let source = self.running.source.clone();
-        let mut wanted = match (self.again)() {
-            Ok(wanted) => wanted,
-            Err(errors) => {
-                let errors = errors.to_string().lines().map(str::to_owned).collect();
-                return Reload { outcome: Outcome::Invalid, source, errors, ..Reload::default() };
+        let refused = |outcome, errors| Reload { outcome, source: source.clone(), errors, ..Reload::default() };
+        let mut wanted = match self.read().await {
+            Some(Ok(wanted)) => wanted,
+            Some(Err(errors)) => {
+                return refused(Outcome::Invalid, errors.to_string().lines().map(str::to_owned).collect());
+            }
+            None => {
+                let seconds = READ_TIME.as_secs();
+                let error = format!("{source} is not read within {seconds}s; is it a file, on a disk that answers?");
+                return refused(Outcome::Busy, vec![error]);
             }
         };
         self.take_addresses(&mut wanted);
         let found = settings::differences(&self.running, &wanted);
         let mut answer = Reload {
-            source,
+            source: source.clone(),
             warnings: wanted.warnings.clone(),
             differences: found.iter().map(Difference::from).collect(),
             ..Reload::default()
         };
-        if found.is_empty() {
-            // Comments may have changed.
-            self.running = wanted;
+        if found.is_empty() && self.running.switch == wanted.switch {
+            if apply {
+                // Comments may have changed.
+                self.running = wanted;
+            }
             return answer;
         }
         let tuning = Tuning::between(&self.running.switch, &wanted.switch, self.hz);
@@ -77,6 +87,16 @@ impl Reloader {
             self.apply(tuning, wanted, &mut answer).await;
         }
         answer
+    }
+
+    /// The configuration as it is now; `None` if it does not come. Read on a thread of its own, since a file may be on a
+    /// disk that hangs, and the control thread has signals to hear and a watchdog to calm.
+    async fn read(&self) -> Option<Result<Config, ConfigErrors>> {
+        let (again, (answer, answered)) = (self.again.clone(), oneshot::channel());
+        let reader = std::thread::Builder::new().name("reload".to_owned());
+        // Nobody waits for the answer any more if it comes too late.
+        reader.spawn(move || drop(answer.send(again()))).ok()?;
+        tokio::time::timeout(READ_TIME, answered).await.ok()?.ok()
     }
 
     /// A NIC's own address counts where the configuration gives none.

@@ -110,7 +110,9 @@ impl Watch<'_> {
         let subject = self.current.get();
         subject.health.set_tested();
         if let Some(line) = not_lossless_line(&subject) {
-            tell(live, &self.at(&line));
+            let line = self.at(&line);
+            self.api.note(self.start.elapsed(), &line);
+            tell(live, &line);
         }
     }
 

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use crate::mmu::headroom::PACING_SLACK;
-use crate::qos::shaper::{Shaper, WIRE_OVERHEAD};
+use crate::qos::shaper::{MIN_FRAME, Shaper, WIRE_OVERHEAD};
 use crate::units::{BitRate, Nanos, Ticks};
 
 /// Ticks are picoseconds, so that no rounding hides anything.
@@ -20,14 +20,18 @@ struct Poll {
     visit: u64,
     send: u64,
     waiting: u64,
+    /// PFC frames that leave at the visit, past pacing.
+    pfc: u8,
 }
 
 fn poll(longest_ps: u64) -> impl Strategy<Value = Poll> {
     let length = prop_oneof![Just(longest_ps), 0..=longest_ps];
     let part = || prop_oneof![Just(0), Just(1000), 0_u64..=1000];
-    (length, part(), part(), prop_oneof![Just(u64::MAX), Just(0), 0_u64..200]).prop_map(
-        |(length_ps, visit, send, waiting)| Poll { length_ps, visit: visit.min(send), send: visit.max(send), waiting },
-    )
+    let (waiting, pfc) = (prop_oneof![Just(u64::MAX), Just(0), 0_u64..200], prop_oneof![Just(0_u8), Just(1), 0_u8..4]);
+    (length, part(), part(), waiting, pfc).prop_map(|(length_ps, visit, send, waiting, pfc)| {
+        let (visit, send) = (visit.min(send), visit.max(send));
+        Poll { length_ps, visit, send, waiting, pfc }
+    })
 }
 
 /// What came of a run of polls, in picoseconds: the longest time between two begins or two visits, the most data ahead of a
@@ -43,19 +47,24 @@ struct Worst {
 /// wire from the one at which it sends.
 fn run(rate: BitRate, frame: u32, polls: &[Poll]) -> Worst {
     let mut shaper = Shaper::new(rate, HZ, PACING_SLACK);
-    let frame_ps = u64::from(frame + WIRE_OVERHEAD) * 8 * HZ / rate.0;
+    let [frame_ps, pfc_ps] = [frame, MIN_FRAME].map(|len| u64::from(len + WIRE_OVERHEAD) * 8 * HZ / rate.0);
     let mut worst = Worst::default();
     // A second in, so that the port has rested.
     let (mut begin, mut wire_free) = (HZ, 0_u64);
     let mut last_visit: Option<u64> = None;
     for poll in polls {
-        let visit = begin + poll.length_ps * poll.visit / 1000;
-        let send = begin + poll.length_ps * poll.send / 1000;
+        // No poll is so short that its PFC frames alone were more than the wire takes meanwhile.
+        let length = poll.length_ps.max(u64::from(poll.pfc) * pfc_ps);
+        let (visit, send) = (begin + length * poll.visit / 1000, begin + length * poll.send / 1000);
         if let Some(last) = last_visit.replace(visit) {
             let ahead = wire_free.saturating_sub(visit);
             worst.gap = worst.gap.max(visit - last);
             worst.ahead = worst.ahead.max(ahead);
             worst.unheard = worst.unheard.max(visit - last + ahead);
+        }
+        for _ in 0..poll.pfc {
+            shaper.charge(MIN_FRAME, Ticks(begin));
+            wire_free = wire_free.max(visit) + pfc_ps;
         }
         let mut left = poll.waiting;
         while left > 0 && shaper.is_free(Ticks(begin)) {
@@ -63,8 +72,8 @@ fn run(rate: BitRate, frame: u32, polls: &[Poll]) -> Worst {
             wire_free = wire_free.max(send) + frame_ps;
             left -= 1;
         }
-        worst.gap = worst.gap.max(poll.length_ps);
-        begin += poll.length_ps;
+        worst.gap = worst.gap.max(length);
+        begin += length;
     }
     worst
 }
@@ -77,8 +86,9 @@ proptest! {
         frame in prop_oneof![Just(60_u32), Just(1514), 60_u32..=9238],
     ) {
         let worst = run(BitRate(rate * 1_000_000_000), frame, &polls);
-        // The row `our frame ahead` is for the frame that is let go at the last instant.
-        let begun = u64::from(frame + WIRE_OVERHEAD) * 8 * HZ / (rate * 1_000_000_000);
+        // The row `our frame ahead` is for the frame that is let go at the last instant; PFC frames that had their turn
+        // just now are ahead of the next too.
+        let begun = u64::from(frame + WIRE_OVERHEAD + 3 * (MIN_FRAME + WIRE_OVERHEAD)) * 8 * HZ / (rate * 1_000_000_000);
         let bound = worst.gap + PACING_SLACK.0 * PS + begun;
         prop_assert!(worst.unheard <= bound, "{} of {bound} ps", worst.unheard);
     }
@@ -86,8 +96,8 @@ proptest! {
 
 #[test]
 fn a_poll_that_sends_late_leaves_more_than_the_slack_ahead_and_takes_it_from_the_next_gap() {
-    // Of a microsecond each: the first sends at its end what a rest has earned, from then on all send at once.
-    let late = Poll { length_ps: 8_000 * PS, visit: 0, send: 1000, waiting: u64::MAX };
+    // The first, of 8 us, sends at its end what a rest has earned; from then on polls of a microsecond send at once.
+    let late = Poll { length_ps: 8_000 * PS, visit: 0, send: 1000, waiting: u64::MAX, pfc: 0 };
     let quick = Poll { length_ps: 1_000 * PS, send: 0, ..late };
     let worst = run(BitRate(10_000_000_000), 1226, &[late, quick, quick, quick]);
     let micros = |ps: u64| (ps + 500_000) / 1_000_000;

@@ -20,6 +20,7 @@ use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
+use crate::qos::shaper::MIN_FRAME;
 use crate::qos::wred::Dice;
 use crate::units::{CellSize, Cells, Ticks};
 use crate::wire::MacAddr;
@@ -84,7 +85,8 @@ pub struct Pipeline<P> {
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     port: usize,
-    round: u32,
+    /// It was full, and the last that its poll gap lets the port have.
+    is_last: bool,
 }
 
 /// Who is asked for a burst next: each port once in a round, those too that had little in the last one.
@@ -92,8 +94,10 @@ struct Turn {
 struct Turns {
     /// Ports that are still to be asked in this round.
     left: u64,
-    round: u32,
-    /// A port has more, and may be asked once more.
+    is_first: bool,
+    /// Ports that may be asked once more: those that have had no more full bursts than they may.
+    again: u64,
+    /// One of them has more.
     goes_on: bool,
 }
 
@@ -222,9 +226,9 @@ impl<P: Packet> Pipeline<P> {
         let Some(mut bursts) = self.bursts.take() else { return 0 };
         let [burst, ahead] = &mut *bursts;
         let (mut burst, mut ahead) = (burst, ahead);
-        let mut turns = Turns { left: self.mine, round: 1, goes_on: false };
+        let mut turns = Turns { left: self.mine, is_first: true, again: 0, goes_on: false };
         let (mut turn, mut moved) = (self.take(io, &mut turns, burst, now), 0);
-        while let Some(Turn { port, round }) = turn {
+        while let Some(Turn { port, is_last }) = turn {
             let next = self.take(io, &mut turns, ahead, now);
             let received = burst.len();
             let is_drained = received < BURST;
@@ -236,8 +240,7 @@ impl<P: Packet> Pipeline<P> {
             self.publish_handed();
             // At once: what a peer still sends until it hears this goes into the headroom.
             self.send_pfc(io, port, now);
-            let is_last = round == self.ports[port].bursts;
-            if !is_drained && is_last || is_drained && self.ports[port].backlog.is_watching() {
+            if is_last || is_drained && self.ports[port].backlog.is_watching() {
                 self.judge_backlog(io, port, is_drained, now);
             }
             std::mem::swap(&mut burst, &mut ahead);
@@ -257,18 +260,23 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) -> Option<Turn> {
         if turns.left == 0 && turns.goes_on {
-            let round = turns.round + 1;
-            let left = mask(bits(self.mine).filter(|&port| self.ports[port].bursts >= round));
-            *turns = Turns { left, round, goes_on: false };
+            *turns = Turns { left: turns.again, is_first: false, again: 0, goes_on: false };
         }
-        let (port, round) = (bits(turns.left).next()?, turns.round);
+        let port = bits(turns.left).next()?;
         turns.left &= turns.left - 1;
-        if round == 1 {
-            self.ports[port].start_pauses(now);
+        let state = &mut self.ports[port];
+        if turns.is_first {
+            state.start_pauses(now);
+            state.full_bursts = 0;
         }
         io.rx(port, burst);
-        turns.goes_on |= burst.is_full() && round < self.ports[port].bursts;
-        Some(Turn { port, round })
+        let is_full = burst.is_full();
+        state.full_bursts += u32::from(is_full);
+        // What came to a port that was drained takes nothing from what it may have.
+        let may_more = state.full_bursts < state.bursts;
+        turns.again |= u64::from(may_more) << port;
+        turns.goes_on |= is_full && may_more;
+        Some(Turn { port, is_last: is_full && !may_more })
     }
 
     /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
@@ -375,6 +383,9 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         state.generator.sent(&frame, now);
+        // It has gone past pacing, but not past the wire: what follows makes up for its time, or what lies ahead of the
+        // next PFC frame would grow by each.
+        state.shaper.charge(MIN_FRAME, now);
         let counters = &self.counters.ports[port];
         counters.pfc_tx_frames.add(1);
         for priority in bits(u64::from(frame.enabled)) {

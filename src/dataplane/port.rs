@@ -94,6 +94,8 @@ pub(super) struct Port {
     pub arrived: PfcFrame,
     /// Bursts that a poll may take, and send: what can have arrived in the longest poll gap that headroom allows for.
     pub bursts: u32,
+    /// Full ones that it has had in this poll.
+    pub full_bursts: u32,
 }
 
 impl Port {
@@ -131,6 +133,7 @@ impl Port {
             watchdog: Self::new_watchdog(spec, switch, hz).map(|(_, watchdog)| watchdog),
             arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
+            full_bursts: 0,
         }
     }
 
@@ -183,6 +186,16 @@ impl Port {
         for queue in (0..CLASSES).filter(|queue| (self.waiting & queues) >> queue & 1 == 1) {
             self.discard[queue] = (self.queues[queue].frames(), reason);
             self.discarding |= 1 << queue;
+        }
+    }
+
+    /// What of `queues` is left to be discarded for `reason` is not to be.
+    pub fn pardon(&mut self, queues: u8, reason: DropReason) {
+        for queue in (0..CLASSES).filter(|&queue| queues >> queue & 1 == 1) {
+            if self.discard[queue].1 == reason {
+                self.discard[queue].0 = 0;
+                self.discarding &= !(1 << queue);
+            }
         }
     }
 

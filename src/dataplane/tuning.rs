@@ -5,6 +5,7 @@
 //! would have to work out, and gives each lcore one of its own ([`mailbox`]). The lcore copies and gives the box back: it
 //! neither allocates nor frees.
 
+use super::drops::DropReason;
 use super::fit::Outward;
 use super::handoff::{Consumer, Producer, ring};
 use super::pipeline::Pipeline;
@@ -96,6 +97,7 @@ impl<P: Packet> Pipeline<P> {
 
     fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        let before = state.dropping();
         state.classify_by(tuning.trust, &tuning.lanes);
         state.ledger.set_groups(&tuning.groups);
         state.scheduler.set_disciplines(disciplines);
@@ -110,6 +112,10 @@ impl<P: Packet> Pipeline<P> {
                 *watchdog = fresh.as_ref().map(|(_, fresh)| fresh.clone());
             }
         }
+        // A storm that drops from now on drops what waits, as it does at its begin; one that does not lets it be.
+        let now = state.dropping();
+        state.condemn(now & !before, DropReason::Watchdog);
+        state.pardon(before & !now, DropReason::Watchdog);
         self.storms = self.storms & !(1 << port) | u64::from(state.dropping() != 0) << port;
     }
 }

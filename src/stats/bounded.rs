@@ -1,5 +1,6 @@
 //! A listener that bounds what strangers can cost: so many connections, each for so long; others wait in the kernel's
-//! queue. Whatever is served runs in the control thread beside other things.
+//! queue. Whoever connects and says nothing is cut soon, so that idle ones keep nobody out for long. Whatever is served
+//! runs in the control thread beside other things.
 
 use std::future::Future;
 use std::io;
@@ -11,7 +12,10 @@ use std::time::Duration;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
+
+/// How long a connection may last before its first byte comes.
+const FIRST_BYTE_TIME: Duration = Duration::from_secs(1);
 
 /// A listener, TCP or Unix, that accepts only while it has a permit left.
 #[derive(Debug)]
@@ -36,7 +40,9 @@ impl<L: Listener> Listener for Bounded<L> {
     async fn accept(&mut self) -> (Limited<L::Io>, L::Addr) {
         let permit = self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
         let (stream, address) = self.listener.accept().await;
-        (Limited { stream, end: Box::pin(tokio::time::sleep(self.time)), _permit: permit }, address)
+        let now = Instant::now();
+        let first = Box::pin(tokio::time::sleep_until(now + self.time.min(FIRST_BYTE_TIME)));
+        (Limited { stream, end: first, last: Some(now + self.time), _permit: permit }, address)
     }
 
     fn local_addr(&self) -> io::Result<L::Addr> {
@@ -49,6 +55,8 @@ impl<L: Listener> Listener for Bounded<L> {
 pub struct Limited<S> {
     stream: S,
     end: Pin<Box<Sleep>>,
+    /// When its time is up, as long as it has said nothing and `end` is sooner.
+    last: Option<Instant>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -68,7 +76,14 @@ impl<S: Unpin> Limited<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.until_end(cx, |stream, cx| stream.poll_read(cx, buf))
+        let before = buf.filled().len();
+        let read = self.until_end(cx, |stream, cx| stream.poll_read(cx, buf));
+        if buf.filled().len() > before
+            && let Some(last) = self.last.take()
+        {
+            self.end.as_mut().reset(last);
+        }
+        read
     }
 }
 

@@ -1,5 +1,6 @@
 //! The whole pipeline over ports in memory, at instants that the tests choose.
 
+mod ahead;
 mod buffer;
 mod forwarding;
 mod fuzz;

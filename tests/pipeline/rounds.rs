@@ -23,8 +23,9 @@ enum Step {
 struct Diary {
     io: MemPorts,
     steps: Vec<Step>,
-    /// A frame that arrives at the second port while work on the first one's second burst begins.
+    /// A frame of which some arrive at the second port while work on the first one's second burst begins.
     late: Option<Vec<u8>>,
+    late_frames: usize,
 }
 
 impl Ports for Diary {
@@ -37,7 +38,7 @@ impl Ports for Diary {
     fn begin(&mut self, port: usize) {
         let is_second = port == 0 && self.steps.contains(&Step::Works(0));
         if let Some(frame) = self.late.take_if(|_| is_second) {
-            self.io.inject(1, &frame);
+            (0..self.late_frames).for_each(|_| self.io.inject(1, &frame));
         }
         self.steps.push(Step::Works(port));
     }
@@ -84,7 +85,7 @@ impl Bed {
         for port in 0..ports {
             switch.learn(1, mac(port), port, Ticks(HZ));
         }
-        Self { switch, io: Diary { io: MemPorts::new(ports), steps: Vec::new(), late: None }, counters }
+        Self { switch, io: Diary { io: MemPorts::new(ports), steps: Vec::new(), late: None, late_frames: 1 }, counters }
     }
 
     fn inject(&mut self, port: usize, bursts: usize, frame: &[u8]) {
@@ -138,4 +139,17 @@ fn a_poll_sends_no_more_than_its_bursts_whatever_the_rounds() {
     (1..4).for_each(|port| bed.inject(port, 2, &frame(port, 0, 0, 60)));
     let sent: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Sends(..))).collect();
     assert_eq!(sent, [Step::Sends(0, 32); 2]);
+}
+
+/// A port that had nothing in the first rounds may have all of its bursts in later ones, and no backlog is made of them.
+#[test]
+fn empty_turns_take_nothing_from_what_a_port_may_have() {
+    let mut bed = Bed::new(2, |spec| spec.ports[1].backlog_mark = Some(5));
+    bed.inject(0, 3, &frame(0, 1, 0, 60));
+    bed.io.late = Some(frame(1, 0, 0, 60));
+    bed.io.late_frames = 70;
+    let works: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Works(_))).collect();
+    assert_eq!(works, [0, 0, 0, 1, 1, 1].map(Step::Works));
+    let counters = &bed.counters.ports[1];
+    assert_eq!((counters.rx_frames[0].get(), counters.backlog_xoffs.get()), (70, 0));
 }

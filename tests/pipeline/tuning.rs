@@ -133,6 +133,20 @@ fn a_storm_goes_on_under_another_action_and_is_over_when_nobody_watches() {
     assert_eq!((storms, counters.watchdog_mask.get()), ((1, 1), 0));
 }
 
+#[test]
+fn an_action_that_drops_drops_what_a_storm_holds() {
+    let mut spec = spec(2);
+    spec.ports[1].watchdog = watched(WatchdogAction::Alert);
+    let mut bed = Bed::blocked(&spec);
+    bed.fill(5);
+    bed.run(2_000_000);
+    assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (0, 0), "only told of");
+    tune(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Drop));
+    bed.run(100_000);
+    assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (0, 5), "none is sent to a peer that is stuck");
+    bed.assert_empty();
+}
+
 /// Memory, headroom, guarantees, maps of groups, rates, addresses and tables are what the switch was started with.
 #[test]
 fn what_cannot_change_makes_no_tuning() {

@@ -44,11 +44,11 @@ fn systemd_is_told_of_start_life_and_end() {
     let mut systemd = Systemd::listen(&SocketAddr::from_pathname(&path).expect("a short path"));
     let mut command = run(&["--duration", "0", "--metrics", "off"]);
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", WATCHDOG.as_micros().to_string());
+    let start = Instant::now();
     let process = Process::spawn(command);
     let first = wait_for("word", PATIENCE, || systemd.told().first().cloned());
     assert!(first.starts_with("READY=1\nSTATUS=5 ports, dataplane lcores: "), "{first}");
     assert!(!process.stdout().contains("lossless: "), "it runs");
-    let start = Instant::now();
     wait_for("three signs of life", PATIENCE, || (systemd.count("WATCHDOG=1") >= 3).then_some(()));
     // Two in each period, so that one may be late; not one at each look.
     assert!(start.elapsed() >= WATCHDOG, "{:?} for three", start.elapsed());

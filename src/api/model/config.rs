@@ -19,7 +19,7 @@ pub struct Version {
     pub began_unix_ns: u64,
     /// File of its configuration, or `<embedded>`.
     pub config_source: String,
-    /// A number that changes with any setting, as in the metric `holdfast_build_info`.
+    /// A number that changes with any setting, as in the metric `holdfast_config_info`.
     pub config_hash: String,
     /// Whether requests may change anything.
     pub writes: bool,
@@ -31,7 +31,7 @@ pub struct Version {
 pub struct RunningConfig {
     /// File, or `<embedded>`.
     pub source: String,
-    /// A number that changes with any setting, as in the metric `holdfast_build_info`.
+    /// A number that changes with any setting, as in the metric `holdfast_config_info`.
     pub hash: String,
     /// What the command line says over the text, as it was typed.
     pub overrides: Vec<String>,

@@ -236,7 +236,8 @@ fn label(cause: Cause) -> &'static str {
 /// How long ago, as people say it.
 #[must_use]
 pub fn age(age_ns: u64) -> String {
-    format!("{} ago", time(Nanos(age_ns)))
+    // An lcore tells its time now and then, and decides in between.
+    if age_ns == 0 { "just now".to_owned() } else { format!("{} ago", time(Nanos(age_ns))) }
 }
 
 /// What an operator can do about frames dropped for `reason`.

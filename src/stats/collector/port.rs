@@ -141,7 +141,7 @@ pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snaps
 /// buffer (one that is anyway, against the rules, gets its series then), or if it is a promise that the watchdog breaks.
 fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
-        DropReason::HeadroomFull | DropReason::Watchdog => lossless,
+        DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
         DropReason::NoBuffer => true,
         _ => reason.is_congestion() && !lossless,
     }
