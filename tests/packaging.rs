@@ -92,7 +92,9 @@ fn systemd_finds_no_fault_with_the_unit() {
     let put = |mode: &str, from: &Path, to: &str| {
         output(Command::new("install").args(["-D", "-m", mode]).arg(from).arg(root.join(to)));
     };
-    put("0755", Path::new("/bin/true"), "usr/bin/holdfast");
+    for program in ["usr/bin/holdfast", "bin/kill"] {
+        put("0755", Path::new("/bin/true"), program);
+    }
     put("0644", &repository("conf/systemd/holdfast.service"), "lib/systemd/system/holdfast.service");
     for place in ["/lib/systemd/system", "/usr/lib/systemd/system"] {
         if Path::new(place).join("sysinit.target").exists() {

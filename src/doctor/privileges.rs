@@ -32,11 +32,16 @@ fn wanted(needs: Option<&Needs>, drivers: &[&str]) -> Option<String> {
     (!ports.is_empty()).then(|| format!("ports {}", ports.join(", ")))
 }
 
+/// What the file is given: permitted only, so that it starts where one of them is not to be had.
+const FILE_CAPABILITIES: &str = "cap_net_admin,cap_net_raw,cap_ipc_lock+p";
+
 fn grant(name: &str) -> String {
-    let file = name.to_lowercase();
     let short = name.trim_start_matches("CAP_");
+    // One for all that any port may need, since each setcap undoes the one before; and not for everybody, since who runs it
+    // has these capabilities, and `eal.args` can load a library.
     format!(
-        "run as root, `setcap {file}+p` on the program, `--cap-add {short}` for a container, or AmbientCapabilities={name} in a unit"
+        "run as root; or `chgrp` the program to a group of your own, `chmod 0750` it and `setcap {FILE_CAPABILITIES}` on it; \
+         or `--cap-add {short}` for a container, AmbientCapabilities={name} in a unit"
     )
 }
 

@@ -57,6 +57,7 @@ pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
     if name.starts_with("net_af_packet") {
         check_af_packet(name, argument(devargs, "iface"))?;
     }
+    super::memif::remove_dead_socket(devargs);
     Ok(())
 }
 
@@ -137,7 +138,7 @@ fn require_capability(bit: u32, name: &str, file_name: &str, device: &str) -> Re
     Err(Error::NoPermission {
         what: format!("port `{device}` ({name} is missing)"),
         remedy: format!(
-            "run as root, grant it with `setcap {file_name}+ep` on the program, or give a container `--cap-add {}`",
+            "run as root, grant it with `setcap {file_name}+p` on the program (one `setcap` with all that it is to have), or give a container `--cap-add {}`",
             name.trim_start_matches("CAP_")
         ),
     })

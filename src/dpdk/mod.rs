@@ -19,6 +19,7 @@ mod kernel_ring;
 mod lcore;
 mod log;
 mod mbuf;
+mod memif;
 mod mempool;
 mod port;
 mod queue;

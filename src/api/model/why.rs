@@ -185,6 +185,11 @@ impl Sentence<'_> {
         let Some(port) = self.look.subject.spec.ports.get(ingress) else { return String::new() };
         let profile = &port.buffer.groups[group & 7];
         let [reserve, port_reserve, shared, headroom] = evidence.held;
+        let limit = profile.threshold.limit(Cells(evidence.free)).0;
+        let early =
+            limit.saturating_sub(profile.headroom.0).max(profile.xon_floor.0.saturating_add(profile.xon_offset.0));
+        let is_early = profile.lossless && port.buffer.policy == HeadroomPolicy::Dynamic;
+        let is_so = evidence.limit == if is_early { early } else { limit };
         let mut parts = vec![format!("{} of {} reserve", self.size(reserve), self.size(profile.reserve.0))];
         if port_reserve > 0 {
             parts.push(format!("{} of the port's reserve", self.size(port_reserve)));
@@ -193,7 +198,7 @@ impl Sentence<'_> {
             "{} shared where {} was the limit ({})",
             self.size(shared),
             self.size(evidence.limit),
-            self.limit(profile.threshold)
+            self.limit(profile.threshold, is_so)
         ));
         if profile.lossless {
             let size = match port.buffer.policy {
@@ -206,8 +211,11 @@ impl Sentence<'_> {
         format!("the group held {} and {last}", parts.join(", "))
     }
 
-    fn limit(&self, threshold: Threshold) -> String {
+    /// How the limit came out of `threshold`, which may have been changed since: it `is_so` if it still comes out so.
+    fn limit(&self, threshold: Threshold, is_so: bool) -> String {
         match threshold {
+            Threshold::Dynamic(alpha) if !is_so => format!("alpha is {alpha} now"),
+            Threshold::Static(cells) if !is_so => format!("it is {} now", self.size(cells.0)),
             Threshold::Dynamic(alpha) => format!("alpha {alpha} of {} free", self.size(self.evidence.free)),
             Threshold::Static(_) => "fixed".to_owned(),
         }
@@ -217,7 +225,8 @@ impl Sentence<'_> {
         let class = usize::from(self.evidence.class & 7);
         let queue = usize::from(self.look.subject.spec.classes.tc_to_queue[class] & 7);
         let limit = self.look.subject.spec.queues[queue].limit;
-        limit.map_or(String::new(), |limit| self.limit(limit.threshold))
+        let is_so = |threshold: Threshold| threshold.limit(Cells(self.evidence.free)).0 == self.evidence.queue_limit;
+        limit.map_or("there is none now".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
     }
 
     fn size(&self, cells: u32) -> String {
