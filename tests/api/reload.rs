@@ -29,7 +29,11 @@ fn reload(switch: &Switch, status: u16) -> Value {
 #[test]
 fn what_may_change_changes_under_full_load_and_loses_nothing() {
     let switch = Switch::configured(&incast());
-    let (before, hash) = (group(&switch), switch.get("version")["version"]["config_hash"].clone());
+    let before = wait_for("a group that holds its share", PATIENCE, || {
+        let group = group(&switch);
+        (group["used_bytes"].as_u64() > Some(800_000)).then_some(group)
+    });
+    let hash = switch.get("version")["version"]["config_hash"].clone();
     switch.configure(&format!("{}\nclasses: {{3: {{alpha: 1/16}}}}\n", incast()));
     let told = &switch.get("reload")["reload"];
     assert_eq!((&told["outcome"], group(&switch)["alpha"].as_f64()), (&"applicable".into(), before["alpha"].as_f64()));
