@@ -94,6 +94,11 @@ impl Served {
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// Nanoseconds since the switch began.
+    fn at_ns(&self) -> u64 {
+        u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
     fn config(&self) -> RunningConfig {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
         RunningConfig { hash: self.hash(), ..config }
@@ -195,7 +200,7 @@ fn state(served: &Served) -> Response {
 
 async fn fdb(served: &Served) -> Response {
     let source = Source { subject: &served.current.get(), orders: &served.orders, hz: served.hz };
-    let at_ns = u64::try_from(served.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let at_ns = served.at_ns();
     // What is answered again has the time of its first answer.
     match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
         Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
@@ -248,7 +253,7 @@ async fn reload(served: &Served, apply: bool) -> Response {
         Outcome::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
         Outcome::NeedsRestart | Outcome::Busy => StatusCode::CONFLICT,
     };
-    let at_ns = u64::try_from(served.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let at_ns = served.at_ns();
     json(status, &Part { at_ns, name: "reload", part: answer })
 }
 

@@ -1,19 +1,16 @@
 //! Where the API is: which path, and how a switch takes it without taking another's.
 
-use std::convert::Infallible;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
+
+pub use crate::config::{MAX_SOCKET_PATH as MAX_PATH, Socket};
 
 /// The variable that names the socket for `run`, `show` and all others alike.
 pub const VARIABLE: &str = "HOLDFAST_SOCKET";
-
-/// Longest path that fits a socket's address (unix(7): 108 with its end).
-pub const MAX_PATH: usize = 107;
 
 /// Name of the socket in a directory of run-time files.
 const NAME: &str = "holdfast.sock";
@@ -24,30 +21,6 @@ const ROOT_DIRECTORY: &str = "/run/holdfast";
 /// Times that a directory is tried which another holdfast has locked to take its own socket, and the time between.
 const TRIES: u32 = 50;
 const TRY_TIME: Duration = Duration::from_millis(20);
-
-/// Which socket.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub enum Socket {
-    /// `$XDG_RUNTIME_DIR/holdfast.sock`, or for root without such a directory `/run/holdfast/holdfast.sock`.
-    #[default]
-    Usual,
-    /// None.
-    Off,
-    /// This one.
-    At(PathBuf),
-}
-
-impl FromStr for Socket {
-    type Err = Infallible;
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        // An empty variable is as good as none.
-        Ok(match text {
-            "" => Self::Usual,
-            "off" => Self::Off,
-            path => Self::At(path.into()),
-        })
-    }
-}
 
 impl Socket {
     /// Where a switch listens; `None`: nowhere.

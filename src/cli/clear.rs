@@ -1,8 +1,6 @@
 //! `holdfast clear`.
 
-use holdfast::api::socket::VARIABLE;
-use holdfast::api::{Client, Socket};
-
+use super::asked::{Asked, failed};
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
@@ -10,9 +8,8 @@ pub struct Args {
     /// What to clear
     #[arg(value_enum)]
     what: What,
-    /// The switch's socket [default: $XDG_RUNTIME_DIR/holdfast.sock, then /run/holdfast/holdfast.sock]
-    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
-    socket: Option<Socket>,
+    #[command(flatten)]
+    switch: Asked,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -22,8 +19,7 @@ enum What {
 }
 
 pub fn clear(args: &Args) -> Result<(), Failure> {
-    let failed = |error| Failure::Run(format!("{error}"));
-    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(failed)?;
+    let client = args.switch.client().map_err(failed)?;
     match args.what {
         What::Watermarks => client.clear_watermarks().map_err(failed)?,
     }

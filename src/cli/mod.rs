@@ -1,5 +1,6 @@
 //! The command line: what it accepts, and how an outcome becomes an exit code.
 
+mod asked;
 mod check;
 mod clear;
 mod completions;

@@ -1,9 +1,8 @@
 //! `holdfast reload`.
 
 use holdfast::api::model::{Outcome, Reload};
-use holdfast::api::socket::VARIABLE;
-use holdfast::api::{Client, Socket};
 
+use super::asked::{Asked, failed};
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -14,14 +13,12 @@ pub struct Args {
     /// Print what the API answers
     #[arg(long)]
     json: bool,
-    /// The switch's socket [default: $XDG_RUNTIME_DIR/holdfast.sock, then /run/holdfast/holdfast.sock]
-    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
-    socket: Option<Socket>,
+    #[command(flatten)]
+    switch: Asked,
 }
 
 pub fn reload(args: &Args) -> Result<(), Failure> {
-    let failed = |error| Failure::Run(format!("{error}"));
-    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(failed)?;
+    let client = args.switch.client().map_err(failed)?;
     let answer = client.reload(!args.dry_run).map_err(failed)?;
     if args.json {
         print_json(&serde_json::to_value(&answer).unwrap_or_default())?;

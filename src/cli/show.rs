@@ -9,19 +9,18 @@ mod ports;
 mod rest;
 mod watch;
 
-use std::fmt;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use holdfast::api::Client;
 use holdfast::api::client::ClientError;
 use holdfast::api::model::State;
-use holdfast::api::socket::VARIABLE;
-use holdfast::api::{Client, Socket};
 use serde_json::Value;
 
 use self::filter::Filter;
 use self::watch::Screen;
+use super::asked::{Asked, failed};
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
@@ -41,9 +40,8 @@ pub struct Args {
     /// Look again every so many seconds, until Ctrl-C; what counts is shown as rates
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds)]
     watch: Option<Duration>,
-    /// The switch's socket [default: $XDG_RUNTIME_DIR/holdfast.sock, then /run/holdfast/holdfast.sock]
-    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
-    socket: Option<Socket>,
+    #[command(flatten)]
+    switch: Asked,
 }
 
 /// Shortest and longest time between two looks.
@@ -137,7 +135,7 @@ impl Looks<'_> {
 }
 
 pub fn show(args: &Args) -> Result<(), Failure> {
-    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(failed)?;
+    let client = args.switch.client().map_err(failed)?;
     let filter = Filter { port: args.port.clone(), class: args.class };
     filter.check(&client).map_err(Failure::Run)?;
     let look = || look(&client, args.what, &filter);
@@ -167,10 +165,6 @@ pub fn show(args: &Args) -> Result<(), Failure> {
 fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, ClientError> {
     std::thread::sleep(MOMENT);
     look()
-}
-
-fn failed(error: impl fmt::Display) -> Failure {
-    Failure::Run(error.to_string())
 }
 
 fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, ClientError> {

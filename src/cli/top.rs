@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use holdfast::api::client::ClientError;
 use holdfast::api::model::Event;
-use holdfast::api::socket::VARIABLE;
-use holdfast::api::{Client, Socket, State};
+use holdfast::api::{Client, State};
 use holdfast::top::{Action, App, INTERVALS, Key, Paint};
 use holdfast::units::Nanos;
 use ratatui::DefaultTerminal;
@@ -21,6 +20,7 @@ use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
+use super::asked::Asked;
 
 /// The second look comes early: without it there are no rates.
 const FIRST_INTERVAL: Duration = Duration::from_millis(250);
@@ -30,9 +30,8 @@ const RETRY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Socket of the switch [default: $XDG_RUNTIME_DIR/holdfast.sock, else /run/holdfast/holdfast.sock]
-    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
-    socket: Option<Socket>,
+    #[command(flatten)]
+    switch: Asked,
     /// How often to look, 100ms to 1min; + and - change it
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Interval,
@@ -76,7 +75,7 @@ enum Message {
 pub fn top(args: &Args) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     needs_terminal(io::stdout().is_terminal(), variable("TERM").as_deref())?;
-    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(|error| match error {
+    let client = args.switch.client().map_err(|error| match error {
         ClientError::Off => Failure::usage(error),
         error => Failure::Run(error.to_string()),
     })?;

@@ -1,11 +1,10 @@
 //! `holdfast why-dropped`.
 
 use holdfast::api::model::{Why, age};
-use holdfast::api::socket::VARIABLE;
-use holdfast::api::{Client, Socket};
 use holdfast::stats::format::{frames, grouped};
 use serde::Deserialize;
 
+use super::asked::{Asked, failed};
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -19,9 +18,8 @@ pub struct Args {
     /// Print what the API answers
     #[arg(long)]
     json: bool,
-    /// The switch's socket [default: $XDG_RUNTIME_DIR/holdfast.sock, then /run/holdfast/holdfast.sock]
-    #[arg(long, value_name = "PATH", env = VARIABLE, hide_env_values = true)]
-    socket: Option<Socket>,
+    #[command(flatten)]
+    switch: Asked,
 }
 
 /// What `/v1/why` answers.
@@ -39,8 +37,7 @@ struct Ports {
 }
 
 pub fn why(args: &Args) -> Result<(), Failure> {
-    let failed = |error| Failure::Run(format!("{error}"));
-    let client = Client::new(&args.socket.clone().unwrap_or_default()).map_err(failed)?;
+    let client = args.switch.client().map_err(failed)?;
     if let Some(name) = &args.port {
         let ports = client.get::<Ports>("ports").map_err(failed)?.ports;
         if !ports.iter().any(|port| port.port == *name) {

@@ -1,9 +1,38 @@
-//! `api:`.
+//! `api:`, and which socket the API is at.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::model::ApiConfig;
 use super::read::Item;
-use crate::api::Socket;
-use crate::api::socket::MAX_PATH;
+
+/// Longest path that fits a socket's address (unix(7): 108 with its end).
+pub const MAX_SOCKET_PATH: usize = 107;
+
+/// Which socket.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum Socket {
+    /// `$XDG_RUNTIME_DIR/holdfast.sock`, or for root without such a directory `/run/holdfast/holdfast.sock`.
+    #[default]
+    Usual,
+    /// None.
+    Off,
+    /// This one.
+    At(PathBuf),
+}
+
+impl FromStr for Socket {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        // An empty variable is as good as none.
+        Ok(match text {
+            "" => Self::Usual,
+            "off" => Self::Off,
+            path => Self::At(path.into()),
+        })
+    }
+}
 
 /// Reads `api:`.
 pub fn read(item: Option<Item<'_>>) -> ApiConfig {
@@ -31,9 +60,11 @@ fn read_socket(item: &Item<'_>) -> Option<Socket> {
             item.shown()
         ));
     }
-    if path.len() > MAX_PATH {
-        return item
-            .refuse(format!("{} bytes are more than a socket's path may have; write at most {MAX_PATH}", path.len()));
+    if path.len() > MAX_SOCKET_PATH {
+        return item.refuse(format!(
+            "{} bytes are more than a socket's path may have; write at most {MAX_SOCKET_PATH}",
+            path.len()
+        ));
     }
     Some(Socket::At(path.into()))
 }

@@ -30,6 +30,7 @@ pub(crate) mod yaml;
 
 use std::path::Path;
 
+pub use api::{MAX_SOCKET_PATH, Socket};
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use lcores::MAX_LCORES;
 pub use model::{

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use crate::api::Socket;
+use super::api::Socket;
 use crate::dataplane::SwitchSpec;
 use crate::hosts::HostSpec;
 use crate::units::{Bytes, Length, Nanos};

@@ -11,7 +11,7 @@ use super::policy::policy_name;
 use super::words;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, only_class};
 use crate::units::Cells;
 
 /// One setting that differs.
@@ -248,11 +248,7 @@ fn threshold(threshold: Threshold, switch: &SwitchSpec) -> (&'static str, String
 
 /// `classes.3` if that class alone is mapped to `target`, else `target` by its own kind and number.
 fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
-    let mut classes = (0..CLASSES).filter(|&class| usize::from(map[class]) == target);
-    match (classes.next(), classes.next()) {
-        (Some(class), None) => format!("classes.{class}"),
-        _ => format!("{kind} {target}"),
-    }
+    only_class(map, target).map_or_else(|| format!("{kind} {target}"), |class| format!("classes.{class}"))
 }
 
 #[cfg(test)]

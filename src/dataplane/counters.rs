@@ -188,7 +188,7 @@ pub struct Counters {
     /// By dataplane lcore.
     pub lcores: Box<[CachePadded<LcoreCounters>]>,
     /// By port index, why frames were dropped and peers stopped; written by the lcore that owns the port.
-    pub evidence: Box<[PortEvidence]>,
+    pub evidence: Box<[CachePadded<PortEvidence>]>,
 }
 
 impl Counters {
@@ -198,7 +198,7 @@ impl Counters {
         Self {
             ports: (0..ports).map(|_| CachePadded::default()).collect(),
             lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
-            evidence: (0..ports).map(|_| PortEvidence::default()).collect(),
+            evidence: (0..ports).map(|_| CachePadded::default()).collect(),
         }
     }
 }

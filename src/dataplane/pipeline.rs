@@ -538,7 +538,7 @@ fn owned_by(lcore: usize, spec: &SwitchSpec) -> u64 {
 }
 
 /// The mask in which these bits are set.
-fn mask(bits: impl Iterator<Item = usize>) -> u64 {
+pub(super) fn mask(bits: impl Iterator<Item = usize>) -> u64 {
     bits.fold(0, |mask, bit| mask | 1 << bit)
 }
 

@@ -102,7 +102,7 @@ impl Port {
     pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         let lossless = spec.lossless_groups();
         let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
-        let obeyed = spec.pfc.obeyed(switch.lossless_queues(spec), &priorities);
+        let obeyed = Self::obeyed(spec, switch, &priorities);
         let obeying = priorities.queues(obeyed);
         Self {
             owner: spec.lcore,
@@ -137,12 +137,16 @@ impl Port {
         }
     }
 
+    /// Priorities whose pauses the port by `spec` obeys.
+    fn obeyed(spec: &PortSpec, switch: &SwitchSpec, priorities: &PriorityMap) -> u8 {
+        spec.pfc.obeyed(switch.lossless_queues(spec), priorities)
+    }
+
     /// Who watches the port by `spec`, if anybody does, and by what.
     pub fn new_watchdog(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Option<(WatchdogSpec, Watchdog)> {
         let watchdog = spec.watchdog.filter(|_| spec.pfc.is_on())?;
         let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
-        let obeyed = spec.pfc.obeyed(switch.lossless_queues(spec), &priorities);
-        Some((watchdog, Watchdog::new(watchdog, priorities.queues(obeyed), hz)))
+        Some((watchdog, Watchdog::new(watchdog, priorities.queues(Self::obeyed(spec, switch, &priorities)), hz)))
     }
 
     /// Frames that are received from now on go where `lanes` say.

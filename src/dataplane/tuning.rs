@@ -8,7 +8,7 @@
 use super::drops::DropReason;
 use super::fit::Outward;
 use super::handoff::{Consumer, Producer, ring};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, mask};
 use super::port::{Lane, Port};
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::GroupProfile;
@@ -82,7 +82,7 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     pub fn tune(&mut self, tuning: &Tuning) {
         self.queue_specs = tuning.queues;
-        self.early = indices_of(|queue| tuning.queues[queue].wred.is_some());
+        self.early = mask((0..CLASSES).filter(|&queue| tuning.queues[queue].wred.is_some())) as u8;
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
             // Frames of this lcore leave by the ports of others too.
@@ -118,10 +118,6 @@ impl<P: Packet> Pipeline<P> {
         state.pardon(before & !now, DropReason::Watchdog);
         self.storms = self.storms & !(1 << port) | u64::from(state.dropping() != 0) << port;
     }
-}
-
-fn indices_of(is_in: impl Fn(usize) -> bool) -> u8 {
-    (0..CLASSES).fold(0, |mask, index| mask | u8::from(is_in(index)) << index)
 }
 
 /// The control thread's end: gives tunings to one lcore, and frees them when they come back.

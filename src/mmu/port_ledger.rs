@@ -74,12 +74,9 @@ struct Group {
 }
 
 impl Group {
-    /// With [`HeadroomPolicy::Dynamic`] the share beyond which the group is XOFF: X_qoff = T - eta, but never so low that
-    /// XON, which the floor holds up, would follow within less than its offset: that would be a pause per packet.
     #[inline]
     fn xoff_level(&self, free: Cells) -> u32 {
-        let floor = self.profile.xon_floor.0.saturating_add(self.profile.xon_offset.0);
-        self.profile.threshold.limit(free).0.saturating_sub(self.profile.headroom.0).max(floor)
+        self.profile.xoff_level(free).0
     }
 
     /// With [`HeadroomPolicy::Dynamic`] the share from which on a paused group may go on, if its share is limited by `limit`.

@@ -42,6 +42,18 @@ pub struct GroupProfile {
     pub headroom: Cells,
 }
 
+impl GroupProfile {
+    /// With [`HeadroomPolicy::Dynamic`] the share beyond which the group is XOFF while its pool has `free` cells: X_qoff =
+    /// T - eta, but never so low that XON, which the floor holds up, would follow within less than its offset: that would be
+    /// a pause per packet.
+    #[inline]
+    #[must_use]
+    pub fn xoff_level(&self, free: Cells) -> Cells {
+        let floor = self.xon_floor.0.saturating_add(self.xon_offset.0);
+        Cells(self.threshold.limit(free).0.saturating_sub(self.headroom.0).max(floor))
+    }
+}
+
 /// Where lossless groups put what arrives after XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeadroomPolicy {

@@ -81,6 +81,13 @@ impl ClassMap {
     }
 }
 
+/// The class that `map` sends to `target`, if it alone is.
+#[must_use]
+pub fn only_class(map: &[u8; CLASSES], target: usize) -> Option<usize> {
+    let mut classes = (0..CLASSES).filter(|&class| usize::from(map[class]) == target);
+    classes.next().filter(|_| classes.next().is_none())
+}
+
 /// Marks that frames get when they leave by a port, by traffic class; `None`: they keep their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rewrite {

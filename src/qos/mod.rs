@@ -5,7 +5,7 @@ pub mod scheduler;
 pub mod shaper;
 pub mod wred;
 
-pub use classify::{ClassMap, MarkMap, Rewrite, Trust};
+pub use classify::{ClassMap, MarkMap, Rewrite, Trust, only_class};
 pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
 pub use wred::{WredProfile, WredVerdict};

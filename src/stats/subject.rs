@@ -10,7 +10,7 @@ use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
-use crate::qos::CLASSES;
+use crate::qos::{CLASSES, only_class};
 use crate::units::{Length, Nanos};
 
 /// Whether a port's PFC can be relied upon.
@@ -189,11 +189,7 @@ impl Subject {
 
 /// `class 3` if that alone is mapped to `target`, else `target` by its own kind and number.
 fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
-    let mut classes = (0..CLASSES).filter(|&class| usize::from(map[class]) == target);
-    match (classes.next(), classes.next()) {
-        (Some(class), None) => format!("class {class}"),
-        _ => format!("{kind} {target}"),
-    }
+    only_class(map, target).map_or_else(|| format!("{kind} {target}"), |class| format!("class {class}"))
 }
 
 #[cfg(test)]

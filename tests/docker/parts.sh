@@ -127,10 +127,10 @@ deb() {
     docker rm "$name-binary" >/dev/null
     package=$(packaging/build-deb "$work/holdfast" "$work")
     docker run -d --name "$name-deb" --network host "$base" sleep infinity >/dev/null
-    docker cp "$package" "$name-deb:/root/holdfast.deb" >/dev/null
+    docker cp "$package" "$name-deb:/holdfast.deb" >/dev/null
     docker exec "$name-deb" sh -c '
         set -e
-        apt-get update -qq && apt-get install -qq -y --no-install-recommends /root/holdfast.deb >/dev/null 2>&1
+        apt-get update -qq && apt-get install -qq -y --no-install-recommends /holdfast.deb >/dev/null 2>&1
         dpkg -s holdfast | grep -E "^(Status|Version|Installed-Size)"
         id holdfast
         setpriv --reuid=holdfast --regid=holdfast --clear-groups holdfast run --duration 2s --metrics off | tail -1

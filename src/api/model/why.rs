@@ -185,11 +185,10 @@ impl Sentence<'_> {
         let Some(port) = self.look.subject.spec.ports.get(ingress) else { return String::new() };
         let profile = &port.buffer.groups[group & 7];
         let [reserve, port_reserve, shared, headroom] = evidence.held;
-        let limit = profile.threshold.limit(Cells(evidence.free)).0;
-        let early =
-            limit.saturating_sub(profile.headroom.0).max(profile.xon_floor.0.saturating_add(profile.xon_offset.0));
-        let is_early = profile.lossless && port.buffer.policy == HeadroomPolicy::Dynamic;
-        let is_so = evidence.limit == if is_early { early } else { limit };
+        let (free, policy) = (Cells(evidence.free), port.buffer.policy);
+        let is_early = profile.lossless && policy == HeadroomPolicy::Dynamic;
+        let limit = if is_early { profile.xoff_level(free) } else { profile.threshold.limit(free) };
+        let is_so = evidence.limit == limit.0;
         let mut parts = vec![format!("{} of {} reserve", self.size(reserve), self.size(profile.reserve.0))];
         if port_reserve > 0 {
             parts.push(format!("{} of the port's reserve", self.size(port_reserve)));
@@ -201,7 +200,7 @@ impl Sentence<'_> {
             self.limit(profile.threshold, is_so)
         ));
         if profile.lossless {
-            let size = match port.buffer.policy {
+            let size = match policy {
                 HeadroomPolicy::Dynamic => port.buffer.insurance,
                 _ => profile.headroom,
             };
