@@ -38,7 +38,7 @@ impl<P: Packet> Pipeline<P> {
         for (packet, meta) in burst.drain(..).zip(metas) {
             match meta.verdict {
                 Verdict::Send(egress) if together => {
-                    let handed = handed(packet, meta, egress, meta.lossless);
+                    let handed = handed(packet, meta, egress, meta.is_lossless());
                     self.hand_over_admitted(io, handed);
                 }
                 Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
@@ -104,7 +104,7 @@ impl<P: Packet> Pipeline<P> {
     /// Whether WRED throws dice for a frame at its queue.
     #[inline]
     fn is_diced(&self, meta: &Meta) -> bool {
-        (self.early >> meta.tag.queue() & 1 == 1) & !meta.lossless & meta.is_droppable()
+        (self.early >> meta.tag.queue() & 1 == 1) & !meta.is_lossless() & meta.is_droppable()
     }
 
     /// A copy for each port of the VLAN but the last, which gets the frame itself. Each is admitted, and charged, on its own.
@@ -133,7 +133,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Admits a frame that is fit for `egress` to the buffer and queues it.
     fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
-        let before = (!meta.lossless).then(|| self.before(port, usize::from(meta.tag.group & 7)));
+        let before = (!meta.is_lossless()).then(|| self.before(port, usize::from(meta.tag.group & 7)));
         let admission = match self.admit(port, egress, meta) {
             Ok(admission) => admission,
             Err(reason) => {
@@ -141,7 +141,7 @@ impl<P: Packet> Pipeline<P> {
                 return self.drop_frame(io, packet, port, meta.class(), reason);
             }
         };
-        let kept = meta.lossless || admission.is_guaranteed();
+        let kept = meta.is_lossless() || admission.is_guaranteed();
         self.hand_over(io, handed(packet, meta, egress as u8, kept), before);
     }
 
@@ -162,7 +162,7 @@ impl<P: Packet> Pipeline<P> {
         }
         let state = &mut self.ports[port];
         let mut admission = state.ledger.admit(group, cells, &mut self.pools);
-        if meta.lossless {
+        if meta.is_lossless() {
             if state.ledger.xoff() != 0 {
                 // A drop judges XOFF too.
                 self.tell_generator(port);

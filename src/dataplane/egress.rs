@@ -1,17 +1,46 @@
 //! From a queue to the wire: schedule, mark, release, transmit.
 
-use super::counters::Counter;
+use super::counters::{Counter, PortCounters};
 use super::drops::DropReason;
 use super::ingress::Frames;
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
-use super::queue::Tag;
+use super::queue::{Run, Tag};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::qos::CLASSES;
+use crate::qos::shaper::Pace;
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Ticks};
 use crate::wire::ecn;
+
+/// What was chosen to be sent in one burst.
+#[derive(Debug, Default)]
+struct Chosen {
+    /// The frames that met congestion, by their place in the burst.
+    congested: Frames,
+    /// Queues that any came from.
+    queues: u8,
+    /// How many and how long by queue: frames above, bytes below, of which a burst has fewer than 2^32.
+    sums: [u64; CLASSES],
+}
+
+impl Chosen {
+    /// And `run` of `queue`.
+    #[inline]
+    fn add(&mut self, queue: usize, run: Run) {
+        self.sums[queue] += u64::from(run.frames) << 32 | run.bytes;
+        self.queues |= 1 << queue;
+    }
+
+    #[inline]
+    fn count(&self, counters: &PortCounters) {
+        for queue in bits(self.queues.into()) {
+            counters.tx_frames[queue].add(self.sums[queue] >> 32);
+            counters.tx_bytes[queue].add(self.sums[queue] & 0xffff_ffff);
+        }
+    }
+}
 
 impl<P: Packet> Pipeline<P> {
     /// Sends what `port` may send now. Returns the frames that the driver took; the others are first in their queues
@@ -21,15 +50,15 @@ impl<P: Packet> Pipeline<P> {
         if self.ports[port].waiting == 0 {
             return 0;
         }
-        let congested = self.schedule(port, now);
+        let chosen = self.schedule(port, now);
         let posted = self.posted.len();
         if posted == 0 {
             return 0;
         }
-        self.mark(port, congested);
+        self.mark(port, chosen.congested);
         io.tx(port, &mut self.posted);
         let taken = posted - self.posted.len();
-        self.release(port, taken);
+        self.release(port, taken, &chosen);
         if !self.posted.is_empty() {
             self.put_back(port);
         }
@@ -52,22 +81,22 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Moves frames out of the queues until the wire is busy, the burst is full or nobody may send. Which of them met
-    /// congestion.
+    /// Moves frames out of the queues until the wire is busy, the burst is full or nobody may send.
     #[inline]
-    fn schedule(&mut self, port: usize, now: Ticks) -> Frames {
-        let mut congested = 0;
+    fn schedule(&mut self, port: usize, now: Ticks) -> Chosen {
+        let mut chosen = Chosen::default();
         let state = &mut self.ports[port];
         let mut ready = state.waiting & !state.discarding & !state.stopped_queues(now);
-        while ready != 0 && !self.posted.is_full() && self.ports[port].shaper.is_free(now) {
+        let Some(mut pace) = state.shaper.pace(now) else { return chosen };
+        while ready != 0 && !self.posted.is_full() && pace.is_free() {
             let (queues, scheduler) = {
                 let state = &mut self.ports[port];
                 (&state.queues, &mut state.scheduler)
             };
-            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len()) else { break };
+            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab)) else { break };
             let before = self.ports[port].queues[queue].cells();
             let before_these = self.posted.len();
-            congested |= self.serve(port, queue, now);
+            self.serve(port, queue, &mut pace, &mut chosen);
             if self.posted.len() == before_these {
                 break;
             }
@@ -79,48 +108,50 @@ impl<P: Packet> Pipeline<P> {
                 state.scheduler.emptied(queue);
             }
         }
-        congested
+        if !self.posted.is_empty() {
+            self.ports[port].shaper.keep(pace, now);
+        }
+        chosen
     }
 
-    /// Moves frames out of `queue`, which has the turn, as long as it keeps it. Which of them, by their place in the burst,
-    /// met congestion.
+    /// Moves frames out of `queue`, which has the turn, as long as it keeps it.
     #[inline]
-    fn serve(&mut self, port: usize, queue: usize, now: Ticks) -> Frames {
-        let Port { queues, scheduler, shaper, .. } = &mut self.ports[port];
+    fn serve(&mut self, port: usize, queue: usize, pace: &mut Pace, chosen: &mut Chosen) {
+        let Port { queues, scheduler, .. } = &mut self.ports[port];
         let frames = &mut queues[queue];
         let wred = self.queue_specs[queue].wred.as_ref();
-        let mut congested = 0;
+        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab));
         loop {
             let (packets, tags) = frames.first(&self.slab);
             // Of a queue that stands the packets have left the cache, and are needed when all are chosen.
             if frames.frames() as usize > tags.len() {
                 packets.iter().flatten().for_each(P::prefetch);
             }
-            let (posted, mut depth, mut chosen) = (self.posted.len(), frames.bytes(), 0);
-            for tag in tags.iter().take(self.posted.remaining_capacity()) {
+            let (posted, depth, mut run) = (self.posted.len(), frames.bytes(), Run::default());
+            for tag in &tags[..tags.len().min(self.posted.remaining_capacity())] {
                 let len = u32::from(tag.len);
-                if chosen > 0 && !(shaper.is_free(now) && scheduler.goes_on(queue, len)) {
+                if !pace.is_free() || credit < u64::from(len) {
                     break;
                 }
-                shaper.charge(len, now);
+                credit -= u64::from(len);
+                pace.charge(len);
                 // Instantaneous depth at dequeue, the leaving frame included.
                 if let Some(wred) = wred
                     && tag.markable().is_some()
-                    && wred.judge(Bytes(depth), self.dice.roll()) == WredVerdict::Congested
+                    && wred.judge(Bytes(depth - run.bytes), self.dice.roll()) == WredVerdict::Congested
                 {
-                    congested |= 1 << (posted + chosen);
+                    chosen.congested |= 1 << (posted + run.frames as usize);
                 }
-                depth -= u64::from(len);
-                chosen += 1;
+                run = run.and(*tag);
             }
-            let has_more = chosen < tags.len();
-            frames.take(&mut self.slab, chosen, &mut self.posted, &mut self.charges);
-            // The first packet of the next chunk has not been asked whether its turn is now.
-            let goes_on = !has_more && !frames.is_empty() && !self.posted.is_full() && shaper.is_free(now);
-            if !goes_on || !scheduler.goes_on(queue, frames.head_len()) {
-                return congested;
+            let is_whole = run.frames as usize == tags.len();
+            chosen.add(queue, run);
+            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
+            if !is_whole || frames.is_empty() || self.posted.is_full() {
+                break;
             }
         }
+        scheduler.keep_credit(queue, credit);
     }
 
     /// Marks those of the posted frames that are `congested`: when all are chosen, since those that have waited for long
@@ -138,24 +169,23 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// The first `frames` of what `port` had posted are the driver's now: their cells are free.
+    /// The first `frames` of what `port` had posted, which were `chosen`, are the driver's now: their cells are free.
     #[inline]
-    fn release(&mut self, port: usize, frames: usize) {
-        // Frames above, bytes below: a burst has fewer than 2^32 of them.
-        let (mut sums, mut queues) = ([0_u64; CLASSES], 0_u8);
-        for tag in self.charges.drain(..frames) {
-            let (ingress, group, cells) = tag.charge();
-            if !mutant::is(Mutant::TallyOrder) {
+    fn release(&mut self, port: usize, frames: usize, chosen: &Chosen) {
+        if !mutant::is(Mutant::TallyOrder) {
+            for tag in &self.charges[..frames] {
+                let (ingress, group, cells) = tag.charge();
                 self.releases.release(ingress, group, cells);
             }
-            let queue = tag.queue();
-            sums[queue] += 1 << 32 | u64::from(tag.len);
-            queues |= 1 << queue;
         }
         let counters = &self.counters.ports[port];
-        for queue in bits(queues.into()) {
-            counters.tx_frames[queue].add(sums[queue] >> 32);
-            counters.tx_bytes[queue].add(sums[queue] & 0xffff_ffff);
+        if self.posted.is_empty() {
+            chosen.count(counters);
+            self.charges.clear();
+        } else {
+            let mut taken = Chosen::default();
+            self.charges.drain(..frames).for_each(|tag| taken.add(tag.queue(), Run::default().and(tag)));
+            taken.count(counters);
         }
     }
 

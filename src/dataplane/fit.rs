@@ -53,13 +53,12 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// And the frame `index`, which leaves by `egress`.
+    /// And a frame that is among those sent, which leaves by `egress`.
     #[inline]
-    pub fn add(&mut self, index: usize, meta: &Meta, egress: usize) {
-        self.sent |= 1 << index;
+    pub fn add(&mut self, meta: &Meta, egress: usize) {
         self.cells[usize::from(meta.tag.group & 7)] += u32::from(meta.tag.cells);
         self.egresses |= 1 << (egress % MAX_PORTS);
-        self.lossy_queues |= u8::from(!meta.lossless) << meta.tag.queue();
+        self.lossy_queues |= meta.lossy;
     }
 
     /// Groups that have any.

@@ -139,7 +139,7 @@ impl<P: Packet> Pipeline<P> {
     fn forward(&mut self, port: usize, burst: &mut Burst<P>, metas: &mut [Meta; BURST], data: Frames) -> Demand {
         let (is_up, others) = (self.up >> port & 1 == 1, self.up & !(1 << port));
         let seen = self.fdb.just_seen(port);
-        let mut demand = Demand::default();
+        let mut demand = Demand { sent: data, ..Demand::default() };
         for index in bits(data.into()) {
             let meta = &mut metas[index % BURST];
             let allowed = self.vlans.members(meta.vlan()) & others;
@@ -152,6 +152,7 @@ impl<P: Packet> Pipeline<P> {
             };
             let Verdict::Send(egress) = meta.verdict else {
                 demand.floods |= meta.verdict == Verdict::Flood;
+                demand.sent &= !(1 << index);
                 continue;
             };
             let egress = usize::from(egress) % MAX_PORTS;
@@ -159,9 +160,10 @@ impl<P: Packet> Pipeline<P> {
                 && let Err(reason) = self.fit(&mut burst[index], meta, egress)
             {
                 meta.verdict = Verdict::Drop(reason);
+                demand.sent &= !(1 << index);
                 continue;
             }
-            demand.add(index, meta, egress);
+            demand.add(meta, egress);
         }
         demand
     }
@@ -188,7 +190,7 @@ impl<P: Packet> Pipeline<P> {
             if dst.is_link_local() {
                 return Verdict::Drop(DropReason::LinkLocal);
             }
-            return self.flood(port, vlan, meta.lossless.then_some(DropReason::LosslessGroup));
+            return self.flood(port, vlan, meta.is_lossless().then_some(DropReason::LosslessGroup));
         }
         match self.fdb.lookup(meta.dst) {
             Some(egress) if egress == port => Verdict::Drop(DropReason::SamePort),
@@ -196,7 +198,7 @@ impl<P: Packet> Pipeline<P> {
             // A static entry may name a port outside of the frame's VLAN.
             Some(egress) if self.vlans.members(vlan) >> egress & 1 == 0 => Verdict::Drop(DropReason::VlanNotAllowed),
             Some(egress) => Verdict::Send(egress as u8),
-            None => self.flood(port, vlan, meta.lossless.then_some(DropReason::LosslessUnknown)),
+            None => self.flood(port, vlan, meta.is_lossless().then_some(DropReason::LosslessUnknown)),
         }
     }
 

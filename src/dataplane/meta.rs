@@ -32,7 +32,8 @@ pub(super) struct Meta {
     pub verdict: Verdict,
     /// [`UNCLASSIFIED`] until it has one.
     pub class: u8,
-    pub lossless: bool,
+    /// The queue it leaves by, as a mask, if its group is lossy; none otherwise.
+    pub lossy: u8,
     /// DSCP and ECN as one byte; zero without IP.
     traffic_class: u8,
     pub l3: L3,
@@ -49,7 +50,7 @@ impl Meta {
         tag: Tag::NONE,
         verdict: Verdict::Consumed,
         class: UNCLASSIFIED as u8,
-        lossless: false,
+        lossy: 0,
         traffic_class: 0,
         l3: L3::Other,
         tags: 0,
@@ -58,14 +59,14 @@ impl Meta {
     /// Of a usual frame in `vlan`, of which `tag` says the length, the cells and the port, and that goes by `lane`.
     #[inline]
     pub fn usual(usual: Usual, tag: Tag, vlan: u16, lane: Lane) -> Self {
-        let Lane { class, group, queue, lossless } = lane;
+        let Lane { class, group, queue, lossy } = lane;
         let Usual { dst, src, traffic_class } = usual;
         Self {
             dst: Station::new(vlan, dst),
             src: Station::new(vlan, src),
             tag: tag.classified(class, group, queue).with_ip(L3::V4, Usual::L3_OFFSET, is_ect(traffic_class)),
             class,
-            lossless,
+            lossy,
             traffic_class,
             l3: L3::V4,
             ..Self::EMPTY
@@ -89,6 +90,12 @@ impl Meta {
     #[inline]
     pub fn class(&self) -> Option<u8> {
         (self.class != UNCLASSIFIED as u8).then_some(self.class)
+    }
+
+    /// Whether its group is lossless.
+    #[inline]
+    pub fn is_lossless(&self) -> bool {
+        self.lossy == 0
     }
 
     /// Its VLAN.

@@ -24,8 +24,8 @@ pub(super) struct Lane {
     pub group: u8,
     /// Queue at any other.
     pub queue: u8,
-    /// Whether the group is lossless.
-    pub lossless: bool,
+    /// The queue, as a mask, if the group is lossy; none otherwise.
+    pub lossy: u8,
 }
 
 impl Lane {
@@ -39,7 +39,7 @@ impl Lane {
         let given = (mark != NO_MARK).then_some(mark);
         let class = spec.marks.class(spec.trust, spec.port_class, given, given);
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
-        Self { class, group, queue, lossless: lossless_groups >> group & 1 == 1 }
+        Self { class, group, queue, lossy: u8::from(lossless_groups >> group & 1 == 0) << queue }
     }
 }
 

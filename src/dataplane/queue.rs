@@ -176,6 +176,30 @@ impl<P> Slab<P> {
     }
 }
 
+/// Frames of a queue, one after the other from its first.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// How many.
+    pub frames: u32,
+    /// Their cells.
+    pub cells: u32,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Run {
+    /// And the next one.
+    #[inline]
+    #[must_use]
+    pub fn and(self, tag: Tag) -> Self {
+        Self {
+            frames: self.frames + 1,
+            cells: self.cells + u32::from(tag.cells),
+            bytes: self.bytes + u64::from(tag.len),
+        }
+    }
+}
+
 /// One egress queue.
 #[derive(Debug, Clone)]
 pub struct Queue {
@@ -187,15 +211,15 @@ pub struct Queue {
     end: u32,
     frames: u32,
     cells: u32,
+    /// As of the last frame taken: until the next one they only become more.
     cells_highest: u32,
-    head_len: u32,
     bytes: u64,
 }
 
 impl Default for Queue {
     fn default() -> Self {
         let (head, tail, end) = (NONE, NONE, CHUNK as u32);
-        Self { head, tail, first: 0, end, frames: 0, cells: 0, cells_highest: 0, head_len: 0, bytes: 0 }
+        Self { head, tail, first: 0, end, frames: 0, cells: 0, cells_highest: 0, bytes: 0 }
     }
 }
 
@@ -217,7 +241,7 @@ impl Queue {
     /// Most cells that ever waited.
     #[must_use]
     pub fn cells_highest(&self) -> u32 {
-        self.cells_highest
+        self.cells_highest.max(self.cells)
     }
 
     /// Forgets more cells than wait now.
@@ -231,11 +255,11 @@ impl Queue {
         self.frames
     }
 
-    /// Length of the first frame; of the last one sent if there is none.
+    /// Length of the first frame; zero if there is none.
     #[inline]
     #[must_use]
-    pub fn head_len(&self) -> u32 {
-        self.head_len
+    pub fn head_len<P>(&self, slab: &Slab<P>) -> u32 {
+        self.first(slab).1.first().map_or(0, |tag| u32::from(tag.len))
     }
 
     /// Whether nothing waits.
@@ -267,10 +291,6 @@ impl Queue {
         }
         self.put(slab, (self.tail, self.end), packet, tag);
         self.end += 1;
-        if self.frames == 1 {
-            self.head_len = u32::from(tag.len);
-        }
-        self.cells_highest = self.cells_highest.max(self.cells);
     }
 
     #[inline(always)]
@@ -302,11 +322,7 @@ impl Queue {
     /// As [`Queue::push`].
     pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
         if self.frames == 0 {
-            // It was here before: no new height.
-            let highest = self.cells_highest;
-            let pushed = self.push(slab, packet, tag);
-            self.cells_highest = highest;
-            return pushed;
+            return self.push(slab, packet, tag);
         }
         if slab.held == slab.capacity {
             return Err(packet);
@@ -318,7 +334,6 @@ impl Queue {
         }
         self.first -= 1;
         self.put(slab, (self.head, self.first), packet, tag);
-        self.head_len = u32::from(tag.len);
         Ok(())
     }
 
@@ -348,7 +363,7 @@ impl Queue {
         let chunk = &mut slab.chunks[self.head as usize];
         let place = self.first as usize % CHUNK;
         let (packet, tag) = (chunk.packets[place].take()?, chunk.tags[place]);
-        self.taken(slab, 1, tag.cells.into(), tag.len.into());
+        self.taken(slab, Run::default().and(tag));
         Some((packet, tag))
     }
 
@@ -363,41 +378,34 @@ impl Queue {
             .map_or((&[], &[]), |chunk| (&chunk.packets[from..to], &chunk.tags[from..to]))
     }
 
-    /// Moves the first `frames` of those that [`Queue::first`] shows behind `packets` and `tags`, which have room for them.
+    /// Moves those of `run`, the first of the frames that [`Queue::first`] shows, behind `packets` and `tags`, which have
+    /// room for them.
     #[inline]
-    pub fn take<P>(
-        &mut self,
-        slab: &mut Slab<P>,
-        frames: usize,
-        packets: &mut Burst<P>,
-        tags: &mut ArrayVec<Tag, BURST>,
-    ) {
-        let (from, Some(chunk)) = (self.first as usize, slab.chunks.get_mut(self.head as usize)) else { return };
-        let (mut taken, mut cells, mut bytes) = (0, 0, 0);
-        for (packet, tag) in chunk.packets[from..].iter_mut().zip(&chunk.tags[from..]).take(frames) {
-            let Some(packet) = packet.take() else { break };
+    pub fn take<P>(&mut self, slab: &mut Slab<P>, run: Run, packets: &mut Burst<P>, tags: &mut ArrayVec<Tag, BURST>) {
+        let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return };
+        let from = (self.first as usize).min(CHUNK);
+        let places = from..CHUNK.min(from + run.frames as usize);
+        for (packet, tag) in chunk.packets[places.clone()].iter_mut().zip(&chunk.tags[places]) {
+            let Some(packet) = packet.take() else {
+                unreachable!("a queue's places hold frames from the first to the last")
+            };
             packets.push(packet);
             tags.push(*tag);
-            taken += 1;
-            cells += u32::from(tag.cells);
-            bytes += u64::from(tag.len);
         }
-        self.taken(slab, taken, cells, bytes);
+        self.taken(slab, run);
     }
 
-    /// The first `frames` of the first chunk are gone, and with them so many cells and bytes.
+    /// Those of `run` are gone, the first frames of the first chunk.
     #[inline(always)]
-    fn taken<P>(&mut self, slab: &mut Slab<P>, frames: u32, cells: u32, bytes: u64) {
-        slab.held -= frames;
-        self.first += frames;
-        self.frames -= frames;
-        self.cells -= cells;
-        self.bytes -= bytes;
+    fn taken<P>(&mut self, slab: &mut Slab<P>, run: Run) {
+        self.cells_highest = self.cells_highest.max(self.cells);
+        slab.held -= run.frames;
+        self.first += run.frames;
+        self.frames -= run.frames;
+        self.cells -= run.cells;
+        self.bytes -= run.bytes;
         if self.first as usize == CHUNK || self.frames == 0 {
             self.turn(slab);
-        }
-        if self.frames > 0 {
-            self.head_len = u32::from(slab.chunks[self.head as usize].tags[self.first as usize % CHUNK].len);
         }
     }
 
@@ -459,7 +467,8 @@ mod tests {
                     let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());
                     let first = queues[queue].first(&slab).1.to_vec();
                     let most = first.len().min(number % (CHUNK + 1));
-                    queues[queue].take(&mut slab, most, &mut packets, &mut tags);
+                    let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
+                    queues[queue].take(&mut slab, run, &mut packets, &mut tags);
                     prop_assert_eq!(&tags[..], &first[..most]);
                     prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
                 } else {
@@ -473,7 +482,7 @@ mod tests {
                     prop_assert_eq!(queue.bytes(), model.iter().map(|n| 64 + *n as u64).sum::<u64>());
                     prop_assert_eq!(queue.cells() as usize, model.iter().map(|n| 1 + n % 7).sum::<usize>());
                     if let Some(first) = model.front() {
-                        prop_assert_eq!(queue.head_len() as usize, 64 + first);
+                        prop_assert_eq!(queue.head_len(&slab) as usize, 64 + first);
                     }
                 }
             }

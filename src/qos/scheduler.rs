@@ -69,17 +69,20 @@ impl Scheduler {
         Some(self.choose_dwrr(ready, head_len))
     }
 
-    /// Whether `queue`, which was chosen last and still has packets, the first of length `head_len`, would be chosen again
-    /// without another quantum while nothing else has changed. If so that packet's length is charged.
+    /// Bytes that `queue`, which was chosen last for a packet of `head_len`, may send before another has its turn, that packet
+    /// among them.
     #[inline]
-    pub fn goes_on(&mut self, queue: usize, head_len: u32) -> bool {
-        if self.strict >> (queue & 7) & 1 == 1 {
-            return true;
-        }
-        let deficit = &mut self.deficit[queue & 7];
-        let goes_on = *deficit >= head_len;
-        *deficit -= if goes_on { head_len } else { 0 };
-        goes_on
+    #[must_use]
+    pub fn credit(&self, queue: usize, head_len: u32) -> u64 {
+        let is_strict = self.strict >> (queue & 7) & 1 == 1;
+        if is_strict { u64::MAX } else { u64::from(self.deficit[queue & 7]) + u64::from(head_len) }
+    }
+
+    /// Of the bytes that `queue` might send it has `left`, should its turn go on.
+    #[inline]
+    pub fn keep_credit(&mut self, queue: usize, left: u64) {
+        let is_strict = self.strict >> (queue & 7) & 1 == 1;
+        self.deficit[queue & 7] = if is_strict { 0 } else { left as u32 };
     }
 
     #[inline]
@@ -156,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_goes_on_would_be_chosen_again(
+        fn who_has_credit_would_be_chosen_again(
             strict in any::<u8>(),
             choices in prop::collection::vec((1_u8.., prop::array::uniform8(60_u32..=9216), 0_usize..20), 1..100),
         ) {
@@ -165,15 +168,19 @@ mod tests {
             for (ready, lens, most) in choices {
                 let queue = one.choose(ready, |queue| lens[queue]).unwrap();
                 prop_assert_eq!(other.choose(ready, |queue| lens[queue]), Some(queue));
+                let len = u64::from(lens[queue]);
+                let mut credit = one.credit(queue, lens[queue]) - len;
                 for _ in 0..most {
                     let mut next = other.clone();
                     let again = next.choose(ready, |queue| lens[queue]) == Some(queue);
-                    if !one.goes_on(queue, lens[queue]) {
+                    if credit < len {
                         break;
                     }
+                    credit -= len;
                     prop_assert!(again);
                     other = next;
                 }
+                one.keep_credit(queue, credit);
             }
         }
     }

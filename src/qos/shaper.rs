@@ -8,6 +8,9 @@ pub const WIRE_OVERHEAD: u32 = 8 + 4 + 12;
 /// Frames below this are padded on the wire (IEEE 802.3 minimum, without the frame check sequence).
 pub const MIN_FRAME: u32 = 60;
 
+/// Most ticks that may be made up for, minutes of them: with a fraction below they are still a number of 63 bits.
+const MOST_SLACK: u64 = 1 << 40;
+
 /// Lets a port send as its link would: each frame takes its wire time, and time lost may be made up within `slack`.
 #[derive(Debug, Clone)]
 pub struct Shaper {
@@ -27,12 +30,12 @@ impl Shaper {
     pub fn new(rate: BitRate, hz: u64, slack: Nanos) -> Self {
         // Rounded up: a port paced faster than its wire would slowly fill the ring behind it.
         let byte_time = ((u128::from(hz) * 8) << 16).div_ceil(u128::from(rate.0.max(1)));
-        let slack = u128::from(slack.0) * u128::from(hz) / 1_000_000_000;
+        let slack = (u128::from(slack.0) * u128::from(hz) / 1_000_000_000).min(MOST_SLACK.into());
         Self {
             free_at: 0,
             fraction: 0,
             byte_time: u64::try_from(byte_time).unwrap_or(u64::MAX >> 16),
-            slack: u64::try_from(slack).unwrap_or(u64::MAX),
+            slack: slack as u64,
         }
     }
 
@@ -56,6 +59,23 @@ impl Shaper {
         self.fraction = time & 0xffff;
     }
 
+    /// The shaper at `now`, for who sends a burst; `None` if no frame may start.
+    #[inline]
+    #[must_use]
+    pub fn pace(&self, now: Ticks) -> Option<Pace> {
+        let behind = now.0.checked_sub(self.free_at)?;
+        let (behind, fraction) = if behind > self.slack { (self.slack, 0) } else { (behind, self.fraction) };
+        Some(Pace { ahead: fraction as i64 - ((behind as i64) << 16), byte_time: self.byte_time as i64 })
+    }
+
+    /// What was sent at `now` has been charged to `pace`.
+    #[inline]
+    pub fn keep(&mut self, pace: Pace, now: Ticks) {
+        // Rounded down, so that the fraction is none below zero.
+        self.free_at = now.0.wrapping_add_signed(pace.ahead >> 16);
+        self.fraction = (pace.ahead & 0xffff) as u64;
+    }
+
     /// Bytes of frames that could start at one instant after a long rest: the burst this shaper lets through.
     #[must_use]
     pub fn burst(&self) -> Bytes {
@@ -63,9 +83,33 @@ impl Shaper {
     }
 }
 
+/// A shaper at one instant, while a burst is chosen: the sums of [`Shaper::charge`], in two registers.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// How far ahead of the instant the wire is taken, in parts of 2^16 of a tick.
+    ahead: i64,
+    byte_time: i64,
+}
+
+impl Pace {
+    /// Whether a frame may start.
+    #[inline]
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.ahead < 1 << 16
+    }
+
+    /// A frame of `len` bytes starts.
+    #[inline]
+    pub fn charge(&mut self, len: u32) {
+        self.ahead += i64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD) * self.byte_time;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const HZ: u64 = 2_600_000_000;
 
@@ -106,5 +150,39 @@ mod tests {
         let now = Ticks(HZ * 3600 * 24 * 365 * 50);
         shaper.charge(64, now);
         assert!(shaper.is_free(now));
+    }
+
+    proptest! {
+        #[test]
+        fn a_burst_is_paced_as_its_frames_are(
+            rate in 1_000_000_u64..400_000_000_000,
+            slack in 0_u64..100_000,
+            polls in prop::collection::vec((0_u64..200_000, prop::collection::vec(1_u32..9216, 0..8)), 0..50),
+        ) {
+            let mut one_by_one = Shaper::new(BitRate(rate), HZ, Nanos(slack));
+            let mut paced = one_by_one.clone();
+            let mut now = Ticks(0);
+            for (gap, lens) in polls {
+                now = Ticks(now.0 + gap);
+                let pace = paced.pace(now);
+                prop_assert_eq!(pace.is_some(), one_by_one.is_free(now));
+                let Some(mut pace) = pace else { continue };
+                let mut is_charged = false;
+                for len in lens {
+                    if !pace.is_free() {
+                        break;
+                    }
+                    prop_assert!(one_by_one.is_free(now));
+                    one_by_one.charge(len, now);
+                    pace.charge(len);
+                    is_charged = true;
+                }
+                prop_assert_eq!(pace.is_free(), one_by_one.is_free(now));
+                if is_charged {
+                    paced.keep(pace, now);
+                    prop_assert_eq!((paced.free_at, paced.fraction), (one_by_one.free_at, one_by_one.fraction));
+                }
+            }
+        }
     }
 }

@@ -75,7 +75,7 @@ impl Auditor {
             queued[ingress][group] += u64::from(charge.0);
         }
         let (walked, counted) = ((frames, cells, bytes), (queue.frames(), queue.cells(), queue.bytes()));
-        ensure(walked == counted && first.is_none_or(|len| len == queue.head_len()), QUEUES, || {
+        ensure(walked == counted && first.is_none_or(|len| len == queue.head_len(&part.slab)), QUEUES, || {
             format!("{name} queue {index}: {walked:?} frames, cells and bytes are in it, and it counts {counted:?}")
         })?;
         ensure((state.waiting >> index & 1 == 1) == (frames > 0), QUEUES, || {
