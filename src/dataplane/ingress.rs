@@ -7,6 +7,7 @@ use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::queue::Tag;
 use crate::forward::fdb::Learned;
+use crate::forward::pairs::Asking;
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
 use crate::units::Ticks;
@@ -21,14 +22,21 @@ const _: () = assert!(BURST <= Frames::BITS as usize);
 impl<P: Packet> Pipeline<P> {
     /// Takes a burst that came by `port` as far as a queue, or its end.
     #[inline]
-    pub(super) fn receive<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>, now: Ticks) {
-        let mut metas = [Meta::EMPTY; BURST];
-        let (data, control) = self.parse(port, burst, &mut metas);
+    pub(super) fn receive<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        now: Ticks,
+    ) {
+        let asking = self.pairs.ask(port, burst.len(), &self.fdb);
+        let (data, control) = self.parse(port, burst, metas, asking.is_some());
         if control != 0 {
-            self.control(port, burst, &mut metas, control, now);
+            self.control(port, burst, metas, control, now);
         }
-        let demand = self.forward(port, burst, &mut metas, data);
-        self.dispatch(io, port, burst, &metas, &demand);
+        let demand = self.forward(port, burst, metas, data, asking);
+        self.dispatch(io, port, burst, metas, &demand);
         self.touched |= 1 << port;
     }
 
@@ -36,7 +44,13 @@ impl<P: Packet> Pipeline<P> {
     /// and oversized frames end here. The others are data or MAC control. One loop for all, since what the one finds the
     /// next needs: it stays in registers.
     #[inline]
-    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST]) -> (Frames, Frames) {
+    fn parse(
+        &self,
+        port: usize,
+        burst: &Burst<P>,
+        metas: &mut [Meta; BURST],
+        asks_for_pairs: bool,
+    ) -> (Frames, Frames) {
         let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
         let (mut data, mut control) = (0, 0);
@@ -58,8 +72,12 @@ impl<P: Packet> Pipeline<P> {
             if meta.class != UNCLASSIFIED as u8 {
                 data |= 1 << index;
                 sums[usize::from(meta.class & 7)] += 1 << 32 | u64::from(len);
-                self.fdb.prefetch(meta.dst);
-                self.fdb.prefetch(meta.src);
+                if asks_for_pairs {
+                    self.pairs.prefetch(meta.dst, meta.src);
+                } else {
+                    self.fdb.prefetch(meta.dst);
+                    self.fdb.prefetch(meta.src);
+                }
             }
         }
         let counters = &self.counters.ports[port];
@@ -84,7 +102,7 @@ impl<P: Packet> Pipeline<P> {
         if bytes.len() > state.mtu as usize + usize::from(headers.l3_offset) {
             *meta = Meta::dropped(DropReason::Oversize);
         } else if headers.ethertype == mac_control::ETHERTYPE {
-            meta.tags = headers.tags;
+            *meta = Meta::control(headers.tags);
             return true;
         } else {
             let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
@@ -136,19 +154,26 @@ impl<P: Packet> Pipeline<P> {
 
     /// Finds the way out by VLAN and forwarding database, learns, and makes what leaves by one port fit for it.
     #[inline]
-    fn forward(&mut self, port: usize, burst: &mut Burst<P>, metas: &mut [Meta; BURST], data: Frames) -> Demand {
-        let (is_up, others) = (self.up >> port & 1 == 1, self.up & !(1 << port));
-        let seen = self.fdb.just_seen(port);
+    fn forward(
+        &mut self,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        data: Frames,
+        mut asking: Option<Asking>,
+    ) -> Demand {
         let mut demand = Demand { sent: data, ..Demand::default() };
         for index in bits(data.into()) {
             let meta = &mut metas[index % BURST];
-            let allowed = self.vlans.members(meta.vlan()) & others;
-            // Most frames: the source is known here, the destination somewhere else. What is no station's is in no entry.
-            meta.verdict = match self.fdb.lookup(meta.dst) {
-                Some(egress) if is_up & (allowed >> egress & 1 == 1) && self.fdb.is_known(meta.src, seen) => {
-                    Verdict::Send(egress as u8)
+            let known = asking.and_then(|asking| self.pairs.find(asking, meta.dst, meta.src));
+            meta.verdict = match known {
+                Some(egress) => Verdict::Send(egress as u8),
+                None => {
+                    let verdict = self.look_up(port, meta, asking);
+                    // What this frame has taught is true for the next one of the burst.
+                    asking = asking.and_then(|_| self.pairs.ask(port, 0, &self.fdb));
+                    verdict
                 }
-                _ => self.decide(port, meta),
             };
             let Verdict::Send(egress) = meta.verdict else {
                 demand.floods |= meta.verdict == Verdict::Flood;
@@ -166,6 +191,25 @@ impl<P: Packet> Pipeline<P> {
             demand.add(meta, egress);
         }
         demand
+    }
+
+    /// The way out of a frame, by its two stations.
+    #[inline]
+    fn look_up(&mut self, port: usize, meta: &Meta, asking: Option<Asking>) -> Verdict {
+        let others = self.up & !(1 << port);
+        let (is_up, allowed) = (self.up != others, self.vlans.members(meta.vlan()) & others);
+        // Most frames: the source is known here, the destination somewhere else. What is no station's is in no entry.
+        match self.fdb.lookup(meta.dst) {
+            Some(egress)
+                if is_up & (allowed >> egress & 1 == 1) && self.fdb.is_known(meta.src, self.fdb.just_seen(port)) =>
+            {
+                if let Some(asking) = asking {
+                    self.pairs.keep(asking, meta.dst, meta.src, egress);
+                }
+                Verdict::Send(egress as u8)
+            }
+            _ => self.decide(port, meta),
+        }
     }
 
     /// The way out of any frame.

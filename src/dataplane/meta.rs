@@ -86,6 +86,11 @@ impl Meta {
         Self { verdict: Verdict::Drop(reason), ..Self::EMPTY }
     }
 
+    /// Of a frame for the switch itself, which came with so many tags.
+    pub fn control(tags: u8) -> Self {
+        Self { tags, ..Self::EMPTY }
+    }
+
     /// Its traffic class, if it has one.
     #[inline]
     pub fn class(&self) -> Option<u8> {

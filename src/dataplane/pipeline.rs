@@ -11,11 +11,12 @@ use super::drops::DropReason;
 use super::fit::Outward;
 use super::gauges::PollClock;
 use super::guarantee::QueueGuarantees;
+use super::meta::Meta;
 use super::port::Port;
 use super::queue::{Queue, Slab, Tag};
 use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::{Learned, Station};
-use crate::forward::{Fdb, VlanTable};
+use crate::forward::{Fdb, Pairs, VlanTable};
 use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
@@ -45,6 +46,8 @@ pub struct Pipeline<P> {
     pub(super) early: u8,
     pub(super) vlans: VlanTable,
     pub(super) fdb: Fdb,
+    /// What it says of frames whose stations are known to each other's ports.
+    pub(super) pairs: Pairs,
     pub(super) cell: CellSize,
     /// This lcore's hands in the pools.
     pub(super) pools: Pools,
@@ -72,13 +75,28 @@ pub struct Pipeline<P> {
     pub(super) timed: u64,
     /// Dropped frames whose buffers go back together.
     pub(super) trash: Burst<P>,
-    /// The burst being worked on and the one taken ahead: both empty, and here, but while a poll receives. By reference, since
-    /// to move them takes hundreds of instructions, which is what a poll of silent ports would be made of.
-    pub(super) bursts: Option<Box<[Burst<P>; 2]>>,
+    /// What is worked on: here, and without frames, but while a poll receives. By reference, since to move it takes hundreds
+    /// of instructions, which is what a poll of silent ports would be made of.
+    pub(super) bench: Option<Box<Bench<P>>>,
     /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
     pub(super) posted: Burst<P>,
     pub(super) charges: ArrayVec<Tag, BURST>,
     pub(super) clock: PollClock,
+}
+
+/// What a poll works on.
+#[derive(Debug)]
+pub(super) struct Bench<P> {
+    /// The burst being worked on and the one taken ahead.
+    bursts: [Burst<P>; 2],
+    /// What is known of the frames of the first. Old where there are none.
+    metas: [Meta; BURST],
+}
+
+impl<P> Default for Bench<P> {
+    fn default() -> Self {
+        Self { bursts: Default::default(), metas: [Meta::EMPTY; BURST] }
+    }
 }
 
 /// A burst of `port`, in the how manieth round of the poll.
@@ -146,6 +164,7 @@ impl<P: Packet> Pipeline<P> {
                     early: mask((0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some())) as u8,
                     vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
                     fdb: Fdb::new(&spec.fdb, hz),
+                    pairs: Pairs::default(),
                     cell: CellSize::new(spec.buffer.cell),
                     pools: Pools {
                         shared: pools.each_ref().map(|pool| Lease::new(pool.clone())),
@@ -167,7 +186,7 @@ impl<P: Packet> Pipeline<P> {
                     touched: mine,
                     timed: 0,
                     trash: Burst::new(),
-                    bursts: Some(Box::default()),
+                    bench: Some(Box::default()),
                     posted: Burst::new(),
                     charges: ArrayVec::new(),
                     clock: PollClock::new(hz),
@@ -223,8 +242,8 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         // Out of self, so that the stages may use the rest of it.
-        let Some(mut bursts) = self.bursts.take() else { return 0 };
-        let [burst, ahead] = &mut *bursts;
+        let Some(mut bench) = self.bench.take() else { return 0 };
+        let Bench { bursts: [burst, ahead], metas } = &mut *bench;
         let (mut burst, mut ahead) = (burst, ahead);
         let mut turns = Turns { left: self.mine, is_first: true, again: 0, goes_on: false };
         let (mut turn, mut moved) = (self.take(io, &mut turns, burst, now), 0);
@@ -234,7 +253,7 @@ impl<P: Packet> Pipeline<P> {
             let is_drained = received < BURST;
             if received > 0 {
                 io.begin(port);
-                self.receive(io, port, burst, now);
+                self.receive(io, port, burst, metas, now);
                 moved += received;
             }
             self.publish_handed();
@@ -246,7 +265,7 @@ impl<P: Packet> Pipeline<P> {
             std::mem::swap(&mut burst, &mut ahead);
             turn = next;
         }
-        self.bursts = Some(bursts);
+        self.bench = Some(bench);
         moved
     }
 
@@ -449,6 +468,7 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         self.up ^= bit;
+        self.fdb.change();
         if !up {
             self.fdb.forget_port(port);
         }

@@ -189,6 +189,8 @@ pub struct Fdb {
     /// Raised when a port goes down, which forgets what was learned there at no cost.
     generations: [u16; MAX_PORTS],
     entries: u32,
+    /// How often it has begun to say something else of a station that was known.
+    version: u64,
     /// Bucket that the sweep looks at next.
     sweep: usize,
 }
@@ -224,6 +226,7 @@ impl Fdb {
             now: 0,
             generations: [0; MAX_PORTS],
             entries: 0,
+            version: 0,
             sweep: 0,
         };
         for entry in &spec.entries {
@@ -237,7 +240,23 @@ impl Fdb {
     /// The coarse time of the burst that follows.
     #[inline]
     pub fn set_time(&mut self, now: Ticks) {
-        self.now = (now.0 >> self.coarse_shift) as u32;
+        let now = (now.0 >> self.coarse_shift) as u32;
+        if now != self.now {
+            self.now = now;
+            self.change();
+        }
+    }
+
+    /// What it has said of known stations, by [`Fdb::lookup`] and [`Fdb::is_known`], holds as long as this is the same.
+    #[inline]
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What was said so far may hold no longer.
+    pub fn change(&mut self) {
+        self.version = self.version.wrapping_add(1);
     }
 
     /// Entries there are, aged ones that were not swept yet among them.
@@ -364,6 +383,7 @@ impl Fdb {
         }
         if (entry.port(), entry.generation()) != (fresh.port(), fresh.generation()) {
             *entry = fresh;
+            self.change();
             return Learned::New;
         }
         let (before, now) = (entry.seen(), self.now);
@@ -404,12 +424,14 @@ impl Fdb {
             let entry = &mut self.buckets[place].entries[way];
             let seen = self.now.wrapping_sub(1 << self.refresh_shift);
             *entry = Entry::new(seen, entry.generation(), entry.port() as u8, entry.origin());
+            self.change();
         }
     }
 
     /// Another lcore has seen `station` at `port`: it says so four times in an ageing time, so that what it
     /// says is remembered for a quarter longer.
     pub fn hear(&mut self, station: Station, port: usize) -> Learned {
+        let before = self.where_from(station);
         let learned = self.learn(station, port);
         if learned != Learned::Full
             && let Some((place, way)) = self.find(station)
@@ -419,13 +441,23 @@ impl Fdb {
                 *entry = Entry::new(entry.seen(), entry.generation(), entry.port() as u8, Origin::Heard);
             }
         }
+        // News of what was heard before changes nothing, and is most of what other lcores have to say.
+        if before != self.where_from(station) {
+            self.change();
+        }
         learned
+    }
+
+    /// All that is known of `station` but when it was seen.
+    fn where_from(&self, station: Station) -> Option<u32> {
+        self.find(station).map(|(place, way)| self.buckets[place].entries[way].where_from())
     }
 
     /// Forgets what was learned on `port`: its link went down.
     pub fn forget_port(&mut self, port: usize) {
         let generation = &mut self.generations[port % MAX_PORTS];
         *generation = generation.wrapping_add(1);
+        self.change();
     }
 
     /// Most entries of a bucket.

@@ -9,6 +9,7 @@
 
 use crossbeam_utils::CachePadded;
 
+use crate::packet::MAX_PORTS;
 use crate::qos::CLASSES;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::units::Cells;
@@ -59,8 +60,8 @@ impl Tallies {
         let released = &self.lcores[lcore];
         assert!(!released.taken.swap(true, Ordering::Relaxed), "lcore {lcore} has its tally writer already");
         let ports = released.ports.len();
-        let totals = vec![[0; CLASSES]; ports].into_boxed_slice();
-        let pending = vec![[0; CLASSES]; ports].into_boxed_slice();
+        assert!(ports <= MAX_PORTS, "no more ports than a mask has bits");
+        let (totals, pending) = (Box::new([[0; CLASSES]; MAX_PORTS]), Box::new([[0; CLASSES]; MAX_PORTS]));
         TallyWriter { tallies: self.clone(), lcore, totals, pending, touched: 0 }
     }
 }
@@ -72,9 +73,9 @@ pub struct TallyWriter {
     tallies: Arc<Tallies>,
     lcore: usize,
     /// What this lcore released and stored, by port and group.
-    totals: Box<[[u64; CLASSES]]>,
+    totals: Box<[[u64; CLASSES]; MAX_PORTS]>,
     /// What it released and has not stored yet.
-    pending: Box<[[u32; CLASSES]]>,
+    pending: Box<[[u32; CLASSES]; MAX_PORTS]>,
     /// Ports with anything pending.
     touched: u64,
 }
@@ -84,8 +85,8 @@ impl TallyWriter {
     /// [`publish`](Self::publish).
     #[inline]
     pub fn release(&mut self, port: usize, group: usize, cells: Cells) {
-        self.pending[port][group] += cells.0;
-        self.touched |= 1 << port;
+        self.pending[port % MAX_PORTS][group] += cells.0;
+        self.touched |= 1 << (port % MAX_PORTS);
     }
 
     /// Cells of `port` and `group` that this lcore released, those included that no reader sees yet.

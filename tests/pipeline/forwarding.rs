@@ -175,6 +175,52 @@ fn without_buffers_for_copies_the_flood_is_cut_and_counted() {
 }
 
 #[test]
+fn who_has_moved_is_found_by_the_next_frame() {
+    let mut bed = Bed::learned(&spec(3));
+    let ways = |bed: &mut Bed| [0, 1, 2].map(|port| bed.data(port).len());
+    // Known to each other for long: nobody needs to be looked up.
+    for _ in 0..3 {
+        bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
+        bed.run(10_000);
+    }
+    assert_eq!(ways(&mut bed), [3, 0, 0]);
+    // Station 0 speaks from port 2; the frame behind it in the same burst is for it.
+    bed.io.inject(2, &frame(2, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert_eq!(ways(&mut bed), [1, 0, 0]);
+    bed.io.inject(2, &frame(0, 1, LOSSLESS_DSCP, 100));
+    bed.io.inject(2, &frame(2, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert_eq!((ways(&mut bed), bed.drops(2, DropReason::SamePort)), ([0, 1, 0], 1));
+    bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert_eq!(ways(&mut bed), [0, 0, 1]);
+    bed.assert_empty();
+}
+
+#[test]
+fn who_knew_each_other_do_not_when_the_link_is_gone() {
+    let mut bed = Bed::learned(&spec(3));
+    for _ in 0..3 {
+        bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
+        bed.run(10_000);
+    }
+    assert_eq!(bed.data(0).len(), 3);
+    bed.switch.set_link(0, false);
+    bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert_eq!((bed.data(0).len(), bed.drops(1, DropReason::LosslessUnknown)), (0, 1));
+    bed.switch.set_link(0, true);
+    bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
+    bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
+    bed.run(10_000);
+    assert_eq!(bed.data(1).len(), 1);
+    assert!(bed.data(0).iter().any(|sent| *sent == frame(1, 0, LOSSLESS_DSCP, 100)), "it is known again");
+}
+
+#[test]
 fn a_port_without_link_gets_nothing_and_forgets() {
     let mut bed = Bed::blocked(&spec(3));
     for _ in 0..3 {
