@@ -122,32 +122,31 @@ impl<P: Packet> Pipeline<P> {
         let wred = self.queue_specs[queue].wred.as_ref();
         let mut credit = scheduler.credit(queue, frames.head_len(&self.slab));
         loop {
-            let (packets, tags) = frames.first(&self.slab);
+            let (packets, _) = frames.first(&self.slab);
+            let (here, posted, depth) = (packets.len(), self.posted.len(), frames.bytes());
             // Of a queue that stands the packets have left the cache, and are needed when all are chosen.
-            if frames.frames() as usize > tags.len() {
+            if frames.frames() as usize > here {
                 packets.iter().flatten().for_each(P::prefetch);
             }
-            let (posted, depth, mut run) = (self.posted.len(), frames.bytes(), Run::default());
-            for tag in &tags[..tags.len().min(self.posted.remaining_capacity())] {
+            let dice = &mut self.dice;
+            let run = frames.take_while(&mut self.slab, &mut self.posted, &mut self.charges, |tag, before| {
                 let len = u32::from(tag.len);
                 if !pace.is_free() || credit < u64::from(len) {
-                    break;
+                    return false;
                 }
                 credit -= u64::from(len);
                 pace.charge(len);
                 // Instantaneous depth at dequeue, the leaving frame included.
                 if let Some(wred) = wred
                     && tag.markable().is_some()
-                    && wred.judge(Bytes(depth - run.bytes), self.dice.roll()) == WredVerdict::Congested
+                    && wred.judge(Bytes(depth - before.bytes), dice.roll()) == WredVerdict::Congested
                 {
-                    chosen.congested |= 1 << (posted + run.frames as usize);
+                    chosen.congested |= 1 << (posted + before.frames as usize);
                 }
-                run = run.and(*tag);
-            }
-            let is_whole = run.frames as usize == tags.len();
+                true
+            });
             chosen.add(queue, run);
-            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
-            if !is_whole || frames.is_empty() || self.posted.is_full() {
+            if (run.frames as usize) < here || frames.is_empty() || self.posted.is_full() {
                 break;
             }
         }

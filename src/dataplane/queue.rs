@@ -378,21 +378,33 @@ impl Queue {
             .map_or((&[], &[]), |chunk| (&chunk.packets[from..to], &chunk.tags[from..to]))
     }
 
-    /// Moves those of `run`, the first of the frames that [`Queue::first`] shows, behind `packets` and `tags`, which have
-    /// room for them.
+    /// Moves frames behind `packets` and `tags` as long as those have room and `goes` says so, as far as they are in one chunk:
+    /// it is asked for each frame what is known of it, and told of those that have gone before it. Returns all that went.
     #[inline]
-    pub fn take<P>(&mut self, slab: &mut Slab<P>, run: Run, packets: &mut Burst<P>, tags: &mut ArrayVec<Tag, BURST>) {
-        let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return };
+    pub fn take_while<P>(
+        &mut self,
+        slab: &mut Slab<P>,
+        packets: &mut Burst<P>,
+        tags: &mut ArrayVec<Tag, BURST>,
+        mut goes: impl FnMut(Tag, Run) -> bool,
+    ) -> Run {
+        let mut run = Run::default();
+        let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return run };
         let from = (self.first as usize).min(CHUNK);
-        let places = from..CHUNK.min(from + run.frames as usize);
-        for (packet, tag) in chunk.packets[places.clone()].iter_mut().zip(&chunk.tags[places]) {
+        let places = from..CHUNK.min(from + packets.remaining_capacity().min(self.frames as usize));
+        for (packet, &tag) in chunk.packets[places.clone()].iter_mut().zip(&chunk.tags[places]) {
+            if !goes(tag, run) {
+                break;
+            }
             let Some(packet) = packet.take() else {
-                unreachable!("a queue's places hold frames from the first to the last")
+                unreachable!("a queue's places hold frames from the first to the last");
             };
             packets.push(packet);
-            tags.push(*tag);
+            tags.push(tag);
+            run = run.and(tag);
         }
         self.taken(slab, run);
+        run
     }
 
     /// Those of `run` are gone, the first frames of the first chunk.
@@ -467,8 +479,8 @@ mod tests {
                     let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());
                     let first = queues[queue].first(&slab).1.to_vec();
                     let most = first.len().min(number % (CHUNK + 1));
-                    let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
-                    queues[queue].take(&mut slab, run, &mut packets, &mut tags);
+                    let run = queues[queue].take_while(&mut slab, &mut packets, &mut tags, |_, run| run.frames < most as u32);
+                    prop_assert_eq!(run, first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag)));
                     prop_assert_eq!(&tags[..], &first[..most]);
                     prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
                 } else {
