@@ -219,7 +219,13 @@ fn launch(
 
 fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     let listener = TcpListener::bind(address).map_err(|error| RunError::Listen { address, error })?;
-    listener.set_nonblocking(true).map_err(|error| RunError::Listen { address, error })?;
+    let failed = |error| RunError::Listen { address, error };
+    listener.set_nonblocking(true).map_err(failed)?;
+    if address.port() == 0 {
+        // Not eprintln, which panics where standard error cannot be written.
+        let _ =
+            writeln!(std::io::stderr(), "note: metrics at http://{}/metrics", listener.local_addr().map_err(failed)?);
+    }
     Ok(listener)
 }
 

@@ -14,8 +14,11 @@ const START: Duration = Duration::from_secs(60);
 /// How long it may take to answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// An address on which nobody listens: the kernel gave it out and does not give it out again soon.
-pub fn free_address() -> SocketAddr {
+/// How often it is started anew on another address.
+const TRIES: usize = 5;
+
+/// An address on which nobody listens yet; somebody else may take it before it is used.
+fn free_address() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
     listener.local_addr().expect("it is bound")
 }
@@ -61,17 +64,26 @@ impl Prometheus {
             let from = repository("conf/prometheus").join(rules);
             std::fs::copy(from, directory.path().join(rules)).expect("rules copied");
         }
-        let address = free_address();
-        let mut command = mortal("prometheus");
-        command.arg(format!("--config.file={}", file.display()));
-        command.arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()));
-        command.arg(format!("--web.listen-address={address}")).arg("--log.level=warn");
-        let mut process = Process::spawn(command);
-        wait_for("Prometheus", START, || {
-            assert!(process.is_running(), "it ended: {}{}", process.stdout(), process.stderr());
-            get(address, "/-/ready").filter(|(status, _)| *status == 200)
-        });
-        Self { address, _process: process, _directory: directory }
+        for left in (0..TRIES).rev() {
+            let address = free_address();
+            let mut command = mortal("prometheus");
+            command.arg(format!("--config.file={}", file.display()));
+            command.arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()));
+            command.arg(format!("--web.listen-address={address}")).arg("--log.level=warn");
+            let mut process = Process::spawn(command);
+            let is_ready = wait_for("Prometheus", START, || {
+                if !process.is_running() {
+                    let told = format!("{}{}", process.stdout(), process.stderr());
+                    assert!(left > 0 && told.contains("address already in use"), "it ended: {told}");
+                    return Some(false);
+                }
+                get(address, "/-/ready").filter(|(status, _)| *status == 200).map(|_| true)
+            });
+            if is_ready {
+                return Self { address, _process: process, _directory: directory };
+            }
+        }
+        unreachable!("the last try says why it ended")
     }
 
     /// The answer to a query of its interface.

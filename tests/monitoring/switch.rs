@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::process::{Process, mortal, wait_for};
-use crate::prometheus::{free_address, get};
+use crate::prometheus::get;
 use crate::tools::repository;
 
 /// Longest that a switch may take to start or to end, on a machine that does other things too.
@@ -18,14 +18,14 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Starts one, and does not wait.
+    /// Starts one, and does not wait until it forwards.
     #[track_caller]
     pub fn spawn() -> Self {
-        let address = free_address();
         let mut command = mortal(env!("CARGO_BIN_EXE_holdfast"));
         command.arg("run").arg(repository("tests/monitoring/switch.yaml"));
-        command.args(["--duration", "0", "--metrics", &address.to_string()]);
-        Self { address, process: Process::spawn(command) }
+        command.args(["--duration", "0", "--metrics", "127.0.0.1:0"]);
+        let mut process = Process::spawn(command);
+        Self { address: process.metrics_address(PATIENCE), process }
     }
 
     /// Waits for an answer of `path` that `is_wanted`.

@@ -22,6 +22,7 @@ mod metrics;
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod namespace;
 #[path = "../switch/process.rs"]
+#[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod process;
 #[path = "../switch/program.rs"]
 mod program;

@@ -1,10 +1,14 @@
 //! Programs that tests start: their output is collected while they run, and they end with the test whatever happens.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
+
+/// What a switch says before the address of its metrics where it was to choose one.
+const METRICS_NOTE: &str = "note: metrics at http://";
 
 /// Time between two looks at something waited for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -50,6 +54,13 @@ pub struct Ended {
     pub stderr: String,
 }
 
+impl Ended {
+    /// Lines of standard error without the note of where metrics are.
+    pub fn told(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| !line.starts_with(METRICS_NOTE)).collect()
+    }
+}
+
 impl Process {
     /// Starts `command`.
     #[track_caller]
@@ -82,6 +93,17 @@ impl Process {
     /// What it has written to standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
+    }
+
+    /// Where a switch with `--metrics 127.0.0.1:0` serves them: the kernel chooses a free port, and the switch says which.
+    #[track_caller]
+    pub fn metrics_address(&mut self, limit: Duration) -> SocketAddr {
+        wait_for("address of the metrics", limit, || {
+            let told = self.stderr();
+            let address = told.split_once(METRICS_NOTE).and_then(|(_, rest)| rest.split_once("/metrics\n"));
+            assert!(address.is_some() || self.is_running(), "it ended: {}{told}", self.stdout());
+            Some(address?.0.parse().expect("an address"))
+        })
     }
 
     /// What it has written to standard error so far.

@@ -21,6 +21,7 @@ mod namespace;
 mod pause_received;
 mod pfc_sent;
 #[path = "../switch/process.rs"]
+#[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod process;
 #[path = "../switch/program.rs"]
 mod program;
