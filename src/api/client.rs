@@ -1,6 +1,7 @@
 //! The asking side: one request, one connection.
 
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,13 +15,16 @@ use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
 use super::model::{Reload, State};
-use super::socket::Socket;
+use super::socket::{MAX_PATH, Socket};
 
 /// How long an answer may take, the wait for a connection included.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// Time between two tries to connect where a switch has as many clients as it serves at once and more are waiting.
-const TRY_TIME: Duration = Duration::from_millis(20);
+/// Time between two tries where a switch has as many clients as it serves at once.
+const TRY_TIME: Duration = Duration::from_millis(50);
+
+/// Tries to ask one that hangs up: a switch with far too many clients does that for a moment.
+const HUNG_UP_TRIES: u32 = 20;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +35,12 @@ pub enum ClientError {
     /// Nobody there.
     #[error("no switch listens at {}: start one with `holdfast run`, or give its socket with --socket PATH", paths(.0))]
     Nobody(Vec<PathBuf>),
+    /// Something else is there.
+    #[error("{} is there and is no socket; give the switch's with --socket PATH", .0.display())]
+    NotASocket(PathBuf),
+    /// The path does not fit a socket's address.
+    #[error("{} is longer than the {MAX_PATH} bytes that a socket's path may have; give the switch's with --socket PATH", .0.display())]
+    TooLong(PathBuf),
     /// The socket's mode.
     #[error("{} is not for this user: ask as the user who runs the switch, or set `api.group` in its configuration", .0.display())]
     Forbidden(PathBuf),
@@ -43,8 +53,14 @@ pub enum ClientError {
         what: String,
     },
     /// It did not answer.
-    #[error("{} did not answer within {}s; is the switch stopped (SIGSTOP), or its control thread without a CPU?", .0.display(), ANSWER_TIME.as_secs())]
+    #[error("{} did not answer within {}s; is it a switch's socket, is the switch stopped (SIGSTOP), or its control thread without a CPU?", .0.display(), ANSWER_TIME.as_secs())]
     Slow(PathBuf),
+    /// It does not even listen.
+    #[error("{} hangs up before it is asked; is it a switch's socket, and has the switch ended?", .0.display())]
+    HungUp(PathBuf),
+    /// It has as many clients as it serves.
+    #[error("{} serves as many others as it can and has had no place for {}s; who else asks it?", .0.display(), ANSWER_TIME.as_secs())]
+    Busy(PathBuf),
     /// The switch said no.
     #[error("{error}; {remedy}")]
     Refused {
@@ -58,8 +74,17 @@ pub enum ClientError {
     Runtime(io::Error),
 }
 
+/// Each of `paths` with what is there instead of a switch.
 fn paths(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
+    paths.iter().map(|path| format!("{}{}", path.display(), what_is_at(path))).collect::<Vec<_>>().join(" or ")
+}
+
+fn what_is_at(path: &Path) -> String {
+    if path.exists() {
+        return " (what is there was left by one that has ended)".to_owned();
+    }
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.is_dir());
+    directory.map_or_else(String::new, |directory| format!(" (there is no directory {})", directory.display()))
 }
 
 /// What a switch says when it says no.
@@ -148,14 +173,36 @@ impl Client {
     fn ask(&self, method: Method, target: &str) -> Result<(PathBuf, Vec<u8>), ClientError> {
         self.runtime.block_on(async {
             for path in &self.paths {
-                let answer = tokio::time::timeout(ANSWER_TIME, ask(path, method.clone(), target)).await;
-                match answer.unwrap_or_else(|_| Err(ClientError::Slow(path.clone()))) {
+                let mut is_busy = false;
+                let answer =
+                    tokio::time::timeout(ANSWER_TIME, ask_until_served(path, method.clone(), target, &mut is_busy))
+                        .await;
+                let late = |_| Err(if is_busy { ClientError::Busy } else { ClientError::Slow }(path.clone()));
+                match answer.unwrap_or_else(late) {
                     Err(ClientError::Nobody(_)) => {}
                     answer => return answer.map(|body| (path.clone(), body)),
                 }
             }
             Err(ClientError::Nobody(self.paths.clone()))
         })
+    }
+}
+
+/// Asks again for as long as the switch has no place for one more, which `is_busy` says.
+async fn ask_until_served(
+    path: &Path,
+    method: Method,
+    target: &str,
+    is_busy: &mut bool,
+) -> Result<Vec<u8>, ClientError> {
+    let mut tries = 0;
+    loop {
+        match ask(path, method.clone(), target).await {
+            Err(ClientError::Busy(_)) => *is_busy = true,
+            Err(ClientError::HungUp(_)) if tries < HUNG_UP_TRIES => tries += 1,
+            answer => return answer,
+        }
+        tokio::time::sleep(TRY_TIME).await;
     }
 }
 
@@ -167,8 +214,15 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
     let connection = tokio::spawn(connection);
     let request = Request::builder().method(method).uri(target).header(header::HOST, "holdfast").body(Body::empty());
     let request = request.map_err(|error| broken(&error))?;
-    let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
+    let response = match sender.send_request(request).await {
+        Ok(response) => response,
+        Err(error) if error.is_canceled() => return Err(ClientError::HungUp(path.to_owned())),
+        Err(error) => return Err(broken(&error)),
+    };
     let status = response.status();
+    if status == StatusCode::SERVICE_UNAVAILABLE && response.headers().contains_key(header::RETRY_AFTER) {
+        return Err(ClientError::Busy(path.to_owned()));
+    }
     let body = response.into_body().collect().await.map_err(|error| broken(&error))?.to_bytes();
     connection.abort();
     // The two others are answers to a reload that is not to be.
@@ -184,6 +238,9 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
 
 /// Connects; waits for as long as the queue of those who want to is full.
 async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
+    if path.as_os_str().len() > MAX_PATH {
+        return Err(ClientError::TooLong(path.to_owned()));
+    }
     loop {
         let error = match UnixStream::connect(path).await {
             Ok(stream) => return Ok(stream),
@@ -191,11 +248,18 @@ async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
         };
         match error.kind() {
             ErrorKind::WouldBlock => tokio::time::sleep(TRY_TIME).await,
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            // A file that is no socket refuses as a dead socket does.
+            ErrorKind::ConnectionRefused if !is_socket(path) => return Err(ClientError::NotASocket(path.to_owned())),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::ConnectionRefused => {
                 return Err(ClientError::Nobody(vec![path.to_owned()]));
             }
             ErrorKind::PermissionDenied => return Err(ClientError::Forbidden(path.to_owned())),
             _ => return Err(ClientError::Broken { path: path.to_owned(), what: error.kind().to_string() }),
         }
     }
+}
+
+/// Whether `path` is a socket, or was one a moment ago.
+fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |file| file.file_type().is_socket())
 }

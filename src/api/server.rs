@@ -21,13 +21,14 @@ use super::model::{
 };
 use super::reloads::Reloads;
 use crate::dataplane::Orders;
-use crate::stats::bounded::Bounded;
+use crate::stats::bounded::{Bounded, hang_up_after};
+use crate::stats::refusal::Refusals;
 use crate::stats::{Current, Snapshot};
 
 /// Connections at once. A person and a few programs need a handful.
 pub const MAX_CONNECTIONS: usize = 32;
 
-/// How long a connection may last, idle or busy: clients ask once and go.
+/// How long a connection may last: clients ask once and go.
 pub const CONNECTION_TIME: Duration = Duration::from_secs(5);
 
 /// A running switch as the API serves it.
@@ -155,7 +156,10 @@ const VIEWS: &[Resource] = views! {
 /// # Errors
 /// None that a running server is known to have; the result is the library's.
 pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()> {
-    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME), router(served)).await
+    let busy = format!("all of the {MAX_CONNECTIONS} connections that are served at once are taken");
+    let busy = text(&Refusal { error: &busy, remedy: "ask again in a second" });
+    let refusals = Refusals::new("application/json", &String::from_utf8_lossy(&busy));
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, refusals), router(served)).await
 }
 
 /// All there is to ask.
@@ -176,6 +180,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .fallback(|request: Request| std::future::ready(unknown(&request)))
         .method_not_allowed_fallback(|request: Request| std::future::ready(wrong_method(&request)))
         .layer(axum::middleware::from_fn(refuse_parameters))
+        .layer(axum::middleware::map_response(hang_up_after))
         .with_state(served)
 }
 

@@ -1,6 +1,6 @@
-//! A listener that bounds what strangers can cost: so many connections, each for so long; others wait in the kernel's
-//! queue. Whoever connects and says nothing is cut soon, so that idle ones keep nobody out for long. Whatever is served
-//! runs in the control thread beside other things.
+//! A listener that bounds what strangers can cost: so many connections, each for so long; who finds no place is told at
+//! once to come again ([`super::refusal`]). Whoever connects has little time to ask, so that those who say nothing, or
+//! say it byte by byte, keep nobody out for long. Whatever is served runs in the control thread beside other things.
 
 use std::future::Future;
 use std::io;
@@ -9,27 +9,32 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
-/// How long a connection may last before its first byte comes.
-const FIRST_BYTE_TIME: Duration = Duration::from_secs(1);
+use super::refusal::Refusals;
 
-/// A listener, TCP or Unix, that accepts only while it has a permit left.
+/// How long a connection may last before the last byte of its request's header has come.
+const HEADER_TIME: Duration = Duration::from_secs(1);
+
+/// A listener, TCP or Unix, that serves only as many as it has permits for, and refuses the others.
 #[derive(Debug)]
 pub struct Bounded<L> {
     listener: L,
     permits: Arc<Semaphore>,
     time: Duration,
+    refusals: Refusals,
 }
 
 impl<L> Bounded<L> {
-    /// Of all connections to `listener`, `connections` at once, each for no longer than `time`.
+    /// Of all connections to `listener`, `connections` at once, each no longer than `time`; the others get `refusals`.
     #[must_use]
-    pub fn new(listener: L, connections: usize, time: Duration) -> Self {
-        Self { listener, permits: Arc::new(Semaphore::new(connections)), time }
+    pub fn new(listener: L, connections: usize, time: Duration, refusals: Refusals) -> Self {
+        Self { listener, permits: Arc::new(Semaphore::new(connections)), time, refusals }
     }
 }
 
@@ -38,11 +43,13 @@ impl<L: Listener> Listener for Bounded<L> {
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Limited<L::Io>, L::Addr) {
-        let permit = self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let (stream, address) = self.listener.accept().await;
-        let now = Instant::now();
-        let first = Box::pin(tokio::time::sleep_until(now + self.time.min(FIRST_BYTE_TIME)));
-        (Limited { stream, end: first, last: Some(now + self.time), _permit: permit }, address)
+        loop {
+            let (stream, address) = self.listener.accept().await;
+            match self.permits.clone().try_acquire_owned() {
+                Ok(permit) => return (Limited::new(stream, self.time, permit), address),
+                Err(_) => self.refusals.refuse(stream).await,
+            }
+        }
     }
 
     fn local_addr(&self) -> io::Result<L::Addr> {
@@ -55,9 +62,17 @@ impl<L: Listener> Listener for Bounded<L> {
 pub struct Limited<S> {
     stream: S,
     end: Pin<Box<Sleep>>,
-    /// When its time is up, as long as it has said nothing and `end` is sooner.
-    last: Option<Instant>,
+    /// As long as the request's header has not ended, how far it is, and when the connection's time will be up.
+    header: Option<(Header, Instant)>,
     _permit: OwnedSemaphorePermit,
+}
+
+impl<S> Limited<S> {
+    fn new(stream: S, time: Duration, permit: OwnedSemaphorePermit) -> Self {
+        let now = Instant::now();
+        let end = Box::pin(tokio::time::sleep_until(now + time.min(HEADER_TIME)));
+        Self { stream, end, header: Some((Header::default(), now + time)), _permit: permit }
+    }
 }
 
 impl<S: Unpin> Limited<S> {
@@ -72,17 +87,23 @@ impl<S: Unpin> Limited<S> {
         }
         step(Pin::new(&mut self.stream), context)
     }
+
+    /// Takes note of bytes that came: after a whole header there is more time.
+    fn heard(&mut self, bytes: &[u8]) {
+        if let Some((header, last)) = &mut self.header
+            && header.ends_in(bytes)
+        {
+            self.end.as_mut().reset(*last);
+            self.header = None;
+        }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = self.until_end(cx, |stream, cx| stream.poll_read(cx, buf));
-        if buf.filled().len() > before
-            && let Some(last) = self.last.take()
-        {
-            self.end.as_mut().reset(last);
-        }
+        self.heard(&buf.filled()[before..]);
         read
     }
 }
@@ -98,5 +119,69 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.until_end(cx, |stream, cx| stream.poll_shutdown(cx))
+    }
+}
+
+/// Makes `answer` the last one on its connection: who asked and then stays would keep its place from others.
+pub async fn hang_up_after(mut answer: Response) -> Response {
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+/// Where in a request's header the bytes so far have ended.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Header {
+    /// Nothing but line ends, which may come before a request.
+    #[default]
+    Before,
+    /// In a line with something in it.
+    Line,
+    /// At the beginning of a line after the first.
+    LineBegins,
+}
+
+impl Header {
+    /// Goes on by `bytes`; whether the header ended in them, which an empty line does.
+    fn ends_in(&mut self, bytes: &[u8]) -> bool {
+        for byte in bytes {
+            *self = match (*self, byte) {
+                (Self::LineBegins, b'\n') => return true,
+                (Self::Line, b'\n') => Self::LineBegins,
+                (state, b'\r' | b'\n') => state,
+                _ => Self::Line,
+            };
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After how many bytes of `text` the header has ended, however they are cut into pieces.
+    fn end(text: &str) -> Option<usize> {
+        let end_by = |len: usize| {
+            let mut header = Header::default();
+            let pieces = text.as_bytes().chunks(len);
+            pieces
+                .scan(0, |read, piece| {
+                    *read += piece.len();
+                    Some((*read, header.ends_in(piece)))
+                })
+                .find_map(|(read, has_ended)| has_ended.then_some(read))
+        };
+        let (single, whole) = (end_by(1), end_by(text.len()));
+        assert_eq!(single.is_some(), whole.is_some(), "{text:?}");
+        single
+    }
+
+    #[test]
+    fn a_header_ends_with_its_first_empty_line() {
+        assert_eq!(end("GET / HTTP/1.1\r\nHost: x\r\n\r\nrest"), Some(27));
+        assert_eq!(end("GET / HTTP/1.1\n\n"), Some(16));
+        assert_eq!(end("GET / HTTP/1.1\r\nHost: x\r\n"), None);
+        assert_eq!(end("\r\n\r\n\n\n"), None, "a request has not begun");
+        assert_eq!(end("\r\nGET / HTTP/1.1\r\n\r\n"), Some(20));
     }
 }

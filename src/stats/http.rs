@@ -12,16 +12,16 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::bounded::Bounded;
+use super::bounded::{Bounded, hang_up_after};
 use super::collector::SwitchCollector;
 use super::current::Current;
 use super::health::State;
+use super::refusal::Refusals;
 
 /// Connections at once.
 pub const MAX_CONNECTIONS: usize = 64;
 
-/// How long a connection may last, idle or busy. A scrape takes milliseconds; Prometheus gives up after 10 s by default
-/// and connects anew by itself.
+/// How long a connection may last. A scrape takes milliseconds; Prometheus gives up after 10 s by default.
 pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
 /// Serves the metrics of `current` on `listener`. It has no end of its own: drop the future, or the runtime that it was
@@ -34,7 +34,10 @@ pub async fn serve(listener: TcpListener, current: Arc<Current>) -> io::Result<(
 }
 
 async fn serve_for(listener: TcpListener, current: Arc<Current>, time: Duration) -> io::Result<()> {
-    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time), router(current)).await
+    let busy =
+        format!("all of the {MAX_CONNECTIONS} connections that are served at once are taken; ask again in a second\n");
+    let refusals = Refusals::new("text/plain; charset=utf-8", &busy);
+    axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time, refusals), router(current)).await
 }
 
 /// What is served of `current`.
@@ -45,6 +48,7 @@ fn router(current: Arc<Current>) -> Router {
         .route("/metrics", get(move || std::future::ready(metrics(&collector))))
         .route("/healthz", get(move || std::future::ready(reason(look(&alive).not_alive))))
         .route("/readyz", get(move || std::future::ready(reason(look(&current).not_ready))))
+        .layer(axum::middleware::map_response(hang_up_after))
 }
 
 fn metrics(collector: &SwitchCollector) -> Response {
@@ -107,16 +111,25 @@ mod tests {
     }
 
     #[test]
-    fn idle_and_slow_clients_go_and_others_get_their_turn() {
-        with_server(Duration::from_millis(300), |address| {
-            let mut idle: Vec<_> = (0..MAX_CONNECTIONS + 8).map(|_| Client::connect(address).unwrap()).collect();
+    fn who_finds_no_place_is_told_at_once_and_idle_and_slow_ones_go() {
+        with_server(Duration::from_secs(3600), |address| {
+            let mut idle: Vec<_> = (0..MAX_CONNECTIONS).map(|_| Client::connect(address).unwrap()).collect();
             idle[0].write_all(b"GET /metrics HTTP/1.1\r\nHo").unwrap();
-            assert!(ask(address, "GET /healthz").ends_with("ok\n"), "after those before it have had their time");
-            let mut rest = Vec::new();
-            idle[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-            // Closed or reset, but not left waiting.
-            let end = idle[0].read_to_end(&mut rest).err().map(|error| error.kind());
-            assert!(!matches!(end, Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)), "{end:?}");
+            let refused = ask(address, "GET /healthz").to_lowercase();
+            assert!(refused.starts_with("http/1.1 503") && refused.contains("\r\nretry-after: 1\r\n"), "{refused}");
+            let sentence = "all of the 64 connections that are served at once are taken; ask again in a second\n";
+            assert!(refused.ends_with(&format!("\r\n\r\n{sentence}")), "{refused}");
+            // A byte now and then does not help.
+            while !ask(address, "GET /healthz").ends_with("ok\n") {
+                let _ = idle[0].write_all(b"s");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            for mut client in idle {
+                client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                // Closed or reset, but not left waiting.
+                let end = client.read_to_end(&mut Vec::new()).err().map(|error| error.kind());
+                assert!(!matches!(end, Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)), "{end:?}");
+            }
         });
     }
 }

@@ -2,8 +2,8 @@
 //! do not keep good ones from their answer.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -37,12 +37,9 @@ enum Server {
 
 impl Both {
     fn start() -> Self {
-        // An address that the kernel does not give out again soon.
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let metrics = listener.local_addr().expect("it is bound");
-        drop(listener);
-        let config = include_str!("../../conf/incast.yaml").replace("127.0.0.1:9464", &metrics.to_string());
-        let switch = Switch::served(&config);
+        let config = include_str!("../../conf/incast.yaml").replace("127.0.0.1:9464", "127.0.0.1:0");
+        let mut switch = Switch::served(&config);
+        let metrics = switch.process.metrics_address(PATIENCE);
         Self { switch, metrics }
     }
 
@@ -178,38 +175,78 @@ fn what_is_huge_is_refused_before_it_is_read() {
     both.switch.end();
 }
 
+/// What one of a thousand clients says, and whether it is a good request.
+fn said_by(number: usize, good: &[u8]) -> (Vec<u8>, bool) {
+    match number {
+        // First those that keep their places for as long as they are let.
+        0..100 => (b"G".to_vec(), false),
+        _ if number.is_multiple_of(3) => (good.to_vec(), true),
+        _ if number % 3 == 1 => ([&noise(number as u64, 40)[..], b"\r\n\r\n"].concat(), false),
+        _ => (b"GET /".to_vec(), false),
+    }
+}
+
 #[test]
-fn slow_clients_are_cut_and_a_thousand_at_once_wait() {
+fn a_thousand_at_once_are_served_or_told_to_come_again_and_slow_ones_are_cut() {
     let both = Both::start();
-    for server in [Server::Socket, Server::Metrics] {
-        unharmed(&both, "many clients", || {
-            let mut clients: Vec<Box<dyn Stream>> = Vec::new();
-            while clients.len() < MANY {
-                match both.connect(server) {
-                    Ok(client) => clients.push(client),
-                    // The queue is full, or this process may have no more files than that.
-                    Err(error) => {
-                        eprintln!("note: {server:?}: {} clients at once, and then {error}", clients.len());
-                        break;
-                    }
+    for (server, path) in [(Server::Socket, "/v1/version"), (Server::Metrics, "/healthz")] {
+        unharmed(&both, "a thousand clients", || {
+            let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+            let (mut slow, mut good) = (Vec::new(), Vec::new());
+            for number in 0..MANY {
+                let (bytes, is_good) = said_by(number, request.as_bytes());
+                let mut client = both.connect(server).expect("a connection");
+                // It may have been told and cut already.
+                let _ = client.write_all(&bytes);
+                if is_good { &mut good } else { &mut slow }.push(client);
+            }
+            let (served, told) = good.iter_mut().fold((0, 0), |(served, told), client| {
+                let mut answer = Vec::new();
+                // What was told may be followed by a reset.
+                let _ = client.read_to_end(&mut answer);
+                let answer = String::from_utf8_lossy(&answer);
+                if answer.starts_with("HTTP/1.1 200 ") {
+                    return (served + 1, told);
                 }
-            }
-            assert!(clients.len() > 100, "far more than are served at once");
-            // A byte now and then, and never a whole request.
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_secs(2) {
-                clients.iter_mut().step_by(10).for_each(|client| drop(client.write(b"G")));
-                std::thread::sleep(Duration::from_millis(200));
-            }
-            // One more takes its turn, after those in front of it have had their time.
+                let is_told = answer.starts_with("HTTP/1.1 503 ") && answer.contains("served at once are taken");
+                assert!(is_told, "{server:?}: {answer:?}");
+                (served, told + 1)
+            });
+            assert_eq!(served + told, good.len());
+            assert!(told > 0, "{server:?}: {served} served");
+            // Whoever comes again has its turn while all these stay.
             if server == Server::Socket {
-                drop(clients.split_off(64));
-                assert_eq!(both.switch.get("version")["version"]["api"], "v1");
+                both.switch.printed(&["show", "version"]);
+            } else {
+                wait_for("an answer", PATIENCE, || {
+                    both.say(server, request.as_bytes()).starts_with("HTTP/1.1 200 ").then_some(())
+                });
+            }
+            for mut client in slow {
+                let is_cut = || (client.write_all(b"G").is_err() || client.read(&mut [0; 512]).is_err()).then_some(());
+                wait_for("a slow client that is cut", PATIENCE, is_cut);
             }
         });
     }
     let state: Value = both.switch.get("state");
     assert_eq!(sum(&state["ports"], "lossless_dropped_frames"), 0, "and nothing was lost meanwhile");
+    both.switch.end();
+}
+
+#[test]
+fn who_asks_byte_by_byte_is_cut() {
+    let both = Both::start();
+    for server in [Server::Socket, Server::Metrics] {
+        let mut client = both.connect(server).expect("there is room for one");
+        // Two hundred seconds of header; the connection as such may last ten.
+        let header = b"GET /v1/version HTTP/1.1\r\nHost: x\r\nX: ".iter().chain(std::iter::repeat(&b'x'));
+        let sent = header.take(1000).take_while(|byte| {
+            std::thread::sleep(Duration::from_millis(20));
+            client.write_all(&[**byte]).is_ok()
+        });
+        let sent = sent.count();
+        assert!(sent < 400, "{server:?}: {sent} bytes in 20 ms each went out");
+    }
     both.switch.end();
 }
 

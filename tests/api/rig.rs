@@ -114,10 +114,10 @@ impl Switch {
         (status == 200).then(|| serde_json::from_str(&body).ok())?
     }
 
-    /// The resource `name`.
+    /// The resource `name`, when there is a place for one more to ask.
     #[track_caller]
     pub fn get(&self, name: &str) -> Value {
-        self.try_get(name).unwrap_or_else(|| panic!("no answer to {name}"))
+        wait_for(&format!("answer to {name}"), PATIENCE, || self.try_get(name))
     }
 
     /// `holdfast` with `args`, asking this switch, to its end.

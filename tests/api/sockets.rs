@@ -86,7 +86,8 @@ fn who_asks_nobody_is_told_how_to_start_one() {
     for (socket, expected) in [
         (
             "/nonexistent/s",
-            "error: no switch listens at /nonexistent/s: start one with `holdfast run`, or give its socket",
+            "error: no switch listens at /nonexistent/s (there is no directory /nonexistent): start one with `holdfast \
+             run`, or give its socket",
         ),
         ("off", "error: `off` is no socket to ask; give the switch's with --socket PATH\n"),
     ] {
