@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::exact::Exact;
 use super::model::{Config, PortDevice};
 use super::policy::policy_name;
+use super::start_words;
 use super::words;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
@@ -112,16 +114,16 @@ impl List {
     }
 
     /// One that may change, and whose text is rounded.
-    fn live_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl fmt::Debug) {
-        self.put(true, key, text.to_string(), format!("{exact:?}"));
+    fn live_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl Exact) {
+        self.put(true, key, text.to_string(), exact.exact());
     }
 
     fn fixed(&mut self, key: impl Into<String>, value: impl fmt::Display) {
         self.put(false, key, value.to_string(), value.to_string());
     }
 
-    fn fixed_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl fmt::Debug) {
-        self.put(false, key, text.to_string(), format!("{exact:?}"));
+    fn fixed_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl Exact) {
+        self.put(false, key, text.to_string(), exact.exact());
     }
 }
 
@@ -131,20 +133,37 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("ports", names.join(", "));
     list.fixed("metrics", config.metrics.map_or("off".to_owned(), |address| address.to_string()));
     let api = &config.api;
-    list.fixed("api.socket", format!("{:?}", api.socket));
+    list.fixed("api.socket", start_words::socket(&api.socket));
     list.fixed("api.group", api.group.clone().unwrap_or_else(|| "none".to_owned()));
     list.fixed("api.writes", api.writes);
-    list.fixed("eal.memory", format!("{:?}", config.eal.memory).to_lowercase());
+    list.fixed("eal.memory", start_words::memory(config.eal.memory));
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
     list.fixed_rounded("lcores.poll_gap", lcores.poll_gap, lcores.poll_gap);
     list.fixed_rounded("lcores.poll_delay", lcores.poll_delay, lcores.poll_delay);
-    list.fixed("lcores.dataplane", format!("{} lcores, CPUs {:?}", config.switch.lcores, lcores.dataplane));
+    list.fixed("lcores.count", config.switch.lcores);
+    list.fixed("lcores.dataplane", start_words::cpus(lcores));
     list.fixed("lcores.control", lcores.control.map_or("chosen".to_owned(), |cpu| cpu.to_string()));
-    list.fixed("lcores.hosts", format!("{:?}", lcores.hosts));
-    list.fixed("lcores.idle", lcores.idle.map_or("off".to_owned(), |idle| format!("{idle:?}")));
+    list.fixed("lcores.hosts", start_words::hosts_lcore(lcores.hosts));
+    list.fixed_rounded(
+        "lcores.idle",
+        lcores.idle.map_or("poll".to_owned(), |idle| start_words::idle(&idle)),
+        lcores.idle,
+    );
+    of_hosts(config, list);
+}
+
+/// Each as the configuration writes it, on one line.
+fn of_hosts(config: &Config, list: &mut List) {
     for host in &config.hosts {
-        list.fixed(format!("hosts.{}", host.name), format!("{host:?}"));
+        let port = config.switch.ports.get(host.port).map_or("none", |port| port.name.as_str());
+        let pfc = if host.obeys_pfc { "obey" } else { "ignore" };
+        let text = format!("{{port: {port}, mac: {}, ip: {}, pfc: {pfc}}}", host.mac, host.ip);
+        list.fixed(format!("hosts.{}", host.name), text);
+        for (index, flow) in host.flows.iter().enumerate() {
+            let (text, exact) = (start_words::flow(flow, &config.hosts), start_words::exact_flow(flow, &config.hosts));
+            list.put(false, format!("hosts.{}.flows[{index}]", host.name), text, exact);
+        }
     }
 }
 
@@ -174,7 +193,10 @@ fn of_switch(switch: &SwitchSpec, list: &mut List) {
     }
     list.fixed("fdb.capacity", switch.fdb.capacity);
     list.fixed_rounded("fdb.ageing", switch.fdb.ageing, switch.fdb.ageing);
-    list.fixed("fdb.entries", format!("{:?}", switch.fdb.entries));
+    for entry in &switch.fdb.entries {
+        let port = switch.ports.get(usize::from(entry.port)).map_or("none", |port| port.name.as_str());
+        list.fixed(format!("fdb.static.{} in VLAN {}", entry.mac, entry.vlan), format!("port {port}"));
+    }
     for (index, queue) in switch.queues.iter().enumerate() {
         let of = class_or(&switch.classes.tc_to_queue, index, "queue");
         list.live(format!("{of}.scheduler"), words::discipline(queue.discipline));

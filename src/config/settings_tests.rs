@@ -38,6 +38,81 @@ fn another_kind_of_limit_is_one_gone_and_one_new() {
     assert!(told.contains(&"live a, b: classes.3.alpha: 1/4 -> none".to_owned()), "{told:?}");
 }
 
+const HOSTS: &str = "
+preset: roce
+ports:
+  - {name: a, device: ring, speed: 10G}
+  - {name: b, device: ring, speed: 10G}
+";
+
+/// No word of the program's inside: people look for the key and the value in their file.
+#[test]
+fn what_is_no_number_is_told_in_the_words_of_the_file() {
+    let parse = |more: &str| parse("test", &format!("{HOSTS}{more}")).unwrap_or_else(|errors| panic!("{errors}"));
+    let base = parse(
+        "
+hosts:
+  - {name: ha, port: a, flows: [{to: hb, rate: 1G}, {to: {mac: '02:00:00:00:00:09', ip: 10.0.0.9}, kind: udp}]}
+  - {name: hb, port: b}
+fdb: {static: [{mac: '02:00:00:00:00:01', port: a}, {mac: '02:00:00:00:00:02', port: a}]}
+api: {socket: /run/s}
+",
+    );
+    let wanted = parse(
+        "
+hosts:
+  - {name: ha, port: a, pfc: ignore, flows: [{to: hc, rate: 2G, pattern: {on: 1ms, off: 4ms}}]}
+  - {name: hc, port: b}
+fdb: {static: [{mac: '02:00:00:00:00:02', port: b}, {mac: '02:00:00:00:00:03', port: a, vlan: 1}]}
+lcores: {idle: {wait: sleep, lossless: false}, dataplane: [1, 2], hosts: own}
+api: {socket: off}
+",
+    );
+    let told = told(&base, &wanted);
+    let expected = [
+        "restart api.socket: /run/s -> off",
+        "restart fdb.static.02:00:00:00:00:01 in VLAN 1: port a -> none",
+        "restart fdb.static.02:00:00:00:00:02 in VLAN 1: port a -> port b",
+        "restart fdb.static.02:00:00:00:00:03 in VLAN 1: none -> port a",
+        "restart hosts.ha.flows[0]: {to: hb, kind: roce, rate: 1G, frame: 1078, dscp: 26, ecn: true, pattern: steady} -> \
+         {to: hc, kind: roce, rate: 2G, frame: 1078, dscp: 26, ecn: true, pattern: {on: 1ms, off: 4ms}}",
+        "restart hosts.ha.flows[1]: {to: {mac: 02:00:00:00:00:09, ip: 10.0.0.9}, kind: udp, rate: 10G, frame: 1078, \
+         dscp: 0, ecn: false, pattern: steady} -> none",
+        "restart hosts.ha: {port: a, mac: 02:48:46:01:00:00, ip: 10.0.0.1, pfc: obey} -> {port: a, mac: \
+         02:48:46:01:00:00, ip: 10.0.0.1, pfc: ignore}",
+        "restart hosts.hb: {port: b, mac: 02:48:46:01:00:01, ip: 10.0.0.2, pfc: obey} -> none",
+        "restart lcores.count: 1 -> 2",
+        "restart lcores.dataplane: chosen -> [1, 2]",
+        "restart lcores.hosts: with-switch -> own",
+        "restart lcores.idle: poll -> {wait: sleep, after: 50us, longest: 100us, wake: 50us, lossless: false}",
+    ];
+    for line in expected {
+        assert!(told.iter().any(|told| told == line), "{line}\nis not in\n{}", told.join("\n"));
+    }
+    // What Rust prints of its own types has brackets of this kind, or quotes.
+    assert_eq!(told.iter().find(|line| line.contains(['(', '"'])), None);
+    // A host obeys the priority that the maps had at its start.
+    let mapped = parse(
+        "
+hosts: [{name: ha, port: a, flows: [{to: hb}]}, {name: hb, port: b}]
+maps: {dscp: {26: 0}}
+",
+    );
+    let hosts = parse("hosts: [{name: ha, port: a, flows: [{to: hb}]}, {name: hb, port: b}]");
+    let told = differences(&hosts, &mapped);
+    let flow = told.iter().find(|found| !found.is_live).expect("a restart").to_string();
+    assert!(flow.starts_with("hosts.ha.flows[0]: {to: hb") && flow.contains("(class 3, priority 3, "), "{flow}");
+}
+
+#[test]
+fn static_entries_have_no_order() {
+    let entries = ["{mac: '02:00:00:00:00:01', port: a}", "{mac: '02:00:00:00:00:02', port: b}"];
+    let of =
+        |first: usize, second: usize| config(&format!("fdb: {{static: [{}, {}]}}", entries[first], entries[second]));
+    assert_eq!(told(&of(0, 1), &of(1, 0)), [""; 0]);
+    assert_eq!(of(0, 1).switch, of(1, 0).switch);
+}
+
 /// For each change: what makes it, what is told of it, and whether it is live.
 #[test]
 fn each_change_is_named_and_only_live_ones_can_be_made() {
@@ -123,5 +198,8 @@ fn the_least_change_is_a_difference() {
         let found = differences(&base, &wanted);
         assert_eq!(found.len(), 1, "change {index}: {found:?}");
         assert_ne!(found[0].before, found[0].after, "change {index}");
+        // To the last unit, and in units.
+        let text = found[0].to_string();
+        assert!(!text.contains('('), "change {index}: {text}");
     }
 }

@@ -41,6 +41,8 @@ pub fn read_fdb(item: Option<Item<'_>>, ports: &[Port<'_>]) -> FdbSpec {
         }
         entries.push(entry);
     }
+    // Their order means nothing, and so no reload is to find a difference in it.
+    entries.sort_by_key(|entry| (entry.vlan, entry.mac));
     let capacity = get("capacity").and_then(|item| item.number("a count of entries", 16..=1 << 20));
     let capacity = capacity.unwrap_or(DEFAULT_FDB_CAPACITY);
     let ageing = get("ageing").and_then(|item| item.parse()).unwrap_or(DEFAULT_AGEING);

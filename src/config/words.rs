@@ -38,12 +38,17 @@ pub fn discipline(discipline: QueueDiscipline) -> String {
 /// What a watchdog does, and when.
 #[must_use]
 pub fn watchdog(spec: &WatchdogSpec) -> String {
-    let action = match spec.action {
+    format!("{} after {}, until {} of quiet", action(spec.action), spec.detection, spec.restoration)
+}
+
+/// What a watchdog does.
+#[must_use]
+pub fn action(action: WatchdogAction) -> &'static str {
+    match action {
         WatchdogAction::Drop => "drop",
         WatchdogAction::Forward => "forward",
         WatchdogAction::Alert => "alert",
-    };
-    format!("{action} after {}, until {} of quiet", spec.detection, spec.restoration)
+    }
 }
 
 /// `10`, or `10,20-30 tagged, 1 native`.
