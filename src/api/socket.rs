@@ -80,6 +80,22 @@ pub enum SocketError {
     /// A group that there is not.
     #[error("there is no group `{0}` in /etc/group; write another `api.group`, or its number")]
     NoGroup(String),
+    /// The path is in no directory.
+    #[error("the API cannot listen at {}: there is no directory {}; make it (mkdir -p), choose another path with --socket PATH, or none with --socket off", .path.display(), .directory.display())]
+    NoDirectory {
+        /// The socket.
+        path: PathBuf,
+        /// What is missing.
+        directory: PathBuf,
+    },
+    /// Another holdfast is about to take a socket there, and does not end.
+    #[error("the API cannot listen at {}: another holdfast has kept {} locked for {}s; has it been stopped (fuser -v names it)? End it, or choose another path with --socket PATH", .path.display(), .directory.display(), (TRY_TIME * TRIES).as_secs())]
+    Locked {
+        /// The socket.
+        path: PathBuf,
+        /// What is locked.
+        directory: PathBuf,
+    },
     /// The system said no.
     #[error("the API cannot listen at {}: {what}: {}; choose another path with --socket PATH, or none with --socket off", .path.display(), .error.kind())]
     System {
@@ -119,7 +135,14 @@ impl Bound {
         }
         let group = group.map(group_number).transpose()?;
         // Two switches that start at once both see a dead one's file, and the later would remove the earlier's new one.
-        let _alone = lock(directory).map_err(failed("its directory cannot be locked"))?;
+        let _alone = lock(directory).map_err(|error| {
+            let (path, directory) = (path.to_owned(), directory.to_owned());
+            match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => SocketError::NoDirectory { path, directory },
+                ErrorKind::ResourceBusy => SocketError::Locked { path, directory },
+                _ => SocketError::System { path, what: "its directory cannot be opened", error },
+            }
+        })?;
         remove_dead(path)?;
         let listener = UnixListener::bind(path).map_err(failed("it cannot be bound"))?;
         let file = fs::symlink_metadata(path).map_err(failed("its file is gone"))?;
@@ -173,6 +196,9 @@ impl Drop for Bound {
 /// Locks `directory` against other holdfasts until the result is dropped.
 fn lock(directory: &Path) -> io::Result<File> {
     let file = File::open(directory)?;
+    if !file.metadata()?.is_dir() {
+        return Err(ErrorKind::NotADirectory.into());
+    }
     for _ in 0..TRIES {
         match file.try_lock() {
             Ok(()) => return Ok(file),
@@ -277,9 +303,20 @@ mod tests {
         assert!(matches!(Bound::new(Path::new("/"), None), Err(SocketError::NoFile(_))));
         let nowhere = Bound::new(Path::new("/nonexistent/s"), None).unwrap_err().to_string();
         assert!(
-            nowhere.contains("/nonexistent/s: its directory cannot be locked: entity not found; choose"),
+            nowhere.contains("/nonexistent/s: there is no directory /nonexistent; make it (mkdir -p), choose another"),
             "{nowhere}"
         );
+        let file = Bound::new(Path::new("/etc/passwd/s"), None).unwrap_err().to_string();
+        assert!(file.contains("there is no directory /etc/passwd; "), "{file}");
+    }
+
+    #[test]
+    fn a_directory_that_stays_locked_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let _locked = lock(directory.path()).unwrap();
+        let busy = Bound::new(&directory.path().join("s"), None).unwrap_err().to_string();
+        let expected = format!("another holdfast has kept {} locked for 1s; ", directory.path().display());
+        assert!(busy.contains(&expected) && busy.contains("--socket PATH"), "{busy}");
     }
 
     #[test]

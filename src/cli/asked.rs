@@ -4,6 +4,10 @@ use holdfast::api::client::ClientError;
 use holdfast::api::socket::VARIABLE;
 use holdfast::api::{Client, Socket};
 
+use clap::ValueEnum;
+use holdfast::api::model::Port;
+use serde::Deserialize;
+
 use super::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -18,6 +22,38 @@ impl Asked {
     pub fn client(&self) -> Result<Client, ClientError> {
         Client::new(&self.socket.clone().unwrap_or_default())
     }
+}
+
+/// What `/v1/ports` answers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Ports {
+    ports: Vec<Port>,
+}
+
+/// Whether the switch has the port that is asked for, if one is: a wrong name must not read as a port where nothing is.
+pub fn check_port(client: &Client, name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else { return Ok(()) };
+    let ports = client.get::<Ports>("ports").map_err(failed)?.ports;
+    let names: Vec<&str> = ports.iter().map(|port| port.port.as_str()).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("there is no port `{name}`; the switch has {}", names.join(", "))))
+}
+
+/// A traffic class.
+pub fn class(text: &str) -> Result<u8, String> {
+    let class = text.parse().ok().filter(|class| *class < 8);
+    class.ok_or_else(|| format!("`{text}` is no traffic class; write a number from 0 to 7"))
+}
+
+/// `command` was typed without what it is for.
+pub fn nothing_named<T: ValueEnum>(command: &str) -> Failure {
+    let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+    let example = names.first().map_or("", String::as_str);
+    Failure::usage(format!("{command} what? {}; e.g. `holdfast {command} {example}`", names.join(", ")))
 }
 
 /// What a client says, as a command does.

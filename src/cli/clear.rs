@@ -1,13 +1,14 @@
 //! `holdfast clear`.
 
-use super::asked::{Asked, failed};
+use super::asked::{Asked, failed, nothing_named};
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "holdfast clear [OPTIONS] <WHAT>")]
 pub struct Args {
     /// What to clear
     #[arg(value_enum)]
-    what: What,
+    what: Option<What>,
     #[command(flatten)]
     switch: Asked,
 }
@@ -19,8 +20,9 @@ enum What {
 }
 
 pub fn clear(args: &Args) -> Result<(), Failure> {
+    let what = args.what.ok_or_else(|| nothing_named::<What>("clear"))?;
     let client = args.switch.client().map_err(failed)?;
-    match args.what {
+    match what {
         What::Watermarks => client.clear_watermarks().map_err(failed)?,
     }
     print("watermarks begin again with what is held now\n")

@@ -20,19 +20,20 @@ use serde_json::Value;
 
 use self::filter::Filter;
 use self::watch::Screen;
-use super::asked::{Asked, failed};
+use super::asked::{Asked, check_port, class, failed, nothing_named};
 use super::{Failure, print};
 
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "holdfast show [OPTIONS] <WHAT>")]
 pub struct Args {
     /// What to show
     #[arg(value_enum)]
-    what: What,
+    what: Option<What>,
     /// Only this port
     #[arg(long, value_name = "NAME")]
     port: Option<String>,
     /// Only this class: its group, its priority, its queue
-    #[arg(long, value_name = "0-7", value_parser = clap::value_parser!(u8).range(0..8))]
+    #[arg(long, value_name = "0-7", value_parser = class)]
     class: Option<u8>,
     /// Print what the API answers
     #[arg(long)]
@@ -53,7 +54,9 @@ const MOMENT: Duration = Duration::from_millis(100);
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.strip_suffix('s').unwrap_or(text).parse().ok();
     let seconds = seconds.filter(|seconds| SECONDS.contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("`{text}` is not a number of seconds from 0.1 to 86400"))
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("`{text}` is no time between two looks; write seconds from 0.1 to 86400, e.g. 2"))
 }
 
 /// What there is to show: each a resource of the API.
@@ -135,13 +138,15 @@ impl Looks<'_> {
 }
 
 pub fn show(args: &Args) -> Result<(), Failure> {
+    let what = args.what.ok_or_else(|| nothing_named::<What>("show"))?;
     let client = args.switch.client().map_err(failed)?;
+    check_port(&client, args.port.as_deref())?;
     let filter = Filter { port: args.port.clone(), class: args.class };
-    filter.check(&client).map_err(Failure::Run)?;
-    let look = || look(&client, args.what, &filter);
+    let look = || look(&client, what, &filter);
+    let render = |looks: &Looks<'_>| render(what, args.json, looks);
     let Some(period) = args.watch else {
         let seen = look().map_err(failed)?;
-        return print(&render(args, &Looks { before: None, now: &seen }));
+        return print(&render(&Looks { before: None, now: &seen }));
     };
     let mut screen = Screen::new(std::io::stdout().is_terminal() && !args.json);
     let mut before: Option<Seen> = None;
@@ -152,7 +157,7 @@ pub fn show(args: &Args) -> Result<(), Failure> {
             Err(ClientError::Nobody(_)) if before.is_some() => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
-        let text = render(args, &Looks { before: before.as_ref(), now: &seen });
+        let text = render(&Looks { before: before.as_ref(), now: &seen });
         if !screen.draw(&text)? {
             return Ok(());
         }
@@ -175,11 +180,11 @@ fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, ClientErro
     Ok(Seen { json, state })
 }
 
-fn render(args: &Args, looks: &Looks<'_>) -> String {
-    if args.json {
+fn render(what: What, json: bool, looks: &Looks<'_>) -> String {
+    if json {
         return format!("{:#}\n", looks.now.json);
     }
-    match args.what {
+    match what {
         What::Ports => ports::ports(looks),
         What::Pfc => flow_control::pfc(looks),
         What::Buffers => buffer::buffers(looks),

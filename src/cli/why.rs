@@ -4,7 +4,7 @@ use holdfast::api::model::{Why, age};
 use holdfast::stats::format::{frames, grouped};
 use serde::Deserialize;
 
-use super::asked::{Asked, failed};
+use super::asked::{Asked, check_port, class, failed};
 use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     port: Option<String>,
     /// Only this traffic class
-    #[arg(long, value_name = "0-7", value_parser = clap::value_parser!(u8).range(0..8))]
+    #[arg(long, value_name = "0-7", value_parser = class)]
     class: Option<u8>,
     /// Print what the API answers
     #[arg(long)]
@@ -29,22 +29,9 @@ struct Answer {
     why: Vec<Why>,
 }
 
-/// What is asked of the ports, to tell a wrong name from one without drops.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ports {
-    ports: Vec<holdfast::api::model::Port>,
-}
-
 pub fn why(args: &Args) -> Result<(), Failure> {
     let client = args.switch.client().map_err(failed)?;
-    if let Some(name) = &args.port {
-        let ports = client.get::<Ports>("ports").map_err(failed)?.ports;
-        if !ports.iter().any(|port| port.port == *name) {
-            let names: Vec<&str> = ports.iter().map(|port| port.port.as_str()).collect();
-            return Err(Failure::usage(format!("there is no port `{name}`; the switch has {}", names.join(", "))));
-        }
-    }
+    check_port(&client, args.port.as_deref())?;
     let mut told = client.get::<Answer>("why").map_err(failed)?.why;
     told.retain(|why| {
         args.port.as_ref().is_none_or(|port| *port == why.port) && (args.class.is_none() || args.class == why.class)

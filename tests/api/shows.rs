@@ -43,7 +43,7 @@ fn rows_are_picked_by_port_and_class() {
     assert!(groups.len() == 5 && groups.iter().all(|group| group["group"] == 3), "{json}");
     let output = switch.holdfast(&["show", "queues", "--port", "p9"]);
     let expected = "error: there is no port `p9`; the switch has p1, p2, p3, p4, p5\n";
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(1), expected));
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(2), expected));
     switch.end();
 }
 

@@ -68,7 +68,7 @@ fn places_that_cannot_be_are_refused_before_anything_starts() {
     for (path, expected) in [
         (
             "/nonexistent/s",
-            "error: the API cannot listen at /nonexistent/s: its directory cannot be locked: entity not found; ",
+            "error: the API cannot listen at /nonexistent/s: there is no directory /nonexistent; make it (mkdir -p), choose ",
         ),
         (
             "/dev/null",
@@ -89,6 +89,13 @@ fn who_asks_nobody_is_told_how_to_start_one() {
             "error: no switch listens at /nonexistent/s (there is no directory /nonexistent): start one with `holdfast \
              run`, or give its socket",
         ),
+        ("/dev/null", "error: /dev/null is there and is no socket; give the switch's with --socket PATH\n"),
+        ("/etc", "error: /etc is there and is no socket; give the switch's with --socket PATH\n"),
+        (
+            "/etc/passwd/s",
+            "error: no switch listens at /etc/passwd/s (there is no directory /etc/passwd): start one with",
+        ),
+        (&"x".repeat(108), &format!("error: {} is longer than the 107 bytes", "x".repeat(108))),
         ("off", "error: `off` is no socket to ask; give the switch's with --socket PATH\n"),
     ] {
         let output = mortal(HOLDFAST).args(["show", "ports", "--socket", socket]).output().expect("it can be started");

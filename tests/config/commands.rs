@@ -130,6 +130,27 @@ fn wrong_usage_ends_with_2_and_names_the_remedy() {
     assert!(stderr.contains("Usage: holdfast"), "{stderr}");
 }
 
+/// Before any switch is asked: there is none here.
+#[test]
+fn what_cannot_be_asked_of_a_switch_is_refused_with_what_can() {
+    for (args, expected) in [
+        (&["show"][..], "error: show what? ports, pfc, buffers, groups, queues, drops, ecn, fdb, watchdog, "),
+        (&["show", "--json"], "e.g. `holdfast show ports`\n"),
+        (&["clear"], "error: clear what? watermarks; e.g. `holdfast clear watermarks`\n"),
+        (&["show", "ports", "--class", "9"], "`9` is no traffic class; write a number from 0 to 7"),
+        (&["show", "ports", "--class", "x"], "`x` is no traffic class; write a number from 0 to 7"),
+        (&["why-dropped", "--class", "8"], "`8` is no traffic class; write a number from 0 to 7"),
+        (
+            &["show", "ports", "--watch", "0"],
+            "`0` is no time between two looks; write seconds from 0.1 to 86400, e.g. 2",
+        ),
+    ] {
+        let (code, stdout, stderr) = holdfast(args);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
+    }
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     close_the_pipe(&["headroom", "--speed", "100G", "--cable", "3m"]);

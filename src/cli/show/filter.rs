@@ -1,7 +1,5 @@
 //! `--port` and `--class`: rows of an answer, whichever resource it is.
 
-use holdfast::api::Client;
-use holdfast::api::model::State;
 use serde_json::Value;
 
 /// Keys by which a row, or what it holds rows of, is one of eight.
@@ -15,17 +13,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether there is such a port.
-    pub fn check(&self, client: &Client) -> Result<(), String> {
-        let Some(name) = &self.port else { return Ok(()) };
-        let state: State = client.get("ports").map_err(|error| error.to_string())?;
-        let names: Vec<&str> = state.ports.iter().map(|port| port.port.as_str()).collect();
-        if names.contains(&name.as_str()) {
-            return Ok(());
-        }
-        Err(format!("there is no port `{name}`; the switch has {}", names.join(", ")))
-    }
-
     /// Removes from the part `name` of `answer` what is not asked for.
     pub fn apply(&self, answer: &mut Value, name: &str) {
         if (self.port.is_some() || self.class.is_some())
