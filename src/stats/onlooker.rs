@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::advice::{Adviser, advices};
 use super::current::Current;
 use super::events::Events;
+use super::losses::Losses;
 use super::snapshot::Snapshot;
 
 /// Remembers what was said about one switch.
@@ -12,6 +13,7 @@ use super::snapshot::Snapshot;
 pub struct Onlooker {
     current: Arc<Current>,
     events: Events,
+    losses: Losses,
     adviser: Adviser,
 }
 
@@ -19,7 +21,7 @@ impl Onlooker {
     /// One that has seen nothing of `current` yet.
     #[must_use]
     pub fn new(current: Arc<Current>) -> Self {
-        Self { current, events: Events::default(), adviser: Adviser::default() }
+        Self { current, events: Events::default(), losses: Losses::default(), adviser: Adviser::default() }
     }
 
     /// Lines to tell now, without line ends. Advices begin with `warning: `, events with their time.
@@ -27,7 +29,8 @@ impl Onlooker {
     pub fn look(&mut self, now: Snapshot) -> Vec<String> {
         let subject = self.current.get();
         let advices = self.adviser.fresh(advices(&subject, &now));
-        let mut lines = self.events.next(&subject, now);
+        let mut lines = self.losses.next(&subject, &now);
+        lines.extend(self.events.next(&subject, now));
         lines.extend(advices.into_iter().map(|advice| format!("warning: {}", advice.text)));
         lines
     }
@@ -52,5 +55,11 @@ mod tests {
         assert!(lines.len() == 2 && lines[0].starts_with("t=2.0s watchdog: p2"), "{lines:?}");
         assert!(lines[1].starts_with("warning: p2: the watchdog found a storm once"), "{lines:?}");
         assert_eq!(look(3), [""; 0]);
+        subject.counters.ports[0].drops[3][crate::dataplane::DropReason::NoBuffer as usize].add(9);
+        let lines = look(4);
+        assert!(
+            lines.len() == 1 && lines[0].starts_with("t=4.0s lossless drop: p1 class 3 lost 9 frames"),
+            "{lines:?}"
+        );
     }
 }

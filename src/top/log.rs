@@ -9,6 +9,7 @@ use super::step::lost;
 use crate::api::State;
 use crate::api::model::{Event, PfcPriority};
 use crate::stats::format::{grouped, percent, short, time};
+use crate::stats::losses;
 use crate::units::Nanos;
 
 /// Entries kept.
@@ -143,7 +144,13 @@ impl Log {
         for event in events.iter().filter(|event| event.number >= next) {
             // The time has a column of its own.
             let text = event.text.strip_prefix("t=").and_then(|text| text.split_once("s ")).map(|(_, text)| text);
-            self.say(event.at_ns, Weight::Odd, text.unwrap_or(&event.text));
+            let text = text.unwrap_or(&event.text);
+            match text.strip_prefix(losses::PREFIX) {
+                None => self.say(event.at_ns, Weight::Odd, text),
+                // What was lost before anybody looked; what is lost from then on has entries that grow.
+                Some(_) if before.is_none() => self.say(event.at_ns, Weight::Bad, text),
+                Some(_) => {}
+            }
         }
         self.next_event = events.iter().map(|event| event.number.saturating_add(1)).fold(next, u64::max);
         if let Some(before) = before {

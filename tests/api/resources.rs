@@ -100,6 +100,23 @@ fn wrong_requests_say_what_would_be_right() {
 }
 
 #[test]
+fn lossless_drops_are_events() {
+    let switch = Switch::start(&["--pfc", "off"]);
+    let texts = || switch.get("events")["events"].as_array().expect("events").clone();
+    let begins = |port| format!("lossless drop: {port} class 3 lost ");
+    let is_told =
+        |port| texts().iter().any(|event| event["text"].as_str().is_some_and(|text| text.contains(&begins(port))));
+    for port in ["p1", "p2", "p3", "p4"] {
+        wait_for("loss that is told", PATIENCE, || is_told(port).then_some(()));
+    }
+    assert!(!is_told("p5"), "which only sends");
+    let shown = switch.printed(&["show", "events"]);
+    assert!(shown.contains("headroom_full, a lossless group's headroom is full"), "{shown}");
+    assert!(switch.process.stderr().contains(&begins("p1")), "{}", switch.process.stderr());
+    switch.end();
+}
+
+#[test]
 fn watermarks_are_cleared_where_writes_are_allowed() {
     let config = format!("{}\napi: {{writes: true}}\n", include_str!("../../conf/incast.yaml"));
     let switch = Switch::configured(&config);

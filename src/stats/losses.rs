@@ -1,0 +1,147 @@
+//! Drops of lossless frames, told as they happen: one line a port, class and reason, with the count since the last one.
+//!
+//! Made from snapshots, off the packet path. A loss that goes on is told ever more seldom, so that it does not push all
+//! else out of a log.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::format::{frames, grouped};
+use super::snapshot::Snapshot;
+use super::subject::Subject;
+use crate::dataplane::DropReason;
+use crate::qos::CLASSES;
+
+/// How each line begins, after its time.
+pub const PREFIX: &str = "lossless drop: ";
+
+/// Time between the first two lines of a loss, and between two lines of one that has gone on for long. It doubles from
+/// one to the other.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(64);
+
+/// A port, a class and a reason, each by index.
+type Place = (usize, usize, usize);
+
+/// What was told of one place.
+#[derive(Debug)]
+struct Told {
+    at: Duration,
+    /// Frames lost until then.
+    frames: u64,
+    /// Time until there may be another line.
+    quiet: Duration,
+}
+
+/// What was told of all places.
+#[derive(Debug, Default)]
+pub struct Losses {
+    told: BTreeMap<Place, Told>,
+}
+
+impl Losses {
+    /// Lines, without line ends, about what was lost until `now`.
+    #[must_use]
+    pub fn next(&mut self, subject: &Subject, now: &Snapshot) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (port, counters) in now.ports.iter().enumerate() {
+            for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
+                for (reason, label, meaning) in DropReason::TABLE {
+                    let reason = *reason as usize;
+                    let total = counters.drops[class][reason];
+                    let Some(new) = self.new_frames((port, class, reason), total, now.at) else { continue };
+                    let (at, name) = (now.at.as_secs_f64(), subject.port_name(port));
+                    let rest = if new == total {
+                        format!("{label}, {meaning}")
+                    } else {
+                        format!("{label} ({} in all)", grouped(total))
+                    };
+                    lines.push(format!("t={at:.1}s {PREFIX}{name} class {class} lost {}: {rest}", frames(new)));
+                }
+            }
+        }
+        lines
+    }
+
+    /// Of `total` frames lost at `place`, those to tell now.
+    fn new_frames(&mut self, place: Place, total: u64, now: Duration) -> Option<u64> {
+        let Some(told) = self.told.get_mut(&place) else {
+            if total > 0 {
+                self.told.insert(place, Told { at: now, frames: total, quiet: SHORTEST });
+            }
+            return (total > 0).then_some(total);
+        };
+        if now < told.at + told.quiet {
+            return None;
+        }
+        let new = total.saturating_sub(told.frames);
+        if new == 0 {
+            // It is over; the next is told at once.
+            told.quiet = Duration::ZERO;
+            return None;
+        }
+        *told = Told { at: now, frames: total, quiet: (told.quiet * 2).clamp(SHORTEST, LONGEST) };
+        Some(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::quiet;
+    use super::*;
+
+    const FULL: usize = DropReason::HeadroomFull as usize;
+
+    fn look(losses: &mut Losses, subject: &Subject, tenths: u64) -> Vec<String> {
+        losses.next(subject, &Snapshot::take(subject, Duration::from_millis(tenths * 100)))
+    }
+
+    #[test]
+    fn each_port_class_and_reason_has_its_line() {
+        let subject = quiet();
+        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        let mut losses = Losses::default();
+        assert_eq!(look(&mut losses, &subject, 1), [""; 0]);
+        p1.drops[3][FULL].add(1_234);
+        p1.drops[3][DropReason::LosslessUnknown as usize].add(1);
+        p2.drops[3][FULL].add(5);
+        p2.drops[0][DropReason::Threshold as usize].add(7);
+        let full =
+            "headroom_full, a lossless group's headroom is full: its peer did not stop in time, or eta is too small";
+        let expected = [
+            "t=1.2s lossless drop: p1 class 3 lost 1 frame: lossless_unknown, a lossless frame to an address not in the \
+             forwarding database: never flooded"
+                .to_owned(),
+            format!("t=1.2s lossless drop: p1 class 3 lost 1,234 frames: {full}"),
+            format!("t=1.2s lossless drop: p2 class 3 lost 5 frames: {full}"),
+        ];
+        assert_eq!(look(&mut losses, &subject, 12), expected, "and none of a class that may lose");
+        p2.drops[3][FULL].add(2);
+        assert_eq!(look(&mut losses, &subject, 21), [""; 0], "a second has not gone");
+        let expected = ["t=2.2s lossless drop: p2 class 3 lost 2 frames: headroom_full (7 in all)"];
+        assert_eq!(look(&mut losses, &subject, 22), expected);
+    }
+
+    #[test]
+    fn what_goes_on_is_told_ever_more_seldom_and_what_begins_anew_at_once() {
+        let subject = quiet();
+        let drops = &subject.counters.ports[0].drops[3][FULL];
+        let mut losses = Losses::default();
+        let mut told = Vec::new();
+        for tenths in 0..3_000 {
+            drops.add(1);
+            told.extend(look(&mut losses, &subject, tenths).into_iter().map(|line| (tenths, line)));
+        }
+        let times: Vec<u64> = told.iter().map(|(tenths, _)| *tenths).collect();
+        assert_eq!(times, [0, 10, 30, 70, 150, 310, 630, 1_270, 1_910, 2_550]);
+        let counts: Vec<&str> = told.iter().map(|(_, line)| line.split(' ').nth(7).expect("a count")).collect();
+        assert_eq!(counts[..4], ["1", "10", "20", "40"], "{told:?}");
+        // What is left is told when its time has come, and after a rest there is no time to wait for.
+        assert_eq!(look(&mut losses, &subject, 5_000).len(), 1);
+        assert_eq!(look(&mut losses, &subject, 6_000).len(), 0);
+        drops.add(1);
+        assert_eq!(look(&mut losses, &subject, 6_001).len(), 1);
+        drops.add(1);
+        assert_eq!([6_010, 6_011].map(|at| look(&mut losses, &subject, at).len()), [0, 1], "a second later");
+    }
+}
