@@ -1,5 +1,7 @@
 //! The asking side: one request, one connection.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -7,10 +9,11 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
@@ -25,6 +28,9 @@ const TRY_TIME: Duration = Duration::from_millis(50);
 
 /// Tries to ask one that hangs up: a switch with far too many clients does that for a moment.
 const HUNG_UP_TRIES: u32 = 20;
+
+/// Longest answer: a forwarding database of the largest size takes less than half of it.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -136,16 +142,15 @@ impl Client {
     /// Why there is no answer.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ClientError> {
         let (path, body) = self.ask(Method::GET, &format!("/v1/{name}"))?;
-        let broken =
-            |error: serde_json::Error| ClientError::Broken { path, what: format!("an answer that is wrong: {error}") };
-        serde_json::from_slice(&body).map_err(broken)
+        let answer = part(&path, &body, if name == "state" { "version" } else { name })?;
+        serde_json::from_value(answer).map_err(|error| wrong(&path, &error))
     }
 
     /// The same as it came.
     ///
     /// # Errors
     /// Why there is no answer.
-    pub fn get_json(&self, name: &str) -> Result<serde_json::Value, ClientError> {
+    pub fn get_json(&self, name: &str) -> Result<Value, ClientError> {
         self.get(name)
     }
 
@@ -154,7 +159,8 @@ impl Client {
     /// # Errors
     /// Why they are not.
     pub fn clear_watermarks(&self) -> Result<(), ClientError> {
-        self.ask(Method::POST, "/v1/watermarks/clear").map(drop)
+        let (path, body) = self.ask(Method::POST, "/v1/watermarks/clear")?;
+        part(&path, &body, "done").map(drop)
     }
 
     /// What the configuration says now beside what runs; with `apply` the switch is to go on by it.
@@ -163,9 +169,7 @@ impl Client {
     /// Why there is no answer. A configuration that cannot be applied is one.
     pub fn reload(&self, apply: bool) -> Result<Reload, ClientError> {
         let (path, body) = self.ask(if apply { Method::POST } else { Method::GET }, "/v1/reload")?;
-        let broken =
-            |error: serde_json::Error| ClientError::Broken { path, what: format!("an answer that is wrong: {error}") };
-        let answer: ReloadAnswer = serde_json::from_slice(&body).map_err(broken)?;
+        let answer: ReloadAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
         Ok(answer.reload)
     }
 
@@ -186,6 +190,19 @@ impl Client {
             Err(ClientError::Nobody(self.paths.clone()))
         })
     }
+}
+
+/// `body` as JSON in which there is a `name`: others answer with JSON too, and fields that are not there are empty ones.
+fn part(path: &Path, body: &[u8], name: &str) -> Result<Value, ClientError> {
+    let answer: Value = serde_json::from_slice(body).map_err(|error| wrong(path, &error))?;
+    match answer.get(name) {
+        Some(_) => Ok(answer),
+        None => Err(wrong(path, &format!("there is no `{name}` in it"))),
+    }
+}
+
+fn wrong(path: &Path, error: &dyn fmt::Display) -> ClientError {
+    ClientError::Broken { path: path.to_owned(), what: format!("an answer that is wrong: {error}") }
 }
 
 /// Asks again for as long as the switch has no place for one more, which `is_busy` says.
@@ -216,14 +233,17 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
     let request = request.map_err(|error| broken(&error))?;
     let response = match sender.send_request(request).await {
         Ok(response) => response,
-        Err(error) if error.is_canceled() => return Err(ClientError::HungUp(path.to_owned())),
+        Err(error) if error.is_canceled() || is_broken_pipe(&error) => {
+            return Err(ClientError::HungUp(path.to_owned()));
+        }
         Err(error) => return Err(broken(&error)),
     };
     let status = response.status();
     if status == StatusCode::SERVICE_UNAVAILABLE && response.headers().contains_key(header::RETRY_AFTER) {
         return Err(ClientError::Busy(path.to_owned()));
     }
-    let body = response.into_body().collect().await.map_err(|error| broken(&error))?.to_bytes();
+    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await;
+    let body = body.map_err(|error| broken(&error))?.to_bytes();
     connection.abort();
     // The two others are answers to a reload that is not to be.
     let is_answer = [StatusCode::OK, StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY].contains(&status);
@@ -257,6 +277,12 @@ async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
             _ => return Err(ClientError::Broken { path: path.to_owned(), what: error.kind().to_string() }),
         }
     }
+}
+
+/// Whether the other side had hung up before it was asked.
+fn is_broken_pipe(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Whether `path` is a socket, or was one a moment ago.

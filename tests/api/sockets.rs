@@ -1,6 +1,8 @@
 //! Who has the socket, and what becomes of it.
 
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use crate::process::{Process, mortal, wait_for};
@@ -102,5 +104,41 @@ fn who_asks_nobody_is_told_how_to_start_one() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.starts_with(expected), "{stderr}");
+    }
+}
+
+/// Says `answer` to the first who come to `path`.
+fn somebody_else(path: &Path, answer: &'static str) {
+    let listener = UnixListener::bind(path).expect("a socket");
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let mut client = client;
+            if !answer.is_empty() {
+                let _ = client.read(&mut [0; 1000]);
+                let _ = client.write_all(answer.as_bytes());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_socket_of_somebody_else_is_no_switch() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let question = "is it a switch's socket, and has the switch ended?\n";
+    for (name, answer, expected) in [
+        ("mute", "", "error: "),
+        ("ssh", "SSH-2.0-x\r\n", "invalid HTTP version parsed"),
+        ("json", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n", "there is no `"),
+        ("lost", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "it answers 404 Not Found"),
+    ] {
+        let socket = directory.path().join(name);
+        somebody_else(&socket, answer);
+        for command in [&["show", "ports"][..], &["clear", "watermarks"], &["why-dropped"]] {
+            let output =
+                mortal(HOLDFAST).args(command).arg("--socket").arg(&socket).output().expect("it can be started");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{name}: {stderr}");
+            assert!(stderr.contains(expected) && stderr.ends_with(question), "{name}: {stderr}");
+        }
     }
 }
