@@ -3,6 +3,7 @@
 //! [`model`] is what it says, [`server`] says it, [`socket`] is where, [`client`] asks. Like all that looks on it runs in
 //! the control thread and reads counters that nobody locks: the packet path does not know that it is there.
 
+mod answer;
 pub mod client;
 pub mod events;
 mod fdb;

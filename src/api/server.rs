@@ -1,4 +1,4 @@
-//! The serving side: resources as views on one look at the switch, and errors that say what would be right.
+//! The serving side: resources as views on one look at the switch.
 
 use std::fmt;
 use std::io;
@@ -10,9 +10,10 @@ use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use tokio::net::UnixListener;
 
+use super::answer::{Part, Refusal, error, json, part, read_only, refuse_parameters, text, unknown, wrong_method};
 use super::events::EventLog;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
@@ -177,7 +178,7 @@ pub fn router(served: Arc<Served>) -> Router {
         router = router.route(&format!("/v1/{}", resource.name), get(answer));
     }
     router
-        .fallback(|request: Request| std::future::ready(unknown(&request)))
+        .fallback(|request: Request| std::future::ready(unknown(&request, &paths())))
         .method_not_allowed_fallback(|request: Request| std::future::ready(wrong_method(&request)))
         .layer(axum::middleware::from_fn(refuse_parameters))
         .layer(axum::middleware::map_response(hang_up_after))
@@ -260,88 +261,4 @@ async fn reload(served: &Served, apply: bool) -> Response {
     };
     let at_ns = served.at_ns();
     json(status, &Part { at_ns, name: "reload", part: answer })
-}
-
-/// Whoever asks for a change may not; `signal` is how who may signal the process can.
-fn read_only(signal: &str) -> Response {
-    let remedy = "write `api: {writes: true}` into the switch's configuration; a signal needs no permission:";
-    let remedy = format!("{remedy} {signal} {}", std::process::id());
-    error(StatusCode::FORBIDDEN, "this switch's API is read-only", &remedy)
-}
-
-/// One part of the state with its time.
-struct Part<T> {
-    at_ns: u64,
-    name: &'static str,
-    part: T,
-}
-
-impl<T: Serialize> Serialize for Part<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("at_ns", &self.at_ns)?;
-        map.serialize_entry(self.name, &self.part)?;
-        map.end()
-    }
-}
-
-fn part(look: &Look<'_>, name: &'static str, part: impl Serialize) -> Response {
-    json(StatusCode::OK, &Part { at_ns: look.at_ns(), name, part })
-}
-
-fn json(status: StatusCode, value: &impl Serialize) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], text(value)).into_response()
-}
-
-/// `value` as JSON with a line end.
-fn text(value: &impl Serialize) -> Vec<u8> {
-    // No value of the model can fail to be written: its maps have no keys but names.
-    let mut text = serde_json::to_vec(value).unwrap_or_default();
-    text.push(b'\n');
-    text
-}
-
-/// What is wrong and what would be right.
-#[derive(Serialize)]
-struct Refusal<'a> {
-    error: &'a str,
-    remedy: &'a str,
-}
-
-fn error(status: StatusCode, error: &str, remedy: &str) -> Response {
-    json(status, &Refusal { error, remedy })
-}
-
-/// Characters of a wrong path that an error repeats.
-const SHOWN_CHARS: usize = 80;
-
-fn shown(request: &Request) -> String {
-    request.uri().path().chars().take(SHOWN_CHARS).collect()
-}
-
-fn unknown(request: &Request) -> Response {
-    let remedy = format!("GET one of {}, or POST /v1/watermarks/clear or /v1/reload", paths().join(", "));
-    error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
-}
-
-fn wrong_method(request: &Request) -> Response {
-    let right = match request.uri().path() {
-        "/v1/watermarks/clear" => "POST",
-        "/v1/reload" => "GET, POST",
-        _ => "GET",
-    };
-    let what = format!("{} is not for {}", request.method(), shown(request));
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &what, &format!("use {right}"));
-    response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(right));
-    response
-}
-
-/// A parameter that did nothing would be believed to filter.
-async fn refuse_parameters(request: Request, next: axum::middleware::Next) -> Response {
-    match request.uri().query() {
-        Some(_) => {
-            error(StatusCode::BAD_REQUEST, "no resource takes parameters", "ask without `?`, and filter the answer")
-        }
-        None => next.run(request).await,
-    }
 }

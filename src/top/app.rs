@@ -5,6 +5,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::choice::{Sort, View};
 use super::history::{History, Sample};
 use super::keys::{Action, Key, step};
 use super::log::{Log, Weight};
@@ -13,68 +14,9 @@ use super::step::{Step, lost};
 use super::view;
 use crate::api::State;
 use crate::api::model::Event;
-use crate::api::model::Group;
 
 /// Lines that a key for a screen goes.
 const PAGE: isize = 10;
-
-/// What the middle of the screen shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
-    /// Everything: ports, pools, groups of one port, what happens.
-    Ports,
-    /// Pools and priority groups of all ports.
-    Buffer,
-    /// Egress queues of all ports.
-    Queues,
-    /// Dataplane lcores and flows.
-    Lcores,
-    /// What happened and what should be changed.
-    Log,
-}
-
-impl View {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Ports, Self::Buffer, Self::Queues, Self::Lcores, Self::Log];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ports => "ports",
-            Self::Buffer => "buffer",
-            Self::Queues => "queues",
-            Self::Lcores => "lcores",
-            Self::Log => "log",
-        }
-    }
-}
-
-/// What the ports are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
-    Configured,
-    Sent,
-    Received,
-    Queue,
-    Paused,
-    Drops,
-}
-
-impl Sort {
-    const ALL: [Self; 6] = [Self::Configured, Self::Sent, Self::Received, Self::Queue, Self::Paused, Self::Drops];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Configured => "as configured",
-            Self::Sent => "tx",
-            Self::Received => "rx",
-            Self::Queue => "queue",
-            Self::Paused => "paused",
-            Self::Drops => "drops",
-        }
-    }
-}
 
 /// The whole of it.
 #[derive(Debug)]
@@ -213,7 +155,7 @@ impl App {
             Key::BackTab => self.turn(View::ALL.len() - 1),
             Key::Char(digit @ '1'..='5') => self.show(View::ALL[digit as usize - '1' as usize]),
             Key::Char('p') => self.is_frozen = !self.is_frozen,
-            Key::Char('s') => self.sort = after(&Sort::ALL, self.sort),
+            Key::Char('s') => self.sort = self.sort.next(),
             Key::Char('r') => self.shows_rx = !self.shows_rx,
             Key::Char('a') => self.shows_idle = !self.shows_idle,
             Key::Char('c') => return self.clear(),
@@ -268,55 +210,6 @@ impl App {
         }
     }
 
-    /// The port of each line of a view of groups or queues, as an index.
-    fn row_ports(&self) -> Vec<usize> {
-        let Some(state) = &self.state else { return Vec::new() };
-        let index = |name: &str| state.ports.iter().position(|port| port.port == name).unwrap_or(0);
-        match self.view {
-            View::Buffer => self.groups(state).map(|group| index(&group.port)).collect(),
-            View::Queues => self.queues(state).map(|(queue, _)| index(&queue.port)).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Groups that are shown: those in which something ever was, and those that PFC guards.
-    pub(super) fn groups<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Group> {
-        state.groups.iter().filter(|group| {
-            let highest = group.used_highest_bytes.max(group.used_bytes).max(group.headroom_bytes);
-            self.shows_idle || group.lossless || highest > 0
-        })
-    }
-
-    /// Queues that are shown, with what they did.
-    pub(super) fn queues<'a>(
-        &'a self,
-        state: &'a State,
-    ) -> impl Iterator<Item = (&'a crate::api::model::Queue, super::step::QueueStep)> {
-        let steps = self.step.queues.iter().copied().chain(std::iter::repeat(Default::default()));
-        state.queues.iter().zip(steps).filter(|(queue, _)| {
-            self.shows_idle || queue.paused || queue.sent_frames > 0 || queue.depth_highest_bytes > 0
-        })
-    }
-
-    /// Ports in the order in which they are shown.
-    pub(super) fn order(&self) -> Vec<usize> {
-        let Some(state) = &self.state else { return Vec::new() };
-        let mut order: Vec<usize> = (0..state.ports.len()).collect();
-        let step = |port: usize| self.step.ports.get(port).copied().unwrap_or_default();
-        let by = |port: usize| match self.sort {
-            Sort::Configured => 0.0,
-            Sort::Sent => step(port).tx_bps,
-            Sort::Received => step(port).rx_bps,
-            Sort::Queue => view::deepest(state, &state.ports[port].port).map_or(0.0, |queue| queue.depth_bytes as f64),
-            Sort::Paused => step(port).xoff.share.max(step(port).paused.share),
-            Sort::Drops => step(port).lost * 1e9 + step(port).dropped,
-        };
-        let keys: Vec<f64> = order.iter().map(|&port| by(port)).collect();
-        // The highest first; among equals as configured, since the sort is stable.
-        order.sort_by(|a, b| keys[*b].total_cmp(&keys[*a]));
-        order
-    }
-
     /// Draws it into `area` of `buffer`.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
@@ -332,10 +225,4 @@ fn is_same(before: &State, now: &State) -> bool {
     let names = |state: &State| state.ports.iter().map(|port| port.port.clone()).collect::<Vec<_>>();
     let run = |state: &State| (state.version.pid, state.version.began_unix_ns);
     run(before) == run(now) && now.at_ns >= before.at_ns && names(before) == names(now)
-}
-
-/// What comes after `this`, round and round.
-fn after<T: Copy + PartialEq>(all: &[T], this: T) -> T {
-    let at = all.iter().position(|one| *one == this).unwrap_or(0);
-    all[(at + 1) % all.len()]
 }

@@ -6,16 +6,19 @@
 
 mod app;
 mod bar;
+mod choice;
 mod history;
 mod keys;
 mod log;
 mod paint;
+mod rows;
 mod step;
 mod table;
 #[cfg(test)]
 mod tests;
 mod view;
 
-pub use app::{App, View};
+pub use app::App;
+pub use choice::View;
 pub use keys::{Action, INTERVALS, Key};
 pub use paint::Paint;

@@ -3,7 +3,8 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::super::app::{App, View};
+use super::super::app::App;
+use super::super::choice::View;
 use super::super::log::Weight;
 use super::super::step::{dropped, lost};
 use super::super::table::clip;
@@ -150,7 +151,7 @@ fn tabs(app: &App, width: usize) -> Line<'static> {
 }
 
 fn by(app: &App) -> String {
-    use super::super::app::Sort;
+    use super::super::choice::Sort;
     match app.sort {
         Sort::Configured => "as configured".to_owned(),
         sort => format!("by {}", sort.name()),

@@ -10,7 +10,8 @@ mod story;
 
 use ratatui::text::{Line, Span};
 
-use super::app::{App, View};
+use super::app::App;
+use super::choice::View;
 use super::paint::Paint;
 use crate::api::State;
 use crate::api::model::Queue;

@@ -3,8 +3,9 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::super::app::{App, Sort};
+use super::super::app::App;
 use super::super::bar::sparkline;
+use super::super::choice::Sort;
 use super::super::step::{Held, PortStep, pfc_of};
 use super::super::table::{Column, Table, text};
 use super::{buffer, deepest, lcores, mark, range, rule, share, story};

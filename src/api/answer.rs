@@ -1,0 +1,98 @@
+//! How answers are written: parts of the state with their time, and errors that say what would be right.
+
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use super::model::Look;
+
+/// One part of the state with its time.
+pub(super) struct Part<T> {
+    pub at_ns: u64,
+    pub name: &'static str,
+    pub part: T,
+}
+
+impl<T: Serialize> Serialize for Part<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("at_ns", &self.at_ns)?;
+        map.serialize_entry(self.name, &self.part)?;
+        map.end()
+    }
+}
+
+/// `part` of what `look` saw.
+pub(super) fn part(look: &Look<'_>, name: &'static str, part: impl Serialize) -> Response {
+    json(StatusCode::OK, &Part { at_ns: look.at_ns(), name, part })
+}
+
+/// `value` with a status.
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], text(value)).into_response()
+}
+
+/// `value` as JSON with a line end.
+pub(super) fn text(value: &impl Serialize) -> Vec<u8> {
+    // No value of the model can fail to be written: its maps have no keys but names.
+    let mut text = serde_json::to_vec(value).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// What is wrong and what would be right.
+#[derive(Serialize)]
+pub(super) struct Refusal<'a> {
+    pub error: &'a str,
+    pub remedy: &'a str,
+}
+
+/// The answer to what cannot be.
+pub(super) fn error(status: StatusCode, error: &str, remedy: &str) -> Response {
+    json(status, &Refusal { error, remedy })
+}
+
+/// Characters of a wrong path that an error repeats.
+const SHOWN_CHARS: usize = 80;
+
+fn shown(request: &Request) -> String {
+    request.uri().path().chars().take(SHOWN_CHARS).collect()
+}
+
+/// There is no such path; `readable` is what can be read.
+pub(super) fn unknown(request: &Request, readable: &[String]) -> Response {
+    let remedy = format!("GET one of {}, or POST /v1/watermarks/clear or /v1/reload", readable.join(", "));
+    error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
+}
+
+/// The path is for another method.
+pub(super) fn wrong_method(request: &Request) -> Response {
+    let right = match request.uri().path() {
+        "/v1/watermarks/clear" => "POST",
+        "/v1/reload" => "GET, POST",
+        _ => "GET",
+    };
+    let what = format!("{} is not for {}", request.method(), shown(request));
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &what, &format!("use {right}"));
+    response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(right));
+    response
+}
+
+/// A parameter that did nothing would be believed to filter.
+pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response {
+    match request.uri().query() {
+        Some(_) => {
+            error(StatusCode::BAD_REQUEST, "no resource takes parameters", "ask without `?`, and filter the answer")
+        }
+        None => next.run(request).await,
+    }
+}
+
+/// Whoever asks for a change may not; `signal` is how who may signal the process can.
+pub(super) fn read_only(signal: &str) -> Response {
+    let remedy = "write `api: {writes: true}` into the switch's configuration; a signal needs no permission:";
+    let remedy = format!("{remedy} {signal} {}", std::process::id());
+    error(StatusCode::FORBIDDEN, "this switch's API is read-only", &remedy)
+}

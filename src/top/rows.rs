@@ -1,0 +1,56 @@
+//! What has a line on the screen, and in which order.
+
+use super::app::App;
+use super::choice::{Sort, View};
+use super::step::QueueStep;
+use super::view;
+use crate::api::State;
+use crate::api::model::{Group, Queue};
+
+impl App {
+    /// The port of each line of a view of groups or queues, as an index.
+    pub(super) fn row_ports(&self) -> Vec<usize> {
+        let Some(state) = &self.state else { return Vec::new() };
+        let index = |name: &str| state.ports.iter().position(|port| port.port == name).unwrap_or(0);
+        match self.view {
+            View::Buffer => self.groups(state).map(|group| index(&group.port)).collect(),
+            View::Queues => self.queues(state).map(|(queue, _)| index(&queue.port)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Groups that are shown: those in which something ever was, and those that PFC guards.
+    pub(super) fn groups<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Group> {
+        state.groups.iter().filter(|group| {
+            let highest = group.used_highest_bytes.max(group.used_bytes).max(group.headroom_bytes);
+            self.shows_idle || group.lossless || highest > 0
+        })
+    }
+
+    /// Queues that are shown, with what they did.
+    pub(super) fn queues<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (&'a Queue, QueueStep)> {
+        let steps = self.step.queues.iter().copied().chain(std::iter::repeat(Default::default()));
+        state.queues.iter().zip(steps).filter(|(queue, _)| {
+            self.shows_idle || queue.paused || queue.sent_frames > 0 || queue.depth_highest_bytes > 0
+        })
+    }
+
+    /// Ports in the order in which they are shown.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let Some(state) = &self.state else { return Vec::new() };
+        let mut order: Vec<usize> = (0..state.ports.len()).collect();
+        let step = |port: usize| self.step.ports.get(port).copied().unwrap_or_default();
+        let by = |port: usize| match self.sort {
+            Sort::Configured => 0.0,
+            Sort::Sent => step(port).tx_bps,
+            Sort::Received => step(port).rx_bps,
+            Sort::Queue => view::deepest(state, &state.ports[port].port).map_or(0.0, |queue| queue.depth_bytes as f64),
+            Sort::Paused => step(port).xoff.share.max(step(port).paused.share),
+            Sort::Drops => step(port).lost * 1e9 + step(port).dropped,
+        };
+        let keys: Vec<f64> = order.iter().map(|&port| by(port)).collect();
+        // The highest first; among equals as configured, since the sort is stable.
+        order.sort_by(|a, b| keys[*b].total_cmp(&keys[*a]));
+        order
+    }
+}
