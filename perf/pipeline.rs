@@ -167,12 +167,12 @@ fn number(name: &str) -> Option<usize> {
 fn main() {
     // The other arguments that `cargo bench` passes to every benchmark mean nothing here. A NIC's buffers are in hugepages;
     // without them each frame is a page or two that the core has to look up.
-    let is_huge = free_hugepages() >= HUGEPAGES;
+    let is_huge = free_hugepages() >= HUGEPAGES && !std::env::args().any(|argument| argument == "--small-pages");
     let memory = if is_huge { Memory::Huge { mib: Some(512) } } else { Memory::NoHuge { mib: 512 } };
     let options = EalOptions { memory, ..EalOptions::default() };
     let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
     let pool = Mempool::create(&eal, "bench", 98_304, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
-    let pages = if is_huge { "hugepages" } else { "small pages: no 256 hugepages of 2 MiB are free" };
+    let pages = if is_huge { "hugepages" } else { "small pages: said so, or no 256 hugepages of 2 MiB are free" };
     println!("64-byte frames, {PORTS} ports, one core, TSC at {:.2} GHz, {pages}", dpdk::hz(&eal) as f64 / 1e9);
     println!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>8}",

@@ -41,6 +41,8 @@ fn run(program: &Path, rows: usize, directory: &Path) -> Result<Vec<Part>, Strin
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(format!("--log-file={}", log.display()))
         .arg(program)
+        // Valgrind has no address space to spare that hugepages could be mapped into.
+        .arg("--small-pages")
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("valgrind: {error}; docker/install-packages test installs it"))?;

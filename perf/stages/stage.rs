@@ -43,6 +43,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/fit.rs", &["retag"], "vlan"),
     ("src/dataplane/fit.rs", &[], "fit"),
     ("src/forward/fdb.rs", &[], "fdb"),
+    ("src/forward/pairs.rs", &[], "pairs"),
     ("src/dataplane/crossing.rs", &["learn_source", "tell", "take_news"], "fdb"),
     ("src/dataplane/ingress.rs", &["forward", "decide", "flood"], "fdb"),
     ("src/dataplane/ingress.rs", &[], "receive"),
