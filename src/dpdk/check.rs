@@ -192,7 +192,8 @@ pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
         // No bus takes the name, that is to say no driver's name begins it.
         libc::EFAULT => Error::UnknownDriver { device },
         libc::EEXIST => Error::DeviceExists { device },
-        _ => Error::DeviceRefused { devargs: devargs.to_owned(), log: log.to_owned() },
+        _ => super::memif::socket_error(devargs, log)
+            .unwrap_or_else(|| Error::DeviceRefused { devargs: devargs.to_owned(), log: log.to_owned() }),
     }
 }
 

@@ -1,6 +1,9 @@
 //! A machine that does not have what the configuration asks for: one sentence that names the cause and the remedy, and
 //! neither a panic nor a line of DPDK's log.
 
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
 use crate::launch::{finish, run};
 use crate::process::{Ended, mortal};
 use crate::program::{Config, HOLDFAST, is_root};
@@ -57,6 +60,34 @@ fn an_interface_that_is_not_there() {
 #[test]
 fn a_device_that_its_driver_refuses() {
     refused(&with_device("net_null0,size=many"), &["port `p1`", "net_null0"]);
+}
+
+#[test]
+fn a_memif_socket_that_is_not_to_be_had() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = |path: &Path| {
+        let socket = path.display();
+        with_device(&format!("net_memif0,role=server,id=0,socket={socket},socket-abstract=no"))
+    };
+    let path = directory.path().join("memif.sock");
+    let started = || {
+        let ended = finish(run(&[&server(&path).path(), "--duration", "1s", "--metrics", "off"]));
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    };
+    // Nobody is left behind it, as after SIGKILL.
+    drop(UnixListener::bind(&path).expect("a socket"));
+    started();
+    let live = UnixListener::bind(&path).expect("a socket");
+    refused(&server(&path), &["memif.sock of `net_memif0` is in use", "another switch listens there", "`socket=`"]);
+    drop(live);
+    std::fs::remove_file(&path).expect("it is still there");
+    std::fs::write(&path, "somebody's").expect("a file");
+    refused(&server(&path), &["memif.sock of `net_memif0` where a file of another kind is", "move that away"]);
+    assert_eq!(std::fs::read_to_string(&path).expect("it is still there"), "somebody's");
+    refused(
+        &server(&directory.path().join("none/memif.sock")),
+        &["a directory that is not there", "make the directory"],
+    );
 }
 
 #[test]
