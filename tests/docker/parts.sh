@@ -57,8 +57,13 @@ pfc() {
 pair() {
     local common=(--network none --cap-drop ALL --read-only --tmpfs /run/holdfast:uid=464,gid=464 -v "$name:/run/holdfast/memif")
     docker volume create "$name" >/dev/null
-    docker run -d --name "$name-tor" "${common[@]}" "$image" run /etc/holdfast/docker/tor.yaml --duration 0 >/dev/null
-    wait_for 60 healthy "$name-tor" || { docker logs "$name-tor"; fail "the switch does not become healthy"; }
+    # Twice: the first is killed, and its socket stays in the volume.
+    local start
+    for start in first again; do
+        docker run -d --name "$name-tor" "${common[@]}" "$image" run /etc/holdfast/docker/tor.yaml --duration 0 >/dev/null
+        wait_for 60 healthy "$name-tor" || { docker logs "$name-tor"; fail "the switch does not become healthy ($start)"; }
+        [ "$start" = again ] || docker rm -f "$name-tor" >/dev/null
+    done
     docker run -d --name "$name-hosts" "${common[@]}" "$image" run /etc/holdfast/docker/hosts.yaml --duration 0 >/dev/null
     wait_for 60 healthy "$name-hosts" || { docker logs "$name-hosts"; fail "the hosts do not become healthy"; }
     sleep 5
