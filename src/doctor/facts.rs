@@ -107,6 +107,10 @@ pub struct Process {
     pub gids: Vec<u32>,
     /// Its effective capabilities, as a mask; absent: not known.
     pub capabilities: Option<u64>,
+    /// Those that the program's file gave it, as a mask: what it may have beyond its user's. None are seen where root looks.
+    pub of_file: u64,
+    /// Whether everybody may run the program's file.
+    pub is_for_all: bool,
     /// Memory that it may lock, in bytes; absent: as much as it likes.
     pub memlock: Option<u64>,
 }

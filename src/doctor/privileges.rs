@@ -9,6 +9,7 @@ const IPC_LOCK: u32 = 14;
 
 pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let mut all = Vec::new();
+    all.extend(program(facts));
     all.extend(taps(facts, needs));
     all.extend(raw(facts, needs));
     all.extend(locked(facts, needs));
@@ -32,17 +33,31 @@ fn wanted(needs: Option<&Needs>, drivers: &[&str]) -> Option<String> {
     (!ports.is_empty()).then(|| format!("ports {}", ports.join(", ")))
 }
 
-/// What the file is given: permitted only, so that it starts where one of them is not to be had.
-const FILE_CAPABILITIES: &str = "cap_net_admin,cap_net_raw,cap_ipc_lock+p";
+/// What the file is given, which is all that any port may need, since each `setcap` undoes the one before. Permitted only, so
+/// that it starts where one of them is not to be had.
+const SETCAP: &str = "setcap cap_net_admin,cap_net_raw,cap_ipc_lock,cap_sys_nice+p";
 
 fn grant(name: &str) -> String {
     let short = name.trim_start_matches("CAP_");
-    // One for all that any port may need, since each setcap undoes the one before; and not for everybody, since who runs it
-    // has these capabilities, and `eal.args` can load a library.
     format!(
-        "run as root; or `chgrp` the program to a group of your own, `chmod 0750` it and `setcap {FILE_CAPABILITIES}` on it; \
-         or `--cap-add {short}` for a container, AmbientCapabilities={name} in a unit"
+        "run as root; or `chgrp GROUP`, `chmod 0750` and `{SETCAP}` on the program, in this order; or `--cap-add {short}` for a \
+         container, AmbientCapabilities={name} in a unit"
     )
+}
+
+/// Whoever runs a file with capabilities has them: interfaces, raw sockets and locked memory of the whole machine.
+fn program(facts: &Facts) -> Option<Finding> {
+    let place = "program";
+    let process = &facts.process;
+    match (process.of_file != 0, process.is_for_all) {
+        (false, _) => None,
+        (true, false) => Some(Finding::ok(place, "its file has capabilities, and only its group may run it")),
+        (true, true) => Some(Finding::warn(
+            place,
+            "its file has capabilities, and everybody may run it: whoever does may change this machine's network",
+            format!("`chgrp GROUP`, `chmod 0750` and `{SETCAP}` on it, in this order, as `chgrp` takes them away"),
+        )),
+    }
 }
 
 fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {

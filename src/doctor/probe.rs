@@ -176,13 +176,18 @@ fn nics(root: Root<'_>) -> Vec<PciNic> {
 fn process(root: Root<'_>) -> Process {
     let status = |name| root.field("proc/self/status", name);
     let numbers = |text: String| text.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<u32>>();
+    let mask = |name| status(name).and_then(|mask| u64::from_str_radix(&mask, 16).ok());
     let mut gids = status("Groups:").map(numbers).unwrap_or_default();
     gids.extend(status("Gid:").map(numbers).and_then(|gids| gids.get(1).copied()));
+    let uid = status("Uid:").map(numbers).and_then(|uids| uids.get(1).copied()).unwrap_or_default();
     let locked = root.field("proc/self/limits", "Max locked memory");
     Process {
-        uid: status("Uid:").map(numbers).and_then(|uids| uids.get(1).copied()).unwrap_or_default(),
+        uid,
         gids,
-        capabilities: status("CapEff:").and_then(|mask| u64::from_str_radix(&mask, 16).ok()),
+        capabilities: mask("CapEff:"),
+        // Ambient ones are what a unit gives; root is permitted all of them by being root.
+        of_file: if uid == 0 { 0 } else { mask("CapPrm:").unwrap_or(0) & !mask("CapAmb:").unwrap_or(0) },
+        is_for_all: fs::metadata(root.at("proc/self/exe")).is_ok_and(|file| file.mode() & 1 != 0),
         // `unlimited` is no number.
         memlock: locked.and_then(|limits| first_number(&limits)),
     }

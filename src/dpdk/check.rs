@@ -88,7 +88,7 @@ fn check_tap(device: &str, interface: Option<&str>) -> Result<(), Error> {
         Err(_) => return Err(Error::NoTun { device: device.to_owned() }),
         Ok(_) => {}
     }
-    require_capability(libc_cap::NET_ADMIN, "CAP_NET_ADMIN", "cap_net_admin", device)?;
+    require_capability(libc_cap::NET_ADMIN, "CAP_NET_ADMIN", device)?;
     if let Some(interface) = interface.filter(|name| name.is_empty() || name.len() > INTERFACE_MAX) {
         return Err(Error::Invalid {
             what: format!("a network interface called {interface:?}"),
@@ -100,7 +100,7 @@ fn check_tap(device: &str, interface: Option<&str>) -> Result<(), Error> {
 
 /// Whether this process may use the interface that an af_packet port is made on.
 fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
-    require_capability(libc_cap::NET_RAW, "CAP_NET_RAW", "cap_net_raw", device)?;
+    require_capability(libc_cap::NET_RAW, "CAP_NET_RAW", device)?;
     let Some(interface) = interface else {
         return Err(Error::Invalid {
             what: format!("port `{device}` without an interface"),
@@ -128,7 +128,7 @@ mod libc_cap {
 }
 
 /// Whether this process has a capability; where that cannot be found out, the kernel will say.
-fn require_capability(bit: u32, name: &str, file_name: &str, device: &str) -> Result<(), Error> {
+fn require_capability(bit: u32, name: &str, device: &str) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(u64::MAX);
@@ -137,10 +137,8 @@ fn require_capability(bit: u32, name: &str, file_name: &str, device: &str) -> Re
     }
     Err(Error::NoPermission {
         what: format!("port `{device}` ({name} is missing)"),
-        remedy: format!(
-            "run as root, grant it with `setcap {file_name}+p` on the program (one `setcap` with all that it is to have), or give a container `--cap-add {}`",
-            name.trim_start_matches("CAP_")
-        ),
+        remedy: "run as root; or `holdfast doctor` says how to grant it to the program, a container or a unit"
+            .to_owned(),
     })
 }
 

@@ -243,6 +243,20 @@ fn is_refused(argument: &str) -> bool {
         || argument.starts_with("-v")
 }
 
+/// Whether EAL would load a driver from the file or directory that `argument` names; beside the long option of later versions
+/// the file may be in the same word.
+fn loads_code(argument: &str) -> bool {
+    let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+    argument.starts_with("-d") || name.len() >= 4 && "--driver-path".starts_with(name)
+}
+
+/// Whether the program's file has given this process rights that its user has not (capabilities, set-user-ID). Whoever may
+/// start it must not be able to run code of his own with these.
+fn has_rights_of_its_file() -> bool {
+    // SAFETY: it only reads a number that the kernel gave the process at its start.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// EAL's command line.
 fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
     let mut arguments = vec![options.program.clone(), "--no-telemetry".to_owned()];
@@ -278,6 +292,15 @@ fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
             return Err(Error::Invalid {
                 what: format!("the EAL argument `{argument}`"),
                 remedy: "see DPDK's guide to EAL parameters, or `dpdk-testpmd --help`".to_owned(),
+            });
+        }
+        if loads_code(argument) && has_rights_of_its_file() {
+            return Err(Error::NoPermission {
+                what: format!("the EAL argument `{argument}`, since the program's file has capabilities"),
+                remedy:
+                    "code that anybody names would have them too; put the driver into DPDK's own directory, or run \
+                         as root, or as a unit with AmbientCapabilities="
+                        .to_owned(),
             });
         }
         arguments.push(argument.clone());

@@ -13,6 +13,9 @@ build() {
     docker run --rm --network none "$image" --version
     # Permitted is not effective: it starts where none of its capabilities can be had.
     docker run --rm --network none --cap-drop ALL "$image" --version >/dev/null || fail "it does not start without capabilities"
+    # Who runs it has its capabilities: it is for one group.
+    docker run --rm --network none --user 1000 --group-add 464 "$image" --version >/dev/null || fail "its group cannot run it"
+    ! docker run --rm --network none --user 1000 "$image" --version >/dev/null 2>&1 || fail "everybody may run it"
     docker run --rm --network none "$image" doctor >"$work/doctor.log" || fail "the doctor found something bad"
     grep -q 'CAP_NET_ADMIN  *missing' "$work/doctor.log" || fail "the doctor sees capabilities that are not there"
     docker run --rm --network none --cap-add NET_ADMIN "$image" doctor | grep -q 'CAP_NET_ADMIN  *there' ||

@@ -2,7 +2,7 @@
 
 use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
 
-use crate::server::{NICS, NONE, Server, at};
+use crate::server::{ALL, NICS, NONE, Server, at};
 
 const TAPS: &str = "{ports: [{name: a, device: net_tap0, speed: 1G}, {name: b, device: net_tap1, speed: 1G}]}";
 const PACKETS: &str = "{ports: [{name: a, device: \"net_af_packet0,iface=eth1\", speed: 1G}]}";
@@ -32,6 +32,37 @@ fn taps_need_a_capability_and_a_device() {
     server.file("dev/net/tun", "");
     server.mode("dev/net/tun", 0o666);
     assert!(!server.faults(TAPS, None).iter().any(|(level, _)| *level == Bad), "{:?}", server.faults(TAPS, None));
+}
+
+/// Each `setcap` undoes the one before, so there is one line for all; and `chgrp` undoes it too, so it comes last.
+#[test]
+fn capabilities_are_granted_by_one_line_to_a_file_that_is_not_for_all() {
+    let findings = nobody().examine(TAPS, None);
+    let text = at(&findings, Bad, "CAP_NET_ADMIN");
+    let line = "`chgrp GROUP`, `chmod 0750` and `setcap cap_net_admin,cap_net_raw,cap_ipc_lock,cap_sys_nice+p`";
+    assert!(text.contains(line), "{text}");
+    assert_eq!(text.matches("setcap").count(), 1, "{text}");
+}
+
+#[test]
+fn a_program_with_capabilities_is_not_for_everybody() {
+    let server = nobody();
+    let is_silent = |server: &Server| !server.look().iter().any(|finding| finding.place == "program");
+    server.file("proc/self/exe", "");
+    server.mode("proc/self/exe", 0o755);
+    assert!(is_silent(&server), "it has none");
+    server.process_of_file(65_534, "0000000000003000", NONE, "8388608");
+    let findings = server.look();
+    let text = at(&findings, Warn, "program");
+    assert!(text.contains("everybody may run it") && text.contains("`chmod 0750`"), "{text}");
+    server.mode("proc/self/exe", 0o750);
+    assert_eq!(at(&server.look(), Fine, "program"), "its file has capabilities, and only its group may run it > ");
+    // Those of a unit are the user's, and root's are root's.
+    server.mode("proc/self/exe", 0o755);
+    server.process(65_534, "0000000000003000", "8388608");
+    assert!(is_silent(&server));
+    server.process_of_file(0, ALL, NONE, "8388608");
+    assert!(is_silent(&server));
 }
 
 #[test]

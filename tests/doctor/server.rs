@@ -107,12 +107,16 @@ impl Server {
         }
     }
 
-    /// Who looks.
+    /// Who looks, with capabilities that a unit gave it.
     pub fn process(&self, uid: u32, capabilities: &str, memlock: &str) {
+        self.process_of_file(uid, capabilities, capabilities, memlock);
+    }
+
+    /// Who looks, with capabilities of which all but the ambient ones are the program's file's.
+    pub fn process_of_file(&self, uid: u32, capabilities: &str, ambient: &str, memlock: &str) {
         let ids = format!("{uid}\t{uid}\t{uid}\t{uid}");
-        let status = format!(
-            "Name:\tholdfast\nUid:\t{ids}\nGid:\t{ids}\nGroups:\t\nCapEff:\t{capabilities}\nCpus_allowed_list:\t0-7\n"
-        );
+        let masks = format!("CapPrm:\t{capabilities}\nCapEff:\t{capabilities}\nCapAmb:\t{ambient}\n");
+        let status = format!("Name:\tholdfast\nUid:\t{ids}\nGid:\t{ids}\nGroups:\t\n{masks}Cpus_allowed_list:\t0-7\n");
         self.file("proc/self/status", &status);
         self.file("proc/self/limits", &format!("Max locked memory         {memlock}   {memlock}   bytes\n"));
     }

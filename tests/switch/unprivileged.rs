@@ -59,3 +59,27 @@ fn the_incast_needs_no_privilege() {
     assert!(ended.stderr.lines().all(|line| line.starts_with("t=")), "{}", ended.stderr);
     assert_eq!(dpdk_leftovers(pid), [""; 0]);
 }
+
+/// Code that whoever starts the program names would have what its file gives, and its user need not have.
+#[test]
+fn a_program_with_capabilities_loads_no_code_that_its_user_names() {
+    let nobody = Nobody::new();
+    let config = nobody.config("ports: [{name: p1, device: ring, speed: 10G}]\nhosts: [{name: h1, port: p1}]\neal: {args: [-d, /nonexistent.so]}\n");
+    let refused = |nobody: &Nobody| {
+        let ended = Process::spawn(nobody.run(&[&config, "--duration", "1s", "--metrics", "off"])).wait(PATIENCE);
+        assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+        ended.stderr
+    };
+    let text = refused(&nobody);
+    assert!(text.contains("nonexistent.so") && !text.contains("capabilities"), "DPDK tries it: {text}");
+    let mut setcap = Command::new("setcap");
+    setcap.arg("cap_net_raw+p").arg(nobody.path("holdfast"));
+    if !is_root() || !setcap.status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: only root gives a file capabilities, by setcap, where the file system has them");
+    }
+    let text = refused(&nobody);
+    assert!(
+        text.contains("no permission for the EAL argument `-d`, since the program's file has capabilities"),
+        "{text}"
+    );
+}
