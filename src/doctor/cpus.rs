@@ -1,6 +1,6 @@
 //! CPUs of the dataplane, and what disturbs them.
 
-use super::{Cpus, Facts, Finding, Needs, ranges};
+use super::{Cpus, Facts, Finding, KERNEL_LINE, Needs, ranges};
 
 pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let cpus = &facts.cpus;
@@ -9,8 +9,8 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     match needs.map(|needs| dataplane(cpus, needs)) {
         None => all.push(isolated(cpus)),
         Some(lcores) => {
-            for (number, cpu) in lcores.iter().enumerate() {
-                all.extend(lcore(facts, needs, number, *cpu));
+            for number in 0..lcores.len() {
+                all.extend(lcore(facts, needs, number, &lcores));
             }
             all.extend(shared(cpus, needs, &lcores));
         }
@@ -32,7 +32,8 @@ fn count(cpus: &Cpus, needs: Option<&Needs>) -> Finding {
     if cpus.allowed.len() > lcores {
         return Finding::ok("cpus", what);
     }
-    let remedy = "give it more, or the machine's own work and the control thread come between its polls";
+    let remedy = "give it more CPUs (taskset, cpuset, CPUAffinity=) or write fewer lcores; else the machine's own work and the \
+                  control thread come between polls";
     Finding::warn("cpus", format!("{what}; a dataplane lcore never sleeps, and {lcores} are wanted"), remedy)
 }
 
@@ -78,16 +79,21 @@ fn isolated(cpus: &Cpus) -> Finding {
     Finding::warn(
         "cpus",
         "none is isolated: the machine's own work comes between polls, and headroom must cover it",
-        boot(last),
+        boot(cpus, &[last]),
     )
 }
 
-fn boot(cpu: u16) -> String {
-    format!("boot with `isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}`")
+/// One kernel command line for all lcores, with what is isolated already: the next such line would undo this one.
+fn boot(cpus: &Cpus, lcores: &[u16]) -> String {
+    let mut wanted = [lcores, &cpus.isolated].concat();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let list = ranges(&wanted);
+    format!("boot with `isolcpus={list} nohz_full={list} rcu_nocbs={list}` {KERNEL_LINE}")
 }
 
-fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Vec<Finding> {
-    let cpus = &facts.cpus;
+fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, lcores: &[u16]) -> Vec<Finding> {
+    let (cpus, cpu) = (&facts.cpus, lcores[number]);
     let place = format!("lcore {number}, CPU {cpu}");
     let mut all = Vec::new();
     if !cpus.allowed.contains(&cpu) {
@@ -95,7 +101,7 @@ fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Vec<F
         return vec![Finding::bad(
             place,
             what,
-            "write another `lcores.dataplane`, or let it (taskset, cpuset, CPUAffinity=)",
+            "write other CPUs into `lcores.dataplane`, or let the process use it (taskset, cpuset, CPUAffinity=)",
         )];
     }
     match (cpus.isolated.contains(&cpu), cpus.nohz_full.contains(&cpu)) {
@@ -103,11 +109,11 @@ fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Vec<F
         (true, false) => all.push(Finding::warn(
             &place,
             "isolated, but the kernel's tick still comes between polls",
-            format!("boot with `nohz_full={cpu}` too"),
+            boot(cpus, lcores),
         )),
         (false, _) => {
             let what = "not isolated: the machine's own work comes between polls, and headroom must cover it";
-            all.push(Finding::warn(&place, what, boot(cpu)));
+            all.push(Finding::warn(&place, what, boot(cpus, lcores)));
         }
     }
     if let Some(governor) = cpus.governors.get(&cpu).filter(|governor| *governor != "performance") {

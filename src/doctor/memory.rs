@@ -2,6 +2,8 @@
 
 use super::{Facts, Finding, Level, Needs, Pages};
 
+/// Size of the pages that can be had while a machine runs.
+const SMALL_KIB: u64 = 2048;
 const ADD: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 
 pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
@@ -10,7 +12,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let free_kib: u64 = facts.pages.iter().map(|pages| pages.free * pages.kib).sum();
     let wanted = needs.and_then(|needs| needs.memory_mib);
     if is_wanted {
-        all.push(enough(free_kib, wanted));
+        all.push(enough(facts, free_kib, wanted));
         all.extend(nodes_without(facts, needs));
     } else if free_kib == 0 {
         let needed = if needs.is_some() { "this configuration wants none" } else { "only NICs need them" };
@@ -31,7 +33,12 @@ fn node(pages: &Pages) -> Finding {
     Finding::ok(place, format!("{} of {} of {} KiB are free", pages.free, pages.total, pages.kib))
 }
 
-fn enough(free_kib: u64, wanted: Option<u32>) -> Finding {
+/// Pages of 2 MiB that there are on the nodes that `is_here` says.
+fn small_pages(facts: &Facts, is_here: impl Fn(u16) -> bool) -> u64 {
+    facts.pages.iter().filter(|pages| pages.kib == SMALL_KIB && is_here(pages.node)).map(|pages| pages.total).sum()
+}
+
+fn enough(facts: &Facts, free_kib: u64, wanted: Option<u32>) -> Finding {
     let place = "hugepages";
     let needed_kib = wanted.map_or(1, |mib| u64::from(mib) << 10);
     let free = free_kib >> 10;
@@ -46,8 +53,9 @@ fn enough(free_kib: u64, wanted: Option<u32>) -> Finding {
         None => "none is free, where this configuration takes its memory from them".to_owned(),
     };
     // Those that are there may be another program's: so many more.
-    let pages = (needed_kib - free_kib).div_ceil(2048);
-    Finding::bad(place, what, format!("add {pages} pages of 2 MiB or more: `echo TOTAL > {ADD}`, as root"))
+    let pages = (needed_kib - free_kib).div_ceil(SMALL_KIB);
+    let total = small_pages(facts, |_| true) + pages;
+    Finding::bad(place, what, format!("add {pages} pages of 2 MiB or more: `echo {total} > {ADD}`, as root"))
 }
 
 /// Nodes that have a NIC of the configuration and no hugepage: its buffers would be on another node.
@@ -63,7 +71,11 @@ fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
         }
         let file = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
         let what = format!("none is free on the node of port {}: its frames would lie on another one", device.port);
-        all.push(Finding::warn(place, what, format!("add some there: `echo TOTAL > {file}`, as root")));
+        // All of the memory: which part of it DPDK takes from which node is its own affair.
+        let wanted =
+            needs.and_then(|needs| needs.memory_mib).map_or(1, |mib| (u64::from(mib) << 10).div_ceil(SMALL_KIB));
+        let total = small_pages(facts, |other| other == node) + wanted;
+        all.push(Finding::warn(place, what, format!("add them there: `echo {total} > {file}`, as root")));
     }
     all
 }

@@ -17,6 +17,9 @@ pub use needs::{DeviceNeed, LcoreNeed, Needs};
 pub use nic::{Family, PfcKnown};
 pub use probe::probe;
 
+/// Where what is to be booted with is written.
+const KERNEL_LINE: &str = "(GRUB_CMDLINE_LINUX in /etc/default/grub, then `update-grub`)";
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {

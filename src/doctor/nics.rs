@@ -1,6 +1,6 @@
 //! NICs: who has them, where they are, and what is known of PFC through them.
 
-use super::{Access, DeviceNeed, Facts, Family, Finding, Level, Needs, PciNic, PfcKnown};
+use super::{Access, DeviceNeed, Facts, Family, Finding, KERNEL_LINE, Level, Needs, PciNic, PfcKnown};
 
 /// Kernel drivers that hand a PCI device to a program.
 const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
@@ -26,7 +26,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
                 all.push(Finding::bad(
                     format!("port {}", device.port),
                     what,
-                    "see `lspci -D | grep -i net` for the address",
+                    "see `lspci -D | grep -i net` for the address, and write it as the port's `device`",
                 ));
             }
         }
@@ -83,15 +83,24 @@ fn iommu(facts: &Facts) -> Option<Finding> {
         (false, true) => Some(Finding::warn(
             place,
             "none; vfio works without it here, and a NIC may write anywhere in memory",
-            "boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt`, and turn it on in the firmware",
+            iommu_on(),
         )),
         (false, false) => Some(Finding::bad(
             place,
             "none, and vfio wants one",
-            "boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt`; in a virtual machine without one: \
-             `echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode`",
+            format!(
+                "{}; in a virtual machine without one: `echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode`, as \
+                 root, after `modprobe vfio-pci`",
+                iommu_on()
+            ),
         )),
     }
+}
+
+fn iommu_on() -> String {
+    format!(
+        "turn it on in the firmware and boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt` {KERNEL_LINE}"
+    )
 }
 
 /// A NIC that the configuration names.
@@ -136,7 +145,11 @@ fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
         Access::Open => Some(Finding::ok(place, format!("{file} may be opened"))),
         Access::Denied => {
             let what = format!("{file} may not be opened");
-            Some(Finding::bad(place, what, format!("run as root, or `chown` {file} to this user")))
+            Some(Finding::bad(
+                place,
+                what,
+                "run as root, or let this user's group have it, by udev (docs/deploy.md) or `chgrp` and `chmod 0660`",
+            ))
         }
         Access::Absent => {
             let what = format!("{file} is not there");
@@ -152,7 +165,7 @@ fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
         (true, PfcKnown::Discarded, _) => Finding::bad(
             place,
             "PFC does not work: the DPDK driver discards PFC frames that software sends, so that no peer is ever paused",
-            "use another NIC for this port, or write `pfc: off` and lose in class 3 too",
+            "use another NIC for this port, or write `pfc: off` and lose in its lossless classes too",
         ),
         (true, PfcKnown::Likely, true) => Finding::ok(place, "PFC works on the operator's word (`pfc_proven`)"),
         (true, PfcKnown::Likely, false) => Finding::warn(place, "PFC likely works, which nobody has tried", prove),

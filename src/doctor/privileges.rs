@@ -74,7 +74,7 @@ fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
             level,
             place,
             format!("may not be opened, and {who} need it"),
-            "run as root, or let this user open it",
+            "run as root, or `chmod 0666 /dev/net/tun`, as it is by default: the capability is what counts",
         ),
         Access::Absent => Finding::of(
             level,
@@ -109,7 +109,8 @@ fn locked(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
     if wanted.is_some_and(|wanted| limit >= wanted) {
         return Some(Finding::ok(place, what));
     }
-    let remedy = "`ulimit -l unlimited`, LimitMEMLOCK=infinity in a unit, or CAP_IPC_LOCK";
+    let remedy = "`ulimit -l unlimited` as root, LimitMEMLOCK=infinity in a unit, `--ulimit memlock=-1` for a container, or \
+                  CAP_IPC_LOCK";
     Some(Finding::of(level(needs), place, format!("{what}; hugepages and NICs need more"), remedy))
 }
 
