@@ -5,8 +5,9 @@
 //!   class, `priority` for a priority group or PFC priority, `queue` for an egress queue.
 //! - Every series exists from the first scrape on, so that `rate()` sees the first event. To keep that affordable
 //!   (26 reasons, 9 rows, 64 ports would be 15,000 series for drops alone) drops for want of buffer are split by
-//!   traffic class, and so are lossless frames that the watchdog dropped; all other reasons, which are the frame's own
-//!   fault or the configuration's, carry `tc="any"`: some 60 series a port. Summing over `tc` is right for each reason.
+//!   traffic class, and so is whatever else lossless classes lose of frames that were fit to be forwarded; all other
+//!   reasons, which are the frame's own fault or the configuration's, carry `tc="any"`: some 60 series a port. Summing
+//!   over `tc` is right for each reason.
 //!   What is not configured (a watchdog, a shared headroom pool, insurance) has no series at all.
 //! - `lcore` is an lcore's number. What lcores share, as pools, is one series.
 //! - Limits (alpha, eta, reserve) are gauges, and the configuration has a hash, so that a changed one is seen.

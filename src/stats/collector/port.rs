@@ -113,8 +113,7 @@ pub(super) fn traffic(families: &mut Families, subject: &Subject, snapshot: &Sna
 pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));
     let help = format!(
-        "Frames dropped, by reason; those for want of buffer by traffic class too, and lossless ones that the watchdog \
-         dropped. {}.",
+        "Frames dropped, by reason; those for want of buffer by traffic class too, and whatever else lossless classes lost. {}.",
         meanings.collect::<Vec<_>>().join("; ")
     );
     let family = families.counter("holdfast_port_dropped_frames_total", &help);
@@ -138,10 +137,13 @@ pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snaps
 }
 
 /// Whether a class of this kind has a series of its own for this reason: if a frame of it can be dropped for this want of
-/// buffer (one that is anyway, against the rules, gets its series then), or if it is a promise that the watchdog breaks.
+/// buffer (one that is anyway, against the rules, gets its series then), or if a lossless class loses frames by it that were
+/// fit to be forwarded.
 fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
         DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
+        DropReason::EgressDown | DropReason::EgressMtu => lossless,
+        DropReason::LosslessUnknown | DropReason::LosslessGroup => lossless,
         DropReason::NoBuffer => true,
         _ => reason.is_congestion() && !lossless,
     }

@@ -125,6 +125,10 @@ fn what_is_configured_has_its_families() {
     for (key, value) in [
         (r#"holdfast_port_dropped_frames_total{port="p2",reason="watchdog",tc="3"}"#, 99.0),
         (r#"holdfast_port_dropped_frames_total{port="p2",reason="watchdog",tc="any"}"#, 0.0),
+        (r#"holdfast_port_dropped_frames_total{port="p2",reason="egress_down",tc="3"}"#, 0.0),
+        (r#"holdfast_port_dropped_frames_total{port="p2",reason="egress_mtu",tc="3"}"#, 0.0),
+        (r#"holdfast_port_dropped_frames_total{port="p2",reason="lossless_unknown",tc="3"}"#, 0.0),
+        (r#"holdfast_port_dropped_frames_total{port="p2",reason="lossless_group",tc="3"}"#, 0.0),
         (r#"holdfast_pfc_received_paused_seconds_total{port="p2",priority="3"}"#, 9.0),
         (r#"holdfast_pfc_received_ignored_total{port="p2",priority="3"}"#, 8_000.0),
         (r#"holdfast_pfc_mode_info{mode="asymmetric",port="p2"}"#, 1.0),
