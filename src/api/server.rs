@@ -107,7 +107,7 @@ impl Served {
     }
 
     fn hash(&self) -> String {
-        format!("{:016x}", self.current.get().config_hash())
+        format!("{:016x}", self.current.get().config_hash)
     }
 
     /// Looks at the switch, and answers with what `of` makes of that.

@@ -86,6 +86,29 @@ pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
     found
 }
 
+/// A number that changes with any setting and with nothing else (64-bit FNV-1a over all of them): neither with the words that
+/// say it, nor with the address that a device brings along.
+#[must_use]
+pub fn fingerprint(config: &Config) -> u64 {
+    let own = |name: &String| {
+        let mut ports = config.switch.ports.iter().zip(&config.devices);
+        ports.any(|(port, device)| port.name == *name && !device.has_mac)
+    };
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for ((port, key), setting) in settings(config) {
+        if key == "mac" && port.as_ref().is_some_and(own) {
+            continue;
+        }
+        // With what is in no text between them.
+        for part in [port.as_deref().unwrap_or_default(), &key, &setting.exact] {
+            for byte in part.bytes().chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+    hash
+}
+
 fn settings(config: &Config) -> Settings {
     let mut list = List { settings: Settings::new(), port: None };
     of_program(config, &mut list);

@@ -173,6 +173,30 @@ fn nothing_differs_that_has_no_name() {
     assert!(told(&base, &fewer).contains(&"restart ports: a, b -> a".to_owned()));
 }
 
+#[test]
+fn the_fingerprint_is_that_of_the_settings() {
+    let base = fingerprint(&config(""));
+    assert_eq!(fingerprint(&config("classes: {3: {lossless: true}}")), base, "the preset says so too");
+    let changes = [
+        "classes: {3: {alpha: 1/32}}",
+        "buffer: {size: 20MiB}",
+        "lcores: {poll_gap: 30us}",
+        "metrics: 127.0.0.1:9999",
+        "eal: {args: [--log-level=8]}",
+        "api: off",
+    ];
+    let mut all: Vec<u64> = changes.iter().map(|change| fingerprint(&config(change))).chain([base]).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), changes.len() + 1);
+    // A device's own address is no setting; one that is written is.
+    let mut other = config("");
+    other.switch.ports[0].mac = crate::wire::MacAddr::local(9, 9);
+    assert_eq!(fingerprint(&other), base);
+    other.devices[0].has_mac = true;
+    assert_ne!(fingerprint(&other), base);
+}
+
 /// What people read is rounded; what is compared is not.
 #[test]
 fn the_least_change_is_a_difference() {

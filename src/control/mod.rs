@@ -28,7 +28,7 @@ use self::reload::Reloader;
 use self::signals::Signals;
 use self::watch::Watch;
 use crate::api::Reloads;
-use crate::config::Config;
+use crate::config::{Config, settings};
 use crate::dataplane::{Counters, Inbox, Orders, Pipeline, Work, accompany, mailbox};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
@@ -92,6 +92,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     }
     let counters = Arc::new(Counters::new(config.switch.ports.len(), usize::from(config.switch.lcores)));
     let mut subject = Subject::new(config.switch.clone(), counters.clone());
+    subject.config_hash = settings::fingerprint(&config);
     for index in 0..config.switch.ports.len() {
         (subject.pfc[index], subject.witnesses[index]) = setup::Ports::pfc_standing(&config, index);
         subject.blind[index] = ports.blind_driver(index);

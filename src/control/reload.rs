@@ -134,7 +134,7 @@ impl Reloader {
                 .warnings
                 .push("an lcore has not polled since: it goes on by the new settings when it does".to_owned());
         }
-        self.current.tuned(wanted.switch.clone());
+        self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;
         answer.outcome = Outcome::Applied;
     }

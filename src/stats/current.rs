@@ -22,9 +22,9 @@ impl Current {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on the same switch with the settings of `spec`.
-    pub fn tuned(&self, spec: SwitchSpec) {
-        let tuned = self.get().tuned(spec);
+    /// From now on the same switch with the settings of `spec`, by the configuration with this hash.
+    pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) {
+        let tuned = self.get().tuned(spec, config_hash);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);
     }
 }
@@ -40,9 +40,9 @@ mod tests {
         let before = current.get();
         let mut spec = before.spec.clone();
         spec.ports[0].port_class = 5;
-        current.tuned(spec);
+        current.tuned(spec, before.config_hash + 1);
         let after = current.get();
-        assert_ne!(before.config_hash(), after.config_hash());
+        assert_ne!(before.config_hash, after.config_hash);
         before.counters.ports[0].rx_frames[3].add(7);
         assert_eq!(after.counters.ports[0].rx_frames[3].get(), 7);
         assert_eq!(after.spec.ports[0].port_class, 5);

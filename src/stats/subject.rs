@@ -1,6 +1,6 @@
 //! Whom the statistics are about: what is fixed while the switch runs, and where its counters are.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -78,8 +78,9 @@ pub struct Subject {
     pub health: Arc<Health>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
-    /// [`Subject::config_hash`], once somebody has asked.
-    hash: OnceLock<u64>,
+    /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero where there
+    /// is none.
+    pub config_hash: u64,
 }
 
 impl Subject {
@@ -116,15 +117,16 @@ impl Subject {
             watermarks: Arc::default(),
             health: Arc::default(),
             hosts: None,
-            hash: OnceLock::new(),
+            config_hash: 0,
             spec,
         }
     }
 
-    /// The same switch with the settings of `spec`, which differs only in what may change while it runs.
+    /// The same switch with the settings of `spec`, which differs only in what may change while it runs, and the hash of the
+    /// configuration that says so.
     #[must_use]
-    pub fn tuned(&self, spec: SwitchSpec) -> Self {
-        Self { spec, hash: OnceLock::new(), ..self.clone() }
+    pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) -> Self {
+        Self { spec, config_hash, ..self.clone() }
     }
 
     /// Whether traffic class `class` is meant to be lossless.
@@ -173,17 +175,6 @@ impl Subject {
     #[must_use]
     pub fn port_name(&self, port: usize) -> &str {
         self.spec.ports.get(port).map_or("?", |port| &port.name)
-    }
-
-    /// A number that changes with any setting of the switch (64-bit FNV-1a over all of them).
-    #[must_use]
-    pub fn config_hash(&self) -> u64 {
-        let hash = |text: &str| {
-            text.bytes()
-                .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-        };
-        // All of it as text takes longer than everything else that a scrape asks for.
-        *self.hash.get_or_init(|| hash(&format!("{:?}", self.spec)))
     }
 }
 

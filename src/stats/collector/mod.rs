@@ -84,8 +84,8 @@ fn collect(families: &mut Families, subject: &Subject, snapshot: &Snapshot) -> S
 /// What runs, by what configuration, since when, and whether it is well.
 fn program(families: &mut Families, subject: &Subject) {
     families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", subject.version)], 1);
-    let help = "Hash of the configuration: any changed setting of the switch changes it.";
-    families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", subject.config_hash()))], 1);
+    let help = "Hash of the configuration: any changed setting changes it, by whatever words.";
+    families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", subject.config_hash))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     families
         .gauge("holdfast_start_time_seconds", "When the switch began, since the epoch.")

@@ -241,16 +241,7 @@ fn no_drop_is_left_out_or_counted_twice() {
 }
 
 #[test]
-fn a_changed_setting_changes_the_hash() {
-    let before = quiet();
-    assert_eq!(before.config_hash(), quiet().config_hash());
-    let mut spec = before.spec.clone();
-    spec.ports[1].buffer.groups[3].headroom.0 += 1;
-    let after = before.tuned(spec);
-    assert_ne!(before.config_hash(), after.config_hash());
-    let hash = |subject| {
-        let series = read(&scrape(subject));
-        series.into_keys().find(|key| key.starts_with("holdfast_config_info{hash=")).unwrap()
-    };
-    assert_ne!(hash(before), hash(after));
+fn the_hash_of_the_configuration_is_a_label() {
+    let subject = quiet().tuned(quiet().spec, 0x0123_4567_89ab_cdef);
+    assert!(read(&scrape(subject)).contains_key("holdfast_config_info{hash=\"0123456789abcdef\"}"));
 }
