@@ -10,6 +10,10 @@ mod tally;
 #[path = "support/units.rs"]
 mod units;
 
+mod packet {
+    pub(crate) const MAX_PORTS: usize = 2;
+}
+
 mod qos {
     pub(crate) const CLASSES: usize = 2;
 }
