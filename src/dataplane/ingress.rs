@@ -171,7 +171,7 @@ impl<P: Packet> Pipeline<P> {
                 None => {
                     let verdict = self.look_up(port, meta, asking);
                     // What this frame has taught is true for the next one of the burst.
-                    asking = asking.and_then(|_| self.pairs.ask(port, 0, &self.fdb));
+                    asking = asking.and_then(|asking| self.pairs.miss(asking, &self.fdb));
                     verdict
                 }
             };

@@ -189,7 +189,7 @@ pub struct Fdb {
     /// Raised when a port goes down, which forgets what was learned there at no cost.
     generations: [u16; MAX_PORTS],
     entries: u32,
-    /// How often it has begun to say something else of a station that was known.
+    /// Raised whenever it may have begun to say something else of a station that was known.
     version: u64,
     /// Bucket that the sweep looks at next.
     sweep: usize,
