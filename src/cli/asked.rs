@@ -1,11 +1,10 @@
 //! The switch that a command asks: the same option for all that do.
 
+use clap::ValueEnum;
 use holdfast::api::client::ClientError;
+use holdfast::api::model::Port;
 use holdfast::api::socket::VARIABLE;
 use holdfast::api::{Client, Socket};
-
-use clap::ValueEnum;
-use holdfast::api::model::Port;
 use serde::Deserialize;
 
 use super::Failure;
