@@ -1,0 +1,127 @@
+use super::*;
+
+impl Fdb {
+    fn learn_at(&mut self, vlan: u16, mac: MacAddr, port: usize) -> Learned {
+        self.learn(Station::new(vlan, mac.to_number()), port)
+    }
+
+    fn port_of(&self, vlan: u16, mac: MacAddr) -> Option<usize> {
+        self.lookup(Station::new(vlan, mac.to_number()))
+    }
+}
+
+const HZ: u64 = 1_000_000_000;
+
+#[test]
+fn a_station_is_refreshed_four_times_before_it_could_age() {
+    let mut fdb = fdb(64, 300, vec![]);
+    let refreshed = (0..1200_u64).filter(|quarter| {
+        fdb.set_time(Ticks(quarter * HZ / 4));
+        fdb.learn_at(1, mac(1), 3) == Learned::Refreshed
+    });
+    // A power of two of coarse ticks that is no more than a quarter, and more than an eighth, of the ageing time.
+    assert!((4..=8).contains(&refreshed.count()));
+}
+
+#[test]
+fn a_station_nobody_could_be_told_of_stays_known_and_is_told_with_its_next_frame() {
+    for ageing in [300, 0] {
+        let mut fdb = fdb(64, ageing, vec![]);
+        fdb.set_time(Ticks(1000 * HZ));
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+        fdb.tell_again(Station::new(1, mac(1).to_number()));
+        assert_eq!(fdb.port_of(1, mac(1)), Some(3));
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Refreshed);
+        assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
+    }
+}
+
+#[test]
+fn stations_are_refreshed_at_different_times() {
+    let mut fdb = fdb(4096, 300, vec![]);
+    let mut most = 0;
+    for eighth in 0..2400_u64 {
+        fdb.set_time(Ticks(eighth * HZ / 8));
+        let refreshed = (0..1000).filter(|&n| fdb.learn_at(1, mac(n), 1) == Learned::Refreshed).count();
+        most = most.max(refreshed);
+    }
+    assert!((1..100).contains(&most), "{most} of 1000 at once");
+}
+
+#[test]
+fn what_was_heard_of_is_remembered_a_quarter_longer() {
+    let mut fdb = fdb(64, 300, vec![]);
+    fdb.hear(Station::new(1, mac(1).to_number()), 3);
+    assert_eq!(fdb.learn_at(1, mac(2), 3), Learned::New);
+    fdb.set_time(Ticks(370 * HZ));
+    assert_eq!((fdb.port_of(1, mac(1)), fdb.port_of(1, mac(2))), (Some(3), None));
+    fdb.set_time(Ticks(380 * HZ));
+    assert_eq!(fdb.port_of(1, mac(1)), None);
+}
+
+fn fdb(capacity: u32, ageing_s: u64, entries: Vec<StaticEntry>) -> Fdb {
+    Fdb::new(&FdbSpec { capacity, ageing: Nanos(ageing_s * 1_000_000_000), entries }, HZ)
+}
+
+fn mac(number: u16) -> MacAddr {
+    MacAddr::local(9, number)
+}
+
+#[test]
+fn learns_moves_and_keeps_vlans_apart() {
+    let mut fdb = fdb(1024, 300, vec![]);
+    assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+    assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
+    assert_eq!(fdb.port_of(1, mac(1)), Some(3));
+    assert_eq!(fdb.port_of(2, mac(1)), None);
+    assert_eq!(fdb.learn_at(1, mac(1), 4), Learned::New);
+    assert_eq!(fdb.port_of(1, mac(1)), Some(4));
+    assert_eq!(fdb.len(), 1);
+}
+
+#[test]
+fn ages_after_its_time_and_not_before() {
+    let mut fdb = fdb(1024, 10, vec![]);
+    fdb.learn_at(1, mac(1), 3);
+    fdb.set_time(Ticks(10 * HZ));
+    assert_eq!(fdb.port_of(1, mac(1)), Some(3));
+    fdb.set_time(Ticks(10 * HZ + HZ / 2));
+    assert_eq!(fdb.port_of(1, mac(1)), None);
+    for _ in 0..fdb.buckets.len() {
+        fdb.sweep();
+    }
+    assert!(fdb.is_empty());
+    assert_eq!(fdb.learn_at(1, mac(1), 5), Learned::New);
+}
+
+#[test]
+fn static_entries_neither_age_nor_move() {
+    let entry = StaticEntry { vlan: 1, mac: mac(1), port: 7 };
+    let mut fdb = fdb(1024, 10, vec![entry]);
+    fdb.set_time(Ticks(1000 * HZ));
+    fdb.forget_port(7);
+    assert_eq!(fdb.learn_at(1, mac(1), 2), Learned::Known);
+    assert_eq!(fdb.port_of(1, mac(1)), Some(7));
+}
+
+#[test]
+fn a_port_that_goes_down_is_forgotten() {
+    let mut fdb = fdb(1024, 300, vec![]);
+    fdb.learn_at(1, mac(1), 3);
+    fdb.learn_at(1, mac(2), 4);
+    fdb.forget_port(3);
+    assert_eq!(fdb.port_of(1, mac(1)), None);
+    assert_eq!(fdb.port_of(1, mac(2)), Some(4));
+    assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
+    assert_eq!(fdb.port_of(1, mac(1)), Some(3));
+}
+
+#[test]
+fn fills_well_before_it_refuses_and_never_forgets_the_living() {
+    let mut fdb = fdb(65_536, 300, vec![]);
+    let learned = (0..=u16::MAX).filter(|&n| fdb.learn_at(1, mac(n), usize::from(n % 32)) == Learned::New).count();
+    assert!(learned > 58_000, "two choices of four ways fill nine tenths, got {learned}");
+    let found = (0..=u16::MAX).filter(|&n| fdb.port_of(1, mac(n)) == Some(usize::from(n % 32))).count();
+    assert_eq!(found, learned);
+    assert_eq!(fdb.len(), learned);
+}
