@@ -88,7 +88,7 @@ impl Default for Traffic {
 /// Ports that receive what `traffic` says and take everything. The same frames in the same order in every run.
 pub struct Wires {
     idle: Vec<Frame>,
-    traffic: Traffic,
+    pub traffic: Traffic,
     /// By class (lossy, lossless), without and with a tag; addresses are filled in.
     templates: [[Vec<u8>; 2]; 2],
     state: u32,

@@ -42,18 +42,28 @@ struct Bench {
 impl Bench {
     fn new(spec: &SwitchSpec, traffic: Traffic) -> Self {
         let counters = Arc::new(Counters::new(PORTS, usize::from(spec.lcores)));
-        let mut parts = Pipeline::fleet(spec, &counters, HZ, 1);
-        for (port, station) in (0..PORTS).flat_map(|port| (0..traffic.flows).map(move |station| (port, station))) {
+        let buffers = if traffic.pattern == Pattern::Incast { 32_768 } else { 1024 };
+        let silence = Traffic { pattern: Pattern::Silence, ..traffic };
+        let parts = Pipeline::fleet(spec, &counters, HZ, 1);
+        let mut bench = Self { parts, wires: Wires::new(silence, buffers), counters, now: HZ };
+        bench.learn(spec, traffic.flows);
+        bench.wires.traffic = traffic;
+        bench
+    }
+
+    /// Every station, where it is seen. Other lcores hear of it, and no more at once than there is room for news.
+    fn learn(&mut self, spec: &SwitchSpec, flows: u32) {
+        for (port, station) in (0..PORTS).flat_map(|port| (0..flows).map(move |station| (port, station))) {
             let vlan = match spec.ports[port].vlan {
                 VlanMode::Access(vlan) => vlan,
                 VlanMode::Trunk { .. } => VLAN,
             };
-            for part in &mut parts {
-                part.learn(vlan, mac(port, station), port, Ticks(HZ));
+            let owner = usize::from(spec.ports[port].lcore);
+            self.parts[owner].learn(vlan, mac(port, station), port, Ticks(self.now));
+            if self.parts.len() > 1 && station % 512 == 0 {
+                self.polls(1);
             }
         }
-        let buffers = if traffic.pattern == Pattern::Incast { 32_768 } else { 1024 };
-        Self { parts, wires: Wires::new(traffic, buffers), counters, now: HZ }
     }
 
     fn polls(&mut self, polls: u32) {
