@@ -31,14 +31,17 @@ impl<P: Packet> Pipeline<P> {
         demand: &Demand,
     ) {
         let together = !demand.floods && self.admit_together(port, metas, demand);
-        let is_plain = demand.egresses & !self.mine == 0 && !self.guarantees.are_any();
-        if together && is_plain && demand.sent.count_ones() as usize == burst.len() {
-            return self.push_all(burst, metas, demand);
+        let all = demand.sent.count_ones() as usize == burst.len();
+        if together && all && !self.guarantees.are_any() {
+            if demand.egresses & !self.mine == 0 {
+                return self.push_all(burst, metas, demand);
+            }
+            return self.hand_over_all(io, burst, metas, demand);
         }
         for (packet, meta) in burst.drain(..).zip(metas) {
             match meta.verdict {
                 Verdict::Send(egress) if together => {
-                    let handed = handed(packet, meta, egress, meta.is_lossless());
+                    let handed = Handed::new(packet, meta, egress, meta.is_lossless());
                     self.hand_over_admitted(io, handed);
                 }
                 Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
@@ -142,7 +145,7 @@ impl<P: Packet> Pipeline<P> {
             }
         };
         let kept = meta.is_lossless() || admission.is_guaranteed();
-        self.hand_over(io, handed(packet, meta, egress as u8, kept), before);
+        self.hand_over(io, Handed::new(packet, meta, egress as u8, kept), before);
     }
 
     /// What there is to go back to if a lossy frame's queue refuses it.
@@ -192,10 +195,4 @@ impl<P: Packet> Pipeline<P> {
             state.holding &= !(1 << group);
         }
     }
-}
-
-/// An admitted frame on its way to a queue of `egress`, which must not refuse it if it is `kept`.
-#[inline]
-fn handed<P>(packet: P, meta: &Meta, egress: u8, kept: bool) -> Handed<P> {
-    Handed { packet, tag: meta.tag, egress, kept, droppable: meta.is_droppable() }
 }

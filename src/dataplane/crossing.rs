@@ -5,6 +5,7 @@
 //! so that what was admitted always finds room.
 
 use super::handoff::{Consumer, Producer, ring};
+use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::queue::Tag;
 use crate::forward::fdb::{Learned, Station};
@@ -29,6 +30,14 @@ pub(super) struct Handed<P> {
     pub droppable: bool,
 }
 
+impl<P> Handed<P> {
+    /// A frame for a queue of `egress`, which must not refuse it if it is `kept`.
+    #[inline]
+    pub fn new(packet: P, meta: &Meta, egress: u8, kept: bool) -> Self {
+        Self { packet, tag: meta.tag, egress, kept, droppable: meta.is_droppable() }
+    }
+}
+
 /// A station seen by another lcore.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct News {
@@ -50,14 +59,17 @@ impl<P> std::fmt::Debug for Neighbour<P> {
     }
 }
 
-/// The rings among `lcores` lcores, each for `frames` frames: per lcore its neighbours, by number, itself left out.
-pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Vec<Option<Neighbour<P>>>> {
-    let mut all: Vec<Vec<Option<Neighbour<P>>>> = (0..lcores).map(|_| (0..lcores).map(|_| None).collect()).collect();
+/// Those of one lcore, by number; itself left out.
+pub(super) type Neighbours<P> = Vec<Option<Box<Neighbour<P>>>>;
+
+/// The rings among `lcores` lcores, each for `frames` frames, by lcore.
+pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Neighbours<P>> {
+    let mut all: Vec<Neighbours<P>> = (0..lcores).map(|_| (0..lcores).map(|_| None).collect()).collect();
     let pairs = (0..lcores).flat_map(|one| (one + 1..lcores).map(move |other| (one, other)));
     for (one, other) in pairs {
         let (one_end, other_end) = link(frames);
-        all[one][other] = Some(one_end);
-        all[other][one] = Some(other_end);
+        all[one][other] = Some(Box::new(one_end));
+        all[other][one] = Some(Box::new(other_end));
     }
     all
 }
@@ -85,23 +97,22 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn take_handed<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
         let mut taken = 0;
         for lcore in 0..self.neighbours.len() {
-            let Some(ready) = self.neighbours[lcore].as_mut().map(|neighbour| neighbour.frames_in.refresh()) else {
-                continue;
-            };
-            self.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
-            for number in 1..=ready.min(TAKEN) {
-                let Some(neighbour) = &mut self.neighbours[lcore] else { break };
-                let Some(handed) = neighbour.frames_in.pop() else { break };
-                // Before their cells can be free: the ring has room for a burst beyond what the buffer has cells.
-                if number % BURST == 0 {
-                    neighbour.frames_in.release();
-                }
-                self.enqueue(io, handed, None);
-                taken += 1;
+            // Out of self, so that frames may go from it to the rest.
+            let Some(mut neighbour) = self.neighbours[lcore].take() else { continue };
+            let ready = neighbour.frames_in.refresh();
+            if ready > 0 {
+                self.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
             }
-            if let Some(neighbour) = &mut self.neighbours[lcore] {
+            let mut left = ready.min(TAKEN);
+            taken += left;
+            while left > 0 {
+                let frames = left.min(BURST);
+                self.enqueue_handed(io, &mut neighbour.frames_in, frames);
+                // The ring has room for a burst beyond what the buffer has cells.
                 neighbour.frames_in.release();
+                left -= frames;
             }
+            self.neighbours[lcore] = Some(neighbour);
         }
         taken
     }
@@ -110,7 +121,10 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(super) fn publish_handed(&mut self) {
         for neighbour in self.neighbours.iter_mut().flatten() {
-            neighbour.frames_out.publish();
+            let frames = neighbour.frames_out.publish();
+            if frames > 0 {
+                self.counters.lcores[self.lcore].handed_off_frames.add(frames as u64);
+            }
         }
     }
 

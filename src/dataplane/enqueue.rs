@@ -5,11 +5,12 @@ use super::crossing::Handed;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::fit::Demand;
+use super::handoff::Consumer;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
 use super::queue::Tag;
 use crate::mutant::{self, Mutant};
-use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::WredVerdict;
 use crate::units::{Bytes, Cells};
 
@@ -39,39 +40,108 @@ impl<P: Packet> Pipeline<P> {
     /// Appends a burst of admitted frames to queues of this lcore, none of which has a guarantee.
     #[inline]
     pub(super) fn push_all(&mut self, burst: &mut Burst<P>, metas: &[Meta; BURST], demand: &Demand) {
-        assert!(
-            self.slab.has_room(burst.len()),
-            "the slab has a slot for every cell of the buffer, so an admitted frame always finds one"
-        );
+        self.expect_room(burst.len());
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Verdict::Send(egress) = meta.verdict else { continue };
-            let (state, queue) = (&mut self.ports[usize::from(egress)], meta.tag.queue());
-            state.queues[queue].append(&mut self.slab, packet, meta.tag);
-            state.waiting |= 1 << queue;
-            if mutant::is(Mutant::TallyOrder) {
-                let (port, group, cells) = meta.tag.charge();
-                self.releases.release(port, group, cells);
-            }
+            self.append(packet, meta.tag, egress.into());
         }
         self.touched |= demand.egresses;
+    }
+
+    /// Hands over those frames of an admitted burst that leave by ports of other lcores, and queues the others, likewise.
+    #[inline]
+    pub(super) fn hand_over_all<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &Demand,
+    ) {
+        self.expect_room(burst.len());
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            let Verdict::Send(egress) = meta.verdict else { continue };
+            if self.mine >> egress & 1 == 1 {
+                self.append(packet, meta.tag, egress.into());
+            } else {
+                self.cross(io, Handed::new(packet, meta, egress, meta.is_lossless()));
+            }
+        }
+        self.touched |= demand.egresses & self.mine;
+    }
+
+    /// Queues the next `frames` that an lcore has handed over. A queue may refuse a lossy one.
+    #[inline]
+    pub(super) fn enqueue_handed<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        ring: &mut Consumer<Handed<P>>,
+        frames: usize,
+    ) {
+        self.expect_room(frames);
+        // Ports whose queues want a closer look.
+        let special = if self.guarantees.are_any() { u64::MAX } else { self.storms | !self.up };
+        // The pool is charged for them already, and gets nothing back before the poll ends.
+        let free = self.pools.shared[0].free();
+        let mut egresses = 0;
+        for _ in 0..frames {
+            let Some(handed) = ring.pop() else { break };
+            if special >> handed.egress & 1 == 0 && (handed.kept || self.is_taken(&handed, free)) {
+                egresses |= 1 << handed.egress;
+                self.append(handed.packet, handed.tag, handed.egress.into());
+            } else {
+                self.enqueue(io, handed, None);
+            }
+        }
+        self.touched |= egresses;
+    }
+
+    /// Whether a queue without guarantee is sure to take a lossy frame while its pool has `free` cells.
+    #[inline]
+    fn is_taken(&self, handed: &Handed<P>, free: Cells) -> bool {
+        let (egress, queue) = (usize::from(handed.egress), handed.tag.queue());
+        // WRED throws dice.
+        let is_diced = (self.early >> queue & 1 == 1) & handed.droppable;
+        let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.tag.cells);
+        let limit = self.queue_specs[queue].limit.as_ref();
+        !is_diced && limit.is_none_or(|limit| limit.admits(Cells(depth), free))
+    }
+
+    /// The slab has a slot for every cell of the buffer, so admitted frames always find some.
+    #[inline]
+    fn expect_room(&self, frames: usize) {
+        assert!(self.slab.has_room(frames), "fewer slots than cells of the buffer");
+    }
+
+    /// Appends a frame to a queue of this lcore that has no guarantee, and room.
+    #[inline(always)]
+    fn append(&mut self, packet: P, tag: Tag, egress: usize) {
+        let (state, queue) = (&mut self.ports[egress], tag.queue());
+        state.queues[queue].append(&mut self.slab, packet, tag);
+        state.waiting |= 1 << queue;
+        if mutant::is(Mutant::TallyOrder) {
+            let (port, group, cells) = tag.charge();
+            self.releases.release(port, group, cells);
+        }
     }
 
     /// To the lcore that owns the queue.
     #[inline]
     fn cross<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
-        let owner = usize::from(self.ports[usize::from(handed.egress)].owner);
+        let owner = self.outward[usize::from(handed.egress) % MAX_PORTS].owner();
         let Some(neighbour) = self.neighbours.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
         };
-        match neighbour.frames_out.push(handed) {
-            Ok(()) => self.counters.lcores[self.lcore].handed_off_frames.add(1),
-            // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
-            Err(handed) => {
-                self.uncharge(handed.tag);
-                let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
-                self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
-            }
+        // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
+        if let Err(handed) = neighbour.frames_out.push(handed) {
+            self.lose_handed(io, handed);
         }
+    }
+
+    #[cold]
+    fn lose_handed<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+        self.uncharge(handed.tag);
+        let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
+        self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
     }
 
     /// Whether a lossy frame for another lcore's queue, which is beyond its guarantee, has taken cells that queues are

@@ -18,6 +18,8 @@ pub(super) struct Outward {
     plain: u16,
     /// Longest of these frames in bytes.
     longest: u16,
+    /// The lcore that sends them.
+    owner: u8,
 }
 
 impl Outward {
@@ -27,7 +29,13 @@ impl Outward {
             VlanMode::Trunk { native, .. } => native.unwrap_or(0),
         };
         let plain = if spec.rewrite == Rewrite::default() { native } else { 0 };
-        Self { plain, longest: spec.mtu.saturating_add(Usual::L3_OFFSET.into()) }
+        Self { plain, longest: spec.mtu.saturating_add(Usual::L3_OFFSET.into()), owner: spec.lcore }
+    }
+
+    /// The lcore that it belongs to.
+    #[inline]
+    pub fn owner(self) -> usize {
+        self.owner.into()
     }
 
     /// Whether a frame leaves as it is.

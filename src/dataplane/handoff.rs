@@ -109,13 +109,15 @@ impl<T> Producer<T> {
         Ok(())
     }
 
-    /// Makes all that was pushed visible to the consumer: one store, none if nothing is new.
+    /// Makes all that was pushed visible to the consumer: one store, none if nothing is new. Returns how many items are.
     #[inline]
-    pub fn publish(&mut self) {
-        if self.published != self.next {
+    pub fn publish(&mut self) -> usize {
+        let new = self.next.wrapping_sub(self.published);
+        if new != 0 {
             self.shared.tail.store(self.next, Ordering::Release);
             self.published = self.next;
         }
+        new
     }
 
     /// Items ever pushed, published or not; wraps as `usize` does.

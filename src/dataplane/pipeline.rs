@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::counters::{Counters, UNCLASSIFIED};
-use super::crossing::{self, Neighbour};
+use super::crossing::{self, Neighbours};
 use super::drops::DropReason;
 use super::fit::Outward;
 use super::gauges::PollClock;
@@ -56,7 +56,7 @@ pub struct Pipeline<P> {
     pub(super) tallies: Arc<Tallies>,
     pub(super) releases: TallyWriter,
     /// The other lcores, by number.
-    pub(super) neighbours: Vec<Option<Neighbour<P>>>,
+    pub(super) neighbours: Neighbours<P>,
     pub(super) slab: Slab<P>,
     pub(super) dice: Dice,
     pub(super) counters: Arc<Counters>,
@@ -387,8 +387,14 @@ impl<P: Packet> Pipeline<P> {
     /// Sends the PFC frame that is due, past every queue and outside of pacing.
     #[inline]
     pub(super) fn send_pfc<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+        if let Some(frame) = self.ports[port].generator.due(now) {
+            self.send_pfc_frame(io, port, &frame, now);
+        }
+    }
+
+    #[inline(never)]
+    fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let state = &mut self.ports[port];
-        let Some(frame) = state.generator.due(now) else { return };
         if self.up >> port & 1 == 0 {
             return;
         }
@@ -401,7 +407,7 @@ impl<P: Packet> Pipeline<P> {
             io.free(&mut one);
             return;
         }
-        state.generator.sent(&frame, now);
+        state.generator.sent(frame, now);
         // It has gone past pacing, but not past the wire: what follows makes up for its time, or what lies ahead of the
         // next PFC frame would grow by each.
         state.shaper.charge(MIN_FRAME, now);

@@ -46,8 +46,6 @@ impl Lane {
 /// One port of the switch.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// The lcore that it belongs to.
-    pub owner: u8,
     pub mac: MacAddr,
     pub mtu: u32,
     trust: Trust,
@@ -105,7 +103,6 @@ impl Port {
         let obeyed = Self::obeyed(spec, switch, &priorities);
         let obeying = priorities.queues(obeyed);
         Self {
-            owner: spec.lcore,
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             trust: spec.trust,
