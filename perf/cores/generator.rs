@@ -1,5 +1,9 @@
 //! The wires of one lcore: frames that are made when they are received, and freed when they are sent.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
 use holdfast::dpdk::{Mbuf, Mempool};
 use holdfast::packet::{BURST, Burst, Packet, Ports};
 use holdfast::wire::MacAddr;
@@ -33,28 +37,76 @@ impl Crossing {
     }
 }
 
+/// Frames that one lcore may have received beyond any other, as wires of one rate have it. Without a bound the one that gets
+/// ahead takes every buffer for the queues of the other, and what is measured is an lcore that waits for buffers.
+const AHEAD: u64 = 512;
+
+/// What each lcore has received.
+pub type Received = Arc<[CachePadded<AtomicU64>]>;
+
+/// Of `lcores` lcores, nothing yet.
+pub fn received(lcores: usize) -> Received {
+    (0..lcores).map(|_| CachePadded::new(AtomicU64::new(0))).collect()
+}
+
 /// As a driver does it, buffers come out of the pool's cache of this lcore and go back to that of the lcore that sends.
 pub struct Generator {
     pool: Mempool,
     crossing: Crossing,
     next: u32,
+    turn: u32,
     frame: [u8; 64],
+    lcore: usize,
+    all_received: Received,
+    received: u64,
+    /// What may be received until the others are looked at again.
+    allowed: u64,
     pub sent: u64,
 }
 
 impl Generator {
-    pub fn new(pool: Mempool, crossing: Crossing, seed: u32) -> Self {
+    pub fn new(pool: Mempool, crossing: Crossing, lcore: usize, all_received: Received) -> Self {
         let mut frame = [0; 64];
         frame[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         frame[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
-        Self { pool, crossing, next: seed, frame, sent: 0 }
+        Self {
+            pool,
+            crossing,
+            next: lcore as u32,
+            turn: 0,
+            frame,
+            lcore,
+            all_received,
+            received: 0,
+            allowed: 0,
+            sent: 0,
+        }
+    }
+
+    /// Whether it is too far ahead of another: one load of each other's line in many bursts.
+    #[inline]
+    fn must_wait(&mut self) -> bool {
+        if self.received < self.allowed {
+            return false;
+        }
+        if self.crossing == Crossing::None {
+            self.allowed = u64::MAX;
+            return false;
+        }
+        let others = self.all_received.iter().enumerate().filter(|&(lcore, _)| lcore != self.lcore);
+        let least = others.map(|(_, received)| received.load(Ordering::Relaxed)).min();
+        self.allowed = least.map_or(u64::MAX, |least| least + AHEAD);
+        self.received >= self.allowed
     }
 
     /// Written in words as wide as they are read again, or loads would wait for stores.
     #[inline]
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let station = (self.next >> 8) % FLOWS;
+        // What decides on class and egress port goes round. Drawn, it would now and then give a port more than it sends in a
+        // poll, and since all ports send all they can, what waits for it would never become less again.
+        self.turn = self.turn.wrapping_add(1);
+        let station = (self.next >> 8 << 3 | self.turn & 7) % FLOWS;
         let egress = self.crossing.egress(port, station);
         *frame = self.frame;
         let [dst, src] = [egress, port].map(|port| word(port, station));
@@ -79,9 +131,12 @@ pub fn mac(port: usize, station: u32) -> MacAddr {
 impl Ports for Generator {
     type Pkt = Mbuf;
 
-    /// Nothing while the pool is empty: an lcore that is behind holds the other up, and no frame is lost.
+    /// Nothing while another lcore is behind, or the pool empty: no frame is lost.
     #[inline]
     fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
+        if self.must_wait() {
+            return;
+        }
         let frame = self.frame;
         for _ in 0..BURST {
             let Some(mut packet) = self.pool.alloc_with(&frame) else { return };
@@ -90,6 +145,8 @@ impl Ports for Generator {
             }
             out.push(packet);
         }
+        self.received += BURST as u64;
+        self.all_received[self.lcore].store(self.received, Ordering::Relaxed);
     }
 
     #[inline]

@@ -23,7 +23,7 @@ use run::Lab;
 
 /// Buffers in all, unless `--buffers` says otherwise. Few enough for the caches, and fewer than any threshold of the
 /// buffer: nothing is dropped or paused, however much one lcore is behind the other.
-const BUFFERS: u32 = 2048;
+const BUFFERS: u32 = 4096;
 /// As many as `holdfast run` keeps for each lcore.
 const CACHE: u32 = 256;
 

@@ -9,7 +9,7 @@ use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, Lcore, Mbuf, Mempool};
 use holdfast::units::{BitRate, Nanos};
 
-use crate::generator::{Crossing, FLOWS, Generator, PORTS, mac};
+use crate::generator::{Crossing, FLOWS, Generator, PORTS, mac, received};
 
 const WARM_UP: Duration = Duration::from_millis(50);
 /// Polls between two looks at the clock, or at what the first lcore says.
@@ -64,12 +64,14 @@ impl Lab<'_> {
         let spec = spec(lcores as u8);
         let counters = Arc::new(Counters::new(PORTS, lcores));
         let (phase, barrier) = (Arc::new(AtomicU8::new(WARMING)), Arc::new(Barrier::new(lcores)));
+        let all_received = received(lcores);
         let mut parts = Vec::new();
         for (lcore, mut pipeline) in Pipeline::fleet(&spec, &counters, hz, 1).into_iter().enumerate() {
+            // What is another's it hears of, or the first frames that go there are flooded or dropped.
             for (port, station) in (0..PORTS).flat_map(|port| (0..FLOWS).map(move |station| (port, station))) {
                 pipeline.learn(1, mac(port, station), port, dpdk::now());
             }
-            let generator = Generator::new(self.pool.clone(), crossing, lcore as u32);
+            let generator = Generator::new(self.pool.clone(), crossing, lcore, all_received.clone());
             parts.push(Part { pipeline, generator, phase: phase.clone(), barrier: barrier.clone() });
         }
         let other = (parts.len() > 1).then(|| parts.remove(1));

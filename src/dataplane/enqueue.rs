@@ -85,6 +85,8 @@ impl<P: Packet> Pipeline<P> {
         let mut egresses = 0;
         for _ in 0..frames {
             let Some(handed) = ring.pop() else { break };
+            // It lies in the other core's cache, and leaves before the poll is over.
+            handed.packet.prefetch();
             if special >> handed.egress & 1 == 0 && (handed.kept || self.is_taken(&handed, free)) {
                 egresses |= 1 << handed.egress;
                 self.append(handed.packet, handed.tag, handed.egress.into());

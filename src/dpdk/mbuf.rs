@@ -138,7 +138,9 @@ impl Mbuf {
 impl Packet for Mbuf {
     #[inline]
     fn prefetch(&self) {
-        prefetch(self.0.as_ptr());
+        let header = self.0.as_ptr().cast::<u8>();
+        prefetch(header);
+        prefetch(header.wrapping_add(64));
     }
 
     #[inline]
