@@ -4,6 +4,8 @@
 
 use arrayvec::ArrayVec;
 
+use crate::units::Ticks;
+
 /// Packets moved at once: one burst of a poll-mode driver.
 pub const BURST: usize = 32;
 
@@ -58,6 +60,12 @@ pub trait Ports {
     /// Frames that `port` has received and nobody has taken yet; `None` if the device cannot tell.
     fn backlog(&mut self, port: usize) -> Option<usize> {
         let _ = port;
+        None
+    }
+
+    /// The time, on the clock by which polls are told theirs; `None` if none passes while a poll works.
+    #[inline]
+    fn time(&mut self) -> Option<Ticks> {
         None
     }
 

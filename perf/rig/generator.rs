@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use holdfast::dpdk::{Mbuf, Mempool};
 use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::units::Ticks;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
 
 use super::frames::{Parcel, Writer};
@@ -209,6 +210,13 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
         self.observer.asked(port, left, &self.links[port], now);
         self.leave(now);
         Some(left)
+    }
+
+    #[inline]
+    fn time(&mut self) -> Option<Ticks> {
+        let now = self.enter();
+        self.leave(now);
+        Some(Ticks(now))
     }
 
     #[inline]

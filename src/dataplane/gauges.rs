@@ -4,7 +4,7 @@ use super::counters::{GAP_BUCKETS, LcoreCounters};
 use super::pipeline::{Pipeline, bits};
 use crate::packet::Packet;
 use crate::qos::CLASSES;
-use crate::units::Ticks;
+use crate::units::{Nanos, Ticks};
 
 /// Polls between two looks at the gauges of a busy switch; watermarks miss nothing, they are kept by the ledgers.
 const GAUGE_POLLS: u64 = 64;
@@ -16,11 +16,20 @@ pub(super) struct PollClock {
     polls: u64,
     /// Nanoseconds in a tick, in parts of 2^32.
     tick_ns: u64,
+    /// Half of the poll gap that headroom counts on, in ticks.
+    half_gap: u64,
 }
 
 impl PollClock {
-    pub fn new(hz: u64) -> Self {
-        Self { last: None, polls: 0, tick_ns: (1_000_000_000_u64 << 32) / hz.max(1) }
+    pub fn new(hz: u64, poll_gap: Nanos) -> Self {
+        let half_gap = (u128::from(poll_gap.0) * u128::from(hz) / 2_000_000_000) as u64;
+        Self { last: None, polls: 0, tick_ns: (1_000_000_000_u64 << 32) / hz.max(1), half_gap }
+    }
+
+    /// Half of the poll gap that headroom counts on.
+    #[inline]
+    pub fn half_gap(&self) -> u64 {
+        self.half_gap
     }
 
     #[inline]

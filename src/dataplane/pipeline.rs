@@ -108,15 +108,18 @@ struct Turn {
 }
 
 /// Who is asked for a burst next: each port once in a round, those too that had little in the last one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Turns {
     /// Ports that are still to be asked in this round.
     left: u64,
-    is_first: bool,
+    /// Rounds before this one.
+    rounds: u32,
     /// Ports that may be asked once more: those that have had no more full bursts than they may.
     again: u64,
-    /// One of them has more.
-    goes_on: bool,
+    /// Those of them that have more.
+    more: u64,
+    /// The same at the end of a poll that had no time for another round.
+    cut: u64,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -189,7 +192,7 @@ impl<P: Packet> Pipeline<P> {
                     bench: Some(Box::default()),
                     posted: Burst::new(),
                     charges: ArrayVec::new(),
-                    clock: PollClock::new(hz),
+                    clock: PollClock::new(hz, spec.poll_gap),
                 }
             })
             .collect()
@@ -245,7 +248,7 @@ impl<P: Packet> Pipeline<P> {
         let Some(mut bench) = self.bench.take() else { return 0 };
         let Bench { bursts: [burst, ahead], metas } = &mut *bench;
         let (mut burst, mut ahead) = (burst, ahead);
-        let mut turns = Turns { left: self.mine, is_first: true, again: 0, goes_on: false };
+        let mut turns = Turns { left: self.mine, ..Turns::default() };
         let (mut turn, mut moved) = (self.take(io, &mut turns, burst, now), 0);
         while let Some(Turn { port, is_last }) = turn {
             let next = self.take(io, &mut turns, ahead, now);
@@ -265,6 +268,9 @@ impl<P: Packet> Pipeline<P> {
             std::mem::swap(&mut burst, &mut ahead);
             turn = next;
         }
+        for port in bits(turns.cut) {
+            self.judge_backlog(io, port, false, now);
+        }
         self.bench = Some(bench);
         moved
     }
@@ -278,13 +284,18 @@ impl<P: Packet> Pipeline<P> {
         burst: &mut Burst<P>,
         now: Ticks,
     ) -> Option<Turn> {
-        if turns.left == 0 && turns.goes_on {
-            *turns = Turns { left: turns.again, is_first: false, again: 0, goes_on: false };
+        if turns.left == 0 && turns.more != 0 {
+            let rounds = turns.rounds + 1;
+            *turns = if self.has_time(io, rounds, now) {
+                Turns { left: turns.again, rounds, ..Turns::default() }
+            } else {
+                Turns { cut: turns.more, ..Turns::default() }
+            };
         }
         let port = bits(turns.left).next()?;
         turns.left &= turns.left - 1;
         let state = &mut self.ports[port];
-        if turns.is_first {
+        if turns.rounds == 0 {
             state.start_pauses(now);
             state.full_bursts = 0;
         }
@@ -294,8 +305,18 @@ impl<P: Packet> Pipeline<P> {
         // What came to a port that was drained takes nothing from what it may have.
         let may_more = state.full_bursts < state.bursts;
         turns.again |= u64::from(may_more) << port;
-        turns.goes_on |= is_full && may_more;
+        turns.more |= u64::from(is_full && may_more) << port;
         Some(Turn { port, is_last: is_full && !may_more })
+    }
+
+    /// Whether a poll that began at `now` and has had `rounds` may have another one like those: until it has worked for half of
+    /// the poll gap that headroom was told, since to send takes as long as to receive. A core that is too slow for all that its
+    /// wires bring would come later the more it took. What is left is judged as a backlog, and senders stop for it.
+    #[inline(never)]
+    fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u32, now: Ticks) -> bool {
+        let Some(time) = io.time() else { return true };
+        let worked = time.since(now);
+        worked + worked / u64::from(rounds) <= self.clock.half_gap()
     }
 
     /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the

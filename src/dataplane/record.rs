@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use arrayvec::ArrayVec;
 
 use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
 use crate::wire::parse::L3;
 use crate::wire::{MacAddr, parse};
@@ -158,6 +159,10 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
 
     fn backlog(&mut self, port: usize) -> Option<usize> {
         self.io.backlog(port)
+    }
+
+    fn time(&mut self) -> Option<Ticks> {
+        self.io.time()
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {

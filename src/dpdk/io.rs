@@ -1,6 +1,7 @@
 //! The ports of one lcore as the pipeline sees them.
 
 use crate::packet::{Burst, Packet, Ports};
+use crate::units::Ticks;
 
 use super::{Mbuf, Mempool, PortQueue};
 
@@ -66,6 +67,11 @@ impl Ports for EthIo {
 
     fn backlog(&mut self, port: usize) -> Option<usize> {
         self.queues[port].as_ref()?.backlog()
+    }
+
+    #[inline]
+    fn time(&mut self) -> Option<Ticks> {
+        Some(super::now())
     }
 
     #[inline]

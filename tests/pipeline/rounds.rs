@@ -26,6 +26,8 @@ struct Diary {
     /// A frame of which some arrive at the second port while work on the first one's second burst begins.
     late: Option<Vec<u8>>,
     late_frames: usize,
+    /// What time it is, and how much of it work on a burst takes; without, none passes.
+    time: Option<(Ticks, Nanos)>,
 }
 
 impl Ports for Diary {
@@ -41,6 +43,13 @@ impl Ports for Diary {
             (0..self.late_frames).for_each(|_| self.io.inject(1, &frame));
         }
         self.steps.push(Step::Works(port));
+        if let Some((time, burst)) = &mut self.time {
+            time.0 += burst.0 * HZ / 1_000_000_000;
+        }
+    }
+
+    fn time(&mut self) -> Option<Ticks> {
+        self.time.map(|(time, _)| time)
     }
 
     fn backlog(&mut self, port: usize) -> Option<usize> {
@@ -66,6 +75,9 @@ impl Ports for Diary {
     }
 }
 
+/// When polls begin.
+const NOW: Ticks = Ticks(2 * HZ);
+
 /// A switch of one lcore that knows station `n` behind port `n` of `ports`, and takes up to three bursts a poll.
 struct Bed {
     switch: Pipeline<MemPacket>,
@@ -85,7 +97,8 @@ impl Bed {
         for port in 0..ports {
             switch.learn(1, mac(port), port, Ticks(HZ));
         }
-        Self { switch, io: Diary { io: MemPorts::new(ports), steps: Vec::new(), late: None, late_frames: 1 }, counters }
+        let io = Diary { io: MemPorts::new(ports), steps: Vec::new(), late: None, late_frames: 1, time: None };
+        Self { switch, io, counters }
     }
 
     fn inject(&mut self, port: usize, bursts: usize, frame: &[u8]) {
@@ -94,8 +107,14 @@ impl Bed {
 
     /// What one poll does.
     fn poll(&mut self) -> Vec<Step> {
-        self.switch.poll(&mut self.io, Ticks(2 * HZ));
+        self.switch.poll(&mut self.io, NOW);
         std::mem::take(&mut self.io.steps)
+    }
+
+    /// The bursts that one poll works on, by port.
+    fn works(&mut self) -> Vec<usize> {
+        let port = |step| if let Step::Works(port) = step { Some(port) } else { None };
+        self.poll().into_iter().filter_map(port).collect()
     }
 }
 
@@ -104,9 +123,7 @@ fn ports_have_a_burst_each_in_turn() {
     let mut bed = Bed::new(3, |_| {});
     bed.inject(0, 2, &frame(0, 2, 0, 60));
     bed.inject(1, 4, &frame(1, 0, 0, 60));
-    let steps = bed.poll();
-    let works: Vec<Step> = steps.into_iter().filter(|step| matches!(step, Step::Works(_))).collect();
-    assert_eq!(works, [0, 1, 0, 1, 1].map(Step::Works));
+    assert_eq!(bed.works(), [0, 1, 0, 1, 1]);
     assert_eq!(bed.counters.ports[1].rx_frames[0].get(), 96, "three bursts a poll, the fourth waits");
     assert_eq!(bed.counters.ports[1].backlog_frames.get(), 32);
 }
@@ -128,8 +145,7 @@ fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
     let mut bed = Bed::new(2, |_| {});
     bed.inject(0, 3, &frame(0, 1, 0, 60));
     bed.io.late = Some(frame(1, 0, 0, 60));
-    let works: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Works(_))).collect();
-    assert_eq!(works, [0, 0, 0, 1].map(Step::Works), "the second port's frame came in the second round");
+    assert_eq!(bed.works(), [0, 0, 0, 1], "the second port's frame came in the second round");
 }
 
 #[test]
@@ -148,8 +164,37 @@ fn empty_turns_take_nothing_from_what_a_port_may_have() {
     bed.inject(0, 3, &frame(0, 1, 0, 60));
     bed.io.late = Some(frame(1, 0, 0, 60));
     bed.io.late_frames = 70;
-    let works: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Works(_))).collect();
-    assert_eq!(works, [0, 0, 0, 1, 1, 1].map(Step::Works));
+    assert_eq!(bed.works(), [0, 0, 0, 1, 1, 1]);
     let counters = &bed.counters.ports[1];
     assert_eq!((counters.rx_frames[0].get(), counters.backlog_xoffs.get()), (70, 0));
+}
+
+/// A core that is too slow for all that its wires bring would come later the more it took, and later than headroom was told.
+#[test]
+fn a_poll_that_has_no_time_begins_no_other_round_and_what_it_leaves_is_a_backlog() {
+    // Two bursts of 30 us each are more than half of the gap of 100 us, and a third would be.
+    let mut bed = Bed::new(3, |spec| spec.ports[1].backlog_mark = Some(40));
+    bed.inject(0, 3, &frame(0, 2, 0, 60));
+    bed.inject(1, 3, &frame(1, 2, 0, 60));
+    bed.io.time = Some((NOW, Nanos(30_000)));
+    assert_eq!(bed.works(), [0, 1]);
+    let left = |bed: &Bed, port: usize| {
+        let counters = &bed.counters.ports[port];
+        (counters.backlog_frames.get(), counters.backlog_xoffs.get())
+    };
+    assert_eq!((left(&bed, 0).0, left(&bed, 1)), (64, (64, 1)));
+    // With time enough it takes the rest, all of it within its gap.
+    bed.io.time = Some((NOW, Nanos(5_000)));
+    assert_eq!(bed.works(), [0, 1, 0, 1]);
+}
+
+/// The next round is thought to take as long as those before it on average.
+#[test]
+fn a_poll_begins_a_round_that_would_end_in_time() {
+    for (burst_ns, rounds) in [(16_000, 3), (18_000, 2), (26_000, 1)] {
+        let mut bed = Bed::new(2, |_| {});
+        bed.inject(0, 3, &frame(0, 1, 0, 60));
+        bed.io.time = Some((NOW, Nanos(burst_ns)));
+        assert_eq!(bed.works(), vec![0; rounds], "bursts of {burst_ns} ns");
+    }
 }
