@@ -110,11 +110,14 @@ impl Engine<'_> {
     pub(super) fn check_end(&mut self, ending: Ending) {
         self.check_accounts();
         let is_quiet = self.under_way() == 0 && !self.watch.is_anyone_held(self.now) && !self.is_any_host_pausing();
-        // A switch that comes to no rest although nothing is left to do has lost count.
         if ending != Ending::Drained && !is_quiet {
             return;
         }
-        for (node, switch) in self.nodes.iter().zip(&self.scenario.switches) {
+        // A switch that comes to no rest although nothing is left to do has lost count. One that had no time to hear of
+        // what has left has not.
+        let has_rested = |node: &Node| ending == Ending::Drained || node.has_heard_all(self.now);
+        let nodes = self.nodes.iter().zip(&self.scenario.switches).filter(|(node, _)| has_rested(node));
+        for (node, switch) in nodes {
             if let Err(broken) = node.auditor.check_idle(&node.fleet) {
                 self.watch.broken(broken.invariant, || format!("switch {}, idle: {}", switch.name, broken.what));
             }

@@ -89,6 +89,10 @@ pub struct Lcore {
     received: usize,
     /// When it may poll again: it stalls until then.
     pub stalled_until: u64,
+    /// When the last of its polls that has ended began.
+    heard_ps: u64,
+    /// When the last of its polls ended that had anything to do.
+    worked_ps: u64,
     /// Links that changed since it last looked: port, up.
     link_changes: Vec<(usize, bool)>,
     /// Longest time between two of its polls.
@@ -191,6 +195,7 @@ impl Node {
     pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> u64 {
         let silent = self.silent(lcore, world);
         let state = &mut self.lcores[lcore];
+        let has_work = state.received + self.fleet[lcore].held_frames() > 0;
         let mut io = End { devices: &mut self.devices, now: leaves, copies: &mut self.copies, world };
         let at = Ticks(EPOCH + state.began_ps);
         let moved = match &mut self.tape {
@@ -198,7 +203,11 @@ impl Node {
             Some(tape) => self.fleet[lcore].poll_out(&mut Recorder::new(io, tape, || leaves / PS), at, state.received),
         };
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
-        let state = &self.lcores[lcore];
+        let state = &mut self.lcores[lcore];
+        state.heard_ps = state.began_ps;
+        if has_work || moved > 0 {
+            state.worked_ps = leaves;
+        }
         let busy = self.poll.every.0 * PS + self.poll.frame.0 * PS * moved as u64;
         let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
         (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
@@ -251,6 +260,14 @@ impl Node {
     #[must_use]
     pub fn discarded_frames(&self) -> usize {
         self.fleet.iter().map(Pipeline::discarded_frames).sum()
+    }
+
+    /// Whether each lcore has had the time to hear of all that has left: since the last frame did it has begun a poll and
+    /// ended it, and it does not stall. Until then cells are rightly held for frames that are gone.
+    #[must_use]
+    pub fn has_heard_all(&self, now: u64) -> bool {
+        let last = self.lcores.iter().map(|lcore| lcore.worked_ps).max().unwrap_or(0);
+        self.lcores.iter().all(|lcore| lcore.heard_ps > last && lcore.stalled_until <= now)
     }
 
     /// Whether it holds nothing, also not on the way between two lcores, and nobody at XOFF.

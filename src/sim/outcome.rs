@@ -47,7 +47,7 @@ pub const MOST_PAUSES: usize = 1 << 16;
 pub enum Ending {
     /// All that was sent has arrived or is counted as lost, and nothing is held anywhere.
     Drained,
-    /// Something was still under way when the time to drain was over: a deadlock, a storm, or too short a time.
+    /// Something was still under way or held when the time to drain was over: a deadlock, a storm, or too short a time.
     Undrained {
         /// Frames in switches' queues, on wires and in receive rings.
         frames: u64,

@@ -9,7 +9,8 @@ use holdfast::mmu::HeadroomPolicy;
 use holdfast::sim::outcome::{Ending, Outcome};
 use holdfast::sim::random::{self, judge};
 use holdfast::sim::scenario::{self, Options};
-use holdfast::sim::spec::{FaultKind, FrameSizes, Load, Scenario};
+use holdfast::sim::spec::{Fault, FaultKind, FrameSizes, Load, Scenario};
+use holdfast::units::Nanos;
 
 fn read(yaml: &str) -> Scenario {
     let scenarios = scenario::parse("random.yaml", yaml, None, &Options::default());
@@ -91,6 +92,9 @@ fn drawn(scenario: &Scenario) -> Vec<&'static str> {
         FaultKind::Slow { .. } => "slow",
         FaultKind::Stall { .. } => "stall",
     }));
+    let stalls = |fault: &Fault| fault.until.is_none() && matches!(fault.kind, FaultKind::Stall { .. });
+    drawn.extend(scenario.faults.iter().any(stalls).then_some("stall for good"));
+    drawn.extend((scenario.drain < Nanos(1_000_000)).then_some("no time to drain"));
     for flow in &scenario.flows {
         drawn.push(match flow.load {
             Load::Steady => "steady",
@@ -190,6 +194,8 @@ const EVERYTHING: &[&str] = &[
     "late",
     "slow",
     "stall",
+    "stall for good",
+    "no time to drain",
     "steady",
     "on and off",
     "messages",

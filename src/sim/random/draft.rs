@@ -2,6 +2,11 @@
 //!
 //! Hosts, links and switches keep their numbers when others go, so that names, flows and faults stay what they were.
 
+use crate::units::Nanos;
+
+/// The least time to drain that is meant to be enough for whatever can drain.
+pub const LEAST_DRAIN: Nanos = Nanos(1_000_000);
+
 /// A whole scenario. All times are nanoseconds, all rates Mbit/s, all lengths metres.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
@@ -9,6 +14,8 @@ pub struct Draft {
     pub seed: u64,
     /// Time for which hosts send.
     pub duration: u64,
+    /// Time to drain, where it is not meant to be enough.
+    pub drain: Option<u64>,
     /// Whether switches learn from frames, and not from the scenario.
     pub learns: bool,
     /// Lossless classes.
@@ -256,10 +263,15 @@ impl Draft {
     /// have run out. A run that needs less ends when it has drained.
     #[must_use]
     pub fn drain(&self) -> u64 {
-        let is_for_good = |fault: &FaultDraft| fault.time.is_none() && matches!(fault.kind, FaultKindDraft::Storm(..));
+        if let Some(drain) = self.drain {
+            return drain;
+        }
+        let is_for_good = |fault: &FaultDraft| {
+            fault.time.is_none() && matches!(fault.kind, FaultKindDraft::Storm(..) | FaultKindDraft::Stall(..))
+        };
         if self.faults.iter().any(is_for_good) {
             // It will not.
-            return 1_000_000;
+            return LEAST_DRAIN.0;
         }
         let held: u64 = self.switches.iter().map(|switch| switch.size).sum();
         let slowest = self.slowest();

@@ -1,6 +1,7 @@
 //! What counts as a failure of a random fabric, beyond an invariant that was violated.
 
 use super::deadlock::can_deadlock;
+use super::draft::LEAST_DRAIN;
 use crate::sim::outcome::{Ending, Outcome, Violation};
 use crate::sim::spec::{FaultKind, Scenario};
 
@@ -11,6 +12,8 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
     match outcome.ending {
         Ending::Violated | Ending::Drained => outcome.violation.clone(),
         Ending::TooManyEvents => Some(found("ends", format!("{} events are too many", outcome.events))),
+        // No time to drain was drawn on purpose.
+        Ending::Undrained { .. } if scenario.drain < LEAST_DRAIN => None,
         Ending::Undrained { .. } if holds_for_good(scenario) || can_deadlock(scenario) => None,
         Ending::Undrained { frames } => {
             let what =

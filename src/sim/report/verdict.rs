@@ -61,6 +61,9 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = format!("lossless: {} - {}\n", word(scenario, outcome), losses(scenario, outcome));
     text += &match outcome.ending {
         Ending::Drained => "ending: drained - all that was sent has arrived or is counted as lost\n".to_owned(),
+        Ending::Undrained { frames: 0 } => "ending: undrained - nothing was under way when the time to drain was over \
+             (`drain`), but cells or somebody were still held\n"
+            .to_owned(),
         Ending::Undrained { frames: left } => {
             format!("ending: undrained - {} under way when the time to drain was over (`drain`)\n", frames(left))
         }

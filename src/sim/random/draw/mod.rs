@@ -4,6 +4,7 @@
 //! fabrics differ from each other, rather than all being a little of everything.
 
 mod faults;
+mod later;
 mod net;
 mod switch;
 mod traffic;
@@ -84,5 +85,6 @@ pub fn draft(seed: u64) -> Draft {
     switch::draw(&mut dice, &mood, &mut draft);
     traffic::draw(&mut dice, &mood, &mut draft);
     faults::draw(&mut dice, &mood, &mut draft);
+    later::draw(&mood, &mut draft);
     draft
 }

@@ -34,7 +34,7 @@ pub fn draw(dice: &mut Dice, mood: &Mood, seed: u64) -> Draft {
         let silent = dice.between(0, hosts.len() as u64 - 1) as usize;
         hosts[silent].known = false;
     }
-    Draft { seed, duration: 0, learns, lossless, switches, hosts, links, flows: vec![], faults: vec![] }
+    Draft { seed, duration: 0, drain: None, learns, lossless, switches, hosts, links, flows: vec![], faults: vec![] }
 }
 
 /// The links of a shape.

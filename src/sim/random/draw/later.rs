@@ -1,0 +1,44 @@
+//! What was thought of after many seeds had been named in tests and pages. It has dice of its own, so that all else that a
+//! seed draws is what it always was.
+
+use super::super::draft::{Draft, FaultDraft, FaultKindDraft};
+use super::{Dice, Mood};
+use crate::sim::rng::Rng;
+
+/// Stream of random numbers: the first behind the generator's own from which no seed that docs/simulation-found.md names
+/// draws anything.
+const STREAM: u64 = super::STREAM + 7;
+
+/// Adds to `draft`. Whatever comes to be drawn here is drawn last.
+pub fn draw(mood: &Mood, draft: &mut Draft) {
+    let mut dice = Dice(Rng::new(draft.seed, STREAM));
+    draft.drain = dice.maybe(4, |dice| if dice.percent(50) { 0 } else { dice.between(1, 2_000) });
+    if dice.percent(8) && !mood.promises {
+        stall_for_good(&mut dice, draft);
+    }
+}
+
+/// Some of them begin when the last frames are leaving, which nobody hears of then.
+fn stall_for_good(dice: &mut Dice, draft: &mut Draft) {
+    let late = draft.duration + 3_000;
+    let at = if dice.percent(50) { dice.between(5_000, draft.duration) } else { dice.between(draft.duration, late) };
+    let switch = &draft.switches[dice.between(0, draft.switches.len() as u64 - 1) as usize];
+    let lcore = dice.maybe(70, |dice| dice.between(0, u64::from(switch.lcores) - 1) as u8);
+    let kind = FaultKindDraft::Stall(switch.id, lcore);
+    draft.faults.push(FaultDraft { at, time: None, kind });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draft;
+    use super::*;
+
+    #[test]
+    fn seeds_that_are_named_are_what_they_were() {
+        for seed in [7, 18, 71, 98, 222, 334, 5213, 5399, 103_229] {
+            let draft = draft(seed);
+            let is_later = |fault: &FaultDraft| matches!(fault.kind, FaultKindDraft::Stall(..)) && fault.time.is_none();
+            assert!(draft.drain.is_none() && !draft.faults.iter().any(is_later), "seed {seed}");
+        }
+    }
+}
