@@ -17,6 +17,8 @@ pub(crate) enum Mutant {
     TallyOrder,
     /// Nobody asks what is left in the receive ring.
     BacklogIgnored,
+    /// A lossy queue is judged by all that waits at its port.
+    QueueOfPort,
 }
 
 #[cfg(not(test))]

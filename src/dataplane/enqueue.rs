@@ -219,6 +219,8 @@ impl<P: Packet> Pipeline<P> {
         }
         let spec = &self.queue_specs[queue];
         let depth = state.queues[queue].cells() + u32::from(handed.tag.cells);
+        let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
+        let depth = if mutant::is(Mutant::QueueOfPort) { depth.max(of_port()) } else { depth };
         if depth <= spec.reserve.0 {
             return Ok(());
         }

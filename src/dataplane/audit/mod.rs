@@ -5,6 +5,7 @@
 //! invariant means, and what it cannot see, is in docs/simulation.md.
 
 mod counts;
+mod drops;
 mod moves;
 mod queues;
 #[cfg(test)]
@@ -15,7 +16,7 @@ pub(super) use queues::frames_in_rings;
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
 use super::spec::SwitchSpec;
-use crate::mmu::{GroupState, HeadroomPolicy, PortProfile};
+use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
 use crate::packet::Packet;
 use crate::qos::CLASSES;
 use crate::units::Cells;
@@ -53,6 +54,8 @@ pub struct Auditor {
     policy: HeadroomPolicy,
     /// Cells guaranteed to each queue of a port.
     reserves: [u32; CLASSES],
+    /// Queue of each traffic class.
+    queue_of: [u8; CLASSES],
     /// Most cells that a frame can have.
     most: u32,
     lcores: Vec<Lcore>,
@@ -72,6 +75,8 @@ struct Audited {
     /// poll judged by.
     collected: [GroupState; CLASSES],
     counters: [u64; 5],
+    /// The poll in which the last drop of each class was noted that has been checked.
+    noted_drops: [u64; CLASSES],
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +99,8 @@ struct Lcore {
     free_collected: Cells,
     polls: u64,
     has_polled: bool,
+    /// Limits of its queues.
+    limits: [Option<QueueLimit>; CLASSES],
 }
 
 /// One port, as the rules want it.
@@ -126,16 +133,19 @@ impl Auditor {
                 seen: Seen::default(),
                 collected: [GroupState::default(); CLASSES],
                 counters: [0; 5],
+                noted_drops: [u64::MAX; CLASSES],
             }
         };
         let longest = spec.ports.iter().map(|port| u64::from(port.mtu)).max().unwrap_or(0) + HEADERS;
-        let lcore = Lcore { free: spec.buffer.lossless_shared, ..Lcore::default() };
+        let limits = spec.queues.map(|queue| queue.limit);
+        let lcore = Lcore { free: spec.buffer.lossless_shared, limits, ..Lcore::default() };
         Self {
             ports: (0..spec.ports.len()).map(audited).collect(),
             shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared],
             headroom: spec.buffer.headroom,
             policy: spec.buffer.policy,
             reserves: spec.queues.map(|queue| queue.reserve.0),
+            queue_of: spec.classes.tc_to_queue,
             most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
             lcores: vec![lcore; usize::from(spec.lcores)],
             checks: 0,
@@ -148,6 +158,7 @@ impl Auditor {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
             audited.profile = port.buffer;
         }
+        self.lcores[lcore].limits = spec.queues.map(|queue| queue.limit);
     }
 
     /// Checks the switch of all these lcores, in their order: to be called after each poll, or half of one, of any of
@@ -167,6 +178,7 @@ impl Auditor {
             look.check_moves()?;
             look.check_telling(&fleet[self.ports[port].owner], port)?;
         }
+        self.check_drops(fleet)?;
         self.check_pools(fleet, busy)?;
         self.check_whole(fleet, busy)?;
         if is_deep {

@@ -56,6 +56,11 @@ fn a_backlog_that_nobody_minds_is_found() {
 }
 
 #[test]
+fn a_queue_that_suffers_for_another_is_found() {
+    assert_found(Mutant::QueueOfPort, 400, &["dropped_without_cause"]);
+}
+
+#[test]
 fn what_is_found_shrinks_to_a_small_file_that_shows_it() {
     let mutant = Mutant::HeadroomShared;
     let (seed, _) = hunt(mutant, 400);

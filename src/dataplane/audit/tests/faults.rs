@@ -2,9 +2,9 @@
 
 use super::bed::*;
 use crate::dataplane::audit::{Auditor, Broken, Check};
-use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
+use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
-use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, Threshold};
+use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{CLASSES, ClassMap, QueueDiscipline};
 use crate::units::{BitRate, Bytes, Cells, Nanos, Ticks};
 use crate::wire::MacAddr;
@@ -169,6 +169,42 @@ fn what_is_not_told_or_not_counted_is_found() {
     let charge = |bed: &mut Bed| bed.fleet[0].counters.ports[0].rx_frames[3].set(0);
     let counted = |bed: &mut Bed| (0..40).for_each(|_| assert_eq!(bed.poll(), Ok(())));
     assert_eq!(after(|bed| (counted(bed), charge(bed)).1), "counters_monotonic");
+}
+
+/// 40 lossy frames of a cell each come at port 0 for port 1, which takes none.
+fn crowded(bed: &mut Bed) -> Check {
+    bed.io.set_room(1, Some(0));
+    bed.frames(0, 1, 0, CELL as usize, 40);
+    bed.poll()?;
+    bed.poll()
+}
+
+#[test]
+fn a_lossy_frame_is_dropped_for_want_of_room_only() {
+    type Change = fn(&mut SwitchSpec);
+    const fn limit(cells: u32) -> Option<QueueLimit> {
+        Some(QueueLimit { threshold: Threshold::Static(Cells(cells)) })
+    }
+    let cases: [(DropReason, Change, Change); 3] = [
+        (DropReason::Threshold, |_| (), |spec| spec.ports[0].buffer.groups[0].threshold = Threshold::Static(Cells(90))),
+        (
+            DropReason::PoolEmpty,
+            |spec| spec.buffer.lossy_shared = Cells(5),
+            |spec| spec.ports[0].buffer.reserve[0] = Cells(90),
+        ),
+        (DropReason::QueueThreshold, |spec| spec.queues[0].limit = limit(5), |spec| spec.queues[0].limit = limit(90)),
+    ];
+    for (reason, real, other) in cases {
+        let mut spec = spec(HeadroomPolicy::Independent);
+        real(&mut spec);
+        let mut bed = Bed::new(&spec);
+        assert_eq!(crowded(&mut bed), Ok(()));
+        assert!(bed.fleet[0].counters.ports.iter().any(|port| port.drops[0][reason as usize].get() > 0), "{reason:?}");
+        let mut bed = Bed::new(&spec);
+        other(&mut spec);
+        bed.auditor = Auditor::new(&spec);
+        assert_eq!(invariant(crowded(&mut bed)), "dropped_without_cause", "{reason:?}");
+    }
 }
 
 #[test]

@@ -241,3 +241,9 @@ fn a_release_that_is_told_before_the_frame_has_left_is_found() {
     let found = hunt(Mutant::TallyOrder);
     assert!(found.contains_key("never_underestimated"), "{found:?}");
 }
+
+#[test]
+fn a_queue_that_others_of_its_port_fill_is_found() {
+    let found = hunt(Mutant::QueueOfPort);
+    assert!(found.contains_key("dropped_without_cause"), "{found:?}");
+}
