@@ -14,7 +14,9 @@ pub(crate) enum Mutant {
     /// What leaves frees the shared pool first and the headroom last.
     ReleaseOrder,
     /// The tally hears of a frame when it is queued and not when it has left.
-    TallyOrder,
+    ReleasedWhenQueued,
+    /// The tally is read, and the ledgers hear of it, when the frames of a poll have been judged and not before.
+    TallyReadLast,
     /// Nobody asks what is left in the receive ring.
     BacklogIgnored,
     /// A lossy queue is judged by all that waits at its port.
@@ -58,7 +60,7 @@ mod tests {
     #[test]
     fn a_fault_lasts_as_long_as_it_is_asked_for() {
         assert!(!is(Mutant::NoRefresh));
-        assert!(with(Mutant::NoRefresh, || is(Mutant::NoRefresh) && !is(Mutant::TallyOrder)));
+        assert!(with(Mutant::NoRefresh, || is(Mutant::NoRefresh) && !is(Mutant::ReleasedWhenQueued)));
         assert!(std::panic::catch_unwind(|| with(Mutant::NoRefresh, || panic!("on purpose"))).is_err());
         assert!(!is(Mutant::NoRefresh));
     }

@@ -171,7 +171,7 @@ impl<P: Packet> Pipeline<P> {
     /// The first `frames` of what `port` had posted, which were `chosen`, are the driver's now: their cells are free.
     #[inline]
     fn release(&mut self, port: usize, frames: usize, chosen: &Chosen) {
-        if !mutant::is(Mutant::TallyOrder) {
+        if !mutant::is(Mutant::ReleasedWhenQueued) {
             for tag in &self.charges[..frames] {
                 let (ingress, group, cells) = tag.charge();
                 self.releases.release(ingress, group, cells);

@@ -120,7 +120,7 @@ impl<P: Packet> Pipeline<P> {
         let (state, queue) = (&mut self.ports[egress], tag.queue());
         state.queues[queue].append(&mut self.slab, packet, tag);
         state.waiting |= 1 << queue;
-        if mutant::is(Mutant::TallyOrder) {
+        if mutant::is(Mutant::ReleasedWhenQueued) {
             let (port, group, cells) = tag.charge();
             self.releases.release(port, group, cells);
         }
@@ -181,7 +181,7 @@ impl<P: Packet> Pipeline<P> {
         if let Err(packet) = state.queues[queue].push(&mut self.slab, packet, tag) {
             return self.refuse(io, (packet, tag), egress, before, DropReason::NoBuffer);
         }
-        if mutant::is(Mutant::TallyOrder) {
+        if mutant::is(Mutant::ReleasedWhenQueued) {
             let (port, group, cells) = tag.charge();
             self.releases.release(port, group, cells);
         }

@@ -212,9 +212,15 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.fdb.set_time(now);
         self.take_news();
-        self.collect_releases();
+        if !mutant::is(Mutant::TallyReadLast) {
+            self.collect_releases();
+        }
         self.judge_paused(io, now);
-        self.receive_all(io, now)
+        let received = self.receive_all(io, now);
+        if mutant::is(Mutant::TallyReadLast) {
+            self.collect_releases();
+        }
+        received
     }
 
     /// The second half, of the poll that has `received` frames: what others hand over is queued, what may leave is sent,

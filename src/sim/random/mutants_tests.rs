@@ -47,7 +47,12 @@ fn releasing_in_the_wrong_order_is_found() {
 
 #[test]
 fn releasing_what_has_not_left_is_found() {
-    assert_found(Mutant::TallyOrder, 100, &["never_underestimated", "cells_conserved"]);
+    assert_found(Mutant::ReleasedWhenQueued, 100, &["never_underestimated", "cells_conserved"]);
+}
+
+#[test]
+fn a_tally_that_is_read_too_late_in_a_poll_is_found() {
+    assert_found(Mutant::TallyReadLast, 100, &["paused_without_cause"]);
 }
 
 #[test]

@@ -238,8 +238,14 @@ fn shared_cells_that_are_free_before_the_headroom_are_found() {
 
 #[test]
 fn a_release_that_is_told_before_the_frame_has_left_is_found() {
-    let found = hunt(Mutant::TallyOrder);
+    let found = hunt(Mutant::ReleasedWhenQueued);
     assert!(found.contains_key("never_underestimated"), "{found:?}");
+}
+
+#[test]
+fn a_tally_that_is_read_when_frames_have_been_judged_is_found() {
+    let found = hunt(Mutant::TallyReadLast);
+    assert!(found.contains_key("paused_without_cause"), "{found:?}");
 }
 
 #[test]
