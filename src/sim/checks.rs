@@ -21,6 +21,8 @@ pub struct Checks {
     pub cnps_received: u64,
     pub announcements_sent: u64,
     pub announcements_received: u64,
+    pub garbage_sent: u64,
+    pub garbage_received: u64,
     /// Lossless drops for want of buffer, by switch, as far as they are known.
     lossless_dropped: Vec<u64>,
     /// Classes that are lossless, by switch, as a mask.
@@ -137,10 +139,11 @@ impl Engine<'_> {
         let sum = |values: &mut dyn Iterator<Item = u64>| values.sum::<u64>();
         let data = sum(&mut self.flows.iter().map(|flow| flow.outcome.sent_frames));
         let copies = sum(&mut self.nodes.iter().map(|node| node.copies));
-        let made = data + copies + self.checks.cnps_sent + self.checks.announcements_sent;
+        let made = data + copies + self.checks.cnps_sent + self.checks.announcements_sent + self.checks.garbage_sent;
         let received = sum(&mut self.flows.iter().map(|flow| flow.outcome.received_frames));
         let foreign = sum(&mut self.hosts.iter().map(|host| host.outcome.foreign_frames));
-        let arrived = received + foreign + self.checks.cnps_received + self.checks.announcements_received + self.buried;
+        let arrived = received + foreign + self.checks.cnps_received + self.checks.announcements_received;
+        let arrived = arrived + self.checks.garbage_received + self.buried;
         let full = sum(&mut self.hosts.iter().map(|host| host.outcome.receive_dropped_frames));
         let twice = sum(&mut self.flows.iter().map(|flow| flow.outcome.duplicate_frames));
         let arrived = arrived + full + twice;

@@ -47,7 +47,7 @@ pub struct Engine<'a> {
     /// Frames that reached a dead host.
     pub(super) buried: u64,
     used: Vec<usize>,
-    duration_ps: u64,
+    pub(super) duration_ps: u64,
     deadline_ps: u64,
 }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::outcome::{Ending, Outcome};
 use super::spec::*;
 use crate::config;
@@ -112,4 +114,49 @@ fn an_incast_loses_nothing_and_fills_its_link() {
     println!("end {} received {received} pauses {}", outcome.end_ps, outcome.pauses.len());
     assert!(outcome.flows.iter().all(|flow| flow.lost_frames() == 0));
     assert!(!outcome.pauses.is_empty());
+}
+
+/// At 5G from the first of four hosts, to the end.
+fn with_garbage() -> Scenario {
+    let mut scenario = incast(4, "100G", "");
+    let kind = FaultKind::Garbage { host: 0, rate: BitRate(5_000_000_000) };
+    scenario.faults = vec![Fault { at: Nanos(0), until: None, kind }];
+    scenario
+}
+
+#[test]
+fn garbage_is_counted_and_dropped_and_nobody_suffers() {
+    let outcome = run(&with_garbage());
+    assert_held(&outcome);
+    assert_eq!(outcome.waivers, Vec::<String>::new());
+    assert!(outcome.flows.iter().all(|flow| flow.sent_frames > 1000 && flow.lost_frames() == 0));
+    let port = &outcome.switches[0].ports[0];
+    let dropped = port.classes.iter().flat_map(|class| &class.drops).chain(&port.unclassified_drops);
+    let reasons: BTreeMap<&str, u64> = dropped.map(|(reason, count)| (reason.label(), *count)).collect();
+    let expected = [
+        "ipv4_malformed",
+        "ipv4_truncated",
+        "ipv6_malformed",
+        "ipv6_truncated",
+        "l4_malformed",
+        "l4_truncated",
+        "link_local",
+        "mac_control",
+        "oversize",
+        "source_invalid",
+        "truncated",
+        "vlan_not_allowed",
+    ];
+    assert_eq!(reasons.keys().copied().collect::<Vec<_>>(), expected, "{reasons:?}");
+    // Nothing that looked like PFC was taken for it.
+    assert_eq!(port.pfc_rx_frames, 0);
+    // Some went on to others, in class 0.
+    assert!(outcome.switches[0].ports.iter().any(|port| port.classes[0].tx_frames > 0));
+}
+
+#[test]
+fn a_malformed_frame_that_goes_missing_is_missed() {
+    let scenario = with_garbage();
+    let outcome = super::engine::run_prepared(&scenario, |engine| engine.checks.garbage_sent += 1, &mut |_| {});
+    assert_eq!(outcome.violation.map(|violation| violation.invariant), Some("frames_accounted"));
 }

@@ -2,6 +2,7 @@
 //! of it: two of a kind may overlap, and neither ends the other.
 
 use super::engine::Engine;
+use super::garbage::Garbage;
 use super::load::PS;
 use super::spec::{End, FaultKind, Lost, Way};
 
@@ -44,6 +45,7 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
             engine.hosts[host].receive_by(slowest, engine.now);
             engine.wake(host, engine.now);
         }
+        FaultKind::Garbage { host, .. } => set_garbage(engine, host, fault),
         FaultKind::Stall { switch, lcore } => stall(engine, fault, switch, lcore),
     }
 }
@@ -55,6 +57,18 @@ fn active(engine: &Engine<'_>) -> std::vec::IntoIter<FaultKind> {
     let faults = engine.scenario.faults.iter();
     let active = faults.filter(move |fault| goes_on(fault.at.0 * PS, fault.until.map(|until| until.0 * PS)));
     active.map(|fault| fault.kind).collect::<Vec<_>>().into_iter()
+}
+
+/// Of several that one host sends at once the most counts.
+fn set_garbage(engine: &mut Engine<'_>, host: usize, fault: usize) {
+    let kinds = active(engine);
+    let rates = kinds.filter_map(|kind| match kind {
+        FaultKind::Garbage { host: of, rate } if of == host => Some(rate),
+        _ => None,
+    });
+    let most = rates.max();
+    engine.hosts[host].garbage = most.map(|rate| Garbage::new(engine.scenario, host, rate, fault));
+    engine.wake(host, engine.now);
 }
 
 /// Only its beginning matters: until when is said with it.

@@ -28,6 +28,8 @@ pub enum Kind {
     Pfc,
     /// A host's announcement.
     Announcement,
+    /// What nobody should send.
+    Garbage,
 }
 
 /// What the world knows of a frame.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::HZ;
+use super::garbage::Garbage;
 use super::load::PS;
 use super::outcome::HostOutcome;
 use super::spec::{HostNode, ReceiverSpec};
@@ -35,6 +36,8 @@ pub struct Host {
     pub cnps: VecDeque<usize>,
     /// What it says before anything else, so that bridges learn where it is.
     pub announcements: VecDeque<Box<[u8]>>,
+    /// Malformed frames that it sends beside all else.
+    pub garbage: Option<Garbage>,
     /// PFC of its own: of a slow receiver, or of a storm.
     pub generator: Generator,
     /// PFC frames that have come and that it has yet to understand, with when it will.
@@ -84,6 +87,7 @@ impl Host {
             turn: 0,
             cnps: VecDeque::new(),
             announcements: VecDeque::new(),
+            garbage: None,
             generator: Generator::new(rate, HZ),
             heard: VecDeque::new(),
             paused_until: [0; CLASSES],
@@ -112,6 +116,12 @@ impl Host {
     pub fn paused_until(&self, priority: usize, now: u64) -> Option<u64> {
         let until = self.paused_until[priority];
         (until > now && self.spec.obeys_pfc).then_some(until)
+    }
+
+    /// Whether any priority is paused at `now`.
+    #[must_use]
+    pub fn is_held(&self, now: u64) -> bool {
+        (0..CLASSES).any(|priority| self.paused_until(priority, now).is_some())
     }
 
     /// A PFC frame has come. Returns when it will be understood.

@@ -13,6 +13,7 @@ mod faults;
 mod finish;
 mod flow;
 mod frame;
+mod garbage;
 pub mod headroom;
 mod host;
 mod load;

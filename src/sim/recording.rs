@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::node::Node;
-use super::spec::{Learning, Scenario};
+use super::spec::{FaultKind, Learning, Scenario};
 use crate::dataplane::SwitchSpec;
 use crate::dataplane::drops::DropReason;
 use crate::dataplane::record::{self, Stations, Tape};
@@ -33,6 +33,9 @@ pub struct Recording {
 pub fn why_not(scenario: &Scenario, switch: usize) -> Option<&'static str> {
     if scenario.learning == Learning::Frames {
         return Some("it learns from frames where hosts are, which a trace cannot tell; write `learning: routes`");
+    }
+    if scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Garbage { .. })) {
+        return Some("hosts send garbage, which a trace has no words for; remove `garbage`");
     }
     record::why_not(&scenario.switches[switch].config.switch)
 }

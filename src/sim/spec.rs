@@ -296,6 +296,13 @@ pub enum FaultKind {
         /// How.
         receiver: ReceiverSpec,
     },
+    /// A host sends malformed and strange frames beside its flows, until hosts fall silent.
+    Garbage {
+        /// Index of the host.
+        host: usize,
+        /// At this rate on the wire.
+        rate: BitRate,
+    },
     /// An lcore does not poll.
     Stall {
         /// Index of the switch.

@@ -99,6 +99,7 @@ impl Engine<'_> {
                 self.set_timer(packet.cargo.flow as usize);
             }
             Kind::Announcement => self.checks.announcements_received += 1,
+            Kind::Garbage => self.checks.garbage_received += 1,
             Kind::Data | Kind::Cnp => self.hosts[host].outcome.foreign_frames += 1,
         }
     }
@@ -203,6 +204,16 @@ impl Engine<'_> {
             return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
         }
         let (mut again, count) = (cnp_until.unwrap_or(u64::MAX), state.flows.len());
+        let is_held = state.is_held(now);
+        if let Some(garbage) = state.garbage.as_mut().filter(|_| now < self.duration_ps) {
+            let at = garbage.ready_at(now);
+            if at == now {
+                let bytes = garbage.frame(now, is_held);
+                self.checks.garbage_sent += 1;
+                return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Garbage)));
+            }
+            again = again.min(at);
+        }
         for step in 0..count {
             let place = (state.turn + step) % count;
             let number = state.flows[place];

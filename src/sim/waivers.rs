@@ -94,7 +94,8 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
         | FaultKind::Storm { .. }
         | FaultKind::Dead { .. }
         | FaultKind::Slow { .. }
-        | FaultKind::Late { .. } => return None,
+        | FaultKind::Late { .. }
+        | FaultKind::Garbage { .. } => return None,
     };
     Some(Waiver { switches, what })
 }

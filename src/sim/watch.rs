@@ -191,7 +191,11 @@ fn may_lapse(scenario: &Scenario, link: usize, from: End) -> bool {
         FaultKind::LinkDown { link: down } => down == link,
         FaultKind::Lose { link: lossy, what, .. } => lossy == link && what != Lost::Data,
         FaultKind::Stall { switch, .. } => switch == port.switch,
-        FaultKind::Storm { .. } | FaultKind::Dead { .. } | FaultKind::Late { .. } | FaultKind::Slow { .. } => false,
+        FaultKind::Storm { .. }
+        | FaultKind::Dead { .. }
+        | FaultKind::Late { .. }
+        | FaultKind::Slow { .. }
+        | FaultKind::Garbage { .. } => false,
     })
 }
 

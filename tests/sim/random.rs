@@ -91,6 +91,7 @@ fn drawn(scenario: &Scenario) -> Vec<&'static str> {
         FaultKind::Late { .. } => "late",
         FaultKind::Slow { .. } => "slow",
         FaultKind::Stall { .. } => "stall",
+        FaultKind::Garbage { .. } => "garbage",
     }));
     let stalls = |fault: &Fault| fault.until.is_none() && matches!(fault.kind, FaultKind::Stall { .. });
     drawn.extend(scenario.faults.iter().any(stalls).then_some("stall for good"));
@@ -134,6 +135,7 @@ fn happened(outcome: &Outcome) -> Vec<&'static str> {
         ),
         ("lossy dropped", classes().any(|class| !class.lossless && class.dropped() > 0)),
         ("lossless dropped", classes().any(|class| class.lossless && class.dropped() > 0)),
+        ("malformed dropped", ports().any(|port| !port.unclassified_drops.is_empty())),
         ("marked", classes().any(|class| class.marked_frames > 0)),
         ("backlog", ports().any(|port| port.backlog_xoffs > 0)),
         ("ring full", ports().any(|port| port.missed_frames > 0)),
@@ -195,6 +197,7 @@ const EVERYTHING: &[&str] = &[
     "slow",
     "stall",
     "stall for good",
+    "garbage",
     "no time to drain",
     "steady",
     "on and off",
@@ -220,6 +223,7 @@ const EVERYTHING: &[&str] = &[
     "headroom nearly full",
     "lossy dropped",
     "lossless dropped",
+    "malformed dropped",
     "marked",
     "backlog",
     "ring full",

@@ -192,6 +192,8 @@ pub enum FaultKindDraft {
     Late(usize, u64),
     Slow(usize, Receiver),
     Stall(usize, Option<u8>),
+    /// With its rate.
+    Garbage(usize, u64),
 }
 
 impl FaultKindDraft {
@@ -199,9 +201,11 @@ impl FaultKindDraft {
     fn touches(self) -> (Option<usize>, Option<Cable>, Option<usize>) {
         match self {
             Self::Down(cable) | Self::Lose(cable, ..) => (None, Some(cable), None),
-            Self::Storm(host, _) | Self::Dead(host) | Self::Late(host, _) | Self::Slow(host, _) => {
-                (Some(host), None, None)
-            }
+            Self::Storm(host, _)
+            | Self::Dead(host)
+            | Self::Late(host, _)
+            | Self::Slow(host, _)
+            | Self::Garbage(host, _) => (Some(host), None, None),
             Self::Stall(switch, _) => (None, None, Some(switch)),
         }
     }

@@ -196,6 +196,7 @@ fn fault(draft: &Draft, fault: &FaultDraft) -> String {
         FaultKindDraft::Dead(host) => format!("dead: h{host}"),
         FaultKindDraft::Late(host, response) => format!("late: h{host}, response: {}", time(response)),
         FaultKindDraft::Slow(host, of) => format!("slow: h{host}, {}", receiver(of)),
+        FaultKindDraft::Garbage(host, of) => format!("garbage: h{host}, rate: {}", rate(of)),
         FaultKindDraft::Stall(switch, None) => format!("stall: s{switch}"),
         FaultKindDraft::Stall(switch, Some(lcore)) => format!("stall: s{switch}, lcore: {lcore}"),
     };

@@ -28,6 +28,8 @@ fn holds_for_good(scenario: &Scenario) -> bool {
     scenario.faults.iter().filter(|fault| fault.until.is_none()).any(|fault| match fault.kind {
         FaultKind::Storm { .. } | FaultKind::Stall { .. } | FaultKind::Slow { .. } | FaultKind::Lose { .. } => true,
         // A dead host's link swallows what comes; a link that is down loses it; one that is late obeys in the end.
-        FaultKind::Dead { .. } | FaultKind::LinkDown { .. } | FaultKind::Late { .. } => false,
+        FaultKind::Dead { .. } | FaultKind::LinkDown { .. } | FaultKind::Late { .. } | FaultKind::Garbage { .. } => {
+            false
+        }
     })
 }

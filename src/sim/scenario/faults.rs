@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::bounds;
 use super::cables::Cables;
+use super::flows::read_rate;
 use super::hosts::{LONGEST_RESPONSE, read_receiver};
 use super::net::Net;
 use super::timing::Timing;
@@ -22,6 +23,7 @@ const KEYS: &[&str] = &[
     "late",
     "slow",
     "stall",
+    "garbage",
     "what",
     "chance",
     "toward",
@@ -29,6 +31,7 @@ const KEYS: &[&str] = &[
     "response",
     "receiver",
     "lcore",
+    "rate",
 ];
 /// Each kind with the keys that only it has.
 const KINDS: &[(&str, &[&str])] = &[
@@ -39,6 +42,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("late", &["response"]),
     ("slow", &["receiver"]),
     ("stall", &["lcore"]),
+    ("garbage", &["rate"]),
 ];
 const EXAMPLE: &str = "`- {at: 1ms, for: 200us, down: tor.p1}` for each fault";
 const MOST: usize = 4096;
@@ -98,7 +102,8 @@ impl Context<'_, '_> {
             "dead" => Some(FaultKind::Dead { host: self.net.host(&item)? }),
             "late" => late(fields, self.net.host(&item)),
             "slow" => slow(fields, self.net.host(&item)),
-            _ => self.stall(fields, &item),
+            "stall" => self.stall(fields, &item),
+            _ => self.garbage(fields, self.net.host(&item)),
         }
     }
 
@@ -153,6 +158,13 @@ impl Context<'_, '_> {
         let numbers: Vec<Option<u8>> = numbers.iter().map(|item| item.number("a priority", 0..=7)).collect();
         let mask = numbers.into_iter().try_fold(0_u8, |mask, number| Some(mask | 1 << number?));
         Some(FaultKind::Storm { host: host?, priorities: mask? })
+    }
+
+    fn garbage(&self, fields: &Fields<'_>, host: Option<usize>) -> Option<FaultKind> {
+        let rate = fields.required("rate", "rate: 1G");
+        let host = host?;
+        let link = self.net.spec(self.net.hosts[host].at?)?.rate;
+        Some(FaultKind::Garbage { host, rate: read_rate(&rate?, link)? })
     }
 
     fn stall(&self, fields: &Fields<'_>, item: &Item<'_>) -> Option<FaultKind> {

@@ -240,7 +240,8 @@ impl Flows<'_, '_> {
     }
 }
 
-fn read_rate(item: &Item<'_>, link: BitRate) -> Option<BitRate> {
+/// A rate that goes over a link of the rate `link`.
+pub fn read_rate(item: &Item<'_>, link: BitRate) -> Option<BitRate> {
     let rate = item.parse::<BitRate>()?;
     if (SLOWEST_FLOW..=link).contains(&rate) {
         return Some(rate);

@@ -182,6 +182,7 @@ fn every_fault_is_there() {
         FaultKind::Slow { host: 5, receiver },
         FaultKind::Stall { switch: 0, lcore: Some(1) },
         FaultKind::Stall { switch: 1, lcore: None },
+        FaultKind::Garbage { host: 2, rate: BitRate(1_000_000_000) },
     ];
     assert_eq!(kinds, expected);
     assert_eq!((faults[0].at, faults[0].until), (Nanos(1_000_000), Some(Nanos(1_200_000))));

@@ -16,6 +16,9 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     if dice.percent(8) && !mood.promises {
         stall_for_good(&mut dice, draft);
     }
+    if dice.percent(10) {
+        garbage(&mut dice, draft);
+    }
 }
 
 /// Some of them begin when the last frames are leaving, which nobody hears of then.
@@ -28,6 +31,15 @@ fn stall_for_good(dice: &mut Dice, draft: &mut Draft) {
     draft.faults.push(FaultDraft { at, time: None, kind });
 }
 
+/// A few hundred malformed frames, or a few thousand on the fastest links.
+fn garbage(dice: &mut Dice, draft: &mut Draft) {
+    let host = &draft.hosts[dice.between(0, draft.hosts.len() as u64 - 1) as usize];
+    let rate = (host.rate * dice.between(1, 5) / 100).max(1);
+    let kind = FaultKindDraft::Garbage(host.id, rate);
+    let at = dice.between(0, draft.duration * 3 / 4);
+    draft.faults.push(FaultDraft { at, time: dice.maybe(70, |dice| dice.spread(2_000, draft.duration)), kind });
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::draft;
@@ -37,7 +49,11 @@ mod tests {
     fn seeds_that_are_named_are_what_they_were() {
         for seed in [7, 18, 71, 98, 222, 334, 5213, 5399, 103_229] {
             let draft = draft(seed);
-            let is_later = |fault: &FaultDraft| matches!(fault.kind, FaultKindDraft::Stall(..)) && fault.time.is_none();
+            let is_later = |fault: &FaultDraft| match fault.kind {
+                FaultKindDraft::Garbage(..) => true,
+                FaultKindDraft::Stall(..) => fault.time.is_none(),
+                _ => false,
+            };
             assert!(draft.drain.is_none() && !draft.faults.iter().any(is_later), "seed {seed}");
         }
     }

@@ -223,7 +223,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "faults: [{at: 1ms}]",
-        "x.yaml:6:10: faults[0]: it does not say what goes wrong; write `down`, `lose`, `storm`, `dead`, `late`, `slow` or `stall`",
+        "x.yaml:6:10: faults[0]: it does not say what goes wrong; write `down`, `lose`, `storm`, `dead`, `late`, `slow`, `stall` or `garbage`",
     ),
     ("", "faults: [{down: h1}]", "x.yaml:6:10: faults[0]: `at` is missing; write e.g. `at: 1ms`"),
     (
@@ -276,6 +276,22 @@ const CASES: &[(&str, &str, &str)] = &[
         "",
         "faults: [{at: 1ms, stall: a, lcore: 1}]",
         "x.yaml:6:37: faults[0].lcore: `1` is not an lcore of the switch; write a whole number from 0 to 0",
+    ),
+    ("", "faults: [{at: 1ms, garbage: h1}]", "x.yaml:6:10: faults[0]: `rate` is missing; write e.g. `rate: 1G`"),
+    (
+        "",
+        "faults: [{at: 1ms, garbage: h1, rate: 200G}]",
+        "x.yaml:6:39: faults[0].rate: `200G` does not go over the link of 10G; write from 1k to that",
+    ),
+    (
+        "",
+        "faults: [{at: 1ms, dead: h1, rate: 1G}]",
+        "x.yaml:6:36: faults[0].rate: `rate` belongs to `garbage`, and this is `dead`; remove it",
+    ),
+    (
+        "",
+        "faults: [{at: 1ms, garbage: a, rate: 1G}]",
+        "x.yaml:6:29: faults[0].garbage: there is no host `a`; write `h1`, `h2`, `h3` or `g1`",
     ),
     ("", "faults: [{at: 1ms, stall: h1}]", "x.yaml:6:27: faults[0].stall: there is no switch `h1`; write `a` or `b`"),
     (

@@ -1,0 +1,279 @@
+//! Frames that nobody should send: what a broken NIC, a wrong driver or a fuzzer puts on the wire. Each has a shape, drawn
+//! from a list, and what the shape does not say is drawn too.
+
+use super::rng::Rng;
+use super::routes::Cables;
+use super::spec::{PortRef, Scenario};
+use crate::forward::VlanMode;
+use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
+use crate::units::BitRate;
+use crate::wire::MacAddr;
+use crate::wire::mac_control;
+use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN};
+
+/// Stream of random numbers of the first fault.
+const GARBAGE_STREAM: u64 = 1 << 41;
+const PAUSE: u16 = 0x0001;
+const PFC: u16 = 0x0101;
+const UDP: u8 = 17;
+/// Ethertypes that no switch here reads: ARP, MPLS, LLDP, an experiment, and lengths, which some take for types.
+const UNKNOWN: [u16; 7] = [0x0806, 0x8847, 0x88cc, 0x88b5, 0x0005, 0x05dc, 0xffff];
+/// Where LLDP goes, which no bridge relays.
+const LINK_LOCAL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
+
+/// What is wrong with a frame.
+type Shape = fn(&mut Garbage) -> Vec<u8>;
+
+/// A switch forwards none of these, whatever its configuration says.
+const REFUSED: [Shape; 16] = [
+    runt,
+    cut_tag,
+    reserved_vlan,
+    oversize,
+    bad_source,
+    link_local,
+    cut_ip,
+    longer_ip,
+    impossible_ipv4,
+    impossible_ipv6,
+    cut_udp,
+    impossible_udp,
+    cut_control,
+    cut_pause,
+    unknown_control,
+    tagged_control,
+];
+/// It may forward these.
+const STRANGE: [Shape; 3] = [unknown_type, priority_tag, two_tags];
+
+/// A host that sends garbage.
+#[derive(Debug)]
+pub struct Garbage {
+    rng: Rng,
+    rate: BitRate,
+    /// When the next frame may begin.
+    next_ps: u64,
+    from: MacAddr,
+    /// Other hosts that switches know in the VLAN of its port: what goes to one of them is not flooded, or it would go round
+    /// for ever in a circle of switches.
+    to: Vec<MacAddr>,
+    /// Of its port of the switch.
+    mtu: usize,
+}
+
+impl Garbage {
+    /// Of `host`, at `rate` on the wire, by the dice of fault number `fault`.
+    #[must_use]
+    pub fn new(scenario: &Scenario, host: usize, rate: BitRate, fault: usize) -> Self {
+        let cables = Cables::new(scenario);
+        let spec = |PortRef { switch, port }| &scenario.switches[switch].config.switch.ports[port];
+        let vlan = |host: usize| cables.port_of(host).and_then(|port| untagged(&spec(port).vlan));
+        let others = scenario.hosts.iter().enumerate().filter(|(other, node)| *other != host && node.known);
+        Self {
+            rng: Rng::new(scenario.seed, GARBAGE_STREAM + fault as u64),
+            rate,
+            next_ps: 0,
+            from: scenario.hosts[host].mac,
+            to: others.filter(|(other, _)| vlan(*other) == vlan(host)).map(|(_, node)| node.mac).collect(),
+            mtu: cables.port_of(host).map_or(0, |port| spec(port).mtu.into()),
+        }
+    }
+
+    /// When it has a frame, `now` at the earliest.
+    #[must_use]
+    pub fn ready_at(&self, now: u64) -> u64 {
+        self.next_ps.max(now)
+    }
+
+    /// The frame that leaves `now`. What a switch may forward is in a class that the host may have to be silent in: none of
+    /// that if it `is_held` in any.
+    pub fn frame(&mut self, now: u64, is_held: bool) -> Vec<u8> {
+        let may_forward = !is_held && !self.to.is_empty();
+        let shapes = REFUSED.len() + if may_forward { STRANGE.len() } else { 0 };
+        let shape = self.rng.below(shapes as u64) as usize;
+        let frame = REFUSED.iter().chain(&STRANGE).nth(shape).map_or_else(Vec::new, |shape| shape(self));
+        let bits = (frame.len().max(MIN_FRAME as usize) as u64 + u64::from(WIRE_OVERHEAD)) * 8;
+        self.next_ps = now + (bits * 1_000_000_000_000).div_ceil(self.rate.0.max(1));
+        frame
+    }
+
+    /// A number from `low` to `high`.
+    fn between(&mut self, low: usize, high: usize) -> usize {
+        self.rng.between(low as u64, high as u64) as usize
+    }
+
+    /// Between `low` and `high` bytes.
+    fn noise(&mut self, low: usize, high: usize) -> Vec<u8> {
+        (0..self.between(low, high)).map(|_| self.rng.next() as u8).collect()
+    }
+
+    /// One of the other hosts, or this one.
+    fn station(&mut self) -> MacAddr {
+        if self.to.is_empty() { self.from } else { *self.rng.pick(&self.to) }
+    }
+
+    /// A frame for one of the other hosts.
+    fn frame_of(&mut self, ethertype: u16, body: &[u8]) -> Vec<u8> {
+        let (to, from) = (self.station(), self.from);
+        frame(to, from, ethertype, body)
+    }
+
+    fn unknown(&mut self) -> u16 {
+        *self.rng.pick(&UNKNOWN)
+    }
+}
+
+/// The VLAN of untagged frames.
+fn untagged(mode: &VlanMode) -> Option<u16> {
+    match mode {
+        VlanMode::Access(vlan) => Some(*vlan),
+        VlanMode::Trunk { native, .. } => *native,
+    }
+}
+
+fn frame(to: MacAddr, from: MacAddr, ethertype: u16, body: &[u8]) -> Vec<u8> {
+    [&to.0[..], &from.0, &ethertype.to_be_bytes(), body].concat()
+}
+
+/// Ends in its Ethernet header.
+fn runt(of: &mut Garbage) -> Vec<u8> {
+    of.noise(1, 13)
+}
+
+fn cut_tag(of: &mut Garbage) -> Vec<u8> {
+    let body = of.noise(0, 3);
+    of.frame_of(ETHERTYPE_VLAN, &body)
+}
+
+/// VLAN 4095, which nobody may use.
+fn reserved_vlan(of: &mut Garbage) -> Vec<u8> {
+    let body = [&[0x0f, 0xff][..], &of.unknown().to_be_bytes(), &of.noise(40, 200)].concat();
+    of.frame_of(ETHERTYPE_VLAN, &body)
+}
+
+/// Longer than the port takes, even with two tags.
+fn oversize(of: &mut Garbage) -> Vec<u8> {
+    let (ethertype, least) = (of.unknown(), of.mtu + 9);
+    let body = of.noise(least, least + 500);
+    of.frame_of(ethertype, &body)
+}
+
+/// From a group, or from nobody.
+fn bad_source(of: &mut Garbage) -> Vec<u8> {
+    let (to, from) = (of.station(), *of.rng.pick(&[MacAddr::BROADCAST, LINK_LOCAL, MacAddr([0; 6])]));
+    frame(to, from, of.unknown(), &of.noise(46, 200))
+}
+
+fn link_local(of: &mut Garbage) -> Vec<u8> {
+    frame(LINK_LOCAL, of.from, of.unknown(), &of.noise(46, 200))
+}
+
+/// Ends in its IP header.
+fn cut_ip(of: &mut Garbage) -> Vec<u8> {
+    let (ethertype, most) = *of.rng.pick(&[(ETHERTYPE_IPV4, 19), (ETHERTYPE_IPV6, 39)]);
+    let body = of.noise(0, most);
+    of.frame_of(ethertype, &body)
+}
+
+/// Ends before its IP packet does.
+fn longer_ip(of: &mut Garbage) -> Vec<u8> {
+    let (ethertype, first, at) = *of.rng.pick(&[(ETHERTYPE_IPV4, 0x45, 2), (ETHERTYPE_IPV6, 0x60, 4)]);
+    let mut body = of.noise(40, 200);
+    let length = (body.len() + of.between(1, 1000)) as u16;
+    body[0] = first;
+    body[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    of.frame_of(ethertype, &body)
+}
+
+/// Another version, or lengths that are shorter than the header.
+fn impossible_ipv4(of: &mut Garbage) -> Vec<u8> {
+    let mut body = of.noise(20, 200);
+    let (first, length) = *of.rng.pick(&[(0x55, 20), (0x44, 20), (0x45, 19)]);
+    (body[0], body[2], body[3]) = (first, 0, length);
+    of.frame_of(ETHERTYPE_IPV4, &body)
+}
+
+fn impossible_ipv6(of: &mut Garbage) -> Vec<u8> {
+    let mut body = of.noise(40, 200);
+    body[0] = 0x45;
+    of.frame_of(ETHERTYPE_IPV6, &body)
+}
+
+/// An IPv4 header that is as it should be, in front of `segment`.
+fn ipv4(of: &mut Garbage, segment: &[u8]) -> Vec<u8> {
+    let length = (20 + segment.len()) as u16;
+    let mut body = of.noise(20, 20);
+    body[0] = 0x45;
+    body[2..4].copy_from_slice(&length.to_be_bytes());
+    // No fragment.
+    (body[6], body[7], body[9]) = (0, 0, UDP);
+    body.extend(segment);
+    of.frame_of(ETHERTYPE_IPV4, &body)
+}
+
+/// Ends in its UDP header.
+fn cut_udp(of: &mut Garbage) -> Vec<u8> {
+    let segment = of.noise(0, 7);
+    ipv4(of, &segment)
+}
+
+/// A UDP length of less than the header.
+fn impossible_udp(of: &mut Garbage) -> Vec<u8> {
+    let mut segment = of.noise(8, 100);
+    (segment[4], segment[5]) = (0, of.between(0, 7) as u8);
+    ipv4(of, &segment)
+}
+
+fn control(of: &Garbage, opcode: u16, rest: &[u8]) -> Vec<u8> {
+    let body = [&opcode.to_be_bytes()[..], rest].concat();
+    frame(MacAddr::MAC_CONTROL, of.from, mac_control::ETHERTYPE, &body)
+}
+
+/// MAC control that ends before or in its opcode.
+fn cut_control(of: &mut Garbage) -> Vec<u8> {
+    let body = of.noise(0, 1);
+    frame(MacAddr::MAC_CONTROL, of.from, mac_control::ETHERTYPE, &body)
+}
+
+/// PFC or PAUSE that ends before its times do.
+fn cut_pause(of: &mut Garbage) -> Vec<u8> {
+    let (opcode, most) = *of.rng.pick(&[(PAUSE, 1), (PFC, 17)]);
+    let rest = of.noise(0, most);
+    control(of, opcode, &rest)
+}
+
+fn unknown_control(of: &mut Garbage) -> Vec<u8> {
+    let opcode = match of.rng.next() as u16 {
+        PAUSE | PFC => 0,
+        opcode => opcode,
+    };
+    let rest = of.noise(44, 44);
+    control(of, opcode, &rest)
+}
+
+/// PFC in a VLAN, which there is none of.
+fn tagged_control(of: &mut Garbage) -> Vec<u8> {
+    let tag = of.noise(2, 2);
+    let body = [&tag[..], &mac_control::ETHERTYPE.to_be_bytes(), &PFC.to_be_bytes(), &of.noise(40, 40)].concat();
+    frame(MacAddr::MAC_CONTROL, of.from, ETHERTYPE_VLAN, &body)
+}
+
+/// Also such as are shorter than Ethernet allows.
+fn unknown_type(of: &mut Garbage) -> Vec<u8> {
+    let (ethertype, body) = (of.unknown(), of.noise(0, 1000));
+    of.frame_of(ethertype, &body)
+}
+
+/// VLAN 0, and any priority.
+fn priority_tag(of: &mut Garbage) -> Vec<u8> {
+    let tag = [(of.between(0, 15) << 4) as u8, 0];
+    let body = [&tag[..], &of.unknown().to_be_bytes(), &of.noise(0, 1000)].concat();
+    of.frame_of(ETHERTYPE_VLAN, &body)
+}
+
+/// In VLAN 0, and within it in any.
+fn two_tags(of: &mut Garbage) -> Vec<u8> {
+    let inner = [&ETHERTYPE_VLAN.to_be_bytes()[..], &of.noise(2, 2), &of.unknown().to_be_bytes()].concat();
+    let body = [&[0, 0][..], &inner, &of.noise(0, 1000)].concat();
+    of.frame_of(ETHERTYPE_SVLAN, &body)
+}
