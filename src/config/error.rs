@@ -1,5 +1,6 @@
 //! Errors that print like a compiler's: file, line, column, key, value and what to write instead.
 
+use std::collections::HashSet;
 use std::fmt;
 
 /// Errors shown at once; more than this is one mistake seen from many sides.
@@ -27,6 +28,15 @@ pub struct ConfigError {
     pub message: String,
 }
 
+impl ConfigError {
+    /// What it has in common with those that differ in numbers, and in the remedy, only.
+    fn kind(&self) -> (String, Option<Place>, String, String) {
+        let without_numbers = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect();
+        let what = self.message.split(';').next().unwrap_or_default();
+        (self.source.clone(), self.place, without_numbers(&self.path), without_numbers(what))
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.source)?;
@@ -47,6 +57,9 @@ pub struct ConfigErrors(Vec<ConfigError>);
 impl ConfigErrors {
     pub(crate) fn new(mut errors: Vec<ConfigError>) -> Self {
         errors.sort_by(|a, b| (&a.source, a.place).cmp(&(&b.source, b.place)));
+        // The copies that a `count` makes have one place, and are one mistake.
+        let mut seen = HashSet::new();
+        errors.retain(|error| seen.insert(error.kind()));
         Self(errors)
     }
 

@@ -4,20 +4,26 @@
 //! all mistakes are found, each with its key, and said in the words of the configuration.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::NonFiniteFloatPolicy;
 use serde_saphyr::{Error, Location, Spanned};
 
 use super::error::{ConfigErrors, Place};
 
+const TOO_DEEP: &str =
+    "too many lists and mappings within each other; close each bracket where it belongs, and write it flatter";
+const TOO_MUCH: &str = "too many values for a configuration, those that aliases stand for included; write fewer aliases \
+                        (`*name`), and `count:` for items that are alike";
+
 /// A value and where it stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub place: Place,
     pub shape: Shape,
 }
 
 /// What kind of value it is. Scalars stay as they are written: only the key knows whether `10` is a rate or a VLAN.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     Null,
     Scalar(String),
@@ -41,9 +47,17 @@ pub fn parse(source: &str, text: &str) -> Result<Node, ConfigErrors> {
     }
 }
 
+/// What is wrong, whether it was found where it is written or through an alias.
+fn bare(error: &Error) -> &Error {
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => bare(error),
+        bare => bare,
+    }
+}
+
 /// What the parser complains of, in our words where it is a likely mistake.
 fn describe(error: &Error) -> String {
-    match error {
+    match bare(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("the key `{key}` is written twice in the same mapping; keep one of the two")
         }
@@ -57,7 +71,13 @@ fn describe(error: &Error) -> String {
         other if other.to_string().contains("tabs disallowed") => {
             "not valid YAML: a tab where indentation is; write spaces".to_owned()
         }
-        Error::Budget { .. } => "too many nodes, levels or aliases for a configuration; write it plainly".to_owned(),
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => TOO_DEEP.to_owned(),
+        // It does not count in the parser, which has a bound of its own.
+        other if other.to_string().contains("recursion limit exceeded") => TOO_DEEP.to_owned(),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => TOO_MUCH.to_owned(),
         other => {
             let text = other.to_string();
             let text = text.lines().next().unwrap_or_default();

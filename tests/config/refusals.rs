@@ -54,6 +54,40 @@ fn broken_yaml() {
     );
 }
 
+/// On a stack as large as the program's.
+#[test]
+fn more_than_any_configuration_has() {
+    let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(refuse_too_much).unwrap();
+    thread.join().unwrap();
+}
+
+fn refuse_too_much() {
+    let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..8 {
+        let alias = format!("*a{}", level - 1);
+        laughs += &format!("a{level}: &a{level} [{}]\n", [alias.as_str(); 9].join(", "));
+    }
+    let too_much = "too many values for a configuration, those that aliases stand for included; write fewer aliases \
+                    (`*name`), and `count:` for items that are alike";
+    let too_deep =
+        "too many lists and mappings within each other; close each bracket where it belongs, and write it flatter";
+    let deep = |open: &str, close: &str| format!("a: {}x{}\n", open.repeat(100), close.repeat(100));
+    let aliases = format!("a: &a 1\nb: [{}]\n", ["*a"; 20_000].join(", "));
+    for (text, expected) in [
+        (laughs, too_much),
+        (aliases, too_much),
+        (format!("a: [{}]\n", ["x"; 260_000].join(", ")), too_much),
+        (deep("[", "]"), too_deep),
+        (deep("{a: ", "}"), too_deep),
+        ("[".repeat(100_000), too_deep),
+        ("- ".repeat(100_000), too_deep),
+    ] {
+        let errors = holdfast::config::parse("x.yaml", &text).unwrap_err().to_string();
+        let (place, message) = errors.split_once(": ").unwrap();
+        assert!(place.starts_with("x.yaml:") && message == expected, "{errors}");
+    }
+}
+
 #[test]
 fn nothing_at_all() {
     refuse("", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
