@@ -99,6 +99,17 @@ fn a_wrong_scenario_ends_with_2_place_and_remedy() {
 }
 
 #[test]
+fn a_switch_that_is_no_scenario_is_one_error_with_what_it_is_for() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/sim/tor-400g.yaml")).unwrap();
+    let expected = "error: x.yaml:2:1: this is the configuration of a switch and no scenario; write one beside it, with \
+                    `duration: 5ms` and `switches: [{name: tor, file: x.yaml}]`\n";
+    let (code, stdout, stderr) = sim(scenario(&text).path(), &["x.yaml", "-q"]);
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains(expected.split_once("1: ").unwrap().1), "{stderr}");
+}
+
+#[test]
 fn files_that_are_none() {
     let dir = tempfile::tempdir().unwrap();
     let (code, stdout, stderr) = sim(dir.path(), &["none.yaml"]);

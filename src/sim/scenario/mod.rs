@@ -76,6 +76,10 @@ pub fn parse(
         return Err(ConfigErrors::one(source, Some(Place { line: 1, column: 1 }), message));
     }
     let report = Report::new(source);
+    refuse_configuration(&Item::root(&root, &report));
+    if report.errors() > 0 {
+        return report.finish().map(|_| Vec::new());
+    }
     let variants = Variants::read(&Item::root(&root, &report));
     let (mut scenarios, mut findings, mut parts) = (Vec::new(), Findings::default(), 0);
     for (name, tree) in variants.iter() {
@@ -102,6 +106,18 @@ pub fn parse(
     report.finish()?;
     findings.finish(read)?;
     Ok(scenarios)
+}
+
+/// Complains of what `holdfast run` takes, of which nothing else need be said.
+fn refuse_configuration(root: &Item<'_>) {
+    if root.has("ports") && !root.has("switches") {
+        let file = root.report().source();
+        let name = Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy());
+        root.fail(format!(
+            "this is the configuration of a switch and no scenario; write one beside it, with `duration: 5ms` and \
+             `switches: [{{name: tor, file: {name}}}]`"
+        ));
+    }
 }
 
 /// What a scenario takes in memory, in flows: a port is about four.
