@@ -4,8 +4,8 @@ mod files;
 mod progress;
 mod random;
 mod trace;
+mod warnings;
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub struct Args {
     /// What to print
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Each flow and each variant in full, however many there are
+    /// Each flow, each variant and each warning in full, however many there are
     #[arg(long)]
     all: bool,
     /// Draw queues, pauses, throughput and completion times as SVG into this directory
@@ -109,10 +109,8 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     };
     let scenarios = scenario::load(scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
     let scenarios = chosen(scenarios, &args.variant)?;
-    // Variants mostly have the same.
-    let mut told = HashSet::new();
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
-    for warning in warnings.filter(|warning| told.insert(warning.as_str())) {
+    for warning in warnings::lines(warnings.map(String::as_str), args.all) {
         // Nobody is left to tell if this fails, and `eprintln!` would panic.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }

@@ -110,6 +110,21 @@ fn a_switch_that_is_no_scenario_is_one_error_with_what_it_is_for() {
 }
 
 #[test]
+fn warnings_of_a_kind_are_one_line() {
+    let text = STAR.replace(", at: tor.p*}", ", at: tor.p*, length: 300m}");
+    let told = |args: &[&str]| {
+        let (code, _, stderr) = sim(scenario(&text).path(), &[&["x.yaml", "-q"], args].concat());
+        assert_eq!(code, 0, "{stderr}");
+        stderr
+    };
+    let stderr = told(&[]);
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.ends_with("write `cable: 300m` there (and 2 more of this kind; --all shows each)\n"), "{stderr}");
+    let all = told(&["--all"]);
+    assert!(all.lines().count() == 3 && all.contains("hosts[2].length: "), "{all}");
+}
+
+#[test]
 fn files_that_are_none() {
     let dir = tempfile::tempdir().unwrap();
     let (code, stdout, stderr) = sim(dir.path(), &["none.yaml"]);

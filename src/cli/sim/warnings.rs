@@ -1,0 +1,54 @@
+//! Warnings of a scenario: those that differ in numbers and places only are one line, with how many there are.
+
+use std::collections::{HashMap, HashSet};
+
+/// The lines: each warning once, or each kind once unless `all` are wanted. In the order in which they come.
+pub fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<String> {
+    let mut told = HashSet::new();
+    // Variants mostly have the same.
+    let distinct: Vec<&str> = warnings.filter(|warning| told.insert(*warning)).collect();
+    if all {
+        return distinct.into_iter().map(str::to_owned).collect();
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    distinct.iter().for_each(|warning| *counts.entry(kind(warning)).or_default() += 1);
+    let first = |warning: &str| match counts.remove(&kind(warning))? {
+        1 => Some(warning.to_owned()),
+        count => Some(format!("{warning} (and {} more of this kind; --all shows each)", count - 1)),
+    };
+    distinct.into_iter().filter_map(first).collect()
+}
+
+/// What is left without numbers.
+fn kind(warning: &str) -> String {
+    warning.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WARNINGS: [&str; 5] = [
+        "x.yaml:4:9: switches[0].floods: it floods",
+        "x.yaml:5:22: hosts[3].length: headroom of tor.p4 is computed for 3m",
+        "x.yaml:4:9: switches[1].floods: it floods",
+        "x.yaml:4:9: switches[0].floods: it floods",
+        "x.yaml:40:19: switches[0].floods: it floods",
+    ];
+
+    #[test]
+    fn a_kind_is_a_line_with_a_count() {
+        assert_eq!(
+            lines(WARNINGS.into_iter(), false),
+            [
+                "x.yaml:4:9: switches[0].floods: it floods (and 2 more of this kind; --all shows each)",
+                "x.yaml:5:22: hosts[3].length: headroom of tor.p4 is computed for 3m",
+            ]
+        );
+    }
+
+    #[test]
+    fn all_are_all_but_none_twice() {
+        assert_eq!(lines(WARNINGS.into_iter(), true), [WARNINGS[0], WARNINGS[1], WARNINGS[2], WARNINGS[4]]);
+    }
+}
