@@ -1,6 +1,7 @@
 //! `holdfast sim`: docs/simulation.md.
 
 mod files;
+mod found;
 mod progress;
 mod random;
 mod trace;
@@ -10,14 +11,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use holdfast::sim;
-use holdfast::sim::outcome::{Ending, Outcome};
+use holdfast::sim::outcome::{Ending, Outcome, Violation};
 use holdfast::sim::recording::Recording;
 use holdfast::sim::report;
-use holdfast::sim::scenario::{self, Options};
+use holdfast::sim::scenario::{Options, Written};
+use holdfast::sim::shrink::shrink;
 use holdfast::sim::spec::Scenario;
 use holdfast::units::Nanos;
 use serde_json::{Value, json};
 
+use self::found::Found;
 use self::progress::Progress;
 use super::{Failure, print, print_json};
 
@@ -36,8 +39,8 @@ pub struct Args {
     /// How long, e.g. 10min
     #[arg(long = "for", requires = "random", value_name = "TIME")]
     time: Option<Nanos>,
-    /// Where a scenario goes that does not hold, made as small as possible [default: holdfast-found-SEED.yaml]
-    #[arg(long, requires = "random", value_name = "FILE")]
+    /// Where a scenario goes in which a rule is broken, made as small as possible [default: holdfast-found-SEED.yaml]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Seed of all randomness, whatever the scenario says; of random fabrics the first one's
     #[arg(long)]
@@ -98,7 +101,7 @@ impl Args {
 }
 
 pub fn sim(args: &Args) -> Result<(), Failure> {
-    let Some(scenario) = &args.scenario else {
+    let Some(path) = &args.scenario else {
         return random::random(&random::Random {
             seed: args.seed.unwrap_or(1),
             count: args.count,
@@ -107,8 +110,9 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
             quiet: args.quiet,
         });
     };
-    let scenarios = scenario::load(scenario, &Options { seed: args.seed }).map_err(Failure::usage)?;
-    let scenarios = chosen(scenarios, &args.variant)?;
+    let options = Options { seed: args.seed };
+    let written = Written::read(path).map_err(Failure::usage)?;
+    let scenarios = chosen(written.parse(&options).map_err(Failure::usage)?, &args.variant)?;
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
     for warning in warnings::lines(warnings.map(String::as_str), args.all) {
         // Nobody is left to tell if this fails, and `eprintln!` would panic.
@@ -142,7 +146,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     }
     progress.finish();
     show(args, &runs)?;
-    verdict(args, &runs)
+    verdict(args, &runs, &|run, violation| shrunk(args, &written, run, violation))
 }
 
 /// The variants that were asked for, in the scenario's order; all if none was.
@@ -220,19 +224,14 @@ fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
     }
 }
 
-/// A rule that was broken is a failure, a run that did not come to an end too, and a loss if that was asked.
-fn verdict(args: &Args, runs: &[Run]) -> Result<(), Failure> {
+/// A rule that was broken is a failure, a run that did not come to an end too, and a loss if that was asked. `shrunk` makes
+/// the first smaller, and says what came of it.
+fn verdict(args: &Args, runs: &[Run], shrunk: &dyn Fn(&Run, &Violation) -> String) -> Result<(), Failure> {
     for run in runs {
         let of = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
         if let Some(violation) = &run.outcome.violation {
-            return Err(Failure::Run(format!(
-                "{of}{} is violated at {} ns, event {}, seed {}: {}",
-                violation.invariant,
-                violation.at_ps / 1000,
-                violation.event,
-                run.scenario.seed,
-                violation.what
-            )));
+            let (what, seed) = (found::describe(violation), run.scenario.seed);
+            return Err(Failure::Run(format!("{of}seed {seed}: {what}\n{}", shrunk(run, violation))));
         }
         if run.outcome.ending == Ending::TooManyEvents {
             let most = run.scenario.most_events;
@@ -245,4 +244,15 @@ fn verdict(args: &Args, runs: &[Run]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Writes a smaller scenario in which the same rule is broken, and says where.
+fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation) -> String {
+    let mut progress = Progress::new(1, args.quiet);
+    let options = Options { seed: args.seed };
+    let smaller = shrink(written, &options, &run.variant, violation, &mut |runs| progress.shrinking(runs));
+    progress.clear();
+    let Some(smaller) = smaller else { return "no smaller scenario was found in which it is".to_owned() };
+    let path = args.out.clone().unwrap_or_else(|| found::default_path(run.scenario.seed));
+    found::keep(&path, &Found { yaml: &smaller.yaml, violation: &smaller.violation, runs: smaller.runs })
 }

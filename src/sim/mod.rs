@@ -27,6 +27,7 @@ pub mod rng;
 mod routes;
 mod sampler;
 pub mod scenario;
+pub mod shrink;
 pub mod spec;
 mod spread;
 mod traffic;

@@ -67,13 +67,33 @@ impl Progress {
 
     /// So much of it is done.
     pub fn show(&mut self, thousandths: u64) {
-        if self.quiet || !self.is_terminal || self.shown.elapsed() < PERIOD {
+        if !self.is_due() {
             return;
         }
-        self.shown = Instant::now();
         let of =
             if self.count > 1 { format!("{}/{} {} ", self.done + 1, self.count, self.variant) } else { String::new() };
         self.line.show(&format!("{of}{} {}.{} %", bar(thousandths), thousandths / 10, thousandths % 10));
+    }
+
+    /// What was found is made smaller: the run number `runs` of that.
+    pub fn shrinking(&mut self, runs: u32) {
+        if self.is_due() {
+            self.line.show(&format!("a rule is broken; looking for a smaller scenario: run {runs}"));
+        }
+    }
+
+    /// Whether it is time for another line, which then is shown.
+    fn is_due(&mut self) -> bool {
+        let is_due = !self.quiet && self.is_terminal && self.shown.elapsed() >= PERIOD;
+        if is_due {
+            self.shown = Instant::now();
+        }
+        is_due
+    }
+
+    /// Nothing is under way.
+    pub fn clear(&mut self) {
+        self.line.clear();
     }
 
     /// The run is over.

@@ -1,14 +1,14 @@
 //! `holdfast sim --random`: fabrics that nobody thought of, until one does not hold.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use holdfast::sim::random::{Failure as Found, Progress, Totals, soak};
+use holdfast::sim::random::{Failure as Failed, Progress, Totals, soak};
 use holdfast::stats::format::grouped as number;
 use holdfast::units::Nanos;
 
-use super::files;
+use super::found::{self, Found};
 use super::progress::{Line, bar};
 use crate::cli::{Failure, print};
 
@@ -46,7 +46,7 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
     line.clear();
     match result {
         Ok(totals) => print(&summary(asked.seed, &totals)),
-        Err(found) => Err(keep(asked, &found)),
+        Err(failure) => Err(keep(asked, &failure)),
     }
 }
 
@@ -83,27 +83,9 @@ fn summary(seed: u64, totals: &Totals) -> String {
 }
 
 /// Writes what was found where it can be run again.
-fn keep(asked: &Random, found: &Found) -> Failure {
-    let path = asked.out.clone().unwrap_or_else(|| PathBuf::from(format!("holdfast-found-{}.yaml", found.seed)));
-    let small = &found.shrunk_violation;
-    let written = files::write(&path, &found.shrunk_yaml);
-    let mut message = format!(
-        "random fabric of seed {}: {} is violated at {} ns, event {}: {}",
-        found.seed,
-        found.violation.invariant,
-        found.violation.at_ps / 1000,
-        found.violation.event,
-        found.violation.what
-    );
-    message += &match written {
-        Ok(()) => again(&path, found),
-        // Nothing that was found is lost with the disk.
-        Err(_) => format!("\n{} cannot be written; the scenario:\n{}", path.display(), found.shrunk_yaml),
-    };
-    message += &format!("\nin the smaller one at {} ns, event {}: {}", small.at_ps / 1000, small.event, small.what);
-    Failure::Run(message)
-}
-
-fn again(path: &Path, found: &Found) -> String {
-    format!("\nshrunk in {} runs; it happens again with: holdfast sim {}", found.runs, path.display())
+fn keep(asked: &Random, failure: &Failed) -> Failure {
+    let path = asked.out.clone().unwrap_or_else(|| found::default_path(failure.seed));
+    let small = Found { yaml: &failure.shrunk_yaml, violation: &failure.shrunk_violation, runs: failure.runs };
+    let what = found::describe(&failure.violation);
+    Failure::Run(format!("random fabric of seed {}: {what}\n{}", failure.seed, found::keep(&path, &small)))
 }

@@ -1,78 +1,30 @@
-//! From a fabric in which something does not hold to a small one in which the same does not.
+//! What may be taken away from a fabric in which something does not hold: [`crate::sim::shrink`] does the search.
 
 mod steps;
-
-use std::time::{Duration, Instant};
 
 use super::draft::Draft;
 use super::settle::settle;
 use super::verdict::judge;
-use crate::sim;
-use crate::sim::outcome::Violation;
+use crate::sim::outcome::{Outcome, Violation};
+use crate::sim::shrink::{BOUNDS, Shrinks, Smaller, Step, search};
+use crate::sim::spec::Scenario;
 
-/// Runs, and time, after which it is small enough.
-const MOST_RUNS: u32 = 1500;
-const LONGEST: Duration = Duration::from_secs(20);
-
-/// What was found.
-#[derive(Debug)]
-pub struct Smaller {
-    pub yaml: String,
-    pub violation: Violation,
-    pub runs: u32,
-}
-
-/// A search for something smaller.
-struct Search {
-    best: Draft,
-    yaml: String,
-    violation: Violation,
-    runs: u32,
-    until: Instant,
-}
-
-/// The smallest that is found within bounds.
+/// The smallest that is found within bounds, which may be the whole.
 #[must_use]
 pub fn shrink(draft: Draft, yaml: &str, violation: &Violation) -> Smaller {
-    let until = Instant::now() + LONGEST;
-    let mut search = Search { best: draft, yaml: yaml.to_owned(), violation: violation.clone(), runs: 0, until };
+    let whole = Smaller { yaml: yaml.to_owned(), violation: violation.clone(), runs: 0 };
     // What was not even read has nothing to run.
-    while !yaml.is_empty() && search.pass() {}
-    Smaller { yaml: search.yaml, violation: search.violation, runs: search.runs }
+    if yaml.is_empty() { whole } else { search(draft, violation, BOUNDS, &mut |_| {}).unwrap_or(whole) }
 }
 
-impl Search {
-    /// Tries everything once. Whether anything has become smaller, and there is time for more.
-    fn pass(&mut self) -> bool {
-        let mut has_shrunk = false;
-        for step in steps::STEPS {
-            // What a step offers hangs on the best so far: after a success its list is another, and shorter or simpler.
-            let mut place = 0;
-            while let Some(candidate) = step(&self.best, place, self.violation.at_ps / 1000) {
-                if self.runs >= MOST_RUNS || Instant::now() > self.until {
-                    return false;
-                }
-                if candidate != self.best && self.fails(candidate) {
-                    has_shrunk = true;
-                } else {
-                    place += 1;
-                }
-            }
-        }
-        has_shrunk
+impl Shrinks for Draft {
+    const STEPS: &'static [Step<Self>] = steps::STEPS;
+
+    fn settle(&mut self) -> Option<(String, Scenario)> {
+        settle(self).ok()
     }
 
-    /// Whether the same invariant does not hold of `candidate`, which then is the best.
-    fn fails(&mut self, mut candidate: Draft) -> bool {
-        self.runs += 1;
-        let Ok((yaml, scenario)) = settle(&mut candidate) else { return false };
-        let outcome = sim::run(&scenario, &mut |_| {});
-        match judge(&scenario, &outcome) {
-            Some(violation) if violation.invariant == self.violation.invariant => {
-                (self.best, self.yaml, self.violation) = (candidate, yaml, violation);
-                true
-            }
-            _ => false,
-        }
+    fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
+        judge(scenario, outcome)
     }
 }

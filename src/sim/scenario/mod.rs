@@ -17,9 +17,12 @@ mod switches;
 mod tests;
 mod timing;
 mod variants;
+mod written;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+
+pub use self::written::Written;
 
 use self::cables::Cables;
 use self::variants::Variants;
@@ -27,7 +30,7 @@ use super::report::{column_titles, is_column};
 use super::spec::{FlowNode, Learning, Scenario};
 use crate::config::error::{ConfigError, ConfigErrors, Place};
 use crate::config::names::{self, Unique};
-use crate::config::overrides::{check_len, read_text};
+use crate::config::overrides::check_len;
 use crate::config::read::{Item, Report};
 use crate::config::yaml::Shape;
 use crate::config::{self};
@@ -55,7 +58,7 @@ pub struct Options {
 /// # Errors
 /// All that is wrong with it, or that it cannot be read.
 pub fn load(path: &Path, options: &Options) -> Result<Vec<(String, Scenario)>, ConfigErrors> {
-    parse(&path.display().to_string(), &read_text(path)?, path.parent(), options)
+    Written::read(path)?.parse(options)
 }
 
 /// Reads a scenario that is at hand. `source` stands for the file in errors; `dir` is where its files are, `None` if it

@@ -69,12 +69,18 @@ fn open(item: &Item<'_>, dir: Option<&Path>) -> Option<Document> {
     let Some(dir) = dir else {
         return item.refuse("a scenario that is not in a file has no files beside it; write `config:` instead");
     };
-    let path = dir.join(name);
-    let source = path.display().to_string();
-    match read_text(&path).and_then(|text| check_len(&source, &text).and_then(|()| config::tree(&source, &text))) {
-        Ok(root) => Some(Document { report: Report::new(&source), root }),
+    match read_file(&dir.join(name)) {
+        Ok((source, root)) => Some(Document { report: Report::new(&source), root }),
         Err(errors) => complain(item, &errors),
     }
+}
+
+/// The name of a file for errors, and what is in it.
+pub fn read_file(path: &Path) -> Result<(String, Node), ConfigErrors> {
+    let source = path.display().to_string();
+    let text = read_text(path)?;
+    check_len(&source, &text)?;
+    config::tree(&source, &text).map(|root| (source, root))
 }
 
 /// Complains of a file: here if it could not be read at all.

@@ -3,13 +3,10 @@
 use super::super::draft::{
     ClassDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft, SwitchDraft,
 };
-
-/// The draft with the change number `place` of a kind, as long as there are so many. The third argument is when, in ns, the
-/// best so far goes wrong. A change that is none gives the draft back as it was.
-pub type Step = fn(&Draft, usize, u64) -> Option<Draft>;
+use crate::sim::shrink::Step;
 
 /// All of them, those that take away most first.
-pub const STEPS: &[Step] = &[
+pub const STEPS: &[Step<Draft>] = &[
     end_there,
     halve_flows,
     switches,

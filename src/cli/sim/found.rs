@@ -1,0 +1,76 @@
+//! A scenario in which something does not hold, written where it can be run again.
+
+use std::path::{Path, PathBuf};
+
+use holdfast::sim::outcome::Violation;
+
+use super::files;
+
+/// What was found, as small as it became.
+pub struct Found<'a> {
+    pub yaml: &'a str,
+    pub violation: &'a Violation,
+    /// Runs that it took to make it small.
+    pub runs: u32,
+}
+
+/// The file that a scenario of `seed` goes to if nobody names one.
+pub fn default_path(seed: u64) -> PathBuf {
+    PathBuf::from(format!("holdfast-found-{seed}.yaml"))
+}
+
+/// Rule, place and sentence of a violation.
+pub fn describe(violation: &Violation) -> String {
+    let Violation { invariant, at_ps, event, what } = violation;
+    format!("{invariant} is violated at {} ns, event {event}: {what}", at_ps / 1000)
+}
+
+/// Writes it, and says where it is and what it shows.
+pub fn keep(path: &Path, found: &Found<'_>) -> String {
+    let told = match files::write(path, found.yaml) {
+        Ok(()) => format!("shrunk in {} runs; it happens again with: holdfast sim {}", found.runs, path.display()),
+        // Nothing that was found is lost with the disk.
+        Err(_) => format!("{} cannot be written; the scenario:\n{}", path.display(), found.yaml),
+    };
+    let Violation { at_ps, event, what, .. } = found.violation;
+    format!("{told}\nin the smaller one at {} ns, event {event}: {what}", at_ps / 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YAML: &str = "duration: 1us\n";
+
+    fn violation() -> Violation {
+        Violation { invariant: "release_order", at_ps: 7_000, event: 12, what: "h1 was first".to_owned() }
+    }
+
+    fn keep_in(path: &Path) -> String {
+        let violation = violation();
+        keep(path, &Found { yaml: YAML, violation: &violation, runs: 3 })
+    }
+
+    #[test]
+    fn what_is_found_is_written_and_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("found.yaml");
+        let told = keep_in(&path);
+        assert_eq!(
+            told,
+            format!(
+                "shrunk in 3 runs; it happens again with: holdfast sim {}\nin the smaller one at 7 ns, event 12: h1 was first",
+                path.display()
+            )
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), YAML);
+        assert_eq!(describe(&violation()), "release_order is violated at 7 ns, event 12: h1 was first");
+    }
+
+    #[test]
+    fn what_is_found_is_not_lost_with_the_disk() {
+        let told = keep_in(Path::new("/dev/full"));
+        assert!(told.starts_with("/dev/full cannot be written; the scenario:\nduration: 1us\n"), "{told}");
+        assert!(told.ends_with("\nin the smaller one at 7 ns, event 12: h1 was first"), "{told}");
+    }
+}

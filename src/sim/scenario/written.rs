@@ -1,0 +1,79 @@
+//! The text of a scenario, kept: what is found in a run is made smaller from it.
+
+use std::path::{Path, PathBuf};
+
+use super::variants::Variants;
+use super::{Options, parse, switches};
+use crate::config::error::ConfigErrors;
+use crate::config::overrides::read_text;
+use crate::config::read::{Item, Report};
+use crate::config::yaml::{Node, Shape};
+use crate::config::{self};
+use crate::sim::spec::Scenario;
+
+/// What a file holds, and where it is.
+#[derive(Debug, Clone)]
+pub struct Written {
+    source: String,
+    text: String,
+    /// Where its files are; `None`: it may name none.
+    dir: Option<PathBuf>,
+}
+
+impl Written {
+    /// Reads a file, once: it may be a pipe.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
+        let text = read_text(path)?;
+        Ok(Self { source: path.display().to_string(), text, dir: path.parent().map(Path::to_owned) })
+    }
+
+    /// The scenarios in it: [`super::load`].
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn parse(&self, options: &Options) -> Result<Vec<(String, Scenario)>, ConfigErrors> {
+        parse(&self.source, &self.text, self.dir.as_deref(), options)
+    }
+
+    /// The tree of a variant: counted items written out, and configurations of switches in place of their files' names.
+    pub(in crate::sim) fn whole(&self, variant: &str) -> Option<Node> {
+        let root = config::tree(&self.source, &self.text).ok()?;
+        let report = Report::new(&self.source);
+        let variants = Variants::read(&Item::root(&root, &report));
+        let (_, mut tree) = variants.iter().find(|(name, _)| name == variant)?;
+        for switch in entry(&mut tree, "switches").map(items).unwrap_or_default() {
+            inline(switch, self.dir.as_deref())?;
+        }
+        Some(tree)
+    }
+}
+
+/// `config:` with what is in it in place of `file:`.
+fn inline(switch: &mut Node, dir: Option<&Path>) -> Option<()> {
+    let Shape::Map(entries) = &mut switch.shape else { return None };
+    for (key, value) in entries {
+        if let (Shape::Scalar(name), Shape::Scalar(path)) = (&mut key.shape, &value.shape)
+            && name == "file"
+        {
+            let (_, root) = switches::read_file(&dir?.join(path)).ok()?;
+            (*name, *value) = ("config".to_owned(), root);
+        }
+    }
+    Some(())
+}
+
+fn entry<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
+    let Shape::Map(entries) = &mut node.shape else { return None };
+    let is = |name: &Node| matches!(&name.shape, Shape::Scalar(text) if text == key);
+    entries.iter_mut().find(|(name, _)| is(name)).map(|(_, value)| value)
+}
+
+fn items(node: &mut Node) -> Vec<&mut Node> {
+    match &mut node.shape {
+        Shape::List(items) => items.iter_mut().collect(),
+        _ => Vec::new(),
+    }
+}

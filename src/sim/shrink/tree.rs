@@ -1,0 +1,97 @@
+//! A scenario as somebody has written it, made smaller.
+
+use super::cuts::{cuts, without};
+use super::{BOUNDS, Shrinks, Smaller, Step, render, search};
+use crate::config::error::Place;
+use crate::config::yaml::{Node, Shape};
+use crate::sim::outcome::{Outcome, Violation};
+use crate::sim::scenario::{self, Options, Written};
+use crate::sim::spec::Scenario;
+use crate::units::Nanos;
+
+/// A variant of a scenario with all that it refers to.
+#[derive(Debug, Clone, PartialEq)]
+struct Tree(Node);
+
+/// The smallest scenario that is found within bounds of which the same rule does not hold as of the variant `variant` of
+/// `written`, in one file that needs no other; `None`: none is smaller. `progress` hears of each run.
+#[must_use]
+pub fn shrink(
+    written: &Written,
+    options: &Options,
+    variant: &str,
+    violation: &Violation,
+    progress: &mut dyn FnMut(u32),
+) -> Option<Smaller> {
+    let mut tree = Tree(written.whole(variant)?);
+    if let Some(seed) = options.seed {
+        tree.set("seed", seed.to_string());
+    }
+    search(tree, violation, BOUNDS, progress)
+}
+
+impl Shrinks for Tree {
+    const STEPS: &'static [Step<Self>] = &[cut, end_there, shorter];
+
+    fn settle(&mut self) -> Option<(String, Scenario)> {
+        let yaml = render::yaml(&self.0);
+        let (_, scenario) = scenario::parse("smaller.yaml", &yaml, None, &Options::default()).ok()?.pop()?;
+        Some((yaml, scenario))
+    }
+
+    fn judge(_: &Scenario, outcome: &Outcome) -> Option<Violation> {
+        outcome.violation.clone()
+    }
+}
+
+impl Tree {
+    /// The value of `key` of the whole.
+    fn get(&self, key: &str) -> Option<&str> {
+        let Shape::Map(entries) = &self.0.shape else { return None };
+        entries.iter().find(|(name, _)| is(name, key)).and_then(|(_, value)| match &value.shape {
+            Shape::Scalar(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    fn set(&mut self, key: &str, value: String) {
+        let scalar = |text| Node { place: Place { line: 1, column: 1 }, shape: Shape::Scalar(text) };
+        let Shape::Map(entries) = &mut self.0.shape else { return };
+        match entries.iter_mut().find(|(name, _)| is(name, key)) {
+            Some((_, known)) => *known = scalar(value),
+            None => entries.insert(0, (scalar(key.to_owned()), scalar(value))),
+        }
+    }
+
+    /// The same with so many whole microseconds of sending, if that is less.
+    fn lasting(&self, ns: u64) -> Self {
+        let mut tree = self.clone();
+        let ns = (ns / 1000 * 1000).max(1000);
+        if self.duration().is_some_and(|duration| ns < duration) {
+            tree.set("duration", format!("{}us", ns / 1000));
+        }
+        tree
+    }
+
+    fn duration(&self) -> Option<u64> {
+        self.get("duration")?.parse().ok().map(|Nanos(ns)| ns)
+    }
+}
+
+fn is(name: &Node, key: &str) -> bool {
+    matches!(&name.shape, Shape::Scalar(text) if text == key)
+}
+
+/// It need not last longer than until it goes wrong.
+fn end_there(tree: &Tree, place: usize, at: u64) -> Option<Tree> {
+    (place == 0).then(|| tree.lasting(at + 1000))
+}
+
+fn cut(tree: &Tree, place: usize, _: u64) -> Option<Tree> {
+    cuts(&tree.0).get(place).map(|cut| Tree(without(&tree.0, cut)))
+}
+
+fn shorter(tree: &Tree, place: usize, _: u64) -> Option<Tree> {
+    let of_four = [1, 2, 3].get(place)?;
+    Some(tree.lasting(tree.duration()? * of_four / 4))
+}
