@@ -1,7 +1,9 @@
 //! `holdfast sim`: docs/simulation.md.
 
+mod claims;
 mod files;
 mod found;
+mod interrupt;
 mod progress;
 mod random;
 mod trace;
@@ -20,6 +22,7 @@ use holdfast::sim::spec::Scenario;
 use holdfast::units::Nanos;
 use serde_json::{Value, json};
 
+use self::claims::Claims;
 use self::found::Found;
 use self::progress::Progress;
 use super::{Failure, print, print_json};
@@ -110,9 +113,16 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
             quiet: args.quiet,
         });
     };
+    listen()?;
     let options = Options { seed: args.seed };
     let written = Written::read(path).map_err(Failure::usage)?;
-    let scenarios = chosen(written.parse(&options).map_err(Failure::usage)?, &args.variant)?;
+    let scenarios = written.parse(&options).map_err(Failure::usage)?;
+    let mut claims = Claims::default();
+    claims.read(path, "the scenario");
+    for file in scenarios.iter().flat_map(|(_, scenario)| &scenario.files) {
+        claims.read(file, "the configuration");
+    }
+    let scenarios = chosen(scenarios, &args.variant)?;
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
     for warning in warnings::lines(warnings.map(String::as_str), args.all) {
         // Nobody is left to tell if this fails, and `eprintln!` would panic.
@@ -127,6 +137,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     let recorded = scenarios.iter().map(|(_, scenario)| recorded(scenario)).collect::<Result<Vec<_>, _>>()?;
     let count = scenarios.len();
     let names = files::unique(scenarios.iter().map(|(variant, _)| variant.as_str()));
+    claim(args, &names, &mut claims)?;
     let mut progress = Progress::new(count, args.quiet);
     let mut runs = Vec::new();
     for (((variant, mut scenario), file), recorded) in scenarios.into_iter().zip(names).zip(recorded) {
@@ -138,15 +149,34 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         let (outcome, recording) = trace::record(&scenario, recorded, &mut |thousandths| progress.show(thousandths));
         progress.end(outcome.events);
         let mut run = Run { variant, file, scenario, outcome };
-        write_files(args, &run, recording.as_ref(), count)?;
+        write_files(args, &run, recording.as_ref(), count, &mut claims)?;
         if !args.shows_samples_in_json() {
             (run.outcome.samples, run.outcome.pauses) = Default::default();
         }
         runs.push(run);
     }
     progress.finish();
-    show(args, &runs)?;
-    verdict(args, &runs, &|run, violation| shrunk(args, &written, run, violation))
+    show(args, &runs, &mut claims)?;
+    verdict(args, &runs, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims))
+}
+
+fn listen() -> Result<(), Failure> {
+    interrupt::listen().map_err(|error| Failure::Run(format!("signals cannot be listened to: {error}")))
+}
+
+/// What will be written but for plots, whose names are known when they are drawn: a file that is read too is refused before
+/// anything has taken its time.
+fn claim(args: &Args, names: &[String], claims: &mut Claims) -> Result<(), Failure> {
+    for (option, output) in [("--samples", &args.samples), ("--trace", &args.trace)] {
+        let Some(output) = output else { continue };
+        for name in names {
+            claims.write(&named(output, name, names.len()), option)?;
+        }
+    }
+    if let Some(out) = &args.out {
+        claims.write(out, "--out")?;
+    }
+    Ok(())
 }
 
 /// The variants that were asked for, in the scenario's order; all if none was.
@@ -160,12 +190,18 @@ fn chosen(scenarios: Vec<(String, Scenario)>, names: &[String]) -> Result<Vec<(S
     Ok(scenarios.into_iter().filter(|(variant, _)| names.is_empty() || names.contains(variant)).collect())
 }
 
-fn write_files(args: &Args, run: &Run, recording: Option<&Recording>, count: usize) -> Result<(), Failure> {
+fn write_files(
+    args: &Args,
+    run: &Run,
+    recording: Option<&Recording>,
+    count: usize,
+    claims: &mut Claims,
+) -> Result<(), Failure> {
     if let Some(dir) = &args.plots {
         let dir = if count > 1 { dir.join(&run.file) } else { dir.clone() };
         files::make_dir(&dir)?;
         for (name, svg) in sim::plot::plots(&run.scenario, &run.outcome) {
-            files::write(&dir.join(name), &svg)?;
+            write_plot(&dir.join(name), &svg, claims)?;
         }
     }
     if let Some(path) = &args.samples {
@@ -175,6 +211,11 @@ fn write_files(args: &Args, run: &Run, recording: Option<&Recording>, count: usi
         trace::write(&named(path, &run.file, count), recording)?;
     }
     Ok(())
+}
+
+fn write_plot(path: &Path, svg: &str, claims: &mut Claims) -> Result<(), Failure> {
+    claims.write(path, "--plots")?;
+    files::write(path, svg)
 }
 
 /// `dir/samples.csv` for one of several variants: `dir/samples-variant.csv`.
@@ -187,7 +228,7 @@ fn named(path: &Path, file: &str, count: usize) -> PathBuf {
     path.with_file_name(format!("{stem}-{file}{extension}"))
 }
 
-fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
+fn show(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
     if let [run] = runs {
         return match args.format {
             Format::Table => print(&report::table(&run.scenario, &run.outcome, args.all)),
@@ -201,7 +242,7 @@ fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
         for report::Series { title, unit, values } in report::comparison_series(&rows) {
             let name = format!("variants-{}.svg", files::plain(&title));
             let heading = format!("{}: {title}", rows[0].1.name);
-            files::write(&dir.join(name), &sim::plot::bars(&heading, unit, &labels, &[(title, values)]))?;
+            write_plot(&dir.join(name), &sim::plot::bars(&heading, unit, &labels, &[(title, values)]), claims)?;
         }
     }
     match args.format {
@@ -226,7 +267,7 @@ fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
 
 /// A rule that was broken is a failure, a run that did not come to an end too, and a loss if that was asked. `shrunk` makes
 /// the first smaller, and says what came of it.
-fn verdict(args: &Args, runs: &[Run], shrunk: &dyn Fn(&Run, &Violation) -> String) -> Result<(), Failure> {
+fn verdict(args: &Args, runs: &[Run], shrunk: &mut dyn FnMut(&Run, &Violation) -> String) -> Result<(), Failure> {
     for run in runs {
         let of = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
         if let Some(violation) = &run.outcome.violation {
@@ -247,12 +288,12 @@ fn verdict(args: &Args, runs: &[Run], shrunk: &dyn Fn(&Run, &Violation) -> Strin
 }
 
 /// Writes a smaller scenario in which the same rule is broken, and says where.
-fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation) -> String {
+fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation, claims: &mut Claims) -> String {
     let mut progress = Progress::new(1, args.quiet);
     let options = Options { seed: args.seed };
     let smaller = shrink(written, &options, &run.variant, violation, &mut |runs| progress.shrinking(runs));
     progress.clear();
     let Some(smaller) = smaller else { return "no smaller scenario was found in which it is".to_owned() };
-    let path = args.out.clone().unwrap_or_else(|| found::default_path(run.scenario.seed));
+    let path = args.out.clone().unwrap_or_else(|| found::free_path(run.scenario.seed, claims));
     found::keep(&path, &Found { yaml: &smaller.yaml, violation: &smaller.violation, runs: smaller.runs })
 }

@@ -52,6 +52,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
     };
     Scenario {
         source: "test".into(),
+        files: Vec::new(),
         name: "incast".into(),
         variant: String::new(),
         seed: 1,

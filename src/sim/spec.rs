@@ -1,6 +1,7 @@
 //! A scenario as it is run: switches, hosts, cables, flows, faults and bounds, all checked. [`super::scenario`] reads one.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use crate::config::Config;
 use crate::hosts::FlowKind;
@@ -14,6 +15,8 @@ use super::dcqcn::DcqcnSpec;
 pub struct Scenario {
     /// Where it came from, for messages: a path, or what stands for one.
     pub source: String,
+    /// Files that its switches' configurations are from.
+    pub files: Vec<PathBuf>,
     /// Its name in tables and plots.
     pub name: String,
     /// Which of its variants this is; empty: it has none.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Two hosts send to a third, with jitter, so that the seed is seen.
-const STAR: &str = "\
+pub const STAR: &str = "\
 duration: 100us
 switches:
   - name: tor
@@ -20,9 +20,9 @@ flows: [{from: [h1, h2], to: h3}]
 ";
 /// All frames to h3 are lost on its cable.
 const LOSS: &str = "faults: [{at: 0us, lose: tor.p3, toward: h3}]\n";
-const VARIANTS: &str = "variants: [{name: a}, {name: b/c d, seed: 7}]\n";
+pub const VARIANTS: &str = "variants: [{name: a}, {name: b/c d, seed: 7}]\n";
 
-fn sim(dir: &Path, args: &[&str]) -> (i32, String, String) {
+pub fn sim(dir: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
     let output = command.arg("sim").args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -30,7 +30,7 @@ fn sim(dir: &Path, args: &[&str]) -> (i32, String, String) {
 }
 
 /// A directory with `x.yaml` in it.
-fn scenario(text: impl AsRef<[u8]>) -> TempDir {
+pub fn scenario(text: impl AsRef<[u8]>) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("x.yaml"), text).unwrap();
     dir

@@ -4,6 +4,7 @@
 //! A page is a test of its own, so that nextest runs them beside each other. A new page is a line in `pages!`.
 
 mod command;
+mod outputs;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

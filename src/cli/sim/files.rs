@@ -1,23 +1,126 @@
-//! Files that a run leaves.
+//! Files that a run leaves: each is there under its name only when it is whole.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::cli::Failure;
 
+/// Files under way. Who removes, renames or makes one holds it, so that a signal finds each or none.
+static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what is under way. Nothing is made or completed while the guard lives.
+pub fn abandon() -> MutexGuard<'static, Vec<PathBuf>> {
+    let mut parts = parts();
+    parts.drain(..).for_each(|part| drop(fs::remove_file(part)));
+    parts
+}
+
 /// A directory, and those above it.
 pub fn make_dir(path: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(path).map_err(|error| failed("directory", path, &error))
+    fs::create_dir_all(path).map_err(|error| failed("directory", path, &error))
 }
 
 /// A file with this content; one that is there is replaced.
 pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
-    std::fs::write(path, content).map_err(|error| failed("file", path, &error))
+    let write = || {
+        let mut output = Output::open(path)?;
+        output.write_all(content.as_bytes())?;
+        output.finish()
+    };
+    write().map_err(|error| failed("file", path, &error))
 }
 
-/// A file to write to; one that is there is emptied.
-pub fn create(path: &Path) -> Result<std::fs::File, Failure> {
-    std::fs::File::create(path).map_err(|error| failed("file", path, &error))
+/// A file to write to. Until [`Output::finish`] it is `NAME.part`, and whatever had its name before still has it; dropped
+/// before, it leaves nothing.
+pub struct Output {
+    file: File,
+    /// The part, and what it will be; `None`: it is written as it is.
+    part: Option<(PathBuf, PathBuf)>,
+}
+
+impl Output {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if is_straight(path) {
+            return Ok(Self { file: File::create(path)?, part: None });
+        }
+        // A link stays one, and what is behind it is replaced.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let permissions = match File::options().write(true).open(&target) {
+            Ok(file) => Some(file.metadata()?.permissions()),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let part = part_of(&target);
+        let mut parts = parts();
+        let file = File::create(&part)?;
+        parts.push(part.clone());
+        drop(parts);
+        let output = Self { file, part: Some((part, target)) };
+        if let Some(permissions) = permissions {
+            output.file.set_permissions(permissions)?;
+        }
+        Ok(output)
+    }
+
+    /// It is whole, and gets its name.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some((part, target)) = &self.part {
+            let mut parts = parts();
+            fs::rename(part, target)?;
+            parts.retain(|other| other != part);
+            drop(parts);
+            self.part = None;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some((part, _)) = self.part.take() {
+            let mut parts = parts();
+            parts.retain(|other| *other != part);
+            // It was not to be left; nobody is left to tell if it is.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// Whether it is written as it is: a pipe or a device, or a file by its number (`/dev/stdout`), which others write to.
+pub fn is_straight(path: &Path) -> bool {
+    let is_numbered = |path: &Path| path.starts_with("/proc");
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+        || fs::read_link(path).is_ok_and(|to| is_numbered(&to))
+        || dir_of(path).canonicalize().is_ok_and(|dir| is_numbered(&dir))
+}
+
+/// The directory that a file is in.
+pub fn dir_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// `NAME.part`, beside it: a file is renamed within a file system only.
+pub fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    path.with_file_name(name)
 }
 
 /// `name` as part of a path: letters, digits and dashes.
@@ -40,7 +143,7 @@ pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// Why `path` could not be written.
-pub fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
+pub fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     let text = error.to_string();
     let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
     Failure::Run(format!("{what} {} cannot be written: {reason}", path.display()))
@@ -49,6 +152,13 @@ pub fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
 
     #[test]
     fn names_become_plain() {
@@ -60,5 +170,52 @@ mod tests {
     fn no_two_variants_write_the_same_file() {
         let names = unique(["x 1/8", "x-1-8", "\u{3b1}", "\u{3b2}", "..", "x-1-8-2"].into_iter());
         assert_eq!(names, ["x-1-8", "x-1-8-2", "3", "4", "5", "x-1-8-2-2"]);
+    }
+
+    /// One after the other: there is one list of what is under way.
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.csv");
+        write(&path, "old\n").unwrap();
+        let begin = || {
+            let mut output = Output::open(&path).unwrap();
+            output.write_all(b"new\n").unwrap();
+            assert_eq!(names(dir.path()), ["s.csv", "s.csv.part"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+            output
+        };
+        drop(begin());
+        assert_eq!((names(dir.path()), fs::read_to_string(&path).unwrap()), (vec!["s.csv".into()], "old\n".into()));
+        let output = begin();
+        drop(abandon());
+        assert_eq!(names(dir.path()), ["s.csv"], "a signal came");
+        assert!(output.finish().is_err());
+        begin().finish().unwrap();
+        assert_eq!((names(dir.path()), fs::read_to_string(&path).unwrap()), (vec!["s.csv".into()], "new\n".into()));
+        assert!(parts().is_empty());
+    }
+
+    #[test]
+    fn a_link_stays_one_and_rights_stay_what_they_were() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        write(&link, "new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn what_is_no_file_of_its_own_is_written_as_it_is() {
+        for path in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/null", "/"] {
+            assert!(is_straight(Path::new(path)), "{path}");
+        }
+        assert!(!is_straight(Path::new("none.csv")) && !is_straight(Path::new("Cargo.toml")));
+        write(Path::new("/dev/null"), "x").unwrap();
     }
 }

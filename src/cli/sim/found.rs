@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use holdfast::sim::outcome::Violation;
 
+use super::claims::Claims;
 use super::files;
 
 /// What was found, as small as it became.
@@ -17,6 +18,13 @@ pub struct Found<'a> {
 /// The file that a scenario of `seed` goes to if nobody names one.
 pub fn default_path(seed: u64) -> PathBuf {
     PathBuf::from(format!("holdfast-found-{seed}.yaml"))
+}
+
+/// The same, or one with a number, if that is read or written by this run: what was found may have been looked at again.
+pub fn free_path(seed: u64, claims: &mut Claims) -> PathBuf {
+    let numbered = (2..).map(|number| PathBuf::from(format!("holdfast-found-{seed}-{number}.yaml")));
+    let mut paths = std::iter::once(default_path(seed)).chain(numbered);
+    paths.find(|path| claims.write(path, "--out").is_ok()).unwrap_or_else(|| default_path(seed))
 }
 
 /// Rule, place and sentence of a violation.
@@ -65,6 +73,14 @@ mod tests {
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), YAML);
         assert_eq!(describe(&violation()), "release_order is violated at 7 ns, event 12: h1 was first");
+    }
+
+    #[test]
+    fn what_is_looked_at_again_is_not_written_over() {
+        let mut claims = Claims::default();
+        claims.read(Path::new("holdfast-found-7.yaml"), "the scenario");
+        assert_eq!(free_path(7, &mut claims), Path::new("holdfast-found-7-2.yaml"));
+        assert_eq!(free_path(8, &mut claims), Path::new("holdfast-found-8.yaml"));
     }
 
     #[test]

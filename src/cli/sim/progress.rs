@@ -35,6 +35,12 @@ impl Line {
         self.is_dirty = true;
     }
 
+    /// As if nothing had stood there, whoever wrote it.
+    pub fn over(&mut self) {
+        self.is_dirty = io::stderr().is_terminal();
+        self.clear();
+    }
+
     /// As if nothing had stood there.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_dirty) {

@@ -8,7 +8,7 @@ use holdfast::sim::recording::{self, MOST_RECORDED, Recording};
 use holdfast::sim::spec::Scenario;
 use holdfast::sim::{run, run_recorded};
 
-use super::files;
+use super::files::{self, Output};
 use crate::cli::Failure;
 
 /// The switch to record: the one of that name, or the only one.
@@ -48,10 +48,15 @@ pub fn record(
     }
 }
 
+fn write_csv(path: &Path, recording: &Recording) -> io::Result<()> {
+    let mut out = BufWriter::new(Output::open(path)?);
+    recording.write_csv(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
+}
+
 /// Writes the trace, and says where it is not what a replay decides.
 pub fn write(path: &Path, recording: &Recording) -> Result<(), Failure> {
-    let mut out = BufWriter::new(files::create(path)?);
-    recording.write_csv(&mut out).and_then(|()| out.flush()).map_err(|error| files::failed("file", path, &error))?;
+    write_csv(path, recording).map_err(|error| files::failed("file", path, &error))?;
     let warn = |text: String| {
         // Nobody is left to tell if this fails, and `eprintln!` would panic.
         let _ = writeln!(io::stderr(), "warning: {}: {text}", path.display());

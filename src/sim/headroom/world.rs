@@ -254,6 +254,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
     };
     Scenario {
         source: "headroom".into(),
+        files: Vec::new(),
         name: "headroom".into(),
         variant: String::new(),
         seed,

@@ -79,6 +79,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
     let first = FlowNode { load: messages, dcqcn: Some(DcqcnSpec::default()), ..flow("h1-h3", 0, 3) };
     Scenario {
         source: "incast.yaml".to_owned(),
+        files: Vec::new(),
         name: "incast <2 & 1>".to_owned(),
         variant: String::new(),
         seed: 7,

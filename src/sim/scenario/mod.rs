@@ -193,6 +193,7 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         let seed = top.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
         Scenario {
             source: report.source().to_owned(),
+            files: documents.iter().flatten().map(|document| document.report.source().into()).collect(),
             name: top.get("name").map_or(stem(report.source()), |item| read_name(&item).unwrap_or_default()),
             variant: String::new(),
             seed: options.seed.or(seed).unwrap_or(DEFAULT_SEED),

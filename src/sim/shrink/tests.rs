@@ -149,7 +149,7 @@ fn a_rendered_scenario_is_the_same() {
             let again = read(&text);
             let shown = |of: Scenario| {
                 let [source, name, variant] = [const { String::new() }; 3];
-                format!("{:#?}", Scenario { source, name, variant, warnings: Vec::new(), ..of })
+                format!("{:#?}", Scenario { source, name, variant, files: Vec::new(), warnings: Vec::new(), ..of })
             };
             let (scenario, again) = (shown(scenario), shown(again));
             let lines = scenario.lines().zip(again.lines());

@@ -1,0 +1,99 @@
+//! Which files a run reads and writes: none is to be two of them.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::files::{dir_of, is_straight, part_of};
+use crate::cli::Failure;
+
+/// A file, whatever it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Identity {
+    path: PathBuf,
+    /// Device and inode, of one that is there.
+    inode: Option<(u64, u64)>,
+}
+
+impl Identity {
+    fn of(path: &Path) -> Self {
+        let metadata = fs::metadata(path).ok();
+        let beside = || dir_of(path).canonicalize().ok().zip(path.file_name()).map(|(dir, name)| dir.join(name));
+        let whole = path.canonicalize().ok().or_else(beside);
+        Self {
+            path: whole.unwrap_or_else(|| path.to_owned()),
+            inode: metadata.map(|metadata| (metadata.dev(), metadata.ino())),
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.path == other.path || self.inode.is_some() && self.inode == other.inode
+    }
+}
+
+/// The files of a run.
+#[derive(Debug, Default)]
+pub struct Claims {
+    taken: Vec<(Identity, String)>,
+}
+
+impl Claims {
+    /// It is read; `what` with its path.
+    pub fn read(&mut self, path: &Path, what: &str) {
+        self.taken.push((Identity::of(path), format!("{what} {}", path.display())));
+    }
+
+    /// It is written by the option `what`, unless it is another's.
+    pub fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
+        // Several may write to a pipe or device.
+        if is_straight(path) {
+            return Ok(());
+        }
+        let named = format!("{what} {}", path.display());
+        for name in [path.to_owned(), part_of(path)] {
+            let identity = Identity::of(&name);
+            if let Some((_, other)) = self.taken.iter().find(|(taken, _)| taken.is(&identity)) {
+                return Err(Failure::usage(format!("`{named}` would write over {other}; name another file")));
+            }
+        }
+        self.taken.push((Identity::of(path), format!("what `{named}` writes")));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_one_whatever_it_is_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("x.yaml"), "").unwrap();
+        fs::write(at("s.csv"), "").unwrap();
+        std::os::unix::fs::symlink("x.yaml", at("link")).unwrap();
+        fs::hard_link(at("x.yaml"), at("hard")).unwrap();
+        let mut claims = Claims::default();
+        claims.read(&at("x.yaml"), "the scenario");
+        for name in ["x.yaml", "sub/../x.yaml", "link", "hard"] {
+            let Err(Failure::Usage(text)) = claims.write(&at(name), "--samples") else { panic!("{name}") };
+            let (mine, other) = (at(name), at("x.yaml"));
+            let expected =
+                format!("`--samples {}` would write over the scenario {}; name", mine.display(), other.display());
+            assert!(text.starts_with(&expected), "{text}");
+        }
+        claims.write(&at("new.csv"), "--samples").unwrap();
+        claims.write(&at("s.csv"), "--samples").unwrap();
+        for name in ["sub/../new.csv", "s.csv"] {
+            let Err(Failure::Usage(text)) = claims.write(&at(name), "--trace") else { panic!("{name}") };
+            assert!(text.contains("would write over what `--samples "), "{text}");
+        }
+        claims.write(&at("other.csv"), "--trace").unwrap();
+        claims.read(&at("y.part"), "the configuration");
+        assert!(claims.write(&at("y"), "--trace").is_err(), "its part is");
+        for _ in 0..2 {
+            claims.write(Path::new("/dev/null"), "--trace").unwrap();
+        }
+    }
+}
