@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use self::claims::Claims;
 use self::found::Found;
+use self::interrupt::First;
 use self::progress::Progress;
 use super::{Failure, print, print_json};
 
@@ -105,6 +106,7 @@ impl Args {
 
 pub fn sim(args: &Args) -> Result<(), Failure> {
     let Some(path) = &args.scenario else {
+        listen(First::Asks)?;
         return random::random(&random::Random {
             seed: args.seed.unwrap_or(1),
             count: args.count,
@@ -113,7 +115,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
             quiet: args.quiet,
         });
     };
-    listen()?;
+    listen(First::Ends)?;
     let options = Options { seed: args.seed };
     let written = Written::read(path).map_err(Failure::usage)?;
     let scenarios = written.parse(&options).map_err(Failure::usage)?;
@@ -160,8 +162,8 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     verdict(args, &runs, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims))
 }
 
-fn listen() -> Result<(), Failure> {
-    interrupt::listen().map_err(|error| Failure::Run(format!("signals cannot be listened to: {error}")))
+fn listen(first: First) -> Result<(), Failure> {
+    interrupt::listen(first).map_err(|error| Failure::Run(format!("signals cannot be listened to: {error}")))
 }
 
 /// What will be written but for plots, whose names are known when they are drawn: a file that is read too is refused before

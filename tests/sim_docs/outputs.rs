@@ -161,3 +161,20 @@ fn pipes_and_devices_are_written_as_they_are() {
     assert!(trace.lines().count() > 100, "{trace}");
     assert_eq!(names(dir.path()), ["pipe", "x.yaml"]);
 }
+
+#[test]
+fn random_fabrics_that_are_interrupted_tell_how_many_held() {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let dir = tempfile::tempdir().unwrap();
+        let child = start(dir.path(), &["--random", "--seed", "5", "--count", "1000000"]);
+        sleep(Duration::from_secs(2));
+        signal(&child, name);
+        let output = end(child);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(code), String::new()));
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let done: u64 = stdout.split_once(" random fabric").unwrap().0.replace(',', "").parse().unwrap();
+        let (next, left) = (5 + done, 1_000_000 - done);
+        let last = format!("interrupted; go on with: holdfast sim --random --seed {next} --count {left}\n");
+        assert!(stdout.contains(" from seed 5 on: ") && stdout.ends_with(&last), "{stdout}");
+    }
+}

@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM: nothing half written is left, and the exit code is 128 and the signal's number.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,11 +9,22 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::files;
 use super::progress::Line;
 
+/// The signal that came, 0 before.
+static CAME: AtomicU8 = AtomicU8::new(0);
 const INTERRUPT: u8 = 2;
 const TERMINATE: u8 = 15;
 
+/// What the first signal does. The second ends the process, whatever it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// It ends the process.
+    Ends,
+    /// It is remembered: [`code`].
+    Asks,
+}
+
 /// Listens from now on. A signal that was ignored before, as in the background of a script, stays that.
-pub fn listen() -> io::Result<()> {
+pub fn listen(first: First) -> io::Result<()> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let inside = runtime.enter();
@@ -29,6 +41,9 @@ pub fn listen() -> io::Result<()> {
                 }
             })
         };
+        if first == First::Asks {
+            CAME.store(next(), Ordering::Relaxed);
+        }
         let signal = next();
         // Held to the end, so that nothing is begun after it.
         let _parts = files::abandon();
@@ -38,6 +53,11 @@ pub fn listen() -> io::Result<()> {
         std::process::exit(i32::from(exit_code(signal)));
     });
     Ok(())
+}
+
+/// Exit code of who was asked to end; `None`: nobody has asked.
+pub fn code() -> Option<u8> {
+    Some(CAME.load(Ordering::Relaxed)).filter(|signal| *signal > 0).map(exit_code)
 }
 
 fn exit_code(signal: u8) -> u8 {

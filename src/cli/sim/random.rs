@@ -9,6 +9,7 @@ use holdfast::stats::format::grouped as number;
 use holdfast::units::Nanos;
 
 use super::found::{self, Found};
+use super::interrupt;
 use super::progress::{Line, bar};
 use crate::cli::{Failure, print};
 
@@ -41,11 +42,17 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
             shown = Some(Instant::now());
             line.show(&describe(&progress, limit));
         }
-        limit.is_none_or(|limit| progress.elapsed < limit)
+        interrupt::code().is_none() && limit.is_none_or(|limit| progress.elapsed < limit)
     });
     line.clear();
     match result {
-        Ok(totals) => print(&summary(asked.seed, &totals)),
+        Ok(totals) => match interrupt::code().filter(|_| count.is_none_or(|count| totals.fabrics < count)) {
+            None => print(&summary(asked.seed, &totals)),
+            Some(code) => {
+                print(&format!("{}{}", summary(asked.seed, &totals), go_on(asked, &totals)))?;
+                Err(Failure::Told(code))
+            }
+        },
         Err(failure) => Err(keep(asked, &failure)),
     }
 }
@@ -59,27 +66,38 @@ fn describe(progress: &Progress, limit: Option<Duration>) -> String {
     let minutes = progress.elapsed.as_secs_f64() / 60.0;
     let rate = (fabrics as f64 / minutes.max(1e-9)) as u64;
     format!(
-        "{} {}.{} %, {} fabrics, {} frames, {} a minute",
+        "{} {}.{} %, {}, {}, {} a minute",
         bar(done),
         done / 10,
         done % 10,
-        number(fabrics),
-        number(progress.totals.frames),
+        counted(fabrics, "fabric"),
+        counted(progress.totals.frames, "frame"),
         number(rate)
     )
 }
 
 fn summary(seed: u64, totals: &Totals) -> String {
     format!(
-        "{} random fabrics from seed {seed} on: {} frames, {} events, {} invariant checks, all held\n{} promised to lose \
-         nothing; {} came to a halt for a reason that explains it\n",
-        number(totals.fabrics),
-        number(totals.frames),
-        number(totals.events),
-        number(totals.checks),
+        "{} from seed {seed} on: {}, {}, {}, all held\n{} promised to lose nothing; {} came to a halt for a reason that \
+         explains it\n",
+        counted(totals.fabrics, "random fabric"),
+        counted(totals.frames, "frame"),
+        counted(totals.events, "event"),
+        counted(totals.checks, "invariant check"),
         number(totals.promised),
         number(totals.undrained)
     )
+}
+
+/// How what was interrupted is gone on with: each seed before that one is done.
+fn go_on(asked: &Random, totals: &Totals) -> String {
+    let next = asked.seed.wrapping_add(totals.fabrics);
+    let left = asked.count.map(|count| format!(" --count {}", count.saturating_sub(totals.fabrics)));
+    format!("interrupted; go on with: holdfast sim --random --seed {next}{}\n", left.unwrap_or_default())
+}
+
+fn counted(count: u64, one: &str) -> String {
+    format!("{} {one}{}", number(count), if count == 1 { "" } else { "s" })
 }
 
 /// Writes what was found where it can be run again.
@@ -88,4 +106,28 @@ fn keep(asked: &Random, failure: &Failed) -> Failure {
     let small = Found { yaml: &failure.shrunk_yaml, violation: &failure.shrunk_violation, runs: failure.runs };
     let what = found::describe(&failure.violation);
     Failure::Run(format!("random fabric of seed {}: {what}\n{}", failure.seed, found::keep(&path, &small)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Totals = Totals { fabrics: 1, promised: 1, undrained: 0, events: 1, frames: 1, checks: 1 };
+
+    #[test]
+    fn one_is_one_and_two_are_two() {
+        let (head, _) = summary(7, &ONE).split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        assert_eq!(head, "1 random fabric from seed 7 on: 1 frame, 1 event, 1 invariant check, all held");
+        let two = summary(7, &Totals { fabrics: 2, events: 2000, ..ONE });
+        assert!(two.starts_with("2 random fabrics from seed 7 on: 1 frame, 2,000 events, "), "{two}");
+    }
+
+    #[test]
+    fn what_was_interrupted_goes_on_with_the_next_seed() {
+        let asked = Random { seed: 7, count: Some(10), time: None, out: None, quiet: true };
+        let on = |asked: &Random| go_on(asked, &Totals { fabrics: 3, ..ONE });
+        assert_eq!(on(&asked), "interrupted; go on with: holdfast sim --random --seed 10 --count 7\n");
+        let asked = Random { count: None, ..asked };
+        assert_eq!(on(&asked), "interrupted; go on with: holdfast sim --random --seed 10\n");
+    }
 }
