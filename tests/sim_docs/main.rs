@@ -1,9 +1,15 @@
 //! The pages about the simulator show what the program prints: each `$ holdfast sim ...` block of `docs/sim/*.md`,
-//! `docs/simulation.md` and `README.md` is run again and compared to the byte. `UPDATE_DOCS=1` writes them anew instead.
+//! `docs/simulation.md` and `README.md`, and each `$ sed ... | holdfast sim ...`, is run again and compared to the byte.
+//! `UPDATE_DOCS=1` writes them anew instead.
+//!
+//! The prose of `docs/sim/*.md` quotes them: each figure in it must be in a block of the page or in its scenario. What is
+//! not, of a paper or a sum or a run that no block shows, stands in a comment at the end of the page, so that it is seen
+//! which figures nobody checks.
 //!
 //! A page is a test of its own, so that nextest runs them beside each other. A new page is a line in `pages!`.
 
 mod command;
+mod figures;
 mod outputs;
 
 use std::collections::BTreeSet;
@@ -14,6 +20,10 @@ use holdfast::sim::scenario::{self, Options};
 
 /// Begins the line of a command whose output follows.
 const PROMPT: &str = "$ holdfast sim ";
+/// The same, of a scenario that is changed first.
+const CHANGED: &str = "$ sed ";
+/// Begins the comment with the figures that no block of a page has.
+const FIGURES: &str = "<!-- figures of no block: ";
 
 /// A test for each page of `docs/sim`, by the name of its scenario.
 macro_rules! pages {
@@ -22,7 +32,8 @@ macro_rules! pages {
         $(
             #[test]
             fn $test() {
-                check(&format!("docs/sim/{}.md", $page));
+                let warnings = check(&format!("docs/sim/{}.md", $page));
+                check_prose($page, &warnings);
             }
         )*
     };
@@ -105,18 +116,65 @@ fn what_pages_refer_to_is_there() {
     }
 }
 
-/// Runs every command of a page and compares what it prints, or writes it there.
+/// Every row of the overview quotes its page, and has no figure that is not there.
+#[test]
+fn the_overview_quotes_its_pages() {
+    let text = read("docs/sim/README.md");
+    let rows = text.lines().filter_map(|line| Some((line.strip_prefix("| [")?.split_once(']')?.0, line)));
+    let missing = rows.flat_map(|(page, row)| figures::missing(&prose(row), &read(&format!("docs/sim/{page}.md"))));
+    assert_known("docs/sim/README.md", &text, missing.collect());
+}
+
+/// The figures in the prose of a page are in what it shows, and so is how many warnings its first command prints.
 #[track_caller]
-fn check(page: &str) {
+fn check_prose(name: &str, warnings: &[usize]) {
+    let page = format!("docs/sim/{name}.md");
+    let text = read(&page);
+    let blocks = text.split("```").skip(1).step_by(2).filter(|block| block.trim_start_matches('\n').starts_with("$ "));
+    let shown = blocks.chain([&*read(&format!("conf/sim/{name}.yaml"))]).collect::<Vec<&str>>().join("\n");
+    assert_known(&page, &text, figures::missing(&prose(&text), &shown));
+    let warns = match warnings[0] {
+        0 => return,
+        1 => "a warning".to_owned(),
+        many => format!("{many} warnings"),
+    };
+    assert!(text.contains(&warns), "{page}: its first command prints {warns} on standard error; say so");
+}
+
+/// What is prose in a page: no block, no code, no link, no comment.
+fn prose(text: &str) -> String {
+    let text = text.split("```").step_by(2).collect::<String>();
+    let text = text.split('`').step_by(2).collect::<Vec<&str>>().join(" ");
+    let text = text.split("](").map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect::<Vec<_>>();
+    let text = text.join(" ");
+    text.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect()
+}
+
+/// The figures that are nowhere are those that the comment of the page names.
+#[track_caller]
+fn assert_known(page: &str, text: &str, missing: Vec<String>) {
+    let comment = text.split_once(FIGURES).and_then(|(_, rest)| rest.split_once(" -->")).map_or("", |(list, _)| list);
+    let fresh = missing.join("; ");
+    assert!(
+        comment == fresh,
+        "{page}: figures in its prose that no block of it has. Correct them, or show the run that they are of; what is of \
+         a paper or a sum goes to the end of the page:\n{FIGURES}{fresh} -->\nthere is\n{FIGURES}{comment} -->"
+    );
+}
+
+/// Runs every command of a page and compares what it prints, or writes it there. Returns how many warnings each gave.
+#[track_caller]
+fn check(page: &str) -> Vec<usize> {
     let text = read(page);
-    let (mut fresh, mut differs) = (String::new(), Vec::new());
+    let (mut fresh, mut differs, mut warnings) = (String::new(), Vec::new(), Vec::new());
     let mut rest = text.as_str();
     while let Some(start) = find_prompt(rest) {
         let (head, tail) = rest.split_at(start);
         let (line, tail) = tail.split_once('\n').unwrap_or((tail, ""));
         let end = tail.find("```").unwrap_or_else(|| panic!("{page}: the block of `{line}` has no end"));
         let (shown, tail) = tail.split_at(end);
-        let printed = run(line);
+        let (printed, warned) = run(line);
+        warnings.push(warned);
         if printed != shown {
             differs.push(format!("`{line}` prints\n{printed}\nand {page} shows\n{shown}"));
         }
@@ -124,11 +182,11 @@ fn check(page: &str) {
         rest = tail;
     }
     if differs.is_empty() {
-        return;
+        return warnings;
     }
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(root().join(page), fresh + rest).unwrap();
-        return;
+        return warnings;
     }
     let remedy =
         "if what it prints now is right: UPDATE_DOCS=1 cargo test --release --no-default-features --test sim_docs";
@@ -137,20 +195,22 @@ fn check(page: &str) {
 
 /// Where a line begins that is a command.
 fn find_prompt(text: &str) -> Option<usize> {
-    if text.starts_with(PROMPT) { Some(0) } else { text.find(&format!("\n{PROMPT}")).map(|at| at + 1) }
+    let is_command = |line: &str| line.starts_with(PROMPT) || line.starts_with(CHANGED);
+    let begins = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
+    begins.into_iter().find(|&at| is_command(&text[at..]))
 }
 
-/// What a command prints. It may end with 1, if the page shows that something is lost; not with anything else.
-fn run(line: &str) -> String {
-    // What is in quotes is one word.
-    let parts = line.trim_start_matches("$ holdfast ").split('"').enumerate();
-    let words = parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() });
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-    let output = command.args(words).arg("--quiet").current_dir(root()).output().unwrap();
+/// What a command prints, as a shell runs it, and how many warnings it gives. It may end with 1, if the page shows that
+/// something is lost; not with anything else.
+fn run(line: &str) -> (String, usize) {
+    let command = line.trim_start_matches("$ ");
+    let script = format!("holdfast() {{ '{}' \"$@\" --quiet; }}\n{command}", env!("CARGO_BIN_EXE_holdfast"));
+    let output = Command::new("sh").args(["-c", &script]).current_dir(root()).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let stderr = text(output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "`{line}` fails: {}\n{stderr}", output.status);
-    text(output.stdout)
+    let warnings = stderr.lines().filter(|line| line.starts_with("warning: ")).count();
+    (text(output.stdout), warnings)
 }
 
 fn root() -> PathBuf {
