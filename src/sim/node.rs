@@ -58,6 +58,8 @@ pub struct Node {
     /// Time from a poll's first half to its second; `None`: half of a poll where there are several lcores, none where there
     /// is one.
     pub sends_after_ps: Option<u64>,
+    /// A poll that is followed by the next sooner than others.
+    pub hurry: Option<Hurry>,
     /// Its lcores.
     pub fleet: Vec<Pipeline<SimPacket>>,
     /// What each of them is at.
@@ -78,6 +80,15 @@ pub struct Node {
     pub disobeyed: Option<(usize, usize)>,
     /// What it received and sent, if somebody asked for that.
     pub tape: Option<Tape>,
+}
+
+/// The first poll that begins at this instant or later, and when the next begins after it.
+#[derive(Debug, Clone, Copy)]
+pub struct Hurry {
+    /// From when on a poll is meant.
+    pub from_ps: u64,
+    /// Time to the next.
+    pub gap_ps: u64,
 }
 
 /// What an lcore is at.
@@ -121,6 +132,7 @@ impl Node {
         Self {
             poll: switch.poll,
             sends_after_ps: None,
+            hurry: None,
             fleet: Pipeline::fleet(&spec, &counters, HZ, dice),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
             devices: switch.config.devices.iter().map(device).collect(),
@@ -184,11 +196,18 @@ impl Node {
         };
         let received = state.received as u64;
         let half = match self.sends_after_ps {
-            Some(half) => half,
+            Some(half) => half.min(self.every_ps(lcore) - 1),
             None if self.lcores.len() == 1 => return now,
             None => self.poll.every.0 * PS / 2,
         };
         now + half + self.poll.frame.0 * PS * received
+    }
+
+    /// Time from the begin of the poll of `lcore` that is under way to that of the next, if it moves nothing.
+    fn every_ps(&self, lcore: usize) -> u64 {
+        let began = self.lcores[lcore].began_ps;
+        let hurry = self.hurry.filter(|hurry| began >= hurry.from_ps);
+        hurry.map_or(self.poll.every.0 * PS, |hurry| hurry.gap_ps)
     }
 
     /// The second half, at the instant `now` of the first: what it sends leaves at `leaves`. Returns when the next is due.
@@ -203,12 +222,13 @@ impl Node {
             Some(tape) => self.fleet[lcore].poll_out(&mut Recorder::new(io, tape, || leaves / PS), at, state.received),
         };
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
+        let busy = self.every_ps(lcore) + self.poll.frame.0 * PS * moved as u64;
         let state = &mut self.lcores[lcore];
         state.heard_ps = state.began_ps;
         if has_work || moved > 0 {
             state.worked_ps = leaves;
         }
-        let busy = self.poll.every.0 * PS + self.poll.frame.0 * PS * moved as u64;
+        self.hurry = self.hurry.filter(|hurry| state.began_ps < hurry.from_ps);
         let late = if self.poll.jitter.0 == 0 { 0 } else { self.rng.between(0, self.poll.jitter.0 * PS) };
         (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
     }

@@ -1,12 +1,12 @@
-//! docs/headroom-proof.md is what the switch does: every row of its table by the worst case that it names, a part of it by
-//! the whole search, and the other blocks by the commands that they show.
+//! docs/headroom-proof.md is what the switch does: every row of its table by the worst case that it names and by the whole
+//! search, the slack of each by term, and the other blocks by the commands that they show.
 
 use std::path::Path;
 
 use assert_cmd::Command;
 use holdfast::sim::headroom::adversary::all;
-use holdfast::sim::headroom::{Link, links, prove, replay};
-use holdfast::units::Cells;
+use holdfast::sim::headroom::{Adversary, Link, Peer, Proof, Reverse, Sizes, Term, links, prove, replay, terms};
+use holdfast::units::{Cells, Nanos};
 
 /// A row of the table.
 struct Row {
@@ -31,8 +31,12 @@ fn block(document: &str, command: &str) -> String {
 
 fn rows() -> Vec<Row> {
     let table = block(&document(), "holdfast headroom --prove");
-    let lines: Vec<Vec<String>> =
-        table.lines().skip(3).map(|line| line.split_whitespace().map(str::to_owned).collect()).collect();
+    let lines: Vec<Vec<String>> = table
+        .lines()
+        .skip(3)
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.split_whitespace().map(str::to_owned).collect())
+        .collect();
     let of_link = |link: Link| {
         let key = [link.rate.to_string(), link.cable.to_string(), link.mtu.to_string()];
         let line = lines.iter().find(|line| line[..3] == key).unwrap_or_else(|| panic!("no row for {key:?}"));
@@ -58,12 +62,98 @@ fn every_row_keeps_all_with_eta_and_with_the_smallest_and_loses_with_a_cell_less
     }
 }
 
-#[test]
-fn the_search_finds_the_same_at_10g_and_25g() {
-    let slow = |row: &Row| row.link.rate.0 <= 25_000_000_000;
-    for Row { link, smallest, worst, .. } in rows().into_iter().filter(slow) {
+/// The whole search at one speed; a test for each, so that they run beside each other.
+fn search(gigabits: u64) {
+    let rows: Vec<Row> = rows().into_iter().filter(|row| row.link.rate.0 == gigabits * 1_000_000_000).collect();
+    assert_eq!(rows.len(), 10);
+    for Row { link, smallest, worst, .. } in rows {
         let proof = prove(&link);
         assert_eq!((proof.demand, proof.worst.to_string()), (smallest, worst), "{link:?}");
+    }
+}
+
+#[test]
+fn the_search_finds_the_same_at_10g() {
+    search(10);
+}
+
+#[test]
+fn the_search_finds_the_same_at_25g() {
+    search(25);
+}
+
+#[test]
+fn the_search_finds_the_same_at_40g() {
+    search(40);
+}
+
+#[test]
+fn the_search_finds_the_same_at_100g() {
+    search(100);
+}
+
+#[test]
+fn the_search_finds_the_same_at_400g() {
+    search(400);
+}
+
+/// Every refresh of a pause waits behind data, with eta and no more: all rows, for two pauses and what refreshes them.
+#[test]
+fn traffic_the_other_way_without_end_ends_no_pause_and_loses_nothing() {
+    for Row { link, eta, .. } in rows() {
+        assert!(!link.pause_may_lapse(), "{link:?}");
+        for adversary in all(&link).iter().filter(|adversary| adversary.reverse.lasts()) {
+            let run = replay(&link, adversary, eta).unwrap();
+            assert_eq!((run.lost, run.lapsed), (0, false), "{link:?}: {adversary}");
+        }
+    }
+}
+
+/// A peer within the bound hears of each refresh in time. One that is far beyond it does not, and loses frames with twice
+/// the eta of its link: the cases would find it.
+#[test]
+fn a_pause_ends_early_beyond_the_bound_and_not_within_it() {
+    for Row { link, .. } in rows().iter().filter(|row| row.link.rate.0 == 400_000_000_000) {
+        let with = |nanos| Link { peer: Peer::Takes(Nanos(nanos)), ..*link };
+        let longest = (0..100_000).take_while(|nanos| !with(*nanos).pause_may_lapse()).last().unwrap();
+        let run = |nanos| {
+            let adversary = Adversary { reverse: Reverse::After, ..Adversary::of(Sizes::Framed(60)) };
+            let run = replay(&with(nanos), &adversary, Cells(2 * with(nanos).formula().cells.0)).unwrap();
+            (run.lapsed, run.lost > 0)
+        };
+        assert_eq!([longest, 30_000].map(run), [(false, false), (true, true)], "{link:?}: {longest} ns");
+    }
+}
+
+#[test]
+fn a_link_at_which_a_pause_ends_early_is_refused() {
+    for args in ["--speed 800G --cable 5m --mtu 1500", "--speed 400G --cable 5m --response 625000B"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        let output = command.args(["headroom", "--prove"]).args(args.split(' ')).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && stderr.contains("ends before, and no headroom is enough"),
+            "{args}: {stderr}"
+        );
+    }
+}
+
+/// What the terms are worth is what is needed, for each link: their slack is that of eta.
+#[test]
+fn the_slack_by_term_is_the_slack() {
+    let table = block(&document(), "holdfast headroom --prove");
+    let slack = table.lines().skip_while(|line| !line.starts_with("slack by term")).skip(3);
+    let slack: Vec<Vec<&str>> = slack.map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(slack.len(), 50);
+    for (Row { link, eta, smallest, worst }, line) in rows().iter().zip(slack) {
+        assert_eq!(line[..3], [link.rate.to_string(), link.cable.to_string(), link.mtu.to_string()], "{link:?}");
+        let adversary = *all(link).iter().find(|adversary| adversary.to_string() == *worst).unwrap();
+        let proof = Proof { formula: *eta, demand: *smallest, worst: adversary, tried: 0 };
+        let terms: Vec<i64> = terms(link, &proof).iter().map(Term::slack).collect();
+        let total = terms.iter().sum();
+        assert_eq!(total, i64::from(eta.0) - i64::from(smallest.0), "{link:?}");
+        let shown: Vec<i64> = line[3..].iter().map(|cells| cells.parse().unwrap()).collect();
+        assert_eq!(shown, [terms, vec![total]].concat(), "{link:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use holdfast::mmu::headroom::PACING_SLACK;
 use holdfast::sim::headroom::{Link, Peer, Proof, Term, links, prove as prove_link, terms};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -24,9 +25,10 @@ pub fn prove(args: &Args) -> Result<(), Failure> {
         return print_json(&to_json(&proofs));
     }
     let mut text = to_table(&proofs);
-    if let [(link, proof)] = &proofs[..] {
-        text += &format!("\n{}", to_terms(&terms(link, proof)));
-    }
+    text += &match &proofs[..] {
+        [(link, proof)] => format!("\n{}", to_terms(&terms(link, proof))),
+        _ => format!("\n{}", to_slack(&proofs)),
+    };
     print(&text)
 }
 
@@ -66,15 +68,13 @@ fn check(link: &Link) -> Result<(), Failure> {
         && link.cable.mm <= 10_000_000
         && (500..=200_000).contains(&link.poll_gap.0)
         && !matches!(link.peer, Peer::Takes(Nanos(200_001..)));
-    // Half the life of a pause, after which the next poll says it again.
-    let half_life = 65_535 * 256 * 1_000_000_000 / link.rate.0.max(1);
-    if let (true, Peer::Takes(Nanos(response))) = (right, link.peer)
-        && response + link.poll_gap.0 > half_life
-    {
+    if right && link.pause_may_lapse() {
         return Err(Failure::usage(format!(
-            "at {} a pause is said again after {half_life} ns, too late for a poll gap of {} and this response: it ends \
-             before, and no headroom is enough",
-            link.rate, link.poll_gap
+            "at {} a pause is said again after {} ns, too late for a poll gap of {}, {PACING_SLACK} of posted data and this \
+             response: it ends before, and no headroom is enough",
+            link.rate,
+            link.half_life_ps() / 1000,
+            link.poll_gap
         )));
     }
     if right {
@@ -131,13 +131,30 @@ fn to_terms(terms: &[Term]) -> String {
     let (mut formula, mut measured) = (0, 0);
     for term in terms {
         (formula, measured) = (formula + term.formula, measured + term.measured);
-        let numbers = [term.formula, term.measured, term.formula - term.measured].map(|cells| cells.to_string());
+        let numbers = [term.formula, term.measured, term.slack()].map(|cells| cells.to_string());
         let [eta, used, slack] = numbers;
         table.row([term.name.to_owned(), eta, used, slack, term.how.to_owned()]);
     }
     let total = [formula, measured, formula - measured].map(|cells| cells.to_string());
     table.row(std::iter::once("total".to_owned()).chain(total).chain([String::new()]));
     table.to_string()
+}
+
+/// The slack of each link by term.
+fn to_slack(proofs: &[(Link, Proof)]) -> String {
+    let mut table = Table::new(&[]);
+    for (link, proof) in proofs {
+        let terms = terms(link, proof);
+        if table.is_empty() {
+            let names =
+                ["speed", "cable", "mtu"].into_iter().chain(terms.iter().map(|term| term.name)).chain(["slack"]);
+            table = Table::new(&names.map(|name| (name, Right)).collect::<Vec<_>>());
+        }
+        let slack = terms.iter().map(Term::slack);
+        let cells = slack.clone().chain([slack.sum()]).map(|cells| cells.to_string());
+        table.row([link.rate.to_string(), link.cable.to_string(), link.mtu.to_string()].into_iter().chain(cells));
+    }
+    format!("slack by term; causes are taken away one after the other, from left to right\n\n{table}")
 }
 
 fn to_json(proofs: &[(Link, Proof)]) -> serde_json::Value {

@@ -19,6 +19,29 @@ pub enum Sizes {
     Imix,
 }
 
+/// What the switch sends to the peer meanwhile, which its PFC frames wait behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reverse {
+    /// Nothing.
+    Quiet,
+    /// Just before XOFF as much as pacing ever posts at once, a largest frame last, and nothing more.
+    Once,
+    /// As `Once`, and from then on without end, so that each refresh waits too.
+    Lasting,
+    /// Without end, and since long before: pacing has caught up over several polls.
+    Always,
+    /// Nothing until XOFF has left, and from then on without end: each refresh waits longer than XOFF did.
+    After,
+}
+
+impl Reverse {
+    /// Whether it goes on for as long as a pause and its refreshes.
+    #[must_use]
+    pub fn lasts(self) -> bool {
+        matches!(self, Self::Lasting | Self::Always | Self::After)
+    }
+}
+
 /// One way in which everything goes wrong at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adversary {
@@ -29,8 +52,8 @@ pub struct Adversary {
     /// Length of the frames that the poll before leaves in the receive ring, too few for an XOFF by the backlog; zero:
     /// it leaves none.
     pub left: u16,
-    /// The port has just posted as much as pacing ever does, a largest frame last.
-    pub reverse: bool,
+    /// What goes the other way.
+    pub reverse: Reverse,
     /// The poll before the one that sees the frame sends at its end.
     pub sends_late: bool,
     /// Of what is drawn, and of when the switch polls.
@@ -41,7 +64,7 @@ impl Adversary {
     /// With these sizes, at the worst instant.
     #[must_use]
     pub fn of(sizes: Sizes) -> Self {
-        Self { sizes, offset_ps: 1, left: 0, reverse: true, sends_late: true, seed: 1 }
+        Self { sizes, offset_ps: 1, left: 0, reverse: Reverse::Once, sends_late: true, seed: 1 }
     }
 }
 
@@ -57,8 +80,12 @@ impl fmt::Display for Adversary {
         if self.left > 0 {
             write!(f, ",left={}", self.left)?;
         }
-        if !self.reverse {
-            write!(f, ",quiet")?;
+        match self.reverse {
+            Reverse::Quiet => write!(f, ",quiet")?,
+            Reverse::Once => {}
+            Reverse::Lasting => write!(f, ",lasting")?,
+            Reverse::Always => write!(f, ",always")?,
+            Reverse::After => write!(f, ",after")?,
         }
         if !self.sends_late {
             write!(f, ",early")?;
@@ -75,7 +102,7 @@ pub fn largest(link: &Link) -> u16 {
 }
 
 /// All that a search tries on a link: each pattern of lengths with the crossing frame at the worst instant, beside it and
-/// at all others; and frames left behind, of lengths that are worst for cells.
+/// at all others; traffic the other way that does not end; and frames left behind, of lengths that are worst for cells.
 #[must_use]
 pub fn all(link: &Link) -> Vec<Adversary> {
     let (largest, cell) = (largest(link), link.cell.0 as u16);
@@ -91,9 +118,12 @@ pub fn all(link: &Link) -> Vec<Adversary> {
     all.extend((1..8).map(|part| Adversary { offset_ps: gap * part / 8, ..worst }));
     all.extend([1000, 2000].map(|offset_ps| Adversary { offset_ps, ..worst }));
     all.push(Adversary { sends_late: false, ..worst });
-    all.push(Adversary { reverse: false, ..worst });
+    let reverse = [Reverse::Quiet, Reverse::Lasting, Reverse::Always, Reverse::After];
+    all.extend(reverse.map(|reverse| Adversary { reverse, ..worst }));
     let cells = 1..=largest / cell;
     let lengths = cells.map(|cells| cells * cell + 1).chain([largest]).filter(|left| *left <= largest);
-    all.extend(lengths.map(|left| Adversary { left, ..worst }));
+    for left in lengths {
+        all.extend([Reverse::Once, Reverse::Always].map(|reverse| Adversary { left, reverse, ..worst }));
+    }
     all
 }

@@ -1,6 +1,8 @@
 //! Links whose headroom is to be proven.
 
-use crate::mmu::headroom::{Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom, standard_response};
+use crate::mmu::headroom::{
+    Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, WIRE_OVERHEAD, headroom, largest_frame, standard_response,
+};
 use crate::sim::load::PS;
 use crate::units::{BitRate, Bytes, Length, Nanos};
 
@@ -69,6 +71,21 @@ impl Link {
     /// Bytes that pass in that time, rounded down.
     pub(super) fn bytes_in_ps(&self, time: u64) -> u64 {
         (u128::from(time) * u128::from(self.rate.0) / 8_000_000_000_000) as u64
+    }
+
+    /// Half of what a pause lasts with all its quanta, after which it is said again.
+    #[must_use]
+    pub fn half_life_ps(&self) -> u64 {
+        self.time_ps(u64::from(u16::MAX) * 64) / 2
+    }
+
+    /// Whether a pause may be over before the peer has understood that it goes on. The refresh leaves a poll gap and the
+    /// slack of pacing after it is due at worst, as an XOFF does (docs/headroom.md), and a frame that has begun; the XOFF
+    /// that it follows may have left at once.
+    #[must_use]
+    pub fn pause_may_lapse(&self) -> bool {
+        let late = (self.poll_gap.0 + PACING_SLACK.0) * PS + self.time_ps(largest_frame(self.mtu).0 + WIRE_OVERHEAD);
+        late + self.response_ps() > self.half_life_ps()
     }
 
     /// Time from the end of a PFC frame until the peer begins no frame more.

@@ -10,7 +10,7 @@ pub mod search;
 pub mod terms;
 mod world;
 
-pub use adversary::{Adversary, Sizes};
+pub use adversary::{Adversary, Reverse, Sizes};
 pub use link::{Link, Peer, links};
 pub use search::{Proof, Run, prove, replay};
 pub use terms::{Term, terms};

@@ -19,6 +19,8 @@ pub struct Run {
     pub lost: u64,
     /// When the peer heard XOFF.
     pub(super) heard_ps: u64,
+    /// Whether it was let go by time alone: it had not understood in time that the pause goes on.
+    pub lapsed: bool,
 }
 
 /// What was found of a link.
@@ -42,13 +44,13 @@ pub struct Proof {
 pub fn replay(link: &Link, adversary: &Adversary, eta: Cells) -> Option<Run> {
     let world = World::new(link, adversary)?;
     let (Sizes::Framed(len) | Sizes::Last(len)) = adversary.sizes else {
-        return Some(judge(&world.run(eta, None)));
+        return Some(judge(link, &world.run(eta, None)));
     };
     // The last frame begins just before the peer obeys. When that is does not depend on the frames before it.
-    let heard = judge(&world.run(eta, Some(u64::MAX / PS)));
+    let heard = judge(link, &world.run(eta, Some(u64::MAX / PS)));
     let obeys = heard.heard_ps + link.response_ps();
     let last = (obeys - link.time_ps(u64::from(len) + 24)) / PS;
-    Some(judge(&world.run(eta, Some(last))))
+    Some(judge(link, &world.run(eta, Some(last))))
 }
 
 /// Tries everything, and confirms by the switch itself that the demand found is enough and a cell less is not.
@@ -63,6 +65,7 @@ pub fn prove(link: &Link) -> Proof {
     let tried = adversaries.into_iter().filter_map(|adversary| {
         let run = replay(link, &adversary, plenty)?;
         assert_eq!(run.lost, 0, "{link:?}: {adversary} loses with twice the formula's headroom");
+        assert!(!run.lapsed, "{link:?}: {adversary} ends a pause before it is said again");
         Some((run.used, adversary))
     });
     let tried: Vec<(Cells, Adversary)> = tried.collect();
@@ -82,7 +85,7 @@ pub fn prove(link: &Link) -> Proof {
     Proof { formula, demand, worst, tried: tried.len() }
 }
 
-fn judge(outcome: &Outcome) -> Run {
+fn judge(link: &Link, outcome: &Outcome) -> Run {
     if let Some(violation) = &outcome.violation {
         assert_eq!(violation.invariant, "lossless_kept", "{violation:?}");
     }
@@ -90,10 +93,14 @@ fn judge(outcome: &Outcome) -> Run {
     let class = &port.classes[CLASS];
     let heard =
         outcome.pauses.iter().find(|pause| pause.link == 0 && !pause.holds_a && usize::from(pause.priority) == CLASS);
+    let heard_ps = heard.map_or(0, |pause| pause.from_ps);
+    // Nothing that came leaves, so that whoever was stopped once is to stand still to the end.
+    let still_ps = outcome.end_ps.saturating_sub(heard_ps + link.response_ps());
     Run {
         used: Cells(class.headroom_highest_cells as u32),
         lost: class.dropped() + port.missed_lossless_frames,
-        heard_ps: heard.map_or(0, |pause| pause.from_ps),
+        heard_ps,
+        lapsed: heard.is_some() && outcome.hosts[0].paused_ps[CLASS] + PS < still_ps,
     }
 }
 

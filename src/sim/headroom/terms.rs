@@ -1,6 +1,6 @@
 //! What each term of the formula is worth: the worst case once more without the term's cause.
 
-use super::adversary::{Adversary, Sizes};
+use super::adversary::{Adversary, Reverse, Sizes};
 use super::link::{Link, Peer};
 use super::search::{Proof, replay};
 use crate::mmu::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame};
@@ -14,70 +14,70 @@ pub struct Term {
     pub name: &'static str,
     /// What the formula has for it.
     pub formula: i64,
-    /// How much less is needed without its cause; for the last, what is left.
+    /// How much less is needed without its cause, once those of the terms before are gone; for the last, what is left.
     pub measured: i64,
     /// How its cause was taken away.
     pub how: &'static str,
 }
 
-/// A cause taken away: name, rows of the formula, how, and what is left.
-type Without = (&'static str, &'static [&'static str], &'static str, fn(&Link, &Adversary) -> (Link, Adversary));
+impl Term {
+    /// What the formula has beyond what is needed.
+    #[must_use]
+    pub fn slack(&self) -> i64 {
+        self.formula - self.measured
+    }
+}
 
+/// A cause taken away: name, rows of the formula, how, and what is left.
+type Without = (&'static str, &'static [&'static str], &'static str, fn(Link, Adversary) -> (Link, Adversary));
+
+/// In the order in which they are taken away, each beside those before it. What shares a gap of a poll comes first: frames
+/// that are left have room only where the one at the poll is short, and the gap is what both are in.
 const CAUSES: [Without; 7] = [
+    (LEFT_ROW, &[LEFT_ROW], "the poll before leaves nothing", |link, adversary| {
+        (link, Adversary { left: 0, ..adversary })
+    }),
+    ("frame at the poll", &["frame at the poll"], "it is as short as the others", |link, adversary| {
+        (link, Adversary { sizes: Sizes::Last(SHORTEST_FRAME as u16), ..adversary })
+    }),
+    ("peer's last frame", &["peer's last frame"], "it is short too", |link, adversary| {
+        (link, Adversary { sizes: Sizes::All(SHORTEST_FRAME as u16), ..adversary })
+    }),
     ("poll gap", &["poll gap"], "the frame comes just before the poll", |link, adversary| {
-        (*link, Adversary { offset_ps: (link.poll_gap.0 - 2) * PS, ..*adversary })
+        (link, Adversary { offset_ps: (link.poll_gap.0 - 2) * PS, ..adversary })
     }),
     (
         "transmit ring, our frame ahead",
         &["transmit ring", "our frame ahead"],
         "nothing is sent to the peer",
-        |link, adversary| (*link, Adversary { reverse: false, ..*adversary }),
+        |link, adversary| (link, Adversary { reverse: Reverse::Quiet, ..adversary }),
     ),
     ("cable, both ways", &["cable, both ways"], "a cable of no length", |link, adversary| {
-        (Link { cable: Length { mm: 0 }, ..*link }, *adversary)
+        (Link { cable: Length { mm: 0 }, ..link }, adversary)
     }),
     ("peer's response", &["peer's response", "slower response"], "the peer obeys at once", |link, adversary| {
-        (Link { peer: Peer::Takes(Nanos(0)), ..*link }, *adversary)
-    }),
-    ("frame at the poll", &["frame at the poll"], "it is as short as the others", |link, adversary| {
-        (*link, Adversary { sizes: Sizes::Last(SHORTEST_FRAME as u16), ..*adversary })
-    }),
-    (
-        "peer's last frame",
-        &["peer's last frame"],
-        "it and the one at the poll are short, less that",
-        |link, adversary| (*link, Adversary { sizes: Sizes::All(SHORTEST_FRAME as u16), ..*adversary }),
-    ),
-    (LEFT_ROW, &[LEFT_ROW], "the poll before leaves nothing", |link, adversary| {
-        (*link, Adversary { left: 0, ..*adversary })
+        (Link { peer: Peer::Takes(Nanos(0)), ..link }, adversary)
     }),
 ];
 
-/// The terms of `link`, of which `proof` was found: each with what it is worth when the peer sends the shortest frames.
+/// The terms of `link`, of which `proof` was found: causes are taken away one after the other, and each is worth what is
+/// needed less. What the terms are worth is what is needed, and so their slack is that of eta, to the cell.
 #[must_use]
 pub fn terms(link: &Link, proof: &Proof) -> Vec<Term> {
     let plenty = Cells(2 * proof.formula.0);
-    let used =
-        |link: &Link, adversary: &Adversary| replay(link, adversary, plenty).map_or(0, |run| i64::from(run.used.0));
-    let demand = i64::from(proof.demand.0);
+    let (mut changed, mut adversary, mut needed) = (*link, proof.worst, i64::from(proof.demand.0));
     let mut terms: Vec<Term> = Vec::new();
     for (name, rows, how, without) in CAUSES {
-        let (link_without, adversary) = without(link, &proof.worst);
-        let mut measured = demand - used(&link_without, &adversary);
-        if name == "peer's last frame" {
-            measured -= terms.last().map_or(0, |term| term.measured);
-        }
-        terms.push(Term { name, formula: rows.iter().map(|row| in_cells(link, row)).sum(), measured, how });
+        (changed, adversary) = without(changed, adversary);
+        let rest = replay(&changed, &adversary, plenty).map_or(0, |run| i64::from(run.used.0));
+        let formula = rows.iter().map(|row| in_cells(link, row)).sum();
+        terms.push(Term { name, formula, measured: needed - rest, how });
+        needed = rest;
     }
     terms.push(Term { name: "MAC and PHY", formula: in_cells(link, "MAC and PHY"), measured: 0, how: "not simulated" });
     let formula: i64 = terms.iter().map(|term| term.formula).sum();
-    let measured: i64 = terms.iter().map(|term| term.measured).sum();
-    terms.push(Term {
-        name: "PFC frame, rounding",
-        formula: i64::from(proof.formula.0) - formula,
-        measured: demand - measured,
-        how: "what is left",
-    });
+    let formula = i64::from(proof.formula.0) - formula;
+    terms.push(Term { name: "PFC frame, rounding", formula, measured: needed, how: "what is left" });
     terms
 }
 

@@ -4,7 +4,7 @@
 //! which lets nothing of that class in. Hosts at the other ports send to the peer, so much at once that port 0 posts all
 //! that its pacing lets it post.
 
-use super::adversary::{Adversary, Sizes, largest};
+use super::adversary::{Adversary, Reverse, Sizes, largest};
 use super::link::{Link, Peer};
 use super::search::{CLASS, up};
 use crate::config::Overrides;
@@ -15,7 +15,7 @@ use crate::packet::BURST;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sim::engine::run_prepared;
 use crate::sim::load::PS;
-use crate::sim::node::first_poll;
+use crate::sim::node::{Hurry, first_poll};
 use crate::sim::outcome::Outcome;
 use crate::sim::spec::{
     End, Fault, FaultKind, FlowNode, FrameSizes, HostNode, Learning, LinkNode, Load, MessageSize, PollSpec, PortRef,
@@ -43,14 +43,17 @@ pub struct World<'a> {
     limit: Cells,
     /// When the frames between the first and the last begin.
     middle: Nanos,
+    /// A poll that is followed by the next sooner than by a gap.
+    hurry: Option<Hurry>,
 }
 
 impl<'a> World<'a> {
     /// `None` if what should happen between two polls does not fit.
     pub fn new(link: &'a Link, adversary: &'a Adversary) -> Option<Self> {
-        let sources = if adversary.reverse { sources(link) } else { vec![] };
+        let sources =
+            if matches!(adversary.reverse, Reverse::Once | Reverse::Lasting) { sources(link) } else { vec![] };
         let poll = judging_poll(link, adversary);
-        let mut scenario = scenario(link, adversary.seed, sources.len());
+        let mut scenario = scenario(link, adversary.seed, sources.len() + usize::from(adversary.reverse.lasts()));
         let mut world = Forward { link, adversary, flows: vec![], limit: Cells(0) };
         let middle = world.flows(poll)?;
         let (flows, limit) = (world.flows, world.limit);
@@ -59,11 +62,24 @@ impl<'a> World<'a> {
             let wire = u64::from(source.len) + AROUND;
             let start = Nanos((poll - source.frames * link.time_ps(wire)) / PS - 2);
             let size = MessageSize::Fixed(Bytes(source.frames * u64::from(source.len)));
-            let flow = flow(link, (2 + number, 0), source.len, start, message(size));
-            scenario.flows.push(FlowNode { class: 0, priority: 0, lossless: false, dscp: 0, ..flow });
+            scenario.flows.push(lossy(flow(link, (2 + number, 0), source.len, start, message(size))));
         }
-        scenario.duration = up(poll + settling_ps(link));
-        Some(Self { link, adversary, scenario, limit, middle })
+        let xoff = poll + link.poll_gap.0 * PS;
+        let mut lasts = settling_ps(link);
+        if adversary.reverse.lasts() {
+            let start = match adversary.reverse {
+                Reverse::After => up(xoff),
+                Reverse::Always => Nanos(up(poll).0 - 2 * link.poll_gap.0 - 2 * PACING_SLACK.0),
+                _ => up(poll),
+            };
+            let flow = flow(link, (2 + sources.len(), 0), largest(link), start, Load::Steady);
+            scenario.flows.push(lossy(flow));
+            // What was left in the ring matters until XOFF, and not for what refreshes it.
+            lasts += if adversary.left == 0 { 4 * link.half_life_ps() } else { 0 };
+        }
+        scenario.duration = up(poll + lasts);
+        let hurry = adversary.reverse.lasts().then(|| before_refresh(link, xoff)).flatten();
+        Some(Self { link, adversary, scenario, limit, middle, hurry })
     }
 
     /// With `eta` cells of headroom; the last frame begins from `last` on, where it is another than those before.
@@ -86,12 +102,27 @@ impl<'a> World<'a> {
         let late = self.adversary.sends_late.then(|| self.link.poll_gap.0 * PS - 1);
         let prepare = |engine: &mut crate::sim::engine::Engine<'_>| {
             engine.nodes[0].sends_after_ps = late;
+            engine.nodes[0].hurry = self.hurry;
             for device in &mut engine.nodes[0].devices {
                 (device.descriptors, device.tx_descriptors) = (DESCRIPTORS, DESCRIPTORS);
             }
         };
         run_prepared(&scenario, prepare, &mut |_| {})
     }
+}
+
+/// So that a poll begins just before the pause said at `xoff` is due to be said again, and says nothing: the refresh is as
+/// late as it can be, a gap after it.
+fn before_refresh(link: &Link, xoff: u64) -> Option<Hurry> {
+    let (gap, half_life) = (link.poll_gap.0 * PS, link.half_life_ps());
+    // A nanosecond is more than what the generator rounds.
+    let short = (half_life - PS) % gap;
+    (short > PS).then(|| Hurry { from_ps: xoff + (half_life - PS) / gap * gap, gap_ps: short })
+}
+
+/// Of class 0.
+fn lossy(flow: FlowNode) -> FlowNode {
+    FlowNode { class: 0, priority: 0, lossless: false, dscp: 0, ..flow }
 }
 
 /// A poll of the switch before which there is time for everything: the last that does not see the crossing frame.
