@@ -35,6 +35,10 @@ fi
 say "instructions of the packet path"
 $cargo bench --no-default-features --bench instructions
 
+# Ignored without optimisation. The profile is the benchmark's, so that the library is built already.
+say "speed of the simulator"
+$cargo test --profile bench --no-default-features --test sim_docs -- --quiet speed
+
 # Ten minutes, most of them a release build, are not for every run.
 if [ "${HOLDFAST_DOCKER_TEST:-}" ]; then
     say "the image, the recipe for CI and the Debian package"

@@ -11,6 +11,7 @@
 mod command;
 mod figures;
 mod outputs;
+mod speed;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -200,6 +201,16 @@ fn find_prompt(text: &str) -> Option<usize> {
     begins.into_iter().find(|&at| is_command(&text[at..]))
 }
 
+/// How many warnings a line stands for: one, and those of its kind that it counts.
+fn warnings_of(line: &str) -> usize {
+    if !line.starts_with("warning: ") {
+        return 0;
+    }
+    let more =
+        line.rsplit_once("(and ").and_then(|(_, rest)| rest.strip_suffix(" more of this kind; --all shows each)"));
+    1 + more.map_or(0, |more| more.parse().unwrap())
+}
+
 /// What a command prints, as a shell runs it, and how many warnings it gives. It may end with 1, if the page shows that
 /// something is lost; not with anything else.
 fn run(line: &str) -> (String, usize) {
@@ -209,8 +220,7 @@ fn run(line: &str) -> (String, usize) {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let stderr = text(output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "`{line}` fails: {}\n{stderr}", output.status);
-    let warnings = stderr.lines().filter(|line| line.starts_with("warning: ")).count();
-    (text(output.stdout), warnings)
+    (text(output.stdout), stderr.lines().map(warnings_of).sum())
 }
 
 fn root() -> PathBuf {
