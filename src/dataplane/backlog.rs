@@ -32,12 +32,13 @@ impl Backlog {
         self.is_on || self.full_polls != 0
     }
 
-    /// A poll took all that it may and left `left` frames; `None`: some, the device cannot tell how many.
-    pub fn judge(&mut self, left: Option<usize>) {
+    /// A poll took all that it may, or could, and left `left` frames; `None`: some, the device cannot tell how many. So many
+    /// as `most` are a backlog even if the mark is higher.
+    pub fn judge(&mut self, left: Option<usize>, most: u32) {
         let Some(mark) = self.mark else { return };
         match left {
             Some(0) => (self.is_on, self.full_polls) = (false, 0),
-            Some(left) => self.is_on |= left >= mark as usize,
+            Some(left) => self.is_on |= left >= mark.min(most) as usize,
             None => {
                 self.full_polls = (self.full_polls + 1).min(FULL_POLLS);
                 self.is_on |= self.full_polls == FULL_POLLS;
@@ -54,31 +55,43 @@ mod tests {
     fn a_mark_turns_it_on_and_only_an_empty_ring_off() {
         let mut backlog = Backlog::new(Some(32));
         for (left, on) in [(31, false), (32, true), (31, true), (1, true), (0, false), (31, false)] {
-            backlog.judge(Some(left));
+            backlog.judge(Some(left), u32::MAX);
             assert_eq!(backlog.is_on(), on, "{left} left");
         }
+    }
+
+    #[test]
+    fn a_poll_without_time_may_leave_less_than_the_mark() {
+        let mut backlog = Backlog::new(Some(32));
+        for (left, on) in [(0, false), (1, true), (0, false)] {
+            backlog.judge(Some(left), 1);
+            assert_eq!(backlog.is_on(), on, "{left} left");
+        }
+        let mut without = Backlog::new(None);
+        without.judge(Some(1), 1);
+        assert!(!without.is_on());
     }
 
     #[test]
     fn a_device_that_cannot_tell_is_judged_by_polls_in_a_row() {
         let mut backlog = Backlog::new(Some(32));
         for _ in 0..3 {
-            backlog.judge(None);
+            backlog.judge(None, u32::MAX);
         }
         assert!(!backlog.is_on());
-        backlog.judge(Some(0));
+        backlog.judge(Some(0), u32::MAX);
         for poll in 1..=4 {
-            backlog.judge(None);
+            backlog.judge(None, u32::MAX);
             assert_eq!(backlog.is_on(), poll == 4);
         }
-        backlog.judge(Some(0));
+        backlog.judge(Some(0), u32::MAX);
         assert!(!backlog.is_on());
     }
 
     #[test]
     fn without_a_mark_nobody_minds() {
         let mut backlog = Backlog::new(None);
-        backlog.judge(Some(100_000));
+        backlog.judge(Some(100_000), u32::MAX);
         assert!(!backlog.is_on());
     }
 }

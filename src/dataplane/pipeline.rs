@@ -112,14 +112,12 @@ struct Turn {
 struct Turns {
     /// Ports that are still to be asked in this round.
     left: u64,
-    /// Rounds before this one.
-    rounds: u32,
+    /// It is the poll's first.
+    is_first: bool,
     /// Ports that may be asked once more: those that have had no more full bursts than they may.
     again: u64,
     /// Those of them that have more.
     more: u64,
-    /// The same at the end of a poll that had no time for another round.
-    cut: u64,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -254,10 +252,10 @@ impl<P: Packet> Pipeline<P> {
         let Some(mut bench) = self.bench.take() else { return 0 };
         let Bench { bursts: [burst, ahead], metas } = &mut *bench;
         let (mut burst, mut ahead) = (burst, ahead);
-        let mut turns = Turns { left: self.mine, ..Turns::default() };
-        let (mut turn, mut moved) = (self.take(io, &mut turns, burst, now), 0);
+        let mut turns = Turns { left: self.mine, is_first: true, ..Turns::default() };
+        let (mut turn, mut moved, mut rounds) = (self.take(io, &mut turns, burst, now), 0, 1);
         while let Some(Turn { port, is_last }) = turn {
-            let next = self.take(io, &mut turns, ahead, now);
+            let mut next = self.take(io, &mut turns, ahead, now);
             let received = burst.len();
             let is_drained = received < BURST;
             if received > 0 {
@@ -271,17 +269,24 @@ impl<P: Packet> Pipeline<P> {
             if is_last || is_drained && self.ports[port].backlog.is_watching() {
                 self.judge_backlog(io, port, is_drained, now);
             }
+            // None is taken ahead from one round to the next, so that all of this one is done when the time is looked at.
+            if next.is_none() && turns.more != 0 {
+                if !self.has_time(io, rounds, now) {
+                    self.cut_short(io, turns.more, now);
+                    break;
+                }
+                turns = Turns { left: turns.again, ..Turns::default() };
+                rounds += 1;
+                next = self.take(io, &mut turns, ahead, now);
+            }
             std::mem::swap(&mut burst, &mut ahead);
             turn = next;
-        }
-        for port in bits(turns.cut) {
-            self.judge_backlog(io, port, false, now);
         }
         self.bench = Some(bench);
         moved
     }
 
-    /// Takes the next burst of the poll, if there is one; an empty one may be among them.
+    /// Takes the next burst of the round, if there is one; an empty one may be among them.
     #[inline]
     fn take<I: Ports<Pkt = P>>(
         &mut self,
@@ -290,18 +295,10 @@ impl<P: Packet> Pipeline<P> {
         burst: &mut Burst<P>,
         now: Ticks,
     ) -> Option<Turn> {
-        if turns.left == 0 && turns.more != 0 {
-            let rounds = turns.rounds + 1;
-            *turns = if self.has_time(io, rounds, now) {
-                Turns { left: turns.again, rounds, ..Turns::default() }
-            } else {
-                Turns { cut: turns.more, ..Turns::default() }
-            };
-        }
         let port = bits(turns.left).next()?;
         turns.left &= turns.left - 1;
         let state = &mut self.ports[port];
-        if turns.rounds == 0 {
+        if turns.is_first {
             state.start_pauses(now);
             state.full_bursts = 0;
         }
@@ -317,7 +314,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Whether a poll that began at `now` and has had `rounds` may have another one like those: until it has worked for half of
     /// the poll gap that headroom was told, since to send takes as long as to receive. A core that is too slow for all that its
-    /// wires bring would come later the more it took. What is left is judged as a backlog, and senders stop for it.
+    /// wires bring would come later the more it took.
     #[inline(never)]
     fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u32, now: Ticks) -> bool {
         let Some(time) = io.time() else { return true };
@@ -325,11 +322,26 @@ impl<P: Packet> Pipeline<P> {
         worked + worked / u64::from(rounds) <= self.clock.half_gap()
     }
 
+    /// The poll has no time for another round, though `ports` have more: what is left is a backlog, however little. Headroom
+    /// counts on a poll that takes all that it may.
+    #[cold]
+    fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: u64, now: Ticks) {
+        for port in bits(ports) {
+            let left = io.backlog(port);
+            self.judge_left(io, port, left, 1, now);
+        }
+    }
+
     /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
     /// port's lossless groups XOFF until it is drained.
     #[cold]
     fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
         let left = if is_drained { Some(0) } else { io.backlog(port) };
+        self.judge_left(io, port, left, u32::MAX, now);
+    }
+
+    /// The same of what is known to be left, of which `most` are a backlog whatever the mark.
+    fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
         let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
         if let Some(left) = left {
@@ -337,7 +349,7 @@ impl<P: Packet> Pipeline<P> {
             counters.backlog_highest_frames.raise(left as u64);
         }
         let before = state.backlog.is_on();
-        state.backlog.judge(left);
+        state.backlog.judge(left, most);
         if state.backlog.is_on() != before {
             counters.backlog_xoffs.add(u64::from(!before));
             self.tell_generator(port);

@@ -8,9 +8,11 @@
 //! preamble and inter-frame gap. It is in the seed twice: a frame of ours that had begun and holds our PFC frame back,
 //! and a frame of the peer's that had begun when the PFC frame came.
 
+mod lapse;
 mod left;
 
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
+pub use lapse::pause_may_lapse;
 use left::left_behind;
 pub use left::{LEFT_BEHIND, bursts_per_poll};
 

@@ -5,7 +5,9 @@ use super::load::PS;
 use super::spec::{End, Fault, FaultKind, LinkNode, Lost, PortRef, Scenario, SwitchNode};
 use crate::dataplane::PortSpec;
 use crate::mmu::HeadroomPolicy;
-use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
+use crate::mmu::headroom::{
+    HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, WIRE_OVERHEAD, headroom, pause_may_lapse,
+};
 use crate::pfc::PriorityMap;
 use crate::units::{BitRate, Bytes, Cells, Nanos};
 
@@ -138,11 +140,11 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
         return Some(Waiver::of(port.switch, what));
     }
     let input = input(port, peer, link, scenario);
-    // Refreshed by the first poll after half of its life: the other half must be longer than a poll gap.
-    let half_life = Nanos(65_535 * 512 * 1_000_000_000 / link.rate.0.max(1) / 2);
-    if input.poll_gap >= half_life {
-        let poll_gap = input.poll_gap;
-        let what = format!("{name} polls every {poll_gap} and refreshes a pause when {half_life} of its life are left");
+    if pause_may_lapse(&input) {
+        let (poll_gap, rate) = (input.poll_gap, link.rate);
+        let what = format!(
+            "{name} polls every {poll_gap}, so a pause at {rate} may end before its peer hears that it goes on"
+        );
         return Some(Waiver::of(port.switch, what));
     }
     let needed = headroom(&input);

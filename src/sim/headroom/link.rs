@@ -1,7 +1,7 @@
 //! Links whose headroom is to be proven.
 
 use crate::mmu::headroom::{
-    Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, WIRE_OVERHEAD, headroom, largest_frame, standard_response,
+    Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom, pause_may_lapse, standard_response,
 };
 use crate::sim::load::PS;
 use crate::units::{BitRate, Bytes, Length, Nanos};
@@ -79,13 +79,10 @@ impl Link {
         self.time_ps(u64::from(u16::MAX) * 64) / 2
     }
 
-    /// Whether a pause may be over before the peer has understood that it goes on. The refresh leaves a poll gap and the
-    /// slack of pacing after it is due at worst, as an XOFF does (docs/headroom.md), and a frame that has begun; the XOFF
-    /// that it follows may have left at once.
+    /// Whether a pause may be over before the peer has understood that it goes on.
     #[must_use]
     pub fn pause_may_lapse(&self) -> bool {
-        let late = (self.poll_gap.0 + PACING_SLACK.0) * PS + self.time_ps(largest_frame(self.mtu).0 + WIRE_OVERHEAD);
-        late + self.response_ps() > self.half_life_ps()
+        pause_may_lapse(&self.input())
     }
 
     /// Time from the end of a PFC frame until the peer begins no frame more.
