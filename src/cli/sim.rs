@@ -158,8 +158,15 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
         runs.push(run);
     }
     progress.finish();
-    show(args, &runs, &mut claims)?;
-    verdict(args, &runs, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims))
+    show(args, &runs)?;
+    let drawn = draw_comparison(args, &runs, &mut claims);
+    let mut tell = |text: &str| {
+        super::report(text, 1);
+    };
+    let verdict =
+        verdict(args, &runs, &mut tell, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims));
+    // A picture that cannot be written takes nothing from what was found.
+    drawn.and(verdict)
 }
 
 fn listen(first: First) -> Result<(), Failure> {
@@ -230,7 +237,7 @@ fn named(path: &Path, file: &str, count: usize) -> PathBuf {
     path.with_file_name(format!("{stem}-{file}{extension}"))
 }
 
-fn show(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
+fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
     if let [run] = runs {
         return match args.format {
             Format::Table => print(&report::table(&run.scenario, &run.outcome, args.all)),
@@ -238,15 +245,7 @@ fn show(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
             Format::Csv => print(&report::csv(&run.scenario, &run.outcome)),
         };
     }
-    let rows: Vec<_> = runs.iter().map(|run| (run.variant.clone(), &run.scenario, &run.outcome)).collect();
-    if let Some(dir) = &args.plots {
-        let labels: Vec<String> = rows.iter().map(|(variant, ..)| variant.clone()).collect();
-        for report::Series { title, unit, values } in report::comparison_series(&rows) {
-            let name = format!("variants-{}.svg", files::plain(&title));
-            let heading = format!("{}: {title}", rows[0].1.name);
-            write_plot(&dir.join(name), &sim::plot::bars(&heading, unit, &labels, &[(title, values)]), claims)?;
-        }
-    }
+    let rows = rows(runs);
     match args.format {
         Format::Table => {
             if args.all {
@@ -267,14 +266,41 @@ fn show(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
     }
 }
 
+/// What a table of variants takes.
+fn rows(runs: &[Run]) -> Vec<(String, &Scenario, &Outcome)> {
+    runs.iter().map(|run| (run.variant.clone(), &run.scenario, &run.outcome)).collect()
+}
+
+/// The pictures that compare variants, if there are several; none has the file of another.
+fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
+    let (Some(dir), [first, _, ..]) = (&args.plots, runs) else { return Ok(()) };
+    let labels: Vec<String> = runs.iter().map(|run| run.variant.clone()).collect();
+    let series = report::comparison_series(&rows(runs));
+    let names = files::unique(series.iter().map(|series| series.title.as_str()));
+    for (report::Series { title, unit, values }, name) in series.into_iter().zip(names) {
+        let heading = format!("{}: {title}", first.scenario.name);
+        let svg = sim::plot::bars(&heading, unit, &labels, &[(title, values)]);
+        write_plot(&dir.join(format!("variants-{name}.svg")), &svg, claims)?;
+    }
+    Ok(())
+}
+
 /// A rule that was broken is a failure, a run that did not come to an end too, and a loss if that was asked. `shrunk` makes
-/// the first smaller, and says what came of it.
-fn verdict(args: &Args, runs: &[Run], shrunk: &mut dyn FnMut(&Run, &Violation) -> String) -> Result<(), Failure> {
+/// the first smaller, and says what came of it. That may take long: which rule it is goes to `tell` before, so that who
+/// interrupts it knows.
+fn verdict(
+    args: &Args,
+    runs: &[Run],
+    tell: &mut dyn FnMut(&str),
+    shrunk: &mut dyn FnMut(&Run, &Violation) -> String,
+) -> Result<(), Failure> {
     for run in runs {
         let of = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
         if let Some(violation) = &run.outcome.violation {
             let (what, seed) = (found::describe(violation), run.scenario.seed);
-            return Err(Failure::Run(format!("{of}seed {seed}: {what}\n{}", shrunk(run, violation))));
+            tell(&format!("{of}seed {seed}: {what}"));
+            tell(&shrunk(run, violation));
+            return Err(Failure::Told(1));
         }
         if run.outcome.ending == Ending::TooManyEvents {
             let most = run.scenario.most_events;
@@ -298,4 +324,38 @@ fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation, clai
     let Some(smaller) = smaller else { return "no smaller scenario was found in which it is".to_owned() };
     let path = args.out.clone().unwrap_or_else(|| found::free_path(run.scenario.seed, claims));
     found::keep(&path, &Found { yaml: &smaller.yaml, violation: &smaller.violation, runs: smaller.runs })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn which_rule_is_broken_is_told_before_a_smaller_scenario_is_looked_for() {
+        let yaml = "duration: 1us\nswitches: [{name: a, config: {ports: [{name: p1, speed: 10G}]}}]\n";
+        let scenario = sim::scenario::parse("x.yaml", yaml, None, &Options::default()).unwrap().remove(0).1;
+        let mut outcome = sim::run(&scenario, &mut |_| {});
+        let violation = Violation { invariant: "release_order", at_ps: 7_000, event: 12, what: "h1 was first".into() };
+        outcome.violation = Some(violation);
+        let run = Run { variant: "x".into(), file: "x".into(), scenario, outcome };
+        let args = Line::parse_from(["sim", "x.yaml"]).args;
+        let told = RefCell::new(Vec::new());
+        let sentence = "x: seed 1: release_order is violated at 7 ns, event 12: h1 was first";
+        let result = verdict(&args, &[run], &mut |line| told.borrow_mut().push(line.to_owned()), &mut |_, _| {
+            assert_eq!(*told.borrow(), [sentence]);
+            "smaller".to_owned()
+        });
+        assert!(matches!(result, Err(Failure::Told(1))), "{result:?}");
+        assert_eq!(*told.borrow(), [sentence, "smaller"]);
+    }
 }

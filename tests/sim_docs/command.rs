@@ -238,6 +238,40 @@ fn plots_and_samples_go_where_they_were_asked_to() {
 }
 
 #[test]
+fn flows_and_ports_with_names_alike_have_pictures_of_their_own() {
+    let text = STAR
+        .replace(
+            "{name: p*, count: 3, speed: 10G}",
+            "{name: p/1, speed: 10G}, {name: p_1, speed: 10G}, {name: p3, speed: 10G}",
+        )
+        .replace(
+            "{name: h*, count: 3, at: tor.p*}",
+            "{name: h/1, at: tor.p/1}, {name: h_1, at: tor.p_1}, {name: h3, at: tor.p3}",
+        )
+        .replace("[h1, h2]", "[h/1, h_1]");
+    let dir = scenario(format!("{text}watch: [tor.p/1, tor.p_1]\ncolumns: [h/1-h3, h_1-h3]\n{VARIANTS}"));
+    let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "plots"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(stdout.contains("h/1-h3"), "{stdout}");
+    let files =
+        ["variants-h-1-h3-Gb-s.svg", "variants-h-1-h3-Gb-s-2.svg", "a/tor.p_1-class3.svg", "a/tor.p_1-class3-2.svg"];
+    for file in files {
+        assert!(dir.path().join("plots").join(file).is_file(), "{file} is missing");
+    }
+}
+
+/// All runs are over when it is found.
+#[test]
+fn a_picture_that_cannot_be_written_takes_no_table_away() {
+    let dir = scenario(format!("{STAR}columns: [fairness]\n{VARIANTS}"));
+    fs::create_dir_all(dir.path().join("plots/variants-fairness.svg")).unwrap();
+    let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "plots"]);
+    assert_eq!(code, 1);
+    assert_eq!(stderr, "error: file plots/variants-fairness.svg cannot be written: Is a directory\n");
+    assert!(stdout.contains("fairness"), "{stdout}");
+}
+
+#[test]
 fn files_that_cannot_be_written_are_named() {
     let dir = scenario(STAR);
     let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "x.yaml"]);

@@ -40,6 +40,13 @@ fn a_run_has_its_pictures() {
     assert_eq!(pictures, plots(&scenario, &outcome), "the same bytes each time");
 }
 
+#[test]
+fn no_two_pictures_have_one_file() {
+    let mut plots = ["a", "a", "b", "a-2", "a"].map(|name| (name.to_owned(), String::new()));
+    name_files(&mut plots);
+    assert_eq!(plots.map(|(name, _)| name), ["a.svg", "a-2.svg", "b.svg", "a-2-2.svg", "a-3.svg"]);
+}
+
 /// The texts of a picture, in order.
 fn texts(svg: &str) -> Vec<&str> {
     let inner = |line: &'_ str| -> Option<(usize, usize)> { Some((line.find('>')? + 1, line.rfind("</text>")?)) };

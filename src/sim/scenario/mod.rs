@@ -226,7 +226,9 @@ fn read_columns(item: &Item<'_>, flows: &[FlowNode]) -> Vec<String> {
             continue;
         };
         let is_flow = flows.iter().any(|flow| flow.name == title);
-        if is_flow || is_column(title) || title.contains('-') {
+        if columns.iter().any(|known| known == title) {
+            item.fail(format!("`{title}` is there twice; remove one"));
+        } else if is_flow || is_column(title) || title.contains('-') {
             columns.push(title.to_owned());
         } else {
             let known: Vec<&str> = column_titles().collect();

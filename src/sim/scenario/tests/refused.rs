@@ -39,6 +39,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "columns: [held, pausen]",
         "x.yaml:6:17: columns[1]: there is no column `pausen`; write `pauses` if that was meant",
     ),
+    ("", "columns: [held, pauses, held]", "x.yaml:6:25: columns[2]: `held` is there twice; remove one"),
     ("", "columns: pauses", "x.yaml:6:10: columns: `pauses` is not a list; write e.g. `[pauses, held, h1-h2]`"),
     ("", "watch: [p1]", "x.yaml:6:9: watch[0]: `p1` is not a port; write switch and port, e.g. `tor.p1`"),
     ("", "watch: [c.p1]", "x.yaml:6:9: watch[0]: there is no switch `c`; write `a` or `b`"),
