@@ -33,6 +33,20 @@ fn signal(child: &Child, name: &str) {
     let _ = Command::new("kill").args(["-s", name, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
 }
 
+/// Waits until `child` listens to the signal of this number, which otherwise ends it without a word; or until it is over.
+fn until_it_listens(child: &mut Child, signal: u32) {
+    let listens = |status: &str| {
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        caught.is_some_and(|caught| u64::from_str_radix(caught, 16).unwrap() >> (signal - 1) & 1 == 1)
+    };
+    let path = format!("/proc/{}/status", child.id());
+    let until = Instant::now() + PATIENCE;
+    while !listens(&fs::read_to_string(&path).unwrap()) && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < until, "it does not listen");
+        sleep(Duration::from_millis(1));
+    }
+}
+
 /// What it left; killed if it goes on and on.
 #[track_caller]
 fn end(mut child: Child) -> Output {
@@ -115,11 +129,14 @@ fn a_file_that_finds_no_room_is_not_there() {
 fn a_run_that_is_interrupted_leaves_nothing() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let dir = scenario(STAR.replace("duration: 100us", "duration: 10s"));
-        let child = start(dir.path(), &["x.yaml", "--samples", "s.csv", "--trace", "t.csv"]);
-        sleep(Duration::from_millis(300));
+        let mut child = start(dir.path(), &["x.yaml", "--samples", "s.csv", "--trace", "t.csv"]);
+        until_it_listens(&mut child, code - 128);
+        // The run should be under way, but need not.
+        sleep(Duration::from_millis(100));
         signal(&child, name);
         let output = end(child);
-        assert_eq!((output.status.code(), stderr(&output)), (Some(code), "error: interrupted\n".to_owned()));
+        let expected = (Some(code.cast_signed()), "error: interrupted\n".to_owned());
+        assert_eq!((output.status.code(), stderr(&output)), expected);
         assert_eq!((output.stdout.len(), names(dir.path())), (0, vec!["x.yaml".to_owned()]));
     }
 }
@@ -166,11 +183,13 @@ fn pipes_and_devices_are_written_as_they_are() {
 fn random_fabrics_that_are_interrupted_tell_how_many_held() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let dir = tempfile::tempdir().unwrap();
-        let child = start(dir.path(), &["--random", "--seed", "5", "--count", "1000000"]);
-        sleep(Duration::from_secs(2));
+        let mut child = start(dir.path(), &["--random", "--seed", "5", "--count", "1000000"]);
+        until_it_listens(&mut child, code - 128);
+        // Some should hold before, but none need.
+        sleep(Duration::from_secs(1));
         signal(&child, name);
         let output = end(child);
-        assert_eq!((output.status.code(), stderr(&output)), (Some(code), String::new()));
+        assert_eq!((output.status.code(), stderr(&output)), (Some(code.cast_signed()), String::new()));
         let stdout = String::from_utf8(output.stdout).unwrap();
         let done: u64 = stdout.split_once(" random fabric").unwrap().0.replace(',', "").parse().unwrap();
         let (next, left) = (5 + done, 1_000_000 - done);
