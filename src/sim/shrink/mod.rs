@@ -66,7 +66,7 @@ struct Search<'a, T> {
 }
 
 /// The smallest that is found within `bounds`; `None`: nothing smaller than `whole` goes wrong in the same way. `progress`
-/// hears of each run.
+/// hears at each candidate how many runs there were.
 pub(super) fn search<T: Shrinks>(
     whole: T,
     violation: &Violation,
@@ -109,12 +109,13 @@ impl<T: Shrinks> Search<'_, T> {
     /// Whether the same rule does not hold of `candidate`, which then is the best.
     fn fails(&mut self, mut candidate: T) -> bool {
         self.tries += 1;
+        (self.progress)(self.found.runs);
         let Some((yaml, mut scenario)) = candidate.settle() else { return false };
         // Nobody plots it; a sample may cost as much as a poll.
         scenario.sample.0 = 0;
-        scenario.most_events = scenario.most_events.min(self.most_events);
+        let left = self.bounds.events.saturating_sub(self.events);
+        scenario.most_events = scenario.most_events.min(self.most_events).min(left);
         self.found.runs += 1;
-        (self.progress)(self.found.runs);
         let outcome = super::run(&scenario, &mut |_| {});
         self.events += outcome.events;
         match T::judge(&scenario, &outcome) {

@@ -134,6 +134,28 @@ fn a_candidate_is_not_run_for_ever() {
     assert_eq!(found.violation.event, 10_004);
 }
 
+#[test]
+fn the_last_candidate_is_given_what_is_left_of_the_bound() {
+    let violation = Violation { invariant: "few", at_ps: 0, event: 1_000_000, what: String::new() };
+    let first = search(Hosts(12), &violation, Bounds { runs: 1, ..BOUNDS }, &mut |_| {}).unwrap().violation.event;
+    let found = search(Hosts(12), &violation, Bounds { events: first + 500, ..BOUNDS }, &mut |_| {}).unwrap();
+    assert_eq!((found.runs, found.violation.event), (2, 500));
+}
+
+#[test]
+fn who_waits_hears_of_what_the_reader_refuses_too() {
+    let (_dir, path) = incast();
+    let written = Written::read(&path).unwrap();
+    let scenarios = written.parse(&Options::default()).unwrap();
+    // The second of two things that it hears without a run between was refused.
+    let mut heard = Vec::new();
+    mutant::with(Mutant::ReleaseOrder, || {
+        let violation = violation_of(&scenarios[1].1).unwrap();
+        shrink(&written, &Options::default(), &scenarios[1].0, &violation, &mut |runs| heard.push(runs))
+    });
+    assert!(heard.windows(2).any(|pair| pair[0] == pair[1]), "{heard:?}");
+}
+
 /// What the examples become when they are written anew, all in one file, is what they are.
 #[test]
 fn a_rendered_scenario_is_the_same() {

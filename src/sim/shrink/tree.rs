@@ -1,6 +1,8 @@
 //! A scenario as somebody has written it, made smaller.
 
-use super::cuts::{cuts, without};
+use std::cell::OnceCell;
+
+use super::cuts::{Cut, cuts, without};
 use super::{BOUNDS, Shrinks, Smaller, Step, render, search};
 use crate::config::error::Place;
 use crate::config::yaml::{Node, Shape};
@@ -10,11 +12,15 @@ use crate::sim::spec::Scenario;
 use crate::units::Nanos;
 
 /// A variant of a scenario with all that it refers to.
-#[derive(Debug, Clone, PartialEq)]
-struct Tree(Node);
+#[derive(Debug)]
+struct Tree {
+    root: Node,
+    /// What can be cut out of it, once that is asked: of the best so far each cut is tried, and most are refused.
+    cuts: OnceCell<Vec<Cut>>,
+}
 
 /// The smallest scenario that is found within bounds of which the same rule does not hold as of the variant `variant` of
-/// `written`, in one file that needs no other; `None`: none is smaller. `progress` hears of each run.
+/// `written`, in one file that needs no other; `None`: none is smaller. `progress` hears at each candidate how many runs there were.
 #[must_use]
 pub fn shrink(
     written: &Written,
@@ -23,18 +29,31 @@ pub fn shrink(
     violation: &Violation,
     progress: &mut dyn FnMut(u32),
 ) -> Option<Smaller> {
-    let mut tree = Tree(written.whole(variant)?);
+    let mut tree = Tree::new(written.whole(variant)?);
     if let Some(seed) = options.seed {
         tree.set("seed", seed.to_string());
     }
     search(tree, violation, BOUNDS, progress)
 }
 
+impl Clone for Tree {
+    /// The clone will be changed: it has other cuts.
+    fn clone(&self) -> Self {
+        Self::new(self.root.clone())
+    }
+}
+
+impl PartialEq for Tree {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
+}
+
 impl Shrinks for Tree {
     const STEPS: &'static [Step<Self>] = &[cut, end_there, shorter];
 
     fn settle(&mut self) -> Option<(String, Scenario)> {
-        let yaml = render::yaml(&self.0);
+        let yaml = render::yaml(&self.root);
         let (_, scenario) = scenario::parse("smaller.yaml", &yaml, None, &Options::default()).ok()?.pop()?;
         Some((yaml, scenario))
     }
@@ -45,9 +64,13 @@ impl Shrinks for Tree {
 }
 
 impl Tree {
+    fn new(root: Node) -> Self {
+        Self { root, cuts: OnceCell::new() }
+    }
+
     /// The value of `key` of the whole.
     fn get(&self, key: &str) -> Option<&str> {
-        let Shape::Map(entries) = &self.0.shape else { return None };
+        let Shape::Map(entries) = &self.root.shape else { return None };
         entries.iter().find(|(name, _)| is(name, key)).and_then(|(_, value)| match &value.shape {
             Shape::Scalar(text) => Some(text.as_str()),
             _ => None,
@@ -56,7 +79,7 @@ impl Tree {
 
     fn set(&mut self, key: &str, value: String) {
         let scalar = |text| Node { place: Place { line: 1, column: 1 }, shape: Shape::Scalar(text) };
-        let Shape::Map(entries) = &mut self.0.shape else { return };
+        let Shape::Map(entries) = &mut self.root.shape else { return };
         match entries.iter_mut().find(|(name, _)| is(name, key)) {
             Some((_, known)) => *known = scalar(value),
             None => entries.insert(0, (scalar(key.to_owned()), scalar(value))),
@@ -88,7 +111,8 @@ fn end_there(tree: &Tree, place: usize, at: u64) -> Option<Tree> {
 }
 
 fn cut(tree: &Tree, place: usize, _: u64) -> Option<Tree> {
-    cuts(&tree.0).get(place).map(|cut| Tree(without(&tree.0, cut)))
+    let cuts = tree.cuts.get_or_init(|| cuts(&tree.root));
+    cuts.get(place).map(|cut| Tree::new(without(&tree.root, cut)))
 }
 
 fn shorter(tree: &Tree, place: usize, _: u64) -> Option<Tree> {
