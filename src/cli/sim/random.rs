@@ -36,8 +36,9 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
     let limit = asked.time.map(|time| Duration::from_nanos(time.0));
     let count = asked.count.or_else(|| limit.is_none().then_some(DEFAULT_COUNT));
     let is_shown = !asked.quiet && io::stderr().is_terminal();
-    let (mut line, mut shown) = (Line::default(), None::<Instant>);
+    let (mut line, mut shown, mut elapsed) = (Line::default(), None::<Instant>, Duration::ZERO);
     let result = soak(asked.seed, count, &mut |progress| {
+        elapsed = progress.elapsed;
         if is_shown && shown.is_none_or(|shown| shown.elapsed() >= PERIOD) {
             shown = Some(Instant::now());
             line.show(&describe(&progress, limit));
@@ -45,15 +46,15 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
         interrupt::code().is_none() && limit.is_none_or(|limit| progress.elapsed < limit)
     });
     line.clear();
-    match result {
-        Ok(totals) => match interrupt::code().filter(|_| count.is_none_or(|count| totals.fabrics < count)) {
-            None => print(&summary(asked.seed, &totals)),
-            Some(code) => {
-                print(&format!("{}{}", summary(asked.seed, &totals), go_on(asked, &totals)))?;
-                Err(Failure::Told(code))
-            }
-        },
-        Err(failure) => Err(keep(asked, &failure)),
+    let totals = result.map_err(|failure| keep(asked, &failure))?;
+    print(&summary(asked.seed, &totals))?;
+    let left = left(count, limit, totals.fabrics, elapsed);
+    match interrupt::code().zip(left) {
+        None => Ok(()),
+        Some((code, left)) => {
+            print(&go_on(asked.seed.wrapping_add(totals.fabrics), &left))?;
+            Err(Failure::Told(code))
+        }
     }
 }
 
@@ -89,11 +90,20 @@ fn summary(seed: u64, totals: &Totals) -> String {
     )
 }
 
-/// How what was interrupted is gone on with: each seed before that one is done.
-fn go_on(asked: &Random, totals: &Totals) -> String {
-    let next = asked.seed.wrapping_add(totals.fabrics);
-    let left = asked.count.map(|count| format!(" --count {}", count.saturating_sub(totals.fabrics)));
-    format!("interrupted; go on with: holdfast sim --random --seed {next}{}\n", left.unwrap_or_default())
+/// What is left to be done of so many fabrics in so much time, as options; `None`: nothing. A part of a millisecond counts as
+/// a whole one.
+fn left(count: Option<u64>, limit: Option<Duration>, done: u64, elapsed: Duration) -> Option<String> {
+    let count = count.map(|count| count.saturating_sub(done));
+    let limit = limit.map(|limit| limit.saturating_sub(elapsed));
+    let is_over = count == Some(0) || limit.is_some_and(|limit| limit.is_zero());
+    let count = count.map_or(String::new(), |count| format!(" --count {count}"));
+    let limit = limit.map_or(String::new(), |limit| format!(" --for {}ms", limit.as_nanos().div_ceil(1_000_000)));
+    (!is_over).then(|| count + &limit)
+}
+
+/// How what was interrupted is gone on with: each seed before `next` is done.
+fn go_on(next: u64, left: &str) -> String {
+    format!("interrupted; go on with: holdfast sim --random --seed {next}{left}\n")
 }
 
 fn counted(count: u64, one: &str) -> String {
@@ -123,11 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_interrupted_goes_on_with_the_next_seed() {
-        let asked = Random { seed: 7, count: Some(10), time: None, out: None, quiet: true };
-        let on = |asked: &Random| go_on(asked, &Totals { fabrics: 3, ..ONE });
-        assert_eq!(on(&asked), "interrupted; go on with: holdfast sim --random --seed 10 --count 7\n");
-        let asked = Random { count: None, ..asked };
-        assert_eq!(on(&asked), "interrupted; go on with: holdfast sim --random --seed 10\n");
+    fn what_was_interrupted_goes_on_with_what_is_left() {
+        assert_eq!(go_on(10, " --count 7"), "interrupted; go on with: holdfast sim --random --seed 10 --count 7\n");
+        let after =
+            |count, limit: Option<u64>| left(count, limit.map(Duration::from_secs), 3, Duration::from_micros(1500));
+        assert_eq!(after(Some(10), None).unwrap(), " --count 7");
+        assert_eq!(after(None, Some(600)).unwrap(), " --for 599999ms");
+        assert_eq!(after(Some(4), Some(1)).unwrap(), " --count 1 --for 999ms");
+        assert_eq!(after(Some(3), Some(600)), None, "all were run");
+        assert_eq!(after(Some(10), Some(0)), None, "the time was over");
     }
 }
