@@ -37,8 +37,8 @@ pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
     write().map_err(|error| failed("file", path, &error))
 }
 
-/// A file to write to. Until [`Output::finish`] it is `NAME.part`, and whatever had its name before still has it; dropped
-/// before, it leaves nothing.
+/// A file to write to. Until [`Output::finish`] it is `NAME.part`, or `NAME.part2` and so on, and whatever had its name
+/// before still has it; dropped before, it leaves nothing.
 pub struct Output {
     file: File,
     /// The part, and what it will be; `None`: it is written as it is.
@@ -57,9 +57,8 @@ impl Output {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let part = part_of(&target);
         let mut parts = parts();
-        let file = File::create(&part)?;
+        let (file, part) = create_part(&target)?;
         parts.push(part.clone());
         drop(parts);
         let output = Self { file, part: Some((part, target)) };
@@ -100,6 +99,22 @@ impl Drop for Output {
             // It was not to be left; nobody is left to tell if it is.
             let _ = fs::remove_file(part);
         }
+    }
+}
+
+/// A new file for what will be `target`: what has the name of one may be another's, or be left of a run that was killed.
+fn create_part(target: &Path) -> io::Result<(File, PathBuf)> {
+    let mut part = part_of(target);
+    let mut number = 1;
+    loop {
+        match File::create_new(&part) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (file, part)),
+        }
+        number += 1;
+        let mut name = part_of(target).into_os_string();
+        name.push(number.to_string());
+        part = name.into();
     }
 }
 
@@ -193,6 +208,15 @@ mod tests {
         assert!(output.finish().is_err());
         begin().finish().unwrap();
         assert_eq!((names(dir.path()), fs::read_to_string(&path).unwrap()), (vec!["s.csv".into()], "new\n".into()));
+        for other in ["s.csv.part", "s.csv.part2"] {
+            fs::write(dir.path().join(other), "another's").unwrap();
+        }
+        write(&path, "newer\n").unwrap();
+        for other in ["s.csv.part", "s.csv.part2"] {
+            assert_eq!(fs::read_to_string(dir.path().join(other)).unwrap(), "another's");
+            fs::remove_file(dir.path().join(other)).unwrap();
+        }
+        assert_eq!((names(dir.path()), fs::read_to_string(&path).unwrap()), (vec!["s.csv".into()], "newer\n".into()));
         assert!(parts().is_empty());
     }
 
