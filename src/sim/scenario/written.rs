@@ -30,7 +30,7 @@ impl Written {
         Ok(Self { source: path.display().to_string(), text, dir: path.parent().map(Path::to_owned) })
     }
 
-    /// The scenarios in it: [`super::load`].
+    /// The scenarios in it: [`super::load()`].
     ///
     /// # Errors
     /// All that is wrong with it.
