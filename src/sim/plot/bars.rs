@@ -11,6 +11,8 @@ use crate::sim::spec::Scenario;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
 const RIGHT: f64 = 70.0;
+/// Height of a line of names.
+const LINE: f64 = 18.0;
 /// Flows with a row of their own.
 const MOST_ROWS: usize = 16;
 
@@ -27,14 +29,9 @@ fn draw(title: &str, subtitle: &str, unit: &str, labels: &[String], series: &[(S
     let mut svg = Svg::new(WIDTH);
     svg.bold(16.0, 22.0, 15, title);
     svg.faint(16.0, 39.0, Anchor::Start, subtitle);
-    let mut x = left;
-    for (index, (name, _)) in series.iter().enumerate() {
-        svg.bar(Rect { x, y: HEAD + 3.0, width: 14.0, height: 11.0 }, PALETTE[index % PALETTE.len()]);
-        svg.text(x + 20.0, HEAD + 13.0, Anchor::Start, name);
-        x += 20.0 + text_width(name) + 18.0;
-    }
+    let below = HEAD + legend(&mut svg, left, series);
     let group = BAR * series.len() as f64 + GAP;
-    let rect = Rect { x: left, y: HEAD + 24.0, width: WIDTH - left - RIGHT, height: group * labels.len() as f64 + GAP };
+    let rect = Rect { x: left, y: below, width: WIDTH - left - RIGHT, height: group * labels.len() as f64 + GAP };
     let most = series.iter().flat_map(|(_, values)| values).copied().filter(|value| value.is_finite());
     let most = most.fold(0.0, f64::max) * 1.1;
     axis(&mut svg, rect, most, unit);
@@ -52,6 +49,21 @@ fn draw(title: &str, subtitle: &str, unit: &str, labels: &[String], series: &[(S
     }
     svg.frame(rect);
     svg.finish(rect.y + rect.height + 44.0)
+}
+
+/// The names of `series`, in as many lines as they take. Returns their height.
+fn legend(svg: &mut Svg, left: f64, series: &[(String, Vec<f64>)]) -> f64 {
+    let (mut x, mut y) = (left, HEAD);
+    for (index, (name, _)) in series.iter().enumerate() {
+        let width = 20.0 + text_width(name);
+        if x > left && x + width > WIDTH {
+            (x, y) = (left, y + LINE);
+        }
+        svg.bar(Rect { x, y: y + 3.0, width: 14.0, height: 11.0 }, PALETTE[index % PALETTE.len()]);
+        svg.text(x + 20.0, y + 13.0, Anchor::Start, name);
+        x += width + 18.0;
+    }
+    y - HEAD + 24.0
 }
 
 fn axis(svg: &mut Svg, rect: Rect, most: f64, unit: &str) {

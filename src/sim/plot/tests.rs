@@ -105,3 +105,23 @@ fn variants_stand_beside_each_other() {
     }
     check_xml("nothing", &bars("", "", &[], &[]));
 }
+
+#[test]
+fn names_that_do_not_fit_beside_each_other_take_another_line() {
+    let series = |names: usize| (0..names).map(|n| (format!("a name of thirty characters, {n}"), vec![1.0]));
+    // Where the names begin, and how high they stand.
+    let places = |names: usize| {
+        let svg = bars("", "", &["one".to_owned()], &series(names).collect::<Vec<_>>());
+        check_xml("names", &svg);
+        let of = |line: &str, key: &str| -> f64 {
+            let (_, rest) = line.split_once(&format!(" {key}=\"")).unwrap();
+            rest.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let named = svg.lines().filter(|line| line.contains(">a name"));
+        named.map(|line| (of(line, "x"), of(line, "y"))).collect::<Vec<(f64, f64)>>()
+    };
+    let (few, many) = (places(3), places(5));
+    assert!(few.iter().all(|place| place.1 == few[0].1), "{few:?}");
+    assert!(many.iter().all(|place| place.0 < 900.0 - 150.0), "{many:?}");
+    assert_eq!((many[3].0, many[3].1 - many[0].1), (many[0].0, 18.0), "{many:?}");
+}
