@@ -34,6 +34,7 @@ pub mod queue;
 pub mod record;
 pub mod replay;
 mod rest;
+mod rounds;
 pub mod spec;
 mod tuning;
 mod view;

@@ -11,9 +11,9 @@ use super::drops::DropReason;
 use super::fit::Outward;
 use super::gauges::PollClock;
 use super::guarantee::QueueGuarantees;
-use super::meta::Meta;
 use super::port::Port;
 use super::queue::{Queue, Slab, Tag};
+use super::rounds::Bench;
 use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::{Fdb, Pairs, VlanTable};
@@ -82,42 +82,6 @@ pub struct Pipeline<P> {
     pub(super) posted: Burst<P>,
     pub(super) charges: ArrayVec<Tag, BURST>,
     pub(super) clock: PollClock,
-}
-
-/// What a poll works on.
-#[derive(Debug)]
-pub(super) struct Bench<P> {
-    /// The burst being worked on and the one taken ahead.
-    bursts: [Burst<P>; 2],
-    /// What is known of the frames of the first. Old where there are none.
-    metas: [Meta; BURST],
-}
-
-impl<P> Default for Bench<P> {
-    fn default() -> Self {
-        Self { bursts: Default::default(), metas: [Meta::EMPTY; BURST] }
-    }
-}
-
-/// A burst of `port`, in the how manieth round of the poll.
-#[derive(Debug, Clone, Copy)]
-struct Turn {
-    port: usize,
-    /// It was full, and the last that its poll gap lets the port have.
-    is_last: bool,
-}
-
-/// Who is asked for a burst next: each port once in a round, those too that had little in the last one.
-#[derive(Debug, Default, Clone, Copy)]
-struct Turns {
-    /// Ports that are still to be asked in this round.
-    left: u64,
-    /// It is the poll's first.
-    is_first: bool,
-    /// Ports that may be asked once more: those that have had no more full bursts than they may.
-    again: u64,
-    /// Those of them that have more.
-    more: u64,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -241,120 +205,6 @@ impl<P: Packet> Pipeline<P> {
         }
         self.finish_poll(io, now, moved);
         moved
-    }
-
-    /// Takes one burst of each own port in turn, and tells its peer after each what it must be told; in rounds, as long as
-    /// some port has more and its poll gap lets it. No peer waits longer than a burst of each port takes until it hears XOFF.
-    /// The next burst is taken before work on one begins: what its headers wait for is then no time lost.
-    #[inline]
-    fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        // Out of self, so that the stages may use the rest of it.
-        let Some(mut bench) = self.bench.take() else { return 0 };
-        let Bench { bursts: [burst, ahead], metas } = &mut *bench;
-        let (mut burst, mut ahead) = (burst, ahead);
-        let mut turns = Turns { left: self.mine, is_first: true, ..Turns::default() };
-        let (mut turn, mut moved, mut rounds) = (self.take(io, &mut turns, burst, now), 0, 1);
-        while let Some(Turn { port, is_last }) = turn {
-            let mut next = self.take(io, &mut turns, ahead, now);
-            let received = burst.len();
-            let is_drained = received < BURST;
-            if received > 0 {
-                io.begin(port);
-                self.receive(io, port, burst, metas, now);
-                moved += received;
-            }
-            self.publish_handed();
-            // At once: what a peer still sends until it hears this goes into the headroom.
-            self.send_pfc(io, port, now);
-            if is_last || is_drained && self.ports[port].backlog.is_watching() {
-                self.judge_backlog(io, port, is_drained, now);
-            }
-            // None is taken ahead from one round to the next, so that all of this one is done when the time is looked at.
-            if next.is_none() && turns.more != 0 {
-                if !self.has_time(io, rounds, now) {
-                    self.cut_short(io, turns.more, now);
-                    break;
-                }
-                turns = Turns { left: turns.again, ..Turns::default() };
-                rounds += 1;
-                next = self.take(io, &mut turns, ahead, now);
-            }
-            std::mem::swap(&mut burst, &mut ahead);
-            turn = next;
-        }
-        self.bench = Some(bench);
-        moved
-    }
-
-    /// Takes the next burst of the round, if there is one; an empty one may be among them.
-    #[inline]
-    fn take<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        turns: &mut Turns,
-        burst: &mut Burst<P>,
-        now: Ticks,
-    ) -> Option<Turn> {
-        let port = bits(turns.left).next()?;
-        turns.left &= turns.left - 1;
-        let state = &mut self.ports[port];
-        if turns.is_first {
-            state.start_pauses(now);
-            state.full_bursts = 0;
-        }
-        io.rx(port, burst);
-        let is_full = burst.is_full();
-        state.full_bursts += u32::from(is_full);
-        // What came to a port that was drained takes nothing from what it may have.
-        let may_more = state.full_bursts < state.bursts;
-        turns.again |= u64::from(may_more) << port;
-        turns.more |= u64::from(is_full && may_more) << port;
-        Some(Turn { port, is_last: is_full && !may_more })
-    }
-
-    /// Whether a poll that began at `now` and has had `rounds` may have another one like those: until it has worked for half of
-    /// the poll gap that headroom was told, since to send takes as long as to receive. A core that is too slow for all that its
-    /// wires bring would come later the more it took.
-    #[inline(never)]
-    fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u32, now: Ticks) -> bool {
-        let Some(time) = io.time() else { return true };
-        let worked = time.since(now);
-        worked + worked / u64::from(rounds) <= self.clock.half_gap()
-    }
-
-    /// The poll has no time for another round, though `ports` have more: what is left is a backlog, however little. Headroom
-    /// counts on a poll that takes all that it may.
-    #[cold]
-    fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: u64, now: Ticks) {
-        for port in bits(ports) {
-            let left = io.backlog(port);
-            self.judge_left(io, port, left, 1, now);
-        }
-    }
-
-    /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
-    /// port's lossless groups XOFF until it is drained.
-    #[cold]
-    fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
-        let left = if is_drained { Some(0) } else { io.backlog(port) };
-        self.judge_left(io, port, left, u32::MAX, now);
-    }
-
-    /// The same of what is known to be left, of which `most` are a backlog whatever the mark.
-    fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
-        let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
-        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
-        if let Some(left) = left {
-            counters.backlog_frames.set(left as u64);
-            counters.backlog_highest_frames.raise(left as u64);
-        }
-        let before = state.backlog.is_on();
-        state.backlog.judge(left, most);
-        if state.backlog.is_on() != before {
-            counters.backlog_xoffs.add(u64::from(!before));
-            self.tell_generator(port);
-            self.send_pfc(io, port, now);
-        }
     }
 
     /// The end of a poll: buffers go back, others see what this lcore has done, observers see the gauges.
