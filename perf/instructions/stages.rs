@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use holdfast::dataplane::handoff;
-use holdfast::dataplane::queue::{Queue, Slab, Tag};
+use holdfast::dataplane::queue::{Queue, Slab};
+use holdfast::dataplane::tag::Tag;
 use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};

@@ -9,6 +9,7 @@ use super::policy::{self, Policy};
 use super::ports::{self, Port};
 use super::preset::ClassSettings;
 use super::read::Item;
+use crate::dataplane::tag::MAX_CELLS;
 use crate::mmu::headroom::{headroom, largest_frame};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
 use crate::qos::CLASSES;
@@ -18,7 +19,7 @@ const KEYS: &[&str] = &["size", "cell", "headroom", "lossy", "shared", "port_res
 
 const DEFAULT_SIZE: Bytes = Bytes(12 << 20);
 pub(crate) const SMALLEST_SIZE: Bytes = Bytes(64 << 10);
-pub(crate) const LARGEST_SIZE: Bytes = Bytes(64 << 30);
+pub(crate) const LARGEST_SIZE: Bytes = Bytes(32 << 30);
 const DEFAULT_CELL: Bytes = Bytes(208);
 const SMALLEST_CELL: Bytes = Bytes(64);
 const LARGEST_CELL: Bytes = Bytes(16 << 10);
@@ -91,9 +92,17 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
     let size = get("size").and_then(|item| read_size(&item, SMALLEST_SIZE, LARGEST_SIZE));
     let cell = get("cell").and_then(|item| read_size(&item, SMALLEST_CELL, LARGEST_CELL));
     let (lossy_item, shared_item) = (get("lossy"), get("shared"));
+    let (size, cell) = (overrides.buffer.or(size).unwrap_or(DEFAULT_SIZE), cell.unwrap_or(DEFAULT_CELL));
+    if size.to_cells_floor(cell).0 >= MAX_CELLS {
+        let least = Bytes((size.0 / u64::from(MAX_CELLS) + 1).next_multiple_of(64));
+        get("cell").as_ref().or(item.as_ref()).unwrap_or(root).refuse::<()>(format!(
+            "{size} in cells of {cell} are more than the {} cells that a queue can count; write `cell: {least}` or more, or less of a buffer",
+            MAX_CELLS - 1
+        ));
+    }
     Buffer {
-        size: overrides.buffer.or(size).unwrap_or(DEFAULT_SIZE),
-        cell: cell.unwrap_or(DEFAULT_CELL),
+        size,
+        cell,
         lossy: lossy_item.as_ref().and_then(Item::parse).unwrap_or(DEFAULT_LOSSY),
         shared: shared_item.as_ref().filter(|item| !item.is("auto")).and_then(Item::parse),
         policy: policy::read(get("headroom"), overrides.headroom),

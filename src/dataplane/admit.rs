@@ -7,7 +7,7 @@ use super::evidence::Refused;
 use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
-use super::queue::Tag;
+use super::tag::Tag;
 use crate::mmu::{Admission, GroupState};
 use crate::packet::{BURST, Burst, Packet, Ports};
 use crate::units::Cells;
@@ -119,7 +119,7 @@ impl<P: Packet> Pipeline<P> {
             match io.copy(&packet) {
                 Some(copy) => self.send_copy(io, port, egress, copy, *meta),
                 None => {
-                    let row = usize::from(meta.class);
+                    let row = usize::from(meta.kind.class());
                     self.counters.ports[port].drops[row][DropReason::NoBuffer as usize].add(1);
                 }
             }
@@ -136,7 +136,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Admits a frame that is fit for `egress` to the buffer and queues it.
     fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
-        let before = (!meta.is_lossless()).then(|| self.before(port, usize::from(meta.tag.group & 7)));
+        let before = (!meta.is_lossless()).then(|| self.before(port, usize::from(meta.tag.group())));
         let admission = match self.admit(port, egress, meta) {
             Ok(admission) => admission,
             Err(reason) => {
@@ -157,8 +157,8 @@ impl<P: Packet> Pipeline<P> {
     /// Charges the buffer, and tells the peer to stop if its group is at its limit now.
     #[inline]
     fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
-        let (group, queue) = (usize::from(meta.tag.group & 7), meta.tag.queue());
-        let cells = Cells(meta.tag.cells.into());
+        let (group, queue) = (usize::from(meta.tag.group()), meta.tag.queue());
+        let cells = Cells(meta.tag.cells().into());
         // The watchdog drops a priority both ways: what comes in of it would only wait for others of its kind.
         if self.ports[port].dropping() >> queue & 1 == 1 {
             return Err(DropReason::Watchdog);

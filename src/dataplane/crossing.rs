@@ -7,7 +7,7 @@
 use super::handoff::{Consumer, Producer, ring};
 use super::meta::Meta;
 use super::pipeline::Pipeline;
-use super::queue::Tag;
+use super::tag::Tag;
 use crate::forward::fdb::{Learned, Station};
 use crate::packet::{BURST, Packet, Ports};
 

@@ -5,13 +5,13 @@ use super::drops::DropReason;
 use super::ingress::Frames;
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
-use super::queue::{Run, Tag};
+use super::tag::{Run, Tag};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::qos::CLASSES;
 use crate::qos::shaper::Pace;
 use crate::qos::wred::WredVerdict;
-use crate::units::{Bytes, Ticks};
+use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
 /// What was chosen to be sent in one burst.
@@ -29,7 +29,7 @@ impl Chosen {
     /// And `run` of `queue`.
     #[inline]
     fn add(&mut self, queue: usize, run: Run) {
-        self.sums[queue] += u64::from(run.frames) << 32 | run.bytes;
+        self.sums[queue] += u64::from(run.frames) << 32 | run.bytes();
         self.queues |= 1 << queue;
     }
 
@@ -76,7 +76,7 @@ impl<P: Packet> Pipeline<P> {
             // It has just left its slot, so there is one.
             if state.queues[queue].push_front(&mut self.slab, packet, tag).is_ok() {
                 state.waiting |= 1 << queue;
-                self.guarantees.changed(port, queue, before, before + u32::from(tag.cells));
+                self.guarantees.changed(port, queue, before, before + u32::from(tag.cells()));
             }
         }
     }
@@ -122,29 +122,35 @@ impl<P: Packet> Pipeline<P> {
         let wred = self.queue_specs[queue].wred.as_ref();
         let mut credit = scheduler.credit(queue, frames.head_len(&self.slab));
         loop {
-            let (packets, _) = frames.first(&self.slab);
-            let (here, posted, depth) = (packets.len(), self.posted.len(), frames.bytes());
+            let (packets, tags) = frames.first(&self.slab);
+            let (here, posted, depth) = (tags.len(), self.posted.len(), frames.bytes());
             // Of a queue that stands the packets have left the cache, and are needed when all are chosen.
             if frames.frames() as usize > here {
                 packets.iter().flatten().for_each(P::prefetch);
             }
-            let dice = &mut self.dice;
-            let run = frames.take_while(&mut self.slab, &mut self.posted, &mut self.charges, |tag, before| {
-                let len = u32::from(tag.len);
+            // Depths become less from here on.
+            let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
+            let mut run = Run::default();
+            for &tag in &tags[..here.min(self.posted.remaining_capacity())] {
+                let len = u32::from(tag.frame_len());
                 if !pace.is_free() || credit < u64::from(len) {
-                    return false;
+                    break;
                 }
                 credit -= u64::from(len);
                 pace.charge(len);
                 // Instantaneous depth at dequeue, the leaving frame included.
                 if let Some(wred) = wred
-                    && tag.markable().is_some()
-                    && wred.judge(Bytes(depth - before.bytes), dice.roll()) == WredVerdict::Congested
+                    && tag.is_markable()
                 {
-                    chosen.congested |= 1 << (posted + before.frames as usize);
+                    // Thrown for each, so that who is marked does not depend on how frames come together.
+                    let dice = self.dice.roll();
+                    if !is_short && wred.judge(Bytes(depth - run.bytes()), dice) == WredVerdict::Congested {
+                        chosen.congested |= 1 << (posted + run.frames as usize);
+                    }
                 }
-                true
-            });
+                run = run.and(tag);
+            }
+            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
             chosen.add(queue, run);
             if (run.frames as usize) < here || frames.is_empty() || self.posted.is_full() {
                 break;
@@ -172,9 +178,11 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn release(&mut self, port: usize, frames: usize, chosen: &Chosen) {
         if !mutant::is(Mutant::ReleasedWhenQueued) {
-            for tag in &self.charges[..frames] {
-                let (ingress, group, cells) = tag.charge();
-                self.releases.release(ingress, group, cells);
+            // By runs of the same group: to add to one place in memory again and again waits for the store before each time.
+            for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
+                let (ingress, group, _) = charged[0].charge();
+                let cells = charged.iter().map(|tag| u32::from(tag.cells())).sum();
+                self.releases.release(ingress, group, Cells(cells));
             }
         }
         let counters = &self.counters.ports[port];

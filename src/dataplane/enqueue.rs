@@ -7,8 +7,8 @@ use super::evidence::Refused;
 use super::fit::Demand;
 use super::handoff::Consumer;
 use super::meta::{Meta, Verdict};
-use super::pipeline::Pipeline;
-use super::queue::Tag;
+use super::pipeline::{Pipeline, bits};
+use super::tag::Tag;
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::WredVerdict;
@@ -23,9 +23,9 @@ impl<P: Packet> Pipeline<P> {
         }
         if !handed.kept && self.is_kept_for_others(&handed) {
             // At the port it came in by: the counters of the other are another lcore's.
-            self.note_drop(handed.tag.ingress.into(), Refused::by_queue(&handed), DropReason::QueueThreshold);
+            self.note_drop(handed.tag.ingress().into(), Refused::by_queue(&handed), DropReason::QueueThreshold);
             self.uncharge_refused(handed.tag, before);
-            let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
+            let (port, class) = (usize::from(handed.tag.ingress()), Some(handed.tag.class()));
             return self.drop_frame(io, handed.packet, port, class, DropReason::QueueThreshold);
         }
         self.cross(io, handed);
@@ -37,15 +37,16 @@ impl<P: Packet> Pipeline<P> {
         if self.mine >> handed.egress & 1 == 1 { self.push(io, handed, None) } else { self.cross(io, handed) }
     }
 
-    /// Appends a burst of admitted frames to queues of this lcore, none of which has a guarantee.
+    /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a guarantee.
     #[inline]
     pub(super) fn push_all(&mut self, burst: &mut Burst<P>, metas: &[Meta; BURST], demand: &Demand) {
         self.expect_room(burst.len());
+        let frames = burst.len();
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Verdict::Send(egress) = meta.verdict else { continue };
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
             self.append(packet, meta.tag, egress.into());
         }
-        self.touched |= demand.egresses;
+        self.appended(frames, demand.egresses, demand.queues);
     }
 
     /// Hands over those frames of an admitted burst that leave by ports of other lcores, and queues the others, likewise.
@@ -58,15 +59,17 @@ impl<P: Packet> Pipeline<P> {
         demand: &Demand,
     ) {
         self.expect_room(burst.len());
+        let mut appended = 0;
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Verdict::Send(egress) = meta.verdict else { continue };
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
             if self.mine >> egress & 1 == 1 {
+                appended += 1;
                 self.append(packet, meta.tag, egress.into());
             } else {
                 self.cross(io, Handed::new(packet, meta, egress, meta.is_lossless()));
             }
         }
-        self.touched |= demand.egresses & self.mine;
+        self.appended(appended, demand.egresses & self.mine, demand.queues);
     }
 
     /// Queues the next `frames` that an lcore has handed over. A queue may refuse a lossy one.
@@ -82,19 +85,21 @@ impl<P: Packet> Pipeline<P> {
         let special = if self.guarantees.are_any() { u64::MAX } else { self.storms | !self.up };
         // The pool is charged for them already, and gets nothing back before the poll ends.
         let free = self.pools.shared[0].free();
-        let mut egresses = 0;
+        let (mut appended, mut egresses, mut queues) = (0, 0, 0);
         for _ in 0..frames {
             let Some(handed) = ring.pop() else { break };
             // It lies in the other core's cache, and leaves before the poll is over.
             handed.packet.prefetch();
             if special >> handed.egress & 1 == 0 && (handed.kept || self.is_taken(&handed, free)) {
                 egresses |= 1 << handed.egress;
+                queues |= 1 << handed.tag.queue();
+                appended += 1;
                 self.append(handed.packet, handed.tag, handed.egress.into());
             } else {
                 self.enqueue(io, handed, None);
             }
         }
-        self.touched |= egresses;
+        self.appended(appended, egresses, queues);
     }
 
     /// Whether a queue without guarantee is sure to take a lossy frame while its pool has `free` cells.
@@ -103,7 +108,7 @@ impl<P: Packet> Pipeline<P> {
         let (egress, queue) = (usize::from(handed.egress), handed.tag.queue());
         // WRED throws dice.
         let is_diced = (self.early >> queue & 1 == 1) & handed.droppable;
-        let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.tag.cells);
+        let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.tag.cells());
         let limit = self.queue_specs[queue].limit.as_ref();
         !is_diced && limit.is_none_or(|limit| limit.admits(Cells(depth), free))
     }
@@ -114,16 +119,28 @@ impl<P: Packet> Pipeline<P> {
         assert!(self.slab.has_room(frames), "fewer slots than cells of the buffer");
     }
 
-    /// Appends a frame to a queue of this lcore that has no guarantee, and room.
+    /// Appends a frame to a queue of this lcore that has no guarantee, and room. What depends on all such frames of a burst is for
+    /// [`Pipeline::appended`]: what each frame adds to the same place in memory, each waits for.
     #[inline(always)]
     fn append(&mut self, packet: P, tag: Tag, egress: usize) {
-        let (state, queue) = (&mut self.ports[egress], tag.queue());
-        state.queues[queue].append(&mut self.slab, packet, tag);
-        state.waiting |= 1 << queue;
+        self.ports[egress].queues[tag.queue()].append(&mut self.slab, packet, tag);
         if mutant::is(Mutant::ReleasedWhenQueued) {
             let (port, group, cells) = tag.charge();
             self.releases.release(port, group, cells);
         }
+    }
+
+    /// So many frames were appended, to some of the queues `queues` of the ports `egresses`.
+    #[inline]
+    fn appended(&mut self, frames: usize, egresses: u64, queues: u8) {
+        self.slab.appended(frames);
+        for egress in bits(egresses) {
+            let state = &mut self.ports[egress];
+            for queue in bits(u64::from(queues)) {
+                state.waiting |= u8::from(!state.queues[queue].is_empty()) << queue;
+            }
+        }
+        self.touched |= egresses;
     }
 
     /// To the lcore that owns the queue.
@@ -142,7 +159,7 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn lose_handed<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
         self.uncharge(handed.tag);
-        let (port, class) = (usize::from(handed.tag.ingress), Some(handed.tag.class()));
+        let (port, class) = (usize::from(handed.tag.ingress()), Some(handed.tag.class()));
         self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
     }
 
@@ -187,7 +204,7 @@ impl<P: Packet> Pipeline<P> {
         }
         state.waiting |= 1 << queue;
         self.touched |= 1 << egress;
-        self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells));
+        self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells()));
     }
 
     #[cold]
@@ -218,7 +235,7 @@ impl<P: Packet> Pipeline<P> {
             return Ok(());
         }
         let spec = &self.queue_specs[queue];
-        let depth = state.queues[queue].cells() + u32::from(handed.tag.cells);
+        let depth = state.queues[queue].cells() + u32::from(handed.tag.cells());
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let depth = if mutant::is(Mutant::QueueOfPort) { depth.max(of_port()) } else { depth };
         if depth <= spec.reserve.0 {

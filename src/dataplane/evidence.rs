@@ -8,7 +8,7 @@ use super::crossing::Handed;
 use super::drops::DropReason;
 use super::ledge::Ledge;
 use super::pipeline::{Pipeline, bits};
-use super::queue::Tag;
+use super::tag::Tag;
 use crate::mmu::HeadroomPolicy;
 use crate::packet::Packet;
 use crate::qos::CLASSES;
@@ -235,8 +235,8 @@ pub(super) struct Refused {
 impl Refused {
     /// A frame for `egress` that its group did not take.
     pub fn by_group(tag: &Tag, egress: usize) -> Self {
-        let (ports, cells) = ([tag.ingress, egress as u8], tag.cells.into());
-        Self { ports, class: tag.class(), group: tag.group & 7, cells, queue: None }
+        let (ports, cells) = ([tag.ingress(), egress as u8], tag.cells().into());
+        Self { ports, class: tag.class(), group: tag.group(), cells, queue: None }
     }
 
     /// A frame that its queue did not take.

@@ -3,6 +3,7 @@
 
 use super::drops::DropReason;
 use super::ingress::Frames;
+use super::lanes::Lane;
 use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::spec::PortSpec;
@@ -38,10 +39,16 @@ impl Outward {
         self.owner.into()
     }
 
+    /// Whether all untagged frames of `vlan` leave as they are that are not longer than `longest` bytes.
+    #[inline]
+    pub fn fits_all(self, vlan: u16, longest: u32) -> bool {
+        (vlan == self.plain) & (longest <= u32::from(self.longest))
+    }
+
     /// Whether a frame leaves as it is.
     #[inline]
     pub fn fits(self, meta: &Meta) -> bool {
-        (meta.tags == 0) & (meta.vlan() == self.plain) & (meta.tag.len <= self.longest)
+        (meta.kind.tags() == 0) & (meta.vlan() == self.plain) & (meta.tag.frame_len() <= self.longest)
     }
 }
 
@@ -54,7 +61,8 @@ pub(super) struct Demand {
     pub cells: [u32; CLASSES],
     /// Ports that they leave by.
     pub egresses: u64,
-    /// Queues that the lossy ones among them leave by.
+    /// Queues that they leave by, and those that the lossy ones among them do.
+    pub queues: u8,
     pub lossy_queues: u8,
     /// There are frames besides of which copies leave, each judged by itself: what they find depends on who is first.
     pub floods: bool,
@@ -64,9 +72,18 @@ impl Demand {
     /// And a frame that is among those sent, which leaves by `egress`.
     #[inline]
     pub fn add(&mut self, meta: &Meta, egress: usize) {
-        self.cells[usize::from(meta.tag.group & 7)] += u32::from(meta.tag.cells);
+        self.cells[usize::from(meta.tag.group())] += u32::from(meta.tag.cells());
         self.egresses |= 1 << (egress % MAX_PORTS);
-        self.lossy_queues |= meta.lossy;
+        self.queues |= 1 << meta.tag.queue();
+        self.lossy_queues |= meta.kind.lossy();
+    }
+
+    /// And `cells` of frames that are among those sent, whose ports are known to it, and that came by `lane`.
+    #[inline]
+    pub fn add_class(&mut self, lane: Lane, cells: u32) {
+        self.cells[usize::from(lane.tag.group())] += cells;
+        self.queues |= 1 << lane.tag.queue();
+        self.lossy_queues |= lane.kind.lossy();
     }
 
     /// Groups that have any.
@@ -93,9 +110,9 @@ impl<P: Packet> Pipeline<P> {
     /// Gives the frame the marks that `egress` has for its class.
     fn rewrite(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
         let rewrite = &self.ports[egress].rewrite;
-        let class = usize::from(meta.class & 7);
+        let class = usize::from(meta.kind.class());
         if let Some(dscp) = rewrite.dscp[class] {
-            ecn::set_dscp(packet.bytes_mut(), meta.l3, usize::from(l3_offset), dscp);
+            ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
         }
         if let Some(pcp) = rewrite.pcp[class]
             && self.vlans.leaves_tagged(egress, meta.vlan())
@@ -108,7 +125,7 @@ impl<P: Packet> Pipeline<P> {
     /// `None` if there is no room for a tag.
     fn retag(&self, egress: usize, packet: &mut P, meta: &Meta) -> Option<u8> {
         let (offset, tag_len) = (meta.tag.l3_offset(), vlan_tag::TAG_LEN as u8);
-        match (meta.tags > 0, self.vlans.leaves_tagged(egress, meta.vlan())) {
+        match (meta.kind.tags() > 0, self.vlans.leaves_tagged(egress, meta.vlan())) {
             (false, false) => Some(offset),
             (true, true) => {
                 // A priority tag gets its VLAN.
@@ -117,7 +134,7 @@ impl<P: Packet> Pipeline<P> {
             }
             (true, false) => vlan_tag::remove(packet).then(|| offset - tag_len),
             (false, true) => {
-                let tci = u16::from(meta.class & 7) << 13 | meta.vlan();
+                let tci = u16::from(meta.kind.class()) << 13 | meta.vlan();
                 vlan_tag::insert(packet, tci).then(|| offset + tag_len)
             }
         }

@@ -1,12 +1,11 @@
 //! From the wire to a verdict: receive, parse, control, classify, forward.
 
-use super::counters::UNCLASSIFIED;
 use super::drops::DropReason;
 use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
-use super::queue::Tag;
-use crate::forward::fdb::Learned;
+use super::tag::{BurstSum, Tag};
+use crate::forward::fdb::{Learned, Station};
 use crate::forward::pairs::Asking;
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
@@ -18,6 +17,17 @@ use crate::wire::{Usual, parse, parse_usual};
 pub(super) type Frames = u32;
 
 const _: () = assert!(BURST <= Frames::BITS as usize);
+
+/// What a burst turned out to be.
+struct Arrived {
+    data: Frames,
+    /// MAC control. Frames that are neither are dropped.
+    control: Frames,
+    /// Not all of them are usual.
+    unusual: bool,
+    /// Of data, by class.
+    sums: [BurstSum; CLASSES],
+}
 
 impl<P: Packet> Pipeline<P> {
     /// Takes a burst that came by `port` as far as a queue, or its end.
@@ -31,11 +41,11 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) {
         let asking = self.pairs.ask(port, burst.len(), &self.fdb);
-        let (data, control) = self.parse(port, burst, metas, asking.is_some());
-        if control != 0 {
-            self.control(port, burst, metas, control, now);
+        let arrived = self.parse(port, burst, metas, asking.is_some());
+        if arrived.control != 0 {
+            self.control(port, burst, metas, arrived.control, now);
         }
-        let demand = self.forward(port, burst, metas, data, asking);
+        let demand = self.forward(port, burst, metas, &arrived, asking);
         self.dispatch(io, port, burst, metas, &demand);
         self.touched |= 1 << port;
     }
@@ -44,48 +54,44 @@ impl<P: Packet> Pipeline<P> {
     /// and oversized frames end here. The others are data or MAC control. One loop for all, since what the one finds the
     /// next needs: it stays in registers.
     #[inline]
-    fn parse(
-        &self,
-        port: usize,
-        burst: &Burst<P>,
-        metas: &mut [Meta; BURST],
-        asks_for_pairs: bool,
-    ) -> (Frames, Frames) {
+    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], asks_for_pairs: bool) -> Arrived {
         let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
-        let (mut data, mut control) = (0, 0);
-        // Frames above, bytes below: a burst has fewer than 2^32 of them.
-        let mut sums = [0_u64; CLASSES];
+        let (mut data, mut control, mut unusual, mut sums) = (0, 0, false, [BurstSum::default(); CLASSES]);
         for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
             let bytes = packet.bytes();
             // An mbuf holds no longer frame; one that did would be cut here and be oversize.
             let len = bytes.len().min(usize::from(u16::MAX)) as u16;
             let tag = Tag::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
-            match parse_usual(bytes) {
+            let (kind, dst, src) = match parse_usual(bytes) {
                 Some(usual) if bytes.len() <= longest => {
-                    let lane = state.lane(Some(usual.traffic_class >> 2), None);
+                    let lane = state.lanes.of_untagged(usual.traffic_class >> 2);
                     *meta = Meta::usual(usual, tag, native, lane);
+                    (lane.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
                 }
-                _ if self.parse_other(port, bytes, tag, meta) => control |= 1 << index,
-                _ => {}
-            }
-            if meta.class != UNCLASSIFIED as u8 {
+                _ => {
+                    control |= Frames::from(self.parse_other(port, bytes, tag, meta)) << index;
+                    unusual = true;
+                    (meta.kind, meta.dst, meta.src)
+                }
+            };
+            if kind.is_classified() {
                 data |= 1 << index;
-                sums[usize::from(meta.class & 7)] += 1 << 32 | u64::from(len);
+                sums[usize::from(kind.class())].add(tag);
                 if asks_for_pairs {
-                    self.pairs.prefetch(meta.dst, meta.src);
+                    self.pairs.prefetch(dst, src);
                 } else {
-                    self.fdb.prefetch(meta.dst);
-                    self.fdb.prefetch(meta.src);
+                    self.fdb.prefetch(dst);
+                    self.fdb.prefetch(src);
                 }
             }
         }
         let counters = &self.counters.ports[port];
-        for (class, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| sum > 0) {
-            counters.rx_frames[class].add(sum >> 32);
-            counters.rx_bytes[class].add(sum & 0xffff_ffff);
+        for (class, &sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
+            counters.rx_frames[class].add(sum.frames());
+            counters.rx_bytes[class].add(sum.bytes());
         }
-        (data, control)
+        Arrived { data, control, unusual, sums }
     }
 
     /// Reads the headers of a frame that is not usual. Whether it is MAC control; if not, it has a class or is dropped.
@@ -106,7 +112,7 @@ impl<P: Packet> Pipeline<P> {
             return true;
         } else {
             let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
-            *meta = Meta::other(&headers, tag, vlan, state.lane(headers.dscp(), headers.pcp()));
+            *meta = Meta::other(&headers, tag, vlan, state.lanes.of(headers.dscp(), headers.pcp()));
         }
         false
     }
@@ -115,7 +121,7 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: Frames, now: Ticks) {
         for index in bits(control.into()) {
-            metas[index].verdict = self.mac_control(port, burst[index].bytes(), metas[index].tags, now);
+            metas[index].verdict = self.mac_control(port, burst[index].bytes(), metas[index].kind.tags(), now);
         }
     }
 
@@ -159,22 +165,93 @@ impl<P: Packet> Pipeline<P> {
         port: usize,
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
-        data: Frames,
-        mut asking: Option<Asking>,
+        arrived: &Arrived,
+        asking: Option<Asking>,
     ) -> Demand {
+        let (mut egresses, mut strangers) = (0, arrived.data);
+        if let Some(asking) = asking {
+            (egresses, strangers) = if arrived.data.count_ones() as usize == burst.len() {
+                self.forward_acquainted(asking, metas, 0..burst.len())
+            } else {
+                self.forward_acquainted(asking, metas, bits(arrived.data.into()))
+            };
+        }
+        let mut are_sent = true;
+        if strangers != 0 {
+            let others;
+            (others, are_sent) = self.forward_strangers(port, metas, arrived.data, strangers, asking);
+            egresses |= others;
+        }
+        if are_sent && !arrived.unusual && self.all_fit(port, egresses) {
+            return self.demand(port, arrived, egresses);
+        }
+        self.make_fit(burst, metas, arrived.data)
+    }
+
+    /// Finds the way out of each of `frames` whose stations have met before. The ports that they leave by, and the others.
+    #[inline]
+    fn forward_acquainted(
+        &self,
+        asking: Asking,
+        metas: &mut [Meta; BURST],
+        frames: impl Iterator<Item = usize>,
+    ) -> (u64, Frames) {
+        let (mut egresses, mut strangers) = (0, 0);
+        for index in frames {
+            let meta = &mut metas[index % BURST];
+            let known = self.pairs.find(asking, meta.dst, meta.src);
+            let egress = known.unwrap_or(0);
+            strangers |= Frames::from(known.is_none()) << index;
+            egresses |= u64::from(known.is_some()) << egress;
+            meta.verdict = Verdict::Send(egress as u8);
+        }
+        (egresses, strangers)
+    }
+
+    /// Finds the way out of those frames of `data` that are `strangers`, and learns. What one of them teaches is true for the next:
+    /// if it changes what holds, all behind it are strangers. The ports that they leave by, and whether each leaves by one.
+    #[inline]
+    fn forward_strangers(
+        &mut self,
+        port: usize,
+        metas: &mut [Meta; BURST],
+        data: Frames,
+        mut strangers: Frames,
+        mut asking: Option<Asking>,
+    ) -> (u64, bool) {
+        if asking.is_some() {
+            for index in bits(strangers.into()) {
+                let meta = &metas[index % BURST];
+                self.fdb.prefetch(meta.dst);
+                self.fdb.prefetch(meta.src);
+            }
+        }
+        let (mut egresses, mut are_sent) = (0, true);
+        while strangers != 0 {
+            let index = strangers.trailing_zeros() as usize;
+            strangers &= strangers - 1;
+            let meta = &mut metas[index % BURST];
+            meta.verdict = self.look_up(port, meta, asking);
+            match meta.verdict {
+                Verdict::Send(egress) => egresses |= 1 << (egress % MAX_PORTS as u8),
+                _ => are_sent = false,
+            }
+            if let Some(asked) = asking {
+                asking = self.pairs.miss(asked, &self.fdb);
+                if asking.is_none() {
+                    strangers = data & (Frames::MAX << index << 1);
+                }
+            }
+        }
+        (egresses, are_sent)
+    }
+
+    /// Makes those of `data` that leave by one port fit for it, frame by frame.
+    #[inline(never)]
+    fn make_fit(&self, burst: &mut Burst<P>, metas: &mut [Meta; BURST], data: Frames) -> Demand {
         let mut demand = Demand { sent: data, ..Demand::default() };
         for index in bits(data.into()) {
             let meta = &mut metas[index % BURST];
-            let known = asking.and_then(|asking| self.pairs.find(asking, meta.dst, meta.src));
-            meta.verdict = match known {
-                Some(egress) => Verdict::Send(egress as u8),
-                None => {
-                    let verdict = self.look_up(port, meta, asking);
-                    // What this frame has taught is true for the next one of the burst.
-                    asking = asking.and_then(|asking| self.pairs.miss(asking, &self.fdb));
-                    verdict
-                }
-            };
             let Verdict::Send(egress) = meta.verdict else {
                 demand.floods |= meta.verdict == Verdict::Flood;
                 demand.sent &= !(1 << index);
@@ -189,6 +266,24 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             }
             demand.add(meta, egress);
+        }
+        demand
+    }
+
+    /// Whether every usual frame that came by `port` leaves as it is by each of `egresses`.
+    #[inline]
+    fn all_fit(&self, port: usize, egresses: u64) -> bool {
+        let vlan = self.vlans.ingress(port, None).unwrap_or(0);
+        let longest = self.ports[port].mtu + u32::from(Usual::L3_OFFSET);
+        bits(egresses).all(|egress| self.outward[egress].fits_all(vlan, longest))
+    }
+
+    /// What a burst asks for of which every frame leaves by one of `egresses`.
+    #[inline]
+    fn demand(&self, port: usize, arrived: &Arrived, egresses: u64) -> Demand {
+        let mut demand = Demand { sent: arrived.data, egresses, ..Demand::default() };
+        for (class, sum) in arrived.sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
+            demand.add_class(self.ports[port].lanes.of_class(class), sum.cells());
         }
         demand
     }

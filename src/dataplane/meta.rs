@@ -2,8 +2,8 @@
 
 use super::counters::UNCLASSIFIED;
 use super::drops::DropReason;
-use super::port::Lane;
-use super::queue::Tag;
+use super::lanes::Lane;
+use super::tag::Tag;
 use crate::forward::fdb::Station;
 use crate::wire::parse::L3;
 use crate::wire::{Headers, Usual, ecn};
@@ -21,6 +21,69 @@ pub(super) enum Verdict {
     Consumed,
 }
 
+/// What kind of frame it is: one word, of which its lane has the most ready. From below: traffic class or [`UNCLASSIFIED`]
+/// (8 bits), the queue it leaves by, as a mask, if its group is lossy, none otherwise (8), DSCP and ECN as one byte, zero
+/// without IP (8), network layer (4), tags it came with, 0 to 2 (4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind(u32);
+
+impl Kind {
+    /// Not classified, and no IP.
+    pub const NONE: Self = Self(UNCLASSIFIED as u32);
+
+    /// Of `class`, with no IP, and the mask `lossy`.
+    pub const fn new(class: u8, lossy: u8) -> Self {
+        Self(class as u32 | (lossy as u32) << 8)
+    }
+
+    /// The same, which had none, with headers of `l3`.
+    #[inline]
+    const fn with_ip(self, l3: L3, traffic_class: u8) -> Self {
+        Self(self.0 | (traffic_class as u32) << 16 | (l3 as u32) << 24)
+    }
+
+    /// The same, which came with so many `tags`.
+    const fn with_tags(self, tags: u8) -> Self {
+        Self(self.0 | (tags as u32) << 28)
+    }
+
+    #[inline]
+    pub fn is_classified(self) -> bool {
+        self.0 & UNCLASSIFIED as u32 == 0
+    }
+
+    /// Traffic class; 0 if it has none.
+    #[inline]
+    pub fn class(self) -> u8 {
+        self.0 as u8 & 7
+    }
+
+    #[inline]
+    pub fn lossy(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+
+    #[inline]
+    fn traffic_class(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+
+    pub fn l3(self) -> L3 {
+        match self.0 >> 24 & 3 {
+            1 => L3::V4,
+            2 => L3::V6,
+            _ => L3::Other,
+        }
+    }
+
+    #[inline]
+    pub fn tags(self) -> u8 {
+        (self.0 >> 28) as u8
+    }
+}
+
+const _: () = assert!(UNCLASSIFIED == 8, "a bit that no class has");
+
 /// What the stages know of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meta {
@@ -29,16 +92,8 @@ pub(super) struct Meta {
     pub src: Station,
     /// The frame as it is now, and as its queue will know it.
     pub tag: Tag,
+    pub kind: Kind,
     pub verdict: Verdict,
-    /// [`UNCLASSIFIED`] until it has one.
-    pub class: u8,
-    /// The queue it leaves by, as a mask, if its group is lossy; none otherwise.
-    pub lossy: u8,
-    /// DSCP and ECN as one byte; zero without IP.
-    traffic_class: u8,
-    pub l3: L3,
-    /// Tags it came with: 0 to 2.
-    pub tags: u8,
 }
 
 const _: () = assert!(size_of::<Meta>() == 32);
@@ -48,37 +103,33 @@ impl Meta {
         dst: Station::new(0, 0),
         src: Station::new(0, 0),
         tag: Tag::NONE,
+        kind: Kind::NONE,
         verdict: Verdict::Consumed,
-        class: UNCLASSIFIED as u8,
-        lossy: 0,
-        traffic_class: 0,
-        l3: L3::Other,
-        tags: 0,
     };
 
     /// Of a usual frame in `vlan`, of which `tag` says the length, the cells and the port, and that goes by `lane`.
     #[inline]
     pub fn usual(usual: Usual, tag: Tag, vlan: u16, lane: Lane) -> Self {
-        let Lane { class, group, queue, lossy } = lane;
-        let Usual { dst, src, traffic_class } = usual;
-        Self {
-            dst: Station::new(vlan, dst),
-            src: Station::new(vlan, src),
-            tag: tag.classified(class, group, queue).with_ip(L3::V4, Usual::L3_OFFSET, is_ect(traffic_class)),
-            class,
-            lossy,
-            traffic_class,
-            l3: L3::V4,
-            ..Self::EMPTY
-        }
+        Self::ip(usual, tag.with(lane.tag), vlan, lane.kind, (L3::V4, Usual::L3_OFFSET))
     }
 
     /// Of any other frame, likewise.
     pub fn other(headers: &Headers, tag: Tag, vlan: u16, lane: Lane) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
-        let meta = Self::usual(usual, tag, vlan, lane);
-        Self { tag: meta.tag.with_ip(l3, l3_offset, is_ect(traffic_class)), l3, tags, ..meta }
+        Self::ip(usual, tag.with(lane.tag), vlan, lane.kind.with_tags(tags), (l3, l3_offset))
+    }
+
+    #[inline]
+    fn ip(usual: Usual, tag: Tag, vlan: u16, kind: Kind, (l3, offset): (L3, u8)) -> Self {
+        let Usual { dst, src, traffic_class } = usual;
+        Self {
+            dst: Station::new(vlan, dst),
+            src: Station::new(vlan, src),
+            tag: tag.with(Tag::ip(l3, offset, is_ect(traffic_class))),
+            kind: kind.with_ip(l3, traffic_class),
+            verdict: Verdict::Consumed,
+        }
     }
 
     /// Of a frame that ends here, unclassified.
@@ -88,19 +139,19 @@ impl Meta {
 
     /// Of a frame for the switch itself, which came with so many tags.
     pub fn control(tags: u8) -> Self {
-        Self { tags, ..Self::EMPTY }
+        Self { kind: Kind::NONE.with_tags(tags), ..Self::EMPTY }
     }
 
     /// Its traffic class, if it has one.
     #[inline]
     pub fn class(&self) -> Option<u8> {
-        (self.class != UNCLASSIFIED as u8).then_some(self.class)
+        self.kind.is_classified().then_some(self.kind.class())
     }
 
     /// Whether its group is lossless.
     #[inline]
     pub fn is_lossless(&self) -> bool {
-        self.lossy == 0
+        self.kind.lossy() == 0
     }
 
     /// Its VLAN.
@@ -112,13 +163,13 @@ impl Meta {
     /// The frame has `len` bytes in `cells` cells now, and its network header begins at `l3_offset`.
     pub fn reshaped(&mut self, len: u16, cells: u16, l3_offset: u8) {
         let tag = self.tag.reshaped(len, cells);
-        self.tag = tag.with_ip(self.l3, l3_offset, is_ect(self.traffic_class));
+        self.tag = tag.with_ip(self.kind.l3(), l3_offset, is_ect(self.kind.traffic_class()));
     }
 
     /// An IP packet that cannot be marked, which WRED drops in its place.
     #[inline]
     pub fn is_droppable(&self) -> bool {
-        (self.l3 != L3::Other) & (self.traffic_class & 3 == ecn::NOT_ECT)
+        (self.kind.l3() != L3::Other) & (self.kind.traffic_class() & 3 == ecn::NOT_ECT)
     }
 }
 

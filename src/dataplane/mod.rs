@@ -20,6 +20,7 @@ pub mod handoff;
 mod handoff_tests;
 pub mod idle;
 mod ingress;
+mod lanes;
 mod lcore;
 mod ledge;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub mod replay;
 mod rest;
 mod rounds;
 pub mod spec;
+pub mod tag;
 mod tuning;
 mod view;
 

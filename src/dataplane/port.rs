@@ -2,55 +2,24 @@
 
 use super::backlog::Backlog;
 use super::drops::DropReason;
+use super::lanes::Lanes;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
-use crate::qos::{CLASSES, ClassMap, Rewrite, Scheduler, Shaper, Trust};
+use crate::qos::{CLASSES, Rewrite, Scheduler, Shaper};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
-
-/// Index of frames that carry nothing trusted: beyond every DSCP and PCP.
-const NO_MARK: u8 = 127;
-
-/// Where frames go that carry some mark.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Lane {
-    /// Traffic class.
-    pub class: u8,
-    /// Priority group at the port that they come in by.
-    pub group: u8,
-    /// Queue at any other.
-    pub queue: u8,
-    /// The queue, as a mask, if the group is lossy; none otherwise.
-    pub lossy: u8,
-}
-
-impl Lane {
-    /// Of frames received at the port by `spec`, by their mark.
-    pub fn all(spec: &PortSpec, classes: &ClassMap) -> [Self; 128] {
-        let lossless = spec.lossless_groups();
-        std::array::from_fn(|mark| Self::new(spec, classes, mark as u8, lossless))
-    }
-
-    fn new(spec: &PortSpec, classes: &ClassMap, mark: u8, lossless_groups: u8) -> Self {
-        let given = (mark != NO_MARK).then_some(mark);
-        let class = spec.marks.class(spec.trust, spec.port_class, given, given);
-        let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
-        Self { class, group, queue, lossy: u8::from(lossless_groups >> group & 1 == 0) << queue }
-    }
-}
 
 /// One port of the switch.
 #[derive(Debug)]
 pub(super) struct Port {
     pub mac: MacAddr,
     pub mtu: u32,
-    trust: Trust,
-    /// What becomes of frames with each mark; the last is for those without one.
-    lanes: [Lane; 128],
+    /// Where what comes in by it goes.
+    pub lanes: Lanes,
     pub rewrite: Rewrite,
     /// Priority groups that are lossless here.
     pub lossless: u8,
@@ -105,8 +74,7 @@ impl Port {
         Self {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
-            trust: spec.trust,
-            lanes: Lane::all(spec, &switch.classes),
+            lanes: Lanes::new(spec, &switch.classes),
             rewrite: spec.rewrite,
             lossless,
             generated: spec.pfc.generated(lossless),
@@ -144,22 +112,6 @@ impl Port {
         let watchdog = spec.watchdog.filter(|_| spec.pfc.is_on())?;
         let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
         Some((watchdog, Watchdog::new(watchdog, priorities.queues(Self::obeyed(spec, switch, &priorities)), hz)))
-    }
-
-    /// Frames that are received from now on go where `lanes` say.
-    pub fn classify_by(&mut self, trust: Trust, lanes: &[Lane; 128]) {
-        (self.trust, self.lanes) = (trust, *lanes);
-    }
-
-    /// Where a frame goes that was received here with this DSCP, if it is IP, and this PCP, if it is tagged.
-    #[inline]
-    pub fn lane(&self, dscp: Option<u8>, pcp: Option<u8>) -> Lane {
-        let mark = match self.trust {
-            Trust::Dscp => dscp,
-            Trust::Pcp => pcp,
-            Trust::Port => None,
-        };
-        self.lanes[usize::from(mark.unwrap_or(NO_MARK) & NO_MARK)]
     }
 
     /// Pauses that arrived during the last poll begin at `now`; until then they were obeyed already.

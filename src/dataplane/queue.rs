@@ -2,114 +2,11 @@
 
 use arrayvec::ArrayVec;
 
+use super::tag::{MAX_CELLS, Run, SUM_BYTES, Tag};
 use crate::near::prefetch;
 use crate::packet::{BURST, Burst};
-use crate::units::Cells;
-use crate::wire::parse::L3;
 
 const NONE: u32 = u32::MAX;
-
-/// What must be known of a frame when it leaves: one word, so that it moves in a register. Moved field by field it was
-/// read back wider than it had been written, and the loads waited for the stores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag {
-    /// Bytes of the frame.
-    pub len: u16,
-    /// Cells charged for it.
-    pub cells: u16,
-    /// Port it came in by.
-    pub ingress: u8,
-    /// Priority group it was charged to.
-    pub group: u8,
-    /// Queue it leaves by, in the lowest three bits, and its traffic class in the next.
-    queue: u8,
-    /// Where and what its network header is, and whether it may be marked.
-    ip: u8,
-}
-
-const _: () = assert!(std::mem::size_of::<Tag>() == 8);
-
-impl Tag {
-    /// Of no frame.
-    pub const NONE: Self = Self { len: 0, cells: 0, ingress: 0, group: 0, queue: 0, ip: 0 };
-
-    /// A frame of `len` bytes in `cells` cells of (`ingress`, `group`), leaving by `queue`; no IP as far as is known.
-    #[inline]
-    #[must_use]
-    pub fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
-        Self { len, cells, ingress, group, queue: queue & 7, ip: 0 }
-    }
-
-    /// The same frame of a class whose frames go to priority group `group`, then queue `queue`.
-    #[inline]
-    #[must_use]
-    pub fn classified(self, class: u8, group: u8, queue: u8) -> Self {
-        Self { group, queue: queue & 7 | (class & 7) << 3, ..self }
-    }
-
-    /// The same frame in another length.
-    #[must_use]
-    pub fn reshaped(self, len: u16, cells: u16) -> Self {
-        Self { len, cells, ..self }
-    }
-
-    /// Offset of its network header.
-    #[inline]
-    #[must_use]
-    pub fn l3_offset(self) -> u8 {
-        self.ip >> 2
-    }
-
-    /// What it is charged to: the port it came in by, its priority group, its cells.
-    #[inline]
-    #[must_use]
-    pub fn charge(self) -> (usize, usize, Cells) {
-        (usize::from(self.ingress), usize::from(self.group & 7), Cells(u32::from(self.cells)))
-    }
-
-    /// Queue it leaves by.
-    #[inline]
-    #[must_use]
-    pub fn queue(self) -> usize {
-        usize::from(self.queue & 7)
-    }
-
-    /// Its traffic class.
-    #[inline]
-    #[must_use]
-    pub fn class(self) -> u8 {
-        self.queue >> 3 & 7
-    }
-
-    /// The same frame with a network header `l3` at `offset`, which is below 64.
-    #[inline]
-    #[must_use]
-    pub fn with_ip(self, l3: L3, offset: u8, ecn_capable: bool) -> Self {
-        debug_assert!(offset < 64, "two tags end at 22");
-        // ECN-capable is IP: the two bits of L3 stand for all three.
-        let kind = if ecn_capable { l3 as u8 } else { 0 };
-        Self { ip: offset << 2 | kind, ..self }
-    }
-
-    /// The same frame, marked: not to be marked, or counted, again.
-    #[inline]
-    #[must_use]
-    pub fn marked(self) -> Self {
-        Self { ip: 0, ..self }
-    }
-
-    /// Network layer and offset of its header, if the frame is ECN-capable.
-    #[inline]
-    #[must_use]
-    pub fn markable(self) -> Option<(L3, usize)> {
-        let l3 = match self.ip & 3 {
-            1 => L3::V4,
-            2 => L3::V6,
-            _ => return None,
-        };
-        Some((l3, usize::from(self.ip >> 2)))
-    }
-}
 
 /// Frames in a chunk: 16 bytes each with an mbuf, so a chunk is a few cache lines one after the other.
 const CHUNK: usize = 16;
@@ -145,7 +42,7 @@ impl<P> Slab<P> {
     /// Room for `capacity` frames in `queues` queues: the cells of the buffer, since a frame takes one at least.
     #[must_use]
     pub fn new(capacity: usize, queues: usize) -> Self {
-        assert!(capacity < NONE as usize, "a buffer of fewer cells than an index can count");
+        assert!(capacity < MAX_CELLS as usize, "a buffer of fewer cells than a queue can count");
         // The first and the last chunk of a queue may hold a frame each.
         let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
         let (chunks, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
@@ -166,6 +63,13 @@ impl<P> Slab<P> {
         (self.capacity - self.held) as usize >= frames
     }
 
+    /// `frames` have been appended ([`Queue::append`]).
+    #[inline]
+    pub fn appended(&mut self, frames: usize) {
+        debug_assert!(self.has_room(frames), "who appends has asked");
+        self.held += frames as u32;
+    }
+
     /// A chunk with nothing in it.
     #[cold]
     fn chunk(&mut self) -> u32 {
@@ -173,30 +77,6 @@ impl<P> Slab<P> {
             self.chunks.push(Chunk::new());
             self.chunks.len() as u32 - 1
         })
-    }
-}
-
-/// Frames of a queue, one after the other from its first.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
-    /// How many.
-    pub frames: u32,
-    /// Their cells.
-    pub cells: u32,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-impl Run {
-    /// And the next one.
-    #[inline]
-    #[must_use]
-    pub fn and(self, tag: Tag) -> Self {
-        Self {
-            frames: self.frames + 1,
-            cells: self.cells + u32::from(tag.cells),
-            bytes: self.bytes + u64::from(tag.len),
-        }
     }
 }
 
@@ -209,17 +89,18 @@ pub struct Queue {
     /// Where the first frame is in its chunk, and where the next one goes in the last.
     first: u32,
     end: u32,
-    frames: u32,
-    cells: u32,
+    /// Chunks behind the first.
+    behind: u32,
     /// As of the last frame taken: until the next one they only become more.
     cells_highest: u32,
-    bytes: u64,
+    /// Cells and bytes in one word, since one is what a frame costs.
+    sums: u64,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        let (head, tail, end) = (NONE, NONE, CHUNK as u32);
-        Self { head, tail, first: 0, end, frames: 0, cells: 0, cells_highest: 0, bytes: 0 }
+        let (nowhere, full) = (NONE, CHUNK as u32);
+        Self { head: nowhere, tail: nowhere, first: full, end: full, behind: 0, cells_highest: 0, sums: 0 }
     }
 }
 
@@ -228,45 +109,46 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.sums >> SUM_BYTES
     }
 
     /// Cells that wait.
     #[inline]
     #[must_use]
     pub fn cells(&self) -> u32 {
-        self.cells
+        self.sums as u32 & (MAX_CELLS - 1)
     }
 
     /// Most cells that ever waited.
     #[must_use]
     pub fn cells_highest(&self) -> u32 {
-        self.cells_highest.max(self.cells)
+        self.cells_highest.max(self.cells())
     }
 
     /// Forgets more cells than wait now.
     pub fn clear_watermark(&mut self) {
-        self.cells_highest = self.cells;
+        self.cells_highest = self.cells();
     }
 
     /// Frames that wait.
+    #[inline]
     #[must_use]
     pub fn frames(&self) -> u32 {
-        self.frames
+        self.behind * CHUNK as u32 + self.end - self.first
     }
 
     /// Length of the first frame; zero if there is none.
     #[inline]
     #[must_use]
     pub fn head_len<P>(&self, slab: &Slab<P>) -> u32 {
-        self.first(slab).1.first().map_or(0, |tag| u32::from(tag.len))
+        self.first(slab).1.first().map_or(0, |tag| u32::from(tag.frame_len()))
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing waits: what does has a cell at least.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.frames == 0
+        self.sums == 0
     }
 
     /// Appends a frame.
@@ -279,13 +161,15 @@ impl Queue {
             return Err(packet);
         }
         self.append(slab, packet, tag);
+        slab.appended(1);
         Ok(())
     }
 
-    /// As [`Queue::push`], of a frame that is known to find room ([`Slab::has_room`]).
+    /// As [`Queue::push`], of a frame that is known to find room ([`Slab::has_room`]), and of which the slab is told when all
+    /// that come with it are appended ([`Slab::appended`]).
     #[inline(always)]
     pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) {
-        debug_assert!(slab.has_room(1), "who appends has asked");
+        debug_assert!(tag.cells() > 0, "a frame takes a cell at least");
         if self.end as usize == CHUNK {
             self.extend(slab);
         }
@@ -298,10 +182,7 @@ impl Queue {
         let (chunk, place) = (&mut slab.chunks[chunk as usize], place as usize % CHUNK);
         chunk.packets[place] = Some(packet);
         chunk.tags[place] = tag;
-        slab.held += 1;
-        self.frames += 1;
-        self.cells += u32::from(tag.cells);
-        self.bytes += u64::from(tag.len);
+        self.sums += tag.sum();
     }
 
     /// Another chunk behind the last.
@@ -310,8 +191,11 @@ impl Queue {
         let chunk = slab.chunk();
         slab.chunks[chunk as usize].next = NONE;
         match slab.chunks.get_mut(self.tail as usize) {
-            Some(tail) => tail.next = chunk,
-            None => self.head = chunk,
+            Some(tail) => {
+                tail.next = chunk;
+                self.behind += 1;
+            }
+            None => (self.head, self.first) = (chunk, 0),
         }
         (self.tail, self.end) = (chunk, 0);
     }
@@ -321,25 +205,27 @@ impl Queue {
     /// # Errors
     /// As [`Queue::push`].
     pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
-        if self.frames == 0 {
+        if self.is_empty() {
             return self.push(slab, packet, tag);
         }
-        if slab.held == slab.capacity {
+        if !slab.has_room(1) {
             return Err(packet);
         }
         if self.first == 0 {
             let chunk = slab.chunk();
             slab.chunks[chunk as usize].next = self.head;
             (self.head, self.first) = (chunk, CHUNK as u32);
+            self.behind += 1;
         }
         self.first -= 1;
         self.put(slab, (self.head, self.first), packet, tag);
+        slab.appended(1);
         Ok(())
     }
 
     /// What is known of each frame, first to last, for who checks the queue: as far as the chunks go, whatever is counted.
     pub fn tags<'a, P>(&self, slab: &'a Slab<P>) -> impl Iterator<Item = Tag> + 'a {
-        let (mut chunk, mut place) = if self.frames == 0 { (NONE, 0) } else { (self.head, self.first as usize) };
+        let (mut chunk, mut place) = if self.is_empty() { (NONE, 0) } else { (self.head, self.first as usize) };
         let (last, end) = (self.tail, self.end as usize);
         let walk = std::iter::from_fn(move || {
             if place == CHUNK {
@@ -357,7 +243,7 @@ impl Queue {
     /// Takes the first frame.
     #[inline(always)]
     pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, Tag)> {
-        if self.frames == 0 {
+        if self.is_empty() {
             return None;
         }
         let chunk = &mut slab.chunks[self.head as usize];
@@ -367,56 +253,46 @@ impl Queue {
         Some((packet, tag))
     }
 
+    /// Where the frames of the first chunk are in it.
+    #[inline]
+    fn places(&self) -> std::ops::Range<usize> {
+        let to = if self.behind == 0 { self.end as usize } else { CHUNK };
+        self.first as usize..to
+    }
+
     /// The first frames, as far as they are in one chunk.
     #[inline]
     #[must_use]
     pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> (&'a [Option<P>], &'a [Tag]) {
-        let from = (self.first as usize).min(CHUNK);
-        let to = CHUNK.min(from + self.frames as usize);
-        slab.chunks
-            .get(self.head as usize)
-            .map_or((&[], &[]), |chunk| (&chunk.packets[from..to], &chunk.tags[from..to]))
+        let here = slab.chunks.get(self.head as usize);
+        here.map_or((&[], &[]), |chunk| (&chunk.packets[self.places()], &chunk.tags[self.places()]))
     }
 
-    /// Moves frames behind `packets` and `tags` as long as those have room and `goes` says so, as far as they are in one chunk:
-    /// it is asked for each frame what is known of it, and told of those that have gone before it. Returns all that went.
+    /// Moves the first frames, which are `run` and in one chunk, behind `packets` and `tags`, which have room for them.
     #[inline]
-    pub fn take_while<P>(
-        &mut self,
-        slab: &mut Slab<P>,
-        packets: &mut Burst<P>,
-        tags: &mut ArrayVec<Tag, BURST>,
-        mut goes: impl FnMut(Tag, Run) -> bool,
-    ) -> Run {
-        let mut run = Run::default();
-        let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return run };
-        let from = (self.first as usize).min(CHUNK);
-        let places = from..CHUNK.min(from + packets.remaining_capacity().min(self.frames as usize));
-        for (packet, &tag) in chunk.packets[places.clone()].iter_mut().zip(&chunk.tags[places]) {
-            if !goes(tag, run) {
-                break;
-            }
+    pub fn take<P>(&mut self, slab: &mut Slab<P>, run: Run, packets: &mut Burst<P>, tags: &mut ArrayVec<Tag, BURST>) {
+        let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return };
+        let places = self.first as usize..self.first as usize + run.frames as usize;
+        packets.extend(chunk.packets[places.clone()].iter_mut().map(|packet| {
             let Some(packet) = packet.take() else {
                 unreachable!("a queue's places hold frames from the first to the last");
             };
-            packets.push(packet);
-            tags.push(tag);
-            run = run.and(tag);
+            packet
+        }));
+        if tags.try_extend_from_slice(&chunk.tags[places]).is_err() {
+            unreachable!("who takes has asked for room");
         }
         self.taken(slab, run);
-        run
     }
 
     /// Those of `run` are gone, the first frames of the first chunk.
     #[inline(always)]
     fn taken<P>(&mut self, slab: &mut Slab<P>, run: Run) {
-        self.cells_highest = self.cells_highest.max(self.cells);
+        self.cells_highest = self.cells_highest.max(self.cells());
         slab.held -= run.frames;
         self.first += run.frames;
-        self.frames -= run.frames;
-        self.cells -= run.cells;
-        self.bytes -= run.bytes;
-        if self.first as usize == CHUNK || self.frames == 0 {
+        self.sums -= run.sum;
+        if self.first as usize == CHUNK || self.is_empty() {
             self.turn(slab);
         }
     }
@@ -424,12 +300,13 @@ impl Queue {
     /// The last frame of the first chunk was taken, or the last of all: then the chunk is used anew from its beginning.
     fn turn<P>(&mut self, slab: &mut Slab<P>) {
         self.first = 0;
-        if self.frames == 0 {
+        if self.is_empty() {
             self.end = 0;
         } else {
             let next = slab.chunks[self.head as usize].next;
             slab.vacant.push(self.head);
             self.head = next;
+            self.behind -= 1;
             // The one behind it is needed a chunk from now.
             if let Some(after) = slab.chunks.get(slab.chunks[next as usize].next as usize) {
                 prefetch(&after.packets[0]);
@@ -444,16 +321,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::VecDeque;
-
-    #[test]
-    fn a_tag_tells_what_may_be_marked() {
-        let tag = Tag::new(1, 1, 0, 0, 0);
-        assert_eq!(tag.markable(), None);
-        assert_eq!(tag.with_ip(L3::V4, 14, true).markable(), Some((L3::V4, 14)));
-        assert_eq!(tag.with_ip(L3::V6, 22, true).markable(), Some((L3::V6, 22)));
-        assert_eq!(tag.with_ip(L3::V4, 14, false).markable(), None);
-        assert_eq!(tag.with_ip(L3::Other, 14, true).markable(), None);
-    }
 
     proptest! {
         #[test]
@@ -479,8 +346,9 @@ mod tests {
                     let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());
                     let first = queues[queue].first(&slab).1.to_vec();
                     let most = first.len().min(number % (CHUNK + 1));
-                    let run = queues[queue].take_while(&mut slab, &mut packets, &mut tags, |_, run| run.frames < most as u32);
-                    prop_assert_eq!(run, first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag)));
+                    let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
+                    prop_assert_eq!(run.bytes(), first[..most].iter().map(|tag| u64::from(tag.frame_len())).sum::<u64>());
+                    queues[queue].take(&mut slab, run, &mut packets, &mut tags);
                     prop_assert_eq!(&tags[..], &first[..most]);
                     prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
                 } else {
@@ -489,7 +357,7 @@ mod tests {
                 }
                 for (queue, model) in queues.iter().zip(&model) {
                     prop_assert_eq!(queue.frames() as usize, model.len());
-                    let lengths = queue.tags(&slab).map(|tag| usize::from(tag.len) - 64);
+                    let lengths = queue.tags(&slab).map(|tag| usize::from(tag.frame_len()) - 64);
                     prop_assert!(lengths.eq(model.iter().copied()));
                     prop_assert_eq!(queue.bytes(), model.iter().map(|n| 64 + *n as u64).sum::<u64>());
                     prop_assert_eq!(queue.cells() as usize, model.iter().map(|n| 1 + n % 7).sum::<usize>());

@@ -10,8 +10,9 @@ mod decision;
 
 use super::drops::DropReason;
 use super::guarantee::QueueGuarantees;
-use super::queue::{Queue, Slab, Tag};
+use super::queue::{Queue, Slab};
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
+use super::tag::Tag;
 use crate::mmu::{Admission, ExactPool, HeadroomPolicy, Lease, Pools, PortLedger, SharedPool};
 use crate::qos::{CLASSES, ClassMap};
 use crate::units::{Bytes, CellSize, Cells};
@@ -262,7 +263,7 @@ impl Replay {
         let state = &mut self.ports[egress].queues[queue];
         let (depth, depth_cells) = (Bytes(state.bytes()), state.cells());
         let (waiting, tag) = state.pop(&mut self.slab)?;
-        self.guarantees.changed(egress, queue, depth_cells, depth_cells - u32::from(tag.cells));
+        self.guarantees.changed(egress, queue, depth_cells, depth_cells - u32::from(tag.cells()));
         let mut frame = left(&waiting, &tag, egress);
         let marking = self.marking(frame.ecn, queue, depth);
         if marking.is_some_and(|marking| marking >= CERTAIN) {
@@ -340,7 +341,7 @@ fn guarantees(spec: &SwitchSpec) -> QueueGuarantees {
 
 /// The frame that waited and that leaves `egress`.
 fn left(waiting: &Waiting, tag: &Tag, egress: usize) -> Frame {
-    Frame { port: usize::from(tag.ingress), class: waiting.class, bytes: tag.len, egress, ecn: waiting.ecn }
+    Frame { port: usize::from(tag.ingress()), class: waiting.class, bytes: tag.frame_len(), egress, ecn: waiting.ecn }
 }
 
 fn outcome(admission: Admission) -> Outcome {

@@ -8,13 +8,14 @@
 use super::drops::DropReason;
 use super::fit::Outward;
 use super::handoff::{Consumer, Producer, ring};
+use super::lanes::Lanes;
 use super::pipeline::{Pipeline, mask};
-use super::port::{Lane, Port};
+use super::port::Port;
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::GroupProfile;
 use crate::packet::Packet;
 use crate::pfc::{Watchdog, WatchdogSpec};
-use crate::qos::{CLASSES, QueueDiscipline, Rewrite, Trust, indices};
+use crate::qos::{CLASSES, QueueDiscipline, Rewrite, indices};
 
 /// Settings of a switch that may change while it runs: which class a frame is of, what it is marked with, thresholds and
 /// XON levels of groups, limits, ECN and shares of queues, watchdogs. All others are the memory of the switch, its headroom,
@@ -27,8 +28,7 @@ pub struct Tuning {
 
 #[derive(Debug, Clone)]
 struct PortTuning {
-    trust: Trust,
-    lanes: [Lane; 128],
+    lanes: Lanes,
     rewrite: Rewrite,
     outward: Outward,
     groups: [GroupProfile; CLASSES],
@@ -66,8 +66,7 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
 impl PortTuning {
     fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         Self {
-            trust: spec.trust,
-            lanes: Lane::all(spec, &switch.classes),
+            lanes: Lanes::new(spec, &switch.classes),
             rewrite: spec.rewrite,
             outward: Outward::new(spec),
             groups: spec.buffer.groups,
@@ -98,7 +97,7 @@ impl<P: Packet> Pipeline<P> {
     fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
         let before = state.dropping();
-        state.classify_by(tuning.trust, &tuning.lanes);
+        state.lanes = tuning.lanes.clone();
         state.ledger.set_groups(&tuning.groups);
         state.scheduler.set_disciplines(disciplines);
         match (&mut state.watchdog, &tuning.watchdog) {

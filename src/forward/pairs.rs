@@ -129,14 +129,16 @@ impl Pairs {
     pub fn find(&self, asking: Asking, dst: Station, src: Station) -> Option<usize> {
         let set = &self.sets[Self::place(dst, src)];
         let (first, second) = asking.words(dst, src);
-        let [one, other] = set.first.map(|word| word ^ first);
-        let is_one = (one <= EGRESS) & (set.second[0] == second);
-        let is_other = (other <= EGRESS) & (set.second[1] == second);
-        // No more than one of them. Which it is no branch predictor could know, so it is computed, and whether it is any asked
-        // of the sum: of a choice, and of "one or the other", the compiler made a branch that was wrong for every other frame.
-        let mask = |is: bool| u64::from(is).wrapping_neg();
-        let next = one.wrapping_add(1) & mask(is_one) | other.wrapping_add(1) & mask(is_other);
-        next.checked_sub(1).map(|egress| (egress & EGRESS) as usize)
+        // Each word without what it is asked for: of the pair that is meant the egress is left, of any other a larger number, since
+        // no bit of the second word, moved both ways, is below the seventh in both. No more than one of them is meant. Which it
+        // is no branch predictor could know, and of a choice, of "one or the other", and of a comparison with what has just been
+        // loaded the compiler made branches that were wrong for every other frame.
+        let left = |way: usize| {
+            let rest = set.second[way] ^ second;
+            set.first[way] ^ first | rest << 6 | rest >> 6
+        };
+        let egress = left(0).min(left(1));
+        (egress <= EGRESS).then_some(egress as usize)
     }
 
     /// A frame was not found, whatever the database says of it. What is left to ask with for the rest of its burst: nothing
@@ -152,6 +154,10 @@ impl Pairs {
     pub fn keep(&mut self, asking: Asking, dst: Station, src: Station, egress: usize) {
         let set = &mut self.sets[Self::place(dst, src)];
         let (first, second) = asking.words(dst, src);
+        // Two frames of a burst may bring the same pair.
+        if set.first[0] ^ first <= EGRESS && set.second[0] == second {
+            return;
+        }
         // The older one of the two goes.
         *set = Set { first: [first | egress as u64 & EGRESS, set.first[0]], second: [second, set.second[0]] };
     }

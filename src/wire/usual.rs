@@ -8,11 +8,11 @@ const HEADERS_LEN: usize = 42;
 const ETHERNET_LEN: usize = 14;
 const IPV4_LEN: usize = 20;
 const UDP_LEN: usize = 8;
-const UDP: u8 = 17;
+/// At byte 20, of four: more fragments, and the fragment's offset; behind the time to live the protocol, which is UDP.
+const FRAGMENT_PROTOCOL: u32 = 0x3fff_00ff;
+const UDP: u32 = 17;
 /// EtherType of IPv4, then version 4 and a header of five words.
 const IPV4_PLAIN: u32 = 0x08_00_45;
-/// More fragments, and the fragment's offset.
-const FRAGMENT: u16 = 0x3fff;
 
 /// What the switch needs to know of a usual frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,14 @@ impl Usual {
 pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
     let headers: &[u8; HEADERS_LEN] = frame.first_chunk()?;
     let word = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
-    let double = |at: usize| u32::from_be_bytes([headers[at], headers[at + 1], headers[at + 2], headers[at + 3]]);
+    let double = |at: usize| u32::from_be_bytes(std::array::from_fn(|byte| headers[at + byte]));
+    let quad = |at: usize| u64::from_be_bytes(std::array::from_fn(|byte| headers[at + byte]));
     let (type_and_class, total_len, udp_len) = (double(12), usize::from(word(16)), usize::from(word(38)));
-    let is_plain = type_and_class >> 8 == IPV4_PLAIN && word(20) & FRAGMENT == 0 && headers[23] == UDP;
+    let is_plain = type_and_class >> 8 == IPV4_PLAIN && double(20) & FRAGMENT_PROTOCOL == UDP;
     let is_whole = total_len <= frame.len() - ETHERNET_LEN && udp_len >= UDP_LEN && udp_len + IPV4_LEN <= total_len;
     (is_plain && is_whole).then(|| Usual {
-        dst: u64::from(double(0)) << 16 | u64::from(word(4)),
-        src: u64::from(word(6)) << 32 | u64::from(double(8)),
+        dst: quad(0) >> 16,
+        src: quad(4) & 0xffff_ffff_ffff,
         traffic_class: type_and_class as u8,
     })
 }

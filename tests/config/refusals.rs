@@ -184,6 +184,10 @@ fn sums_that_do_not_fit() {
         "x.yaml:1:1: buffer: reserves 16MiB do not fit the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or promise less",
     );
     refuse_beside_ports(
+        "buffer: {size: 32GiB, cell: 64B}\n",
+        "x.yaml:4:29: buffer.cell: 32GiB in cells of 64B are more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or less of a buffer",
+    );
+    refuse_beside_ports(
         "buffer: {lossy: 100B}\n",
         "x.yaml:4:17: buffer.lossy: the lossy pool has 208B, less than one frame (1.62KiB); enlarge the buffer or promise less",
     );

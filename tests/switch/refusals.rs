@@ -99,13 +99,13 @@ fn a_pci_device_that_is_not_there() {
 #[test]
 fn hugepages_that_are_not_there() {
     // More than any machine has.
-    let config = with_keys("eal: {memory: huge}\nbuffer: {size: 64GiB}");
+    let config = with_keys("eal: {memory: huge}\nbuffer: {size: 32GiB}");
     refused(&config, &["no free hugepages", "vm.nr_hugepages"]);
 }
 
 #[test]
 fn memory_that_is_not_there() {
-    let config = with_keys("eal: {memory: nohuge}\nbuffer: {size: 64GiB, cell: 64B}");
+    let config = with_keys("eal: {memory: nohuge}\nbuffer: {size: 32GiB, cell: 160B}");
     refused(&config, &["MiB are free", "smaller buffer"]);
 }
 

@@ -68,8 +68,8 @@ impl Auditor {
         let (mut frames, mut cells, mut bytes, mut first) = (0, 0, 0, None);
         for tag in queue.tags(&part.slab) {
             let (ingress, group, charge) = tag.charge();
-            first = first.or(Some(u32::from(tag.len)));
-            (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(tag.len));
+            first = first.or(Some(u32::from(tag.frame_len())));
+            (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(tag.frame_len()));
             let is_own = tag.queue() == index && ingress < queued.len();
             ensure(is_own, QUEUES, || format!("{name} queue {index} holds a frame of {tag:?}"))?;
             queued[ingress][group] += u64::from(charge.0);

@@ -228,7 +228,7 @@ variants:
     let wrong = text.replace("20MiB", "1kB").replace("dynamic", "none").replace("lcores: 2", "lcores: 17");
     let errors = read(&wrong).unwrap_err().to_string();
     for part in [
-        "switches[0].buffer: `1kB` is out of range; write from 64KiB to 64GiB",
+        "switches[0].buffer: `1kB` is out of range; write from 64KiB to 32GiB",
         "switches[0].headroom: `none`",
         "switches[0].lcores: `17` is not a count of lcores; write a whole number from 1 to 16",
     ] {

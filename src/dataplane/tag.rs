@@ -1,0 +1,291 @@
+//! What goes with a frame into its queue, and sums of it: in single words, so that they move in a register.
+
+use crate::packet::BURST;
+use crate::units::Cells;
+use crate::wire::parse::L3;
+
+/// What must be known of a frame when it leaves: one word, so that it moves in a register. Moved field by field it was
+/// read back wider than it had been written, and the loads waited for the stores.
+///
+/// From below: cells (16 bits), network header (8), 4 free, length (16), port it came in by (6), priority group (3), queue (3),
+/// traffic class (3). Cells and length are where a [`Queue`] adds them up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Tag(u64);
+
+/// Where bytes begin in what is added up of tags, above cells: 2^28 cells and 2^36 bytes are more than a buffer may have.
+pub const SUM_BYTES: u32 = 28;
+const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
+const IP: u32 = 16;
+const INGRESS: u32 = 44;
+const GROUP: u32 = 50;
+const QUEUE: u32 = 53;
+const CLASS: u32 = 56;
+
+/// Cells of a buffer are fewer.
+pub const MAX_CELLS: u32 = 1 << SUM_BYTES;
+
+impl Tag {
+    /// Of no frame.
+    pub const NONE: Self = Self(0);
+
+    /// A frame of `len` bytes in `cells` cells of (`ingress`, `group`), leaving by `queue`; no IP as far as is known.
+    #[inline]
+    #[must_use]
+    pub const fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
+        Self(cells as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS).classified(0, group, queue)
+    }
+
+    /// The same frame, which had none, of a class whose frames go to priority group `group`, then queue `queue`.
+    #[inline]
+    #[must_use]
+    pub const fn classified(self, class: u8, group: u8, queue: u8) -> Self {
+        let (class, group, queue) = ((class & 7) as u64, (group & 7) as u64, (queue & 7) as u64);
+        Self(self.0 | group << GROUP | queue << QUEUE | class << CLASS)
+    }
+
+    /// All that either of them says, of two that say different things of a frame.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The same frame in another length.
+    #[must_use]
+    pub fn reshaped(self, len: u16, cells: u16) -> Self {
+        Self(self.0 & !SUM_MASK | u64::from(cells) | u64::from(len) << SUM_BYTES)
+    }
+
+    /// Bytes of the frame.
+    #[inline]
+    #[must_use]
+    pub const fn frame_len(self) -> u16 {
+        (self.0 >> SUM_BYTES) as u16
+    }
+
+    /// Cells charged for it.
+    #[inline]
+    #[must_use]
+    pub const fn cells(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Port it came in by.
+    #[inline]
+    #[must_use]
+    pub const fn ingress(self) -> u8 {
+        (self.0 >> INGRESS) as u8 & 63
+    }
+
+    /// Priority group it was charged to.
+    #[inline]
+    #[must_use]
+    pub const fn group(self) -> u8 {
+        (self.0 >> GROUP) as u8 & 7
+    }
+
+    /// Its cells, and above them its bytes, for sums.
+    #[inline]
+    #[must_use]
+    pub const fn sum(self) -> u64 {
+        self.0 & SUM_MASK
+    }
+
+    /// Offset of its network header.
+    #[inline]
+    #[must_use]
+    pub const fn l3_offset(self) -> u8 {
+        (self.0 >> IP) as u8 >> 2
+    }
+
+    /// What it is charged to: the port it came in by, its priority group, its cells.
+    #[inline]
+    #[must_use]
+    pub fn charge(self) -> (usize, usize, Cells) {
+        (usize::from(self.ingress()), usize::from(self.group()), Cells(u32::from(self.cells())))
+    }
+
+    /// Whether both are charged to the same group of the same port.
+    #[inline]
+    #[must_use]
+    pub const fn is_charged_like(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> INGRESS & 0x1ff == 0
+    }
+
+    /// Queue it leaves by.
+    #[inline]
+    #[must_use]
+    pub const fn queue(self) -> usize {
+        (self.0 >> QUEUE) as usize & 7
+    }
+
+    /// Its traffic class.
+    #[inline]
+    #[must_use]
+    pub const fn class(self) -> u8 {
+        (self.0 >> CLASS) as u8 & 7
+    }
+
+    /// The same frame with a network header `l3` at `offset`, which is below 64.
+    #[inline]
+    #[must_use]
+    pub const fn with_ip(self, l3: L3, offset: u8, ecn_capable: bool) -> Self {
+        self.marked().with(Self::ip(l3, offset, ecn_capable))
+    }
+
+    /// Of a frame of which no more is known than that: to be put [`with`](Self::with) the rest.
+    #[inline]
+    #[must_use]
+    pub const fn ip(l3: L3, offset: u8, ecn_capable: bool) -> Self {
+        debug_assert!(offset < 64, "two tags end at 22");
+        // ECN-capable is IP: the two bits of L3 stand for all three.
+        Self(((offset << 2) as u64 | (ecn_capable as u64 * l3 as u64)) << IP)
+    }
+
+    /// The same frame, marked: not to be marked, or counted, again.
+    #[inline]
+    #[must_use]
+    pub const fn marked(self) -> Self {
+        Self(self.0 & !(0xff << IP))
+    }
+
+    /// Whether the frame is ECN-capable.
+    #[inline]
+    #[must_use]
+    pub const fn is_markable(self) -> bool {
+        self.0 >> IP & 3 != 0
+    }
+
+    /// Network layer and offset of its header, if the frame is ECN-capable.
+    #[inline]
+    #[must_use]
+    pub const fn markable(self) -> Option<(L3, usize)> {
+        let l3 = match self.0 >> IP & 3 {
+            1 => L3::V4,
+            2 => L3::V6,
+            _ => return None,
+        };
+        Some((l3, self.l3_offset() as usize))
+    }
+}
+
+impl std::fmt::Debug for Tag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut tag = f.debug_struct("Tag");
+        tag.field("len", &self.frame_len()).field("cells", &self.cells());
+        tag.field("ingress", &self.ingress()).field("group", &self.group());
+        tag.field("queue", &self.queue()).field("class", &self.class());
+        tag.field("markable", &self.markable()).finish()
+    }
+}
+
+/// Frames of a queue, one after the other from its first.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// How many.
+    pub frames: u32,
+    /// Cells, and bytes above.
+    pub sum: u64,
+}
+
+impl Run {
+    /// And the next one.
+    #[inline]
+    #[must_use]
+    pub fn and(self, tag: Tag) -> Self {
+        Self { frames: self.frames + 1, sum: self.sum + tag.sum() }
+    }
+
+    /// Their bytes.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.sum >> SUM_BYTES
+    }
+}
+
+/// Of the frames of one burst: cells (28 bits), bytes (30) and frames (6) in one word, since a sum in memory costs what waiting for
+/// the last store to it does.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct BurstSum(u64);
+
+const SUM_FRAMES: u32 = 58;
+
+const _: () = assert!(BURST < 1 << (u64::BITS - SUM_FRAMES) && BURST << 16 < 1 << (SUM_FRAMES - SUM_BYTES));
+
+impl BurstSum {
+    /// And a frame.
+    #[inline]
+    pub fn add(&mut self, tag: Tag) {
+        self.0 += tag.sum() | 1 << SUM_FRAMES;
+    }
+
+    /// How many.
+    #[inline]
+    #[must_use]
+    pub fn frames(self) -> u64 {
+        self.0 >> SUM_FRAMES
+    }
+
+    /// Their bytes.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.0 << (u64::BITS - SUM_FRAMES) >> (u64::BITS - SUM_FRAMES + SUM_BYTES)
+    }
+
+    /// Their cells.
+    #[inline]
+    #[must_use]
+    pub fn cells(self) -> u32 {
+        self.0 as u32 & (MAX_CELLS - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_tag_tells_what_may_be_marked() {
+        let tag = Tag::new(1, 1, 0, 0, 0);
+        assert_eq!(tag.markable(), None);
+        assert_eq!(tag.with_ip(L3::V4, 14, true).markable(), Some((L3::V4, 14)));
+        assert_eq!(tag.with_ip(L3::V6, 22, true).markable(), Some((L3::V6, 22)));
+        assert_eq!(tag.with_ip(L3::V4, 14, false).markable(), None);
+        assert_eq!(tag.with_ip(L3::Other, 14, true).markable(), None);
+        assert_eq!(tag.with_ip(L3::V4, 14, true).marked().markable(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_keeps_what_it_is_told(
+            (len, cells, to_len, to_cells) in any::<(u16, u16, u16, u16)>(),
+            (ingress, class, group, queue) in (0_u8..64, 0_u8..8, 0_u8..8, 0_u8..8),
+            (offset, capable) in (0_u8..64, any::<bool>()),
+        ) {
+            let all = |tag: Tag| (tag.ingress(), tag.class(), tag.group(), tag.queue(), tag.l3_offset(), tag.markable());
+            let tag = Tag::new(len, cells, ingress, 0, 0).classified(class, group, queue).with_ip(L3::V6, offset, capable);
+            let markable = capable.then_some((L3::V6, usize::from(offset)));
+            prop_assert_eq!((tag.frame_len(), tag.cells(), tag.is_markable()), (len, cells, capable));
+            prop_assert_eq!(all(tag), (ingress, class, group, usize::from(queue), offset, markable));
+            let again = tag.reshaped(to_len, to_cells);
+            prop_assert_eq!((again.frame_len(), again.cells(), all(again)), (to_len, to_cells, all(tag)));
+            prop_assert!(tag.is_charged_like(again) && !tag.is_charged_like(Tag::new(len, cells, ingress ^ 1, group, queue)));
+        }
+
+        #[test]
+        fn a_burst_adds_up(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
+            let (mut sum, mut run) = (BurstSum::default(), Run::default());
+            for &(len, cells) in &frames {
+                let tag = Tag::new(len, cells, 63, 7, 7).classified(7, 7, 7).with_ip(L3::V6, 63, true);
+                sum.add(tag);
+                run = run.and(tag);
+            }
+            let (bytes, cells) = frames.iter().fold((0, 0), |(b, c), &(len, cells)| (b + u64::from(len), c + u32::from(cells)));
+            prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
+            prop_assert_eq!((run.frames as usize, run.bytes()), (frames.len(), bytes));
+        }
+    }
+}
