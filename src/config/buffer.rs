@@ -95,7 +95,7 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
     let (size, cell) = (overrides.buffer.or(size).unwrap_or(DEFAULT_SIZE), cell.unwrap_or(DEFAULT_CELL));
     if size.to_cells_floor(cell).0 >= MAX_CELLS {
         let least = Bytes((size.0 / u64::from(MAX_CELLS) + 1).next_multiple_of(64));
-        get("cell").as_ref().or(item.as_ref()).unwrap_or(root).refuse::<()>(format!(
+        get("cell").as_ref().unwrap_or(root).refuse::<()>(format!(
             "{size} in cells of {cell} are more than the {} cells that a queue can count; write `cell: {least}` or more, or less of a buffer",
             MAX_CELLS - 1
         ));

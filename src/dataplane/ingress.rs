@@ -182,6 +182,8 @@ impl<P: Packet> Pipeline<P> {
             (others, are_sent) = self.forward_strangers(port, metas, arrived.data, strangers, asking);
             egresses |= others;
         }
+        // Where a frame has changed what holds, there are ports too many among these: of frames that were decided anew. What it
+        // can change is only where its own station is, which is where it came from, and that sends nothing.
         if are_sent && !arrived.unusual && self.all_fit(port, egresses) {
             return self.demand(port, arrived, egresses);
         }
@@ -226,11 +228,18 @@ impl<P: Packet> Pipeline<P> {
                 self.fdb.prefetch(meta.src);
             }
         }
-        let (mut egresses, mut are_sent) = (0, true);
+        let (mut egresses, mut are_sent, mut is_first) = (0, true, true);
         while strangers != 0 {
             let index = strangers.trailing_zeros() as usize;
             strangers &= strangers - 1;
             let meta = &mut metas[index % BURST];
+            // Frames come in trains: the one before may have been of the same pair.
+            let known = asking.filter(|_| !std::mem::take(&mut is_first));
+            if let Some(egress) = known.and_then(|asking| self.pairs.find(asking, meta.dst, meta.src)) {
+                meta.verdict = Verdict::Send(egress as u8);
+                egresses |= 1 << egress;
+                continue;
+            }
             meta.verdict = self.look_up(port, meta, asking);
             match meta.verdict {
                 Verdict::Send(egress) => egresses |= 1 << (egress % MAX_PORTS as u8),
@@ -270,7 +279,7 @@ impl<P: Packet> Pipeline<P> {
         demand
     }
 
-    /// Whether every usual frame that came by `port` leaves as it is by each of `egresses`.
+    /// Whether every usual frame that came by `port` leaves as it is by each of `egresses`, were it as long as any may be.
     #[inline]
     fn all_fit(&self, port: usize, egresses: u64) -> bool {
         let vlan = self.vlans.ingress(port, None).unwrap_or(0);

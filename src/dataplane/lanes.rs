@@ -20,7 +20,7 @@ pub(super) struct Lane {
 #[derive(Debug, Clone)]
 pub(super) struct Lanes {
     trust: Trust,
-    /// What becomes of a DSCP, in all bits, where it is not trusted.
+    /// What is put over a DSCP: nothing where it is trusted, and all bits, which is no mark, where it is not.
     untrusted: u8,
     /// By mark; the last is for frames without one.
     by_mark: [Lane; NO_MARK as usize + 1],

@@ -324,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..6), 0..500)) {
+        fn queues_over_one_slab_are_fifos(operations in prop::collection::vec((0_usize..4, 0_u8..7), 0..500)) {
             let mut slab = Slab::new(50, 4);
             let mut queues = vec![Queue::default(); 4];
             let mut model = vec![VecDeque::new(); 4];
@@ -341,6 +341,31 @@ mod tests {
                     if let Some((number, tag)) = queues[queue].pop(&mut slab) {
                         prop_assert!(queues[queue].push_front(&mut slab, number, tag).is_ok());
                     }
+                } else if operation == 4 {
+                    // As many as a burst has room for, from chunk to chunk, and back again, the last one first.
+                    let (mut packets, mut tags) = (Burst::new(), ArrayVec::<Tag, BURST>::new());
+                    loop {
+                        let first = queues[queue].first(&slab).1;
+                        let most = first.len().min(packets.remaining_capacity());
+                        let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
+                        if run.frames == 0 {
+                            break;
+                        }
+                        queues[queue].take(&mut slab, run, &mut packets, &mut tags);
+                    }
+                    prop_assert!(packets.iter().eq(model[queue].iter().take(BURST)));
+                    for (number, tag) in packets.into_iter().zip(tags).rev() {
+                        prop_assert!(queues[queue].push_front(&mut slab, number, tag).is_ok());
+                    }
+                } else if operation == 5 {
+                    // A burst at once, as far as there is room.
+                    let room = (1..=number % 20).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
+                    for _ in 0..room {
+                        let tag = Tag::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
+                        queues[queue].append(&mut slab, number, tag);
+                        model[queue].push_back(number);
+                    }
+                    slab.appended(room);
                 } else if operation == 3 {
                     // All that are in one chunk, or some of them.
                     let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use super::differential_tests::{Bed, EGRESSES, PORTS, bytes, same_parts, spec};
 use super::*;
+use crate::dataplane::fit::Outward;
 use crate::pfc::PfcMode;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -15,6 +16,8 @@ struct Sent {
     frame: Frame,
     is_udp: bool,
     is_unknown: bool,
+    /// Its source was seen behind another port: it has moved.
+    has_moved: bool,
 }
 
 impl Sent {
@@ -28,6 +31,10 @@ impl Sent {
         if self.is_unknown {
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 99]);
         }
+        if self.has_moved {
+            let other = Frame { port: (self.frame.port + 1) % PORTS, ..self.frame };
+            bytes[6..12].copy_from_slice(&super::differential_tests::bytes(&other)[6..12]);
+        }
         bytes
     }
 }
@@ -35,11 +42,13 @@ impl Sent {
 fn sent() -> impl Strategy<Value = Sent> {
     let ecn = prop_oneof![Just(Ecn::Ect0), Just(Ecn::NotEct)];
     let bytes = prop_oneof![3 => Just(60_u16), 1 => 60_u16..1515];
-    (0_u8..3, bytes, EGRESSES, ecn, any::<bool>(), prop::bool::weighted(0.05)).prop_map(
-        |(class, bytes, egress, ecn, is_udp, is_unknown)| Sent {
+    let odd = (prop::bool::weighted(0.05), prop::bool::weighted(0.02));
+    (0_u8..3, bytes, EGRESSES, ecn, prop::bool::weighted(0.8), odd).prop_map(
+        |(class, bytes, egress, ecn, is_udp, (is_unknown, has_moved))| Sent {
             frame: Frame { port: 0, class, bytes, egress, ecn },
             is_udp,
             is_unknown,
+            has_moved,
         },
     )
 }
@@ -53,6 +62,7 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
         spec.buffer.total.0 += 200 * times;
         // Floods leave by all ports: each must obey who holds it.
         spec.ports.iter_mut().for_each(|port| port.pfc = PfcMode::Asymmetric);
+        spec.ports[2].mtu = if times % 2 == 0 { 600 } else { 1500 };
         if !has_reserve {
             spec.ports.iter_mut().for_each(|port| port.buffer.reserve = [Cells(0); 2]);
         }
@@ -60,18 +70,25 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
     })
 }
 
+/// Each frame is looked up, made fit and admitted by itself.
+fn take_the_long_ways(bed: &mut Bed) {
+    bed.pipeline.pairs.give_up();
+    // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
+    bed.pipeline.outward.fill(Outward::default());
+    bed.pipeline.storms = u64::MAX;
+}
+
 /// Each burst is a port's; `queued` counts the frames that are in queues at the end.
 fn agree(spec: &SwitchSpec, bursts: &[(usize, Vec<Sent>)], queued: &Cell<u64>) -> Result<(), TestCaseError> {
     let (mut whole, mut single) = (Bed::new(spec), Bed::new(spec));
+    take_the_long_ways(&mut single);
     for (index, (port, burst)) in bursts.iter().enumerate() {
-        let frames = burst.iter().map(|sent| Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent }.bytes());
-        for frame in frames {
+        for sent in burst {
+            let frame = Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent }.bytes();
             whole.io.inject(*port, &frame);
             single.io.inject(*port, &frame);
         }
-        for (bed, storms) in [(&mut whole, 0), (&mut single, u64::MAX)] {
-            // As if every port had a queue in a storm, which none has: nothing is admitted together then.
-            bed.pipeline.storms = storms;
+        for bed in [&mut whole, &mut single] {
             bed.poll();
             bed.poll();
         }

@@ -233,6 +233,7 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
         }
         prop_assert_eq!(depths(&one.queues), depths(&other.queues), "burst {}: port {}", index, port);
         prop_assert_eq!(one.generator.xoff(), other.generator.xoff(), "burst {}: port {}", index, port);
+        prop_assert_eq!(one.waiting, other.waiting, "burst {}: port {}", index, port);
     }
     let pools = |bed: &Bed| {
         let pools = &bed.pipeline.pools;
@@ -240,6 +241,7 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
         (shared, pools.headroom.used(), pools.headroom.highest(), bed.pipeline.guarantees.unused())
     };
     prop_assert_eq!(pools(one), pools(other), "burst {}", index);
+    prop_assert_eq!(one.pipeline.held_frames(), other.pipeline.held_frames(), "burst {}", index);
     Ok(())
 }
 

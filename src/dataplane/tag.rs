@@ -8,7 +8,7 @@ use crate::wire::parse::L3;
 /// read back wider than it had been written, and the loads waited for the stores.
 ///
 /// From below: cells (16 bits), network header (8), 4 free, length (16), port it came in by (6), priority group (3), queue (3),
-/// traffic class (3). Cells and length are where a [`Queue`] adds them up.
+/// traffic class (3). Cells and length are where a [`Queue`](super::queue::Queue) adds them up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tag(u64);
 
@@ -39,6 +39,7 @@ impl Tag {
     #[inline]
     #[must_use]
     pub const fn classified(self, class: u8, group: u8, queue: u8) -> Self {
+        debug_assert!(self.0 >> GROUP == 0, "a frame has one class");
         let (class, group, queue) = ((class & 7) as u64, (group & 7) as u64, (queue & 7) as u64);
         Self(self.0 | group << GROUP | queue << QUEUE | class << CLASS)
     }
@@ -272,6 +273,7 @@ mod tests {
             prop_assert_eq!(all(tag), (ingress, class, group, usize::from(queue), offset, markable));
             let again = tag.reshaped(to_len, to_cells);
             prop_assert_eq!((again.frame_len(), again.cells(), all(again)), (to_len, to_cells, all(tag)));
+            prop_assert!(!tag.is_charged_like(Tag::new(len, cells, ingress, group ^ 1, queue)));
             prop_assert!(tag.is_charged_like(again) && !tag.is_charged_like(Tag::new(len, cells, ingress ^ 1, group, queue)));
         }
 
@@ -279,7 +281,7 @@ mod tests {
         fn a_burst_adds_up(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
             let (mut sum, mut run) = (BurstSum::default(), Run::default());
             for &(len, cells) in &frames {
-                let tag = Tag::new(len, cells, 63, 7, 7).classified(7, 7, 7).with_ip(L3::V6, 63, true);
+                let tag = Tag::new(len, cells, 63, 0, 0).classified(7, 7, 7).with_ip(L3::V6, 63, true);
                 sum.add(tag);
                 run = run.and(tag);
             }

@@ -188,6 +188,10 @@ fn sums_that_do_not_fit() {
         "x.yaml:4:29: buffer.cell: 32GiB in cells of 64B are more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or less of a buffer",
     );
     refuse_beside_ports(
+        "buffer: {size: 32GiB, cell: 128B}\n",
+        "x.yaml:4:29: buffer.cell: 32GiB in cells of 128B are more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or less of a buffer",
+    );
+    refuse_beside_ports(
         "buffer: {lossy: 100B}\n",
         "x.yaml:4:17: buffer.lossy: the lossy pool has 208B, less than one frame (1.62KiB); enlarge the buffer or promise less",
     );

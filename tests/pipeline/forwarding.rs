@@ -44,6 +44,45 @@ fn addresses_age() {
 }
 
 #[test]
+fn what_a_frame_teaches_holds_for_those_behind_it_in_its_burst() {
+    let mut bed = Bed::learned(&spec(3));
+    // So that these pairs are known.
+    bed.io.inject(2, &frame(2, 0, 0, 100));
+    bed.run(10_000);
+    assert_eq!(bed.data(0).len(), 1);
+    for index in 0..32 {
+        let (from, to) = match index {
+            // Station 0 is seen where station 2 is.
+            10 => (0, 1),
+            31 => (2, 1),
+            _ => (2, 0),
+        };
+        bed.io.inject(2, &frame(from, to, 0, 100));
+    }
+    bed.run(10_000);
+    assert_eq!((bed.data(0).len(), bed.data(1).len()), (10, 2));
+    assert_eq!(bed.drops(2, DropReason::SamePort), 20);
+    bed.assert_empty();
+}
+
+#[test]
+fn ports_may_have_different_mtus() {
+    let mut spec = spec(3);
+    spec.ports[1].mtu = 600;
+    let mut bed = Bed::learned(&spec);
+    for len in [100, 614, 615, 1514] {
+        bed.io.inject(0, &frame(0, 1, 0, len));
+        bed.io.inject(0, &frame(0, 2, 0, len));
+    }
+    bed.run(10_000);
+    let lens = |frames: Vec<Vec<u8>>| frames.iter().map(Vec::len).collect::<Vec<_>>();
+    assert_eq!(lens(bed.data(1)), [100, 614]);
+    assert_eq!(lens(bed.data(2)), [100, 614, 615, 1514]);
+    assert_eq!(bed.drops(0, DropReason::EgressMtu), 2);
+    bed.assert_empty();
+}
+
+#[test]
 fn static_entries_stand() {
     let mut spec = spec(3);
     spec.fdb.entries.push(StaticEntry { vlan: 1, mac: mac(1), port: 2 });
