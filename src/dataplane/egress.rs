@@ -5,7 +5,7 @@ use super::drops::DropReason;
 use super::ingress::Frames;
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
-use super::tag::{Run, Tag};
+use super::tag::{BurstSum, Run, Tag};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::qos::CLASSES;
@@ -21,23 +21,23 @@ struct Chosen {
     congested: Frames,
     /// Queues that any came from.
     queues: u8,
-    /// How many and how long by queue: frames above, bytes below, of which a burst has fewer than 2^32.
-    sums: [u64; CLASSES],
+    /// What is sent, by queue.
+    sums: [BurstSum; CLASSES],
 }
 
 impl Chosen {
     /// And `run` of `queue`.
     #[inline]
     fn add(&mut self, queue: usize, run: Run) {
-        self.sums[queue] += u64::from(run.frames) << 32 | run.bytes();
+        self.sums[queue].add_run(run);
         self.queues |= 1 << queue;
     }
 
     #[inline]
     fn count(&self, counters: &PortCounters) {
         for queue in bits(self.queues.into()) {
-            counters.tx_frames[queue].add(self.sums[queue] >> 32);
-            counters.tx_bytes[queue].add(self.sums[queue] & 0xffff_ffff);
+            counters.tx_frames[queue].add(self.sums[queue].frames());
+            counters.tx_bytes[queue].add(self.sums[queue].bytes());
         }
     }
 }

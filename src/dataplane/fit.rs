@@ -48,7 +48,7 @@ impl Outward {
     /// Whether a frame leaves as it is.
     #[inline]
     pub fn fits(self, meta: &Meta) -> bool {
-        (meta.kind.tags() == 0) & (meta.vlan() == self.plain) & (meta.tag.frame_len() <= self.longest)
+        (meta.kind.tags() == 0) & self.fits_all(meta.vlan(), meta.tag.frame_len().into())
     }
 }
 
@@ -61,8 +61,9 @@ pub(super) struct Demand {
     pub cells: [u32; CLASSES],
     /// Ports that they leave by.
     pub egresses: u64,
-    /// Queues that they leave by, and those that the lossy ones among them do.
+    /// Queues that they leave by.
     pub queues: u8,
+    /// Those of them that lossy ones leave by.
     pub lossy_queues: u8,
     /// There are frames besides of which copies leave, each judged by itself: what they find depends on who is first.
     pub floods: bool,

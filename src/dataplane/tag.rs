@@ -13,7 +13,7 @@ use crate::wire::parse::L3;
 pub struct Tag(u64);
 
 /// Where bytes begin in what is added up of tags, above cells: 2^28 cells and 2^36 bytes are more than a buffer may have.
-pub const SUM_BYTES: u32 = 28;
+pub(super) const SUM_BYTES: u32 = 28;
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
 const INGRESS: u32 = 44;
@@ -88,7 +88,7 @@ impl Tag {
     /// Its cells, and above them its bytes, for sums.
     #[inline]
     #[must_use]
-    pub const fn sum(self) -> u64 {
+    pub(super) const fn sum(self) -> u64 {
         self.0 & SUM_MASK
     }
 
@@ -186,7 +186,7 @@ pub struct Run {
     /// How many.
     pub frames: u32,
     /// Cells, and bytes above.
-    pub sum: u64,
+    pub(super) sum: u64,
 }
 
 impl Run {
@@ -218,7 +218,13 @@ impl BurstSum {
     /// And a frame.
     #[inline]
     pub fn add(&mut self, tag: Tag) {
-        self.0 += tag.sum() | 1 << SUM_FRAMES;
+        self.add_run(Run::default().and(tag));
+    }
+
+    /// And frames of the same burst.
+    #[inline]
+    pub fn add_run(&mut self, run: Run) {
+        self.0 += run.sum | u64::from(run.frames) << SUM_FRAMES;
     }
 
     /// How many.
@@ -288,6 +294,9 @@ mod tests {
             let (bytes, cells) = frames.iter().fold((0, 0), |(b, c), &(len, cells)| (b + u64::from(len), c + u32::from(cells)));
             prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
             prop_assert_eq!((run.frames as usize, run.bytes()), (frames.len(), bytes));
+            let mut of_run = BurstSum::default();
+            of_run.add_run(run);
+            prop_assert_eq!((of_run.frames(), of_run.bytes(), of_run.cells()), (sum.frames(), sum.bytes(), sum.cells()));
         }
     }
 }
