@@ -96,7 +96,7 @@ impl<P: Packet> Pipeline<P> {
             let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab)) else { break };
             let before = self.ports[port].queues[queue].cells();
             let before_these = self.posted.len();
-            self.serve(port, queue, &mut pace, &mut chosen);
+            self.serve(port, queue, ready, &mut pace, &mut chosen);
             if self.posted.len() == before_these {
                 break;
             }
@@ -114,13 +114,13 @@ impl<P: Packet> Pipeline<P> {
         chosen
     }
 
-    /// Moves frames out of `queue`, which has the turn, as long as it keeps it.
+    /// Moves frames out of `queue`, which of those that are `ready` has the turn, as long as it keeps it.
     #[inline]
-    fn serve(&mut self, port: usize, queue: usize, pace: &mut Pace, chosen: &mut Chosen) {
+    fn serve(&mut self, port: usize, queue: usize, ready: u8, pace: &mut Pace, chosen: &mut Chosen) {
         let Port { queues, scheduler, .. } = &mut self.ports[port];
         let frames = &mut queues[queue];
         let wred = self.queue_specs[queue].wred.as_ref();
-        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab));
+        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab), ready);
         loop {
             let (packets, tags) = frames.first(&self.slab);
             let (here, posted, depth) = (tags.len(), self.posted.len(), frames.bytes());
@@ -133,10 +133,9 @@ impl<P: Packet> Pipeline<P> {
             let mut run = Run::default();
             for &tag in &tags[..here.min(self.posted.remaining_capacity())] {
                 let len = u32::from(tag.frame_len());
-                if !pace.is_free() || credit < u64::from(len) {
+                if !pace.is_free() || !credit.spend(len) {
                     break;
                 }
-                credit -= u64::from(len);
                 pace.charge(len);
                 // Instantaneous depth at dequeue, the leaving frame included.
                 if let Some(wred) = wred
