@@ -190,19 +190,18 @@ impl<P: Packet> Pipeline<P> {
     /// and what has left is published.
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
-        let mut moved = received + self.take_handed(io);
+        let (mut moved, mut more) = (received + self.take_handed(io), 0);
         for port in bits(self.mine) {
             self.watch(port, now);
             if self.ports[port].discarding != 0 {
                 self.discard_condemned(io, port, DISCARDED);
             }
-            for _ in 0..self.ports[port].bursts {
-                let sent = self.transmit(io, port, now);
-                moved += sent;
-                if sent < BURST {
-                    break;
-                }
-            }
+            let sent = self.transmit_bursts(io, port, now);
+            moved += sent.frames;
+            more |= u64::from(sent.has_more) << port;
+        }
+        if more != 0 {
+            moved += self.transmit_more(io, more, now);
         }
         self.finish_poll(io, now, moved);
         moved

@@ -59,7 +59,8 @@ pub(super) struct Port {
     /// Pauses received during the last poll, whose time is counted from the next one on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     pub arrived: PfcFrame,
-    /// Bursts that a poll may take, and send: what can have arrived in the longest poll gap that headroom allows for.
+    /// Bursts that a poll may take, and sends at least if there are as many: what can have arrived in the longest poll gap that
+    /// headroom allows for.
     pub bursts: u32,
     /// Full ones that it has had in this poll.
     pub full_bursts: u32,

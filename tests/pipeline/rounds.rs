@@ -28,6 +28,8 @@ struct Diary {
     late_frames: usize,
     /// What time it is, and how much of it work on a burst takes; without, none passes.
     time: Option<(Ticks, Nanos)>,
+    /// And how much it takes to send one.
+    sending: Nanos,
 }
 
 impl Ports for Diary {
@@ -59,6 +61,9 @@ impl Ports for Diary {
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
         let is_pfc = packets.first().is_some_and(|packet| pfc_of(packet.bytes()).is_some());
         self.steps.push(if is_pfc { Step::Tells(port) } else { Step::Sends(port, packets.len()) });
+        if let Some((time, _)) = &mut self.time {
+            time.0 += self.sending.0 * HZ / 1_000_000_000;
+        }
         self.io.tx(port, packets);
     }
 
@@ -97,7 +102,14 @@ impl Bed {
         for port in 0..ports {
             switch.learn(1, mac(port), port, Ticks(HZ));
         }
-        let io = Diary { io: MemPorts::new(ports), steps: Vec::new(), late: None, late_frames: 1, time: None };
+        let io = Diary {
+            io: MemPorts::new(ports),
+            steps: Vec::new(),
+            late: None,
+            late_frames: 1,
+            time: None,
+            sending: Nanos(0),
+        };
         Self { switch, io, counters }
     }
 
@@ -148,13 +160,57 @@ fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
     assert_eq!(bed.works(), [0, 0, 0, 1], "the second port's frame came in the second round");
 }
 
+/// Bursts as [`Step::Sends`] has them.
+type Sends = Vec<(usize, usize)>;
+
+/// What one poll sends by the first two ports, to each of which three others bring two bursts: that is two bursts a poll, while
+/// pacing would let four leave and 20 frames more. Work on a burst takes `received`, if there is a clock, and to send one
+/// `sent`; half of the gap is 20 us. The driver of the first port takes `room` frames, or any number.
+fn sends(times: Option<[Nanos; 2]>, room: Option<usize>) -> Sends {
+    let mut bed = Bed::new(8, |spec| spec.poll_gap = Nanos(40_000));
+    (2..8).for_each(|port| bed.inject(port, 2, &frame(port, usize::from(port > 4), 0, 60)));
+    bed.io.io.set_room(0, room);
+    if let Some([received, sent]) = times {
+        (bed.io.time, bed.io.sending) = (Some((NOW, received)), sent);
+    }
+    let sends = |step| if let Step::Sends(port, frames) = step { Some((port, frames)) } else { None };
+    bed.poll().into_iter().filter_map(sends).collect()
+}
+
+const LEAST: [(usize, usize); 4] = [(0, 32), (0, 32), (1, 32), (1, 32)];
+
 #[test]
-fn a_poll_sends_no_more_than_its_bursts_whatever_the_rounds() {
-    // Two bursts a poll; pacing would let four leave.
-    let mut bed = Bed::new(4, |spec| spec.poll_gap = Nanos(40_000));
-    (1..4).for_each(|port| bed.inject(port, 2, &frame(port, 0, 0, 60)));
-    let sent: Vec<Step> = bed.poll().into_iter().filter(|step| matches!(step, Step::Sends(..))).collect();
-    assert_eq!(sent, [Step::Sends(0, 32); 2]);
+fn a_poll_without_a_clock_sends_no_more_than_its_bursts_whatever_the_rounds() {
+    assert_eq!(sends(None, None), LEAST);
+}
+
+/// What small frames may leave is more than bursts counted in large ones.
+#[test]
+fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn() {
+    let sent = sends(Some([Nanos(500), Nanos(100)]), None);
+    let (whole, rest) = sent.split_at(8);
+    assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (0, 32), (1, 32)]].concat());
+    assert!(matches!(rest, [(0, 1..32), (1, 1..32)]), "{rest:?}");
+}
+
+#[test]
+fn a_poll_begins_no_round_of_sending_that_would_not_end_in_time() {
+    // It is 12 us old, and 15 and 18 after rounds of 3: the next would end after 21.
+    let sent = sends(Some([Nanos(500), Nanos(1500)]), None);
+    assert_eq!(sent[4..], [(0, 32), (1, 32), (0, 32), (1, 32)]);
+    // It is 18 us old when nobody knows yet how long a round takes.
+    let sent = sends(Some([Nanos(500), Nanos(3000)]), None);
+    assert_eq!(sent[4..], [(0, 32), (1, 32)]);
+    // It is 22 us old.
+    assert_eq!(sends(Some([Nanos(500), Nanos(4000)]), None), LEAST);
+}
+
+#[test]
+fn a_port_whose_driver_takes_no_more_is_left_alone_while_others_go_on() {
+    let sent = sends(Some([Nanos(500), Nanos(100)]), Some(70));
+    let (whole, rest) = sent.split_at(7);
+    assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (1, 32)]].concat());
+    assert!(matches!(rest, [(1, 1..32)]), "{rest:?}");
 }
 
 /// A port that had nothing in the first rounds may have all of its bursts in later ones, and no backlog is made of them.
