@@ -33,9 +33,12 @@ pub trait Packet: Send {
     /// Asks for the memory of the packet itself, not of its bytes, ahead of its use.
     #[inline]
     fn prefetch(&self) {}
-    /// Asks for the first bytes ahead of their use.
+    /// Asks for the first bytes ahead of their use; waits for the packet itself, which says where they are.
     #[inline]
     fn prefetch_bytes(&self) {}
+    /// Asks for the packet and for where its first bytes most likely are, far ahead and waiting for neither.
+    #[inline]
+    fn prefetch_ahead(&self) {}
     /// Whether the frame has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0

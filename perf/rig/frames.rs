@@ -98,6 +98,21 @@ pub struct Stamped {
 
 impl Packet for Stamped {
     #[inline]
+    fn prefetch(&self) {
+        self.mbuf.prefetch();
+    }
+
+    #[inline]
+    fn prefetch_bytes(&self) {
+        self.mbuf.prefetch_bytes();
+    }
+
+    #[inline]
+    fn prefetch_ahead(&self) {
+        self.mbuf.prefetch_ahead();
+    }
+
+    #[inline]
     fn bytes(&self) -> &[u8] {
         self.mbuf.bytes()
     }

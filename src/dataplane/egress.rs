@@ -122,14 +122,12 @@ impl<P: Packet> Pipeline<P> {
         let wred = self.queue_specs[queue].wred.as_ref();
         let mut credit = scheduler.credit(queue, frames.head_len(&self.slab), ready);
         loop {
-            let (packets, tags) = frames.first(&self.slab);
+            let tags = frames.first(&self.slab);
             let (here, posted, depth) = (tags.len(), self.posted.len(), frames.bytes());
-            // Of a queue that stands the packets have left the cache, and are needed when all are chosen.
-            if frames.frames() as usize > here {
-                packets.iter().flatten().for_each(P::prefetch);
-            }
             // Depths become less from here on.
             let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
+            // Of a queue that stands the packets have left the cache, and their headers too, which a mark is written to.
+            frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
             let mut run = Run::default();
             for &tag in &tags[..here.min(self.posted.remaining_capacity())] {
                 let len = u32::from(tag.frame_len());

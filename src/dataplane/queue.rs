@@ -8,21 +8,29 @@ use crate::packet::{BURST, Burst};
 
 const NONE: u32 = u32::MAX;
 
-/// Frames in a chunk: 16 bytes each with an mbuf, so a chunk is a few cache lines one after the other.
+/// Frames in a chunk: 16 bytes each with an mbuf, so a chunk is four cache lines one after the other.
 const CHUNK: usize = 16;
+const CACHE_LINE: usize = 64;
 
 /// Places for frames that wait in one queue, in order.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Chunk<P> {
     /// `None` while vacant.
     packets: [Option<P>; CHUNK],
     tags: [Tag; CHUNK],
-    next: u32,
 }
 
 impl<P> Chunk<P> {
     fn new() -> Self {
-        Self { packets: [const { None }; CHUNK], tags: [Tag::NONE; CHUNK], next: NONE }
+        Self { packets: [const { None }; CHUNK], tags: [Tag::NONE; CHUNK] }
+    }
+
+    /// Asks for all of it.
+    #[inline]
+    fn prefetch(&self) {
+        let start = (&raw const *self).cast::<u8>();
+        (0..size_of::<Self>()).step_by(CACHE_LINE).for_each(|line| prefetch(start.wrapping_add(line)));
     }
 }
 
@@ -32,6 +40,8 @@ impl<P> Chunk<P> {
 #[derive(Debug)]
 pub struct Slab<P> {
     chunks: Vec<Chunk<P>>,
+    /// The chunk behind each: beside them, so that who looks ahead steps through what is in the cache.
+    links: Vec<u32>,
     vacant: Vec<u32>,
     /// Most frames, and how many there are.
     capacity: u32,
@@ -45,8 +55,8 @@ impl<P> Slab<P> {
         assert!(capacity < MAX_CELLS as usize, "a buffer of fewer cells than a queue can count");
         // The first and the last chunk of a queue may hold a frame each.
         let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
-        let (chunks, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
-        Self { chunks, vacant, capacity: capacity as u32, held: 0 }
+        let (links, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
+        Self { chunks: Vec::with_capacity(chunks), links, vacant, capacity: capacity as u32, held: 0 }
     }
 
     /// Frames in all queues.
@@ -70,13 +80,22 @@ impl<P> Slab<P> {
         self.held += frames as u32;
     }
 
-    /// A chunk with nothing in it.
+    /// A chunk with nothing in it, before `next`.
     #[cold]
-    fn chunk(&mut self) -> u32 {
-        self.vacant.pop().unwrap_or_else(|| {
+    fn chunk(&mut self, next: u32) -> u32 {
+        let chunk = self.vacant.pop().unwrap_or_else(|| {
             self.chunks.push(Chunk::new());
+            self.links.push(NONE);
             self.chunks.len() as u32 - 1
-        })
+        });
+        self.links[chunk as usize] = next;
+        chunk
+    }
+
+    /// The chunk behind `chunk`, if that is one and not the last.
+    #[inline]
+    fn behind(&self, chunk: u32) -> u32 {
+        self.links.get(chunk as usize).copied().unwrap_or(NONE)
     }
 }
 
@@ -141,7 +160,7 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn head_len<P>(&self, slab: &Slab<P>) -> u32 {
-        self.first(slab).1.first().map_or(0, |tag| u32::from(tag.frame_len()))
+        self.first(slab).first().map_or(0, |tag| u32::from(tag.frame_len()))
     }
 
     /// Whether nothing waits: what does has a cell at least.
@@ -188,11 +207,10 @@ impl Queue {
     /// Another chunk behind the last.
     #[cold]
     fn extend<P>(&mut self, slab: &mut Slab<P>) {
-        let chunk = slab.chunk();
-        slab.chunks[chunk as usize].next = NONE;
-        match slab.chunks.get_mut(self.tail as usize) {
-            Some(tail) => {
-                tail.next = chunk;
+        let chunk = slab.chunk(NONE);
+        match slab.links.get_mut(self.tail as usize) {
+            Some(link) => {
+                *link = chunk;
                 self.behind += 1;
             }
             None => (self.head, self.first) = (chunk, 0),
@@ -212,8 +230,7 @@ impl Queue {
             return Err(packet);
         }
         if self.first == 0 {
-            let chunk = slab.chunk();
-            slab.chunks[chunk as usize].next = self.head;
+            let chunk = slab.chunk(self.head);
             (self.head, self.first) = (chunk, CHUNK as u32);
             self.behind += 1;
         }
@@ -229,7 +246,7 @@ impl Queue {
         let (last, end) = (self.tail, self.end as usize);
         let walk = std::iter::from_fn(move || {
             if place == CHUNK {
-                (chunk, place) = (slab.chunks.get(chunk as usize)?.next, 0);
+                (chunk, place) = (slab.behind(chunk), 0);
             }
             let here = slab.chunks.get(chunk as usize).filter(|_| chunk != last || place < end)?;
             here.packets[place].as_ref()?;
@@ -260,12 +277,11 @@ impl Queue {
         self.first as usize..to
     }
 
-    /// The first frames, as far as they are in one chunk.
+    /// What is known of the first frames, as far as they are in one chunk.
     #[inline]
     #[must_use]
-    pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> (&'a [Option<P>], &'a [Tag]) {
-        let here = slab.chunks.get(self.head as usize);
-        here.map_or((&[], &[]), |chunk| (&chunk.packets[self.places()], &chunk.tags[self.places()]))
+    pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> &'a [Tag] {
+        slab.chunks.get(self.head as usize).map_or(&[], |chunk| &chunk.tags[self.places()])
     }
 
     /// Moves the first frames, which are `run` and in one chunk, behind `packets` and `tags`, which have room for them.
@@ -303,15 +319,26 @@ impl Queue {
         if self.is_empty() {
             self.end = 0;
         } else {
-            let next = slab.chunks[self.head as usize].next;
+            let next = slab.behind(self.head);
             slab.vacant.push(self.head);
             self.head = next;
             self.behind -= 1;
-            // The one behind it is needed a chunk from now.
-            if let Some(after) = slab.chunks.get(slab.chunks[next as usize].next as usize) {
-                prefetch(&after.packets[0]);
-                prefetch(&after.tags[0]);
-            }
+        }
+    }
+
+    /// Where a chunk begins, asks for what will be taken when it has been: the packets of the one behind it as `ask` does, and
+    /// the chunk two further, so that its packets are known when it is their turn to be asked for.
+    #[inline]
+    pub fn look_ahead<P>(&self, slab: &Slab<P>, ask: impl FnMut(&P)) {
+        if self.first != 0 || self.behind == 0 {
+            return;
+        }
+        let next = slab.behind(self.head);
+        if let Some(chunk) = slab.chunks.get(next as usize) {
+            chunk.packets.iter().flatten().for_each(ask);
+        }
+        if let Some(chunk) = slab.chunks.get(slab.behind(slab.behind(next)) as usize) {
+            chunk.prefetch();
         }
     }
 }
@@ -321,6 +348,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::VecDeque;
+
+    #[test]
+    fn who_begins_a_chunk_asks_for_the_next() {
+        let (mut slab, mut queue) = (Slab::new(5 * CHUNK, 1), Queue::default());
+        (0..2 * CHUNK + 3).for_each(|number| queue.push(&mut slab, number, Tag::new(64, 1, 0, 0, 0)).unwrap());
+        let mut asked = Vec::new();
+        while !queue.is_empty() {
+            let mut ahead = Vec::new();
+            queue.look_ahead(&slab, |number| ahead.push(*number));
+            asked.push(ahead);
+            queue.pop(&mut slab);
+        }
+        let expected = |taken: usize| match taken {
+            0 => (CHUNK..2 * CHUNK).collect(),
+            CHUNK => (2 * CHUNK..2 * CHUNK + 3).collect(),
+            _ => Vec::new(),
+        };
+        assert_eq!(asked, (0..2 * CHUNK + 3).map(expected).collect::<Vec<_>>());
+    }
 
     proptest! {
         #[test]
@@ -345,7 +391,7 @@ mod tests {
                     // As many as a burst has room for, from chunk to chunk, and back again, the last one first.
                     let (mut packets, mut tags) = (Burst::new(), ArrayVec::<Tag, BURST>::new());
                     loop {
-                        let first = queues[queue].first(&slab).1;
+                        let first = queues[queue].first(&slab);
                         let most = first.len().min(packets.remaining_capacity());
                         let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
                         if run.frames == 0 {
@@ -369,7 +415,7 @@ mod tests {
                 } else if operation == 3 {
                     // All that are in one chunk, or some of them.
                     let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());
-                    let first = queues[queue].first(&slab).1.to_vec();
+                    let first = queues[queue].first(&slab).to_vec();
                     let most = first.len().min(number % (CHUNK + 1));
                     let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
                     prop_assert_eq!(run.bytes(), first[..most].iter().map(|tag| u64::from(tag.frame_len())).sum::<u64>());

@@ -13,6 +13,11 @@ use crate::packet::{Burst, Packet};
 /// Bytes kept free in front of each frame as it arrives.
 pub const HEADROOM: usize = HF_PKTMBUF_HEADROOM as usize;
 
+/// From a descriptor to where drivers put the first byte of its frame, in pools as [`Mempool`](super::Mempool) makes them.
+/// A buffer from elsewhere may have it in another place, as a frame may whose headers have grown by a line: then what was
+/// asked for in vain is a prefetch.
+const FIRST_BYTES: usize = size_of::<rte_mbuf>() + HEADROOM;
+
 /// Reference count and number of segments as one word, when both are one.
 const SOLE: u32 = 0x0001_0001;
 
@@ -144,6 +149,12 @@ impl Packet for Mbuf {
     }
 
     #[inline]
+    fn prefetch_ahead(&self) {
+        self.prefetch();
+        prefetch(self.0.as_ptr().cast::<u8>().wrapping_add(FIRST_BYTES));
+    }
+
+    #[inline]
     fn prefetch_bytes(&self) {
         prefetch(self.data());
     }
@@ -198,6 +209,11 @@ impl Packet for Mbuf {
 
 #[cfg(test)]
 impl Mbuf {
+    /// Whether the first byte is where [`Packet::prefetch_ahead`] asks for it.
+    pub(super) fn begins_where_expected(&self) -> bool {
+        self.data().cast_const() == self.0.as_ptr().cast::<u8>().wrapping_add(FIRST_BYTES)
+    }
+
     /// Hangs `next` behind the frame, as drivers do with large frames.
     pub(super) fn chain_for_test(&mut self, next: Mbuf) {
         // SAFETY: the offset is that of the number of segments; the chain owns `next` from here on.

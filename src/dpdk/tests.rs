@@ -77,6 +77,7 @@ fn frames_cross_a_link_both_ways_as_they_are() {
             let (from, to) = if from_switch { (&mut switch, &mut host) } else { (&mut host, &mut switch) };
             let mut burst = Burst::new();
             burst.push(data.alloc_with(&sent).unwrap());
+            assert!(burst[0].begins_where_expected());
             from.tx(&mut burst);
             assert!(burst.is_empty());
             assert_eq!(to.rx(&mut burst), 0);
