@@ -1,7 +1,7 @@
 //! The whole pipeline while a port is congested: packets a second of one core in an incast, and the latency of those who
 //! have no part in it.
 //!
-//! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots]`. Definitions: docs/performance-reaction.md.
+//! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions: docs/performance-reaction.md.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -403,7 +403,7 @@ fn draw(hz: u64, incasts: &[Incast], neighbours: &[Neighbours]) {
 
 fn main() {
     let args = Args::parse();
-    let bed = Bed::new();
+    let bed = Bed::new(args.small_pages);
     let incasts: Vec<Incast> = FRAMES.iter().map(|&frame_len| incast(&bed, args, frame_len)).collect();
     let mut section = Section::new(
         "Incast (frames forwarded a second; cycles a frame)",

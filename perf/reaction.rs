@@ -1,7 +1,7 @@
 //! The reaction that decides losslessness: from the frame that crosses a threshold to the PFC frame that says so, from a
 //! PFC frame received to the last frame of its class, and how late polls are, with every port saturated.
 //!
-//! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots]`. Definitions: docs/performance-reaction.md.
+//! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions: docs/performance-reaction.md.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -444,7 +444,7 @@ fn picture(outcomes: &[Outcome]) -> String {
 
 fn main() {
     let args = Args::parse();
-    let bed = Bed::new();
+    let bed = Bed::new(args.small_pages);
     let outcomes: Vec<Outcome> = CASES.iter().map(|&case| run(&bed, args, case)).collect();
     table_of_runs(&outcomes).print(args);
     table_of_samples("Reactions", &outcomes, |outcome| outcome.reactions().to_vec()).print(args);

@@ -12,6 +12,8 @@ pub struct Args {
     pub json: bool,
     /// Print tables as a page of the documentation has them.
     pub markdown: bool,
+    /// Packet buffers in ordinary pages, though hugepages are free.
+    pub small_pages: bool,
     /// Write pictures to `docs/performance`.
     pub plots: bool,
 }
@@ -27,8 +29,9 @@ impl Args {
                 "--json" => args.json = true,
                 "--markdown" => args.markdown = true,
                 "--plots" => args.plots = true,
+                "--small-pages" => args.small_pages = true,
                 other => {
-                    eprintln!("`{other}` is none of --quick, --json, --markdown, --plots");
+                    eprintln!("`{other}` is none of --quick, --json, --markdown, --plots, --small-pages");
                     exit(2);
                 }
             }

@@ -68,6 +68,13 @@ const DATA_ROOM: u16 = 2048 + 128;
 /// Two looks at the clock that are further apart do not count when the core's speed is measured.
 const CALIBRATION_THEFT_NS: u64 = 20_000;
 const MEMORY_MIB: u32 = 620;
+/// The same in hugepages.
+const HUGEPAGES: u32 = MEMORY_MIB / 2;
+
+fn free_hugepages() -> u32 {
+    let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
 
 /// What is there once, for all switches of a run.
 pub struct Bed {
@@ -90,19 +97,19 @@ pub struct Setup<K: Parcel, O> {
     pub spec: SwitchSpec,
 }
 
-impl Default for Bed {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Bed {
-    /// Starts DPDK, on ordinary pages: no privilege and no preparation.
+    /// Starts DPDK, with hugepages if enough are free, as a NIC's buffers are in; on ordinary pages that takes neither privilege
+    /// nor preparation, and the core has a page or two to look up for each frame that has waited. Says which it is; `small_pages`
+    /// asks for the latter.
     ///
     /// # Panics
     /// If that fails.
-    pub fn new() -> Self {
-        let options = EalOptions { memory: Memory::NoHuge { mib: MEMORY_MIB }, ..EalOptions::default() };
+    pub fn new(small_pages: bool) -> Self {
+        let is_huge = !small_pages && free_hugepages() >= HUGEPAGES;
+        let memory = if is_huge { Memory::Huge { mib: Some(MEMORY_MIB) } } else { Memory::NoHuge { mib: MEMORY_MIB } };
+        let small = format!("small pages: said so, or no {HUGEPAGES} hugepages of 2 MiB are free");
+        println!("{}\n", if is_huge { "hugepages of 2 MiB" } else { &small });
+        let options = EalOptions { memory, ..EalOptions::default() };
         let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
         let pool = |name, count, room| {
             Mempool::create(&eal, name, count, room, 256, None).unwrap_or_else(|error| panic!("{error}"))
