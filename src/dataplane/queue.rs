@@ -21,6 +21,8 @@ struct Chunk<P> {
     tags: [Tag; CHUNK],
 }
 
+const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "of packets that are pointers");
+
 impl<P> Chunk<P> {
     fn new() -> Self {
         Self { packets: [const { None }; CHUNK], tags: [Tag::NONE; CHUNK] }

@@ -29,13 +29,6 @@ struct Turn {
     is_last: bool,
 }
 
-/// What a port has sent in a poll.
-pub(super) struct Sent {
-    pub frames: usize,
-    /// Its bursts are used up, and something waits.
-    pub has_more: bool,
-}
-
 /// Who is asked for a burst next: each port once in a round, those too that had little in the last one.
 #[derive(Debug, Default, Clone, Copy)]
 struct Turns {
@@ -117,41 +110,6 @@ impl<P: Packet> Pipeline<P> {
         turns.again |= u64::from(may_more) << port;
         turns.more |= u64::from(is_full && may_more) << port;
         Some(Turn { port, is_last: is_full && !may_more })
-    }
-
-    /// Sends what `port` may now, in as many bursts as it may receive.
-    #[inline]
-    pub(super) fn transmit_bursts<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> Sent {
-        let (mut frames, most) = (0, self.ports[port].bursts);
-        for _ in 0..most {
-            let sent = self.transmit(io, port, now);
-            frames += sent;
-            if sent < BURST {
-                return Sent { frames, has_more: false };
-            }
-        }
-        Sent { frames, has_more: self.ports[port].waiting != 0 }
-    }
-
-    /// A burst more of each of the ports that have `more`, and so on as long as such a round would end within half of the poll
-    /// gap: of small frames a port has far more to send in it than bursts that are counted in large ones, and a poll costs the
-    /// same whatever it moves. Without a clock there are none: the simulator, in which no time passes while a poll works,
-    /// counts on the least that a poll sends.
-    #[inline(never)]
-    pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: u64, now: Ticks) -> usize {
-        let Some(start) = io.time() else { return 0 };
-        let (mut moved, mut rounds, mut time) = (0, 0, start);
-        while more != 0 && time.since(now) * rounds.max(1) + time.since(start) <= self.clock.half_gap() * rounds.max(1)
-        {
-            for port in bits(more) {
-                let sent = self.transmit(io, port, now);
-                moved += sent;
-                more &= !(u64::from(sent < BURST) << port);
-            }
-            rounds += 1;
-            time = io.time().unwrap_or(time);
-        }
-        moved
     }
 
     /// Whether a poll that began at `now` and has had `rounds` may have another one like those: until it has worked for half of

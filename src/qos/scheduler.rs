@@ -21,9 +21,8 @@ pub enum QueueDiscipline {
 /// costs a few shifts; a larger quantum would make bursts of one class longer.
 const QUANTUM: u32 = 512;
 
-/// Rounds of which a queue is lent the quanta that has the port to itself: 2^32 of them, more than any burst needs, of some
-/// 2^16 bytes at most.
-const LENT_ROUNDS: u32 = 32;
+/// A queue that has the port to itself is lent the quanta of 2^32 rounds, each of less than 2^17 bytes: more than any burst has.
+const LENT_SHIFT: u32 = 32;
 
 /// What a queue may send in its turn.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +101,7 @@ impl Scheduler {
         if self.strict >> queue & 1 == 1 {
             return Credit { left: u64::MAX, lent: 0 };
         }
-        let lent = if ready == 1 << queue { u64::from(self.quantum[queue]) << LENT_ROUNDS } else { 0 };
+        let lent = if ready == 1 << queue { u64::from(self.quantum[queue]) << LENT_SHIFT } else { 0 };
         Credit { left: u64::from(self.deficit[queue]) + u64::from(head_len) + lent, lent }
     }
 

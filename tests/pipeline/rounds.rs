@@ -28,7 +28,7 @@ struct Diary {
     late_frames: usize,
     /// What time it is, and how much of it work on a burst takes; without, none passes.
     time: Option<(Ticks, Nanos)>,
-    /// And how much it takes to send one.
+    /// And how much sending one takes.
     sending: Nanos,
 }
 
@@ -164,7 +164,7 @@ fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
 type Sends = Vec<(usize, usize)>;
 
 /// What one poll sends by the first two ports, to each of which three others bring two bursts: that is two bursts a poll, while
-/// pacing would let four leave and 20 frames more. Work on a burst takes `received`, if there is a clock, and to send one
+/// pacing would let four leave and 21 frames more (149 of 67.2 ns in its 10 us). Work on a burst takes `received`, if there is a clock, and to send one
 /// `sent`; half of the gap is 20 us. The driver of the first port takes `room` frames, or any number.
 fn sends(times: Option<[Nanos; 2]>, room: Option<usize>) -> Sends {
     let mut bed = Bed::new(8, |spec| spec.poll_gap = Nanos(40_000));
@@ -190,7 +190,7 @@ fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn(
     let sent = sends(Some([Nanos(500), Nanos(100)]), None);
     let (whole, rest) = sent.split_at(8);
     assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (0, 32), (1, 32)]].concat());
-    assert!(matches!(rest, [(0, 1..32), (1, 1..32)]), "{rest:?}");
+    assert_eq!(rest, [(0, 21), (1, 21)]);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_port_whose_driver_takes_no_more_is_left_alone_while_others_go_on() {
     let sent = sends(Some([Nanos(500), Nanos(100)]), Some(70));
     let (whole, rest) = sent.split_at(7);
     assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (1, 32)]].concat());
-    assert!(matches!(rest, [(1, 1..32)]), "{rest:?}");
+    assert_eq!(rest, [(1, 21)]);
 }
 
 /// A port that had nothing in the first rounds may have all of its bursts in later ones, and no backlog is made of them.
