@@ -66,15 +66,14 @@ impl<P: Packet> Pipeline<P> {
 
     /// A burst more of each of the ports that have `more`, and so on: of small frames a port has far more to send in a poll gap
     /// than bursts that are counted in large ones, and what a poll costs by itself is shared by what it moves. A round begins if
-    /// the poll is younger than half of the gap, and would be at its end if it takes as long as those before it.
-    /// Without a clock there are none: the simulator, in which no time passes while a poll works, counts on the least that a
-    /// poll sends.
+    /// the poll is younger than three quarters of the gap, and would be at its end if it takes as long as those before it:
+    /// receiving may have taken half, and what has come should not have to stand for that. Without a clock there are none: the
+    /// simulator, in which no time passes while a poll works, counts on the least that a poll sends.
     #[inline(never)]
     pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: u64, now: Ticks) -> usize {
         let Some(start) = io.time() else { return 0 };
-        let (mut moved, mut rounds, mut time) = (0, 0, start);
-        while more != 0 && time.since(now) * rounds.max(1) + time.since(start) <= self.clock.half_gap() * rounds.max(1)
-        {
+        let (mut moved, mut rounds, mut time, latest) = (0, 0, start, self.clock.half_gap() * 3 / 2);
+        while more != 0 && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
             for port in bits(more) {
                 let sent = self.transmit(io, port, now);
                 moved += sent;

@@ -165,7 +165,7 @@ type Sends = Vec<(usize, usize)>;
 
 /// What one poll sends by the first two ports, to each of which three others bring two bursts: that is two bursts a poll, while
 /// pacing would let four leave and 21 frames more (149 of 67.2 ns in its 10 us). Work on a burst takes `received`, if there is a clock, and to send one
-/// `sent`; half of the gap is 20 us. The driver of the first port takes `room` frames, or any number.
+/// `sent`; three quarters of the gap are 30 us. The driver of the first port takes `room` frames, or any number.
 fn sends(times: Option<[Nanos; 2]>, room: Option<usize>) -> Sends {
     let mut bed = Bed::new(8, |spec| spec.poll_gap = Nanos(40_000));
     (2..8).for_each(|port| bed.inject(port, 2, &frame(port, usize::from(port > 4), 0, 60)));
@@ -195,14 +195,14 @@ fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn(
 
 #[test]
 fn a_poll_begins_no_round_of_sending_that_would_not_end_in_time() {
-    // It is 12 us old, and 15 and 18 after rounds of 3: the next would end after 21.
-    let sent = sends(Some([Nanos(500), Nanos(1500)]), None);
+    // It is 16 us old, and 21 and 26 after rounds of 5: the next would end after 31.
+    let sent = sends(Some([Nanos(500), Nanos(2500)]), None);
     assert_eq!(sent[4..], [(0, 32), (1, 32), (0, 32), (1, 32)]);
-    // It is 18 us old when nobody knows yet how long a round takes.
-    let sent = sends(Some([Nanos(500), Nanos(3000)]), None);
+    // It is 18.8 us old when nobody knows yet how long a round takes, and then 25.2.
+    let sent = sends(Some([Nanos(500), Nanos(3200)]), None);
     assert_eq!(sent[4..], [(0, 32), (1, 32)]);
-    // It is 22 us old.
-    assert_eq!(sends(Some([Nanos(500), Nanos(4000)]), None), LEAST);
+    // It is 30.4 us old.
+    assert_eq!(sends(Some([Nanos(500), Nanos(6100)]), None), LEAST);
 }
 
 #[test]
