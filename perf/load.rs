@@ -1,7 +1,8 @@
 //! The whole pipeline while a port is congested: packets a second of one core in an incast, and the latency of those who
 //! have no part in it.
 //!
-//! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions: docs/performance-reaction.md.
+//! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
+//! docs/performance-reaction.md.
 
 #[path = "rig/mod.rs"]
 mod rig;

@@ -1,7 +1,8 @@
 //! The reaction that decides losslessness: from the frame that crosses a threshold to the PFC frame that says so, from a
 //! PFC frame received to the last frame of its class, and how late polls are, with every port saturated.
 //!
-//! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions: docs/performance-reaction.md.
+//! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
+//! docs/performance-reaction.md.
 
 #[path = "rig/mod.rs"]
 mod rig;

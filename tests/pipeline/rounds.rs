@@ -164,8 +164,9 @@ fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
 type Sends = Vec<(usize, usize)>;
 
 /// What one poll sends by the first two ports, to each of which three others bring two bursts: that is two bursts a poll, while
-/// pacing would let four leave and 21 frames more (149 of 67.2 ns in its 10 us). Work on a burst takes `received`, if there is a clock, and to send one
-/// `sent`; three quarters of the gap are 30 us. The driver of the first port takes `room` frames, or any number.
+/// pacing would let four leave and 21 frames more (149 of 67.2 ns in its 10 us). With a clock, work on a burst takes the first of
+/// `times` and sending one the second; three quarters of the gap are 30 us. The driver of the first port takes `room` frames,
+/// or any number.
 fn sends(times: Option<[Nanos; 2]>, room: Option<usize>) -> Sends {
     let mut bed = Bed::new(8, |spec| spec.poll_gap = Nanos(40_000));
     (2..8).for_each(|port| bed.inject(port, 2, &frame(port, usize::from(port > 4), 0, 60)));
