@@ -5,7 +5,8 @@
 //! as a NIC has its descriptors, and write the headers of each anew when they post it; what that costs alone is the first
 //! row of each pair. With 16,384 posted the headers have gone cold when their turn comes.
 //!
-//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only]`, or `make perf`.
+//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make perf`.
+//! Frames are `udp` if nothing is said, or `tcp`, `ipv6` (UDP), `tagged` (UDP in IPv4, on trunks).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
+use holdfast::forward::VlanMode;
 use holdfast::packet::{BURST, Burst, Packet, Ports};
 use holdfast::units::{BitRate, Nanos};
 use holdfast::wire::MacAddr;
@@ -23,6 +25,42 @@ const ROUNDS: usize = 41;
 /// Of 2 MiB each, for 512 MiB.
 const HUGEPAGES: usize = 256;
 const ROUND: Duration = Duration::from_millis(50);
+/// Of all stations.
+const VLAN: u16 = 1;
+
+/// What all frames are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Udp,
+    Tcp,
+    Ipv6,
+    Tagged,
+}
+
+impl Kind {
+    const ALL: [(&str, Self); 4] =
+        [("udp", Self::Udp), ("tcp", Self::Tcp), ("ipv6", Self::Ipv6), ("tagged", Self::Tagged)];
+
+    /// A frame with `mark` for DSCP and ECN, and addresses of zero.
+    fn frame(self, mark: u8) -> [u8; 64] {
+        let (udp, tcp) = (17, 6);
+        let ipv4 = |len: u8, protocol: u8| {
+            [8, 0, 0x45, mark, 0, len, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2].to_vec()
+        };
+        let ports = |len: u8| [0xc0, 0, 0x12, 0xb7, 0, len, 0, 0].to_vec();
+        let tcp_header = [0xc0, 0, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10].to_vec();
+        let ipv6 = [[0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, udp, 64].to_vec(), vec![0x20; 32]].concat();
+        let parts = match self {
+            Self::Udp => [vec![0; 12], ipv4(50, udp), ports(30)],
+            Self::Tcp => [vec![0; 12], ipv4(50, tcp), tcp_header],
+            Self::Ipv6 => [vec![0; 12], ipv6, ports(10)],
+            Self::Tagged => [[vec![0; 12], vec![0x81, 0, 0, VLAN as u8]].concat(), ipv4(46, udp), ports(26)],
+        };
+        let mut frame = parts.concat();
+        frame.resize(64, 0);
+        frame.try_into().expect("64 bytes")
+    }
+}
 
 /// Ports that receive whatever they have sent, with other addresses.
 struct Generator {
@@ -32,18 +70,17 @@ struct Generator {
     posted: Vec<VecDeque<Mbuf>>,
     flows: u32,
     next: u32,
-    frame: [u8; 64],
+    /// Lossless and lossy.
+    frames: [[u8; 64]; 2],
     sent: u64,
 }
 
 impl Generator {
-    fn new(pool: Mempool, flows: u32, posted: usize) -> Self {
-        let mut frame = [0; 64];
-        frame[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        frame[34..42].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
-        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&frame)).collect();
+    fn new(pool: Mempool, kind: Kind, flows: u32, posted: usize) -> Self {
+        let frames = [0x6a, 2].map(|mark| kind.frame(mark));
+        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&frames[0])).collect();
         let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
-        let mut generator = Self { pool, idle, posted: rings, flows, next: 0, frame, sent: 0 };
+        let mut generator = Self { pool, idle, posted: rings, flows, next: 0, frames, sent: 0 };
         for port in 0..PORTS {
             for _ in 0..posted / BURST {
                 generator.post(port);
@@ -70,11 +107,12 @@ impl Generator {
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let station = (self.next >> 8) % self.flows;
-        *frame = self.frame;
+        let template = &self.frames[(station & 1) as usize];
+        let rest = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
+        *frame = *template;
         let [dst, src] = [(port + 1) % PORTS, port].map(|port| u64::from_be_bytes(mac(port, station)));
         frame[..8].copy_from_slice(&(dst << 16 | src >> 32).to_be_bytes());
-        frame[8..16]
-            .copy_from_slice(&(src << 32 | 0x0800_4500 | if station & 1 == 0 { 0x6a } else { 2 }).to_be_bytes());
+        frame[8..16].copy_from_slice(&(src << 32 | u64::from(rest)).to_be_bytes());
     }
 }
 
@@ -114,10 +152,13 @@ impl Ports for Generator {
 }
 
 /// The embedded switch with more ports' worth of rate than the core can fill, so that pacing works and never binds.
-fn spec(flows: u32) -> SwitchSpec {
+fn spec(kind: Kind, flows: u32) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
     for port in &mut spec.ports {
+        if kind == Kind::Tagged {
+            port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
+        }
         port.rate = BitRate(400_000_000_000);
         // The generator always has more, and does not stop for PFC.
         port.backlog_mark = None;
@@ -158,10 +199,22 @@ fn free_hugepages() -> usize {
     std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
+/// The word after the argument `name`.
+fn word(name: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != name).nth(1)
+}
+
 /// The number after the argument `name`.
 fn number(name: &str) -> Option<usize> {
-    let value = std::env::args().skip_while(|argument| argument != name).nth(1)?;
+    let value = word(name)?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {value}")))
+}
+
+/// What frames are to be.
+fn kind() -> Kind {
+    let wanted = word("--kind").unwrap_or_else(|| "udp".to_owned());
+    let kind = Kind::ALL.iter().find(|(name, _)| *name == wanted).map(|&(_, kind)| kind);
+    kind.unwrap_or_else(|| panic!("--kind takes {}, not {wanted}", Kind::ALL.map(|(name, _)| name).join(", ")))
 }
 
 fn main() {
@@ -173,7 +226,8 @@ fn main() {
     let eal = Eal::init(&options).unwrap_or_else(|error| panic!("{error}"));
     let pool = Mempool::create(&eal, "bench", 98_304, 2048 + 128, 256, None).unwrap_or_else(|error| panic!("{error}"));
     let pages = if is_huge { "hugepages" } else { "small pages: said so, or no 256 hugepages of 2 MiB are free" };
-    println!("64-byte frames, {PORTS} ports, one core, TSC at {:.2} GHz, {pages}", dpdk::hz(&eal) as f64 / 1e9);
+    let (kind, ghz) = (kind(), dpdk::hz(&eal) as f64 / 1e9);
+    println!("64-byte frames ({kind:?}), {PORTS} ports, one core, TSC at {ghz:.2} GHz, {pages}");
     println!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>8}",
         "cycles a packet", "flows", "posted", "median", "lowest", "highest"
@@ -183,13 +237,13 @@ fn main() {
         if number("--flows").is_none_or(|wanted| wanted == flows as usize)
             && number("--posted").is_none_or(|wanted| wanted == posted)
         {
-            run(&eal, &pool, (flows, posted), rounds);
+            run(&eal, &pool, kind, (flows, posted), rounds);
         }
     }
 }
 
-fn run(eal: &Eal, pool: &Mempool, (flows, posted): (u32, usize), rounds: usize) {
-    let mut generator = Generator::new(pool.clone(), flows, posted);
+fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rounds: usize) {
+    let mut generator = Generator::new(pool.clone(), kind, flows, posted);
     let mut burst = Burst::new();
     if !std::env::args().any(|argument| argument == "--pipeline-only") {
         let alone = measure(rounds, &mut generator, |generator| {
@@ -201,13 +255,13 @@ fn run(eal: &Eal, pool: &Mempool, (flows, posted): (u32, usize), rounds: usize) 
         print("generator alone", (flows, posted), &alone);
     }
 
-    let spec = spec(flows);
+    let spec = spec(kind, flows);
     let counters = Arc::new(Counters::new(PORTS, 1));
     let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), dpdk::hz(eal), 1);
     for port in 0..PORTS {
         for station in 0..flows {
             let [_, _, a, b, c, d, e, f] = mac(port, station);
-            pipeline.learn(1, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
+            pipeline.learn(VLAN, MacAddr([a, b, c, d, e, f]), port, dpdk::now());
         }
     }
     let whole = measure(rounds, &mut generator, |generator| {

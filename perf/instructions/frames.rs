@@ -12,6 +12,9 @@ const MARKS: [u8; 2] = [0x02, 26 << 2 | 2];
 /// The VLAN of tagged frames.
 pub const VLAN: u16 = 10;
 
+/// Bursts that come after XOFF: what is on the wire, and what the peer has posted.
+const LATE: u32 = 3;
+
 /// Room in front of a frame, as DPDK's mbufs have it, and behind.
 const FRONT: usize = 128;
 const ROOM: usize = 128;
@@ -64,16 +67,27 @@ pub struct Traffic {
     /// Stations behind each port.
     pub flows: u32,
     pub pattern: Pattern,
-    pub v6: bool,
+    pub headers: Headers,
     /// Ports on whose wire frames have a tag, as a mask.
     pub tagged: u8,
+}
+
+/// What frames are behind their addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// UDP in IPv4.
+    Udp,
+    /// TCP in IPv4.
+    Tcp,
+    /// UDP in IPv6.
+    Ipv6,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// Every port sends to the next one, half of it lossless: nothing waits.
     Next,
-    /// Every port but the last sends lossless frames to the last, and stops when it is told to.
+    /// Every port but the last sends lossless frames to the last, and stops a few bursts after it is told to.
     Incast,
     /// Nothing.
     Silence,
@@ -81,7 +95,7 @@ pub enum Pattern {
 
 impl Default for Traffic {
     fn default() -> Self {
-        Self { flows: 1024, pattern: Pattern::Next, v6: false, tagged: 0 }
+        Self { flows: 1024, pattern: Pattern::Next, headers: Headers::Udp, tagged: 0 }
     }
 }
 
@@ -92,7 +106,9 @@ pub struct Wires {
     /// By class (lossy, lossless), without and with a tag; addresses are filled in.
     templates: [[Vec<u8>; 2]; 2],
     state: u32,
+    /// Told to stop, and bursts that still come then.
     paused: [bool; PORTS],
+    late: [u32; PORTS],
     /// The switch is being counted.
     pub is_counting: bool,
     /// Frames sent, and PFC frames.
@@ -103,9 +119,20 @@ pub struct Wires {
 impl Wires {
     pub fn new(traffic: Traffic, buffers: usize) -> Self {
         let buffer = |_| Frame(Box::leak(Box::new(Buffer { start: 0, len: 0, bytes: [0; FRONT + ROOM] })));
-        let templates = MARKS.map(|mark| [template(traffic.v6, mark, None), template(traffic.v6, mark, Some(VLAN))]);
+        let template = |mark, tag| template(traffic.headers, mark, tag);
+        let templates = MARKS.map(|mark| [template(mark, None), template(mark, Some(VLAN))]);
         let idle = (0..buffers).map(buffer).collect();
-        Self { idle, traffic, templates, state: 0, paused: [false; PORTS], is_counting: false, sent: 0, pfc: 0 }
+        Self {
+            idle,
+            traffic,
+            templates,
+            state: 0,
+            paused: [false; PORTS],
+            late: [0; PORTS],
+            is_counting: false,
+            sent: 0,
+            pfc: 0,
+        }
     }
 
     /// Ports that have been told to stop.
@@ -132,9 +159,10 @@ impl Wires {
     fn give(&mut self, port: usize, out: &mut Burst<Frame>) {
         let is_silent = match self.traffic.pattern {
             Pattern::Next => false,
-            Pattern::Incast => port == PORTS - 1 || self.paused[port],
+            Pattern::Incast => port == PORTS - 1 || self.paused[port] && self.late[port] == 0,
             Pattern::Silence => true,
         };
+        self.late[port] -= u32::from(self.paused[port] && !is_silent);
         for _ in 0..if is_silent { 0 } else { BURST } {
             let mut frame = self.idle.pop().expect("enough buffers for what waits");
             self.write(port, &mut frame);
@@ -146,7 +174,12 @@ impl Wires {
         for frame in frames.iter() {
             match mac_control::parse(frame.bytes()) {
                 Some(MacControl::Pfc(pfc)) if frame.bytes()[12..14] == mac_control::ETHERTYPE.to_be_bytes() => {
-                    self.paused[port] = pfc.quanta[LOSSLESS].0 > 0;
+                    let is_paused = pfc.quanta[LOSSLESS].0 > 0;
+                    // XOFF that is said again changes nothing.
+                    if is_paused && !self.paused[port] {
+                        self.late[port] = LATE;
+                    }
+                    self.paused[port] = is_paused;
                     self.pfc += 1;
                 }
                 _ => self.sent += 1,
@@ -222,21 +255,23 @@ pub fn mac(port: usize, station: u32) -> MacAddr {
     MacAddr([2, port as u8, 0, a, b, c])
 }
 
-/// A UDP frame between addresses of zero, with `mark` as DSCP and ECN.
-pub fn template(v6: bool, mark: u8, tag: Option<u16>) -> Vec<u8> {
+/// A frame between addresses of zero, with `mark` as DSCP and ECN.
+pub fn template(headers: Headers, mark: u8, tag: Option<u16>) -> Vec<u8> {
     let mut frame = vec![0; 12];
     if let Some(vlan) = tag {
         frame.extend(0x8100_u16.to_be_bytes());
         frame.extend(vlan.to_be_bytes());
     }
-    if v6 {
+    if headers == Headers::Ipv6 {
         frame.extend([0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, 17, 64]);
         frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
         frame.extend([0xc0, 0, 0x12, 0xb7, 0, 10, 0, 0]);
     } else {
-        frame.extend([8, 0, 0x45, mark, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        frame.extend([0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0]);
+        let protocol = if headers == Headers::Tcp { 6 } else { 17 };
+        frame.extend([8, 0, 0x45, mark, 0, 50, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        // Of TCP a sequence number, and five words of header.
+        frame.extend([0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0, 0, 0, 0, 0, 0x50, 0x10]);
     }
     frame.resize(LEN.max(frame.len()) + if tag.is_some() { 4 } else { 0 }, 0);
     frame

@@ -7,7 +7,7 @@ use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::units::{BitRate, Nanos, Ticks};
 
-use crate::frames::{Frame, PORTS, Pattern, Traffic, VLAN, Wires, mac};
+use crate::frames::{Frame, Headers, PORTS, Pattern, Traffic, VLAN, Wires, mac};
 
 /// A tick is a nanosecond, and a poll comes each microsecond.
 const HZ: u64 = 1_000_000_000;
@@ -110,8 +110,12 @@ pub fn flows_64k() -> u64 {
     uncongested(65_536)
 }
 
+pub fn tcp() -> u64 {
+    Bench::new(&spec(1024), Traffic { headers: Headers::Tcp, ..Traffic::default() }).run()
+}
+
 pub fn ipv6() -> u64 {
-    Bench::new(&spec(1024), Traffic { v6: true, ..Traffic::default() }).run()
+    Bench::new(&spec(1024), Traffic { headers: Headers::Ipv6, ..Traffic::default() }).run()
 }
 
 /// Frames that come with a tag and leave with it.

@@ -17,7 +17,7 @@ use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Shaper, Trust, WredProf
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Probability, Ticks};
 use holdfast::wire::{self, MacAddr};
 
-use crate::frames::{VLAN, template};
+use crate::frames::{Headers, VLAN, template};
 
 /// Calls of a count.
 const CALLS: u32 = 8192;
@@ -48,23 +48,32 @@ fn parse(frame: &[u8]) -> u64 {
 
 /// The short way, which most frames take.
 pub fn parse_usual() -> u64 {
-    let frame = template(false, 0x6a, None);
+    let frame = template(Headers::Udp, 0x6a, None);
     assert!(wire::parse_usual(&frame).is_some());
     run(|_| {
         black_box(wire::parse_usual(black_box(&frame)));
     })
 }
 
+/// The way of those that are nearly so: here with a tag.
+pub fn parse_plain() -> u64 {
+    let frame = template(Headers::Udp, 0x6a, Some(VLAN));
+    assert!(wire::parse_plain(&frame).is_some());
+    run(|_| {
+        black_box(wire::parse_plain(black_box(&frame)));
+    })
+}
+
 pub fn parse_ipv4() -> u64 {
-    parse(&template(false, 0x6a, None))
+    parse(&template(Headers::Udp, 0x6a, None))
 }
 
 pub fn parse_tagged() -> u64 {
-    parse(&template(false, 0x6a, Some(VLAN)))
+    parse(&template(Headers::Udp, 0x6a, Some(VLAN)))
 }
 
 pub fn parse_ipv6() -> u64 {
-    parse(&template(true, 0x6a, None))
+    parse(&template(Headers::Ipv6, 0x6a, None))
 }
 
 pub fn classify() -> u64 {

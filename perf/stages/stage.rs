@@ -52,7 +52,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
         &["forward", "forward_acquainted", "forward_strangers", "look_up", "decide", "flood"],
         "forward",
     ),
-    ("src/dataplane/ingress.rs", &["all_fit", "make_fit", "demand"], "fit"),
+    ("src/dataplane/ingress.rs", &["make_fit", "demand"], "fit"),
     ("src/dataplane/ingress.rs", &[], "receive"),
     ("src/dataplane/rounds.rs", &[], "receive"),
     ("src/dataplane/lanes.rs", &[], "classify"),

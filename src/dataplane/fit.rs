@@ -5,32 +5,41 @@ use super::drops::DropReason;
 use super::ingress::Frames;
 use super::lanes::Lane;
 use super::meta::Meta;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, mask};
 use super::spec::PortSpec;
 use crate::forward::VlanMode;
 use crate::packet::{MAX_PORTS, Packet};
 use crate::qos::{CLASSES, Rewrite};
-use crate::wire::{Usual, ecn, vlan_tag};
+use crate::wire::{ecn, vlan_tag};
 
 /// What a frame must know of the port that it leaves by: constant, and small, since any port may be next.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Outward {
-    /// VLAN whose frames leave as they came if they came without a tag; zero: none.
-    plain: u16,
-    /// Longest of these frames in bytes.
-    longest: u16,
+    /// VLAN whose frames leave without a tag; zero: none. All others leave with one.
+    untagged: u16,
+    /// Longest packet in bytes.
+    mtu: u16,
     /// The lcore that sends them.
     owner: u8,
+    /// Frames keep their marks.
+    keeps_marks: bool,
 }
 
 impl Outward {
     pub fn new(spec: &PortSpec) -> Self {
-        let native = match spec.vlan {
+        let untagged = match spec.vlan {
             VlanMode::Access(vlan) => vlan,
             VlanMode::Trunk { native, .. } => native.unwrap_or(0),
         };
-        let plain = if spec.rewrite == Rewrite::default() { native } else { 0 };
-        Self { plain, longest: spec.mtu.saturating_add(Usual::L3_OFFSET.into()), owner: spec.lcore }
+        Self { untagged, mtu: spec.mtu, owner: spec.lcore, keeps_marks: spec.rewrite == Rewrite::default() }
+    }
+
+    /// Of a port that is not there.
+    pub const NONE: Self = Self { untagged: 0, mtu: 0, owner: 0, keeps_marks: false };
+
+    /// Of all `ports`, in order, those that give frames other marks, as a mask.
+    pub fn remarking(ports: impl Iterator<Item = Self>) -> u64 {
+        mask(ports.enumerate().filter(|(_, outward)| !outward.keeps_marks).map(|(port, _)| port))
     }
 
     /// The lcore that it belongs to.
@@ -39,16 +48,15 @@ impl Outward {
         self.owner.into()
     }
 
-    /// Whether all untagged frames of `vlan` leave as they are that are not longer than `longest` bytes.
-    #[inline]
-    pub fn fits_all(self, vlan: u16, longest: u32) -> bool {
-        (vlan == self.plain) & (longest <= u32::from(self.longest))
-    }
-
     /// Whether a frame leaves as it is.
     #[inline]
     pub fn fits(self, meta: &Meta) -> bool {
-        (meta.kind.tags() == 0) & self.fits_all(meta.vlan(), meta.tag.frame_len().into())
+        let longest = u32::from(self.mtu) + u32::from(meta.tag.l3_offset());
+        let leaves_tagged = meta.vlan() != self.untagged;
+        self.keeps_marks
+            & (leaves_tagged == (meta.kind.tags() > 0))
+            & !meta.kind.has_priority_tag()
+            & (u32::from(meta.tag.frame_len()) <= longest)
     }
 }
 

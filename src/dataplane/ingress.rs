@@ -7,11 +7,12 @@ use super::pipeline::{Pipeline, bits};
 use super::tag::{BurstSum, Tag};
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::pairs::Asking;
+use crate::forward::vlan::PortMask;
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
-use crate::wire::{Usual, parse, parse_usual};
+use crate::wire::{Usual, parse, parse_plain, parse_usual};
 
 /// Frames of a burst, as a mask.
 pub(super) type Frames = u32;
@@ -23,8 +24,8 @@ struct Arrived {
     data: Frames,
     /// MAC control. Frames that are neither are dropped.
     control: Frames,
-    /// Not all of them are usual.
-    unusual: bool,
+    /// Ports by which not all data would leave with the tags that it came with.
+    retagged_at: PortMask,
     /// Of data, by class.
     sums: [BurstSum; CLASSES],
 }
@@ -57,7 +58,8 @@ impl<P: Packet> Pipeline<P> {
     fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], asks_for_pairs: bool) -> Arrived {
         let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
-        let (mut data, mut control, mut unusual, mut sums) = (0, 0, false, [BurstSum::default(); CLASSES]);
+        let (mut data, mut control, mut others, mut retagged_at) = (0, 0, 0, 0);
+        let mut sums = [BurstSum::default(); CLASSES];
         for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
             let bytes = packet.bytes();
             // An mbuf holds no longer frame; one that did would be cut here and be oversize.
@@ -70,8 +72,11 @@ impl<P: Packet> Pipeline<P> {
                     (lane.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
                 }
                 _ => {
-                    control |= Frames::from(self.parse_other(port, bytes, tag, meta)) << index;
-                    unusual = true;
+                    others |= 1 << index;
+                    match self.parse_other(port, bytes, tag, meta) {
+                        Some(retagged) => retagged_at |= retagged,
+                        None => control |= 1 << index,
+                    }
                     (meta.kind, meta.dst, meta.src)
                 }
             };
@@ -91,30 +96,59 @@ impl<P: Packet> Pipeline<P> {
             counters.rx_frames[class].add(sum.frames());
             counters.rx_bytes[class].add(sum.bytes());
         }
-        Arrived { data, control, unusual, sums }
+        if data & !others != 0 {
+            retagged_at |= !self.vlans.untagged_at(native);
+        }
+        Arrived { data, control, retagged_at, sums }
     }
 
-    /// Reads the headers of a frame that is not usual. Whether it is MAC control; if not, it has a class or is dropped.
+    /// Reads the headers of a frame that is not usual. `None` if it is MAC control; otherwise it has a class or is dropped,
+    /// and there are ports by which it would not leave with the tags that it came with.
     #[inline(never)]
-    fn parse_other(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> bool {
+    fn parse_other(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortMask> {
+        let state = &self.ports[port];
+        match parse_plain(bytes) {
+            Some(plain) if bytes.len() <= state.mtu as usize + usize::from(plain.l3_offset) => {
+                let vlan = self.vlans.ingress(port, Some(plain.vlan)).unwrap_or(0);
+                let lane = state.lanes.of_plain(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
+                *meta = Meta::plain(&plain, tag, vlan, lane);
+                Some(self.retagged_at(meta))
+            }
+            _ => self.parse_any(port, bytes, tag, meta),
+        }
+    }
+
+    /// As [`Pipeline::parse_other`], of any frame.
+    #[inline(never)]
+    fn parse_any(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortMask> {
         let state = &self.ports[port];
         let headers = match parse(bytes) {
             Ok(headers) => headers,
             Err(error) => {
                 *meta = Meta::dropped(error.into());
-                return false;
+                return Some(0);
             }
         };
         if bytes.len() > state.mtu as usize + usize::from(headers.l3_offset) {
             *meta = Meta::dropped(DropReason::Oversize);
-        } else if headers.ethertype == mac_control::ETHERTYPE {
-            *meta = Meta::control(headers.tags);
-            return true;
-        } else {
-            let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
-            *meta = Meta::other(&headers, tag, vlan, state.lanes.of(headers.dscp(), headers.pcp()));
+            return Some(0);
         }
-        false
+        if headers.ethertype == mac_control::ETHERTYPE {
+            *meta = Meta::control(headers.tags);
+            return None;
+        }
+        let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
+        *meta = Meta::other(&headers, tag, vlan, state.lanes.of(headers.dscp(), headers.pcp()));
+        Some(self.retagged_at(meta))
+    }
+
+    /// Ports by which a frame would not leave with the tags that it came with.
+    #[inline]
+    fn retagged_at(&self, meta: &Meta) -> PortMask {
+        let untagged = self.vlans.untagged_at(meta.vlan());
+        // A priority tag gets its VLAN, or goes.
+        let always = if meta.kind.has_priority_tag() { PortMask::MAX } else { 0 };
+        (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
     }
 
     /// MAC control frames end here and are never forwarded (IEEE 802.3 annex 31A).
@@ -184,7 +218,8 @@ impl<P: Packet> Pipeline<P> {
         }
         // Where a frame has changed what holds, there are ports too many among these: of frames that were decided anew. What it
         // can change is only where its own station is, which is where it came from, and that sends nothing.
-        if are_sent && !arrived.unusual && self.all_fit(port, egresses) {
+        let changed_at = arrived.retagged_at | self.remarking | self.ports[port].narrower;
+        if are_sent && egresses & changed_at == 0 {
             return self.demand(port, arrived, egresses);
         }
         self.make_fit(burst, metas, arrived.data)
@@ -277,14 +312,6 @@ impl<P: Packet> Pipeline<P> {
             demand.add(meta, egress);
         }
         demand
-    }
-
-    /// Whether every usual frame that came by `port` leaves as it is by each of `egresses`, were it as long as any may be.
-    #[inline]
-    fn all_fit(&self, port: usize, egresses: u64) -> bool {
-        let vlan = self.vlans.ingress(port, None).unwrap_or(0);
-        let longest = self.ports[port].mtu + u32::from(Usual::L3_OFFSET);
-        bits(egresses).all(|egress| self.outward[egress].fits_all(vlan, longest))
     }
 
     /// What a burst asks for of which every frame leaves by one of `egresses`.

@@ -62,6 +62,13 @@ impl Lanes {
         self.by_mark[usize::from((dscp | self.untrusted) & NO_MARK)]
     }
 
+    /// Of an IP packet with or without tag, whose PCP is `pcp` if it `is_tagged`.
+    #[inline]
+    pub fn of_plain(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Lane {
+        let mark = if (self.trust == Trust::Pcp) & is_tagged { pcp } else { dscp | self.untrusted };
+        self.by_mark[usize::from(mark & NO_MARK)]
+    }
+
     /// Of frames of `class`.
     #[inline]
     pub fn of_class(&self, class: usize) -> Lane {
@@ -75,7 +82,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn an_untagged_ip_packet_goes_by_dscp_where_that_is_trusted() {
+    fn an_ip_packet_goes_by_the_mark_that_is_trusted() {
         let switch = config::embedded().switch;
         for trust in [Trust::Dscp, Trust::Pcp, Trust::Port] {
             let spec = PortSpec { trust, ..switch.ports[0].clone() };
@@ -83,6 +90,11 @@ mod tests {
             for dscp in 0..64 {
                 let (one, other) = (lanes.of_untagged(dscp), lanes.of(Some(dscp), None));
                 assert_eq!((one.tag, one.kind), (other.tag, other.kind), "{trust:?}, DSCP {dscp}");
+                for pcp in [None, Some(0), Some(3), Some(7)] {
+                    let (one, other) =
+                        (lanes.of_plain(dscp, pcp.is_some(), pcp.unwrap_or(0)), lanes.of(Some(dscp), pcp));
+                    assert_eq!((one.tag, one.kind), (other.tag, other.kind), "{trust:?}, DSCP {dscp}, PCP {pcp:?}");
+                }
                 assert_eq!(lanes.of_class(one.tag.class().into()).tag, one.tag);
             }
         }

@@ -6,7 +6,7 @@ use super::lanes::Lane;
 use super::tag::Tag;
 use crate::forward::fdb::Station;
 use crate::wire::parse::L3;
-use crate::wire::{Headers, Usual, ecn};
+use crate::wire::{Headers, Plain, Usual, ecn};
 
 /// What is to become of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Verdict {
 
 /// What kind of frame it is: one word, of which its lane has the most ready. From below: traffic class or [`UNCLASSIFIED`]
 /// (8 bits), the queue it leaves by, as a mask, if its group is lossy, none otherwise (8), DSCP and ECN as one byte, zero
-/// without IP (8), network layer (4), tags it came with, 0 to 2 (4).
+/// without IP (8), network layer (4), tags it came with, 0 to 2 (3), whether the outermost is a priority tag (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind(u32);
 
@@ -42,9 +42,10 @@ impl Kind {
         Self(self.0 | (traffic_class as u32) << 16 | (l3 as u32) << 24)
     }
 
-    /// The same, which came with so many `tags`.
-    const fn with_tags(self, tags: u8) -> Self {
-        Self(self.0 | (tags as u32) << 28)
+    /// The same, which came with so many `tags`, the outermost with id `vlan`.
+    #[inline]
+    fn with_tags(self, tags: u8, vlan: u16) -> Self {
+        Self(self.0 | u32::from(tags) << 28 | u32::from((tags > 0) & (vlan == 0)) << 31)
     }
 
     #[inline]
@@ -78,7 +79,13 @@ impl Kind {
 
     #[inline]
     pub fn tags(self) -> u8 {
-        (self.0 >> 28) as u8
+        (self.0 >> 28) as u8 & 7
+    }
+
+    /// Whether it came with a tag that says no VLAN (IEEE 802.1Q clause 9.6).
+    #[inline]
+    pub fn has_priority_tag(self) -> bool {
+        self.0 >> 31 == 1
     }
 }
 
@@ -113,11 +120,24 @@ impl Meta {
         Self::ip(usual, tag.with(lane.tag), vlan, lane.kind, (L3::V4, Usual::L3_OFFSET))
     }
 
+    /// Of a plain frame, likewise.
+    #[inline]
+    pub fn plain(plain: &Plain, tag: Tag, vlan: u16, lane: Lane) -> Self {
+        let kind = lane.kind.with_tags(plain.is_tagged.into(), plain.vlan);
+        Self::ip(plain.usual, tag.with(lane.tag), vlan, kind, (plain.l3, plain.l3_offset))
+    }
+
     /// Of any other frame, likewise.
     pub fn other(headers: &Headers, tag: Tag, vlan: u16, lane: Lane) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
-        Self::ip(usual, tag.with(lane.tag), vlan, lane.kind.with_tags(tags), (l3, l3_offset))
+        Self::ip(
+            usual,
+            tag.with(lane.tag),
+            vlan,
+            lane.kind.with_tags(tags, headers.vlan().unwrap_or(0)),
+            (l3, l3_offset),
+        )
     }
 
     #[inline]
@@ -139,7 +159,7 @@ impl Meta {
 
     /// Of a frame for the switch itself, which came with so many tags.
     pub fn control(tags: u8) -> Self {
-        Self { kind: Kind::NONE.with_tags(tags), ..Self::EMPTY }
+        Self { kind: Kind::NONE.with_tags(tags, 0), ..Self::EMPTY }
     }
 
     /// Its traffic class, if it has one.

@@ -42,6 +42,8 @@ pub struct Pipeline<P> {
     pub(super) ports: Box<[Port]>,
     /// What of each port matters to the frames that leave by it.
     pub(super) outward: Box<[Outward; MAX_PORTS]>,
+    /// Ports that give frames other marks.
+    pub(super) remarking: u64,
     pub(super) queue_specs: [QueueSpec; CLASSES],
     /// Queues with WRED.
     pub(super) early: u8,
@@ -124,8 +126,9 @@ impl<P: Packet> Pipeline<P> {
                     mine,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
                     outward: Box::new(std::array::from_fn(|port| {
-                        spec.ports.get(port).map(Outward::new).unwrap_or_default()
+                        spec.ports.get(port).map_or(Outward::NONE, Outward::new)
                     })),
+                    remarking: Outward::remarking(spec.ports.iter().map(Outward::new)),
                     queue_specs: spec.queues,
                     early: mask((0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some())) as u8,
                     vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),

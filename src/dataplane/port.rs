@@ -3,6 +3,7 @@
 use super::backlog::Backlog;
 use super::drops::DropReason;
 use super::lanes::Lanes;
+use super::pipeline::mask;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use crate::mmu::PortLedger;
@@ -18,6 +19,8 @@ use crate::wire::mac_control::PfcFrame;
 pub(super) struct Port {
     pub mac: MacAddr,
     pub mtu: u32,
+    /// Ports that send no packets as long as this one takes.
+    pub narrower: u64,
     /// Where what comes in by it goes.
     pub lanes: Lanes,
     pub rewrite: Rewrite,
@@ -75,6 +78,7 @@ impl Port {
         Self {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
+            narrower: mask((0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu)),
             lanes: Lanes::new(spec, &switch.classes),
             rewrite: spec.rewrite,
             lossless,

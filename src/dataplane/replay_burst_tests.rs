@@ -6,28 +6,50 @@ use std::cell::Cell;
 use super::differential_tests::{Bed, EGRESSES, PORTS, bytes, same_parts, spec};
 use super::*;
 use crate::dataplane::fit::Outward;
+use crate::dataplane::pipeline::Pipeline;
+use crate::forward::VlanMode;
+use crate::packet::Packet;
 use crate::pfc::PfcMode;
+use crate::qos::{Rewrite, Trust};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-/// A frame, whether it is UDP, which has a short way through the parser, and whether nobody knows its destination.
+/// What a frame looks like from outside, most of a burst alike.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    network: Network,
+    is_tcp: bool,
+    /// TCI of its tag.
+    tci: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Network {
+    /// IPv4 of a protocol that nobody parses.
+    Unknown,
+    V4,
+    V6,
+}
+
+/// A frame, and whether nobody knows its destination.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     frame: Frame,
-    is_udp: bool,
+    look: Option<Look>,
     is_unknown: bool,
     /// Its source was seen behind another port: it has moved.
     has_moved: bool,
 }
 
 impl Sent {
-    fn bytes(self) -> Vec<u8> {
-        let mut bytes = bytes(&self.frame);
-        if self.is_udp {
-            let udp = (self.frame.bytes - 34).to_be_bytes();
-            bytes[23] = 17;
-            bytes[38..40].copy_from_slice(&udp);
-        }
+    /// Of a burst of which most look so.
+    fn bytes(self, usual: Look) -> Vec<u8> {
+        let look = self.look.unwrap_or(usual);
+        // Room for the headers of TCP in IPv6.
+        let frame =
+            Frame { bytes: self.frame.bytes.max(if look.network == Network::V6 { 80 } else { 60 }), ..self.frame };
+        let mut bytes = bytes(&frame);
+        look.put_on(&mut bytes);
         if self.is_unknown {
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 99]);
         }
@@ -35,28 +57,82 @@ impl Sent {
             let other = Frame { port: (self.frame.port + 1) % PORTS, ..self.frame };
             bytes[6..12].copy_from_slice(&super::differential_tests::bytes(&other)[6..12]);
         }
+        if let Some(tci) = look.tci {
+            bytes.splice(12..12, [0x81, 0x00].into_iter().chain(tci.to_be_bytes()));
+        }
         bytes
     }
+}
+
+impl Look {
+    fn put_on(self, bytes: &mut [u8]) {
+        let (len, class, protocol) = (bytes.len() as u16, bytes[15], if self.is_tcp { 6 } else { 17 });
+        let segment = match self.network {
+            Network::Unknown => return,
+            Network::V4 => {
+                bytes[23] = protocol;
+                34
+            }
+            Network::V6 => {
+                bytes[12..16].copy_from_slice(&[0x86, 0xdd, 0x60 | class >> 4, class << 4]);
+                bytes[16..18].fill(0);
+                bytes[18..20].copy_from_slice(&(len - 54).to_be_bytes());
+                bytes[20] = protocol;
+                54
+            }
+        };
+        if self.is_tcp {
+            bytes[segment + 12] = 0x50;
+        } else {
+            bytes[segment + 4..segment + 6].copy_from_slice(&(len - segment as u16).to_be_bytes());
+        }
+    }
+}
+
+fn look() -> impl Strategy<Value = Look> {
+    let network = prop_oneof![4 => Just(Network::V4), 2 => Just(Network::V6), 1 => Just(Network::Unknown)];
+    // Priority tags, those of two VLANs, and of one that is nowhere.
+    let tci = (prop_oneof![1 => Just(0_u16), 6 => Just(1), 2 => Just(2), 1 => Just(9)], 0_u16..8);
+    let tci = prop::option::of(tci.prop_map(|(vlan, pcp)| pcp << 13 | vlan));
+    (network, any::<bool>(), tci).prop_map(|(network, is_tcp, tci)| Look { network, is_tcp, tci })
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
     let ecn = prop_oneof![Just(Ecn::Ect0), Just(Ecn::NotEct)];
     let bytes = prop_oneof![3 => Just(60_u16), 1 => 60_u16..1515];
-    let odd = (prop::bool::weighted(0.05), prop::bool::weighted(0.02));
-    (0_u8..3, bytes, EGRESSES, ecn, prop::bool::weighted(0.8), odd).prop_map(
-        |(class, bytes, egress, ecn, is_udp, (is_unknown, has_moved))| Sent {
-            frame: Frame { port: 0, class, bytes, egress, ecn },
-            is_udp,
-            is_unknown,
-            has_moved,
-        },
-    )
+    let odd = (prop::option::weighted(0.03, look()), prop::bool::weighted(0.05), prop::bool::weighted(0.02));
+    (0_u8..3, bytes, EGRESSES, ecn, odd).prop_map(|(class, bytes, egress, ecn, (look, is_unknown, has_moved))| Sent {
+        frame: Frame { port: 0, class, bytes, egress, ecn },
+        look,
+        is_unknown,
+        has_moved,
+    })
+}
+
+/// What a port is to VLANs 1, in which all stations are, and 2.
+fn vlan() -> impl Strategy<Value = VlanMode> {
+    prop_oneof![
+        3 => Just(VlanMode::Access(1)),
+        3 => Just(VlanMode::Trunk { tagged: vec![1, 2], native: None }),
+        1 => Just(VlanMode::Trunk { tagged: vec![2], native: Some(1) }),
+        1 => Just(VlanMode::Trunk { tagged: vec![1], native: Some(2) }),
+    ]
+}
+
+fn rewrite() -> impl Strategy<Value = Rewrite> {
+    let mark = |most: u8| prop::array::uniform8(prop::option::weighted(0.3, 0..most));
+    prop_oneof![4 => Just(Rewrite::default()), 1 => (mark(64), mark(8)).prop_map(|(dscp, pcp)| Rewrite { dscp, pcp })]
 }
 
 /// Roomier than the traces of single frames have it, and mostly without a reserve of the port, or no burst would be admitted
 /// at once.
 fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
-    (spec(policy), 1_u32..12, prop::bool::weighted(0.3)).prop_map(|(mut spec, times, has_reserve)| {
+    let trust = prop_oneof![3 => Just(Trust::Dscp), 2 => Just(Trust::Pcp), 1 => Just(Trust::Port)];
+    let ports = prop::collection::vec((vlan(), rewrite(), trust), PORTS);
+    (spec(policy), 1_u32..12, prop::bool::weighted(0.3), ports).prop_map(|(mut spec, times, has_reserve, ports)| {
+        for (port, (vlan, rewrite, trust)) in spec.ports.iter_mut().zip(ports) {
+            (port.vlan, port.rewrite, port.trust) = (vlan, rewrite, trust);
+        }
         spec.buffer.lossy_shared.0 *= times;
         spec.buffer.lossless_shared.0 *= times;
         spec.buffer.total.0 += 200 * times;
@@ -74,17 +150,22 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
 fn take_the_long_ways(bed: &mut Bed) {
     bed.pipeline.pairs.give_up();
     // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
-    bed.pipeline.outward.fill(Outward::default());
+    bed.pipeline.outward.fill(Outward::NONE);
+    bed.pipeline.remarking = u64::MAX;
+    bed.pipeline.ports.iter_mut().for_each(|port| port.narrower = u64::MAX);
     bed.pipeline.storms = u64::MAX;
 }
 
+/// A burst of a port, of which most look alike.
+type Sending = (usize, Look, Vec<Sent>);
+
 /// Each burst is a port's; `queued` counts the frames that are in queues at the end.
-fn agree(spec: &SwitchSpec, bursts: &[(usize, Vec<Sent>)], queued: &Cell<u64>) -> Result<(), TestCaseError> {
+fn agree(spec: &SwitchSpec, bursts: &[Sending], queued: &Cell<u64>) -> Result<(), TestCaseError> {
     let (mut whole, mut single) = (Bed::new(spec), Bed::new(spec));
     take_the_long_ways(&mut single);
-    for (index, (port, burst)) in bursts.iter().enumerate() {
+    for (index, (port, look, burst)) in bursts.iter().enumerate() {
         for sent in burst {
-            let frame = Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent }.bytes();
+            let frame = Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent }.bytes(*look);
             whole.io.inject(*port, &frame);
             single.io.inject(*port, &frame);
         }
@@ -96,12 +177,27 @@ fn agree(spec: &SwitchSpec, bursts: &[(usize, Vec<Sent>)], queued: &Cell<u64>) -
         same_parts(&whole, &single, index)?;
     }
     queued.set(queued.get() + whole.pipeline.held_frames() as u64);
+    prop_assert_eq!(frames(whole), frames(single));
     Ok(())
+}
+
+/// All that wait: port, queue, what goes with each, and its bytes.
+fn frames(mut bed: Bed) -> Vec<(usize, usize, Tag, Vec<u8>)> {
+    let Pipeline { ports, slab, .. } = &mut bed.pipeline;
+    let mut frames = Vec::new();
+    for (port, state) in ports.iter_mut().enumerate() {
+        for (number, queue) in state.queues.iter_mut().enumerate() {
+            while let Some((packet, tag)) = queue.pop(slab) {
+                frames.push((port, number, tag, packet.bytes().to_vec()));
+            }
+        }
+    }
+    frames
 }
 
 fn bursts_agree(policy: HeadroomPolicy) {
     let config = Config { failure_persistence: None, max_shrink_iters: 20_000, ..Config::with_cases(3000) };
-    let bursts = prop::collection::vec((0..PORTS, prop::collection::vec(sent(), 1..33)), 1..12);
+    let bursts = prop::collection::vec((0..PORTS, look(), prop::collection::vec(sent(), 1..33)), 1..12);
     let queued = Cell::new(0);
     let mut runner = TestRunner::new(config);
     if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &queued)) {

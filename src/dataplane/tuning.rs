@@ -91,6 +91,7 @@ impl<P: Packet> Pipeline<P> {
                 self.tune_port(port, tuning, disciplines);
             }
         }
+        self.remarking = Outward::remarking(tuning.ports.iter().map(|port| port.outward));
         self.touched |= self.mine;
     }
 

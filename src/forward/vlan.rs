@@ -37,10 +37,18 @@ impl VlanMode {
     }
 }
 
+/// The ports of one VLAN.
+#[derive(Debug, Default, Clone, Copy)]
+struct Vlan {
+    members: PortMask,
+    /// Those of them that it leaves without a tag.
+    untagged: PortMask,
+}
+
 /// Who belongs to which VLAN, for constant-time checks on the packet path.
 #[derive(Debug)]
 pub struct VlanTable {
-    members: Box<[PortMask; 4096]>,
+    vlans: Box<[Vlan; 4096]>,
     /// Per port, the VLAN of untagged frames both ways; zero if there is none.
     untagged: [u16; MAX_PORTS],
 }
@@ -52,7 +60,7 @@ impl VlanTable {
     /// On more than [`MAX_PORTS`] ports or a VLAN id beyond [`MAX_VLAN`]: the configuration refuses both.
     #[must_use]
     pub fn new<'a>(modes: impl IntoIterator<Item = &'a VlanMode>) -> Self {
-        let mut table = Self { members: Box::new([0; 4096]), untagged: [0; MAX_PORTS] };
+        let mut table = Self { vlans: Box::new([Vlan::default(); 4096]), untagged: [0; MAX_PORTS] };
         for (port, mode) in modes.into_iter().enumerate() {
             assert!(port < MAX_PORTS, "more ports than a port mask holds");
             let (tagged, untagged): (&[u16], _) = match mode {
@@ -61,9 +69,12 @@ impl VlanTable {
             };
             for &vlan in tagged.iter().chain(untagged.as_ref()) {
                 assert!((1..=MAX_VLAN).contains(&vlan), "VLAN id out of range");
-                table.members[usize::from(vlan)] |= 1 << port;
+                table.vlans[usize::from(vlan)].members |= 1 << port;
             }
-            table.untagged[port] = untagged.unwrap_or(0);
+            if let Some(vlan) = untagged {
+                table.untagged[port] = vlan;
+                table.vlans[usize::from(vlan)].untagged |= 1 << port;
+            }
         }
         table
     }
@@ -78,14 +89,14 @@ impl VlanTable {
             _ => self.untagged[port],
         };
         // Membership of VLAN 0 is empty, so an untagged frame on a port without a native VLAN ends here too.
-        (self.members[usize::from(vlan)] >> port & 1 == 1).then_some(vlan)
+        (self.vlans[usize::from(vlan)].members >> port & 1 == 1).then_some(vlan)
     }
 
     /// Ports that carry `vlan`.
     #[inline]
     #[must_use]
     pub fn members(&self, vlan: u16) -> PortMask {
-        self.members[usize::from(vlan & 0xfff)]
+        self.vlans[usize::from(vlan & 0xfff)].members
     }
 
     /// Whether `vlan` leaves `port` with a tag.
@@ -93,6 +104,13 @@ impl VlanTable {
     #[must_use]
     pub fn leaves_tagged(&self, port: usize, vlan: u16) -> bool {
         self.untagged[port] != vlan
+    }
+
+    /// Ports by which a frame of `vlan` leaves without a tag; by all others it has one.
+    #[inline]
+    #[must_use]
+    pub fn untagged_at(&self, vlan: u16) -> PortMask {
+        self.vlans[usize::from(vlan & 0xfff)].untagged
     }
 }
 
@@ -129,5 +147,6 @@ mod tests {
         assert!(!table.leaves_tagged(0, 10));
         assert!(table.leaves_tagged(1, 10));
         assert!(!table.leaves_tagged(1, 30));
+        assert_eq!([10, 20, 30, 40].map(|vlan| table.untagged_at(vlan)), [0b001, 0, 0b010, 0]);
     }
 }

@@ -4,9 +4,11 @@ pub mod addr;
 pub mod ecn;
 pub mod mac_control;
 pub mod parse;
+pub mod plain;
 pub mod usual;
 pub mod vlan_tag;
 
 pub use addr::MacAddr;
 pub use parse::{Headers, ParseError, parse};
+pub use plain::{Plain, parse_plain};
 pub use usual::{Usual, parse_usual};
