@@ -53,7 +53,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Admits all frames of `demand` at once if that is what one by one would come to: none refused, at the buffer or at its
-    /// queue, none in headroom, nobody's XOFF. Otherwise admits none.
+    /// queue, and no XOFF that was not said before. Otherwise admits none.
     #[inline]
     fn admit_together(&mut self, port: usize, metas: &[Meta; BURST], demand: &Demand) -> bool {
         let groups = demand.groups();

@@ -9,8 +9,11 @@ use super::admission::{Admission, Refusal};
 use super::port_threshold::PortThreshold;
 use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
-use crate::qos::{CLASSES, indices};
+use crate::qos::CLASSES;
 use crate::units::Cells;
+
+#[path = "port_ledger_together.rs"]
+mod together;
 
 /// Index of what is lossless where there is one of each kind.
 const LOSSLESS: usize = 1;
@@ -292,57 +295,6 @@ impl PortLedger {
         Admission::Refused(if within { Refusal::PoolEmpty } else { Refusal::Threshold })
     }
 
-    /// Admits `cells` of each of the `groups` (a mask) together, if [`PortLedger::admit`] would admit the same cells in any
-    /// frames and in any order outside of the headroom, with nobody's XOFF, and come to the same state. Otherwise, or if that
-    /// is not plain to see, nothing changes.
-    #[inline]
-    pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
-        let mut parts = [Parts::default(); CLASSES];
-        let mut shared = [0; 2];
-        for group in indices(groups) {
-            parts[group] = self.divide(group, Cells(cells[group]));
-            // Who gets the port's reserve depends on who comes first.
-            if parts[group].port_reserve > 0 {
-                return false;
-            }
-            shared[usize::from(self.groups[group].profile.lossless)] += parts[group].shared;
-        }
-        // What each pool has when all have taken theirs: no frame finds less.
-        let [lossy, lossless] = pools.shared.each_ref().map(Lease::free);
-        let (Some(lossy), Some(lossless)) = (lossy.0.checked_sub(shared[0]), lossless.0.checked_sub(shared[1])) else {
-            return false;
-        };
-        let free = [lossy, lossless].map(Cells);
-        if self.xoff() & groups != 0
-            || !indices(groups).all(|group| self.stays_within(group, parts[group].shared, free))
-        {
-            return false;
-        }
-        if self.profile.policy == HeadroomPolicy::Dynamic
-            && self.shared[LOSSLESS] + shared[LOSSLESS] > self.port_threshold.limit(free[LOSSLESS]).0
-        {
-            return false;
-        }
-        if !take_both(&mut pools.shared, shared.map(Cells)) {
-            return false;
-        }
-        indices(groups).for_each(|group| self.put(group, parts[group]));
-        true
-    }
-
-    /// Whether `group` with `cells` more of its pool, which then has `free` cells, is below every limit.
-    #[inline]
-    fn stays_within(&self, group: usize, cells: u32, free: [Cells; 2]) -> bool {
-        let Group { profile, state } = &self.groups[group];
-        let free = free[usize::from(profile.lossless)];
-        let limit = if profile.lossless && self.profile.policy == HeadroomPolicy::Dynamic {
-            self.groups[group].xoff_level(free)
-        } else {
-            profile.threshold.limit(free).0
-        };
-        cells == 0 || state.headroom.0 == 0 && state.shared.0 + cells <= limit
-    }
-
     /// Whether `group` holds less than it has guaranteed.
     #[must_use]
     pub fn has_free_reserve(&self, group: usize) -> bool {
@@ -387,15 +339,14 @@ impl PortLedger {
     /// The lossless group's way when the shared pool is not for it: rare, so out of line.
     #[cold]
     fn admit_beyond(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> Admission {
-        let Group { profile, state } = &mut self.groups[group];
+        let headroom = self.headroom_of(group);
+        let Group { state, .. } = &mut self.groups[group];
         // A sum of two counts of cells in the buffer cannot overflow, but a limit must hold whatever comes.
         let after = Cells(state.headroom.0.saturating_add(cells.0));
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
                 self.group_off |= 1 << group;
-                if after.0
-                    > if mutant::is(Mutant::HeadroomShared) { self.profile.all_headroom() } else { profile.headroom.0 }
-                {
+                if after > headroom {
                     return Admission::Refused(Refusal::HeadroomFull);
                 }
                 if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(cells) {
@@ -415,6 +366,13 @@ impl PortLedger {
         state.headroom = after;
         state.headroom_highest = state.headroom_highest.max(after);
         Admission::Headroom
+    }
+
+    /// Eta: most that `group` may have in headroom. With [`HeadroomPolicy::Dynamic`] the port's insurance is what limits it.
+    #[inline]
+    fn headroom_of(&self, group: usize) -> Cells {
+        let is_shared = mutant::is(Mutant::HeadroomShared);
+        if is_shared { Cells(self.profile.all_headroom()) } else { self.groups[group].profile.headroom }
     }
 
     /// What of `cells` the group's reserve still holds, then the port's, then neither.
@@ -536,21 +494,6 @@ impl PortLedger {
         self.port_threshold.may_resume(self.shared[LOSSLESS], free_reserves, free)
             || lossless().all(|group| group.state.held().0 == 0)
     }
-}
-
-/// Takes cells of both pools, or of neither: another lcore may just have taken them.
-#[inline]
-fn take_both([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2]) -> bool {
-    let highest = lossy.used_highest();
-    if cells[0].0 > 0 && !lossy.take(cells[0]) {
-        return false;
-    }
-    if cells[1].0 > 0 && !lossless.take(cells[1]) {
-        lossy.give(cells[0]);
-        lossy.set_watermark(highest);
-        return false;
-    }
-    true
 }
 
 #[cfg(test)]

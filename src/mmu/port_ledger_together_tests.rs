@@ -8,6 +8,7 @@ use proptest::test_runner::TestRunner;
 use super::reference::{Step, Switch, steps, switch};
 use super::tests::{alpha, group, pools};
 use super::*;
+use crate::mmu::Threshold;
 
 const PORTS: usize = 3;
 const LARGEST: u32 = 40;
@@ -29,27 +30,29 @@ fn together(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> bool
 }
 
 fn state(ledgers: &[PortLedger], pools: &Pools) -> String {
-    let pools = pools.shared.each_ref().map(|pool| (pool.used(), pool.free(), pool.used_highest()));
-    format!("{ledgers:?} {pools:?}")
+    let shared = pools.shared.each_ref().map(|pool| (pool.used(), pool.free(), pool.used_highest()));
+    let headroom = (pools.headroom.used(), pools.headroom.highest());
+    format!("{ledgers:?} {shared:?} {headroom:?}")
 }
 
 /// Bursts arrive at two switches, which take them each in its way; what each holds leaves both.
 ///
-/// Returns how many bursts were admitted together.
-fn the_same(switch: &Switch, steps: &[Step], bursts: &[(usize, Frames)]) -> Result<usize, TestCaseError> {
+/// Returns how many bursts were admitted together, and how many of these with frames in headroom.
+fn the_same(switch: &Switch, steps: &[Step], bursts: &[(usize, Frames)]) -> Result<[usize; 2], TestCaseError> {
     let (mut one, mut one_pools) = (switch.ledgers(), switch.pools(1).remove(0));
     let (mut other, mut other_pools) = (switch.ledgers(), switch.pools(1).remove(0));
-    let (mut bursts, mut admitted) = (bursts.iter(), 0);
+    let (mut bursts, mut admitted) = (bursts.iter(), [0; 2]);
     for step in steps {
         if let Some((port, frames)) = bursts.next() {
             let before = state(&other, &other_pools);
             if together(&mut other[*port], frames, &mut other_pools) {
-                admitted += 1;
+                let xoff = one[*port].xoff();
                 let admissions = one_by_one(&mut one[*port], frames, &mut one_pools);
-                let is_plain = |admission: &Admission| {
-                    matches!(admission, Admission::Reserve | Admission::PortReserve | Admission::Shared)
-                };
-                prop_assert!(admissions.iter().all(is_plain), "{:?} of {:?}", admissions, frames);
+                let is_admitted = |admission: &Admission| !matches!(admission, Admission::Refused(_));
+                prop_assert!(admissions.iter().all(is_admitted), "{:?} of {:?}", admissions, frames);
+                prop_assert_eq!(one[*port].xoff(), xoff, "nobody is to be told anything");
+                admitted[0] += 1;
+                admitted[1] += usize::from(admissions.contains(&Admission::Headroom));
             } else {
                 prop_assert_eq!(&state(&other, &other_pools), &before, "refused together, and yet something changed");
                 one_by_one(&mut one[*port], frames, &mut one_pools);
@@ -82,7 +85,7 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, Frames)>> {
 /// Random switches of `policy`; of their bursts some must be admitted together and some not.
 fn many(policy: HeadroomPolicy) {
     let mut runner = TestRunner::new(ProptestConfig { cases: 200, ..ProptestConfig::default() });
-    let (admitted, offered) = (Cell::new(0), Cell::new(0));
+    let (admitted, offered) = (Cell::new([0; 2]), Cell::new(0));
     // Pools in which a burst has room.
     let roomy = |mut switch: Switch| {
         switch.sizes = switch.sizes.map(|size| 8 * size);
@@ -90,13 +93,20 @@ fn many(policy: HeadroomPolicy) {
     };
     let strategy = (switch(policy, PORTS, 0..60).prop_map(roomy), steps(PORTS, LARGEST), bursts());
     let result = runner.run(&strategy, |(switch, steps, bursts)| {
-        admitted.set(admitted.get() + the_same(&switch, &steps, &bursts)?);
+        let [all, in_headroom] = the_same(&switch, &steps, &bursts)?;
+        admitted.set([admitted.get()[0] + all, admitted.get()[1] + in_headroom]);
         offered.set(offered.get() + bursts.len().min(steps.len()));
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
-    let (admitted, offered) = (admitted.get(), offered.get());
+    let ([admitted, in_headroom], offered) = (admitted.get(), offered.get());
     assert!(admitted * 20 > offered && admitted * 20 < offered * 19, "{admitted} of {offered} together");
+    // An insurance is the port's, which may become XOFF by each frame.
+    assert_eq!(
+        in_headroom * 200 > offered,
+        policy != HeadroomPolicy::Dynamic,
+        "{in_headroom} of {offered} in headroom"
+    );
 }
 
 #[test]
@@ -126,6 +136,24 @@ fn a_burst_is_admitted_together_until_its_limit_is_near() {
     assert!(together(&mut ledger, &vec![(3, 30)], &mut pools), "50 of 100, and 50 are free then");
     assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools));
     assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Headroom);
-    assert!(!together(&mut ledger, &vec![(0, 1), (3, 1)], &mut pools), "the group is XOFF");
-    assert!(together(&mut ledger, &vec![(0, 1)], &mut pools), "the other is not");
+    assert!(together(&mut ledger, &vec![(0, 1)], &mut pools), "the other is not XOFF");
+    assert!(together(&mut ledger, &vec![(3, 9), (0, 1), (3, 30)], &mut pools), "40 have room in headroom");
+    assert_eq!((ledger.group(3).headroom, ledger.group(3).headroom_highest), (Cells(40), Cells(40)));
+    assert!(!together(&mut ledger, &vec![(0, 1), (3, 1)], &mut pools), "which is full");
+    ledger.release(3, Cells(40), &mut pools);
+    assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools), "nothing is in headroom, and it is XOFF");
+}
+
+/// A frame that the reserve has room for goes there, XOFF or not: together they are not all in headroom.
+#[test]
+fn what_a_reserve_has_room_for_is_not_in_headroom() {
+    let mut groups = [group(false, alpha(0), 0); CLASSES];
+    groups[3] = GroupProfile { reserve: Cells(3), ..group(true, Threshold::Static(Cells(0)), 40) };
+    let (mut ledger, mut pools) = (PortLedger::new(&PortProfile::independent(groups)), pools(100, 100, 0));
+    assert_eq!(ledger.admit(3, Cells(2), &mut pools), Admission::Reserve);
+    assert_eq!(ledger.admit(3, Cells(2), &mut pools), Admission::Headroom, "the reserve has one");
+    assert!(!together(&mut ledger, &vec![(3, 1), (3, 2)], &mut pools));
+    assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Reserve);
+    assert!(together(&mut ledger, &vec![(3, 1), (3, 2)], &mut pools));
+    assert_eq!(ledger.group(3).headroom, Cells(5));
 }

@@ -1,0 +1,126 @@
+//! A burst admitted at once, where frame by frame would come to the same.
+
+use super::{Group, LOSSLESS, Parts, Pools, PortLedger};
+use crate::mmu::{ExactPool, HeadroomPolicy, Lease};
+use crate::qos::{CLASSES, indices};
+use crate::units::Cells;
+
+impl PortLedger {
+    /// Admits `cells` of each of the `groups` (a mask) together, if [`PortLedger::admit`] would admit the same cells in any
+    /// frames and in any order, each group's all outside of the headroom or all in it, with no XOFF that was not said before,
+    /// and come to the same state. Otherwise, or if that is not plain to see, nothing changes.
+    #[inline]
+    pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
+        let paused = self.xoff() & groups;
+        if paused != 0 && !self.all_go_to_headroom(cells, paused, &pools.headroom) {
+            return false;
+        }
+        let mut parts = [Parts::default(); CLASSES];
+        let mut shared = [0; 2];
+        for group in indices(groups & !paused) {
+            parts[group] = self.divide(group, Cells(cells[group]));
+            // Who gets the port's reserve depends on who comes first.
+            if parts[group].port_reserve > 0 {
+                return false;
+            }
+            shared[usize::from(self.groups[group].profile.lossless)] += parts[group].shared;
+        }
+        // What each pool has when all have taken theirs: no frame finds less.
+        let [lossy, lossless] = pools.shared.each_ref().map(Lease::free);
+        let (Some(lossy), Some(lossless)) = (lossy.0.checked_sub(shared[0]), lossless.0.checked_sub(shared[1])) else {
+            return false;
+        };
+        let free = [lossy, lossless].map(Cells);
+        if !indices(groups & !paused).all(|group| self.stays_within(group, parts[group].shared, free)) {
+            return false;
+        }
+        if self.profile.policy == HeadroomPolicy::Dynamic
+            && self.shared[LOSSLESS] + shared[LOSSLESS] > self.port_threshold.limit(free[LOSSLESS]).0
+        {
+            return false;
+        }
+        let Pools { shared: leases, headroom } = pools;
+        if !take_all(leases, shared.map(Cells), || paused == 0 || self.put_in_headroom(cells, paused, headroom)) {
+            return false;
+        }
+        indices(groups & !paused).for_each(|group| self.put(group, parts[group]));
+        true
+    }
+
+    /// Whether `group` with `cells` more of its pool, which then has `free` cells, is below every limit.
+    #[inline]
+    fn stays_within(&self, group: usize, cells: u32, free: [Cells; 2]) -> bool {
+        let Group { profile, state } = &self.groups[group];
+        let free = free[usize::from(profile.lossless)];
+        let limit = if profile.lossless && self.profile.policy == HeadroomPolicy::Dynamic {
+            self.groups[group].xoff_level(free)
+        } else {
+            profile.threshold.limit(free).0
+        };
+        cells == 0 || state.headroom.0 == 0 && state.shared.0 + cells <= limit
+    }
+
+    /// Whether all that comes for the groups `paused`, in whatever frames, goes to their headroom and finds room there: what
+    /// follows on XOFF until it is heard.
+    #[inline(never)]
+    fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: u8, pool: &ExactPool) -> bool {
+        let fits = |group: usize| {
+            let state = &self.groups[group].state;
+            let after = Cells(state.headroom.0.saturating_add(cells[group]));
+            // A frame that a reserve has room for goes there.
+            let parts = self.divide(group, Cells(cells[group]));
+            state.headroom.0 > 0 && parts.shared == cells[group] && after <= self.headroom_of(group)
+        };
+        match self.profile.policy {
+            HeadroomPolicy::Independent => indices(paused).all(fits),
+            HeadroomPolicy::SharedPool => indices(paused).all(fits) && sum(cells, paused) <= pool.free(),
+            // What makes a port's insurance full stops all of its groups.
+            HeadroomPolicy::Dynamic => false,
+        }
+    }
+
+    /// Puts what has come for the groups `paused` into their headroom. False, and nothing is put, if their pool has not got the
+    /// cells any more.
+    #[inline(never)]
+    fn put_in_headroom(&mut self, cells: &[u32; CLASSES], paused: u8, pool: &ExactPool) -> bool {
+        if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(sum(cells, paused)) {
+            return false;
+        }
+        for group in indices(paused) {
+            let state = &mut self.groups[group].state;
+            state.headroom.0 += cells[group];
+            state.headroom_highest = state.headroom_highest.max(state.headroom);
+        }
+        true
+    }
+}
+
+/// What has come for `groups`.
+fn sum(cells: &[u32; CLASSES], groups: u8) -> Cells {
+    Cells(indices(groups).map(|group| cells[group]).sum())
+}
+
+/// Takes cells of both pools, or of neither: another lcore may just have taken them. The last word has `and_headroom`.
+#[inline]
+fn take_all([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2], and_headroom: impl FnOnce() -> bool) -> bool {
+    let highest = [lossy.used_highest(), lossless.used_highest()];
+    if cells[0].0 > 0 && !lossy.take(cells[0]) {
+        return false;
+    }
+    let took_lossless = cells[1].0 == 0 || lossless.take(cells[1]);
+    if took_lossless && and_headroom() {
+        return true;
+    }
+    if took_lossless {
+        give_back(lossless, cells[1], highest[1]);
+    }
+    give_back(lossy, cells[0], highest[0]);
+    false
+}
+
+/// As if they had not been taken: no watermark counts them.
+#[cold]
+fn give_back(lease: &mut Lease, cells: Cells, highest: Cells) {
+    lease.give(cells);
+    lease.set_watermark(highest);
+}
