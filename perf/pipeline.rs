@@ -6,7 +6,8 @@
 //! row of each pair. With 16,384 posted the headers have gone cold when their turn comes.
 //!
 //! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make perf`.
-//! Frames are `udp` if nothing is said, or `tcp`, `ipv6` (UDP), `tagged` (UDP in IPv4, on trunks).
+//! Frames are `udp` if nothing is said, or `tcp`, `ipv6` (UDP), `tagged` (UDP in IPv4, on trunks that trust PCP), `retagged`
+//! (the same, every second port a trunk: all get or lose their tag).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::forward::VlanMode;
 use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::qos::Trust;
 use holdfast::units::{BitRate, Nanos};
 use holdfast::wire::MacAddr;
 
@@ -35,14 +37,25 @@ enum Kind {
     Tcp,
     Ipv6,
     Tagged,
+    Retagged,
 }
 
 impl Kind {
-    const ALL: [(&str, Self); 4] =
-        [("udp", Self::Udp), ("tcp", Self::Tcp), ("ipv6", Self::Ipv6), ("tagged", Self::Tagged)];
+    const ALL: [(&str, Self); 5] = [
+        ("udp", Self::Udp),
+        ("tcp", Self::Tcp),
+        ("ipv6", Self::Ipv6),
+        ("tagged", Self::Tagged),
+        ("retagged", Self::Retagged),
+    ];
 
-    /// A frame with `mark` for DSCP and ECN, and addresses of zero.
-    fn frame(self, mark: u8) -> [u8; 64] {
+    /// Whether frames have a tag at `port`.
+    fn is_tagged(self, port: usize) -> bool {
+        self == Self::Tagged || self == Self::Retagged && port % 2 == 1
+    }
+
+    /// A frame that comes by `port` with `mark` for DSCP and ECN, and addresses of zero.
+    fn frame(self, port: usize, mark: u8) -> [u8; 64] {
         let (udp, tcp) = (17, 6);
         let ipv4 = |len: u8, protocol: u8| {
             [8, 0, 0x45, mark, 0, len, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2].to_vec()
@@ -51,10 +64,12 @@ impl Kind {
         let tcp_header = [0xc0, 0, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10].to_vec();
         let ipv6 = [[0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, udp, 64].to_vec(), vec![0x20; 32]].concat();
         let parts = match self {
-            Self::Udp => [vec![0; 12], ipv4(50, udp), ports(30)],
             Self::Tcp => [vec![0; 12], ipv4(50, tcp), tcp_header],
             Self::Ipv6 => [vec![0; 12], ipv6, ports(10)],
-            Self::Tagged => [[vec![0; 12], vec![0x81, 0, 0, VLAN as u8]].concat(), ipv4(46, udp), ports(26)],
+            _ if self.is_tagged(port) => {
+                [[vec![0; 12], vec![0x81, 0, mark & 0xe0, VLAN as u8]].concat(), ipv4(46, udp), ports(26)]
+            }
+            _ => [vec![0; 12], ipv4(50, udp), ports(30)],
         };
         let mut frame = parts.concat();
         frame.resize(64, 0);
@@ -70,17 +85,18 @@ struct Generator {
     posted: Vec<VecDeque<Mbuf>>,
     flows: u32,
     next: u32,
-    /// Lossless and lossy.
-    frames: [[u8; 64]; 2],
+    kind: Kind,
+    /// By port, lossless and lossy.
+    frames: [[[u8; 64]; 2]; PORTS],
     sent: u64,
 }
 
 impl Generator {
     fn new(pool: Mempool, kind: Kind, flows: u32, posted: usize) -> Self {
-        let frames = [0x6a, 2].map(|mark| kind.frame(mark));
-        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&frames[0])).collect();
+        let frames = std::array::from_fn(|port| [0x6a, 2].map(|mark| kind.frame(port, mark)));
+        let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&[0; 64])).collect();
         let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
-        let mut generator = Self { pool, idle, posted: rings, flows, next: 0, frames, sent: 0 };
+        let mut generator = Self { pool, idle, posted: rings, flows, next: 0, kind, frames, sent: 0 };
         for port in 0..PORTS {
             for _ in 0..posted / BURST {
                 generator.post(port);
@@ -107,7 +123,7 @@ impl Generator {
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let station = (self.next >> 8) % self.flows;
-        let template = &self.frames[(station & 1) as usize];
+        let template = &self.frames[port][(station & 1) as usize];
         let rest = u32::from_be_bytes([template[12], template[13], template[14], template[15]]);
         *frame = *template;
         let [dst, src] = [(port + 1) % PORTS, port].map(|port| u64::from_be_bytes(mac(port, station)));
@@ -133,8 +149,15 @@ impl Ports for Generator {
     }
 
     #[inline]
-    fn tx(&mut self, _: usize, packets: &mut Burst<Mbuf>) {
+    fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
         self.sent += packets.len() as u64;
+        if self.kind == Kind::Retagged {
+            // To where they began.
+            let is_tagged = self.kind.is_tagged(port);
+            packets
+                .iter_mut()
+                .for_each(|packet| _ = if is_tagged { packet.pull_front(4) } else { packet.push_front(4) });
+        }
         self.idle.extend(packets.drain(..));
     }
 
@@ -155,8 +178,9 @@ impl Ports for Generator {
 fn spec(kind: Kind, flows: u32) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
-    for port in &mut spec.ports {
-        if kind == Kind::Tagged {
+    for (index, port) in spec.ports.iter_mut().enumerate() {
+        if kind.is_tagged(index) {
+            port.trust = Trust::Pcp;
             port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
         }
         port.rate = BitRate(400_000_000_000);

@@ -162,7 +162,9 @@ impl Wires {
             Pattern::Incast => port == PORTS - 1 || self.paused[port] && self.late[port] == 0,
             Pattern::Silence => true,
         };
-        self.late[port] -= u32::from(self.paused[port] && !is_silent);
+        if self.paused[port] {
+            self.late[port] = self.late[port].saturating_sub(1);
+        }
         for _ in 0..if is_silent { 0 } else { BURST } {
             let mut frame = self.idle.pop().expect("enough buffers for what waits");
             self.write(port, &mut frame);
@@ -260,7 +262,8 @@ pub fn template(headers: Headers, mark: u8, tag: Option<u16>) -> Vec<u8> {
     let mut frame = vec![0; 12];
     if let Some(vlan) = tag {
         frame.extend(0x8100_u16.to_be_bytes());
-        frame.extend(vlan.to_be_bytes());
+        // As PCP the class that the DSCP selects.
+        frame.extend((u16::from(mark >> 5) << 13 | vlan).to_be_bytes());
     }
     if headers == Headers::Ipv6 {
         frame.extend([0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, 17, 64]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::forward::VlanMode;
+use holdfast::qos::Trust;
 use holdfast::units::{BitRate, Nanos, Ticks};
 
 use crate::frames::{Frame, Headers, PORTS, Pattern, Traffic, VLAN, Wires, mac};
@@ -118,11 +119,12 @@ pub fn ipv6() -> u64 {
     Bench::new(&spec(1024), Traffic { headers: Headers::Ipv6, ..Traffic::default() }).run()
 }
 
-/// Frames that come with a tag and leave with it.
+/// Frames that come with a tag, which says their class, and leave with it.
 pub fn tagged() -> u64 {
     let mut spec = spec(1024);
     for port in &mut spec.ports {
         port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
+        port.trust = Trust::Pcp;
     }
     Bench::new(&spec, Traffic { tagged: 0b1111, ..Traffic::default() }).run()
 }

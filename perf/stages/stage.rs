@@ -32,8 +32,10 @@ const BENCHMARK: &str = "perf/pipeline.rs";
 const RULES: &[(&str, &[&str], &str)] = &[
     ("src/wire/parse.rs", &[], "parse"),
     ("src/wire/usual.rs", &[], "parse"),
+    ("src/wire/plain.rs", &[], "parse"),
     ("src/dataplane/meta.rs", &[], "parse"),
-    ("src/dataplane/ingress.rs", &["parse"], "parse"),
+    ("src/dataplane/ingress.rs", &["parse", "parse_other", "parse_any"], "parse"),
+    ("src/dataplane/ingress.rs", &["retagged_at"], "fit"),
     ("src/wire/mac_control.rs", &[], "control"),
     ("src/dataplane/ingress.rs", &["control", "mac_control"], "control"),
     ("src/qos/classify.rs", &[], "classify"),

@@ -8,6 +8,7 @@ use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::tag::Tag;
+use super::ways::{self, Way};
 use crate::mmu::{Admission, GroupState};
 use crate::packet::{BURST, Burst, Packet, Ports};
 use crate::units::Cells;
@@ -65,6 +66,12 @@ impl<P: Packet> Pipeline<P> {
             return false;
         }
         let state = &mut self.ports[port];
+        if groups != 0 {
+            ways::took(Way::Together);
+        }
+        if state.ledger.xoff() & groups != 0 {
+            ways::took(Way::InHeadroom);
+        }
         for group in bits(groups.into()) {
             state.admitted[group] += u64::from(demand.cells[group]);
         }

@@ -48,15 +48,46 @@ impl Outward {
         self.owner.into()
     }
 
+    /// Whether a frame has a tag when it leaves.
+    #[inline]
+    fn leaves_tagged(self, meta: &Meta) -> bool {
+        meta.vlan() != self.untagged
+    }
+
     /// Whether a frame leaves as it is.
     #[inline]
     pub fn fits(self, meta: &Meta) -> bool {
         let longest = u32::from(self.mtu) + u32::from(meta.tag.l3_offset());
-        let leaves_tagged = meta.vlan() != self.untagged;
         self.keeps_marks
-            & (leaves_tagged == (meta.kind.tags() > 0))
+            & (self.leaves_tagged(meta) == (meta.kind.tags() > 0))
             & !meta.kind.has_priority_tag()
             & (u32::from(meta.tag.frame_len()) <= longest)
+    }
+
+    /// As if it gave each frame marks, were they the ones that it has: none leaves as it is.
+    #[cfg(test)]
+    pub fn changing(self) -> Self {
+        Self { keeps_marks: false, ..self }
+    }
+
+    /// Puts the VLAN tag on, takes it off or leaves it. The offset of the network header then; `None` if there is no room for
+    /// a tag.
+    #[inline]
+    fn retag(self, packet: &mut impl Packet, meta: &Meta) -> Option<u8> {
+        let (offset, tag_len) = (meta.tag.l3_offset(), vlan_tag::TAG_LEN as u8);
+        match (meta.kind.tags() > 0, self.leaves_tagged(meta)) {
+            (false, false) => Some(offset),
+            (true, true) => {
+                // A priority tag gets its VLAN.
+                vlan_tag::set_id(packet, meta.vlan());
+                Some(offset)
+            }
+            (true, false) => vlan_tag::remove(packet).then(|| offset - tag_len),
+            (false, true) => {
+                let tci = u16::from(meta.kind.class()) << 13 | meta.vlan();
+                vlan_tag::insert(packet, tci).then(|| offset + tag_len)
+            }
+        }
     }
 }
 
@@ -78,18 +109,9 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// And a frame that is among those sent, which leaves by `egress`.
-    #[inline]
-    pub fn add(&mut self, meta: &Meta, egress: usize) {
-        self.cells[usize::from(meta.tag.group())] += u32::from(meta.tag.cells());
-        self.egresses |= 1 << (egress % MAX_PORTS);
-        self.queues |= 1 << meta.tag.queue();
-        self.lossy_queues |= meta.kind.lossy();
-    }
-
     /// And `cells` of frames that are among those sent, whose ports are known to it, and that came by `lane`.
     #[inline]
-    pub fn add_class(&mut self, lane: Lane, cells: u32) {
+    pub fn add(&mut self, lane: Lane, cells: u32) {
         self.cells[usize::from(lane.tag.group())] += cells;
         self.queues |= 1 << lane.tag.queue();
         self.lossy_queues |= lane.kind.lossy();
@@ -104,19 +126,23 @@ impl Demand {
 
 impl<P: Packet> Pipeline<P> {
     /// Makes one frame fit to leave by `egress`.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn fit(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
-        let Some(l3_offset) = self.retag(egress, packet, meta) else { return Err(DropReason::NoBuffer) };
+        let outward = self.outward[egress % MAX_PORTS];
+        let Some(l3_offset) = outward.retag(packet, meta) else { return Err(DropReason::NoBuffer) };
         let len = packet.len();
-        if len > self.ports[egress].mtu as usize + usize::from(l3_offset) {
+        if len > usize::from(outward.mtu) + usize::from(l3_offset) {
             return Err(DropReason::EgressMtu);
         }
-        self.rewrite(egress, packet, meta, l3_offset);
-        meta.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
+        if !outward.keeps_marks {
+            self.rewrite(egress, packet, meta, l3_offset);
+        }
+        meta.tag = meta.tag.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
         Ok(())
     }
 
     /// Gives the frame the marks that `egress` has for its class.
+    #[inline(never)]
     fn rewrite(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
         let rewrite = &self.ports[egress].rewrite;
         let class = usize::from(meta.kind.class());
@@ -124,28 +150,9 @@ impl<P: Packet> Pipeline<P> {
             ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
         }
         if let Some(pcp) = rewrite.pcp[class]
-            && self.vlans.leaves_tagged(egress, meta.vlan())
+            && self.outward[egress].leaves_tagged(meta)
         {
             vlan_tag::set_pcp(packet, pcp);
-        }
-    }
-
-    /// Puts the VLAN tag on, takes it off or leaves it, as `egress` has it. The offset of the network header then;
-    /// `None` if there is no room for a tag.
-    fn retag(&self, egress: usize, packet: &mut P, meta: &Meta) -> Option<u8> {
-        let (offset, tag_len) = (meta.tag.l3_offset(), vlan_tag::TAG_LEN as u8);
-        match (meta.kind.tags() > 0, self.vlans.leaves_tagged(egress, meta.vlan())) {
-            (false, false) => Some(offset),
-            (true, true) => {
-                // A priority tag gets its VLAN.
-                vlan_tag::set_id(packet, meta.vlan());
-                Some(offset)
-            }
-            (true, false) => vlan_tag::remove(packet).then(|| offset - tag_len),
-            (false, true) => {
-                let tci = u16::from(meta.kind.class()) << 13 | meta.vlan();
-                vlan_tag::insert(packet, tci).then(|| offset + tag_len)
-            }
         }
     }
 }

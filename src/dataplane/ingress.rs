@@ -5,6 +5,7 @@ use super::fit::Demand;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::tag::{BurstSum, Tag};
+use super::ways::{self, Way};
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::pairs::Asking;
 use crate::forward::vlan::PortMask;
@@ -220,9 +221,10 @@ impl<P: Packet> Pipeline<P> {
         // can change is only where its own station is, which is where it came from, and that sends nothing.
         let changed_at = arrived.retagged_at | self.remarking | self.ports[port].narrower;
         if are_sent && egresses & changed_at == 0 {
-            return self.demand(port, arrived, egresses);
+            ways::took(Way::AsItCame);
+            return self.demand(port, (arrived.data, false), &arrived.sums, egresses);
         }
-        self.make_fit(burst, metas, arrived.data)
+        self.make_fit(port, burst, metas, arrived.data, changed_at)
     }
 
     /// Finds the way out of each of `frames` whose stations have met before. The ports that they leave by, and the others.
@@ -290,36 +292,53 @@ impl<P: Packet> Pipeline<P> {
         (egresses, are_sent)
     }
 
-    /// Makes those of `data` that leave by one port fit for it, frame by frame.
+    /// Makes those of `data` that leave by one port fit for it, frame by frame; by ports that are not among `changed_at` all
+    /// leave as they came.
     #[inline(never)]
-    fn make_fit(&self, burst: &mut Burst<P>, metas: &mut [Meta; BURST], data: Frames) -> Demand {
-        let mut demand = Demand { sent: data, ..Demand::default() };
+    fn make_fit(
+        &self,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        data: Frames,
+        changed_at: PortMask,
+    ) -> Demand {
+        let (mut sent, mut egresses, mut floods, mut sums) = (data, 0, false, [BurstSum::default(); CLASSES]);
         for index in bits(data.into()) {
             let meta = &mut metas[index % BURST];
             let Verdict::Send(egress) = meta.verdict else {
-                demand.floods |= meta.verdict == Verdict::Flood;
-                demand.sent &= !(1 << index);
+                floods |= meta.verdict == Verdict::Flood;
+                sent &= !(1 << index);
                 continue;
             };
             let egress = usize::from(egress) % MAX_PORTS;
-            if !self.outward[egress].fits(meta)
+            if changed_at >> egress & 1 == 1
+                && !self.outward[egress].fits(meta)
                 && let Err(reason) = self.fit(&mut burst[index], meta, egress)
             {
                 meta.verdict = Verdict::Drop(reason);
-                demand.sent &= !(1 << index);
+                sent &= !(1 << index);
                 continue;
             }
-            demand.add(meta, egress);
+            egresses |= 1 << egress;
+            sums[usize::from(meta.kind.class())].add(meta.tag);
         }
-        demand
+        self.demand(port, (sent, floods), &sums, egresses)
     }
 
-    /// What a burst asks for of which every frame leaves by one of `egresses`.
+    /// What the frames `sent` of a burst, of which `sums` are by class, ask for: each leaves by one of `egresses`. There may be
+    /// floods besides.
     #[inline]
-    fn demand(&self, port: usize, arrived: &Arrived, egresses: u64) -> Demand {
-        let mut demand = Demand { sent: arrived.data, egresses, ..Demand::default() };
-        for (class, sum) in arrived.sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
-            demand.add_class(self.ports[port].lanes.of_class(class), sum.cells());
+    fn demand(
+        &self,
+        port: usize,
+        (sent, floods): (Frames, bool),
+        sums: &[BurstSum; CLASSES],
+        egresses: PortMask,
+    ) -> Demand {
+        let mut demand = Demand { sent, egresses, floods, ..Demand::default() };
+        for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
+            demand.add(self.ports[port].lanes.of_class(class), sum.cells());
         }
         demand
     }

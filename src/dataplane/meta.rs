@@ -159,7 +159,8 @@ impl Meta {
 
     /// Of a frame for the switch itself, which came with so many tags.
     pub fn control(tags: u8) -> Self {
-        Self { kind: Kind::NONE.with_tags(tags, 0), ..Self::EMPTY }
+        // Which VLAN its tags say makes no difference to a frame that leaves by no port.
+        Self { kind: Kind::NONE.with_tags(tags, 1), ..Self::EMPTY }
     }
 
     /// Its traffic class, if it has one.
@@ -178,12 +179,6 @@ impl Meta {
     #[inline]
     pub fn vlan(&self) -> u16 {
         self.dst.vlan()
-    }
-
-    /// The frame has `len` bytes in `cells` cells now, and its network header begins at `l3_offset`.
-    pub fn reshaped(&mut self, len: u16, cells: u16, l3_offset: u8) {
-        let tag = self.tag.reshaped(len, cells);
-        self.tag = tag.with_ip(self.kind.l3(), l3_offset, is_ect(self.kind.traffic_class()));
     }
 
     /// An IP packet that cannot be marked, which WRED drops in its place.

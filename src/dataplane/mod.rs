@@ -40,6 +40,7 @@ pub mod spec;
 pub mod tag;
 mod tuning;
 mod view;
+mod ways;
 
 pub use counters::Counters;
 pub use drops::DropReason;

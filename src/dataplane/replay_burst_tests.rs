@@ -5,8 +5,8 @@ use std::cell::Cell;
 
 use super::differential_tests::{Bed, EGRESSES, PORTS, bytes, same_parts, spec};
 use super::*;
-use crate::dataplane::fit::Outward;
 use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::ways::{self, Way};
 use crate::forward::VlanMode;
 use crate::packet::Packet;
 use crate::pfc::PfcMode;
@@ -19,8 +19,11 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 struct Look {
     network: Network,
     is_tcp: bool,
-    /// TCI of its tag.
+    /// TCI of its tag, and whether that is a service tag.
     tci: Option<u16>,
+    is_service: bool,
+    /// There is another tag in that one.
+    is_double: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,13 @@ struct Sent {
 }
 
 impl Sent {
+    /// The same without anything odd about it.
+    fn ordinary(self) -> Self {
+        let Frame { port, egress, .. } = self.frame;
+        let egress = if port == egress { EGRESSES.start + EGRESSES.end - 1 - egress } else { egress };
+        Self { frame: Frame { egress, ..self.frame }, look: None, is_unknown: false, has_moved: false }
+    }
+
     /// Of a burst of which most look so.
     fn bytes(self, usual: Look) -> Vec<u8> {
         let look = self.look.unwrap_or(usual);
@@ -57,8 +67,12 @@ impl Sent {
             let other = Frame { port: (self.frame.port + 1) % PORTS, ..self.frame };
             bytes[6..12].copy_from_slice(&super::differential_tests::bytes(&other)[6..12]);
         }
+        if look.tci.is_some() && look.is_double {
+            bytes.splice(12..12, [0x81, 0x00, 0x60, 7]);
+        }
         if let Some(tci) = look.tci {
-            bytes.splice(12..12, [0x81, 0x00].into_iter().chain(tci.to_be_bytes()));
+            let ethertype = if look.is_service { [0x88, 0xa8] } else { [0x81, 0x00] };
+            bytes.splice(12..12, ethertype.into_iter().chain(tci.to_be_bytes()));
         }
         bytes
     }
@@ -94,7 +108,14 @@ fn look() -> impl Strategy<Value = Look> {
     // Priority tags, those of two VLANs, and of one that is nowhere.
     let tci = (prop_oneof![1 => Just(0_u16), 6 => Just(1), 2 => Just(2), 1 => Just(9)], 0_u16..8);
     let tci = prop::option::of(tci.prop_map(|(vlan, pcp)| pcp << 13 | vlan));
-    (network, any::<bool>(), tci).prop_map(|(network, is_tcp, tci)| Look { network, is_tcp, tci })
+    let odd = (prop::bool::weighted(0.1), prop::bool::weighted(0.2));
+    (network, any::<bool>(), tci, odd).prop_map(|(network, is_tcp, tci, (is_service, is_double))| Look {
+        network,
+        is_tcp,
+        tci,
+        is_service,
+        is_double,
+    })
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
@@ -135,7 +156,11 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
         }
         spec.buffer.lossy_shared.0 *= times;
         spec.buffer.lossless_shared.0 *= times;
-        spec.buffer.total.0 += 200 * times;
+        spec.buffer.total.0 += 400 * times;
+        // Some bursts follow on XOFF.
+        spec.buffer.headroom.0 *= times;
+        let groups = spec.ports.iter_mut().flat_map(|port| &mut port.buffer.groups);
+        groups.for_each(|group| group.headroom.0 *= times);
         // Floods leave by all ports: each must obey who holds it.
         spec.ports.iter_mut().for_each(|port| port.pfc = PfcMode::Asymmetric);
         spec.ports[2].mtu = if times % 2 == 0 { 600 } else { 1500 };
@@ -150,33 +175,55 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
 fn take_the_long_ways(bed: &mut Bed) {
     bed.pipeline.pairs.give_up();
     // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
-    bed.pipeline.outward.fill(Outward::NONE);
+    bed.pipeline.outward.iter_mut().for_each(|outward| *outward = outward.changing());
     bed.pipeline.remarking = u64::MAX;
     bed.pipeline.ports.iter_mut().for_each(|port| port.narrower = u64::MAX);
     bed.pipeline.storms = u64::MAX;
 }
 
-/// A burst of a port, of which most look alike.
-type Sending = (usize, Look, Vec<Sent>);
+/// A burst of a port, of which most look alike, and whether there are odd ones among them.
+type Sending = (usize, Look, bool, Vec<Sent>);
 
-/// Each burst is a port's; `queued` counts the frames that are in queues at the end.
-fn agree(spec: &SwitchSpec, bursts: &[Sending], queued: &Cell<u64>) -> Result<(), TestCaseError> {
+/// What happened in all cases together.
+#[derive(Debug, Default)]
+struct Happened {
+    /// Frames that were in queues at the end.
+    queued: Cell<u64>,
+    /// Bursts that left as they came, of which most had a tag, or were of IPv6 or TCP without one.
+    tagged: Cell<u64>,
+    plain: Cell<u64>,
+}
+
+impl Happened {
+    fn add(count: &Cell<u64>, more: u64) {
+        count.set(count.get() + more);
+    }
+}
+
+/// Each burst is a port's.
+fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(), TestCaseError> {
     let (mut whole, mut single) = (Bed::new(spec), Bed::new(spec));
     take_the_long_ways(&mut single);
-    for (index, (port, look, burst)) in bursts.iter().enumerate() {
+    for (index, (port, look, is_odd, burst)) in bursts.iter().enumerate() {
         for sent in burst {
-            let frame = Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent }.bytes(*look);
+            let sent = Sent { frame: Frame { port: *port, ..sent.frame }, ..*sent };
+            let frame = if *is_odd { sent } else { sent.ordinary() }.bytes(*look);
             whole.io.inject(*port, &frame);
             single.io.inject(*port, &frame);
         }
+        let before = ways::taken(Way::AsItCame);
         for bed in [&mut whole, &mut single] {
             bed.poll();
             bed.poll();
         }
+        let is_plain = look.network == Network::V6 || look.network == Network::V4 && look.is_tcp;
+        let of_kind = [(&happened.tagged, look.tci.is_some()), (&happened.plain, look.tci.is_none() && is_plain)];
+        let left = ways::taken(Way::AsItCame) - before;
+        of_kind.into_iter().filter(|(_, is_so)| *is_so).for_each(|(count, _)| Happened::add(count, left));
         prop_assert_eq!(whole.drops(), single.drops(), "drops after burst {}", index);
         same_parts(&whole, &single, index)?;
     }
-    queued.set(queued.get() + whole.pipeline.held_frames() as u64);
+    Happened::add(&happened.queued, whole.pipeline.held_frames() as u64);
     prop_assert_eq!(frames(whole), frames(single));
     Ok(())
 }
@@ -197,13 +244,23 @@ fn frames(mut bed: Bed) -> Vec<(usize, usize, Tag, Vec<u8>)> {
 
 fn bursts_agree(policy: HeadroomPolicy) {
     let config = Config { failure_persistence: None, max_shrink_iters: 20_000, ..Config::with_cases(3000) };
-    let bursts = prop::collection::vec((0..PORTS, look(), prop::collection::vec(sent(), 1..33)), 1..12);
-    let queued = Cell::new(0);
+    let bursts = prop::collection::vec(
+        (0..PORTS, look(), prop::bool::weighted(0.4), prop::collection::vec(sent(), 1..33)),
+        1..12,
+    );
+    let happened = Happened::default();
+    let before = [Way::Together, Way::InHeadroom].map(ways::taken);
     let mut runner = TestRunner::new(config);
-    if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &queued)) {
+    if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &happened)) {
         panic!("{error}");
     }
-    assert!(queued.get() > 1000, "only {} frames were queued", queued.get());
+    // Of some 18,000 bursts.
+    let [together, in_headroom] = [Way::Together, Way::InHeadroom].map(ways::taken);
+    let counts = [&happened.queued, &happened.tagged, &happened.plain].map(Cell::get);
+    assert!(counts.iter().all(|&count| count > 200), "{counts:?}");
+    assert!(together - before[0] > 1000, "{} admitted at once", together - before[0]);
+    let (in_headroom, is_dynamic) = (in_headroom - before[1], policy == HeadroomPolicy::Dynamic);
+    assert!(if is_dynamic { in_headroom == 0 } else { in_headroom > 50 }, "{in_headroom} into headroom");
 }
 
 #[test]

@@ -234,6 +234,8 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
         prop_assert_eq!(depths(&one.queues), depths(&other.queues), "burst {}: port {}", index, port);
         prop_assert_eq!(one.generator.xoff(), other.generator.xoff(), "burst {}: port {}", index, port);
         prop_assert_eq!(one.waiting, other.waiting, "burst {}: port {}", index, port);
+        prop_assert_eq!(one.ledger.xoff(), other.ledger.xoff(), "burst {}: port {}", index, port);
+        prop_assert_eq!((one.admitted, one.holding), (other.admitted, other.holding), "burst {}: port {}", index, port);
     }
     let pools = |bed: &Bed| {
         let pools = &bed.pipeline.pools;

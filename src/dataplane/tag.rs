@@ -51,10 +51,13 @@ impl Tag {
         Self(self.0 | other.0)
     }
 
-    /// The same frame in another length.
+    /// The same frame in another length, with its network header at `l3_offset`, which is below 64.
+    #[inline]
     #[must_use]
-    pub fn reshaped(self, len: u16, cells: u16) -> Self {
-        Self(self.0 & !SUM_MASK | u64::from(cells) | u64::from(len) << SUM_BYTES)
+    pub fn reshaped(self, len: u16, cells: u16, l3_offset: u8) -> Self {
+        debug_assert!(l3_offset < 64, "two tags end at 22");
+        let kept = self.0 & !(SUM_MASK | 0xfc << IP);
+        Self(kept | u64::from(cells) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
     }
 
     /// Bytes of the frame.
@@ -125,13 +128,6 @@ impl Tag {
     #[must_use]
     pub const fn class(self) -> u8 {
         (self.0 >> CLASS) as u8 & 7
-    }
-
-    /// The same frame with a network header `l3` at `offset`, which is below 64.
-    #[inline]
-    #[must_use]
-    pub const fn with_ip(self, l3: L3, offset: u8, ecn_capable: bool) -> Self {
-        self.marked().with(Self::ip(l3, offset, ecn_capable))
     }
 
     /// Of a frame of which no more is known than that: to be put [`with`](Self::with) the rest.
@@ -258,11 +254,11 @@ mod tests {
     fn a_tag_tells_what_may_be_marked() {
         let tag = Tag::new(1, 1, 0, 0, 0);
         assert_eq!(tag.markable(), None);
-        assert_eq!(tag.with_ip(L3::V4, 14, true).markable(), Some((L3::V4, 14)));
-        assert_eq!(tag.with_ip(L3::V6, 22, true).markable(), Some((L3::V6, 22)));
-        assert_eq!(tag.with_ip(L3::V4, 14, false).markable(), None);
-        assert_eq!(tag.with_ip(L3::Other, 14, true).markable(), None);
-        assert_eq!(tag.with_ip(L3::V4, 14, true).marked().markable(), None);
+        assert_eq!(tag.with(Tag::ip(L3::V4, 14, true)).markable(), Some((L3::V4, 14)));
+        assert_eq!(tag.with(Tag::ip(L3::V6, 22, true)).markable(), Some((L3::V6, 22)));
+        assert_eq!(tag.with(Tag::ip(L3::V4, 14, false)).markable(), None);
+        assert_eq!(tag.with(Tag::ip(L3::Other, 14, true)).markable(), None);
+        assert_eq!(tag.with(Tag::ip(L3::V4, 14, true)).marked().markable(), None);
     }
 
     proptest! {
@@ -270,15 +266,17 @@ mod tests {
         fn a_tag_keeps_what_it_is_told(
             (len, cells, to_len, to_cells) in any::<(u16, u16, u16, u16)>(),
             (ingress, class, group, queue) in (0_u8..64, 0_u8..8, 0_u8..8, 0_u8..8),
-            (offset, capable) in (0_u8..64, any::<bool>()),
+            (offset, to_offset, capable) in (0_u8..64, 0_u8..64, any::<bool>()),
         ) {
             let all = |tag: Tag| (tag.ingress(), tag.class(), tag.group(), tag.queue(), tag.l3_offset(), tag.markable());
-            let tag = Tag::new(len, cells, ingress, 0, 0).classified(class, group, queue).with_ip(L3::V6, offset, capable);
+            let tag = Tag::new(len, cells, ingress, 0, 0).classified(class, group, queue);
+            let tag = tag.with(Tag::ip(L3::V6, offset, capable));
             let markable = capable.then_some((L3::V6, usize::from(offset)));
             prop_assert_eq!((tag.frame_len(), tag.cells(), tag.is_markable()), (len, cells, capable));
             prop_assert_eq!(all(tag), (ingress, class, group, usize::from(queue), offset, markable));
-            let again = tag.reshaped(to_len, to_cells);
-            prop_assert_eq!((again.frame_len(), again.cells(), all(again)), (to_len, to_cells, all(tag)));
+            let again = tag.reshaped(to_len, to_cells, to_offset);
+            prop_assert_eq!((again.frame_len(), again.cells(), again.l3_offset()), (to_len, to_cells, to_offset));
+            prop_assert_eq!(all(again.reshaped(len, cells, offset)), all(tag), "and nothing else");
             prop_assert!(!tag.is_charged_like(Tag::new(len, cells, ingress, group ^ 1, queue)));
             prop_assert!(tag.is_charged_like(again) && !tag.is_charged_like(Tag::new(len, cells, ingress ^ 1, group, queue)));
         }
@@ -287,7 +285,7 @@ mod tests {
         fn a_burst_adds_up(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
             let (mut sum, mut run) = (BurstSum::default(), Run::default());
             for &(len, cells) in &frames {
-                let tag = Tag::new(len, cells, 63, 0, 0).classified(7, 7, 7).with_ip(L3::V6, 63, true);
+                let tag = Tag::new(len, cells, 63, 0, 0).classified(7, 7, 7).with(Tag::ip(L3::V6, 63, true));
                 sum.add(tag);
                 run = run.and(tag);
             }

@@ -12,7 +12,7 @@ impl PortLedger {
     #[inline]
     pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
         let paused = self.xoff() & groups;
-        if paused != 0 && !self.all_go_to_headroom(cells, paused, &pools.headroom) {
+        if paused != 0 && !self.all_go_to_headroom(cells, paused) {
             return false;
         }
         let mut parts = [Parts::default(); CLASSES];
@@ -60,10 +60,10 @@ impl PortLedger {
         cells == 0 || state.headroom.0 == 0 && state.shared.0 + cells <= limit
     }
 
-    /// Whether all that comes for the groups `paused`, in whatever frames, goes to their headroom and finds room there: what
-    /// follows on XOFF until it is heard.
+    /// Whether all that comes for the groups `paused`, in whatever frames, goes to their headroom and finds room there, if the
+    /// pool has it: what follows on XOFF until it is heard.
     #[inline(never)]
-    fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: u8, pool: &ExactPool) -> bool {
+    fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: u8) -> bool {
         let fits = |group: usize| {
             let state = &self.groups[group].state;
             let after = Cells(state.headroom.0.saturating_add(cells[group]));
@@ -72,15 +72,14 @@ impl PortLedger {
             state.headroom.0 > 0 && parts.shared == cells[group] && after <= self.headroom_of(group)
         };
         match self.profile.policy {
-            HeadroomPolicy::Independent => indices(paused).all(fits),
-            HeadroomPolicy::SharedPool => indices(paused).all(fits) && sum(cells, paused) <= pool.free(),
-            // What makes a port's insurance full stops all of its groups.
+            HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => indices(paused).all(fits),
+            // A paused group may still share the pool, and the insurance is the sum of all groups'.
             HeadroomPolicy::Dynamic => false,
         }
     }
 
     /// Puts what has come for the groups `paused` into their headroom. False, and nothing is put, if their pool has not got the
-    /// cells any more.
+    /// cells.
     #[inline(never)]
     fn put_in_headroom(&mut self, cells: &[u32; CLASSES], paused: u8, pool: &ExactPool) -> bool {
         if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(sum(cells, paused)) {

@@ -101,12 +101,8 @@ fn many(policy: HeadroomPolicy) {
     result.unwrap_or_else(|error| panic!("{error}"));
     let ([admitted, in_headroom], offered) = (admitted.get(), offered.get());
     assert!(admitted * 20 > offered && admitted * 20 < offered * 19, "{admitted} of {offered} together");
-    // An insurance is the port's, which may become XOFF by each frame.
-    assert_eq!(
-        in_headroom * 200 > offered,
-        policy != HeadroomPolicy::Dynamic,
-        "{in_headroom} of {offered} in headroom"
-    );
+    let least = if policy == HeadroomPolicy::Dynamic { 0..=0 } else { offered / 200..=offered };
+    assert!(least.contains(&in_headroom), "{in_headroom} of {offered} in headroom");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The usual frame, read in a few words: untagged UDP in IPv4 without options, whole and in order.
 //!
-//! What RoCE is, and most else. All other frames, malformed ones among them, are for [`parse()`](super::parse()), which says of
-//! a usual frame the same.
+//! What RoCE is most often. All other frames are for [`parse_plain`](super::parse_plain), and what is not even plain for
+//! [`parse()`](super::parse()), which says of a usual frame the same.
 
 /// Bytes of the headers, from the destination address to the end of UDP's.
 const HEADERS_LEN: usize = 42;

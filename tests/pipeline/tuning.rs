@@ -221,3 +221,20 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
     assert!(outbox.borrow_mut().is_taken());
     assert_eq!(work.pipeline.view(0, LOSSLESS).threshold, Cells(14));
 }
+
+#[test]
+fn frames_get_new_marks_from_the_next_one_on() {
+    let spec = spec(2);
+    let mut bed = Bed::learned(&spec);
+    let dscps = |bed: &mut Bed| {
+        (0..3).for_each(|_| bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100)));
+        bed.run(10_000);
+        bed.data(1).iter().map(|frame| frame[15] >> 2).collect::<Vec<_>>()
+    };
+    assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
+    let marking = tune(&mut bed, &spec, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = Some(5));
+    assert_eq!(dscps(&mut bed), [5; 3]);
+    tune(&mut bed, &marking, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = None);
+    assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
+    bed.assert_empty();
+}
