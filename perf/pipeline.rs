@@ -85,6 +85,8 @@ struct Generator {
     posted: Vec<VecDeque<Mbuf>>,
     flows: u32,
     next: u32,
+    /// The switch gives every frame a tag or takes it.
+    is_retagged: bool,
     kind: Kind,
     /// By port, lossless and lossy.
     frames: [[[u8; 64]; 2]; PORTS],
@@ -96,7 +98,8 @@ impl Generator {
         let frames = std::array::from_fn(|port| [0x6a, 2].map(|mark| kind.frame(port, mark)));
         let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&[0; 64])).collect();
         let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
-        let mut generator = Self { pool, idle, posted: rings, flows, next: 0, kind, frames, sent: 0 };
+        let mut generator =
+            Self { pool, idle, posted: rings, flows, next: 0, is_retagged: false, kind, frames, sent: 0 };
         for port in 0..PORTS {
             for _ in 0..posted / BURST {
                 generator.post(port);
@@ -151,7 +154,7 @@ impl Ports for Generator {
     #[inline]
     fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
         self.sent += packets.len() as u64;
-        if self.kind == Kind::Retagged {
+        if self.is_retagged {
             // To where they began.
             let is_tagged = self.kind.is_tagged(port);
             packets
@@ -279,6 +282,7 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
         print("generator alone", (flows, posted), &alone);
     }
 
+    generator.is_retagged = kind == Kind::Retagged;
     let spec = spec(kind, flows);
     let counters = Arc::new(Counters::new(PORTS, 1));
     let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), dpdk::hz(eal), 1);

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 $cargo bench --quiet --bench pipeline
 $cargo bench --quiet --bench cores
-$cargo bench --quiet --bench load
-$cargo bench --quiet --bench reaction
+$cargo bench --quiet --bench load -- --json
+$cargo bench --quiet --bench reaction -- --json
 $cargo bench --quiet --bench scrape
 # A peer that is missing has been named, and the others were measured: no reason to leave out the rest.
 $cargo bench --quiet --bench peers -- "$@" || echo "perf/run.sh: not all peers were measured; the reasons are above" >&2

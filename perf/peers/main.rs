@@ -149,6 +149,7 @@ fn report(args: &Args, lab: &Lab, results: &Results) -> Result<()> {
             println!("![{}](performance/{})\n", figure.title, figure.file);
         }
     } else {
+        print!("{}", results.what_they_do());
         for point in results.points() {
             println!("\n{} ({})\n\n{}", point.title, point.name, results.table(&point));
         }

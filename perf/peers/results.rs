@@ -121,12 +121,18 @@ impl Results {
             self.memory,
             self.rounds
         );
-        text.push_str("\nWhat each does per packet:\n\n");
-        for program in self.programs() {
-            let _ = writeln!(text, "- {}: {}.", program.name, program.does);
-        }
+        text.push_str(&self.what_they_do());
         for point in self.points() {
             let _ = write!(text, "\n**{}** (`{}`)\n\n{}", point.title, point.name, self.table(&point));
+        }
+        text
+    }
+
+    /// What each program does per packet, as a list in Markdown.
+    pub fn what_they_do(&self) -> String {
+        let mut text = "\nWhat each does per packet:\n\n".to_owned();
+        for program in self.programs() {
+            let _ = writeln!(text, "- {}: {}.", program.name, program.does);
         }
         text
     }

@@ -12,7 +12,7 @@ use crate::packet::{MAX_PORTS, Packet};
 use crate::qos::{CLASSES, Rewrite};
 use crate::wire::{ecn, vlan_tag};
 
-/// What a frame must know of the port that it leaves by: constant, and small, since any port may be next.
+/// What a frame must know of the port that it leaves by: small, since any port may be next, and replaced as a whole by a reload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outward {
     /// VLAN whose frames leave without a tag; zero: none. All others leave with one.

@@ -221,7 +221,9 @@ impl<P: Packet> Pipeline<P> {
         // can change is only where its own station is, which is where it came from, and that sends nothing.
         let changed_at = arrived.retagged_at | self.remarking | self.ports[port].narrower;
         if are_sent && egresses & changed_at == 0 {
-            ways::took(Way::AsItCame);
+            if arrived.data != 0 {
+                ways::took(Way::AsItCame);
+            }
             return self.demand(port, (arrived.data, false), &arrived.sums, egresses);
         }
         self.make_fit(port, burst, metas, arrived.data, changed_at)
