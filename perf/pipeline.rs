@@ -9,6 +9,8 @@
 //! Frames are `udp` if nothing is said, or `tcp`, `ipv6` (UDP), `tagged` (UDP in IPv4, on trunks that trust PCP), `retagged`
 //! (the same, every second port a trunk: all get or lose their tag).
 
+mod template;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +23,8 @@ use holdfast::packet::{BURST, Burst, Packet, Ports};
 use holdfast::qos::Trust;
 use holdfast::units::{BitRate, Nanos};
 use holdfast::wire::MacAddr;
+
+use template::{Headers, template};
 
 const PORTS: usize = 4;
 const ROUNDS: usize = 41;
@@ -56,23 +60,12 @@ impl Kind {
 
     /// A frame that comes by `port` with `mark` for DSCP and ECN, and addresses of zero.
     fn frame(self, port: usize, mark: u8) -> [u8; 64] {
-        let (udp, tcp) = (17, 6);
-        let ipv4 = |len: u8, protocol: u8| {
-            [8, 0, 0x45, mark, 0, len, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2].to_vec()
+        let headers = match self {
+            Self::Tcp => Headers::Tcp,
+            Self::Ipv6 => Headers::Ipv6,
+            Self::Udp | Self::Tagged | Self::Retagged => Headers::Udp,
         };
-        let ports = |len: u8| [0xc0, 0, 0x12, 0xb7, 0, len, 0, 0].to_vec();
-        let tcp_header = [0xc0, 0, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10].to_vec();
-        let ipv6 = [[0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, udp, 64].to_vec(), vec![0x20; 32]].concat();
-        let parts = match self {
-            Self::Tcp => [vec![0; 12], ipv4(50, tcp), tcp_header],
-            Self::Ipv6 => [vec![0; 12], ipv6, ports(10)],
-            _ if self.is_tagged(port) => {
-                [[vec![0; 12], vec![0x81, 0, mark & 0xe0, VLAN as u8]].concat(), ipv4(46, udp), ports(26)]
-            }
-            _ => [vec![0; 12], ipv4(50, udp), ports(30)],
-        };
-        let mut frame = parts.concat();
-        frame.resize(64, 0);
+        let frame = template(headers, mark, self.is_tagged(port).then_some(VLAN), 64);
         frame.try_into().expect("64 bytes")
     }
 }

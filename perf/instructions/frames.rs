@@ -4,6 +4,11 @@ use holdfast::packet::{BURST, Burst, Packet, Ports};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl};
 
+#[path = "../template.rs"]
+mod template;
+
+pub use template::Headers;
+
 /// Ports of every switch measured here.
 pub const PORTS: usize = 4;
 /// The lossless class of the embedded configuration, and a DSCP with ECT(0) that leads to it.
@@ -70,17 +75,6 @@ pub struct Traffic {
     pub headers: Headers,
     /// Ports on whose wire frames have a tag, as a mask.
     pub tagged: u8,
-}
-
-/// What frames are behind their addresses.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Headers {
-    /// UDP in IPv4.
-    Udp,
-    /// TCP in IPv4.
-    Tcp,
-    /// UDP in IPv6.
-    Ipv6,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -257,25 +251,7 @@ pub fn mac(port: usize, station: u32) -> MacAddr {
     MacAddr([2, port as u8, 0, a, b, c])
 }
 
-/// A frame between addresses of zero, with `mark` as DSCP and ECN.
+/// A frame of [`LEN`] bytes, and four more with a tag.
 pub fn template(headers: Headers, mark: u8, tag: Option<u16>) -> Vec<u8> {
-    let mut frame = vec![0; 12];
-    if let Some(vlan) = tag {
-        frame.extend(0x8100_u16.to_be_bytes());
-        // As PCP the class that the DSCP selects.
-        frame.extend((u16::from(mark >> 5) << 13 | vlan).to_be_bytes());
-    }
-    if headers == Headers::Ipv6 {
-        frame.extend([0x86, 0xdd, 0x60 | mark >> 4, mark << 4, 0, 0, 0, 10, 17, 64]);
-        frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
-        frame.extend([0xc0, 0, 0x12, 0xb7, 0, 10, 0, 0]);
-    } else {
-        let protocol = if headers == Headers::Tcp { 6 } else { 17 };
-        frame.extend([8, 0, 0x45, mark, 0, 50, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        // Of TCP a sequence number, and five words of header.
-        frame.extend([0xc0, 0, 0x12, 0xb7, 0, 30, 0, 0, 0, 0, 0, 0, 0x50, 0x10]);
-    }
-    frame.resize(LEN.max(frame.len()) + if tag.is_some() { 4 } else { 0 }, 0);
-    frame
+    template::template(headers, mark, tag, LEN + if tag.is_some() { 4 } else { 0 })
 }

@@ -7,7 +7,6 @@
 use super::classes::Class;
 use super::maps::Maps;
 use super::ports::Port;
-use crate::forward::VlanMode;
 use crate::qos::{CLASSES, Trust};
 
 /// What is wrong from one port to another.
@@ -101,24 +100,6 @@ fn ways(from: &Port<'_>, to: &Port<'_>) -> Vec<Way> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-impl VlanMode {
-    /// VLANs whose frames have a tag on the wire, rising.
-    pub(super) fn tagged(&self) -> &[u16] {
-        match self {
-            VlanMode::Access(_) => &[],
-            VlanMode::Trunk { tagged, .. } => tagged,
-        }
-    }
-
-    /// The VLAN whose frames have none.
-    pub(super) fn untagged(&self) -> Option<u16> {
-        match self {
-            VlanMode::Access(vlan) => Some(*vlan),
-            VlanMode::Trunk { native, .. } => *native,
-        }
-    }
 }
 
 /// Classes that frames may have at the port they come in by.

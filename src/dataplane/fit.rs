@@ -7,7 +7,6 @@ use super::lanes::Lane;
 use super::meta::Meta;
 use super::pipeline::{Pipeline, mask};
 use super::spec::PortSpec;
-use crate::forward::VlanMode;
 use crate::packet::{MAX_PORTS, Packet};
 use crate::qos::{CLASSES, Rewrite};
 use crate::wire::{ecn, vlan_tag};
@@ -27,11 +26,12 @@ pub(super) struct Outward {
 
 impl Outward {
     pub fn new(spec: &PortSpec) -> Self {
-        let untagged = match spec.vlan {
-            VlanMode::Access(vlan) => vlan,
-            VlanMode::Trunk { native, .. } => native.unwrap_or(0),
-        };
-        Self { untagged, mtu: spec.mtu, owner: spec.lcore, keeps_marks: spec.rewrite == Rewrite::default() }
+        Self {
+            untagged: spec.vlan.untagged().unwrap_or(0),
+            mtu: spec.mtu,
+            owner: spec.lcore,
+            keeps_marks: spec.rewrite == Rewrite::default(),
+        }
     }
 
     /// Of a port that is not there.
@@ -125,7 +125,7 @@ impl Demand {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Makes one frame fit to leave by `egress`.
+    /// Makes one frame fit to leave by `egress`. Always inline, for the loop over a burst; who floods is slow anyway.
     #[inline(always)]
     pub(super) fn fit(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
         let outward = self.outward[egress % MAX_PORTS];

@@ -68,7 +68,7 @@ impl<P: Packet> Pipeline<P> {
             let tag = Tag::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
             let (kind, dst, src) = match parse_usual(bytes) {
                 Some(usual) if bytes.len() <= longest => {
-                    let lane = state.lanes.of_untagged(usual.traffic_class >> 2);
+                    let lane = state.lanes.of_ip(usual.traffic_class >> 2, false, 0);
                     *meta = Meta::usual(usual, tag, native, lane);
                     (lane.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
                 }
@@ -111,7 +111,7 @@ impl<P: Packet> Pipeline<P> {
         match parse_plain(bytes) {
             Some(plain) if bytes.len() <= state.mtu as usize + usize::from(plain.l3_offset) => {
                 let vlan = self.vlans.ingress(port, Some(plain.vlan)).unwrap_or(0);
-                let lane = state.lanes.of_plain(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
+                let lane = state.lanes.of_ip(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
                 *meta = Meta::plain(&plain, tag, vlan, lane);
                 Some(self.retagged_at(meta))
             }

@@ -56,15 +56,9 @@ impl Lanes {
         self.by_mark[usize::from(mark.unwrap_or(NO_MARK) & NO_MARK)]
     }
 
-    /// Of an IP packet without tag.
-    #[inline]
-    pub fn of_untagged(&self, dscp: u8) -> Lane {
-        self.by_mark[usize::from((dscp | self.untrusted) & NO_MARK)]
-    }
-
     /// Of an IP packet with or without tag, whose PCP is `pcp` if it `is_tagged`.
     #[inline]
-    pub fn of_plain(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Lane {
+    pub fn of_ip(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Lane {
         let mark = if (self.trust == Trust::Pcp) & is_tagged { pcp } else { dscp | self.untrusted };
         self.by_mark[usize::from(mark & NO_MARK)]
     }
@@ -88,11 +82,10 @@ mod tests {
             let spec = PortSpec { trust, ..switch.ports[0].clone() };
             let lanes = Lanes::new(&spec, &switch.classes);
             for dscp in 0..64 {
-                let (one, other) = (lanes.of_untagged(dscp), lanes.of(Some(dscp), None));
+                let (one, other) = (lanes.of_ip(dscp, false, 0), lanes.of(Some(dscp), None));
                 assert_eq!((one.tag, one.kind), (other.tag, other.kind), "{trust:?}, DSCP {dscp}");
                 for pcp in [None, Some(0), Some(3), Some(7)] {
-                    let (one, other) =
-                        (lanes.of_plain(dscp, pcp.is_some(), pcp.unwrap_or(0)), lanes.of(Some(dscp), pcp));
+                    let (one, other) = (lanes.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), lanes.of(Some(dscp), pcp));
                     assert_eq!((one.tag, one.kind), (other.tag, other.kind), "{trust:?}, DSCP {dscp}, PCP {pcp:?}");
                 }
                 assert_eq!(lanes.of_class(one.tag.class().into()).tag, one.tag);

@@ -42,10 +42,10 @@ impl Kind {
         Self(self.0 | (traffic_class as u32) << 16 | (l3 as u32) << 24)
     }
 
-    /// The same, which came with so many `tags`, the outermost with id `vlan`.
+    /// The same, which came with so many `tags`, the outermost a priority tag or not.
     #[inline]
-    fn with_tags(self, tags: u8, vlan: u16) -> Self {
-        Self(self.0 | u32::from(tags) << 28 | u32::from((tags > 0) & (vlan == 0)) << 31)
+    fn with_tags(self, tags: u8, is_priority: bool) -> Self {
+        Self(self.0 | u32::from(tags) << 28 | u32::from(is_priority) << 31)
     }
 
     #[inline]
@@ -123,7 +123,7 @@ impl Meta {
     /// Of a plain frame, likewise.
     #[inline]
     pub fn plain(plain: &Plain, tag: Tag, vlan: u16, lane: Lane) -> Self {
-        let kind = lane.kind.with_tags(plain.is_tagged.into(), plain.vlan);
+        let kind = lane.kind.with_tags(plain.is_tagged.into(), plain.is_tagged & (plain.vlan == 0));
         Self::ip(plain.usual, tag.with(lane.tag), vlan, kind, (plain.l3, plain.l3_offset))
     }
 
@@ -131,13 +131,7 @@ impl Meta {
     pub fn other(headers: &Headers, tag: Tag, vlan: u16, lane: Lane) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
-        Self::ip(
-            usual,
-            tag.with(lane.tag),
-            vlan,
-            lane.kind.with_tags(tags, headers.vlan().unwrap_or(0)),
-            (l3, l3_offset),
-        )
+        Self::ip(usual, tag.with(lane.tag), vlan, lane.kind.with_tags(tags, headers.vlan() == Some(0)), (l3, l3_offset))
     }
 
     #[inline]
@@ -159,8 +153,7 @@ impl Meta {
 
     /// Of a frame for the switch itself, which came with so many tags.
     pub fn control(tags: u8) -> Self {
-        // Which VLAN its tags say makes no difference to a frame that leaves by no port.
-        Self { kind: Kind::NONE.with_tags(tags, 1), ..Self::EMPTY }
+        Self { kind: Kind::NONE.with_tags(tags, false), ..Self::EMPTY }
     }
 
     /// Its traffic class, if it has one.

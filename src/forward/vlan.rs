@@ -25,6 +25,24 @@ pub enum VlanMode {
 }
 
 impl VlanMode {
+    /// VLANs whose frames have a tag on the wire, rising.
+    #[must_use]
+    pub fn tagged(&self) -> &[u16] {
+        match self {
+            VlanMode::Access(_) => &[],
+            VlanMode::Trunk { tagged, .. } => tagged,
+        }
+    }
+
+    /// The VLAN whose frames have none.
+    #[must_use]
+    pub fn untagged(&self) -> Option<u16> {
+        match self {
+            VlanMode::Access(vlan) => Some(*vlan),
+            VlanMode::Trunk { native, .. } => *native,
+        }
+    }
+
     /// Whether frames with this tag, or none, belong to a VLAN of the port.
     #[must_use]
     pub fn carries(&self, tag: Option<u16>) -> bool {
@@ -63,11 +81,8 @@ impl VlanTable {
         let mut table = Self { vlans: Box::new([Vlan::default(); 4096]), untagged: [0; MAX_PORTS] };
         for (port, mode) in modes.into_iter().enumerate() {
             assert!(port < MAX_PORTS, "more ports than a port mask holds");
-            let (tagged, untagged): (&[u16], _) = match mode {
-                VlanMode::Access(vlan) => (&[], Some(*vlan)),
-                VlanMode::Trunk { tagged, native } => (tagged, *native),
-            };
-            for &vlan in tagged.iter().chain(untagged.as_ref()) {
+            let untagged = mode.untagged();
+            for &vlan in mode.tagged().iter().chain(untagged.as_ref()) {
                 assert!((1..=MAX_VLAN).contains(&vlan), "VLAN id out of range");
                 table.vlans[usize::from(vlan)].members |= 1 << port;
             }

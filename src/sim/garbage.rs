@@ -4,7 +4,6 @@
 use super::rng::Rng;
 use super::routes::Cables;
 use super::spec::{PortRef, Scenario};
-use crate::forward::VlanMode;
 use crate::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
 use crate::units::BitRate;
 use crate::wire::MacAddr;
@@ -67,7 +66,7 @@ impl Garbage {
     pub fn new(scenario: &Scenario, host: usize, rate: BitRate, fault: usize) -> Self {
         let cables = Cables::new(scenario);
         let spec = |PortRef { switch, port }| &scenario.switches[switch].config.switch.ports[port];
-        let vlan = |host: usize| cables.port_of(host).and_then(|port| untagged(&spec(port).vlan));
+        let vlan = |host: usize| cables.port_of(host).and_then(|port| spec(port).vlan.untagged());
         let others = scenario.hosts.iter().enumerate().filter(|(other, node)| *other != host && node.known);
         Self {
             rng: Rng::new(scenario.seed, GARBAGE_STREAM + fault as u64),
@@ -120,14 +119,6 @@ impl Garbage {
 
     fn unknown(&mut self) -> u16 {
         *self.rng.pick(&UNKNOWN)
-    }
-}
-
-/// The VLAN of untagged frames.
-fn untagged(mode: &VlanMode) -> Option<u16> {
-    match mode {
-        VlanMode::Access(vlan) => Some(*vlan),
-        VlanMode::Trunk { native, .. } => *native,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::spec::{End, PortRef, Scenario};
-use crate::forward::VlanMode;
 use crate::forward::fdb::StaticEntry;
 
 /// The entries that lead to every host that is known, by switch.
@@ -91,10 +90,7 @@ fn vlans_of(host: usize, scenario: &Scenario, cables: &Cables) -> Vec<u16> {
     let flows = scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
     let mut vlans: Vec<u16> = flows.filter_map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();
     if let Some(port) = cables.port_of(host) {
-        match &scenario.switches[port.switch].config.switch.ports[port.port].vlan {
-            VlanMode::Access(vlan) => vlans.push(*vlan),
-            VlanMode::Trunk { native, .. } => vlans.extend(native),
-        }
+        vlans.extend(scenario.switches[port.switch].config.switch.ports[port.port].vlan.untagged());
     }
     vlans.sort_unstable();
     vlans.dedup();

@@ -3,6 +3,7 @@
 //! Every length is checked once, here; what comes out can be used without looking again.
 
 use super::MacAddr;
+use super::vlan_tag::TAG_LEN;
 
 /// EtherType of a customer VLAN tag (IEEE 802.1Q).
 pub const ETHERTYPE_VLAN: u16 = 0x8100;
@@ -13,11 +14,14 @@ pub const ETHERTYPE_IPV4: u16 = 0x0800;
 /// EtherType of IPv6.
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 
-const ETHERNET_LEN: usize = 14;
-const TAG_LEN: usize = 4;
-const IPV6_LEN: usize = 40;
-const UDP: u8 = 17;
-const TCP: u8 = 6;
+// Headers without options, and protocols of IP.
+pub(super) const ETHERNET_LEN: usize = 14;
+pub(super) const IPV4_LEN: usize = 20;
+pub(super) const IPV6_LEN: usize = 40;
+pub(super) const UDP_LEN: usize = 8;
+pub(super) const TCP_LEN: usize = 20;
+pub(super) const UDP: u8 = 17;
+pub(super) const TCP: u8 = 6;
 /// IPv6 extension headers walked before the rest is taken as unknown.
 const MAX_EXTENSIONS: usize = 4;
 
@@ -190,10 +194,10 @@ fn parse_tags(frame: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
 
 #[inline]
 fn parse_ipv4(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
-    let fixed: &[u8; 20] = packet.first_chunk().ok_or(ParseError::Ipv4Truncated)?;
+    let fixed: &[u8; IPV4_LEN] = packet.first_chunk().ok_or(ParseError::Ipv4Truncated)?;
     let header_len = usize::from(fixed[0] & 0xf) * 4;
     let total_len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-    if fixed[0] >> 4 != 4 || header_len < 20 || total_len < header_len {
+    if fixed[0] >> 4 != 4 || header_len < IPV4_LEN || total_len < header_len {
         return Err(ParseError::Ipv4Malformed);
     }
     if packet.len() < total_len {
@@ -253,8 +257,8 @@ fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> 
 #[inline]
 fn parse_l4(protocol: u8, segment: &[u8], whole: bool, headers: &mut Headers) -> Result<(), ParseError> {
     let needed = match protocol {
-        UDP => 8,
-        TCP => 20,
+        UDP => UDP_LEN,
+        TCP => TCP_LEN,
         _ => return Ok(()),
     };
     if segment.len() < needed {

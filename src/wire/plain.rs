@@ -4,17 +4,12 @@
 //! RoCE by PCP, RoCE over IPv6 and most of what is not RoCE. What is not even plain, malformed frames among them, is for
 //! [`parse()`](super::parse()), which says of a plain frame the same.
 
-use super::parse::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN, L3};
+use super::parse::{
+    ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN, IPV4_LEN, IPV6_LEN, L3, TCP,
+    TCP_LEN, UDP, UDP_LEN,
+};
 use super::usual::Usual;
-
-const ETHERNET_LEN: usize = 14;
-const TAG_LEN: usize = 4;
-const IPV4_LEN: usize = 20;
-const IPV6_LEN: usize = 40;
-const UDP_LEN: usize = 8;
-const TCP_LEN: usize = 20;
-const UDP: u8 = 17;
-const TCP: u8 = 6;
+use super::vlan_tag::TAG_LEN;
 
 /// What the switch needs to know of a plain frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,14 +3,13 @@
 //! What RoCE is most often. All other frames are for [`parse_plain`](super::parse_plain), and what is not even plain for
 //! [`parse()`](super::parse()), which says of a usual frame the same.
 
+use super::parse::{self, ETHERNET_LEN, IPV4_LEN, UDP_LEN};
+
 /// Bytes of the headers, from the destination address to the end of UDP's.
-const HEADERS_LEN: usize = 42;
-const ETHERNET_LEN: usize = 14;
-const IPV4_LEN: usize = 20;
-const UDP_LEN: usize = 8;
+const HEADERS_LEN: usize = ETHERNET_LEN + IPV4_LEN + UDP_LEN;
 /// At byte 20, of four: more fragments, and the fragment's offset; behind the time to live the protocol, which is UDP.
 const FRAGMENT_PROTOCOL: u32 = 0x3fff_00ff;
-const UDP: u32 = 17;
+const UDP: u32 = parse::UDP as u32;
 /// EtherType of IPv4, then version 4 and a header of five words.
 const IPV4_PLAIN: u32 = 0x08_00_45;
 
@@ -51,8 +50,8 @@ pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::parse::L3;
-    use crate::wire::{MacAddr, parse};
+    use crate::wire::MacAddr;
+    use crate::wire::parse::{L3, parse};
     use proptest::prelude::*;
 
     /// A RoCE frame of 64 bytes.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Look, has};
 use crate::dataplane::counters::UNCLASSIFIED;
-use crate::forward::VlanMode;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::qos::{CLASSES, Trust};
 use crate::stats::format::pfc_mode;
@@ -107,10 +106,7 @@ impl Port {
     fn of(look: &Look<'_>, index: usize) -> Self {
         let (subject, spec) = (look.subject, &look.subject.spec.ports[index]);
         let (counters, standing) = (&look.snapshot.ports[index], look.subject.standing(index));
-        let (vlan_untagged, vlan_tagged) = match &spec.vlan {
-            VlanMode::Access(vlan) => (Some(*vlan), Vec::new()),
-            VlanMode::Trunk { tagged, native } => (*native, tagged.clone()),
-        };
+        let (vlan_untagged, vlan_tagged) = (spec.vlan.untagged(), spec.vlan.tagged().to_vec());
         let lossless = |row| row < CLASSES && subject.is_lossless(row);
         let device = &counters.device;
         Self {
