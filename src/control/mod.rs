@@ -6,6 +6,7 @@
 mod api;
 mod devices;
 mod error;
+mod flow_control;
 mod idle;
 mod notify;
 mod reload;
@@ -114,6 +115,11 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
     subject.pools = ports.pools().into();
+    let (flow_control, warnings) = flow_control::FlowControls::turn_off(&ports.ports, &subject);
+    for line in warnings {
+        // Not eprintln, which panics where standard error cannot be written.
+        let _ = writeln!(std::io::stderr(), "warning: {line}");
+    }
     let current = Current::new(subject);
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
@@ -137,6 +143,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         api: &api,
         reloader,
         asked,
+        flow_control,
         start,
     };
     runtime.block_on(watch.run(&mut signals));

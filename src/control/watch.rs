@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::api::Api;
 use super::devices;
+use super::flow_control::FlowControls;
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::{RunOptions, Running, setup};
@@ -34,6 +35,8 @@ pub(super) struct Watch<'a> {
     pub reloader: Reloader,
     /// Who asks for a reload over the API.
     pub asked: mpsc::Receiver<Ask>,
+    /// What the devices do of flow control by themselves.
+    pub flow_control: FlowControls,
     /// When the lcores began.
     pub start: Instant,
 }
@@ -94,9 +97,15 @@ impl Watch<'_> {
     }
 
     /// Links, devices, buffers, and what has happened since the last look.
-    fn look(&self, onlooker: &mut Onlooker, live: &mut Live) {
+    fn look(&mut self, onlooker: &mut Onlooker, live: &mut Live) {
         let subject = self.current.get();
-        self.orders.set_links(devices::refresh(&self.ports.ports, &subject));
+        let up = devices::refresh(&self.ports.ports, &subject);
+        self.orders.set_links(up);
+        for line in self.flow_control.look(&self.ports.ports, &subject, up) {
+            let line = self.at(&line);
+            self.api.note(self.start.elapsed(), &line);
+            tell(live, &line);
+        }
         self.ports.count_buffers(&subject.pools);
         subject.health.look(&subject.counters, Instant::now());
         for line in onlooker.look(self.snapshot()) {

@@ -14,7 +14,7 @@ mod probe;
 
 pub use facts::{Access, Cpus, Facts, Pages, PciNic, Process};
 pub use needs::{DeviceNeed, LcoreNeed, Needs};
-pub use nic::{Family, PfcKnown};
+pub use nic::{Family, FlowControlKnown, PfcKnown};
 pub use probe::probe;
 
 /// Where what is to be booted with is written.

@@ -94,6 +94,23 @@ pub enum PfcKnown {
     Unknown,
 }
 
+/// What a family's driver in DPDK 22.11 does when it is told to turn flow control off and to pass MAC control frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowControlKnown {
+    /// It does both; the device starts with PAUSE on.
+    TakesBothFromOn,
+    /// It does both; the device starts with PAUSE off.
+    TakesBoth,
+    /// It turns PAUSE off, and does not use the other setting.
+    OffOnly,
+    /// It has no functions for flow control.
+    Cannot,
+    /// The device has no flow control.
+    None,
+    /// Nobody has read it.
+    Unread,
+}
+
 impl Family {
     /// That of `nic`, by its numbers or, for those that are not listed, by the kernel driver that has it.
     #[must_use]
@@ -142,6 +159,19 @@ impl Family {
             Self::Ixgbe | Self::E1000 | Self::Igc => PfcKnown::Likely,
             Self::I40e => PfcKnown::Discarded,
             Self::Ice | Self::Mlx5 | Self::Virtio | Self::Other => PfcKnown::Unknown,
+        }
+    }
+
+    /// What its driver does of flow control, as read in its source.
+    #[must_use]
+    pub fn flow_control(self) -> FlowControlKnown {
+        match self {
+            Self::E1000 | Self::Igc => FlowControlKnown::TakesBothFromOn,
+            Self::Ixgbe | Self::I40e => FlowControlKnown::TakesBoth,
+            Self::Mlx5 => FlowControlKnown::OffOnly,
+            Self::Ice => FlowControlKnown::Cannot,
+            Self::Virtio => FlowControlKnown::None,
+            Self::Other => FlowControlKnown::Unread,
         }
     }
 

@@ -1,6 +1,8 @@
 //! NICs: who has them, where they are, and what is known of PFC through them.
 
-use super::{Access, DeviceNeed, Facts, Family, Finding, KERNEL_LINE, Level, Needs, PciNic, PfcKnown};
+use super::{
+    Access, DeviceNeed, Facts, Family, Finding, FlowControlKnown, KERNEL_LINE, Level, Needs, PciNic, PfcKnown,
+};
 
 /// Kernel drivers that hand a PCI device to a program.
 const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
@@ -117,6 +119,7 @@ fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
         all.push(Finding::bad(&place, what, format!("`apt-get install {package}`")));
     }
     all.push(pfc(device, family, &place));
+    all.extend(flow_control(device, family, &place));
     all.extend(lldp(nic, family, &place));
     all
 }
@@ -176,6 +179,42 @@ fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
         ),
         (true, PfcKnown::Unknown, false) => Finding::warn(place, "nobody knows whether PFC passes this driver", prove),
     }
+}
+
+/// What the device may do of flow control by itself; nothing where no PFC is wanted or the device has none.
+fn flow_control(device: &DeviceNeed, family: Family, place: &str) -> Option<Finding> {
+    if !device.lossless {
+        return None;
+    }
+    let place = format!("{place} flow control");
+    let look = "see `flow control` in `holdfast show ports` once it runs (docs/nics.md)";
+    Some(match family.flow_control() {
+        FlowControlKnown::None => return None,
+        FlowControlKnown::TakesBothFromOn => Finding {
+            remedy: Some(look.to_owned()),
+            ..Finding::ok(
+                place,
+                "the device starts with PAUSE on; the switch turns it off and has MAC control frames passed",
+            )
+        },
+        FlowControlKnown::TakesBoth => Finding {
+            remedy: Some(look.to_owned()),
+            ..Finding::ok(place, "the switch turns PAUSE off and has MAC control frames passed")
+        },
+        FlowControlKnown::OffOnly => Finding::warn(
+            place,
+            "the switch turns PAUSE off, but the driver does not pass MAC control frames on request: the \
+             device may eat PFC frames",
+            look,
+        ),
+        FlowControlKnown::Cannot => Finding::warn(
+            place,
+            "the DPDK driver cannot be asked; the device may pause by itself or eat PFC frames",
+            "turn it off while the kernel has the interface, `ethtool -A IFACE rx off tx off`, and watch the partner's \
+             counters of PAUSE frames",
+        ),
+        FlowControlKnown::Unread => Finding::warn(place, "nobody has read what this driver does of it", look),
+    })
 }
 
 /// What of the firmware's LLDP agent can be said, which no file tells.

@@ -35,6 +35,6 @@ pub use io::EthIo;
 pub use lcore::{Lcore, Worker, allowed_cpus, pin_to};
 pub use mbuf::{HEADROOM, Mbuf};
 pub use mempool::Mempool;
-pub use port::{EthPort, LinkState, PortConfig, PortStats};
+pub use port::{EthPort, FlowControl, LinkState, PortConfig, PortStats};
 pub use queue::PortQueue;
 pub use ring::RingLink;

@@ -1,9 +1,10 @@
 //! Ethernet ports: physical, virtual and in-process ones alike.
 
 use std::ffi::{CStr, CString};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_stats, rte_ether_addr};
+use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
 use super::check::{argument, check_vdev, pci_address, plug_error};
 use super::eal::Shared;
@@ -35,6 +36,32 @@ pub struct PortConfig {
 impl Default for PortConfig {
     fn default() -> Self {
         Self { rx_descriptors: 512, tx_descriptors: 512, mtu: 1500, promiscuous: true }
+    }
+}
+
+/// Flow control of a device, with settings that this crate only passes on (`autoneg`, water marks, pause time).
+#[derive(Clone, Copy)]
+pub struct FlowControl(rte_eth_fc_conf);
+
+impl FlowControl {
+    /// Whether the device sends or obeys classic PAUSE.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.mode != dpdk_sys::RTE_ETH_FC_NONE
+    }
+
+    /// Whether MAC control frames are said to reach software.
+    #[must_use]
+    pub fn passes_control(&self) -> bool {
+        self.0.mac_ctrl_frame_fwd != 0
+    }
+
+    /// The same settings with PAUSE off both ways, and MAC control frames passed to software or not.
+    #[must_use]
+    pub fn off(mut self, pass_control: bool) -> Self {
+        self.0.mode = dpdk_sys::RTE_ETH_FC_NONE;
+        self.0.mac_ctrl_frame_fwd = u8::from(pass_control);
+        self
     }
 }
 
@@ -78,6 +105,8 @@ pub(super) struct Device {
     name: String,
     state: Mutex<State>,
     origin: Origin,
+    /// The interface of the kernel's that it sends and receives by.
+    interface: Option<String>,
     /// The receive queue takes buffers from it until the port is closed.
     _pool: Mempool,
     eal: Arc<Shared>,
@@ -158,8 +187,9 @@ impl EthPort {
             });
         };
         drop(guard);
-        let device = Device::claim(eal, id, name, Origin::Plugged, pool)?;
-        if name.starts_with("net_af_packet") {
+        let mut device = Device::claim(eal, id, name, Origin::Plugged, pool)?;
+        if ["net_af_packet", "eth_af_packet"].iter().any(|driver| name.starts_with(driver)) {
+            device.interface = argument(devargs, "iface").map(str::to_owned);
             device.state().kernel = argument(devargs, "iface").and_then(KernelRings::of);
         }
         Self::from_device(device, config, pool)
@@ -262,6 +292,14 @@ impl EthPort {
         self.name().matches(':').count() == 2
     }
 
+    /// Whether it is a virtual port on the kernel's interface of a NIC, as af_packet's can be.
+    #[must_use]
+    pub fn is_on_a_nic(&self) -> bool {
+        let interface = &self.0.interface;
+        // A network interface with hardware behind it has a link to that in sysfs; veth, tap and bridge have none.
+        interface.as_ref().is_some_and(|name| Path::new("/sys/class/net").join(name).join("device").exists())
+    }
+
     /// DPDK's number for it.
     #[must_use]
     pub fn id(&self) -> u16 {
@@ -359,6 +397,38 @@ impl EthPort {
         Ok(mtu)
     }
 
+    /// What its device does of flow control by itself, and all settings that go with it.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error number, negative: `-ENOTSUP` where it has no such function.
+    pub fn flow_control(&self) -> Result<FlowControl, i32> {
+        let mut settings = rte_eth_fc_conf::default();
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open, and the settings are written to a value that is ours.
+        match unsafe { dpdk_sys::rte_eth_dev_flow_ctrl_get(device.id, &mut settings) } {
+            0.. => Ok(FlowControl(settings)),
+            status => Err(status),
+        }
+    }
+
+    /// Tells its device what to do of flow control by itself.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error number, negative.
+    pub fn set_flow_control(&self, wanted: &FlowControl) -> Result<(), i32> {
+        let mut settings = wanted.0;
+        let device = &*self.0;
+        let _state = device.state();
+        // SAFETY: the port is open; the driver reads a value that is ours.
+        match unsafe { dpdk_sys::rte_eth_dev_flow_ctrl_set(device.id, &mut settings) } {
+            0.. => Ok(()),
+            status => Err(status),
+        }
+    }
+
     /// The NUMA node it is on; `None` where that means nothing.
     #[must_use]
     pub fn socket(&self) -> Option<u32> {
@@ -399,7 +469,15 @@ impl Device {
         }
         *open |= bit;
         let eal = Arc::clone(eal.shared());
-        Ok(Self { id, name: name.to_owned(), state: Mutex::default(), origin, _pool: pool.clone(), eal })
+        Ok(Self {
+            id,
+            name: name.to_owned(),
+            state: Mutex::default(),
+            origin,
+            interface: None,
+            _pool: pool.clone(),
+            eal,
+        })
     }
 
     /// DPDK's number.

@@ -267,6 +267,15 @@ fn a_null_port_makes_and_swallows_frames() {
 }
 
 #[test]
+fn virtual_devices_say_that_they_have_no_flow_control() {
+    let data = pool("flow control", 63);
+    let null = EthPort::plug(eal(), "net_null_flow", &PortConfig::default(), &data).unwrap();
+    assert_eq!(null.flow_control().err(), Some(-dpdk_sys::libc::ENOTSUP));
+    let link = RingLink::new(eal(), "flow", 64, &PortConfig::default(), &data).unwrap();
+    assert_eq!(link.switch.flow_control().err(), Some(-dpdk_sys::libc::ENOTSUP));
+}
+
+#[test]
 fn errors_name_cause_and_remedy() {
     let data = pool("errors", 63);
     let plug = |devargs| EthPort::plug(eal(), devargs, &PortConfig::default(), &data).err().unwrap();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::advice::{Advice, advices};
+use super::flow_control::DeviceFlowControl;
 use super::format::{headroom_policy, pfc_mode, wire_rate};
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot, cells};
@@ -69,6 +70,8 @@ pub struct PortReport {
     pub pfc: PfcStanding,
     /// What it does of PFC: `off`, `software` or `asymmetric`.
     pub pfc_mode: &'static str,
+    /// What its device does of flow control by itself.
+    pub flow_control: DeviceFlowControl,
     /// Whether its link is up.
     pub link_up: bool,
     /// Frames lost to a full receive ring.
@@ -325,6 +328,7 @@ fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: us
         lcore: spec.map_or(0, |port| port.lcore),
         pfc: subject.standing(index),
         pfc_mode: pfc_mode(spec.map_or(PfcMode::Off, |port| port.pfc)),
+        flow_control: subject.flow_control.get(index),
         link_up: port.device.link_up,
         receive_missed_frames: port.device.rx_missed,
         receive_loss_seen: subject.blind.get(index).is_none_or(Option::is_none),

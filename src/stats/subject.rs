@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::device::{BufferPool, DeviceCounters};
+use super::flow_control::FlowControls;
 use super::health::Health;
 use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
@@ -21,7 +22,7 @@ pub enum PfcStanding {
     Proven,
     /// It is on, and the operator says that frames pass and the peer obeys (`pfc_proven`); nothing here has shown it.
     Trusted,
-    /// It is on, but nothing has shown that its frames leave and its peer obeys.
+    /// It is on, but nothing has shown that its frames leave and its peer obeys, or its device pauses by itself.
     Unproven,
     /// It is off.
     Off,
@@ -60,6 +61,8 @@ pub struct Subject {
     pub pfc: Vec<PfcStanding>,
     /// Per port, the virtual host at its other end that obeys PFC: what that one counts proves the port's.
     pub witnesses: Vec<Option<usize>>,
+    /// Per port, what its device does of flow control by itself.
+    pub flow_control: Arc<FlowControls>,
     /// Per port, the driver that does not tell of frames lost in front of it; `None` where the device counts them.
     pub blind: Vec<Option<String>>,
     /// Per port, what its groups' headroom is computed from, with the poll gap of the configuration.
@@ -108,6 +111,7 @@ impl Subject {
             lossless,
             pfc: spec.ports.iter().map(|port| pfc(port.pfc.is_on())).collect(),
             witnesses: vec![None; spec.ports.len()],
+            flow_control: Arc::new(FlowControls::new(spec.ports.len())),
             blind: vec![None; spec.ports.len()],
             devices: spec.ports.iter().map(|_| DeviceCounters::default()).collect(),
             links: spec.ports.iter().map(link).collect(),
@@ -136,14 +140,19 @@ impl Subject {
     }
 
     /// Whether the PFC of port `port` can be relied upon by now: it tells its peer how things are when its link comes up,
-    /// and a witness that has counted that frame has proven it.
+    /// and a witness that has counted that frame has proven it. No word stands against a device that pauses by itself.
     #[must_use]
     pub fn standing(&self, port: usize) -> PfcStanding {
         let known = self.pfc.get(port).copied().unwrap_or(PfcStanding::Off);
         let witness = self.witnesses.get(port).copied().flatten();
         let tally = witness.and_then(|host| self.hosts.as_ref()?.hosts.get(host));
-        let is_proven = known != PfcStanding::Off && tally.is_some_and(|tally| tally.pfc_rx_frames.get() > 0);
-        if is_proven { PfcStanding::Proven } else { known }
+        let is_proven = tally.is_some_and(|tally| tally.pfc_rx_frames.get() > 0);
+        match known {
+            PfcStanding::Off => PfcStanding::Off,
+            _ if self.flow_control.get(port).defeats_pfc() => PfcStanding::Unproven,
+            _ if is_proven => PfcStanding::Proven,
+            known => known,
+        }
     }
 
     /// Whether the peer of port `port` is a virtual host, which is polled at the same instants as the port: no poll gap
@@ -186,6 +195,7 @@ fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixture::quiet;
+    use super::super::flow_control::DeviceFlowControl;
     use super::*;
 
     #[test]
@@ -204,5 +214,24 @@ mod tests {
         subject.witnesses[0] = None;
         assert_eq!(subject.standing(0), PfcStanding::Trusted, "nobody's word makes it proven");
         assert_eq!(subject.standing(7), PfcStanding::Off);
+    }
+
+    #[test]
+    fn a_device_that_pauses_by_itself_is_unproven_whatever_was_said_or_seen() {
+        let mut subject = quiet();
+        subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Trusted];
+        subject.flow_control.set(0, DeviceFlowControl::Pauses);
+        subject.flow_control.set(1, DeviceFlowControl::Unknown);
+        assert_eq!(subject.standing(0), PfcStanding::Unproven);
+        assert_eq!(subject.standing(1), PfcStanding::Trusted, "a test by the operator can rule out what only may be");
+        subject.pfc[0] = PfcStanding::Unproven;
+        subject.witnesses = vec![Some(0), None];
+        subject.hosts.as_ref().unwrap().hosts[0].pfc_rx_frames.add(1);
+        assert_eq!(subject.standing(0), PfcStanding::Unproven);
+        subject.flow_control.set(0, DeviceFlowControl::Off);
+        assert_eq!(subject.standing(0), PfcStanding::Proven);
+        subject.pfc[0] = PfcStanding::Off;
+        subject.flow_control.set(0, DeviceFlowControl::Pauses);
+        assert_eq!(subject.standing(0), PfcStanding::Off);
     }
 }

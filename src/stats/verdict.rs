@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::flow_control::DeviceFlowControl;
 use super::format::{frames, grouped};
 use super::snapshot::Snapshot;
 use super::subject::{PfcStanding, Subject};
@@ -100,6 +101,17 @@ pub struct Exposed {
     pub port: String,
     /// Its PFC.
     pub pfc: PfcStanding,
+    /// What its device does of flow control by itself.
+    pub flow_control: DeviceFlowControl,
+}
+
+/// A trusted port whose device may do of flow control what only the operator has ruled out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrustedDevice {
+    /// The port.
+    pub port: String,
+    /// What its device may do.
+    pub flow_control: DeviceFlowControl,
 }
 
 /// The verdict on a run.
@@ -116,6 +128,8 @@ pub struct Verdict {
     pub not_lossless: Vec<Exposed>,
     /// Ports that count as lossless by the operator's word alone.
     pub trusted: Vec<String>,
+    /// Of those, the ports whose device could break the promise by itself, as far as its driver says.
+    pub trusted_devices: Vec<TrustedDevice>,
     /// Ports in front of which frames may have been lost that nobody has counted.
     pub unseen: Vec<Unseen>,
 }
@@ -153,6 +167,7 @@ impl Verdict {
                 undelivered: Vec::new(),
                 not_lossless: Vec::new(),
                 trusted: Vec::new(),
+                trusted_devices: Vec::new(),
                 unseen: Vec::new(),
             };
         }
@@ -169,7 +184,15 @@ impl Verdict {
             (true, false) => Outcome::KeptAsSeen,
             (false, _) => Outcome::Broken,
         };
-        Self { outcome, causes, undelivered, not_lossless: exposed(subject), trusted: trusted(subject), unseen }
+        Self {
+            outcome,
+            causes,
+            undelivered,
+            not_lossless: exposed(subject),
+            trusted: trusted(subject),
+            trusted_devices: trusted_devices(subject),
+            unseen,
+        }
     }
 
     /// Whether nothing was lost that must not be.
@@ -240,12 +263,24 @@ fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
 fn exposed(subject: &Subject) -> Vec<Exposed> {
     let ports = (0..subject.pfc.len()).map(|port| (port, subject.standing(port)));
     let ports = ports.filter(|(_, pfc)| !pfc.is_relied_upon());
-    ports.map(|(port, pfc)| Exposed { port: subject.port_name(port).to_owned(), pfc }).collect()
+    let exposed = |(port, pfc)| Exposed {
+        port: subject.port_name(port).to_owned(),
+        pfc,
+        flow_control: subject.flow_control.get(port),
+    };
+    ports.map(exposed).collect()
 }
 
 fn trusted(subject: &Subject) -> Vec<String> {
     let ports = (0..subject.pfc.len()).filter(|&port| subject.standing(port) == PfcStanding::Trusted);
     ports.map(|port| subject.port_name(port).to_owned()).collect()
+}
+
+fn trusted_devices(subject: &Subject) -> Vec<TrustedDevice> {
+    let ports = (0..subject.pfc.len()).filter(|&port| subject.standing(port) == PfcStanding::Trusted);
+    let ports = ports.map(|port| (port, subject.flow_control.get(port)));
+    let ports = ports.filter(|(_, state)| state.consequence().is_some());
+    ports.map(|(port, flow_control)| TrustedDevice { port: subject.port_name(port).to_owned(), flow_control }).collect()
 }
 
 fn unseen(subject: &Subject) -> Vec<Unseen> {
@@ -262,8 +297,12 @@ pub fn not_lossless_line(subject: &Subject) -> Option<String> {
 }
 
 fn line_of(ports: &[Exposed]) -> String {
-    let ports: Vec<String> = ports.iter().map(|port| format!("{} (pfc {})", port.port, port.pfc.label())).collect();
-    format!("not lossless: {}", ports.join(", "))
+    let phrase = |port: &Exposed| {
+        // Where PFC is off the device has nothing to defeat.
+        let why = port.flow_control.consequence().filter(|_| port.pfc != PfcStanding::Off);
+        format!("{} (pfc {}{})", port.port, port.pfc.label(), why.map_or(String::new(), |why| format!("; {why}")))
+    };
+    format!("not lossless: {}", ports.iter().map(phrase).collect::<Vec<_>>().join(", "))
 }
 
 impl fmt::Display for Verdict {
@@ -288,6 +327,9 @@ impl fmt::Display for Verdict {
         }
         if !self.trusted.is_empty() {
             write!(f, "\non the operator's word: {} (pfc trusted)", self.trusted.join(", "))?;
+        }
+        for TrustedDevice { port, flow_control } in &self.trusted_devices {
+            write!(f, "\non the operator's word: {port}: {}", flow_control.consequence().unwrap_or_default())?;
         }
         if !self.not_lossless.is_empty() {
             write!(f, "\n{}", line_of(&self.not_lossless))?;
@@ -470,6 +512,23 @@ mod tests {
         assert_eq!(verdict(&subject).to_string(), "lossless: no class is");
         assert_eq!(not_lossless_line(&subject), None);
         assert_eq!(fixture::quiet().lossless, 1 << 3);
+    }
+
+    #[test]
+    fn a_device_that_pauses_or_may_eat_pfc_is_named_with_what_follows() {
+        let mut subject = quiet();
+        subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
+        subject.flow_control.set(0, DeviceFlowControl::Pauses);
+        subject.flow_control.set(1, DeviceFlowControl::Unknown);
+        let expected = "not lossless: p1 (pfc unproven; its device pauses by itself), \
+                        p2 (pfc unproven; its device may pause by itself or eat PFC frames)";
+        assert_eq!(verdict(&subject).to_string(), format!("lossless: KEPT\n{expected}"));
+        assert_eq!(not_lossless_line(&subject).as_deref(), Some(expected));
+        subject.flow_control.set(0, DeviceFlowControl::Filters);
+        subject.pfc[1] = PfcStanding::Off;
+        let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\n\
+                        on the operator's word: p1: its device may eat PFC frames\nnot lossless: p2 (pfc off)";
+        assert_eq!(verdict(&subject).to_string(), expected);
     }
 
     #[test]

@@ -69,6 +69,32 @@ fn what_is_known_of_pfc_is_said_for_each_family() {
 }
 
 #[test]
+fn what_is_known_of_flow_control_is_said_for_each_family() {
+    let server = Server::new();
+    let said = |level| at(&server.examine(NICS, None), level, "port a flow control");
+    for (device, what) in [
+        ("0x10fb", "the switch turns PAUSE off"),
+        ("0x1521", "starts with PAUSE on"),
+        ("0x15f3", "starts with PAUSE on"),
+    ] {
+        server.nic(A, "0x8086", device, Some("vfio-pci"), "1", "40");
+        let text = said(Fine);
+        assert!(text.contains(what) && text.contains("holdfast show ports"), "{text}");
+    }
+    server.nic(A, "0x8086", "0x1592", Some("vfio-pci"), "1", "40");
+    assert!(said(Warn).contains("cannot be asked") && said(Warn).contains("ethtool -A IFACE rx off tx off"));
+    server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
+    assert!(said(Warn).contains("may eat PFC frames"));
+    server.nic(A, "0x8086", "0x1234", Some("vfio-pci"), "1", "40");
+    assert!(said(Warn).contains("nobody has read"));
+    let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);
+    assert!(
+        !server.examine(&off, None).iter().any(|finding| finding.place == "port a flow control"),
+        "no PFC, no word"
+    );
+}
+
+#[test]
 fn an_agent_in_the_firmware_cannot_be_seen_and_how_to_look_is_said() {
     let server = Server::new();
     let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);

@@ -41,6 +41,8 @@ pub struct Port {
     pub pfc_mode: String,
     /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
     pub pfc_standing: String,
+    /// What its device does of flow control by itself: `none`, `off`, `filters`, `pauses` or `unknown`.
+    pub flow_control: String,
     /// Whether lossless classes are lossless here: it has some, and its PFC can be relied upon.
     pub lossless: bool,
     /// Data frames received; PFC and malformed ones are not among them.
@@ -124,6 +126,7 @@ impl Port {
             link_up: device.link_up,
             pfc_mode: pfc_mode(spec.pfc).to_owned(),
             pfc_standing: standing.label().to_owned(),
+            flow_control: subject.flow_control.get(index).label().to_owned(),
             lossless: spec.lossless_groups() != 0 && standing.is_relied_upon(),
             received_frames: counters.rx_frames.iter().sum(),
             received_bytes: counters.rx_bytes.iter().sum(),

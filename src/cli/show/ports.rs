@@ -10,6 +10,8 @@ use Align::{Left, Right};
 
 /// What is only shown where it happened.
 const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
+/// What the devices do of flow control by themselves: only shown where one could.
+const FLOW_CONTROL: &str = "flow control";
 
 pub fn ports(looks: &Looks<'_>) -> String {
     let state = looks.state();
@@ -17,21 +19,27 @@ pub fn ports(looks: &Looks<'_>) -> String {
         Some((before, seconds)) => (rates(state, before, seconds), format!("(rates over {seconds:.1}s)")),
         None => (totals(state), format!("({})", since(state.at_ns))),
     };
-    format!("{}{about}\n", table.without_idle(&SELDOM, NONE))
+    format!("{}{about}\n", table.without_idle(&SELDOM, NONE).without_idle(&[FLOW_CONTROL], NONE))
 }
 
-fn head(port: &Port) -> [String; 5] {
+fn head(port: &Port) -> [String; 6] {
     let vlan = match (port.vlan_untagged, port.vlan_tagged.len()) {
         (Some(vlan), 0) => vlan.to_string(),
         (Some(vlan), tagged) => format!("{vlan}+{tagged}"),
         (None, tagged) => format!("+{tagged}"),
     };
     let link = if port.link_up { "up" } else { "DOWN" };
-    [port.port.clone(), link.to_owned(), BitRate(port.rate_bps).to_string(), vlan, port.pfc_standing.clone()]
+    let flow_control = match port.flow_control.as_str() {
+        // A switch of an earlier version does not say.
+        "" | "none" => NONE,
+        state => state,
+    };
+    let rate = BitRate(port.rate_bps).to_string();
+    [port.port.clone(), link.to_owned(), rate, vlan, port.pfc_standing.clone(), flow_control.to_owned()]
 }
 
 fn table(columns: [&'static str; 5]) -> Table {
-    let head = [("port", Left), ("link", Left), ("speed", Right), ("vlan", Left), ("pfc", Left)];
+    let head = [("port", Left), ("link", Left), ("speed", Right), ("vlan", Left), ("pfc", Left), (FLOW_CONTROL, Left)];
     let seldom = SELDOM.map(|title| (title, Right));
     Table::new(&[&head[..], &columns.map(|title| (title, Right)), &seldom].concat())
 }
@@ -53,7 +61,7 @@ fn totals(state: &State) -> Table {
     }
     if state.ports.len() > 1 {
         let all = sum(state.ports.iter().map(counts));
-        let row = ["all", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
+        let row = ["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all));
         table.row(row.chain(sum(state.ports.iter().map(seldom)).map(count)));
     }
     table
@@ -88,7 +96,8 @@ fn rates(state: &State, before: &State, seconds: f64) -> Table {
     }
     if rows.len() > 1 {
         let (all, seldom) = (sum(rows.iter().map(|row| row.0)), sum(rows.iter().map(|row| row.1)));
-        table.row(["all", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)));
+        table
+            .row(["all", "", "", "", "", ""].map(str::to_owned).into_iter().chain(cells(all)).chain(seldom.map(count)));
     }
     table
 }

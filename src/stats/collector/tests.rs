@@ -77,6 +77,7 @@ fn prometheus_can_read_it() {
         ("holdfast_wire_overhead_bytes", 24.0),
         (r#"holdfast_flow_ce_frames_total{flow="0",from="h1",tc="3",to="h2"}"#, 70_000.0),
         (r#"holdfast_pfc_standing{port="p1",standing="proven"}"#, 1.0),
+        (r#"holdfast_device_flow_control{port="p1",state="none"}"#, 1.0),
         (r#"holdfast_pfc_sent_paused_seconds_total{port="p1",priority="3"}"#, 3.2),
         (r#"holdfast_pfc_received_paused_seconds_total{port="p1",priority="3"}"#, 0.0),
         (r#"holdfast_pfc_received_ignored_total{port="p2",priority="3"}"#, 0.0),

@@ -117,11 +117,15 @@ fn about(app: &App, state: &State) -> Vec<Span<'static>> {
         "off" => "PFC off".to_owned(),
         mode => format!("PFC {mode}, {}", port.pfc_standing),
     };
+    let flow_control = match port.flow_control.as_str() {
+        "" | "none" | "off" => String::new(),
+        state => format!(", flow control {state}"),
+    };
     let (cable, mtu) = (port.cable_m, port.mtu_bytes);
     vec![
         Span::styled(port.port.clone(), app.paint.strong()),
         Span::raw(format!("  {}  {}  {cable}m  mtu {mtu}  ", port.device, speed(port.rate_bps))),
-        Span::styled(standing, app.paint.when(!port.lossless, app.paint.odd())),
+        Span::styled(standing + &flow_control, app.paint.when(!port.lossless, app.paint.odd())),
     ]
 }
 
