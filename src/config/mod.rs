@@ -26,6 +26,7 @@ pub(crate) mod read;
 pub mod settings;
 mod start_words;
 mod system;
+pub mod vdev;
 mod watchdog;
 pub mod words;
 pub(crate) mod yaml;

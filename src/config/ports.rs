@@ -8,6 +8,7 @@ use super::names::{self, Unique};
 use super::overrides::Overrides;
 use super::range::IdRange;
 use super::read::{Fields, Item};
+use super::vdev;
 use super::watchdog::{self, Watchdog};
 use crate::forward::VlanMode;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
@@ -177,6 +178,9 @@ fn read_port<'a>(
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
         item,
     };
+    if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, fields.get("mtu")) {
+        vdev::check_mtu(&item, devargs, port.mtu);
+    }
     if port.device.pfc_proven
         && let Some(item) = fields.get("pfc_proven")
     {
@@ -287,6 +291,7 @@ fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
         if let Some(interface) = text.split(',').find_map(|argument| argument.strip_prefix("iface=")) {
             devices.claim(item, &format!("iface={interface}"));
         }
+        vdev::check(item, text);
         DeviceKind::Vdev(text.to_owned())
     } else {
         let remedy =

@@ -1,7 +1,7 @@
 //! From a configuration to running ports: memory, devices, pools, lcores.
 
-use crate::config::Config;
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
+use crate::config::{Config, vdev};
 use crate::dataplane::counters::Counter;
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
 use crate::packet::{BURST, MAX_PORTS};
@@ -48,6 +48,13 @@ impl PoolPlan {
         let devices: u32 = config.devices.iter().map(per_device).sum();
         let ports = config.devices.len() as u32;
         let mtu = config.switch.ports.iter().map(|port| port.mtu).max().unwrap_or(1500);
+        let devices_of_ports = config.devices.iter().zip(&config.switch.ports);
+        let least = devices_of_ports.map(|(device, port)| match &device.kind {
+            DeviceKind::Vdev(devargs) => vdev::least_buffer(devargs, port.mtu),
+            _ => 0,
+        });
+        // What NIC drivers expect at least, so that a frame is always in one piece.
+        let room = least.max().unwrap_or(0).max(mtu + FRAME_EXTRA).max(2048);
         // Per lcore the burst in the pipeline, the burst posted, the burst to be freed; a host's own twice.
         let lcores = u32::from(config.switch.lcores) + u32::from(hosts_apart(config));
         let bursts = (3 * lcores + 2 * ports) * BURST as u32;
@@ -56,8 +63,7 @@ impl PoolPlan {
             // A NIC's driver may keep what it has sent until its ring runs low on descriptors: a port that sends
             // nothing but PFC has a ring full of these.
             control: devices + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
-            // What NIC drivers expect at least, so that a frame is always in one piece.
-            data_room: (dpdk::HEADROOM as u16 + mtu + FRAME_EXTRA).max(dpdk::HEADROOM as u16 + 2048),
+            data_room: dpdk::HEADROOM as u16 + room,
         }
     }
 
@@ -113,7 +119,10 @@ impl Ports {
     ) -> Result<(EthPort, Option<EthPort>), dpdk::Error> {
         match kind {
             DeviceKind::Pci(address) => Ok((EthPort::open(&self.eal, address, config, &self.data)?, None)),
-            DeviceKind::Vdev(devargs) => Ok((EthPort::plug(&self.eal, devargs, config, &self.data)?, None)),
+            DeviceKind::Vdev(devargs) => {
+                let devargs = vdev::complete(devargs, config.mtu);
+                Ok((EthPort::plug(&self.eal, &devargs, config, &self.data)?, None))
+            }
             DeviceKind::Ring => {
                 let frames = config.rx_descriptors.into();
                 let link = RingLink::new(&self.eal, &format!("hf{index}"), frames, config, &self.data)?;
@@ -269,6 +278,8 @@ mod tests {
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 2048);
         config.switch.ports[1].mtu = 9000;
         assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9026);
+        config.devices[1].kind = DeviceKind::Vdev("net_af_packet0,iface=eth0".to_owned());
+        assert_eq!(usize::from(PoolPlan::new(&config).data_room), dpdk::HEADROOM + 9184);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
         check_tap_arguments(devargs)?;
         check_tap(name, argument(devargs, "iface"))?;
     }
-    if name.starts_with("net_af_packet") {
+    if name.starts_with("net_af_packet") || name.starts_with("eth_af_packet") {
         check_af_packet(name, argument(devargs, "iface"))?;
     }
     super::memif::remove_dead_socket(devargs);

@@ -145,7 +145,7 @@ pub enum Error {
     },
 
     /// Frames of this size do not fit the buffers or the port.
-    #[error("port `{device}` cannot have an MTU of {mtu}: {limit}")]
+    #[error("`{device}` cannot have an MTU of {mtu}: {limit}; write another `mtu` for the port (`ports[].mtu`)")]
     Mtu {
         /// The port.
         device: String,

@@ -14,6 +14,7 @@ mod clock;
 mod eal;
 mod error;
 mod idle;
+mod interface;
 mod io;
 mod kernel_ring;
 mod lcore;

@@ -11,10 +11,16 @@ use super::eal::Shared;
 use super::error::errno_text;
 use super::kernel_ring::KernelRings;
 use super::ring::{End, Rings};
-use super::{Eal, Error, HEADROOM, Mempool, PortQueue, log};
+use super::{Eal, Error, HEADROOM, Mempool, PortQueue, interface, log};
 
 /// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the check sequence.
 const OVERHEAD: usize = 14 + 2 * 4 + 4;
+
+/// Bytes of a frame beyond its MTU as ethdev counts them: Ethernet header and check sequence.
+const ETHDEV_OVERHEAD: u32 = 14 + 4;
+
+/// The largest MTU that ethdev lets af_packet have, whose driver says that frames have at most 1518 B.
+const AF_PACKET_ETHDEV_MTU: u16 = 1500;
 
 /// The bus of virtual devices.
 const VDEV: &CStr = c"vdev";
@@ -539,7 +545,10 @@ impl Device {
         let info = self.info()?;
         self.check_mtu(config.mtu, &info, pool)?;
         let mut conf = rte_eth_conf::default();
-        conf.rxmode.mtu = u32::from(config.mtu);
+        // af_packet carries what its ring has room for, but tells ethdev of a bound that this would have to keep.
+        let is_jumbo = self.interface.is_some() && config.mtu > AF_PACKET_ETHDEV_MTU;
+        let ethdev_mtu = if is_jumbo { AF_PACKET_ETHDEV_MTU } else { config.mtu };
+        conf.rxmode.mtu = u32::from(ethdev_mtu);
         // SAFETY: the port is open, and the configuration, zero but for what is set here, is copied.
         self.attempt("be configured", || unsafe { dpdk_sys::rte_eth_dev_configure(self.id, QUEUES, QUEUES, &conf) })?;
 
@@ -563,11 +572,18 @@ impl Device {
         }
         // Configuring tells DPDK the MTU; this tells the device, where it can be told (a tap's interface, say).
         let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
-        self.attempt("set its MTU", || {
-            // SAFETY: the port is configured and stopped.
-            let status = unsafe { dpdk_sys::rte_eth_dev_set_mtu(self.id, config.mtu) };
-            if unsupported.contains(&status) { 0 } else { status }
-        })?;
+        match &self.interface {
+            Some(interface) if is_jumbo => interface::set_mtu(interface, config.mtu).map_err(|error| Error::Mtu {
+                device: self.name.clone(),
+                mtu: config.mtu,
+                limit: format!("the kernel refuses it for interface {interface} ({error})"),
+            })?,
+            _ => self.attempt("set its MTU", || {
+                // SAFETY: the port is configured and stopped.
+                let status = unsafe { dpdk_sys::rte_eth_dev_set_mtu(self.id, config.mtu) };
+                if unsupported.contains(&status) { 0 } else { status }
+            })?,
+        }
         if config.promiscuous {
             self.attempt("receive frames for any address", || {
                 // SAFETY: the port is configured.
@@ -587,8 +603,9 @@ impl Device {
             return error(format!("buffers of pool `{}` have {have} bytes and must have {needed}", pool.name()));
         }
         // Drivers that do not care leave these at zero.
-        if mtu < info.min_mtu || info.max_mtu != 0 && mtu > info.max_mtu {
-            return error(format!("its driver takes {} to {}", info.min_mtu, info.max_mtu));
+        let most = most_of(info);
+        if mtu < info.min_mtu || mtu > most && self.interface.is_none() {
+            return error(format!("its driver takes {} to {most}", info.min_mtu));
         }
         Ok(())
     }
@@ -616,6 +633,18 @@ impl Drop for Device {
         }
         *self.eal.open_ports.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.id);
     }
+}
+
+/// The largest MTU that ethdev lets a driver have: by what the driver says of MTUs and of frames.
+fn most_of(info: &rte_eth_dev_info) -> u16 {
+    let by_mtu = if info.max_mtu == 0 { u16::MAX } else { info.max_mtu };
+    // As `eth_dev_get_overhead_len`: a driver that gives both bounds says by that what it counts beside the packet.
+    let overhead = match by_mtu {
+        u16::MAX => ETHDEV_OVERHEAD,
+        most => info.max_rx_pktlen.checked_sub(most.into()).filter(|&extra| extra > 0).unwrap_or(ETHDEV_OVERHEAD),
+    };
+    let by_frame = u16::try_from(info.max_rx_pktlen.saturating_sub(overhead)).unwrap_or(u16::MAX);
+    if info.max_rx_pktlen == 0 { by_mtu } else { by_mtu.min(by_frame) }
 }
 
 /// The number of the port called `name`.

@@ -112,8 +112,8 @@ fn anchors_and_merges_are_yaml_and_work() {
     let config = accept(
         "\
 ports:
-  - &port {name: p1, device: net_tap0, speed: 10G, mtu: 9000}
-  - {<<: *port, name: p2, device: net_tap1}
+  - &port {name: p1, device: net_null0, speed: 10G, mtu: 9000}
+  - {<<: *port, name: p2, device: net_null1}
 ",
     );
     assert_eq!(config.switch.ports[1].mtu, 9000);

@@ -3,6 +3,7 @@
 mod accepted;
 mod commands;
 mod count;
+mod devices;
 mod features;
 mod garbage;
 mod idle;

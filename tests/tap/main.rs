@@ -14,6 +14,7 @@ mod frames;
 mod hosts_talk;
 mod interface;
 mod iperf;
+mod jumbo;
 #[path = "../switch/metrics.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod metrics;

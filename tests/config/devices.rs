@@ -1,0 +1,106 @@
+//! Virtual devices: arguments that their drivers do not know, interfaces that cannot be, and MTUs beyond them.
+
+use super::*;
+
+fn port(device: &str, keys: &str) -> String {
+    format!("ports:\n  - {{name: p1, speed: 10G, device: '{device}'{keys}}}\n")
+}
+
+#[test]
+fn an_argument_that_the_driver_does_not_know_is_refused_with_the_nearest_one() {
+    for (device, what) in [
+        ("net_tap0,ifase=hf0", "`ifase` is no argument of `net_tap0`; did you mean `iface`?"),
+        (
+            "net_af_packet0,iface=e,framecount=4096",
+            "`framecount` is no argument of `net_af_packet0`; did you mean `framecnt`?",
+        ),
+        ("net_null0,sizes=64", "`sizes` is no argument of `net_null0`; did you mean `size`?"),
+        ("eth_null0,burst=64", "`burst` is no argument of `eth_null0`; it takes size, copy, no-rx"),
+        ("net_ring0,nodeactions=a", "`nodeactions` is no argument of `net_ring0`; did you mean `nodeaction`?"),
+        ("net_memif0,roll=server", "`roll` is no argument of `net_memif0`; did you mean `role`?"),
+        ("net_pcap0,rx_pkap=a.pcap", "`rx_pkap` is no argument of `net_pcap0`; did you mean `rx_pcap`?"),
+        ("net_vhost0,iface=/tmp/s,queue=1", "`queue` is no argument of `net_vhost0`; did you mean `queues`?"),
+        ("virtio_user0,pathh=/tmp/s", "`pathh` is no argument of `virtio_user0`; did you mean `path`?"),
+        ("net_tap0,", "`` is no argument of `net_tap0`; it takes iface, remote, mac, persist"),
+    ] {
+        refuse(&port(device, ""), &format!("x.yaml:2:36: ports[0].device: {what}"));
+    }
+}
+
+#[test]
+fn arguments_that_the_drivers_know_are_accepted() {
+    for device in [
+        "net_tap0,iface=hf0,remote=eth0,mac=fixed,persist",
+        "net_af_packet0,iface=eth0,qpairs=1,blocksz=4096,framesz=2048,framecnt=512,qdisc_bypass=0",
+        "net_memif0,id=0,role=server,bsize=2048,rsize=10,socket=/tmp/a.sock,socket-abstract=no,zero-copy=no,secret=x",
+        "net_null0,size=64,copy=0,no-rx=1",
+        "net_pcap0,rx_pcap=a.pcap,tx_pcap=b.pcap,infinite_rx=0",
+        // The path of a socket is no interface.
+        "net_vhost0,iface=/run/a-path-of-more-than-fifteen-bytes.sock,queues=1,client=1,tso=0",
+        "virtio_user0,path=/dev/vhost-net,queues=1,queue_size=256,iface=hf0",
+        // A driver of which nothing is known here.
+        "net_bonding0,mode=1,slave=0000:3b:00.0",
+    ] {
+        accept(&port(device, ""));
+    }
+}
+
+#[test]
+fn an_interface_that_linux_cannot_have_is_refused() {
+    let long = "`iface=sixteen-letters-` names no network interface: it has 16 bytes; Linux takes 1 to 15, write a shorter name";
+    for (device, what) in [
+        ("net_tap0,iface=sixteen-letters-", long),
+        ("net_af_packet0,iface=sixteen-letters-", long),
+        (
+            "net_tap0,iface=",
+            "`iface=` names no network interface: it has 0 bytes; Linux takes 1 to 15, write a shorter name",
+        ),
+        ("net_tap0,iface=a/b", "`iface=a/b` names no network interface; write one without spaces, `/` and `:`"),
+        (
+            "net_af_packet0",
+            "`net_af_packet0` has no interface; write one that exists, e.g. `net_af_packet0,iface=eth0`",
+        ),
+    ] {
+        refuse(&port(device, ""), &format!("x.yaml:2:36: ports[0].device: {what}"));
+    }
+    accept(&port("net_tap0,iface=fifteen-letters", ""));
+}
+
+#[test]
+fn an_mtu_beyond_the_device_is_refused_where_it_is_written() {
+    refuse(
+        &port("net_tap0", ", mtu: 1505"),
+        "x.yaml:2:53: ports[0].mtu: `1505` is more than `net_tap0` takes: its driver takes frames of 1522 B; write at most 1504, or use net_af_packet, which takes jumbo frames",
+    );
+    refuse(
+        &port("net_memif0", ", mtu: 9000"),
+        "x.yaml:2:55: ports[0].mtu: `9000` is more than `net_memif0` takes: its driver takes frames of 1518 B; write at most 1500, or use net_af_packet, which takes jumbo frames",
+    );
+    refuse(
+        &port("net_af_packet0,iface=e,framesz=4096", ", mtu: 9000"),
+        "x.yaml:2:80: ports[0].mtu: `9000` is more than `net_af_packet0` takes with `framesz=4096`; write at most 4008, or leave `framesz` and `blocksz` to Holdfast",
+    );
+    for (device, mtu) in [
+        ("net_tap0", 1504),
+        ("net_memif0", 1500),
+        ("net_af_packet0,iface=e", 9600),
+        ("net_af_packet0,iface=e,framesz=4096", 4008),
+        ("net_null0", 9600),
+    ] {
+        assert_eq!(accept(&port(device, &format!(", mtu: {mtu}"))).switch.ports[0].mtu, mtu, "{device}");
+    }
+}
+
+#[test]
+fn a_ring_of_af_packet_that_the_kernel_would_refuse_is_refused_before() {
+    for (arguments, what) in [
+        ("framesz=2000", "`blocksz=4096` is no multiple of 4096 and of `framesz` (2000); write e.g. `blocksz=512000`"),
+        ("framesz=2050", "`framesz=2050` is not possible; write a multiple of 16 up to 32768"),
+        ("blocksz=5000", "`blocksz=5000` is no multiple of 4096 and of `framesz` (2048); write e.g. `blocksz=4096`"),
+        ("framecnt=511", "`framecnt=511` is no multiple of the 2 frames of a block; write e.g. `framecnt=512`"),
+        ("framecnt=many", "`framecnt=many` is no number; write a whole number, in bytes where it is a size"),
+    ] {
+        let text = port(&format!("net_af_packet0,iface=e,{arguments}"), "");
+        refuse(&text, &format!("x.yaml:2:36: ports[0].device: {what}"));
+    }
+}
