@@ -82,11 +82,23 @@ fn read_eight<'a>(item: Option<Item<'a>>, from: Kind, to: Kind, table: &mut [u8;
     items
 }
 
-/// The entries of a map in their order, one for each number of a range, with the item of the value.
+/// The entries of a map in their order, one for each number of a range, with the item of the value. A number that two
+/// keys name is refused: which of them counts would be left to the order of the file.
 fn read_map<'a>(item: Option<Item<'a>>, example: &str, from: Kind, to: Kind) -> Vec<(usize, u8, Item<'a>)> {
     let mut entries = Vec::new();
+    let mut named: Vec<(IdRange, String)> = Vec::new();
     for (key, value) in item.and_then(|item| item.entries(example)).unwrap_or_default() {
         let range = IdRange::read(&key, from.0, 0..=from.1);
+        let earlier =
+            range.and_then(|range| named.iter().find_map(|(other, text)| Some((range.common(*other)?, text))));
+        if let Some((number, text)) = earlier {
+            let shown = key.shown();
+            key.fail(format!(
+                "`{shown}` and `{text}` both name {number}; write each number once, e.g. by splitting the range"
+            ));
+            continue;
+        }
+        named.extend(range.map(|range| (range, key.shown())));
         if let (Some(range), Some(number)) = (range, value.number(to.0, 0..=u64::from(to.1))) {
             entries.extend(range.indices().map(|index| (index, number, value.clone())));
         }

@@ -29,6 +29,12 @@ impl IdRange {
         ))
     }
 
+    /// The lowest number that is in both.
+    pub fn common(self, other: Self) -> Option<u16> {
+        let first = self.first.max(other.first);
+        (first <= self.last.min(other.last)).then_some(first)
+    }
+
     /// For indexing a table.
     pub fn indices(self) -> RangeInclusive<usize> {
         usize::from(self.first)..=usize::from(self.last)

@@ -303,3 +303,24 @@ hosts: [{name: h1, port: p1, flows: [{to: h2, dscp: 34}]}, {name: h2, port: p2}]
     let flow = &config.hosts[0].flows[0];
     assert_eq!((flow.class, flow.priority), (4, 3));
 }
+
+#[test]
+fn a_number_that_two_keys_name_is_refused() {
+    refuse_beside_ports(
+        "maps: {dscp: {10-20: 1, 15: 2}}\n",
+        "x.yaml:4:25: maps.dscp: `15` and `10-20` both name 15; write each number once, e.g. by splitting the range",
+    );
+    refuse_beside_ports(
+        "maps: {pcp: {4-6: 1, 6-7: 2}}\n",
+        "x.yaml:4:22: maps.pcp: `6-7` and `4-6` both name 6; write each number once, e.g. by splitting the range",
+    );
+    refuse_beside_ports(
+        "maps: {tc_to_group: {1: 1, 0-1: 1}}\n",
+        "x.yaml:4:28: maps.tc_to_group: `0-1` and `1` both name 1; write each number once, e.g. by splitting the range",
+    );
+    refuse(
+        "ports: [{name: p1, device: net_tap0, speed: 10G, maps: {dscp: {0-9: 1, 9: 2}}}]\n",
+        "x.yaml:1:72: ports[0].maps.dscp: `9` and `0-9` both name 9; write each number once, e.g. by splitting the range",
+    );
+    silent(&format!("{PORTS}maps: {{dscp: {{10-14: 1, 15: 2, 16-20: 1}}}}\n"));
+}
