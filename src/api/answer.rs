@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::model::Look;
+use crate::stats::bounded::{HEADER_MAX, is_too_long};
 
 /// One part of the state with its time.
 pub(super) struct Part<T> {
@@ -88,6 +89,15 @@ pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response 
         }
         None => next.run(request).await,
     }
+}
+
+/// Who sends much costs much; no client needs to.
+pub(super) async fn refuse_long_headers(request: Request, next: Next) -> Response {
+    if is_too_long(&request) {
+        let what = format!("the header of the request is longer than {HEADER_MAX} bytes");
+        return error(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &what, "ask with fewer and shorter fields");
+    }
+    next.run(request).await
 }
 
 /// Whoever asks for a change may not; `signal` is how who may signal the process can.

@@ -13,7 +13,9 @@ use axum::routing::{get, post};
 use serde::Serialize;
 use tokio::net::UnixListener;
 
-use super::answer::{Part, Refusal, error, json, part, read_only, refuse_parameters, text, unknown, wrong_method};
+use super::answer::{
+    Part, Refusal, error, json, part, read_only, refuse_long_headers, refuse_parameters, text, unknown, wrong_method,
+};
 use super::events::EventLog;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
@@ -181,6 +183,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .fallback(|request: Request| std::future::ready(unknown(&request, &paths())))
         .method_not_allowed_fallback(|request: Request| std::future::ready(wrong_method(&request)))
         .layer(axum::middleware::from_fn(refuse_parameters))
+        .layer(axum::middleware::from_fn(refuse_long_headers))
         .layer(axum::middleware::map_response(hang_up_after))
         .with_state(served)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Request, header};
 use axum::response::Response;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -20,6 +20,13 @@ use super::refusal::Refusals;
 
 /// How long a connection may last before the last byte of its request's header has come.
 const HEADER_TIME: Duration = Duration::from_secs(1);
+
+/// Bytes that the header of a request may have, request line and all: more are answered 431.
+pub const HEADER_MAX: usize = 16 * 1024;
+
+/// Bytes of a header after which a connection is cut without an answer. Between the two there is room for those who are
+/// only clumsy; beyond nothing is kept of what comes.
+const HEADER_CUT: usize = 4 * HEADER_MAX;
 
 /// A listener, TCP or Unix, that serves only as many as it has permits for, and refuses the others.
 #[derive(Debug)]
@@ -64,6 +71,8 @@ pub struct Limited<S> {
     end: Pin<Box<Sleep>>,
     /// As long as the request's header has not ended, how far it is, and when the connection's time will be up.
     header: Option<(Header, Instant)>,
+    /// Bytes that have come until the header ended.
+    header_bytes: usize,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -71,7 +80,7 @@ impl<S> Limited<S> {
     fn new(stream: S, time: Duration, permit: OwnedSemaphorePermit) -> Self {
         let now = Instant::now();
         let end = Box::pin(tokio::time::sleep_until(now + time.min(HEADER_TIME)));
-        Self { stream, end, header: Some((Header::default(), now + time)), _permit: permit }
+        Self { stream, end, header: Some((Header::default(), now + time)), header_bytes: 0, _permit: permit }
     }
 }
 
@@ -88,14 +97,18 @@ impl<S: Unpin> Limited<S> {
         step(Pin::new(&mut self.stream), context)
     }
 
-    /// Takes note of bytes that came: after a whole header there is more time.
-    fn heard(&mut self, bytes: &[u8]) {
-        if let Some((header, last)) = &mut self.header
-            && header.ends_in(bytes)
-        {
+    /// Takes note of bytes that came: after a whole header there is more time. Fails if the header is longer than any.
+    fn heard(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some((header, last)) = &mut self.header else { return Ok(()) };
+        self.header_bytes += bytes.len();
+        if self.header_bytes > HEADER_CUT {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        if header.ends_in(bytes) {
             self.end.as_mut().reset(*last);
             self.header = None;
         }
+        Ok(())
     }
 }
 
@@ -103,8 +116,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = self.until_end(cx, |stream, cx| stream.poll_read(cx, buf));
-        self.heard(&buf.filled()[before..]);
-        read
+        match self.heard(&buf.filled()[before..]) {
+            Ok(()) => read,
+            Err(error) => Poll::Ready(Err(error)),
+        }
     }
 }
 
@@ -120,6 +135,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.until_end(cx, |stream, cx| stream.poll_shutdown(cx))
     }
+}
+
+/// Bytes of the header of `request` as it was sent, request line and all.
+fn header_bytes<B>(request: &Request<B>) -> usize {
+    // `GET /v1 HTTP/1.1\r\n`, and `name: value\r\n` for each field.
+    let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let line = request.method().as_str().len() + uri + " HTTP/1.1\r\n".len() + 1;
+    request.headers().iter().fold(line, |sum, (name, value)| sum + name.as_str().len() + value.len() + ": \r\n".len())
+}
+
+/// Whether the header of `request` is longer than [`HEADER_MAX`].
+pub fn is_too_long<B>(request: &Request<B>) -> bool {
+    header_bytes(request) > HEADER_MAX
 }
 
 /// Makes `answer` the last one on its connection: who asked and then stays would keep its place from others.
@@ -174,6 +202,13 @@ mod tests {
         let (single, whole) = (end_by(1), end_by(text.len()));
         assert_eq!(single.is_some(), whole.is_some(), "{text:?}");
         single
+    }
+
+    #[test]
+    fn bytes_of_a_header_are_counted_as_they_were_sent() {
+        let text = "GET /v1/ports?x HTTP/1.1\r\nhost: x\r\nx-long: yes\r\n";
+        let request = Request::builder().method("GET").uri("/v1/ports?x").header("host", "x").header("x-long", "yes");
+        assert_eq!(header_bytes(&request.body(()).unwrap()), text.len());
     }
 
     #[test]

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::bounded::{Bounded, hang_up_after};
+use super::bounded::{Bounded, HEADER_MAX, hang_up_after, is_too_long};
 use super::collector::SwitchCollector;
 use super::current::Current;
 use super::health::State;
@@ -48,7 +50,17 @@ fn router(current: Arc<Current>) -> Router {
         .route("/metrics", get(move || std::future::ready(metrics(&collector))))
         .route("/healthz", get(move || std::future::ready(reason(look(&alive).not_alive))))
         .route("/readyz", get(move || std::future::ready(reason(look(&current).not_ready))))
+        .layer(axum::middleware::from_fn(refuse_long_headers))
         .layer(axum::middleware::map_response(hang_up_after))
+}
+
+/// 431 where the header is longer than what is read.
+async fn refuse_long_headers(request: Request, next: Next) -> Response {
+    if is_too_long(&request) {
+        let text = format!("the header of the request is longer than {HEADER_MAX} bytes; ask with fewer fields\n");
+        return (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text).into_response();
+    }
+    next.run(request).await
 }
 
 fn metrics(collector: &SwitchCollector) -> Response {
@@ -107,6 +119,29 @@ mod tests {
             assert!(unready.ends_with("\r\n\r\nports still have time to prove their PFC\n"), "{unready}");
             assert!(ask(address, "GET /").starts_with("HTTP/1.1 404"));
             assert!(ask(address, "POST /metrics").starts_with("HTTP/1.1 405"));
+        });
+    }
+
+    /// What is answered to a header with a field of `len` bytes; nothing if the connection is cut.
+    fn ask_at_length(address: SocketAddr, len: usize) -> String {
+        let mut client = Client::connect(address).unwrap();
+        let request =
+            format!("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: {}\r\n\r\n", "y".repeat(len));
+        // It may hang up in the middle.
+        let _ = client.write_all(request.as_bytes());
+        let mut answer = Vec::new();
+        let _ = client.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[test]
+    fn a_header_beyond_the_bound_is_refused_and_one_far_beyond_is_cut() {
+        with_server(CONNECTION_TIME, |address| {
+            assert!(ask_at_length(address, 15_000).ends_with("ok\n"));
+            let refused = ask_at_length(address, 17_000);
+            assert!(refused.starts_with("HTTP/1.1 431") && refused.contains("longer than 16384 bytes"), "{refused}");
+            assert_eq!(ask_at_length(address, 200_000), "");
+            assert!(ask(address, "GET /healthz").ends_with("ok\n"), "it serves on");
         });
     }
 

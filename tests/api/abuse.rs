@@ -175,6 +175,28 @@ fn what_is_huge_is_refused_before_it_is_read() {
     both.switch.end();
 }
 
+/// A header beyond 16 KiB is answered 431, and one beyond 64 KiB has no answer.
+#[test]
+fn a_long_header_is_refused_by_both_servers() {
+    let both = Both::start();
+    for (server, path, remedy) in [
+        (Server::Socket, "/v1/version", "ask with fewer and shorter fields"),
+        (Server::Metrics, "/healthz", "ask with fewer fields"),
+    ] {
+        let ask = |len: usize| {
+            let field = "x".repeat(len);
+            let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: {field}\r\n\r\n");
+            both.say(server, request.as_bytes())
+        };
+        assert!(ask(15_000).starts_with("HTTP/1.1 200"), "{server:?}");
+        let refused = ask(20_000);
+        assert!(refused.starts_with("HTTP/1.1 431") && refused.contains(remedy), "{server:?}: {refused}");
+        assert_eq!(ask(200_000), "", "{server:?}");
+    }
+    both.assert_good("after long headers");
+    both.switch.end();
+}
+
 /// What one of a thousand clients says, and whether it is a good request.
 fn said_by(number: usize, good: &[u8]) -> (Vec<u8>, bool) {
     match number {
