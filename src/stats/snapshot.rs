@@ -8,6 +8,7 @@ use super::device::DeviceStats;
 use super::subject::Subject;
 use crate::dataplane::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::{Counters, DropReason};
+use crate::mmu::{BufferPlan, Threshold};
 use crate::qos::CLASSES;
 use crate::units::{Cells, Nanos};
 
@@ -256,6 +257,16 @@ impl Snapshot {
             lcore: lcores.iter().fold(LcoreSnapshot::default(), LcoreSnapshot::with),
             lcores,
         }
+    }
+
+    /// What `threshold` lets one hold of the lossless or the lossy pool of `plan` at this moment: never more than the pool.
+    #[must_use]
+    pub fn limit(&self, plan: &BufferPlan, threshold: Threshold, lossless: bool) -> Cells {
+        let (size, used) = match lossless {
+            true => (plan.lossless_shared, self.lcore.lossless_used_cells),
+            false => (plan.lossy_shared, self.lcore.lossy_used_cells),
+        };
+        threshold.limit(Cells(size.0.saturating_sub(cells(used).0))).min(size)
     }
 
     /// The longest time between two polls of port `port`: of the lcore that owns it.

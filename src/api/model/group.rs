@@ -93,3 +93,36 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mmu::Threshold;
+    use crate::stats::{Current, Snapshot, SwitchCollector, fixture};
+    use crate::units::{Alpha, Cells};
+    use std::time::Duration;
+
+    /// The API and the metric say the same of every group.
+    #[test]
+    fn what_a_group_may_hold_is_never_more_than_its_pool() {
+        let mut subject = fixture::run();
+        let groups = &mut subject.spec.ports[0].buffer.groups;
+        groups[0].threshold = Threshold::Dynamic(Alpha::from_exponent(3).unwrap());
+        groups[3].threshold = Threshold::Static(Cells(u32::MAX));
+        let plan = subject.spec.buffer;
+        let snapshot = Snapshot::take(&subject, Duration::from_secs(1));
+        let groups = Group::all(&Look { subject: &subject, snapshot: &snapshot, devices: &[] });
+        let text = SwitchCollector::new(Current::new(subject)).text();
+        for group in &groups {
+            let (port, number) = (&group.port, group.group);
+            let pool = if number == 3 { plan.lossless_shared } else { plan.lossy_shared };
+            assert!(group.limit_bytes <= pool.to_bytes(plan.cell).0, "{port}, group {number}");
+            let labels = format!("port=\"{port}\",priority=\"{number}\"");
+            let line = format!("\nholdfast_group_threshold_bytes{{{labels}}} {}\n", group.limit_bytes);
+            assert!(text.contains(&line), "{line}");
+        }
+        let of = |number| groups.iter().find(|group| group.port == "p1" && group.group == number).unwrap().limit_bytes;
+        assert_eq!(of(0), plan.lossy_shared.to_bytes(plan.cell).0);
+        assert_eq!(of(3), plan.lossless_shared.to_bytes(plan.cell).0);
+    }
+}

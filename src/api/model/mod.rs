@@ -103,12 +103,7 @@ impl Look<'_> {
 
     /// What `threshold` lets one hold of the lossless or the lossy pool at this moment: no more than there is of it.
     fn limit(&self, threshold: Threshold, lossless: bool) -> Cells {
-        let (plan, lcore) = (&self.subject.spec.buffer, &self.snapshot.lcore);
-        let (size, used) = match lossless {
-            true => (plan.lossless_shared, lcore.lossless_used_cells),
-            false => (plan.lossy_shared, lcore.lossy_used_cells),
-        };
-        threshold.limit(Cells(size.0.saturating_sub(cells(used).0))).min(size)
+        self.snapshot.limit(&self.subject.spec.buffer, threshold, lossless)
     }
 
     /// Nanoseconds since the switch began.

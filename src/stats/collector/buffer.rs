@@ -2,11 +2,10 @@
 
 use super::family::Families;
 use super::port::NUMBERS;
-use crate::mmu::{GroupProfile, HeadroomPolicy};
+use crate::mmu::HeadroomPolicy;
 use crate::stats::needs::{needs, to_bytes};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values, cells};
 use crate::stats::subject::Subject;
-use crate::units::Cells;
 
 /// Pools as what is indexed by `lossless as usize` has them.
 pub(super) const POOLS: [&str; 2] = ["lossy", "lossless"];
@@ -112,20 +111,13 @@ pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snap
 
 /// What each group may hold of its pool by now.
 pub(super) fn thresholds(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    let (plan, used) = (&subject.spec.buffer, &snapshot.lcore);
-    let free = |group: &GroupProfile| {
-        let (size, used) = if group.lossless {
-            (plan.lossless_shared, used.lossless_used_cells)
-        } else {
-            (plan.lossy_shared, used.lossy_used_cells)
-        };
-        Cells(size.0.saturating_sub(cells(used).0))
-    };
-    let help = "What the group may hold of its pool now: its limit, or alpha times what the pool has free.";
+    let plan = &subject.spec.buffer;
+    let help = "What the group may hold of its pool now: its limit, or alpha times what the pool has free, and never more \
+                than the pool.";
     let family = families.gauge("holdfast_group_threshold_bytes", help);
     for port in &subject.spec.ports {
         for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
-            let limit = to_bytes(subject, group.threshold.limit(free(group))).0;
+            let limit = to_bytes(subject, snapshot.limit(plan, group.threshold, group.lossless)).0;
             family.add(&[("port", &port.name), ("priority", number)], limit);
         }
     }
