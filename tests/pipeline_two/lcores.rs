@@ -50,6 +50,31 @@ impl Pair {
     }
 }
 
+/// Other lcores hear of a station four times in an ageing time, so they remember it for a quarter longer: no earlier than
+/// the lcore that owns its port, and never later than a quarter of the time after it.
+#[test]
+fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
+    let mut spec = spec(4);
+    spec.fdb.ageing = Nanos(100 * HZ);
+    let mut pair = Pair::new(&spec);
+    pair.io.inject(0, &frame(0, 0xffff, 0, 60));
+    pair.poll(10);
+    // Unknown to port 1's lcore, which does not own port 0; port 2 is on the lcore that does.
+    let lost = |pair: &mut Pair, from: usize| {
+        let before = pair.unknown(from);
+        pair.io.inject(from, &frame(from, 0, LOSSLESS_DSCP, 60));
+        pair.poll(4);
+        pair.unknown(from) > before
+    };
+    let begun = pair.now;
+    pair.now = begun + 95 * HZ;
+    assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (false, false), "both know it until its time is over");
+    pair.now = begun + 110 * HZ;
+    assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (true, false), "the other lcore still knows it");
+    pair.now = begun + 130 * HZ;
+    assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (true, true), "a quarter later nobody does");
+}
+
 /// More news than the ring between them holds: nobody may be forgotten for it, and all are told in the end.
 #[test]
 fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
