@@ -91,7 +91,7 @@ pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response 
     }
 }
 
-/// Who sends much costs much; no client needs to.
+/// Long headers cost memory, and no client needs them.
 pub(super) async fn refuse_long_headers(request: Request, next: Next) -> Response {
     if is_too_long(&request) {
         let what = format!("the header of the request is longer than {HEADER_MAX} bytes");

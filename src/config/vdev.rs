@@ -31,7 +31,7 @@ const PAGE: u32 = 4096;
 /// Slots are no larger than this, so that a packet buffer can hold one.
 const LARGEST_SLOT: u32 = 32_768;
 
-/// What is known of a driver.
+/// Facts about a driver.
 struct Driver {
     /// Its name and aliases.
     names: &'static [&'static str],
@@ -186,7 +186,7 @@ struct Slots {
 }
 
 impl Slots {
-    /// Those that the driver would make of `devargs`; `None` for a number that is none.
+    /// Slots that the driver would make of `devargs`; `None` for a number that is none.
     fn of(devargs: &str) -> Option<Self> {
         let number = |key, default| argument(devargs, key).map_or(Some(default), |value| value.parse().ok());
         Some(Self {

@@ -28,14 +28,14 @@ impl FlowControlDevice for Asked<'_> {
     }
 }
 
-/// What one port's driver was told, and what it is.
+/// One port's driver, and what it was told.
 struct Port {
     told: Told,
     driver: String,
     has_mac: bool,
 }
 
-/// What all ports were told.
+/// Orders to the devices of all ports.
 pub(super) struct FlowControls {
     ports: Vec<Port>,
     /// Links that were up at the last look, a bit a port.
@@ -79,7 +79,7 @@ impl FlowControls {
     }
 }
 
-/// What to say of a port whose device may break what PFC promises; `None` where PFC is off or the device keeps quiet.
+/// Warning of a port whose device may break the promise of PFC; `None` where PFC is off or the device keeps quiet.
 fn line(subject: &Subject, port: usize, driver: &str, state: DeviceFlowControl) -> Option<String> {
     let is_wanted = subject.guarded_groups(port) != 0;
     let consequence = state.consequence().filter(|_| is_wanted)?;

@@ -35,7 +35,7 @@ pub(super) struct Watch<'a> {
     pub reloader: Reloader,
     /// Who asks for a reload over the API.
     pub asked: mpsc::Receiver<Ask>,
-    /// What the devices do of flow control by themselves.
+    /// Flow control that the devices do by themselves.
     pub flow_control: FlowControls,
     /// When the lcores began.
     pub start: Instant,

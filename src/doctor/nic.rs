@@ -94,7 +94,7 @@ pub enum PfcKnown {
     Unknown,
 }
 
-/// What a family's driver in DPDK 22.11 does when it is told to turn flow control off and to pass MAC control frames.
+/// Reaction of a family's driver in DPDK 22.11 to the order to turn flow control off and to pass MAC control frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowControlKnown {
     /// It does both; the device starts with PAUSE on.
@@ -107,7 +107,7 @@ pub enum FlowControlKnown {
     Cannot,
     /// The device has no flow control.
     None,
-    /// Nobody has read it.
+    /// Its source was not read.
     Unread,
 }
 
@@ -162,7 +162,7 @@ impl Family {
         }
     }
 
-    /// What its driver does of flow control, as read in its source.
+    /// Reaction of its driver to orders about flow control, as read in its source.
     #[must_use]
     pub fn flow_control(self) -> FlowControlKnown {
         match self {

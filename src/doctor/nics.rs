@@ -181,7 +181,7 @@ fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
     }
 }
 
-/// What the device may do of flow control by itself; nothing where no PFC is wanted or the device has none.
+/// Flow control that the device may do by itself; `None` where no PFC is wanted or the device has none.
 fn flow_control(device: &DeviceNeed, family: Family, place: &str) -> Option<Finding> {
     if !device.lossless {
         return None;
@@ -213,7 +213,7 @@ fn flow_control(device: &DeviceNeed, family: Family, place: &str) -> Option<Find
             "turn it off while the kernel has the interface, `ethtool -A IFACE rx off tx off`, and watch the partner's \
              counters of PAUSE frames",
         ),
-        FlowControlKnown::Unread => Finding::warn(place, "nobody has read what this driver does of it", look),
+        FlowControlKnown::Unread => Finding::warn(place, "the source of this driver was not read for this", look),
     })
 }
 

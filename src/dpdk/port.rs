@@ -403,7 +403,7 @@ impl EthPort {
         Ok(mtu)
     }
 
-    /// What its device does of flow control by itself, and all settings that go with it.
+    /// Flow control that its device does by itself, and all settings that go with it.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ const WITHOUT_MAC: [&str; 11] = [
 /// Drivers that write "pass MAC control frames" to the device as asked, and do not tell whether it is set.
 const PASSES_AS_ASKED: [&str; 6] = ["net_e1000_em", "net_e1000_igb", "net_i40e", "net_igc", "net_ngbe", "net_txgbe"];
 
-/// What a port's device does of flow control by itself, as its driver says.
+/// Flow control that a port's device does by itself, as its driver says.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceFlowControl {
@@ -58,7 +58,7 @@ impl DeviceFlowControl {
         }
     }
 
-    /// What follows for PFC, where anything does.
+    /// The consequence for PFC, where there is one.
     #[must_use]
     pub fn consequence(self) -> Option<&'static str> {
         match self {
@@ -69,7 +69,7 @@ impl DeviceFlowControl {
         }
     }
 
-    /// Whether PFC cannot work as promised, whatever anybody says of the port. An operator can see that PFC frames pass a
+    /// Whether PFC cannot work as promised, even if the operator says so. An operator can see that PFC frames pass a
     /// device that only may eat them, and that a device that only may pause sends none; a mode that reads on is a fact.
     #[must_use]
     pub fn defeats_pfc(self) -> bool {
@@ -77,7 +77,7 @@ impl DeviceFlowControl {
     }
 }
 
-/// What a driver says of its device, now.
+/// Present flow control of a device, as its driver says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowControlReading {
     /// Whether the device sends or obeys PAUSE.
@@ -88,7 +88,7 @@ pub struct FlowControlReading {
 
 /// A device that can be asked; errors are negative error numbers, as drivers give them.
 pub trait FlowControlDevice {
-    /// What holds now.
+    /// The present state.
     ///
     /// # Errors
     /// The driver's.
@@ -101,7 +101,7 @@ pub trait FlowControlDevice {
     fn turn_off(&mut self, pass_control: bool) -> Result<(), i32>;
 }
 
-/// What the driver took when it was told.
+/// Orders that the driver took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// Off, and pass MAC control frames.
@@ -126,7 +126,7 @@ pub fn settle(device: &mut impl FlowControlDevice) -> (Told, Result<FlowControlR
     (told, device.read())
 }
 
-/// What follows from `told` and the `reading` after it, for a port of `driver`; `has_mac` is false where the device is known
+/// Judges `told` and the `reading` after it, for a port of `driver`; `has_mac` is false where the device is known
 /// to have no MAC.
 #[must_use]
 pub fn judge(driver: &str, has_mac: bool, told: Told, reading: Result<FlowControlReading, i32>) -> DeviceFlowControl {
@@ -146,7 +146,7 @@ pub fn has_mac(driver: &str) -> bool {
     !WITHOUT_MAC.contains(&driver)
 }
 
-/// What was found last at each port: written by the control thread, read by anyone.
+/// The last answer of each port: written by the control thread, read by anyone.
 #[derive(Debug, Default)]
 pub struct FlowControls(Vec<Counter>);
 

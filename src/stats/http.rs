@@ -122,7 +122,7 @@ mod tests {
         });
     }
 
-    /// What is answered to a header with a field of `len` bytes; nothing if the connection is cut.
+    /// Answer to a header with a field of `len` bytes; empty if the connection is cut.
     fn ask_at_length(address: SocketAddr, len: usize) -> String {
         let mut client = Client::connect(address).unwrap();
         let request =

@@ -70,7 +70,7 @@ pub struct PortReport {
     pub pfc: PfcStanding,
     /// What it does of PFC: `off`, `software` or `asymmetric`.
     pub pfc_mode: &'static str,
-    /// What its device does of flow control by itself.
+    /// Flow control that its device does by itself.
     pub flow_control: DeviceFlowControl,
     /// Whether its link is up.
     pub link_up: bool,

@@ -259,7 +259,8 @@ impl Snapshot {
         }
     }
 
-    /// What `threshold` lets one hold of the lossless or the lossy pool of `plan` at this moment: never more than the pool.
+    /// The limit that `threshold` sets at this moment on a share of the lossless or the lossy pool of `plan`: never more than
+    /// the pool.
     #[must_use]
     pub fn limit(&self, plan: &BufferPlan, threshold: Threshold, lossless: bool) -> Cells {
         let (size, used) = match lossless {

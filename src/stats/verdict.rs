@@ -101,7 +101,7 @@ pub struct Exposed {
     pub port: String,
     /// Its PFC.
     pub pfc: PfcStanding,
-    /// What its device does of flow control by itself.
+    /// Flow control that its device does by itself.
     pub flow_control: DeviceFlowControl,
 }
 
@@ -110,7 +110,7 @@ pub struct Exposed {
 pub struct TrustedDevice {
     /// The port.
     pub port: String,
-    /// What its device may do.
+    /// The doubt about its device.
     pub flow_control: DeviceFlowControl,
 }
 

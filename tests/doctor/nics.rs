@@ -86,7 +86,7 @@ fn what_is_known_of_flow_control_is_said_for_each_family() {
     server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
     assert!(said(Warn).contains("may eat PFC frames"));
     server.nic(A, "0x8086", "0x1234", Some("vfio-pci"), "1", "40");
-    assert!(said(Warn).contains("nobody has read"));
+    assert!(said(Warn).contains("was not read"));
     let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);
     assert!(
         !server.examine(&off, None).iter().any(|finding| finding.place == "port a flow control"),

@@ -72,7 +72,7 @@ fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
     pair.now = begun + 110 * HZ;
     assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (true, false), "the other lcore still knows it");
     pair.now = begun + 130 * HZ;
-    assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (true, true), "a quarter later nobody does");
+    assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (true, true), "a quarter later neither does");
 }
 
 /// More news than the ring between them holds: nobody may be forgotten for it, and all are told in the end.

@@ -41,7 +41,7 @@ pub struct Port {
     pub pfc_mode: String,
     /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
     pub pfc_standing: String,
-    /// What its device does of flow control by itself: `none`, `off`, `filters`, `pauses` or `unknown`.
+    /// Flow control that its device does by itself: `none`, `off`, `filters`, `pauses` or `unknown`.
     pub flow_control: String,
     /// Whether lossless classes are lossless here: it has some, and its PFC can be relied upon.
     pub lossless: bool,

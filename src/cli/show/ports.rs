@@ -10,7 +10,7 @@ use Align::{Left, Right};
 
 /// What is only shown where it happened.
 const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
-/// What the devices do of flow control by themselves: only shown where one could.
+/// Column of flow control that devices do by themselves: only shown where one could.
 const FLOW_CONTROL: &str = "flow control";
 
 pub fn ports(looks: &Looks<'_>) -> String {

@@ -225,7 +225,7 @@ fn standing(families: &mut Families, subject: &Subject) {
     for index in 0..subject.pfc.len() {
         family.add(&[("port", subject.port_name(index)), ("standing", subject.standing(index).label())], 1);
     }
-    let help = "1 for what the port's device does of flow control by itself: none, off, filters (it may eat PFC frames), \
+    let help = "1 for the flow control that the port's device does by itself: none, off, filters (it may eat PFC frames), \
                 pauses (classic PAUSE is on; not lossless) or unknown (its driver cannot be asked).";
     let family = families.gauge("holdfast_device_flow_control", help);
     for index in 0..subject.pfc.len() {
