@@ -3,12 +3,11 @@
 use crate::dpdk::EthPort;
 use crate::stats::{DeviceStats, Subject};
 
-/// Reads every device; the mask of links that are up. A device that does not tell counts as up, and so does a virtual
-/// one: a tap says down for ever once its interface was moved to another namespace, while frames pass.
+/// Reads every device; the mask of links that are up.
 pub(super) fn refresh(ports: &[EthPort], subject: &Subject) -> u64 {
     let mut up = 0;
     for (index, (port, counters)) in ports.iter().zip(subject.devices.iter()).enumerate() {
-        let link_up = !port.is_physical() || port.link().map_or(true, |link| link.up);
+        let link_up = port.has_link();
         up |= u64::from(link_up) << index;
         if let Ok(stats) = port.stats() {
             counters.publish(&DeviceStats {

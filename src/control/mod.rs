@@ -121,6 +121,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         let _ = writeln!(std::io::stderr(), "warning: {line}");
     }
     let current = Current::new(subject);
+    orders.set_links(devices::refresh(&ports.ports, &current.get()));
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }

@@ -204,6 +204,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut showing = Showing::default();
         let delay = self.orders.delay.load(Ordering::Relaxed);
         let mut resting = self.resting.take();
+        // Before the first frame: what leaves by a port without a link is lost.
+        self.follow_links(&mut links, clock());
         self.pipeline.greet_all();
         while !self.orders.stop.load(Ordering::Relaxed) {
             let now = clock();
@@ -211,9 +213,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
             while delay > 0 && clock().since(now) < delay {
                 std::hint::spin_loop();
             }
-            let changes = self.orders.link_changes.load(Ordering::Acquire);
-            if changes != links.changes {
-                self.follow_links(&mut links, changes, now);
+            if self.orders.link_changes.load(Ordering::Acquire) != links.changes {
+                self.follow_links(&mut links, now);
             }
             let clear = self.orders.watermarks.load(Ordering::Relaxed);
             if clear != watermarks {
@@ -244,8 +245,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
 
     /// Tells the switch of the links that went down, if only for a moment, and of those that are up.
     #[cold]
-    fn follow_links(&mut self, links: &mut Links, changes: u64, now: Ticks) {
-        links.changes = changes;
+    fn follow_links(&mut self, links: &mut Links, now: Ticks) {
+        links.changes = self.orders.link_changes.load(Ordering::Acquire);
         let up = self.orders.links.load(Ordering::Relaxed);
         for port in bits(self.pipeline.port_mask()) {
             let flaps = self.orders.flaps[port].load(Ordering::Relaxed);

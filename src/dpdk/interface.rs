@@ -1,8 +1,76 @@
-//! Network interfaces of the kernel, where a driver cannot be told what they are to do.
+//! Network interfaces of the kernel behind taps and af_packet ports: their state, and their MTU.
+//!
+//! The driver's own word is of no use: af_packet's link is always up, and a tap asks for its interface by name, so that one
+//! in another namespace is down for ever.
 
+use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use dpdk_sys::libc;
+
+/// An interface, by its number: names change.
+#[derive(Debug)]
+pub(super) struct Interface {
+    index: libc::c_uint,
+    /// Any socket, to ask the kernel by: it belongs to the namespace in which the port was made.
+    socket: OwnedFd,
+}
+
+/// What is known of an interface in the namespace of its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InterfaceState {
+    /// It is not there: deleted, or in another namespace.
+    Absent,
+    /// It is set down: it takes no frames.
+    Down,
+    /// It is set up, and has no carrier.
+    NoCarrier,
+    /// It is set up and has a carrier.
+    Up,
+}
+
+impl Interface {
+    /// The interface of this name, if there is one.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the name is a string with a zero at its end, and is only read.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        // SAFETY: takes numbers only.
+        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if index == 0 || socket < 0 {
+            return None;
+        }
+        // SAFETY: a descriptor made just now, which nobody else knows.
+        Some(Self { index, socket: unsafe { OwnedFd::from_raw_fd(socket) } })
+    }
+
+    /// How it is now; `None` if the kernel does not say.
+    pub(super) fn state(&self) -> Option<InterfaceState> {
+        // SAFETY: a struct of numbers, for which zero is a value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        request.ifr_ifru.ifru_ifindex = self.index.cast_signed();
+        if !self.ask(libc::SIOCGIFNAME, &mut request) {
+            let error = std::io::Error::last_os_error().raw_os_error();
+            return (error == Some(libc::ENODEV)).then_some(InterfaceState::Absent);
+        }
+        if !self.ask(libc::SIOCGIFFLAGS, &mut request) {
+            return None;
+        }
+        // SAFETY: the kernel has just written the flags.
+        let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
+        Some(match (flags & libc::IFF_UP != 0, flags & libc::IFF_RUNNING != 0) {
+            (false, _) => InterfaceState::Down,
+            (true, false) => InterfaceState::NoCarrier,
+            (true, true) => InterfaceState::Up,
+        })
+    }
+
+    fn ask(&self, what: libc::Ioctl, request: &mut libc::ifreq) -> bool {
+        // SAFETY: the socket is open; both questions read and write one `ifreq`, which is ours.
+        unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &raw mut *request) == 0 }
+    }
+}
 
 /// Sets the MTU of interface `name` of this network namespace.
 pub(super) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
@@ -27,4 +95,19 @@ pub(super) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
     // SAFETY: the socket is open, ours, and not used any more.
     unsafe { libc::close(socket) };
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_there_and_nonsense_is_not() {
+        let loopback = Interface::of("lo").expect("every machine has one");
+        assert!(matches!(loopback.state(), Some(InterfaceState::Up | InterfaceState::Down)));
+        assert!(Interface::of("hf-none").is_none());
+        assert!(Interface::of("a\0b").is_none());
+        let gone = Interface { index: 0x7fff_fff0, ..loopback };
+        assert_eq!(gone.state(), Some(InterfaceState::Absent));
+    }
 }

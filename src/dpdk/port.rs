@@ -9,6 +9,7 @@ use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_fc
 use super::check::{argument, check_vdev, pci_address, plug_error};
 use super::eal::Shared;
 use super::error::errno_text;
+use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
 use super::ring::{End, Rings};
 use super::{Eal, Error, HEADROOM, Mempool, PortQueue, interface, log};
@@ -98,7 +99,8 @@ pub struct PortStats {
     pub opackets: u64,
     /// Their bytes, where the driver counts them.
     pub obytes: u64,
-    /// Frames that could not be sent.
+    /// Frames that the driver took and could not send. A count of frames that it did not take, as net_tap's, is left out:
+    /// these are offered again, and again counted.
     pub oerrors: u64,
 }
 
@@ -136,6 +138,8 @@ struct State {
     queues_out: u64,
     /// Where the kernel keeps received frames for an af_packet port.
     kernel: Option<KernelRings>,
+    /// The interface behind a tap or an af_packet port.
+    interface: Option<Interface>,
 }
 
 /// Queues of each kind.
@@ -197,6 +201,9 @@ impl EthPort {
         if ["net_af_packet", "eth_af_packet"].iter().any(|driver| name.starts_with(driver)) {
             device.interface = argument(devargs, "iface").map(str::to_owned);
             device.state().kernel = argument(devargs, "iface").and_then(KernelRings::of);
+        }
+        if ["net_af_packet", "net_tap"].iter().any(|driver| name.starts_with(driver)) {
+            device.state().interface = argument(devargs, "iface").and_then(Interface::of);
         }
         Self::from_device(device, config, pool)
     }
@@ -340,6 +347,22 @@ impl EthPort {
         Ok(LinkState { up: up != 0, speed_mbps: (speed != 0).then_some(speed) })
     }
 
+    /// Whether frames can leave by it, as far as anything tells: the driver of a NIC and those of memif and vhost do, and of
+    /// the interface behind an af_packet port the kernel does. A tap that is set down takes nothing. One that is not to be
+    /// found may be in another namespace, where frames pass. Other ports count as up.
+    #[must_use]
+    pub fn has_link(&self) -> bool {
+        let is = |driver| self.name().starts_with(driver);
+        if self.is_physical() || is("net_memif") || is("net_vhost") {
+            return self.link().map_or(true, |link| link.up);
+        }
+        match self.0.state().interface.as_ref().and_then(Interface::state) {
+            None | Some(InterfaceState::Up) => true,
+            Some(InterfaceState::Down) => false,
+            Some(InterfaceState::Absent | InterfaceState::NoCarrier) => !is("net_af_packet"),
+        }
+    }
+
     /// Its counters; another thread may poll the queues meanwhile.
     ///
     /// # Errors
@@ -359,7 +382,7 @@ impl EthPort {
             rx_nombuf: stats.rx_nombuf,
             opackets: stats.opackets,
             obytes: stats.obytes,
-            oerrors: stats.oerrors,
+            oerrors: if device.counts_refusals() { 0 } else { stats.oerrors },
         })
     }
 
@@ -507,6 +530,12 @@ impl Device {
         }
         // SAFETY: as the caller says; DPDK reads what the driver keeps for this very question.
         usize::try_from(unsafe { dpdk_sys::hf_rx_backlog(self.id, number) }).ok()
+    }
+
+    /// Whether its driver counts frames as errors that it does not take, and gives back: one that waits is counted each time
+    /// that it is offered. These drivers lose none of the frames that they take.
+    fn counts_refusals(&self) -> bool {
+        ["net_tap", "net_af_xdp"].iter().any(|driver| self.name.starts_with(driver))
     }
 
     /// Takes queue `number` back.

@@ -17,7 +17,7 @@ pub struct DeviceStats {
     pub rx_no_buffer: u64,
     /// Frames received with errors.
     pub rx_errors: u64,
-    /// Frames that could not be sent.
+    /// Frames that the device took and could not send. A frame that it did not take is not among them.
     pub tx_errors: u64,
 }
 

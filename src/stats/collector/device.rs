@@ -21,7 +21,11 @@ const COUNTERS: [Row; 6] = [
         |device| device.rx_no_buffer,
     ),
     ("holdfast_device_receive_errors_total", "Frames received with errors.", |device| device.rx_errors),
-    ("holdfast_device_transmit_errors_total", "Frames that could not be sent.", |device| device.tx_errors),
+    (
+        "holdfast_device_transmit_errors_total",
+        "Frames that the device took and could not send. Not lossless if it moves.",
+        |device| device.tx_errors,
+    ),
 ];
 
 /// Packet buffers, of which the admission of frames must never run out.
