@@ -25,6 +25,7 @@ mod range;
 pub(crate) mod read;
 pub mod settings;
 mod start_words;
+mod stuck;
 mod system;
 pub mod vdev;
 mod watchdog;
@@ -54,8 +55,21 @@ use crate::mmu::{PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::units::{Bytes, Cells};
 
-const KEYS: &[&str] =
-    &["preset", "ports", "buffer", "classes", "maps", "watchdog", "fdb", "lcores", "eal", "metrics", "api", "hosts"];
+const KEYS: &[&str] = &[
+    "preset",
+    "ports",
+    "buffer",
+    "classes",
+    "maps",
+    "watchdog",
+    "stuck_after",
+    "fdb",
+    "lcores",
+    "eal",
+    "metrics",
+    "api",
+    "hosts",
+];
 
 /// Reads and checks a file.
 ///
@@ -122,7 +136,8 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let maps = maps::read(top.get("maps"));
     let watchdog = watchdog::read(top.get("watchdog"), preset);
     let lcores = lcores::read(top.get("lcores"), overrides);
-    let context = Context { maps: &maps, watchdog, lcores: &lcores, overrides };
+    let stuck_after = stuck::of_switch(top.get("stuck_after"));
+    let context = Context { maps: &maps, watchdog, stuck_after, lcores: &lcores, overrides };
     let mut macs = Unique::new("MAC address");
     let ports = top.required("ports", "ports: [{name: p1, device: ring, speed: 10G}]");
     let ports = ports::read(ports, &mut macs, &context);
@@ -205,6 +220,7 @@ fn port_spec(
         vlan: port.vlan,
         pfc: port.pfc,
         watchdog,
+        stuck_after: port.stuck_after,
         buffer,
         backlog_mark,
         lcore: port.lcore,

@@ -8,6 +8,7 @@ use super::names::{self, Unique};
 use super::overrides::Overrides;
 use super::range::IdRange;
 use super::read::{Fields, Item};
+use super::stuck;
 use super::vdev;
 use super::watchdog::{self, Watchdog};
 use crate::forward::VlanMode;
@@ -33,6 +34,7 @@ const KEYS: &[&str] = &[
     "pfc",
     "pfc_proven",
     "watchdog",
+    "stuck_after",
     "reserve",
     "lcore",
     "backlog_mark",
@@ -68,6 +70,7 @@ pub struct Port<'a> {
     pub vlan: VlanMode,
     pub pfc: PfcMode,
     pub watchdog: Option<Watchdog<'a>>,
+    pub stuck_after: Option<Nanos>,
     /// Kept for the port's lossy and its lossless groups, where it is written; indexed by `lossless as usize`.
     pub reserve: [Option<Bytes>; 2],
     pub lcore: u8,
@@ -78,6 +81,7 @@ pub struct Port<'a> {
 pub struct Context<'a, 'b> {
     pub maps: &'b Maps<'a>,
     pub watchdog: Option<Watchdog<'a>>,
+    pub stuck_after: Option<Nanos>,
     pub lcores: &'b Lcores<'a>,
     pub overrides: &'b Overrides,
 }
@@ -173,6 +177,7 @@ fn read_port<'a>(
         vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
         pfc: read_pfc(fields, context.overrides),
         watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
+        stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
         reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
         lcore: context.lcores.of_port(index, fields.get("lcore")),
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),

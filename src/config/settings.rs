@@ -14,7 +14,7 @@ use super::words;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
 use crate::qos::{CLASSES, only_class};
-use crate::units::Cells;
+use crate::units::{Cells, Nanos};
 
 /// One setting that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -262,6 +262,8 @@ fn of_port(port: &PortSpec, device: &PortDevice, switch: &SwitchSpec, list: &mut
     }
     let watchdog = port.watchdog.map_or("off".to_owned(), |spec| words::watchdog(&spec));
     list.live_rounded("watchdog", watchdog, port.watchdog);
+    let stuck_after = port.stuck_after.map_or("off".to_owned(), |limit| limit.to_string());
+    list.live_rounded("stuck_after", stuck_after, port.stuck_after.unwrap_or(Nanos(0)));
     let size = |cells: Cells| cells.to_bytes(switch.buffer.cell);
     for (kind, cells) in ["lossy", "lossless"].into_iter().zip(port.buffer.reserve) {
         list.fixed_rounded(format!("reserve.{kind}"), size(cells), cells);

@@ -123,6 +123,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         ("classes: {3: {xon_offset: 50KiB}}", "classes.3.xon_offset", true),
         ("maps: {dscp: {46: 5, 40: 1}}", "maps.dscp.40", true),
         ("watchdog: {detection: 300ms, restoration: 300ms, action: forward}", "watchdog", true),
+        ("stuck_after: 1s", "stuck_after", true),
         ("classes: {3: {headroom: 400KiB}}", "classes.3.headroom", false),
         ("classes: {3: {reserve: 20KiB}}", "classes.3.reserve", false),
         ("buffer: {size: 20MiB}", "buffer.size", false),
@@ -146,7 +147,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
 #[test]
 fn nothing_differs_that_has_no_name() {
     let base = config("");
-    let changes: [fn(&mut Config); 14] = [
+    let changes: [fn(&mut Config); 15] = [
         |config| config.switch.ports[0].rate.0 += 1_000_000_000,
         |config| config.switch.ports[0].mtu += 1,
         |config| config.switch.ports[0].mac = crate::wire::MacAddr::local(9, 9),
@@ -155,6 +156,7 @@ fn nothing_differs_that_has_no_name() {
         |config| config.switch.ports[1].buffer.insurance.0 += 1,
         |config| config.switch.ports[1].buffer.reserve[1].0 += 1,
         |config| config.switch.ports[1].backlog_mark = Some(9),
+        |config| config.switch.ports[1].stuck_after = None,
         |config| config.switch.queues[2].reserve.0 += 1,
         |config| config.switch.classes.pfc_to_queue[0] = 1,
         |config| config.switch.buffer.reserves.0 += 1,

@@ -123,6 +123,10 @@ pub struct PortCounters {
     pub watchdog_restores: PerClass,
     /// Gauge, a mask: queues in a storm.
     pub watchdog_mask: Counter,
+    /// Gauge, 0 or 1: the port is stuck, since its device takes no frames.
+    pub egress_stuck: Counter,
+    /// Times that the port got stuck.
+    pub egress_stucks: Counter,
 }
 
 /// Buckets of the poll-gap histogram: the n-th counts gaps below 2^n ns, the last everything above.
@@ -189,6 +193,14 @@ pub struct Counters {
     pub lcores: Box<[CachePadded<LcoreCounters>]>,
     /// By port index, why frames were dropped and peers stopped; written by the lcore that owns the port.
     pub evidence: Box<[CachePadded<PortEvidence>]>,
+}
+
+impl PortCounters {
+    /// Frames that the device has taken, PFC included.
+    #[must_use]
+    pub fn taken_frames(&self) -> u64 {
+        self.tx_frames.iter().map(Counter::get).sum::<u64>() + self.pfc_tx_frames.get()
+    }
 }
 
 impl Counters {

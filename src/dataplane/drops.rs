@@ -47,6 +47,7 @@ drop_reasons! {
     Wred => "wred", "early drop of a frame that is not ECN-capable";
     Watchdog => "watchdog", "the watchdog drops a priority that its peer has paused for too long";
     NoBuffer => "no_buffer", "no packet buffer for a flooded copy, or no room in front of the frame for a tag";
+    EgressStuck => "egress_stuck", "the port it should leave by is stuck: its device takes no frames";
 }
 
 impl DropReason {

@@ -103,6 +103,9 @@ impl<P: Packet> Pipeline<P> {
         self.release(port, taken, &chosen);
         if !self.posted.is_empty() {
             self.put_back(port);
+            if taken == 0 {
+                self.note_refusal(port, now);
+            }
         }
         self.touched |= 1 << port;
         taken
@@ -293,7 +296,7 @@ impl<P: Packet> Pipeline<P> {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(storm));
-        self.storms = self.storms & !(1 << port) | u64::from(dropping != 0) << port;
+        self.storms = self.storms & !(1 << port) | u64::from(state.is_refusing()) << port;
         state.condemn(events.detected & dropping, DropReason::Watchdog);
     }
 }

@@ -227,6 +227,9 @@ impl<P: Packet> Pipeline<P> {
         if state.dropping() >> queue & 1 == 1 {
             return Err(DropReason::Watchdog);
         }
+        if state.is_closed() {
+            return Err(DropReason::EgressStuck);
+        }
         // The link went down while the frame crossed from another lcore.
         if self.up >> egress & 1 == 0 {
             return Err(DropReason::EgressDown);

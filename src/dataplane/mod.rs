@@ -37,6 +37,7 @@ pub mod replay;
 mod rest;
 mod rounds;
 pub mod spec;
+mod stuck;
 pub mod tag;
 mod tuning;
 mod view;

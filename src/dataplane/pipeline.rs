@@ -70,8 +70,10 @@ pub struct Pipeline<P> {
     /// Ports with groups that hold cells, and with groups at XOFF.
     pub(super) holding: u64,
     pub(super) xoff: u64,
-    /// Ports with queues whose frames the watchdog discards.
+    /// Ports with queues that refuse frames, since the watchdog discards them or the port is stuck.
     pub(super) storms: u64,
+    /// Ports whose devices take no frames.
+    pub(super) stuck: u64,
     /// Ports whose gauges are out of date.
     pub(super) touched: u64,
     /// Ports with a pause that runs, whose time the gauges follow.
@@ -152,6 +154,7 @@ impl<P: Packet> Pipeline<P> {
                     holding: 0,
                     xoff: 0,
                     storms: 0,
+                    stuck: 0,
                     touched: mine,
                     timed: 0,
                     trash: Burst::new(),
@@ -205,6 +208,9 @@ impl<P: Packet> Pipeline<P> {
         }
         if more != 0 {
             moved += self.transmit_more(io, more, now);
+        }
+        if self.stuck != 0 {
+            self.look_at_stuck(now);
         }
         self.finish_poll(io, now, moved);
         moved
@@ -287,7 +293,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let state = &mut self.ports[port];
-        if self.up >> port & 1 == 0 {
+        if self.up >> port & 1 == 0 || state.progress.is_closed() && state.generator.xoff() == 0 {
             return;
         }
         // No buffer or no room in the ring: it stays due, and the next poll tries again.
@@ -297,6 +303,9 @@ impl<P: Packet> Pipeline<P> {
         io.tx(port, &mut one);
         if !one.is_empty() {
             io.free(&mut one);
+            if state.progress.is_stuck() {
+                self.note_refusal(port, now);
+            }
             return;
         }
         state.generator.sent(frame, now);
@@ -366,6 +375,7 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         self.up ^= bit;
+        self.release_stuck(port);
         self.fdb.change();
         if !up {
             self.fdb.forget_port(port);
@@ -407,6 +417,8 @@ impl<P: Packet> Pipeline<P> {
         for port in bits(self.mine) {
             self.ports[port].condemn(u8::MAX, DropReason::Shutdown);
             self.discard_condemned(io, port, usize::MAX);
+            // Its XON is offered, stuck or not.
+            self.release_stuck(port);
             self.ports[port].generator.set_all(0);
             self.send_pfc(io, port, now);
         }

@@ -6,6 +6,7 @@ use super::lanes::Lanes;
 use super::pipeline::mask;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
+use super::stuck::Progress;
 use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
@@ -59,6 +60,8 @@ pub(super) struct Port {
     pub shaper: Shaper,
     pub timers: PauseTimers,
     pub watchdog: Option<Watchdog>,
+    /// Whether the device takes what it is offered.
+    pub progress: Progress,
     /// Pauses received during the last poll, whose time is counted from the next one on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     pub arrived: PfcFrame,
@@ -101,6 +104,7 @@ impl Port {
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
             timers: PauseTimers::with_map(spec.rate, hz, priorities),
             watchdog: Self::new_watchdog(spec, switch, hz).map(|(_, watchdog)| watchdog),
+            progress: Progress::new(spec.stuck_after, hz),
             arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
             full_bursts: 0,
@@ -188,5 +192,17 @@ impl Port {
     #[inline]
     pub fn dropping(&self) -> u8 {
         self.watchdog.as_ref().map_or(0, Watchdog::dropping)
+    }
+
+    /// Whether some of its queues refuse frames that the buffer has admitted.
+    #[inline]
+    pub fn is_refusing(&self) -> bool {
+        self.dropping() != 0 || self.progress.is_stuck()
+    }
+
+    /// Whether the port is stuck and its queues take no frame: one at a time may be a probe.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.progress.is_closed() || self.progress.is_stuck() && self.waiting != 0
     }
 }

@@ -15,7 +15,7 @@ impl<P: Packet> Pipeline<P> {
         // a pause has ended, and no gauge says so yet.
         let is_empty = self.slab.held() == 0 && self.holding == 0 && self.xoff == 0 && self.timed == 0;
         is_empty
-            && bits(self.mine).all(|port| self.ports[port].is_at_rest(self.up >> port & 1 == 1, now))
+            && bits(self.mine).all(|port| self.ports[port].is_at_rest((self.up & !self.stuck) >> port & 1 == 1, now))
             && self.neighbours.iter_mut().flatten().all(|neighbour| neighbour.frames_in.refresh() == 0)
             // Last, since it may ask a device: what came while the poll went on.
             && bits(self.mine).all(|port| io.backlog(port).is_none_or(|left| left == 0))
@@ -23,8 +23,8 @@ impl<P: Packet> Pipeline<P> {
 }
 
 impl Port {
-    /// Whether no time runs here: no XOFF that must be refreshed or has yet to leave by a link that is up, no pause that
-    /// must end, no storm of which the watchdog awaits the end.
+    /// Whether no time runs here: no XOFF that must be refreshed or has yet to leave by a link that is up and not stuck, no
+    /// pause that must end, no storm of which the watchdog awaits the end.
     fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
         let is_told = self.generator.xoff() == 0 && (!is_up || self.generator.due(now).is_none());
         let is_free = self.arrived.enabled == 0 && self.timers.paused_at(now) == 0;

@@ -32,6 +32,9 @@ pub struct PortSpec {
     pub pfc: PfcMode,
     /// Watches for peers that pause a class and never let go; `None`: nobody watches.
     pub watchdog: Option<WatchdogSpec>,
+    /// For how long the device may take none of the frames that it is offered until the port counts as stuck; `None`: for
+    /// ever.
+    pub stuck_after: Option<Nanos>,
     /// How the port and its priority groups use the buffer.
     pub buffer: PortProfile,
     /// Frames left in the receive ring after a poll from which on the lossless groups go XOFF: the core cannot keep up.
@@ -43,7 +46,7 @@ pub struct PortSpec {
 
 impl PortSpec {
     /// A port of VLAN 1 with the defaults: an MTU of 1500, DSCP trusted by its class selector, PFC on, independent
-    /// headroom, no watchdog, on the first lcore.
+    /// headroom, no watchdog, never stuck, on the first lcore.
     #[must_use]
     pub fn new(name: String, mac: MacAddr, rate: BitRate, groups: [GroupProfile; CLASSES]) -> Self {
         Self {
@@ -58,6 +61,7 @@ impl PortSpec {
             vlan: VlanMode::Access(1),
             pfc: PfcMode::Symmetric,
             watchdog: None,
+            stuck_after: None,
             buffer: PortProfile::independent(groups),
             backlog_mark: None,
             lcore: 0,

@@ -16,10 +16,11 @@ use crate::mmu::GroupProfile;
 use crate::packet::Packet;
 use crate::pfc::{Watchdog, WatchdogSpec};
 use crate::qos::{CLASSES, QueueDiscipline, Rewrite, indices};
+use crate::units::Nanos;
 
 /// Settings of a switch that may change while it runs: which class a frame is of, what it is marked with, thresholds and
-/// XON levels of groups, limits, ECN and shares of queues, watchdogs. All others are the memory of the switch, its headroom,
-/// or what devices were started with.
+/// XON levels of groups, limits, ECN and shares of queues, watchdogs, when ports are stuck. All others are the memory of the
+/// switch, its headroom, or what devices were started with.
 #[derive(Debug, Clone)]
 pub struct Tuning {
     ports: Box<[PortTuning]>,
@@ -33,6 +34,8 @@ struct PortTuning {
     outward: Outward,
     groups: [GroupProfile; CLASSES],
     watchdog: Option<(WatchdogSpec, Watchdog)>,
+    /// With the ticks in a second.
+    stuck_after: (Option<Nanos>, u64),
 }
 
 impl Tuning {
@@ -52,7 +55,7 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     let mut spec = running.clone();
     for (port, new) in spec.ports.iter_mut().zip(&wanted.ports) {
         (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
-        (port.rewrite, port.watchdog) = (new.rewrite, new.watchdog);
+        (port.rewrite, port.watchdog, port.stuck_after) = (new.rewrite, new.watchdog, new.stuck_after);
         for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
             (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
         }
@@ -71,6 +74,7 @@ impl PortTuning {
             outward: Outward::new(spec),
             groups: spec.buffer.groups,
             watchdog: Port::new_watchdog(spec, switch, hz),
+            stuck_after: (spec.stuck_after, hz),
         }
     }
 }
@@ -116,7 +120,11 @@ impl<P: Packet> Pipeline<P> {
         let now = state.dropping();
         state.condemn(now & !before, DropReason::Watchdog);
         state.pardon(before & !now, DropReason::Watchdog);
-        self.storms = self.storms & !(1 << port) | u64::from(state.dropping() != 0) << port;
+        state.progress.set_limit(tuning.stuck_after.0, tuning.stuck_after.1);
+        self.storms = self.storms & !(1 << port) | u64::from(state.is_refusing()) << port;
+        if tuning.stuck_after.0.is_none() {
+            self.release_stuck(port);
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use crate::dataplane::record::{self, Stations, Tape};
 pub const MOST_RECORDED: usize = 1 << 23;
 
 /// Drops of which a trace says nothing: of frames that were in a queue, or had nowhere to go for a while.
-const UNTOLD: [DropReason; 4] =
-    [DropReason::EgressDown, DropReason::Watchdog, DropReason::NoBuffer, DropReason::Shutdown];
+const UNTOLD: [DropReason; 5] =
+    [DropReason::EgressDown, DropReason::Watchdog, DropReason::NoBuffer, DropReason::Shutdown, DropReason::EgressStuck];
 
 /// The record of one switch.
 #[derive(Debug)]

@@ -33,6 +33,8 @@ pub enum Topic {
     Backlog,
     /// A peer pauses a class and does not let go.
     Watchdog,
+    /// A device took no frames.
+    Stuck,
 }
 
 impl Topic {
@@ -45,6 +47,7 @@ impl Topic {
             Self::HeadroomFull => "headroom_full",
             Self::Backlog => "backlog",
             Self::Watchdog => "watchdog",
+            Self::Stuck => "stuck",
         }
     }
 }
@@ -87,6 +90,7 @@ pub fn advices(subject: &Subject, snapshot: &Snapshot) -> Vec<Advice> {
     for (port, counters) in snapshot.ports.iter().enumerate() {
         advices.extend(backlog(subject, port, counters));
         advices.extend(watchdog(subject, port, counters));
+        advices.extend(stuck(subject, port, counters));
     }
     advices
 }
@@ -194,6 +198,16 @@ fn watchdog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<A
     Some(Advice::new(Topic::Watchdog, subject.port_name(port).to_owned(), storms, text))
 }
 
+fn stuck(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+    let stucks = counters.egress_stucks;
+    let text = format!(
+        "its device took no frames {}, and what waited was dropped: see whether the peer is there, or raise `stuck_after` \
+         if it only stands still for so long",
+        times(stucks)
+    );
+    (stucks > 0).then(|| Advice::new(Topic::Stuck, subject.port_name(port).to_owned(), stucks, text))
+}
+
 fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
@@ -293,11 +307,13 @@ mod tests {
         p1.backlog_highest_frames.raise(600);
         p2.watchdog_storms[3].add(2);
         p2.watchdog_storms[4].add(1);
+        p2.egress_stucks.add(2);
         insta::assert_snapshot!(texts(&subject).join("\n"), @r#"
         p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
         p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; turn it on there
         p1: the core cannot keep up: XOFF by backlog once, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
         p2: the watchdog found a storm 3 times (class 3, class 4): the peer pauses and does not let go; look for a stuck host there
+        p2: its device took no frames 2 times, and what waited was dropped: see whether the peer is there, or raise `stuck_after` if it only stands still for so long
         "#);
     }
 

@@ -23,11 +23,15 @@ struct Event {
 type Finder = fn(&Subject, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with what finds its events on one port: from the snapshot before, the one now, and the port's index.
-const KINDS: [(&str, Finder); 4] = [
+const KINDS: [(&str, Finder); 8] = [
     ("watchdog", |subject, before, now, port| storms(subject, before, now, port)),
     ("watchdog", |subject, before, now, port| restores(subject, before, now, port)),
     ("backlog", |subject, before, now, port| backlogs(subject, before, now, port)),
     ("port xoff", |subject, before, now, port| port_xoffs(subject, before, now, port)),
+    ("stuck", |subject, before, now, port| stucks(subject, before, now, port)),
+    ("stuck", |subject, before, now, port| moves(subject, before, now, port)),
+    ("link", |subject, before, now, port| links(subject, before, now, port)),
+    ("device", |subject, before, now, port| transmit_losses(subject, before, now, port)),
 ];
 
 /// What waits to be told of one kind.
@@ -51,7 +55,8 @@ impl Events {
     /// Lines, without line ends, about what happened since the snapshot before, or since the beginning.
     #[must_use]
     pub fn next(&mut self, subject: &Subject, now: Snapshot) -> Vec<String> {
-        let nothing = PortSnapshot::default();
+        let mut nothing = PortSnapshot::default();
+        nothing.device.link_up = true;
         let mut lines = Vec::new();
         for ((kind, find), waiting) in KINDS.iter().zip(&mut self.waiting) {
             for (port, counters) in now.ports.iter().enumerate() {
@@ -127,6 +132,32 @@ fn port_xoffs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port
     (now.port_xoff && !before.port_xoff).then(event).into_iter().collect()
 }
 
+fn stucks(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let count = now.egress_stucks.saturating_sub(before.egress_stucks);
+    let limit = subject.spec.ports.get(port).and_then(|port| port.stuck_after).unwrap_or(Nanos(0));
+    let name = subject.port_name(port);
+    let event =
+        || Event { text: format!("{name} took no frame for {limit}: what should leave there is dropped"), count };
+    (count > 0).then(event).into_iter().collect()
+}
+
+fn moves(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let event = || Event { text: format!("{} takes frames again", subject.port_name(port)), count: 1 };
+    (before.egress_stuck && !now.egress_stuck).then(event).into_iter().collect()
+}
+
+fn links(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let what = if now.device.link_up { "is up again" } else { "is down: what should leave there is dropped" };
+    let event = || Event { text: format!("{} {what}", subject.port_name(port)), count: 1 };
+    (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
+}
+
+fn transmit_losses(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let lost = now.device.tx_errors.saturating_sub(before.device.tx_errors);
+    let text = || format!("{} lost {} that its device took", subject.port_name(port), frames(lost));
+    (lost > 0).then(|| Event { text: text(), count: 1 }).into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fixture::quiet;
@@ -140,6 +171,7 @@ mod tests {
         for (port, action) in subject.spec.ports.iter_mut().zip(ACTIONS) {
             let (detection, restoration) = (Nanos(200_000_000), Nanos(200_000_000));
             port.watchdog = Some(WatchdogSpec { detection, restoration, action });
+            port.stuck_after = Some(Nanos(500_000_000));
         }
         subject
     }
@@ -171,6 +203,30 @@ mod tests {
         let expected =
             ["t=15.0s watchdog: p1 class 4 paused for 200ms: dropping", "t=15.0s watchdog: p2 class 3 restored"];
         assert_eq!(look(&mut events, &subject, 150), expected);
+        p1.egress_stucks.add(1);
+        p1.egress_stuck.set(1);
+        let expected = ["t=17.0s stuck: p1 took no frame for 500ms: what should leave there is dropped"];
+        assert_eq!(look(&mut events, &subject, 170), expected);
+        p1.egress_stuck.set(0);
+        assert_eq!(look(&mut events, &subject, 171), ["t=17.1s stuck: p1 takes frames again"]);
+    }
+
+    #[test]
+    fn links_and_transmit_losses_are_told() {
+        let subject = watched();
+        let mut events = Events::default();
+        assert_eq!(look(&mut events, &subject, 1), [""; 0], "all links are up");
+        let publish = |link_up, tx_errors| {
+            subject.devices[1].publish(&crate::stats::DeviceStats { link_up, tx_errors, ..Default::default() });
+        };
+        publish(false, 40);
+        let expected = [
+            "t=1.0s link: p2 is down: what should leave there is dropped",
+            "t=1.0s device: p2 lost 40 frames that its device took",
+        ];
+        assert_eq!(look(&mut events, &subject, 10), expected);
+        publish(true, 40);
+        assert_eq!(look(&mut events, &subject, 30), ["t=3.0s link: p2 is up again"]);
     }
 
     #[test]

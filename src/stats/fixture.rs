@@ -198,6 +198,8 @@ pub fn trouble() -> Subject {
     p2.watchdog_storms[3].add(2);
     p2.watchdog_restores[3].add(1);
     p2.watchdog_mask.set(1 << 3);
+    p2.egress_stuck.set(1);
+    p2.egress_stucks.add(3);
     for (lcore, more) in subject.counters.lcores.iter().zip([0, 1]) {
         lcore.polls.set(1_000);
         lcore.busy_polls.set(500 + 100 * more);

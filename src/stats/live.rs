@@ -159,7 +159,10 @@ pub fn line(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
     // What should not happen at all is there only when it did.
     let storms = step.all(|port| port.watchdog_storms.iter().sum());
     let backlogs = step.all(|port| port.backlog_xoffs);
-    let seldom = [("storms", storms), ("backlog xoffs", backlogs)].into_iter().filter(|(_, count)| *count > 0);
+    let stucks = step.all(|port| port.egress_stucks);
+    let seldom = [("storms", storms), ("backlog xoffs", backlogs), ("stuck", stucks)]
+        .into_iter()
+        .filter(|(_, count)| *count > 0);
     seldom.fold(text, |text, (name, count)| format!("{text} {name} +{count}"))
 }
 

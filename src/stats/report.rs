@@ -90,6 +90,10 @@ pub struct PortReport {
     pub backlog_xoffs: u64,
     /// Most frames that a poll left in its receive ring.
     pub backlog_highest_frames: u64,
+    /// Times that it got stuck: its device took no frames.
+    pub egress_stucks: u64,
+    /// Frames that its device took and lost.
+    pub send_errors: u64,
     /// Classes in which something happened.
     pub classes: Vec<ClassReport>,
 }
@@ -338,6 +342,8 @@ fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: us
         pause_received_frames: port.pause_rx_frames,
         backlog_xoffs: port.backlog_xoffs,
         backlog_highest_frames: port.backlog_highest_frames,
+        egress_stucks: port.egress_stucks,
+        send_errors: port.device.tx_errors,
         classes: (0..=UNCLASSIFIED).filter_map(class).collect(),
     }
 }

@@ -129,7 +129,7 @@ fn lcore_line(step: &Step<'_>, number: usize, before: &LcoreSnapshot, lcore: &Lc
     format!("{:<14} {busy}% busy   longest poll gap {gap}   handed on {handed}/s\n", format!("lcore {number}"))
 }
 
-/// What should not happen: storms and backlogs, if there were any.
+/// What should not happen: storms, backlogs and stuck ports, if there were any.
 fn trouble(step: &Step<'_>, style: Style) -> String {
     let after = step.after;
     let (mut text, mut storms) = (String::new(), Vec::new());
@@ -148,6 +148,14 @@ fn trouble(step: &Step<'_>, style: Style) -> String {
         let (name, highest) = (step.subject.port_name(worst), frames(after.ports[worst].backlog_highest_frames));
         let backlog = format!("{:<14} {} XOFFs, at most {highest} waiting at {name}", "backlog", grouped(xoffs));
         text += &(style.odd(step.all(|port| port.backlog_xoffs) > 0, &cut(&backlog)) + "\n");
+    }
+    let stucks = after.sum(|port| port.egress_stucks);
+    if stucks > 0 {
+        let now = (0..after.ports.len()).filter(|&port| after.ports[port].egress_stuck);
+        let now: Vec<&str> = now.map(|port| step.subject.port_name(port)).collect();
+        let places = if now.is_empty() { "none now".to_owned() } else { format!("now {}", now.join(", ")) };
+        let stuck = format!("{:<14} {} times, {places}", "stuck ports", grouped(stucks));
+        text += &(style.bad(!now.is_empty(), &cut(&stuck)) + "\n");
     }
     text
 }
@@ -252,6 +260,8 @@ mod tests {
             port.watchdog_mask.set(0xff);
             port.backlog_xoffs.add(1 << 40);
             port.backlog_highest_frames.raise(4096);
+            port.egress_stucks.add(1 << 40);
+            port.egress_stuck.set(1);
         }
         subject.spec.buffer.policy = HeadroomPolicy::SharedPool;
         for lcore in &subject.counters.lcores {
@@ -263,7 +273,7 @@ mod tests {
         let notices = ["a", &"long ".repeat(40)].map(str::to_owned);
         let text = screen(&Step::new(&subject, &before, &after), Style::Screen { colour: false }, &notices);
         assert!(text.lines().count() <= LINES, "{text}");
-        assert!(text.contains("and 59 quieter ports"), "{text}");
+        assert!(text.contains("and 60 quieter ports"), "{text}");
         let rates = text.lines().filter(|line| !line.starts_with("all ports"));
         assert!(rates.clone().all(|line| line.chars().count() <= 80), "{text}");
     }
@@ -279,6 +289,8 @@ mod tests {
         p2.watchdog_mask.set(1 << 3);
         p1.backlog_xoffs.add(7);
         p1.backlog_highest_frames.raise(600);
+        p2.egress_stucks.add(2);
+        p2.egress_stuck.set(1);
         let mut after = Snapshot::take(&subject, Duration::from_secs(4));
         after.lcores.push(LcoreSnapshot {
             poll_gap_highest_ns: 95_000,
@@ -299,9 +311,10 @@ mod tests {
         lcore 1        90% busy   longest poll gap 95.0us   handed on 12.3k/s
         storms         2 found, now at p2 3
         backlog        7 XOFFs, at most 600 frames waiting at p1
+        stuck ports    2 times, now p2
         all ports      rx 8.19 Gb/s   tx 7.37 Gb/s   pfc 20/s   marks 456/s
         dropped so far lossless 0   lossy 13.6k
         "#);
-        insta::assert_snapshot!(live::line(&subject, &before, &after), @"t=4s rx 8.19 Gb/s tx 7.37 Gb/s pool 34% xoff 1/2 pfc +20 marks +456 lossless drops 0 lossy drops +12345 storms +2 backlog xoffs +7");
+        insta::assert_snapshot!(live::line(&subject, &before, &after), @"t=4s rx 8.19 Gb/s tx 7.37 Gb/s pool 34% xoff 1/2 pfc +20 marks +456 lossless drops 0 lossy drops +12345 storms +2 backlog xoffs +7 stuck +2");
     }
 }

@@ -58,6 +58,8 @@ pub struct PortSnapshot {
     pub watchdog_storms: Values,
     pub watchdog_restores: Values,
     pub watchdog_mask: u8,
+    pub egress_stuck: bool,
+    pub egress_stucks: u64,
     pub device: DeviceStats,
 }
 
@@ -100,6 +102,8 @@ impl PortSnapshot {
             watchdog_storms: values(&port.watchdog_storms),
             watchdog_restores: values(&port.watchdog_restores),
             watchdog_mask: port.watchdog_mask.get() as u8,
+            egress_stuck: port.egress_stuck.get() != 0,
+            egress_stucks: port.egress_stucks.get(),
             device,
         }
     }

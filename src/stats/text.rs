@@ -100,7 +100,7 @@ impl Report {
         format!("{} ({:>2}%)", self::time(time), percent(time.0, run).min(100))
     }
 
-    /// Storms and backlogs, if any.
+    /// Storms, backlogs, stuck ports and frames lost by devices, if any.
     fn trouble_table(&self) -> Table {
         let mut table = Table::new(&[("trouble", Align::Left), ("at", Align::Left), ("that is", Align::Left)]);
         for port in &self.ports {
@@ -117,6 +117,15 @@ impl Report {
                 let (times, highest) = (grouped(port.backlog_xoffs), frames(port.backlog_highest_frames));
                 let what = format!("XOFF {times}x since the dataplane came too late, at most {highest} waiting");
                 table.row(["backlog".to_owned(), port.name.clone(), what]);
+            }
+            if port.egress_stucks > 0 {
+                let what =
+                    format!("{}x the device took no frames, and what waited was dropped", grouped(port.egress_stucks));
+                table.row(["stuck".to_owned(), port.name.clone(), what]);
+            }
+            if port.send_errors > 0 {
+                let what = format!("{} that the device took were not sent", frames(port.send_errors));
+                table.row(["device".to_owned(), port.name.clone(), what]);
             }
         }
         table
@@ -340,6 +349,7 @@ mod tests {
         trouble   at     that is
         backlog   p1     XOFF 7x since the dataplane came too late, at most 600 frames waiting
         watchdog  p2 3*  2 found, 1 over, 8,000 frames of PFC ignored
+        stuck     p2     3x the device took no frames, and what waited was dropped
 
         dropped  at  class  reason         that is
              12  p1  3*     headroom_full  a lossless group's headroom is full: its peer did not stop in time, or eta is too small
@@ -358,6 +368,7 @@ mod tests {
         advice: p1 class 3: 12 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
         advice: p1: the core cannot keep up: XOFF by backlog 7 times, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
         advice: p2: the watchdog found a storm 2 times (class 3): the peer pauses and does not let go; look for a stuck host there
+        advice: p2: its device took no frames 3 times, and what waited was dropped: see whether the peer is there, or raise `stuck_after` if it only stands still for so long
 
         lossless: BROKEN: 12 frames lost in class 3 (headroom_full at p1 12); 99 frames discarded by the watchdog
         class 3: 99 frames discarded by the watchdog at p2

@@ -54,6 +54,23 @@ pub enum Cause {
         /// How many.
         frames: u64,
     },
+    /// Discarded in a lossless class since the port was stuck: its device took no frames, and others must not wait for it.
+    Stuck {
+        /// Traffic class.
+        class: usize,
+        /// The port that was stuck.
+        port: String,
+        /// How many.
+        frames: u64,
+    },
+    /// Lost by the device of a port that has sent frames of a lossless class: it took them and could not send them. Which
+    /// class they were of it does not tell.
+    Transmit {
+        /// The port.
+        port: String,
+        /// How many.
+        frames: u64,
+    },
     /// Sent by a virtual host in a lossless class and never received, for whatever reason.
     Missing {
         /// Traffic class.
@@ -174,6 +191,7 @@ impl Verdict {
         let (mut causes, undelivered) = drops(subject, snapshot);
         causes.extend(ends(subject));
         causes.extend(receive_rings(subject, snapshot));
+        causes.extend(devices(subject, snapshot));
         let (cells, frames) = (snapshot.held_cells(), snapshot.lcore.held_frames);
         if cells > 0 || frames > 0 {
             causes.push(Cause::CellsHeld { cells, frames });
@@ -213,12 +231,11 @@ fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered
                     continue;
                 }
                 let port = subject.port_name(port).to_owned();
-                if *reason == DropReason::Watchdog {
-                    causes.push(Cause::Watchdog { class, port, frames });
-                } else if reason.is_congestion() {
-                    causes.push(Cause::Dropped { class, port, reason: label, frames });
-                } else {
-                    undelivered.push(Undelivered { class, port, reason: label, frames });
+                match reason {
+                    DropReason::Watchdog => causes.push(Cause::Watchdog { class, port, frames }),
+                    DropReason::EgressStuck => causes.push(Cause::Stuck { class, port, frames }),
+                    _ if reason.is_congestion() => causes.push(Cause::Dropped { class, port, reason: label, frames }),
+                    _ => undelivered.push(Undelivered { class, port, reason: label, frames }),
                 }
             }
         }
@@ -258,6 +275,20 @@ fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
             no_buffer_frames: port.device.rx_no_buffer,
         })
         .collect()
+}
+
+/// What devices have lost of frames that they took, at ports by which lossless frames have left.
+fn devices(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
+    let queue = |class: usize| usize::from(subject.spec.classes.tc_to_queue[class]) % CLASSES;
+    let lossless = (0..CLASSES).filter(|&class| subject.is_lossless(class));
+    let queues: Vec<usize> = lossless.map(queue).collect();
+    let lossy = snapshot
+        .ports
+        .iter()
+        .enumerate()
+        .filter(|(_, port)| port.device.tx_errors > 0 && queues.iter().any(|&queue| port.tx_frames[queue] > 0));
+    let cause = |(index, frames)| Cause::Transmit { port: subject.port_name(index).to_owned(), frames };
+    lossy.map(|(index, port)| cause((index, port.device.tx_errors))).collect()
 }
 
 fn exposed(subject: &Subject) -> Vec<Exposed> {
@@ -314,8 +345,14 @@ impl fmt::Display for Verdict {
             Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
         }
         for cause in &self.causes {
-            if let Cause::Watchdog { class, port, frames: count } = cause {
-                write!(f, "\nclass {class}: {} discarded by the watchdog at {port}", frames(*count))?;
+            match cause {
+                Cause::Watchdog { class, port, frames: count } => {
+                    write!(f, "\nclass {class}: {} discarded by the watchdog at {port}", frames(*count))?;
+                }
+                Cause::Stuck { class, port, frames: count } => {
+                    write!(f, "\nclass {class}: {} discarded at {port}, which was stuck", frames(*count))?;
+                }
+                _ => {}
             }
         }
         for Undelivered { class, port, reason, frames: count } in &self.undelivered {
@@ -339,12 +376,14 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// One phrase a class, one for the watchdog, one a receive ring, one for what was not released.
+    /// One phrase a class, one for the watchdog, one for stuck ports, one a receive ring, one a device, one for what was not
+    /// released.
     fn broken(&self) -> Vec<String> {
         let mut phrases: Vec<String> = (0..CLASSES).filter_map(|class| self.broken_class(class)).collect();
-        let discarded: u64 = (0..CLASSES).map(|class| self.discarded(class)).sum();
-        if discarded > 0 {
-            phrases.push(format!("{} discarded by the watchdog", frames(discarded)));
+        let sum = |of: fn(&Self, usize) -> u64| (0..CLASSES).map(|class| of(self, class)).sum::<u64>();
+        let on_purpose = [("by the watchdog", sum(Self::by_watchdog)), ("at stuck ports", sum(Self::at_stuck))];
+        for (place, discarded) in on_purpose.into_iter().filter(|(_, discarded)| *discarded > 0) {
+            phrases.push(format!("{} discarded {place}", frames(discarded)));
         }
         for cause in &self.causes {
             match cause {
@@ -355,16 +394,32 @@ impl Verdict {
                 Cause::CellsHeld { cells, frames: held } => {
                     phrases.push(format!("{} cells ({}) not released", grouped(*cells), frames(*held)));
                 }
-                Cause::Dropped { .. } | Cause::Watchdog { .. } | Cause::Missing { .. } | Cause::Corrupt { .. } => {}
+                Cause::Transmit { port, frames: lost } => {
+                    phrases.push(format!("{} lost by the device of {port}", frames(*lost)));
+                }
+                Cause::Dropped { .. }
+                | Cause::Watchdog { .. }
+                | Cause::Stuck { .. }
+                | Cause::Missing { .. }
+                | Cause::Corrupt { .. } => {}
             }
         }
         phrases
     }
 
-    /// What the watchdog discarded of `class`.
-    fn discarded(&self, class: usize) -> u64 {
+    /// Frames of `class` that the watchdog discarded.
+    fn by_watchdog(&self, class: usize) -> u64 {
         let frames = self.causes.iter().map(|cause| match cause {
             Cause::Watchdog { class: c, frames, .. } if *c == class => *frames,
+            _ => 0,
+        });
+        frames.sum()
+    }
+
+    /// Frames of `class` that were discarded at stuck ports.
+    fn at_stuck(&self, class: usize) -> u64 {
+        let frames = self.causes.iter().map(|cause| match cause {
+            Cause::Stuck { class: c, frames, .. } if *c == class => *frames,
             _ => 0,
         });
         frames.sum()
@@ -387,8 +442,8 @@ impl Verdict {
                 _ => {}
             }
         }
-        // What the watchdog discarded has a phrase of its own, and hosts miss it too.
-        missing = u64::saturating_sub(missing, self.discarded(class));
+        // Frames that were discarded on purpose have a phrase of their own, and hosts miss them too.
+        missing = u64::saturating_sub(missing, self.by_watchdog(class) + self.at_stuck(class));
         if dropped == 0 && missing == 0 && corrupt == 0 {
             return None;
         }
@@ -465,6 +520,35 @@ mod tests {
         let text = self::verdict(&subject).to_string();
         let expected = "lossless: BROKEN: 1 frame lost in class 3 (1 missing end to end); 2,000 frames discarded";
         assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn frames_discarded_at_a_stuck_port_break_it() {
+        let subject = quiet();
+        let flow = &subject.hosts.as_ref().unwrap().flows[0];
+        flow.sent_frames.add(5_000);
+        flow.received_frames.add(4_500);
+        for class in [0, 3] {
+            subject.counters.ports[1].drops[class][DropReason::EgressStuck as usize].add(500);
+        }
+        let verdict = verdict(&subject);
+        assert!(!verdict.is_kept() && verdict.undelivered.is_empty());
+        let expected = "lossless: BROKEN: 500 frames discarded at stuck ports\n\
+                        class 3: 500 frames discarded at p2, which was stuck";
+        assert_eq!(verdict.to_string(), expected);
+    }
+
+    #[test]
+    fn what_a_device_lost_of_the_frames_it_took_breaks_it_where_lossless_frames_left() {
+        let subject = quiet();
+        let lost = crate::stats::DeviceStats { link_up: true, tx_errors: 40, ..Default::default() };
+        subject.devices[1].publish(&lost);
+        subject.counters.ports[1].tx_frames[0].add(40);
+        assert_eq!(verdict(&subject).to_string(), "lossless: KEPT", "only lossy frames have left there");
+        subject.counters.ports[1].tx_frames[3].add(1);
+        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 40 frames lost by the device of p2");
+        let json = serde_json::to_value(&verdict(&subject).causes).unwrap();
+        assert_eq!(json, serde_json::json!([{"cause": "transmit", "port": "p2", "frames": 40}]));
     }
 
     #[test]

@@ -289,3 +289,19 @@ fn virtual_hosts_run_beside_the_switch_or_on_an_lcore_of_their_own() {
         "x.yaml:4:17: lcores.hosts: `elsewhere` is not `with-switch`, `own` or a CPU; write a whole number from 0 to 1023",
     );
 }
+
+#[test]
+fn a_port_is_stuck_after_its_own_time_or_the_switchs() {
+    let of = |text: &str| accept(text).switch.ports[0].stuck_after;
+    let ms = |ms: u64| Some(Nanos(ms * 1_000_000));
+    assert_eq!(of(PORTS), ms(500), "with or without a preset");
+    assert_eq!(of(&format!("{PORTS}stuck_after: 2s\n")), ms(2000));
+    assert_eq!(of(&format!("{PORTS}stuck_after: off\n")), None);
+    let own = port("speed: 10G, pfc: off, stuck_after: 1s");
+    assert_eq!(of(&format!("{own}stuck_after: off\n")), ms(1000));
+    assert_eq!(of(&port("speed: 10G, stuck_after: off")), None);
+    refuse_beside_ports(
+        "stuck_after: 99ms\n",
+        "x.yaml:4:14: stuck_after: `99ms` is out of range; write from 100ms to 60s, or `off`",
+    );
+}

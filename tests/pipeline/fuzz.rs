@@ -91,6 +91,7 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
         // Much shorter than anybody's would be: pauses are over before more comes.
         port.watchdog =
             Some(WatchdogSpec { detection: Nanos(40_000), restoration: Nanos(40_000), action: actions[index % 3] });
+        port.stuck_after = Some(Nanos(50_000));
     }
     for queue in &mut spec.queues {
         queue.wred = WredProfile::new(Bytes(2000), Bytes(20_000), "50%".parse().unwrap());

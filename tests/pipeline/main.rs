@@ -10,6 +10,7 @@ mod queues;
 mod resting;
 mod rounds;
 mod stopping;
+mod stuck;
 mod tags;
 mod tuning;
 mod why;

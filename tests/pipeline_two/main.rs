@@ -14,6 +14,8 @@ mod lcores;
 mod pfc;
 #[path = "../pipeline/queues.rs"]
 mod queues;
+#[path = "../pipeline/stuck.rs"]
+mod stuck;
 #[path = "../pipeline/tags.rs"]
 mod tags;
 #[path = "../pipeline/tuning.rs"]

@@ -29,4 +29,5 @@ mod program;
 mod ready;
 mod rig;
 mod script;
+mod stuck;
 mod survival;

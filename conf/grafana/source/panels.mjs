@@ -160,6 +160,7 @@ export const dashboard = (uid, title, description, variables, panels) => ({
   links: [{ type: 'dashboards', title: 'Holdfast', tags: ['holdfast'], asDropdown: false, icon: 'external link', includeVars: true, keepTime: true, targetBlank: false, tooltip: '', url: '' }],
   annotations: { list: [
     event('Storms', 'increase(holdfast_watchdog_storms_total{instance=~"$instance"}[15s]) > 0', 'red', 'Pause storm at {{port}}, queue {{queue}}'),
+    event('Stuck ports', 'increase(holdfast_port_egress_stucks_total{instance=~"$instance"}[15s]) > 0', 'red', '{{port}} takes no frames'),
     event('Watermarks cleared', 'changes(holdfast_watermarks_cleared_time_seconds{instance=~"$instance"}[15s]) > 0', 'blue', 'Watermarks of {{instance}} cleared'),
     event('Starts', 'changes(holdfast_start_time_seconds{instance=~"$instance"}[15s]) > 0', 'purple', '{{instance}} started'),
   ] },

@@ -37,6 +37,10 @@ pub struct Port {
     pub vlan_tagged: Vec<u16>,
     /// Whether its link is up.
     pub link_up: bool,
+    /// Whether it is stuck: its device takes no frames, and what should leave there is dropped.
+    pub egress_stuck: bool,
+    /// Times that it got stuck.
+    pub egress_stucks: u64,
     /// What it does of PFC: `off`, `software` or `asymmetric`.
     pub pfc_mode: String,
     /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
@@ -70,7 +74,7 @@ pub struct Port {
     pub no_buffer_frames: u64,
     /// Frames that the device received with errors.
     pub receive_errors: u64,
-    /// Frames that the device could not send.
+    /// Frames that the device took and could not send.
     pub send_errors: u64,
     /// Frames left in the receive ring from which on the lossless groups go XOFF; null: never.
     pub backlog_mark_frames: Option<u32>,
@@ -124,6 +128,8 @@ impl Port {
             vlan_untagged,
             vlan_tagged,
             link_up: device.link_up,
+            egress_stuck: counters.egress_stuck,
+            egress_stucks: counters.egress_stucks,
             pfc_mode: pfc_mode(spec.pfc).to_owned(),
             pfc_standing: standing.label().to_owned(),
             flow_control: subject.flow_control.get(index).label().to_owned(),

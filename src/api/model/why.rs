@@ -273,6 +273,9 @@ fn remedy(reason: DropReason) -> &'static str {
         }
         DropReason::VlanNotAllowed => "give the port the VLAN (`ports[].vlan`), or take the tag away at the sender",
         DropReason::EgressDown => "see why the link of the port is down (`show ports`)",
+        DropReason::EgressStuck => {
+            "see whether the peer of the port is there and takes frames; raise `stuck_after` if it only stands still for so long"
+        }
         DropReason::NoBuffer => "this ought not to be: tell us, with the configuration",
         _ => "",
     }

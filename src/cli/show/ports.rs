@@ -28,7 +28,11 @@ fn head(port: &Port) -> [String; 6] {
         (Some(vlan), tagged) => format!("{vlan}+{tagged}"),
         (None, tagged) => format!("+{tagged}"),
     };
-    let link = if port.link_up { "up" } else { "DOWN" };
+    let link = match (port.link_up, port.egress_stuck) {
+        (false, _) => "DOWN",
+        (true, true) => "STUCK",
+        (true, false) => "up",
+    };
     let flow_control = match port.flow_control.as_str() {
         // A switch of an earlier version does not say.
         "" | "none" => NONE,

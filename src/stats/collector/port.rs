@@ -104,6 +104,11 @@ pub(super) fn traffic(families: &mut Families, subject: &Subject, snapshot: &Sna
     for port in &subject.spec.ports {
         family.add(&[("port", &port.name)], port.rate.0 / 8);
     }
+    let help = "1 while the port is stuck: its device takes no frames, and what should leave there is dropped.";
+    let stuck = |port: &PortSnapshot| u64::from(port.egress_stuck);
+    per_port(families.gauge("holdfast_port_egress_stuck", help), subject, snapshot, stuck);
+    let help = "Times that the port got stuck.";
+    per_port(families.counter("holdfast_port_egress_stucks_total", help), subject, snapshot, |port| port.egress_stucks);
     let overhead = wire_rate(1, 0, 8.0);
     let help = "Bytes that a frame costs the wire beyond its own: preamble, frame check sequence and gap.";
     families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
@@ -142,7 +147,7 @@ pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snaps
 fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
         DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
-        DropReason::EgressDown | DropReason::EgressMtu => lossless,
+        DropReason::EgressDown | DropReason::EgressMtu | DropReason::EgressStuck => lossless,
         DropReason::LosslessUnknown | DropReason::LosslessGroup => lossless,
         DropReason::NoBuffer => true,
         _ => reason.is_congestion() && !lossless,

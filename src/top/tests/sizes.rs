@@ -59,6 +59,7 @@ fn port(dice: &mut Dice, index: usize) -> Port {
         rate_bps: dice.number(),
         cable_m: dice.number() as f64 / 7.0,
         link_up: dice.flag(),
+        egress_stuck: dice.flag(),
         lossless: dice.flag(),
         received_wire_bytes: dice.number(),
         sent_wire_bytes: dice.number(),

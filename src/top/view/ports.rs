@@ -211,6 +211,7 @@ fn link(app: &App, state: &State, port: &Port) -> Vec<Span<'static>> {
     match (port.link_up, is_storming) {
         (_, true) => text("STORM", app.paint.bad()),
         (false, _) => text("DOWN", app.paint.bad()),
+        (true, _) if port.egress_stuck => text("STUCK", app.paint.bad()),
         (true, _) => text("up", app.paint.good()),
     }
 }

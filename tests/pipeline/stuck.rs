@@ -1,0 +1,209 @@
+//! A port whose device takes no frames: it is found, its frames go, and no other port suffers from it.
+
+use holdfast::dataplane::{DropReason, SwitchSpec, Tuning};
+use holdfast::units::Nanos;
+
+use crate::harness::*;
+
+const MS: u64 = 1_000_000;
+/// Short, since each microsecond is a poll.
+const LIMIT: u64 = 2 * MS;
+/// Between two probes.
+const PROBE: u64 = LIMIT / 10;
+
+fn watched(ports: usize) -> SwitchSpec {
+    let mut spec = spec(ports);
+    spec.ports.iter_mut().for_each(|port| port.stuck_after = Some(Nanos(LIMIT)));
+    spec
+}
+
+/// A switch of three ports, of which the device of port 1 takes no frame.
+fn stalled() -> Bed {
+    let mut bed = Bed::learned(&watched(3));
+    bed.io.set_room(1, Some(0));
+    bed
+}
+
+/// `frames` lossless frames from station 0 to station `to`.
+fn send(bed: &mut Bed, to: usize, frames: usize) {
+    for _ in 0..frames {
+        bed.io.inject(0, &frame(0, to, LOSSLESS_DSCP, CELL));
+    }
+}
+
+fn stuck(bed: &Bed, port: usize) -> (u64, u64) {
+    (bed.counters.ports[port].egress_stuck.get(), bed.counters.ports[port].egress_stucks.get())
+}
+
+/// The case that held an obedient sender for ever: its frames for a dead port filled its group.
+#[test]
+fn a_dead_port_stops_its_senders_for_no_longer_than_the_limit() {
+    let mut bed = stalled();
+    send(&mut bed, 1, 32);
+    bed.run(LIMIT - MS / 10);
+    assert_eq!((stuck(&bed, 1), bed.counters.ports[0].xoff_mask.get()), ((0, 0), 1 << LOSSLESS), "held until then");
+    assert_eq!(bed.drops(1, DropReason::EgressStuck), 0);
+    bed.run(MS);
+    assert_eq!(stuck(&bed, 1), (1, 1));
+    assert_eq!((bed.drops(1, DropReason::EgressStuck), bed.counters.ports[0].xoff_mask.get()), (32, 0));
+    assert!(bed.pfcs(0).last().is_some_and(|last| last.quanta[LOSSLESS].0 == 0), "XON was told");
+    // While the port is stuck it holds at most a probe, and others get their frames.
+    for _ in 0..100 {
+        send(&mut bed, 1, 5);
+        send(&mut bed, 2, 5);
+        bed.run(20_000);
+        assert_eq!(bed.counters.ports[0].xoff_mask.get(), 0);
+    }
+    assert_eq!(bed.data(2).len(), 500);
+    bed.run(PROBE);
+    assert_eq!((bed.drops(1, DropReason::EgressStuck), stuck(&bed, 1)), (532, (1, 1)));
+    bed.assert_empty();
+}
+
+#[test]
+fn a_port_that_moves_again_is_found_by_a_frame() {
+    let mut spec = watched(3);
+    spec.ports[1].pfc = holdfast::pfc::PfcMode::Off;
+    let mut bed = Bed::learned(&spec);
+    bed.io.set_room(1, Some(0));
+    send(&mut bed, 1, 8);
+    bed.run(LIMIT + MS);
+    assert_eq!(stuck(&bed, 1), (1, 1));
+    bed.io.set_room(1, None);
+    bed.run(LIMIT);
+    assert_eq!(stuck(&bed, 1), (1, 1), "nothing was offered");
+    send(&mut bed, 1, 8);
+    bed.run(MS / 10);
+    // The first was the probe; what came with it in one burst may be lost.
+    let sent = bed.data(1).len();
+    assert!((1..=8).contains(&sent) && stuck(&bed, 1) == (0, 1), "{sent} sent");
+    assert_eq!(bed.drops(1, DropReason::EgressStuck), 16 - sent as u64);
+    send(&mut bed, 1, 8);
+    bed.run(MS / 10);
+    assert_eq!(bed.data(1).len(), 8);
+    bed.assert_empty();
+}
+
+#[test]
+fn a_port_that_moves_again_is_found_by_pfc_without_traffic() {
+    let mut bed = stalled();
+    send(&mut bed, 1, 8);
+    bed.run(LIMIT + MS);
+    assert_eq!(stuck(&bed, 1), (1, 1));
+    bed.io.set_room(1, None);
+    bed.run(2 * PROBE);
+    assert_eq!(stuck(&bed, 1), (0, 1));
+    assert_eq!(bed.pfcs(1).len(), 1, "a probe, which says XON");
+    send(&mut bed, 1, 8);
+    bed.run(MS / 10);
+    assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::EgressStuck)), (8, 8));
+    bed.assert_empty();
+}
+
+#[test]
+fn a_port_that_stalls_for_less_than_the_limit_loses_nothing() {
+    let mut bed = stalled();
+    for _ in 0..3 {
+        send(&mut bed, 1, 20);
+        bed.run(LIMIT - MS / 10);
+        bed.io.set_room(1, None);
+        bed.run(MS / 10);
+        bed.io.set_room(1, Some(0));
+    }
+    assert_eq!((bed.data(1).len(), stuck(&bed, 1)), (60, (0, 0)));
+    bed.assert_empty();
+}
+
+#[test]
+fn a_port_that_takes_a_frame_now_and_then_is_slow_and_not_stuck() {
+    let mut bed = stalled();
+    send(&mut bed, 1, 10);
+    for _ in 0..10 {
+        bed.io.set_room(1, Some(1));
+        bed.run(LIMIT - MS / 10);
+    }
+    assert_eq!((bed.data(1).len(), stuck(&bed, 1)), (10, (0, 0)));
+    bed.assert_empty();
+}
+
+#[test]
+fn a_port_that_its_peer_pauses_is_not_stuck() {
+    let mut bed = stalled();
+    send(&mut bed, 1, 8);
+    bed.run(LIMIT / 2);
+    // Refused before the pause, and not offered in it: a peer that is held up itself.
+    for _ in 0..10 {
+        bed.pause(1, 1 << LOSSLESS, 0xffff);
+        bed.run(MS);
+    }
+    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.run(LIMIT / 2);
+    assert_eq!(stuck(&bed, 1), (0, 0));
+    bed.io.set_room(1, None);
+    bed.run(MS / 10);
+    assert_eq!(bed.data(1).len(), 8);
+    bed.assert_empty();
+}
+
+#[test]
+fn without_a_limit_frames_wait_for_ever() {
+    let mut bed = Bed::learned(&spec(3));
+    bed.io.set_room(1, Some(0));
+    send(&mut bed, 1, 8);
+    bed.run(10 * MS);
+    assert_eq!((stuck(&bed, 1), bed.switch.held_frames()), ((0, 0), 8));
+    bed.io.set_room(1, None);
+    bed.run(MS / 10);
+    bed.assert_empty();
+}
+
+#[test]
+fn a_link_that_goes_down_ends_it() {
+    let mut bed = stalled();
+    send(&mut bed, 1, 8);
+    bed.run(LIMIT + MS);
+    assert_eq!(stuck(&bed, 1), (1, 1));
+    bed.switch.set_link(1, false);
+    send(&mut bed, 1, 8);
+    bed.run(MS / 10);
+    // Its station is forgotten.
+    assert_eq!((stuck(&bed, 1), bed.drops(0, DropReason::LosslessUnknown)), ((0, 1), 8));
+    bed.switch.set_link(1, true);
+    bed.io.set_room(1, None);
+    bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, CELL));
+    bed.run(MS / 10);
+    send(&mut bed, 1, 8);
+    bed.run(MS / 10);
+    assert_eq!(bed.data(1).len(), 8);
+    bed.assert_empty();
+}
+
+#[test]
+fn a_stuck_port_keeps_nobody_waiting_at_the_end() {
+    let mut bed = stalled();
+    send(&mut bed, 1, 32);
+    bed.run(LIMIT + MS);
+    let now = holdfast::units::Ticks(bed.now);
+    assert!(!bed.switch.shutdown(&mut bed.io, now), "port 1 takes no XON");
+    assert_eq!(stuck(&bed, 1), (0, 1));
+    bed.assert_empty();
+}
+
+#[test]
+fn a_reload_that_turns_it_off_lets_frames_wait_again() {
+    let spec = watched(3);
+    let mut bed = stalled();
+    send(&mut bed, 1, 8);
+    bed.run(LIMIT + MS);
+    assert_eq!(stuck(&bed, 1), (1, 1));
+    let mut off = spec.clone();
+    off.ports[1].stuck_after = None;
+    bed.switch.tune(&Tuning::between(&spec, &off, HZ).expect("a setting that may change"));
+    send(&mut bed, 1, 8);
+    bed.run(LIMIT + MS);
+    assert_eq!((stuck(&bed, 1), bed.switch.held_frames()), ((0, 1), 8));
+    bed.io.set_room(1, None);
+    bed.run(MS / 10);
+    assert_eq!(bed.data(1).len(), 8);
+    bed.assert_empty();
+}

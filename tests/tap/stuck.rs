@@ -1,0 +1,233 @@
+//! Ports whose peer goes away: an obedient host sends to it and to a healthy one, and must not wait for the dead one.
+
+use serde_json::Value;
+
+use crate::metrics::Exposition;
+use crate::namespace::{Namespace, unique_prefix};
+use crate::process::{Process, wait_for};
+use crate::program::{Config, HOLDFAST, PATIENCE, run_arguments};
+use crate::ready::machine_is_ready;
+use crate::rig::Rig;
+
+/// A virtual host, which obeys PFC, sends lossless frames to two stations: some 5,000 a second to each, so that those for a
+/// dead one fill the group in less than a second.
+const FABRIC: &str = r#"
+preset: roce
+ports:
+  - {name: a, device: ring, speed: 1G}
+  - {name: b, device: "net_tap0,iface=hf0,mac=02:48:46:00:01:00", speed: 1G}
+  - {name: c, device: "net_tap1,iface=hf1,mac=02:48:46:00:01:01", speed: 1G}
+fdb:
+  static: [{mac: "02:48:46:00:01:00", port: b}, {mac: "02:48:46:00:01:01", port: c}]
+hosts:
+  - name: sender
+    port: a
+    flows:
+      - {to: {mac: "02:48:46:00:01:00", ip: 10.48.0.98}, kind: roce, rate: 40M, frame: 1000}
+      - {to: {mac: "02:48:46:00:01:01", ip: 10.48.0.99}, kind: roce, rate: 40M, frame: 1000}
+"#;
+
+const SENT: &str = "holdfast_port_sent_frames_total";
+const STUCK: &str = "holdfast_port_egress_stuck";
+const LINK: &str = "holdfast_port_link_up";
+const DROPPED: &str = "holdfast_port_dropped_frames_total";
+/// Frames by which traffic flows: more than the buffer could hold.
+const FLOWS: f64 = 3000.0;
+
+fn of(seen: &Exposition, name: &str, port: &str) -> f64 {
+    seen.sum(name, &[("port", port)])
+}
+
+/// Waits until `port` has sent [`FLOWS`] frames more.
+#[track_caller]
+fn wait_for_flow(look: impl Fn() -> Exposition, port: &str) {
+    let before = of(&look(), SENT, port);
+    wait_for(&format!("traffic to {port}"), PATIENCE, || (of(&look(), SENT, port) > before + FLOWS).then_some(()));
+}
+
+/// Causes of a broken verdict, by their kind and port.
+fn causes(report: &Value) -> Vec<(&str, &str)> {
+    let causes = report["verdict"]["causes"].as_array().expect("causes").iter();
+    let mut causes: Vec<_> = causes
+        .filter_map(|cause| Some((cause["cause"].as_str()?, cause["port"].as_str().unwrap_or_default())))
+        .collect();
+    causes.dedup();
+    causes
+}
+
+/// A switch by `config` of which `fault` makes b's device take nothing. What must hold then, and the rig.
+#[track_caller]
+fn stuck(config: &str, fault: impl Fn(&Rig)) -> Rig {
+    let config = Config::new(config);
+    let rig = Rig::start(&config.path(), 2);
+    for port in ["b", "c"] {
+        wait_for_flow(|| rig.metrics(), port);
+    }
+    fault(&rig);
+    wait_for("stuck port", PATIENCE, || (of(&rig.metrics(), STUCK, "b") == 1.0).then_some(()));
+    // The healthy port's frames flow on, for much longer than what one buffer holds.
+    for _ in 0..2 {
+        wait_for_flow(|| rig.metrics(), "c");
+    }
+    let seen = rig.metrics();
+    assert!(seen.sum(DROPPED, &[("port", "b"), ("reason", "egress_stuck"), ("tc", "3")]) > 0.0);
+    assert_eq!(of(&seen, LINK, "b"), 1.0, "no link state tells of it");
+    // A frame that waits is offered again and again, and is one frame, which the device did not take.
+    assert_eq!(of(&seen, "holdfast_device_transmit_errors_total", "b"), 0.0);
+    assert_eq!(of(&seen, STUCK, "c"), 0.0);
+    rig
+}
+
+#[track_caller]
+fn assert_broken_by_b(mut rig: Rig) {
+    let said = rig.switch().stderr();
+    assert!(said.contains(" stuck: b took no frame for 500ms: what should leave there is dropped"), "{said}");
+    let report = rig.stop();
+    assert_eq!(causes(&report), [("stuck", "b")], "{}", report["verdict"]);
+    assert!(report["ports"][1]["egress_stucks"].as_u64() >= Some(1), "{}", report["ports"][1]);
+    assert_eq!(report["ports"][2]["egress_stucks"], 0);
+}
+
+#[test]
+fn a_tap_that_is_deleted_holds_nobody() {
+    if !machine_is_ready() {
+        return;
+    }
+    assert_broken_by_b(stuck(FABRIC, |rig| {
+        rig.hosts[0].inside.run(&["ip", "link", "delete", "dev", "hf0"]);
+    }));
+}
+
+#[test]
+fn a_namespace_that_is_removed_holds_nobody_on_two_lcores() {
+    if !machine_is_ready() {
+        return;
+    }
+    let two = format!("{FABRIC}lcores: {{count: 2}}\n");
+    assert_broken_by_b(stuck(&two, |rig| rig.hosts[0].inside.remove()));
+}
+
+#[test]
+fn a_tap_that_is_set_down_holds_nobody_and_is_used_when_it_is_up() {
+    if !machine_is_ready() {
+        return;
+    }
+    let mut rig = stuck(FABRIC, |rig| {
+        rig.hosts[0].inside.run(&["ip", "link", "set", "dev", "hf0", "down"]);
+    });
+    rig.hosts[0].inside.run(&["ip", "link", "set", "dev", "hf0", "up"]);
+    wait_for_flow(|| rig.metrics(), "b");
+    assert_eq!(of(&rig.metrics(), STUCK, "b"), 0.0);
+    let said = rig.switch();
+    wait_for("event", PATIENCE, || said.stderr().contains(" stuck: b takes frames again").then_some(()));
+    assert_broken_by_b(rig);
+}
+
+/// A switch in a namespace of its own with b at a kernel interface there.
+struct Alone {
+    inside: Namespace,
+    switch: Option<Process>,
+    _config: Config,
+}
+
+impl Alone {
+    /// `device` is b's; `setup` makes what it needs.
+    #[track_caller]
+    fn start(device: &str, setup: &[&[&str]]) -> Self {
+        let inside = Namespace::new(format!("{}-alone", unique_prefix()));
+        setup.iter().for_each(|words| drop(inside.run(words)));
+        let text = FABRIC.replace("net_tap0,iface=hf0,mac=02:48:46:00:01:00", device).replace("net_tap1", "net_null1");
+        let config = Config::new(&text.replace(",iface=hf1,mac=02:48:46:00:01:01", ",no-rx=1"));
+        let mut command = inside.command(HOLDFAST);
+        command.args(["run", &config.path(), "--json", "--fail-on-loss"]).args(run_arguments());
+        let mut alone = Self { switch: Some(Process::spawn(command)), inside, _config: config };
+        wait_for("running switch", PATIENCE, || {
+            let switch = alone.switch.as_mut().expect("it was started");
+            assert!(switch.is_running(), "it ended: {}{}", switch.stdout(), switch.stderr());
+            alone.inside.try_run(&["curl", "-sf", "http://127.0.0.1:9464/metrics"]).ok()
+        });
+        alone
+    }
+
+    #[track_caller]
+    fn look(&self) -> Exposition {
+        Exposition::parse(&self.inside.run(&["curl", "-sf", "http://127.0.0.1:9464/metrics"]))
+    }
+
+    #[track_caller]
+    fn set(&self, interface: &str, how: &str) {
+        self.inside.run(&["ip", "link", "set", "dev", interface, how]);
+    }
+
+    /// Waits until b has a link, or none, and c's frames flow.
+    #[track_caller]
+    fn wait_for_link(&self, up: bool) {
+        wait_for("link state", PATIENCE, || (of(&self.look(), LINK, "b") == f64::from(u8::from(up))).then_some(()));
+        wait_for_flow(|| self.look(), "c");
+    }
+
+    /// Ends it; its exit code and its report.
+    #[track_caller]
+    fn end(mut self) -> (Option<i32>, Value) {
+        let switch = self.switch.take().expect("it was started");
+        switch.signal("TERM");
+        let ended = switch.wait(PATIENCE);
+        (ended.status.code(), crate::program::report(&ended))
+    }
+}
+
+const VETH: &[&[&str]] =
+    &[&["ip", "link", "add", "va", "type", "veth", "peer", "name", "vb"], &["ip", "link", "set", "dev", "vb", "up"]];
+
+#[test]
+fn an_af_packet_port_on_a_veth_that_is_down_has_no_link() {
+    if !machine_is_ready() {
+        return;
+    }
+    let alone = Alone::start("net_af_packet0,iface=va", VETH);
+    alone.wait_for_link(false);
+    let seen = alone.look();
+    assert!(seen.sum(DROPPED, &[("port", "b"), ("reason", "egress_down")]) + seen.sum(DROPPED, &[("port", "a")]) > 0.0);
+    alone.set("va", "up");
+    alone.wait_for_link(true);
+    wait_for_flow(|| alone.look(), "b");
+    // No carrier, since the other end is down.
+    alone.set("vb", "down");
+    alone.wait_for_link(false);
+}
+
+#[test]
+fn what_an_af_packet_port_loses_breaks_the_promise() {
+    if !machine_is_ready() {
+        return;
+    }
+    let alone = Alone::start("net_af_packet0,iface=va", VETH);
+    // It takes a while until the link is seen to be down: what is sent meanwhile the device takes and loses. It may take
+    // less time than there is between two frames.
+    let lost = |seen: &Exposition| of(seen, "holdfast_device_transmit_errors_total", "b");
+    wait_for("lost frames", PATIENCE, || {
+        alone.set("va", "up");
+        alone.wait_for_link(true);
+        wait_for_flow(|| alone.look(), "b");
+        alone.set("va", "down");
+        alone.wait_for_link(false);
+        (lost(&alone.look()) > 0.0).then_some(())
+    });
+    let (code, report) = alone.end();
+    assert_eq!((code, causes(&report)), (Some(1), vec![("transmit", "b")]), "{}", report["verdict"]);
+    assert!(report["verdict"]["causes"][0]["frames"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_tap_that_is_set_down_in_the_switchs_own_namespace_has_no_link() {
+    if !machine_is_ready() {
+        return;
+    }
+    let alone = Alone::start("net_tap0,iface=hf0", &[]);
+    alone.wait_for_link(true);
+    alone.set("hf0", "down");
+    alone.wait_for_link(false);
+    alone.set("hf0", "up");
+    alone.wait_for_link(true);
+    wait_for_flow(|| alone.look(), "b");
+}
