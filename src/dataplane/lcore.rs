@@ -1,7 +1,6 @@
 //! The loop that an lcore runs: one instant, one poll of everything, then a look at its orders.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::counters::GAP_BUCKETS;
 use super::fdb_view::{FdbWindow, Showing};
@@ -9,6 +8,7 @@ use super::idle::Resting;
 use super::pipeline::{Pipeline, bits};
 use super::tuning::Inbox;
 use crate::packet::{MAX_PORTS, Ports};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::units::Ticks;
 
 /// Longest time that stopping waits for real peers, which may go on sending, in parts of a second.
@@ -28,6 +28,10 @@ pub trait Companion {
     fn poll(&mut self, now: Ticks);
     /// From now on it only receives.
     fn fall_silent(&mut self);
+    /// Receives all that is left: the switch has ended and sends no more.
+    fn finish(&mut self, now: Ticks) {
+        self.poll(now);
+    }
     /// Whether it does nothing of itself from `now`, when it was polled, until `until`: neither sends nor counts time.
     /// Whoever does not say keeps the lcore from resting.
     fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
@@ -172,7 +176,7 @@ pub fn accompany<C: Companion>(mut companion: C, orders: &Orders, clock: impl Fn
     while !orders.dismissed.load(Ordering::Relaxed) {
         companion.poll(clock());
     }
-    companion.poll(clock());
+    companion.finish(clock());
     companion
 }
 

@@ -79,8 +79,8 @@ impl Host {
         }
     }
 
-    /// Takes all that has arrived and returns its buffers.
-    pub fn receive<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, now: Ticks) {
+    /// Takes what has arrived, [`RX_BURSTS`] at most, and returns its buffers; whether there may be more.
+    pub fn receive<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, now: Ticks) -> bool {
         let mut burst = Burst::new();
         for _ in 0..RX_BURSTS {
             io.rx(self.port, &mut burst);
@@ -90,9 +90,10 @@ impl Host {
             }
             io.free(&mut burst);
             if count < BURST {
-                break;
+                return false;
             }
         }
+        true
     }
 
     #[inline]

@@ -18,7 +18,6 @@ pub use spec::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flow::{Flow, Phases, to_ticks};
 use frame::{Station, Template};
@@ -28,6 +27,7 @@ use sequence::SequenceWindow;
 use crate::dataplane::Companion;
 use crate::packet::Ports;
 use crate::qos::Shaper;
+use crate::sync::{AtomicUsize, Ordering};
 use crate::units::{Nanos, Ticks};
 
 /// Each host announces itself anew after this, or after a quarter of the switch's ageing time, since a lossless frame to a
@@ -39,6 +39,8 @@ pub const SETTLE: Nanos = Nanos(1_000_000);
 
 /// The same for hosts on a thread of their own: the switch may be kept from polling meanwhile.
 const SETTLE_APART: Nanos = Nanos(100_000_000);
+/// Polls of each host at the end: more than the largest ring takes.
+const LAST_POLLS: usize = 64;
 
 /// Virtual hosts, as one thread polls them.
 #[derive(Debug)]
@@ -185,6 +187,16 @@ impl Hosts {
     pub fn stop_sending(&mut self) {
         self.stopped = true;
     }
+
+    /// Receives all that has arrived: hosts that had no CPU for a while have whole rings left. Not without end, since a
+    /// peer in another process may go on.
+    pub fn receive_rest<P: Ports>(&mut self, io: &mut P, now: Ticks) {
+        let hosts = self.hosts.iter_mut().zip(&self.mine).filter(|(_, mine)| **mine);
+        for (host, _) in hosts {
+            let mut more = (0..LAST_POLLS).map(|_| host.receive(io, &mut self.flows, &self.counters, now));
+            more.find(|more| !more);
+        }
+    }
 }
 
 /// Virtual hosts with their ends of the links, polled beside the switch.
@@ -203,6 +215,10 @@ impl<P: Ports> Companion for HostsOn<P> {
 
     fn fall_silent(&mut self) {
         self.hosts.stop_sending();
+    }
+
+    fn finish(&mut self, now: Ticks) {
+        self.hosts.receive_rest(&mut self.io, now);
     }
 
     fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use super::*;
+use crate::dataplane::{Orders, accompany};
 use crate::packet::{BURST, Burst, Packet};
 use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;
@@ -193,6 +194,20 @@ fn what_is_sent_is_received_and_counted() {
     assert_eq!(receiver.rx_bytes[3].get(), first.sent_bytes.get());
     assert_eq!((sender.announced_frames.get(), sender.arp_rx_frames.get()), (1, 1));
     assert_eq!(receiver.foreign_frames.get(), 0);
+}
+
+/// A host that had no CPU until the switch has ended finds more in its ring than a poll takes.
+#[test]
+fn what_waits_in_the_rings_at_the_end_is_received() {
+    let specs = pair(vec![flow(1, 3, "1G")]);
+    let hosts = Hosts::new(&specs, HZ);
+    let (counters, mut hub) = (hosts.counters(), Hub::new(&specs));
+    (0..5000).for_each(|_| hub.inject(1, &[0; 60]));
+    let orders = Orders::new(1).with_companion_apart();
+    orders.stop();
+    orders.dismiss();
+    let ended = accompany(HostsOn { hosts, io: hub }, &orders, || Ticks(US));
+    assert_eq!((counters.hosts[1].foreign_frames.get(), ended.io.live), (5000, 0));
 }
 
 #[test]
