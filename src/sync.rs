@@ -1,9 +1,12 @@
-//! What lcores share, in one place: the types that `tests/loom` replaces with loom's to try every interleaving.
+//! Every atomic type of the library, in one place: `tests/loom` replaces them with loom's to try every interleaving.
 //!
-//! `mmu::tally`, `mmu::pool`, `dataplane::handoff` and `dataplane::ledge` name no other type that two threads touch.
+//! `mmu::tally`, `mmu::pool`, `dataplane::handoff` and `dataplane::ledge` are modelled so, and take `Arc` from here too. Other
+//! modules import only atomics. `tests/architecture.rs` finds an atomic that comes from elsewhere.
 
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+#[cfg(feature = "dpdk")]
+pub(crate) use std::sync::atomic::{AtomicI32, AtomicPtr};
 
 /// [`std::cell::UnsafeCell`] with loom's face: access has a beginning and an end, so that loom can see two overlap.
 #[derive(Debug)]

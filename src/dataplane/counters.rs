@@ -1,12 +1,11 @@
 //! Counters of the packet path: plain loads and stores by the one lcore that owns them, read by anyone at any time.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crossbeam_utils::CachePadded;
 
 use super::drops::DropReason;
 use super::evidence::PortEvidence;
 use crate::qos::CLASSES;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Row of [`PortCounters::drops`] for frames dropped before they had a class.
 pub const UNCLASSIFIED: usize = CLASSES;

@@ -5,10 +5,9 @@
 //! all lcores show together is every station once, as the lcore knows it that sees its frames. While nobody asks, a poll
 //! costs one load and one branch that is always taken alike.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use crate::forward::Fdb;
 use crate::forward::fdb::{Sighting, Station};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Entries that a window holds.
 const SLOTS: usize = 512;

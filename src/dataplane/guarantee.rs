@@ -5,12 +5,12 @@
 //! slips in meanwhile is judged again at its queue.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use super::spec::SwitchSpec;
 use crate::qos::CLASSES;
+use crate::sync::{AtomicU32, Ordering};
 use crate::units::Cells;
 
 /// What each queue holds, and what each lcore's queues still may ask for; each value has one writer.

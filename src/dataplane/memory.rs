@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::packet::{Burst, Packet, Ports};
+use crate::sync::{AtomicUsize, Ordering};
 
 /// Room in front of a frame, as DPDK's mbufs have it.
 const FRONT: usize = 128;

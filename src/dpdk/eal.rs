@@ -2,10 +2,11 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dpdk_sys::{HF_MAX_LCORE, libc, rte_mempool};
+
+use crate::sync::{AtomicBool, Ordering};
 
 use super::lcore::{Lcore, allowed_cpus, list};
 use super::{Error, check, log, mempool, port};

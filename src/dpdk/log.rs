@@ -5,10 +5,11 @@ use std::ffi::{c_char, c_int};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dpdk_sys::{HF_LOG_CRIT, HF_LOG_WARNING, libc};
+
+use crate::sync::{AtomicBool, AtomicI32, Ordering};
 
 /// Messages kept; older ones go.
 const KEPT: usize = 256;

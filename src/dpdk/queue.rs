@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use dpdk_sys::{rte_eth_fp_ops, rte_mbuf, rte_power_monitor_cond};
 
 use crate::packet::{Burst, Packet};
+use crate::sync::{AtomicPtr, Ordering};
 use crate::units::Ticks;
 
 use super::Mbuf;

@@ -4,11 +4,11 @@
 //! prove their PFC. An lcore that stands still is seen by its count of polls, which does not move between two looks.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::dataplane::Counters;
+use crate::sync::{AtomicBool, Ordering};
 
 /// An lcore whose count of polls has not moved for so long has stopped: rests are 10 ms at most, and a machine that is
 /// too busy to run an lcore for a second forwards nothing.

@@ -1,12 +1,12 @@
 //! One fabric after the other, on all CPUs.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::{Failure, RunSummary, try_seed};
 use crate::sim::outcome::Ending;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Longest time between two calls of `progress`.
 const HEARTBEAT: Duration = Duration::from_millis(200);

@@ -1,0 +1,201 @@
+//! The arrows of docs/architecture.md are those of the sources: which room uses which, that none of them makes a circle, and
+//! that atomic types come from `src/sync.rs` alone, where loom can replace them.
+//!
+//! Read are `crate::` paths, and `holdfast::` paths of the program, outside of comments and tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms that every other may use, so that no arrows to them are in the table.
+const COMMON: [&str; 3] = ["mutant", "near", "sync"];
+
+/// The program's own atomics: a signal that came. It shares them with no lcore, and cannot see `sync`.
+const ATOMICS_OF_ITS_OWN: &str = "src/cli/sim/interrupt.rs";
+
+/// What each room uses.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Every file of `directory` and below.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// `text` without comments.
+fn code(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether this file is only compiled for tests: it says so itself, or its parent does.
+fn is_test(path: &Path) -> bool {
+    let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+    if name.ends_with("tests") || path.components().any(|part| part.as_os_str() == "tests") {
+        return true;
+    }
+    let directory = path.parent().expect("it is below src");
+    let above = directory.with_extension("rs");
+    [directory.join("mod.rs"), directory.join("lib.rs"), above].iter().filter(|parent| *parent != path).any(|parent| {
+        let text = code(&fs::read_to_string(parent).unwrap_or_default());
+        test_only(&text).any(|rest| {
+            let declared = rest.split(';').next().unwrap_or_default();
+            declared.ends_with(&format!("mod {name}"))
+        })
+    })
+}
+
+/// What follows each `#[cfg(test)]`.
+fn test_only(text: &str) -> impl Iterator<Item = &str> {
+    text.split("#[cfg(test)]").skip(1).map(str::trim_start)
+}
+
+/// The code of a file up to a module of tests within it.
+fn before_tests(text: &str) -> &str {
+    let inline = test_only(text).find(|rest| {
+        let head = rest.split(['{', ';']).next().unwrap_or_default();
+        head.contains("mod ") && rest[head.len()..].starts_with('{')
+    });
+    inline.map_or(text, |rest| &text[..text.len() - rest.len()])
+}
+
+/// First words of the paths that begin with `root`, such as `crate::`: of lists in braces each.
+fn first_words<'a>(text: &'a str, root: &str) -> Vec<&'a str> {
+    let word =
+        |text: &'a str| text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("");
+    let mut words = Vec::new();
+    for (at, _) in text.match_indices(root) {
+        let rest = &text[at + root.len()..];
+        let Some(list) = rest.strip_prefix('{') else {
+            words.push(word(rest));
+            continue;
+        };
+        let (mut depth, mut is_first) = (0, true);
+        for (at, letter) in list.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => is_first = true,
+                _ if is_first && letter.is_alphanumeric() => {
+                    words.push(word(&list[at..]));
+                    is_first = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    words
+}
+
+/// The sources that are no tests, each with its room.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    let src = repository("src");
+    let mut sources = Vec::new();
+    for path in files(&src) {
+        let inside = path.strip_prefix(&src).expect("it is in src");
+        if path.extension().is_none_or(|extension| extension != "rs") || is_test(&path) {
+            continue;
+        }
+        let first = inside.iter().next().and_then(|part| part.to_str()).expect("a name");
+        let room = first.trim_end_matches(".rs").to_owned();
+        let text = code(&fs::read_to_string(&path).expect("a source"));
+        sources.push((room, inside.to_owned(), before_tests(&text).to_owned()));
+    }
+    assert!(sources.len() > 100, "{} files", sources.len());
+    sources
+}
+
+/// What the sources use.
+fn arrows() -> Arrows {
+    let sources = sources();
+    let rooms: BTreeSet<&str> = sources.iter().map(|(room, ..)| room.as_str()).collect();
+    let mut arrows = Arrows::new();
+    for (room, _, text) in sources.iter().filter(|(room, ..)| !["lib", "main"].contains(&room.as_str())) {
+        let uses = arrows.entry(room.clone()).or_default();
+        for word in ["crate::", "holdfast::"].iter().flat_map(|root| first_words(text, root)) {
+            // The program's own `crate::cli` is no room of the library's.
+            if word != room && rooms.contains(word) && !COMMON.contains(&word) {
+                uses.insert(word.to_owned());
+            }
+        }
+    }
+    arrows
+}
+
+/// The rows of the document's table: rooms, in order, and what each uses.
+fn table() -> Vec<(String, BTreeSet<String>)> {
+    let text = fs::read_to_string(repository("docs/architecture.md")).expect("docs/architecture.md");
+    let table = text.split("| room | uses |\n|---|---|\n").nth(1).expect("a table of what each room uses");
+    let names = |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let mut rows = Vec::new();
+    for line in table.lines().take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.split('|').collect();
+        let uses: BTreeSet<String> = names(cells[2]).into_iter().collect();
+        rows.extend(names(cells[1]).into_iter().map(|room| (room, uses.clone())));
+    }
+    rows
+}
+
+#[test]
+fn the_table_of_arrows_is_what_the_sources_use() {
+    let (found, told) = (arrows(), table());
+    let rooms: Vec<&String> = told.iter().map(|(room, _)| room).collect();
+    let missing: Vec<&String> = found.keys().filter(|room| !rooms.contains(room)).collect();
+    assert!(missing.is_empty(), "docs/architecture.md has no row for {missing:?}");
+    for (room, told) in &told {
+        let found = found.get(room).unwrap_or_else(|| panic!("docs/architecture.md has `{room}`, and src has not"));
+        let unknown: Vec<_> = found.difference(told).collect();
+        let unused: Vec<_> = told.difference(found).collect();
+        assert!(
+            unknown.is_empty() && unused.is_empty(),
+            "`{room}` uses {unknown:?}, which docs/architecture.md does not say, and not {unused:?}, which it does"
+        );
+    }
+}
+
+#[test]
+fn each_room_uses_only_rooms_of_rows_above_it() {
+    let mut above = BTreeSet::new();
+    for (room, uses) in table() {
+        let beside: Vec<_> = uses.difference(&above).collect();
+        assert!(beside.is_empty(), "`{room}` uses {beside:?}, which stand beside or below it: that may be a circle");
+        above.insert(room);
+    }
+}
+
+#[test]
+fn atomic_types_come_from_sync_alone() {
+    for (_, path, text) in sources() {
+        let path = Path::new("src").join(path);
+        if path == Path::new("src/sync.rs") || path == Path::new(ATOMICS_OF_ITS_OWN) {
+            continue;
+        }
+        for name in ["sync::atomic", "loom::"] {
+            assert!(!text.contains(name), "{}: `{name}`; take it from crate::sync", path.display());
+        }
+    }
+}
+
+#[test]
+fn paths_are_found_and_tests_are_left_out() {
+    let text = "use crate::mmu::Pool;\nuse crate::{api::v1, qos::{self, Wred}, units};\nlet x = crate::near::fetch(y);";
+    assert_eq!(first_words(text, "crate::"), ["mmu", "api", "qos", "units", "near"]);
+    assert_eq!(code("use crate::a; // crate::b\n/// crate::c\nfn d() {}"), "use crate::a; \n\nfn d() {}");
+    let text =
+        "use crate::a;\n#[cfg(test)]\nmod fixture;\nuse crate::b;\n#[cfg(test)]\nmod tests {\n    use crate::c;\n}\n";
+    assert_eq!(first_words(before_tests(text), "crate::"), ["a", "b"]);
+    assert!(is_test(&repository("src/stats/fixture.rs")) && !is_test(&repository("src/stats/report.rs")));
+}
