@@ -32,6 +32,32 @@ fn has(program: &str) -> bool {
     found
 }
 
+/// An engine of tests/docker leaves mounts below its directory, here one of a network namespace, when it has ended. The test
+/// has mounts of its own, and so needs root.
+#[test]
+fn what_an_engine_leaves_mounted_is_unmounted_and_its_directory_goes() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let script = r#"set -e
+        mkdir -p "$1/exec/netns" "$1/data"
+        touch "$1/exec/netns/left"
+        mount -t tmpfs none "$1/data"
+        mkdir "$1/data/layer" && mount -t tmpfs none "$1/data/layer"
+        mount --bind /proc/self/ns/net "$1/exec/netns/left"
+        ! rm -rf "$1" 2>/dev/null
+        mkdir -p "$1/exec/netns"
+        "$0" down "$1"
+        rm -rf "$1"
+        ! grep -F "$1/" /proc/self/mountinfo"#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "bash", "-c", script]).arg(repository("tests/docker/engine"));
+    let output = command.arg(directory.path().join("engine")).output().expect("unshare(1) is there");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("Operation not permitted") {
+        return eprintln!("SKIPPED: only root may mount");
+    }
+    assert!(output.status.success(), "{output:?}");
+}
+
 /// A package of the program under test, unpacked.
 #[cfg(feature = "dpdk")]
 fn unpacked() -> Option<(tempfile::TempDir, PathBuf, PathBuf)> {

@@ -41,16 +41,19 @@ else
 fi
 . "$here/parts.sh"
 
+# Cleaning up changes no verdict: what it cannot do, it says, and the code is that of the tests.
 clean() {
-    local code=$?
+    local code=$? left=
+    set +e
     if [ -n "${DOCKER_HOST:-}" ]; then
         docker ps -aq --filter "name=$name" | xargs -r docker rm -f >/dev/null 2>&1 || true
         docker volume rm "$name" >/dev/null 2>&1 || true
         [ "$image" != "$name/holdfast" ] || docker rmi -f "$image" >/dev/null 2>&1 || true
     fi
-    "$here/engine" down "$work/engine" || true
-    ip netns delete "$name" 2>/dev/null || true
-    [ -n "${HOLDFAST_DOCKER_DIR:-}" ] || rm -rf "$work"
+    left=$("$here/engine" down "$work/engine" 2>&1) || printf 'cleanup: the engine did not end in order: %s\n' "$left" >&2
+    ip netns delete "$name" 2>/dev/null
+    [ -n "${HOLDFAST_DOCKER_DIR:-}" ] || left=$(rm -rf "$work" 2>&1) || printf 'cleanup: %s is left: %s\n' "$work" "$left" >&2
+    [ "$code" = 0 ] || printf 'FAILED: a step before the cleanup ended with %s\n' "$code" >&2
     exit "$code"
 }
 trap clean EXIT
