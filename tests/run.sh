@@ -1,67 +1,131 @@
-#!/bin/sh
-# All tests, with and without DPDK. `make test` calls this once the packages are there.
+#!/bin/bash
+# All tests, with and without DPDK. `make test` calls this once the packages are there. It says what each stage took.
+#
+# Each configuration is built once: with DPDK for the tests, and as shipped without DPDK for instructions and speed. What
+# needs no libdpdk is also linted without it, so that the layering cannot rot. Each test runs once, but for those in which
+# dataplane lcores matter: they run with two lcores too.
 #
 # A DPDK environment starts once per process and dataplane lcores poll without rest, so tests that run a switch go one
 # at a time: nextest gives each its process and .config/nextest.toml its turn; without nextest, one thread does.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
+log=$(mktemp)
+build=
+names=()
+times=()
+began=0
 
-say() { printf '\n== %s\n' "$*"; }
+# Ends the stage before and begins another. Without a name it only ends it.
+stage() {
+    [ ${#names[@]} -le ${#times[@]} ] || times+=($((SECONDS - began)))
+    began=$SECONDS
+    [ -n "${1:-}" ] || return 0
+    names+=("$1")
+    printf '\n== %s (%s s until here)\n' "$1" "$SECONDS"
+}
 
-say "the pure rooms, without libdpdk"
-$cargo test --no-default-features --lib --bins --test pipeline --test config --test sim_docs --test doctor \
-    --test generated --test packaging -- --quiet
+table() {
+    local code=$? stage
+    [ -z "$build" ] || kill -- "-$build" 2>/dev/null || true
+    rm -f "$log"
+    stage ''
+    printf '\nseconds  stage\n'
+    for stage in "${!names[@]}"; do printf '%7s  %s\n' "${times[$stage]}" "${names[$stage]}"; done
+    printf '%7s  all\n' "$SECONDS"
+    [ "$code" = 0 ] || printf 'FAILED: %s\n' "${names[-1]}"
+    exit "$code"
+}
+trap table EXIT
+trap 'exit 130' INT TERM
 
-say "examples in the documentation"
-$cargo test --workspace --doc -- --quiet
+# Features of dependencies are those of all selected packages together, so that each of these selects the whole workspace:
+# otherwise dependencies, and all that stands on them, would be built once more.
+tests() { $cargo test --workspace --no-fail-fast "$@"; }
+nextest() { $cargo nextest run --workspace "$@"; }
 
-say "format and lints"
+# As shipped, without DPDK: another directory of artifacts, so that cargo builds it beside the other configuration.
+shipped() {
+    $cargo bench --no-default-features --bench instructions --no-run &&
+        $cargo test --profile bench --no-default-features --test sim_docs --no-run
+}
+
+# Test binaries that run a switch begin with this line; all others are pure.
+of_switches() { names_of "$(grep -l '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs)"; }
+pure() { names_of "$(grep -L '^#!\[cfg(feature = "dpdk")\]' tests/*/main.rs tests/*.rs tests/loom/tests/*.rs)"; }
+names_of() { sed -E 's,^tests/(loom/tests/)?,--test ,; s,/main,,; s,\.rs$,,' <<<"$1"; }
+
+stage "format"
 $cargo fmt --all --check
+
+stage "lints and documentation"
+# A process group of its own, so that it ends with this script.
+set -m
+shipped >"$log" 2>&1 &
+build=$!
+set +m
 $cargo clippy --workspace --all-targets --quiet -- -D warnings
-$cargo clippy --all-targets --no-default-features --quiet -- -D warnings
+$cargo clippy --workspace --exclude dpdk-sys --all-targets --no-default-features --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --quiet
 
-say "everything"
-if $cargo nextest --version >/dev/null 2>&1; then
-    nextest=1
-    $cargo nextest run --workspace --no-fail-fast
+stage "build of the tests"
+has_nextest=
+if $cargo nextest --version >/dev/null 2>&1; then has_nextest=1; fi
+if [ "$has_nextest" ]; then nextest --no-run; else tests --no-run; fi
+
+# Nothing is built while tests look at the clock.
+stage "rest of the build as shipped"
+wait "$build" || { build=; cat "$log"; exit 1; }
+build=
+
+stage "all tests"
+if [ "$has_nextest" ]; then
+    nextest --no-fail-fast
 else
-    nextest=
-    $cargo test --workspace -- --test-threads=1
+    # shellcheck disable=SC2046
+    tests --lib --bins $(pure) -- --quiet --skip dpdk::
+    tests --lib -- --test-threads=1 dpdk::
+    # shellcheck disable=SC2046
+    tests $(of_switches) -- --test-threads=1
 fi
 
-# As shipped, so a release build; a benchmark target, since those are built with that profile.
-say "instructions of the packet path"
+stage "examples in the documentation"
+tests --doc -- --quiet
+
+# The black-box tests once more with two dataplane lcores, as far as frames, cells or orders cross between lcores in them.
+# Left out is what ends before any lcore starts, or goes the same way whichever lcore does it:
+#   switch: refusals, outputs, notify, scraping, unprivileged, quiet
+#   switch: simulated   a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
+#   tap:    script, pause_received   a script of one's own, and a port's own timers
+#   behave: maps, mapped, speeds, flooding   the class of a frame, and a port's own timers
+# Two lcores that never sleep need two CPUs.
+once='refusals outputs notify scraping unprivileged quiet_tests simulated script pause_received maps mapped speeds flooding'
+if [ "$(nproc)" -lt 2 ]; then
+    echo "one CPU: nothing is run with two lcores"
+else
+    stage "the switch with two lcores"
+    export HOLDFAST_TEST_ARGS="--lcores 2"
+    boxes=(--test switch --test tap --test behave --test pair)
+    if [ "$has_nextest" ]; then
+        nextest --no-fail-fast "${boxes[@]}" -E "not test(/^(${once// /|})::/)"
+    else
+        # shellcheck disable=SC2086
+        tests "${boxes[@]}" -- --test-threads=1 $(printf -- '--skip %s:: ' $once)
+    fi
+    unset HOLDFAST_TEST_ARGS
+fi
+
+stage "instructions of the packet path"
 $cargo bench --no-default-features --bench instructions
 
 # Ignored without optimisation. The profile is the benchmark's, so that the library is built already.
-say "speed of the simulator"
+stage "speed of the simulator"
 $cargo test --profile bench --no-default-features --test sim_docs -- --quiet speed
 
 # Ten minutes, most of them a release build, are not for every run.
 if [ "${HOLDFAST_DOCKER_TEST:-}" ]; then
-    say "the image, the recipe for CI and the Debian package"
+    stage "the image, the recipe for CI and the Debian package"
     tests/docker/run.sh
 else
-    say "the image is not tried here, since its build takes ten minutes: \`make docker-test\`, or HOLDFAST_DOCKER_TEST=1"
-fi
-
-# The black-box tests once more with two dataplane lcores. Left out is what ends before any lcore starts or hangs on none:
-#   refusals, outputs   a configuration or machine that will not do, and output that goes nowhere
-#   script              conf/tap-tor.sh, whose arguments and namespaces are the subject
-#   simulated           a comparison with a scenario of one lcore: two that are late at different times fill groups otherwise
-# Two lcores that never sleep need two CPUs.
-if [ "$(nproc)" -lt 2 ]; then
-    say "one CPU: nothing is run with two lcores"
-    exit
-fi
-say "the switch with two lcores"
-export HOLDFAST_TEST_ARGS="--lcores 2"
-if [ "$nextest" ]; then
-    $cargo nextest run --no-fail-fast --test switch --test tap --test behave --test pair \
-        -E 'not test(/^(refusals|outputs|script|simulated)::/)'
-else
-    $cargo test --test switch --test tap --test behave --test pair -- --test-threads=1 \
-        --skip refusals:: --skip outputs:: --skip script:: --skip simulated::
+    printf '\nThe image is not tried here, since its build takes ten minutes: `make docker-test`, or HOLDFAST_DOCKER_TEST=1\n'
 fi

@@ -14,7 +14,7 @@ use crate::process::{Ended, Process, mortal, wait_for};
 pub const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
 
 /// Longest that anything may take, on a machine that does other things too.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running switch, its files, and where it is asked.
 pub struct Switch {

@@ -40,6 +40,9 @@ mod process;
 #[path = "../switch/program.rs"]
 #[allow(dead_code, reason = "the tests of the switch use more of it")]
 mod program;
+#[path = "../switch/quiet.rs"]
+#[allow(dead_code, reason = "the tests of the switch use more of it")]
+mod quiet;
 #[path = "../tap/ready.rs"]
 mod ready;
 #[path = "../tap/rig.rs"]

@@ -3,6 +3,7 @@
 use crate::bed::{Bed, ROOMY, lcores};
 use crate::capture::{Capture, Trace};
 use crate::frame::Frame;
+use crate::quiet;
 use crate::seen::Seen;
 
 /// Classes of the frames captured, in order, where DSCPs are class selectors.
@@ -65,6 +66,10 @@ fn keep_busy(bed: &mut Bed) {
 /// Class 7 is strict and always has frames waiting, behind which nothing of the lossy classes leaves.
 #[test]
 fn lossy_queues_drop_at_their_thresholds_to_the_cell_never_pause_and_share_by_weight() {
+    quiet::attempt(quiet::ALLOWED, lossy_queues_behind_a_strict_one);
+}
+
+fn lossy_queues_behind_a_strict_one() {
     let ports = [("a", "speed: 1G"), ("b", "speed: 1G"), ("strict", "speed: 1G"), ("out", "speed: 10M")];
     let rest = format!(
         "
@@ -105,7 +110,9 @@ classes:
         send(&mut bed, "a", class, frames);
     }
     let seen = send(&mut bed, "b", 5, 5);
-    assert!(seen.queue("out", 7).0 > 0, "this machine is too busy: nothing is in the way of lossy frames any more");
+    if seen.queue("out", 7).0 == 0 {
+        quiet::too_busy("nothing is in the way of lossy frames any more".to_owned());
+    }
     assert_eq!((waiting(&seen), seen.pool("lossy").0), (full, held));
     let lost = [(1, 200), (2, 100), (5, 30)].map(|(class, sent)| (sent, seen.dropped_anywhere(class)));
     assert_eq!(lost.map(|(sent, lost)| sent - lost), full, "each is lost or waits");

@@ -6,12 +6,17 @@ use crate::bed::{Bed, ROOMY};
 use crate::frame::Frame;
 use crate::frames::{pfc, send};
 use crate::program::sum;
+use crate::quiet;
 
 /// The longest pause at 100M: 65535 quanta of 512 bit times. At 10M it is ten times as long.
 const LONGEST: Duration = Duration::from_micros(65_535 * 512 / 100);
 
 #[test]
 fn a_pause_lasts_as_long_as_it_says_at_the_speed_of_its_port() {
+    quiet::attempt(quiet::ALLOWED, pause_of_its_speed);
+}
+
+fn pause_of_its_speed() {
     let ports = [("a", "speed: 1G"), ("fast", "speed: 100M"), ("slow", "speed: 10M")];
     let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
@@ -25,7 +30,9 @@ fn a_pause_lasts_as_long_as_it_says_at_the_speed_of_its_port() {
     }
     let seen = bed.wait_sent("fast", 3, 20);
     assert!(fast.elapsed() >= LONGEST, "100M went on after {:?}", fast.elapsed());
-    assert!(slow.elapsed() < 10 * LONGEST, "this machine is too busy: {:?}", slow.elapsed());
+    if slow.elapsed() >= 10 * LONGEST {
+        quiet::too_busy(format!("after {:?} the pause at 10M is over too", slow.elapsed()));
+    }
     assert_eq!((seen.is_paused("slow", 3), seen.sent("slow", 3)), (true, 0), "10M waits still");
     bed.control("slow", &[pfc(&bed.text_address("slow"), &[(3, 0)])]);
     let seen = bed.wait_sent("slow", 3, 20);

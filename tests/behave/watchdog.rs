@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::bed::{Bed, ROOMY};
 use crate::frame::Frame;
+use crate::quiet;
 use crate::seen::Seen;
 
 const DETECTION: Duration = Duration::from_secs(2);
@@ -42,6 +43,10 @@ fn wait_storm(bed: &Bed, queue: u8, storms: u64, begin: std::time::Instant, end:
 
 #[test]
 fn a_storm_is_found_in_time_its_queue_discarded_and_nothing_dropped_once_it_is_over() {
+    quiet::attempt(quiet::ALLOWED, storm_from_begin_to_end);
+}
+
+fn storm_from_begin_to_end() {
     let Some(mut bed) = start("drop", "") else { return };
     let by_watchdog = |seen: &Seen| (seen.dropped("out", 3, "watchdog"), seen.drops());
 
@@ -52,7 +57,9 @@ fn a_storm_is_found_in_time_its_queue_discarded_and_nothing_dropped_once_it_is_o
     bed.release(hold);
     let seen = bed.wait_sent("out", 3, 20);
     let paused = seen.paused_seconds("out", 3).0;
-    assert!(paused < DETECTION.as_secs_f64(), "this machine is too busy: paused for {paused} s");
+    if paused >= DETECTION.as_secs_f64() {
+        quiet::too_busy(format!("paused for {paused} s, as long as a storm"));
+    }
     assert_eq!((seen.storms("out", 3), seen.drops(), seen.ignored("out", 3)), ((0, 0), 0, 0));
 
     // One without frames to send is none, however long.

@@ -4,6 +4,7 @@
 use crate::capture::Capture;
 use crate::process::wait_for;
 use crate::program::PATIENCE;
+use crate::quiet;
 use crate::ready::machine_is_ready;
 use crate::rig::{MIDDLE, MIDDLE_OUT, PAUSED, Rig, SENT, XOFF, count, flows_sent, host, port};
 
@@ -27,6 +28,10 @@ fn for_a_while(config: String) -> String {
 
 #[test]
 fn congestion_travels_to_the_senders_and_nothing_is_lost() {
+    quiet::attempt(quiet::ALLOWED, congestion);
+}
+
+fn congestion() {
     if !machine_is_ready() {
         return;
     }

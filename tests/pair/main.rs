@@ -26,6 +26,9 @@ mod namespace;
 mod process;
 #[path = "../switch/program.rs"]
 mod program;
+#[path = "../switch/quiet.rs"]
+#[allow(dead_code, reason = "the tests of the switch use more of it")]
+mod quiet;
 #[path = "../tap/ready.rs"]
 mod ready;
 mod rig;

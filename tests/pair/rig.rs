@@ -7,10 +7,11 @@ use crate::metrics::Exposition;
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Process, wait_for};
 use crate::program::{Config, HOLDFAST, PATIENCE, dpdk_leftovers, run_arguments};
+use crate::quiet;
 
 /// The configurations under test, with their interfaces and where they serve metrics.
-const FIRST: (&str, &str, &str) = (include_str!("../../conf/pair-a.yaml"), "hfa", "http://127.0.0.1:9464/metrics");
-const SECOND: (&str, &str, &str) = (include_str!("../../conf/pair-b.yaml"), "hfb", "http://127.0.0.1:9465/metrics");
+const FIRST: (&str, &str, u16) = (include_str!("../../conf/pair-a.yaml"), "hfa", 9464);
+const SECOND: (&str, &str, u16) = (include_str!("../../conf/pair-b.yaml"), "hfb", 9465);
 
 /// The second switch's bottleneck holds this many bytes of the congested class when it says XOFF: `limit` in its
 /// configuration.
@@ -47,7 +48,7 @@ pub struct Switch {
     /// Where it runs.
     pub host: Host,
     config: Config,
-    metrics: &'static str,
+    metrics: u16,
 }
 
 /// The machine of one switch, so to speak: a namespace with one end of the middle link.
@@ -142,7 +143,7 @@ impl Rig {
 }
 
 impl Switch {
-    fn new(prefix: &str, interface: &str, config: &str, metrics: &'static str) -> Self {
+    fn new(prefix: &str, interface: &str, config: &str, metrics: u16) -> Self {
         let inside = Namespace::new(namespace(prefix, interface));
         let host = Host { inside, interface: interface.to_owned() };
         Self { process: None, host, config: Config::new(config), metrics }
@@ -156,7 +157,7 @@ impl Switch {
         let mut process = Process::spawn(command);
         wait_for("running switch", PATIENCE, || {
             assert!(process.is_running(), "it ended: {}{}", process.stdout(), process.stderr());
-            self.host.inside.try_run(&["curl", "-sf", self.metrics]).ok()
+            self.host.inside.get(self.metrics, "/metrics")
         });
         self.process = Some(process);
     }
@@ -164,17 +165,23 @@ impl Switch {
     /// What Prometheus would get now.
     #[track_caller]
     pub fn metrics(&self) -> Exposition {
-        Exposition::parse(&self.host.inside.run(&["curl", "-sf", self.metrics]))
+        Exposition::parse(&self.host.inside.get(self.metrics, "/metrics").expect("a switch that answers"))
     }
 
     /// Kills it, and checks that nothing of it is left.
     #[track_caller]
     pub fn kill(&mut self) {
+        self.tell_gap();
         let process = self.process.take().expect("it was started");
         let pid = process.pid();
         process.signal("KILL");
         assert_eq!(process.wait(PATIENCE).status.code(), None);
         assert_eq!(dpdk_leftovers(pid), [""; 0]);
+    }
+
+    /// Tells the longest gap that it had until now.
+    fn tell_gap(&self) {
+        quiet::saw_gap_of(self.host.inside.get(self.metrics, "/metrics"));
     }
 
     /// Sends it a signal.
@@ -190,7 +197,9 @@ impl Switch {
         process.signal("TERM");
         let ended = process.wait(2 * PATIENCE);
         assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-        crate::program::report(&ended)
+        let report = crate::program::report(&ended);
+        quiet::saw_gap(report["polls"]["gap_highest_ns"].as_u64().expect("a gap"));
+        report
     }
 
     /// Ends it in order; its report, by which it lost nothing and holds nothing.
@@ -232,6 +241,15 @@ impl Switch {
         wait_for(&format!("{name} {labels:?} beyond {more}"), PATIENCE, || {
             (self.metrics().sum(name, labels) > more).then_some(())
         });
+    }
+}
+
+/// A test that fails says what its switches know of the CPU that they had.
+impl Drop for Switch {
+    fn drop(&mut self) {
+        if std::thread::panicking() && self.process.is_some() {
+            self.tell_gap();
+        }
     }
 }
 

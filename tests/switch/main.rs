@@ -2,7 +2,8 @@
 //! here needs root; what a process without privileges sees is tried as nobody where the tests run as root.
 //!
 //! A switch takes a whole CPU, so these tests go one at a time (`.config/nextest.toml`, or `--test-threads=1`), and what
-//! they assert is counts and order, never how long something took.
+//! they assert is counts and order, never how long something took. Where a CPU that is away for long changes a count, the
+//! test goes by `quiet`.
 
 #![cfg(feature = "dpdk")]
 
@@ -16,6 +17,9 @@ mod outputs;
 mod overload;
 mod process;
 mod program;
+#[allow(dead_code, reason = "the tests over taps use more of it")]
+mod quiet;
+mod quiet_tests;
 mod refusals;
 mod scraping;
 mod signals;

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 /// What a switch says before the address of its metrics where it was to choose one.
 const METRICS_NOTE: &str = "note: metrics at http://";
 
-/// Time between two looks at something waited for.
+/// Time between two looks at something waited for, and at whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
+const LOOK_AT_END: Duration = Duration::from_millis(3);
 
 /// A command that is killed with the thread that starts it, so that nothing is left when a test itself is killed. A switch
 /// has no API unless the test gives it a socket of its own: all would want the same one.
@@ -122,7 +123,7 @@ impl Process {
             if Instant::now() > end {
                 panic!("{} did not end within {limit:?}; it said {:?} {:?}", self.name, self.stdout(), self.stderr());
             }
-            sleep(LOOK);
+            sleep(LOOK_AT_END);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::process::Ended;
 pub const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
 
 /// Longest that a switch may take to start or to end, on a machine that does other things too.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// More arguments for `holdfast run`, so that the same tests can be run with other flags: the words of
 /// `HOLDFAST_TEST_ARGS`.

@@ -26,6 +26,9 @@ mod pfc_sent;
 mod process;
 #[path = "../switch/program.rs"]
 mod program;
+#[path = "../switch/quiet.rs"]
+#[allow(dead_code, reason = "the tests of the switch use more of it")]
+mod quiet;
 mod ready;
 mod rig;
 mod script;

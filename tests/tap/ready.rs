@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::program::is_root;
 
 /// Programs that the tests run, and the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("ip", "iproute2"),
     ("ping", "iputils-ping"),
     ("iperf3", "iperf3"),
@@ -14,7 +14,6 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("dumpcap", "tshark"),
     ("tcpreplay", "tcpreplay"),
     ("ethtool", "ethtool"),
-    ("curl", "curl"),
     ("nsenter", "util-linux"),
 ];
 

@@ -9,6 +9,7 @@ use crate::metrics::Exposition;
 use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Ended, Process, wait_for};
 use crate::program::{HOLDFAST, PATIENCE, run_arguments};
+use crate::quiet;
 
 /// The script under test.
 pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.sh");
@@ -16,8 +17,8 @@ pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.sh")
 /// The configuration that goes with it.
 pub const TAP_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.yaml");
 
-/// Where switches serve metrics, each in its own namespace: the default address.
-const METRICS: &str = "http://127.0.0.1:9464/metrics";
+/// Where switches serve metrics, each in its own namespace: the default port.
+const METRICS: u16 = 9464;
 
 /// The whole arrangement. Dropped, nothing of it is left: first the switch, then the namespaces.
 pub struct Rig {
@@ -82,7 +83,7 @@ impl Rig {
         wait_for("running switch", PATIENCE, || {
             let switch = self.switch.as_mut().expect("it was started");
             assert!(switch.is_running(), "it ended: {}{}", switch.stdout(), switch.stderr());
-            self.inside.try_run(&["curl", "-sf", METRICS]).ok()
+            self.inside.get(METRICS, "/metrics")
         });
     }
 
@@ -109,7 +110,7 @@ impl Rig {
     /// What Prometheus would get now.
     #[track_caller]
     pub fn metrics(&self) -> Exposition {
-        Exposition::parse(&self.inside.run(&["curl", "-sf", METRICS]))
+        Exposition::parse(&self.inside.get(METRICS, "/metrics").expect("a switch that answers"))
     }
 
     /// The running switch.
@@ -129,6 +130,7 @@ impl Rig {
             assert!(!host.has_interface(), "{} is left", host.interface);
         }
         let report = crate::program::report(&ended);
+        quiet::saw_gap(report["polls"]["gap_highest_ns"].as_u64().expect("a gap"));
         let held = (&report["held"]["cells"], &report["held"]["frames"]);
         assert_eq!(held, (&0.into(), &0.into()), "{}", report["verdict"]);
         report
@@ -140,6 +142,15 @@ impl Rig {
         let process = self.switch.take().expect("it was started");
         process.signal(signal);
         process.wait(PATIENCE)
+    }
+}
+
+/// A test that fails says what its switch knows of the CPU that it had.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if std::thread::panicking() && self.switch.is_some() {
+            quiet::saw_gap_of(self.inside.get(METRICS, "/metrics"));
+        }
     }
 }
 

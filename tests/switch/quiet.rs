@@ -1,0 +1,167 @@
+//! Tests in real time on a machine that may take the CPU away from a switch, or from the programs around it.
+//!
+//! A test says how long a CPU may be away without any effect on its verdict. Where it fails although no CPU was away for
+//! longer, that is a defect, and it fails at once. Otherwise it runs again, [`ATTEMPTS`] times at most, and says why.
+//! Two things are measured: gaps between polls, by the switch itself, and how late threads of this process wake up, one
+//! on each CPU.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// How often a test runs at most.
+pub const ATTEMPTS: usize = 3;
+
+/// How long a CPU may be away without any effect on tests over taps and links: hosts that keep a pause up say it 20 times a
+/// second, at 100M it lasts 335 ms, and what arrives meanwhile fits the queues and rings before the switch.
+pub const ALLOWED: Duration = Duration::from_millis(250);
+
+/// Time between two looks of a witness.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The longest gap between polls that switches of this attempt have told, in nanoseconds. Tests that run a switch go one
+/// at a time, so there is one attempt at a time.
+static LONGEST_GAP: AtomicU64 = AtomicU64::new(0);
+
+/// Why an attempt proves nothing; a panic with this is no failure.
+enum Disturbed {
+    /// The machine was in the way of the test itself.
+    Busy(String),
+    /// All that was wrong is what a gap between polls explains.
+    Explained(String),
+}
+
+/// Tells that a switch of this attempt had a gap of so many nanoseconds between polls.
+pub fn saw_gap(nanoseconds: u64) {
+    LONGEST_GAP.fetch_max(nanoseconds, Relaxed);
+}
+
+/// Tells the longest gap of a switch that serves these metrics; of one that does not answer nothing is known.
+pub fn saw_gap_of(metrics: Option<String>) {
+    let metrics = metrics.unwrap_or_default();
+    let lines = metrics.lines().filter_map(|line| line.strip_prefix("holdfast_poll_gap_highest_seconds{"));
+    let seconds = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+    saw_gap((seconds.fold(0.0, f64::max) * 1e9) as u64);
+}
+
+/// The longest gap between polls that this attempt has told.
+pub fn longest_gap() -> Duration {
+    Duration::from_nanos(LONGEST_GAP.load(Relaxed))
+}
+
+/// Ends this attempt: the machine was so busy that there was nothing to see. A test that ends so each time fails.
+pub fn too_busy(why: String) -> ! {
+    panic_any(Disturbed::Busy(why))
+}
+
+/// Ends this attempt: something was lost, all of it where a gap between polls explains it, and no more than it explains.
+/// A test that ends so each time passes, and says so.
+pub fn explained(why: String) -> ! {
+    panic_any(Disturbed::Explained(why))
+}
+
+/// Runs `attempt` until it does not say why it was not quiet; the last result, and whether it was quiet. For tests that judge
+/// by other bounds where it was not.
+pub fn until_quiet<T>(mut attempt: impl FnMut() -> (T, Option<String>)) -> (T, bool) {
+    let mut last = attempt();
+    for left in (1..ATTEMPTS).rev() {
+        let Some(why) = &last.1 else { break };
+        eprintln!("NOT QUIET: {why}; again, {left} left");
+        last = attempt();
+    }
+    let (seen, why) = last;
+    (seen, why.is_none())
+}
+
+/// Runs `test` until it passes, or fails although no CPU was away for longer than `allowed`.
+#[track_caller]
+pub fn attempt(allowed: Duration, test: impl Fn()) {
+    for left in (0..ATTEMPTS).rev() {
+        LONGEST_GAP.store(0, Relaxed);
+        let witnesses = Witnesses::start();
+        let Err(panic) = catch_unwind(AssertUnwindSafe(&test)) else { return };
+        let late = witnesses.longest();
+        let away = longest_gap().max(late);
+        let (why, passes) = match panic.downcast::<Disturbed>() {
+            Ok(disturbed) => match *disturbed {
+                Disturbed::Busy(why) => (why, false),
+                Disturbed::Explained(why) => (why, true),
+            },
+            Err(panic) if away <= allowed => {
+                eprintln!("no CPU was away for longer than {away:?}, of {allowed:?} that this test allows: a failure");
+                resume_unwind(panic)
+            }
+            Err(_) => {
+                (format!("it failed while a CPU was away for {away:?}, and {allowed:?} is what it allows"), false)
+            }
+        };
+        let gap = longest_gap();
+        let seen = format!("longest gap between polls {gap:?}, latest wake-up of a thread {late:?}");
+        if left > 0 {
+            eprintln!("NOT QUIET: {why} ({seen}); again, {left} left");
+        } else if passes {
+            eprintln!("NOT QUIET in any of {ATTEMPTS} attempts, and judged by what gaps allow: {why} ({seen})");
+        } else {
+            panic!(
+                "this machine was not quiet in any of {ATTEMPTS} attempts, so this says nothing of the switch: {why} ({seen})"
+            );
+        }
+    }
+}
+
+/// A thread on each CPU that this process may use, which measures how much later it wakes up than it should.
+struct Witnesses {
+    longest: Arc<AtomicU64>,
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Witnesses {
+    fn start() -> Self {
+        let (longest, ends) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let threads = cpus().into_iter().map(|cpu| {
+            let (longest, ends) = (longest.clone(), ends.clone());
+            std::thread::spawn(move || {
+                pin(cpu);
+                while !ends.load(Relaxed) {
+                    let start = Instant::now();
+                    sleep(LOOK);
+                    let late = start.elapsed().saturating_sub(LOOK);
+                    longest.fetch_max(late.as_nanos() as u64, Relaxed);
+                }
+            })
+        });
+        let threads = threads.collect();
+        Self { longest, ends, threads }
+    }
+
+    fn longest(&self) -> Duration {
+        Duration::from_nanos(self.longest.load(Relaxed))
+    }
+}
+
+impl Drop for Witnesses {
+    fn drop(&mut self) {
+        self.ends.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The CPUs that this process may use.
+fn cpus() -> Vec<usize> {
+    let allowed = sched_getaffinity(None).expect("our own CPUs");
+    (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect()
+}
+
+/// Keeps this thread on `cpu`. Where that fails the thread measures all the same, on whichever CPU it is.
+fn pin(cpu: usize) {
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    let _ = sched_setaffinity(None, &only);
+}
