@@ -101,8 +101,10 @@ fn unharmed(both: &Both, what: &str, harm: impl FnOnce()) {
     wait_for("frames", PATIENCE, || (polls(&both.switch).1 > quiet.1 + 10_000).then_some(()));
     let before = polls(&both.switch);
     harm();
-    let after = polls(&both.switch);
-    assert!(after.1 > before.1, "{what}: frames pass");
+    // Where other programs have the CPU, harm may be over before the next frame.
+    let after = wait_for(&format!("frames after {what}"), PATIENCE, || {
+        Some(polls(&both.switch)).filter(|after| after.1 > before.1)
+    });
     let (was, is) = (median(&quiet, &before), median(&before, &after));
     assert!(is <= was + BUCKETS_MORE, "{what}: half of the gaps were below 2^{was} ns and are below 2^{is}");
     both.assert_good(what);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::iperf::{self, Load, Servers};
 use crate::quiet;
 use crate::ready::machine_is_ready;
-use crate::rig::{Rig, TAP_TOR};
+use crate::rig::{Host, Rig, TAP_TOR};
 
 /// Three rounds in which each host has one partner: all pairs, both ways.
 const ROUNDS: [[(usize, usize); 4]; 3] =
@@ -91,7 +91,12 @@ fn paced_udp_loses_nothing(rig: &Rig) {
     let dropped = |metrics: &crate::metrics::Exposition| {
         NEVER.map(|reason| (reason, metrics.sum("holdfast_port_dropped_frames_total", &[("reason", reason)])))
     };
-    let (before, dropped_before) = (losses(), dropped(&rig.metrics()));
+    let pfc = |metrics: &crate::metrics::Exposition| -> Vec<u64> {
+        let of = |host: &Host| metrics.sum("holdfast_pfc_sent_frames_total", &[("port", &host.interface)]) as u64;
+        rig.hosts.iter().map(of).collect()
+    };
+    let metrics = rig.metrics();
+    let (pfc_before, before, dropped_before) = (pfc(&metrics), losses(), dropped(&metrics));
     for pairs in ROUNDS {
         let overflows = || -> Vec<u64> { rig.hosts.iter().map(iperf::socket_overflows).collect() };
         let had = overflows();
@@ -101,13 +106,23 @@ fn paced_udp_loses_nothing(rig: &Rig) {
             let (sent, lost) = (&end["sum"]["packets"], &end["sum"]["lost_packets"]);
             let (sent, lost) = (sent.as_u64().expect("a count"), lost.as_u64().expect("a count"));
             // A seventh of what 20 Mb/s of 1448 bytes make in two seconds: lcores may have all CPUs but for what is left.
-            assert!(sent > 500, "{from} to {to}: only {sent} sent");
+            if sent <= 500 {
+                quiet::too_busy(format!("{from} to {to}: only {sent} sent"));
+            }
             let overflown = have[*to] - had[*to];
             assert!(lost <= overflown, "{from} to {to}: {lost} of {sent} lost, {overflown} by the receiver's socket");
         }
     }
-    assert_eq!(losses(), before);
+    let after = losses();
     let metrics = rig.metrics();
+    // A kernel drops PFC frames, since nobody there listens for their type: a port sends some when its lcore is late and
+    // finds a backlog.
+    let told: Vec<u64> = pfc(&metrics).iter().zip(&pfc_before).map(|(now, then)| now - then).collect();
+    for ((name, now), (_, then)) in after.iter().zip(&before) {
+        let host = rig.hosts.iter().position(|host| *name == format!("{} rx dropped", host.interface));
+        let most = host.map_or(0, |host| told[host]);
+        assert!(now - then <= most, "{name}: {} more, with {most} PFC frames", now - then);
+    }
     assert_eq!(dropped(&metrics), dropped_before);
     for counter in ["holdfast_device_receive_missed_frames_total", "holdfast_device_receive_no_buffer_frames_total"] {
         assert_eq!(metrics.sum(counter, &[]), 0.0, "{counter}");
