@@ -55,7 +55,7 @@ fn everybody_pings_everybody(rig: &Rig) {
     for from in &rig.hosts {
         for to in rig.hosts.iter().filter(|to| to.interface != from.interface) {
             for address in [to.ipv4(), to.ipv6()] {
-                assert_eq!(from.ping(&address, 3), 3, "{} to {address}", from.interface);
+                from.reach(&address, 3);
                 let neighbour = from.inside.run(&["ip", "neigh", "show", &address]);
                 assert!(neighbour.contains(&format!("lladdr {}", to.mac())), "{address}: {neighbour}");
             }

@@ -182,6 +182,18 @@ impl Host {
         interface::losses(&self.inside, &self.interface)
     }
 
+    /// Pings `address` so many times, and each must be answered. ping(8) waits for no more than twice the time that others of
+    /// them took, so that a reply which comes late counts as none: then it pings again.
+    #[track_caller]
+    pub fn reach(&self, address: &str, count: u32) {
+        let replies: Vec<u32> =
+            (0..quiet::ATTEMPTS).map(|_| self.ping(address, count)).take_while(|n| *n < count).collect();
+        if !replies.is_empty() {
+            eprintln!("NOT QUIET: {} to {address}: {replies:?} of {count} answered in time", self.interface);
+        }
+        assert!(replies.len() < quiet::ATTEMPTS, "{} to {address}: {replies:?} of {count} answered", self.interface);
+    }
+
     /// Pings `address`; the replies.
     pub fn ping(&self, address: &str, count: u32) -> u32 {
         let count = count.to_string();

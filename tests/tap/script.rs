@@ -43,7 +43,7 @@ fn up_and_down_may_be_repeated() {
     assert_refused(&call(&rig, &["exec", "0", "true"]), "tap-tor.sh up");
     // The taps came back, and the same switch goes on.
     rig.script_up();
-    assert_eq!(rig.hosts[0].ping(&rig.hosts[2].ipv6(), 2), 2);
+    rig.hosts[0].reach(&rig.hosts[2].ipv6(), 2);
     rig.stop();
     assert!(call(&rig, &["down"]).status.success(), "without a switch too");
 }

@@ -12,7 +12,7 @@ fn a_host_that_vanishes_is_only_its_own_problem() {
     let mut rig = Rig::start(TAP_TOR, 4);
     let (first, second) = (&rig.hosts[0], &rig.hosts[1]);
     for host in &rig.hosts[1..] {
-        assert_eq!(first.ping(&host.ipv4(), 2), 2);
+        first.reach(&host.ipv4(), 2);
     }
     rig.hosts[2].inside.run(&["ip", "link", "delete", "dev", "hf2"]);
     rig.hosts[3].inside.remove();
@@ -21,8 +21,8 @@ fn a_host_that_vanishes_is_only_its_own_problem() {
         assert_eq!(first.ping(&gone, 3), 0, "{gone}");
     }
     for _ in 0..2 {
-        assert_eq!(first.ping(&second.ipv4(), 20), 20);
-        assert_eq!(second.ping(&first.ipv6(), 20), 20);
+        first.reach(&second.ipv4(), 20);
+        second.reach(&first.ipv6(), 20);
         first.inside.run(&["ip", "neigh", "flush", "dev", "hf0"]);
     }
     assert!(rig.switch().is_running());
@@ -35,7 +35,7 @@ fn a_killed_switch_leaves_nothing_and_another_takes_its_hosts() {
         return;
     }
     let mut rig = Rig::start(TAP_TOR, 4);
-    assert_eq!(rig.hosts[0].ping(&rig.hosts[3].ipv4(), 2), 2);
+    rig.hosts[0].reach(&rig.hosts[3].ipv4(), 2);
     let pid = rig.switch().pid();
     assert_eq!(rig.end("KILL").status.code(), None);
     assert!(rig.hosts.iter().all(|host| !host.has_interface()));
@@ -44,7 +44,7 @@ fn a_killed_switch_leaves_nothing_and_another_takes_its_hosts() {
     // The namespaces are there still, and get the new taps.
     rig.start_switch(TAP_TOR);
     rig.script_up();
-    assert_eq!(rig.hosts[0].ping(&rig.hosts[3].ipv4(), 2), 2);
-    assert_eq!(rig.hosts[2].ping(&rig.hosts[1].ipv6(), 2), 2);
+    rig.hosts[0].reach(&rig.hosts[3].ipv4(), 2);
+    rig.hosts[2].reach(&rig.hosts[1].ipv6(), 2);
     rig.stop();
 }
