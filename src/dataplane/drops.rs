@@ -48,6 +48,7 @@ drop_reasons! {
     Watchdog => "watchdog", "the watchdog drops a priority that its peer has paused for too long";
     NoBuffer => "no_buffer", "no packet buffer for a flooded copy, or no room in front of the frame for a tag";
     EgressStuck => "egress_stuck", "the port it should leave by is stuck: its device takes no frames";
+    PfcDestination => "pfc_destination", "a PFC frame whose destination is not 01-80-C2-00-00-01: it is not obeyed";
 }
 
 impl DropReason {

@@ -163,6 +163,10 @@ impl<P: Packet> Pipeline<P> {
     fn mac_control(&mut self, port: usize, frame: &[u8], tags: u8, now: Ticks) -> Verdict {
         let counters = &self.counters.ports[port];
         match mac_control::parse(frame) {
+            // IEEE 802.1Qbb: 01-80-C2-00-00-01 and no other destination.
+            Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(frame) => {
+                Verdict::Drop(DropReason::PfcDestination)
+            }
             // A tagged one is none (802.1Qbb: always untagged), and what it looks like was read at the wrong offset.
             Some(MacControl::Pfc(pfc)) if tags == 0 => {
                 counters.pfc_rx_frames.add(1);

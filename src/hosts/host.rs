@@ -113,7 +113,7 @@ impl Host {
                 tally.foreign_frames.add(1);
             }
             Arrival::MacControl => match mac_control::parse(bytes) {
-                Some(MacControl::Pfc(pfc)) => {
+                Some(MacControl::Pfc(pfc)) if mac_control::is_to_link_peer(bytes) => {
                     tally.pfc_rx_frames.add(1);
                     self.timers.receive(&pfc, now);
                 }

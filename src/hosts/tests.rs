@@ -403,7 +403,12 @@ fn strangers_are_counted_and_freed() {
         frame[14..18].copy_from_slice(&[0, 1, 0xff, 0xff]);
         frame
     };
-    let strange: [&[u8]; 5] = [&[], &[0xff; 13], &[0x45; 64], &pause[..15], &pause];
+    let elsewhere = {
+        let mut frame = PfcFrame { enabled: 0xff, quanta: [Quanta(0xffff); 8] }.emit(MacAddr::local(0, 9));
+        frame[..6].copy_from_slice(&host(1).mac.0);
+        frame
+    };
+    let strange: [&[u8]; 6] = [&[], &[0xff; 13], &[0x45; 64], &pause[..15], &pause, &elsewhere];
     for bytes in strange {
         hub.inject(1, bytes);
     }
@@ -412,6 +417,7 @@ fn strangers_are_counted_and_freed() {
     hub.inject(0, Template::new(0, &specs[0].flows[0], who(0), who(1)).bytes());
     hosts.poll(&mut hub, Ticks(US));
     let counters = hosts.counters();
-    assert_eq!((counters.hosts[1].foreign_frames.get(), counters.hosts[0].foreign_frames.get()), (5, 1));
+    assert_eq!((counters.hosts[1].foreign_frames.get(), counters.hosts[0].foreign_frames.get()), (6, 1));
+    assert_eq!(counters.hosts[1].pfc_rx_frames.get(), 0, "PFC to another address is not obeyed");
     assert_eq!(counters.flows[0].received_frames.get(), 0);
 }

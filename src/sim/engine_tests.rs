@@ -144,6 +144,7 @@ fn garbage_is_counted_and_dropped_and_nobody_suffers() {
         "link_local",
         "mac_control",
         "oversize",
+        "pfc_destination",
         "source_invalid",
         "truncated",
         "vlan_not_allowed",

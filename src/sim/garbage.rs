@@ -215,9 +215,9 @@ fn impossible_udp(of: &mut Garbage) -> Vec<u8> {
     ipv4(of, &segment)
 }
 
-fn control(of: &Garbage, opcode: u16, rest: &[u8]) -> Vec<u8> {
+fn control(of: &Garbage, to: MacAddr, opcode: u16, rest: &[u8]) -> Vec<u8> {
     let body = [&opcode.to_be_bytes()[..], rest].concat();
-    frame(MacAddr::MAC_CONTROL, of.from, mac_control::ETHERTYPE, &body)
+    frame(to, of.from, mac_control::ETHERTYPE, &body)
 }
 
 /// MAC control that ends before or in its opcode.
@@ -230,16 +230,23 @@ fn cut_control(of: &mut Garbage) -> Vec<u8> {
 fn cut_pause(of: &mut Garbage) -> Vec<u8> {
     let (opcode, most) = *of.rng.pick(&[(PAUSE, 1), (PFC, 17)]);
     let rest = of.noise(0, most);
-    control(of, opcode, &rest)
+    control(of, MacAddr::MAC_CONTROL, opcode, &rest)
 }
 
+/// An opcode that bridges do not know, or, half of the time, PFC to an address that is not the link's.
 fn unknown_control(of: &mut Garbage) -> Vec<u8> {
-    let opcode = match of.rng.next() as u16 {
+    // One draw for all, so that what else a seed draws stays what it was.
+    let draw = of.rng.next();
+    let rest = of.noise(44, 44);
+    if draw >> 63 == 1 {
+        let to = if draw >> 62 & 1 == 1 { LINK_LOCAL } else { MacAddr::BROADCAST };
+        return control(of, to, PFC, &rest);
+    }
+    let opcode = match draw as u16 {
         PAUSE | PFC => 0,
         opcode => opcode,
     };
-    let rest = of.noise(44, 44);
-    control(of, opcode, &rest)
+    control(of, MacAddr::MAC_CONTROL, opcode, &rest)
 }
 
 /// PFC in a VLAN, which there is none of.

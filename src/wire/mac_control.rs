@@ -28,6 +28,15 @@ pub enum MacControl {
     Pause(Quanta),
 }
 
+/// Whether a MAC control frame is addressed to the other end of its link.
+///
+/// IEEE 802.1Qbb gives a PFC frame the destination 01-80-C2-00-00-01 and no other. Bridges never relay this address, so a frame
+/// with another one may be from a station behind the peer, which this port must not obey.
+#[must_use]
+pub fn is_to_link_peer(frame: &[u8]) -> bool {
+    frame.starts_with(&MacAddr::MAC_CONTROL.0)
+}
+
 /// The content of a PFC frame.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PfcFrame {
@@ -95,6 +104,20 @@ mod tests {
         ];
         assert_eq!(frame[..34], expected);
         assert_eq!(frame[34..], [0; 26]);
+    }
+
+    #[test]
+    fn only_the_standards_destination_is_the_link_peer() {
+        let mut frame = PfcFrame::default().emit(SOURCE);
+        assert!(is_to_link_peer(&frame));
+        for (at, byte) in [(0, 0x02), (0, 0x00), (4, 0x01), (5, 0x00), (5, 0x0e)] {
+            let right = std::mem::replace(&mut frame[at], byte);
+            assert!(!is_to_link_peer(&frame), "{:02x?}", &frame[..6]);
+            frame[at] = right;
+        }
+        frame[..6].fill(0xff);
+        assert!(!is_to_link_peer(&frame), "broadcast");
+        assert!(!is_to_link_peer(&MacAddr::MAC_CONTROL.0[..5]));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use holdfast::qos::WredProfile;
 use holdfast::qos::wred::Dice;
 use holdfast::units::{Bytes, Cells, Nanos, Ticks};
+use holdfast::wire::MacAddr;
 
 use crate::LCORES;
 use crate::harness::*;
@@ -31,7 +32,12 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
         4 => frame.splice(12..12, [0x88, 0xa8, 0, dice.roll() as u8, 0x81, 0x00, 0, 1]).for_each(drop),
         2 => {
             frame[12..14].copy_from_slice(&[0x88, 0x08]);
-            frame[14..18].copy_from_slice(&[1, 1, 0, dice.roll() as u8]);
+            let roll = dice.roll();
+            frame[14..18].copy_from_slice(&[1, 1, 0, roll as u8]);
+            // Three of four go where PFC has to go.
+            if roll >> 8 & 3 != 0 {
+                frame[..6].copy_from_slice(&MacAddr::MAC_CONTROL.0);
+            }
         }
         3 => frame[..5].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0]),
         _ => {}

@@ -276,6 +276,7 @@ fn remedy(reason: DropReason) -> &'static str {
         DropReason::EgressStuck => {
             "see whether the peer of the port is there and takes frames; raise `stuck_after` if it only stands still for so long"
         }
+        DropReason::PfcDestination => "the peer must send PFC to 01-80-C2-00-00-01; find out which station sent this",
         DropReason::NoBuffer => "this ought not to be: tell us, with the configuration",
         _ => "",
     }
