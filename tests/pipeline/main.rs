@@ -14,6 +14,7 @@ mod stuck;
 mod tags;
 mod tuning;
 mod why;
+mod wred;
 
 /// Lcores of the switches in these tests: the same tests run with two in `tests/pipeline_two`.
 const LCORES: u8 = 1;

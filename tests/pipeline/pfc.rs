@@ -111,7 +111,8 @@ fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
     let mut bed = Bed::learned(&spec(2));
     let pfc = PfcFrame { enabled: 0xff, quanta: [holdfast::units::Quanta(0xffff); 8] }.emit(mac(1));
     // A host, every station, a bridge group address, and the address of the standard with one bit changed.
-    let destinations = [mac(0).0, [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0], [1, 0x80, 0xc2, 0, 0, 0x0e], [1, 0x80, 0xc2, 0, 1, 1]];
+    let destinations =
+        [mac(0).0, [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0], [1, 0x80, 0xc2, 0, 0, 0x0e], [1, 0x80, 0xc2, 0, 1, 1]];
     for destination in destinations {
         let mut frame = pfc;
         frame[..6].copy_from_slice(&destination);
@@ -125,7 +126,10 @@ fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
     assert_eq!(bed.data(1).len(), 8, "no class waits");
     let counters = &bed.counters.ports[1];
     assert_eq!(bed.drops(1, DropReason::PfcDestination), 5);
-    assert_eq!((counters.pfc_rx_frames.get(), counters.pfc_rx_xoff[LOSSLESS].get(), counters.paused_mask.get()), (0, 0, 0));
+    assert_eq!(
+        (counters.pfc_rx_frames.get(), counters.pfc_rx_xoff[LOSSLESS].get(), counters.paused_mask.get()),
+        (0, 0, 0)
+    );
     assert!(bed.data(0).is_empty(), "it is not forwarded either");
     bed.assert_empty();
 }
