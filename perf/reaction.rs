@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use holdfast::dataplane::SwitchSpec;
 use holdfast::dpdk;
-use holdfast::mmu::headroom::{HeadroomInput, LEFT_BEHIND, headroom};
+use holdfast::mmu::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
 use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
 use rig::{
     Args, Bed, BedSpec, Curve, Flow, Histogram, LinkSpec, POLL_GAP_NS, Reaction, Samples, Section, Setup, Shadow,
@@ -233,6 +233,7 @@ impl Outcome {
             cell: Bytes(208),
             peer_response: None,
             left: LEFT_BEHIND,
+            small_packets: SmallPackets::ALL,
         }
     }
 

@@ -2,9 +2,10 @@
 
 mod prove;
 
+use holdfast::config::bounds::{self, LONGEST_RESPONSE, MTUS};
 use holdfast::config::{Pool, Ratio, headroom_sum, policy_name};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::mmu::headroom::{Headroom, HeadroomInput, LEFT_BEHIND};
+use holdfast::mmu::headroom::{Headroom, HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
 use holdfast::units::{BitRate, Bytes, Length, Nanos};
@@ -15,20 +16,24 @@ use super::{Failure, print, print_json};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Rate of the link, e.g. 100G
-    #[arg(long, required_unless_present = "prove")]
+    #[arg(long, required_unless_present = "prove", value_parser = bounds::speed)]
     speed: Option<BitRate>,
     /// Length of the cable to the peer, e.g. 300m
-    #[arg(long, required_unless_present = "prove")]
+    #[arg(long, required_unless_present = "prove", value_parser = bounds::cable)]
     cable: Option<Length>,
     /// Largest IP packet in bytes [default: 1500]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(256..=9600))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(i64::from(MTUS.0)..=i64::from(MTUS.1)))]
     mtu: Option<u16>,
     /// Size of a buffer cell
-    #[arg(long, default_value = "208B", value_parser = cell)]
+    #[arg(long, default_value = "208B", value_parser = bounds::cell)]
     cell: Bytes,
     /// Longest time between two polls of the port
-    #[arg(long, default_value = "20us")]
+    #[arg(long, default_value = "20us", value_parser = bounds::poll_gap)]
     poll_gap: Nanos,
+    /// Largest share of bytes that the peer sends in packets shorter than half of the largest frame: below 100% a promise
+    /// about traffic
+    #[arg(long, value_name = "SHARE", default_value = "100%")]
+    small_packets: SmallPackets,
     /// What the peer still sends before it obeys, if it is known better than by the speed, e.g. 25216B
     #[arg(long, value_name = "BYTES")]
     response: Option<Bytes>,
@@ -50,14 +55,6 @@ pub struct Args {
     json: bool,
 }
 
-fn cell(text: &str) -> Result<Bytes, String> {
-    let cell: Bytes = text.parse().map_err(|error: holdfast::units::UnitError| error.to_string())?;
-    if (64..=16 << 10).contains(&cell.0) {
-        return Ok(cell);
-    }
-    Err(format!("`{text}` is out of range; write a size from 64B to 16KiB"))
-}
-
 const DEFAULT_MTU: u16 = 1500;
 
 pub fn headroom(args: &Args) -> Result<(), Failure> {
@@ -71,9 +68,41 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
         cell: args.cell,
         peer_response: args.response,
         left: LEFT_BEHIND,
+        small_packets: args.small_packets,
     };
+    let most = speed.bytes_in(LONGEST_RESPONSE);
+    if input.peer_response.is_some_and(|response| response > most) {
+        return Err(Failure::usage(format!(
+            "a response of {} B at {speed} is longer than any peer may take to obey PFC; write at most {} B",
+            input.peer_response.map_or(0, |response| response.0),
+            most.0
+        )));
+    }
     let headroom = holdfast::mmu::headroom::headroom(&input);
-    if args.json { print_json(&to_json(args, &headroom)) } else { print(&to_table(args, &input, &headroom)) }
+    let warnings = warnings(&input);
+    if args.json {
+        print_json(&to_json(args, &headroom, &warnings))
+    } else {
+        let warnings = warnings.iter().map(|warning| format!("warning: {warning}\n"));
+        print(&(to_table(args, &input, &headroom) + &warnings.collect::<String>()))
+    }
+}
+
+/// What no headroom helps against.
+fn warnings(input: &HeadroomInput) -> Vec<String> {
+    let lapse = Lapse::of(input).map(|lapse| {
+        let remedy = match lapse.longest_poll_gap {
+            Some(gap) => format!("the longest poll gap without this is {} ns", gap.0),
+            None => "no poll gap is short enough for this response".to_owned(),
+        };
+        format!("at {} {lapse}; {remedy}", input.rate)
+    });
+    lapse.into_iter().collect()
+}
+
+/// Part of a title: the share of small packets, where it is a promise.
+fn small_packets(share: SmallPackets) -> String {
+    if share.is_all() { String::new() } else { format!(", small packets {share}") }
 }
 
 fn to_table(args: &Args, input: &HeadroomInput, headroom: &Headroom) -> String {
@@ -87,7 +116,8 @@ fn to_table(args: &Args, input: &HeadroomInput, headroom: &Headroom) -> String {
     let seed = [headroom.seed.0.to_string(), "2*(C*Dprop + L_mtu) + 3840 B".to_owned(), "the rows `seed`".to_owned()];
     table.row(std::iter::once("seed alone".to_owned()).chain(seed));
     let HeadroomInput { rate, cable, mtu, poll_gap, .. } = input;
-    let title = format!("headroom at {rate}, cable {cable}, mtu {mtu}, poll gap {poll_gap}");
+    let small = small_packets(args.small_packets);
+    let title = format!("headroom at {rate}, cable {cable}, mtu {mtu}, poll gap {poll_gap}{small}");
     // Of a single eta all policies are the same.
     let sums =
         if args.ports > 1 || args.classes > 1 { to_sums(args, &policies(args, headroom)) } else { String::new() };
@@ -121,7 +151,7 @@ fn to_sums(args: &Args, policies: &[(HeadroomPolicy, u64)]) -> String {
     format!("\n{ports}, each with {}\n\n{table}", plural(classes, "lossless class", "lossless classes"))
 }
 
-fn to_json(args: &Args, headroom: &Headroom) -> serde_json::Value {
+fn to_json(args: &Args, headroom: &Headroom, warnings: &[String]) -> serde_json::Value {
     let row = |row: &holdfast::mmu::headroom::HeadroomRow| json!({"name": row.name, "bytes": row.value.0, "how": row.how, "source": row.source, "seed": row.seed});
     let policies = policies(args, headroom).map(|(policy, cells)| (policy_name(policy).to_owned(), json!(cells)));
     json!({
@@ -130,6 +160,8 @@ fn to_json(args: &Args, headroom: &Headroom) -> serde_json::Value {
         "total_bytes": headroom.total.0,
         "cells": headroom.cells.0,
         "cell_bytes": args.cell.0,
+        "small_packets_percent": args.small_packets.percent(),
+        "warnings": warnings,
         "policy_cells": policies.into_iter().collect::<serde_json::Map<_, _>>(),
     })
 }

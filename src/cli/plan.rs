@@ -6,6 +6,7 @@ use holdfast::config::{Config, PortDevice, policy_name, words};
 use holdfast::dataplane::{PortSpec, SwitchSpec};
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
+use holdfast::mmu::headroom::SmallPackets;
 use holdfast::qos::CLASSES;
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -78,6 +79,7 @@ fn outlook(config: &Config) -> Vec<String> {
         outlook.lossless_fit,
         policy_name(switch.buffer.policy)
     )];
+    lines.extend(small_packets(config));
     for order in &outlook.ecn {
         let verdict = if order.is_before() { "before" } else { "perhaps too late" };
         lines.push(format!(
@@ -86,6 +88,26 @@ fn outlook(config: &Config) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What headroom expects of the frames that arrive after XOFF, and what that costs; nothing without headroom.
+fn small_packets(config: &Config) -> Option<String> {
+    let (share, cost) = (config.outlook.small_packets, config.outlook.small_packets_cost);
+    if config.switch.buffer.headroom.0 == 0 {
+        return None;
+    }
+    Some(match share {
+        SmallPackets::NONE => {
+            "headroom is for no small packets, by `buffer.small_packets`: traffic that has them can lose".to_owned()
+        }
+        SmallPackets::ALL => {
+            format!("headroom is for small packets only: {cost} of it would not be needed without any")
+        }
+        share => format!(
+            "headroom is for up to {share} of bytes in small packets, by `buffer.small_packets`: traffic that has more can \
+             lose; {cost} of it would not be needed without any"
+        ),
+    })
 }
 
 /// Where the marks of a port are not those of the first one, e.g. `port p3 has maps of its own: DSCP 46-47 to class 5`.

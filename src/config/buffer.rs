@@ -2,27 +2,27 @@
 
 use std::str::FromStr;
 
+use super::bounds;
 use super::classes::Class;
+use super::levers::Levers;
 use super::maps::Maps;
 use super::overrides::Overrides;
 use super::policy::{self, Policy};
-use super::ports::{self, Port};
+use super::ports::{self, Common, Port};
 use super::preset::ClassSettings;
 use super::read::Item;
 use crate::dataplane::tag::MAX_CELLS;
-use crate::mmu::headroom::{headroom, largest_frame};
+use crate::mmu::headroom::{SmallPackets, headroom, largest_frame};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
 use crate::qos::CLASSES;
-use crate::units::{Bytes, Cells, Nanos};
+use crate::units::{Bytes, Cells};
 
-const KEYS: &[&str] = &["size", "cell", "headroom", "lossy", "shared", "port_reserve"];
+const KEYS: &[&str] = &["size", "cell", "headroom", "small_packets", "lossy", "shared", "port_reserve"];
 
 const DEFAULT_SIZE: Bytes = Bytes(12 << 20);
 pub(crate) const SMALLEST_SIZE: Bytes = Bytes(64 << 10);
 pub(crate) const LARGEST_SIZE: Bytes = Bytes(32 << 30);
 const DEFAULT_CELL: Bytes = Bytes(208);
-const SMALLEST_CELL: Bytes = Bytes(64);
-const LARGEST_CELL: Bytes = Bytes(16 << 10);
 
 /// The lossy pool's part of what reserves and headroom leave.
 const DEFAULT_LOSSY: Amount = Amount::Share { numerator: 1, denominator: 4 };
@@ -74,6 +74,8 @@ pub struct Buffer<'a> {
     shared: Option<Bytes>,
     shared_item: Option<Item<'a>>,
     pub policy: Policy<'a>,
+    /// What headroom expects of the peers' traffic.
+    pub small_packets: SmallPackets,
     /// For ports that say nothing of their own; indexed by `lossless as usize`.
     port_reserve: [Option<Bytes>; 2],
 }
@@ -83,14 +85,16 @@ pub struct Plan {
     pub buffer: BufferPlan,
     pub ports: Vec<PortProfile>,
     pub queue_reserves: [Cells; CLASSES],
+    /// Headroom that no small packets at all would save.
+    pub small_packets_cost: Bytes,
 }
 
 /// Reads `buffer:`; `root` stands for it where it is absent, and `overrides` hold whatever is written.
 pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) -> Buffer<'a> {
     let fields = item.as_ref().and_then(|item| item.fields(KEYS));
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
-    let size = get("size").and_then(|item| read_size(&item, SMALLEST_SIZE, LARGEST_SIZE));
-    let cell = get("cell").and_then(|item| read_size(&item, SMALLEST_CELL, LARGEST_CELL));
+    let size = get("size").and_then(|item| read_size(&item));
+    let cell = get("cell").and_then(|item| item.read(bounds::cell));
     let (lossy_item, shared_item) = (get("lossy"), get("shared"));
     let (size, cell) = (overrides.buffer.or(size).unwrap_or(DEFAULT_SIZE), cell.unwrap_or(DEFAULT_CELL));
     if size.to_cells_floor(cell).0 >= MAX_CELLS {
@@ -106,6 +110,7 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
         lossy: lossy_item.as_ref().and_then(Item::parse).unwrap_or(DEFAULT_LOSSY),
         shared: shared_item.as_ref().filter(|item| !item.is("auto")).and_then(Item::parse),
         policy: policy::read(get("headroom"), overrides.headroom),
+        small_packets: get("small_packets").and_then(|item| item.parse()).unwrap_or_default(),
         port_reserve: get("port_reserve").map(|item| ports::read_reserve(&item)).unwrap_or_default(),
         item: item.unwrap_or_else(|| root.child("buffer")),
         lossy_item,
@@ -113,12 +118,8 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
     }
 }
 
-fn read_size(item: &Item<'_>, least: Bytes, most: Bytes) -> Option<Bytes> {
-    let size = item.parse::<Bytes>()?;
-    if (least..=most).contains(&size) {
-        return Some(size);
-    }
-    item.refuse(format!("`{}` is out of range; write a size from {least} to {most}", item.shown()))
+fn read_size(item: &Item<'_>) -> Option<Bytes> {
+    item.read(|text| bounds::size(text, (SMALLEST_SIZE, LARGEST_SIZE)))
 }
 
 /// Divides the buffer; `None`, and errors, if it cannot be done.
@@ -127,7 +128,7 @@ pub fn plan(
     ports: &[Port<'_>],
     classes: &[Class<'_>; CLASSES],
     maps: &Maps<'_>,
-    poll_gap: Nanos,
+    common: &Common,
 ) -> Option<Plan> {
     let [used_groups, used_queues] = maps.used();
     // A group without a class neither holds nor is promised anything.
@@ -136,27 +137,30 @@ pub fn plan(
     let profiles: Vec<PortProfile> = ports
         .iter()
         .map(|port| {
-            let groups = std::array::from_fn(|index| group(settings(index), port, buffer.cell, poll_gap));
+            let groups = std::array::from_fn(|index| group(settings(index), port, common));
             profile(groups, port, buffer)
         })
         .collect();
     for (class, settings) in classes.iter().enumerate() {
-        check_headroom(class, settings, ports, buffer, poll_gap);
+        check_headroom(class, settings, ports, common);
     }
     let etas = etas(&profiles);
     let headroom = buffer.policy.sum(&etas, buffer.cell);
     if headroom > 0 {
         buffer.policy.check(&etas, ports, buffer.cell, &buffer.item)?;
     }
-    let divided = divide(buffer, reserves(&profiles), headroom)?;
+    let groups = (0..CLASSES).map(settings).filter(|settings| settings.lossless).collect();
+    let levers = Levers { buffer, ports, groups, common: *common };
+    let divided = divide(buffer, reserves(&profiles), headroom, &levers)?;
     let queue_reserves = std::array::from_fn(|queue| {
         let settings = &classes[queue].settings;
         let counts = used_queues >> queue & 1 == 1 && !settings.lossless;
         if counts { settings.queue_reserve.to_cells_ceil(buffer.cell) } else { Cells(0) }
     });
-    let plan = Plan { buffer: divided, ports: profiles, queue_reserves };
+    let small_packets_cost = levers.cost_of_small_packets();
+    let plan = Plan { buffer: divided, ports: profiles, queue_reserves, small_packets_cost };
     let checks = [
-        check_pools(&plan, buffer, ports),
+        check_pools(&plan, buffer, ports, &levers),
         check_queue_reserves(&plan, ports, classes),
         check_dynamic(&plan, buffer, ports, classes),
     ];
@@ -194,29 +198,30 @@ pub fn reserves(profiles: &[PortProfile]) -> u64 {
     profiles.iter().map(of_port).sum()
 }
 
-fn group(class: &ClassSettings, port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> GroupProfile {
+fn group(class: &ClassSettings, port: &Port<'_>, common: &Common) -> GroupProfile {
+    let cell = common.cell;
     GroupProfile {
         lossless: class.lossless,
         reserve: class.reserve.cells(port.mtu, cell),
         threshold: class.limit.threshold(cell),
         xon_offset: class.xon_offset.cells(port.mtu, cell),
         xon_floor: class.xon_floor.cells(port.mtu, cell),
-        headroom: if class.lossless { eta(class, port, cell, poll_gap) } else { Cells(0) },
+        headroom: if class.lossless { eta(class, port, common) } else { Cells(0) },
     }
 }
 
 /// The headroom of a lossless class at a port: given, or by the formula.
-pub fn eta(class: &ClassSettings, port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> Cells {
-    let given = class.headroom.map(|bytes| bytes.to_cells_ceil(cell));
-    given.unwrap_or_else(|| needed_headroom(port, cell, poll_gap))
+pub fn eta(class: &ClassSettings, port: &Port<'_>, common: &Common) -> Cells {
+    let given = class.headroom.map(|bytes| bytes.to_cells_ceil(common.cell));
+    given.unwrap_or_else(|| needed_headroom(port, common))
 }
 
-fn needed_headroom(port: &Port<'_>, cell: Bytes, poll_gap: Nanos) -> Cells {
-    headroom(&port.headroom_input(cell, poll_gap)).cells
+fn needed_headroom(port: &Port<'_>, common: &Common) -> Cells {
+    headroom(&port.headroom_input(common)).cells
 }
 
 /// A given headroom is refused below one frame, and doubted below what the formula says.
-fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], buffer: &Buffer<'_>, poll_gap: Nanos) {
+fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], common: &Common) {
     let (Some(given), Some(item)) = (settings.settings.headroom, &settings.item) else { return };
     let Some(largest) = ports.iter().max_by_key(|port| port.mtu) else { return };
     let item = item.child("headroom");
@@ -231,19 +236,20 @@ fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], buffer
         ));
         return;
     }
-    let needs = |port: &&Port<'_>| needed_headroom(port, buffer.cell, poll_gap).to_bytes(buffer.cell);
+    let needs = |port: &&Port<'_>| needed_headroom(port, common).to_bytes(common.cell);
     if let Some(port) = ports.iter().filter(|port| port.pfc.is_on()).max_by_key(needs)
         && needs(&port) > given
     {
         item.warn(format!(
-            "`{}` is below the {} that port {} needs ({}, cable {}, mtu {}, poll gap {poll_gap}): class {class} may \
+            "`{}` is below the {} that port {} needs ({}, cable {}, mtu {}, poll gap {}): class {class} may \
              lose there; write `auto`",
             item.shown(),
             needs(&port),
             port.name,
             port.rate,
             port.device.cable,
-            port.mtu
+            port.mtu,
+            common.poll_gap
         ));
     }
 }
@@ -279,19 +285,19 @@ impl Buffer<'_> {
 }
 
 /// Splits what reserves and headroom leave into the two pools.
-fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64) -> Option<BufferPlan> {
+fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64, levers: &Levers<'_>) -> Option<BufferPlan> {
     let cell = buffer.cell;
     let total = buffer.size.to_cells_floor(cell);
     let promised = Sum { cell, parts: vec![("reserves", reserves), ("headroom", headroom)] };
     let Some(left) = buffer.left(reserves, headroom) else {
-        return buffer.item.refuse(promised.does_not_fit(total, buffer.size));
+        return buffer.item.refuse(promised.does_not_fit(total, buffer.size) + &levers.change_first());
     };
     let (lossy, shared) = buffer.wanted_pools(left);
     if buffer.pools(reserves, headroom).is_none() {
         let mut parts = promised.parts;
         parts.extend([("lossy", u64::from(lossy.0)), ("shared", u64::from(shared.0))]);
         let culprit = buffer.shared_item.as_ref().or(buffer.lossy_item.as_ref()).unwrap_or(&buffer.item);
-        return culprit.refuse(Sum { cell, parts }.does_not_fit(total, buffer.size));
+        return culprit.refuse(Sum { cell, parts }.does_not_fit(total, buffer.size) + &levers.change_first());
     }
     Some(BufferPlan {
         cell,
@@ -337,7 +343,7 @@ impl Sum {
 }
 
 /// A pool that cannot hold a frame is none.
-fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>]) -> Option<()> {
+fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], levers: &Levers<'_>) -> Option<()> {
     let mtu = ports.iter().map(|port| port.mtu).max().unwrap_or(0);
     let cell = plan.buffer.cell;
     let frame = largest_frame(mtu).to_cells_ceil(cell);
@@ -351,9 +357,10 @@ fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>]) -> Option<(
         if used && size < frame {
             let item = item.as_ref().unwrap_or(&buffer.item);
             fits = item.refuse(format!(
-                "the {name} pool has {}, less than one frame ({}); enlarge the buffer or promise less",
+                "the {name} pool has {}, less than one frame ({}); enlarge the buffer or promise less{}",
                 size.to_bytes(cell),
-                frame.to_bytes(cell)
+                frame.to_bytes(cell),
+                levers.change_first()
             ));
         }
     }

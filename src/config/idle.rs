@@ -1,6 +1,7 @@
 //! `lcores.idle:`, what lcores do when nothing comes, and what it asks of headroom and of receive rings.
 
-use super::lcores::{LONGEST_POLL_GAP, Lcores, MOST_DESCRIPTORS};
+use super::bounds::LONGEST_POLL_GAP;
+use super::lcores::{Lcores, MOST_DESCRIPTORS};
 use super::model::{DeviceKind, IdleConfig, IdleWait};
 use super::ports::Port;
 use super::read::Item;

@@ -1,19 +1,18 @@
 //! `lcores:`, which port belongs to which of them, and when a port's backlog is a reason to pause.
 
+use super::bounds::{self, LONGEST_POLL_GAP};
 use super::idle;
 use super::model::{DeviceKind, HostsLcore, LcoreConfig};
 use super::overrides::Overrides;
-use super::ports::Port;
+use super::ports::{Common, Port};
 use super::read::Item;
 use crate::mmu::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
 use crate::packet::BURST;
-use crate::units::{Bytes, Nanos};
+use crate::units::Nanos;
 
 const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff", "idle"];
 
 const DEFAULT_POLL_GAP: Nanos = Nanos(20_000);
-/// Longest time between two polls that may be configured.
-pub const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 
 /// Most dataplane lcores.
 pub const MAX_LCORES: u8 = 16;
@@ -61,13 +60,7 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
         let enough = dataplane.len() >= usize::from(count);
         dataplane.truncate(if enough { count.into() } else { 0 });
     }
-    let poll_gap = get("poll_gap").and_then(|item| {
-        let gap = item.parse::<Nanos>()?;
-        if (Nanos(1)..=LONGEST_POLL_GAP).contains(&gap) {
-            return Some(gap);
-        }
-        item.refuse(format!("`{}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}", item.shown()))
-    });
+    let poll_gap = get("poll_gap").and_then(|item| item.read(bounds::poll_gap));
     let poll_delay = get("poll_delay").and_then(|item| {
         let delay = item.parse::<Nanos>()?;
         if delay > LONGEST_POLL_GAP {
@@ -172,7 +165,7 @@ impl Lcores<'_> {
 
     /// The frames in the receive ring from which on a port's lossless groups go XOFF, and whether the ring has room for
     /// what comes after.
-    pub fn backlog_mark(&self, port: &Port<'_>, lossless: bool, cell: Bytes) -> Option<u32> {
+    pub fn backlog_mark(&self, port: &Port<'_>, lossless: bool, common: &Common) -> Option<u32> {
         let written = port.item.child("backlog_mark");
         let is_written = port.item.has("backlog_mark");
         let mark = match port.backlog {
@@ -191,7 +184,7 @@ impl Lcores<'_> {
             return None;
         }
         if port.device.kind != DeviceKind::Ring {
-            self.check_ring(port, mark, cell);
+            self.check_ring(port, mark, common);
         }
         Some(mark.into())
     }
@@ -199,8 +192,8 @@ impl Lcores<'_> {
     /// After the poll that left just less than the mark, frames arrive unseen for a poll gap; the next one sends XOFF, and
     /// they go on arriving until the peer has stopped. That is what eta counts, so its bytes of the wire, in the shortest
     /// frames: they are what a core cannot keep up with. Nothing is taken out meanwhile.
-    fn check_ring(&self, port: &Port<'_>, mark: u16, cell: Bytes) {
-        let rows = headroom(&port.headroom_input(cell, self.config.poll_gap)).rows;
+    fn check_ring(&self, port: &Port<'_>, mark: u16, common: &Common) {
+        let rows = headroom(&port.headroom_input(common)).rows;
         let wire = rows
             .iter()
             .filter(|row| !["whole cells", LEFT_ROW].contains(&row.name))

@@ -4,6 +4,7 @@
 //! file says what is right, and `buffer` proves that the sums fit.
 
 mod api;
+pub mod bounds;
 pub(crate) mod buffer;
 mod classes;
 pub(crate) mod count;
@@ -12,6 +13,7 @@ mod exact;
 pub(crate) mod hosts;
 mod idle;
 mod lcores;
+mod levers;
 mod maps;
 pub mod model;
 pub(crate) mod names;
@@ -46,7 +48,7 @@ pub use policy::{Pool, Ratio, headroom_sum, policy_name};
 
 use self::classes::Class;
 use self::names::Unique;
-use self::ports::{Context, Port};
+use self::ports::{Common, Context, Port};
 use self::preset::Preset;
 use self::read::{Item, Report};
 use self::yaml::{Node, Shape};
@@ -157,17 +159,20 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     paths::check(&ports, &maps, &classes);
     lcores.warn_of_idle(&ports, root);
     let poll_gap = lcores.config.poll_gap;
-    let plan = buffer::plan(&buffer, &ports, &classes, &maps, poll_gap)?;
+    let common = Common { cell: buffer.cell(), poll_gap, small_packets: buffer.small_packets };
+    let plan = buffer::plan(&buffer, &ports, &classes, &maps, &common)?;
     let watchdogs = watchdog::of_ports(&ports);
     let lossless = |profile: &PortProfile| profile.groups.iter().any(|group| group.lossless);
     let marks: Vec<Option<u32>> = ports
         .iter()
         .zip(&plan.ports)
-        .map(|(port, profile)| lcores.backlog_mark(port, lossless(profile), plan.buffer.cell))
+        .map(|(port, profile)| lcores.backlog_mark(port, lossless(profile), &common))
         .collect();
     let guarded = ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.is_on() && lossless(profile));
-    lcores.check_idle(&ports, &guarded.collect::<Vec<bool>>());
-    let outlook = outlook::read(&buffer, &plan, &ports, &classes, &maps, poll_gap);
+    let guarded: Vec<bool> = guarded.collect();
+    lcores.check_idle(&ports, &guarded);
+    ports::warn_of_lapses(&ports, &guarded, &common);
+    let outlook = outlook::read(&buffer, &plan, &ports, &classes, &maps, &common);
 
     let devices = ports.iter().map(|port| port.device.clone()).collect();
     let rest = plan.ports.iter().zip(watchdogs).zip(marks);

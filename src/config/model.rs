@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use super::api::Socket;
 use crate::dataplane::SwitchSpec;
 use crate::hosts::HostSpec;
+use crate::mmu::headroom::SmallPackets;
 use crate::units::{Bytes, Length, Nanos};
 
 /// A whole, validated configuration.
@@ -69,6 +70,10 @@ pub struct Outlook {
     /// Most lossless classes that fit: each with the reserve and headroom that the first one has, on every port, by the
     /// headroom policy, while a largest frame of each port fits the pool that they share.
     pub lossless_fit: u8,
+    /// The largest share of small packets that headroom is for.
+    pub small_packets: SmallPackets,
+    /// Headroom that no small packets at all would save.
+    pub small_packets_cost: Bytes,
     /// For each lossless class that has ECN, which comes first.
     pub ecn: Vec<EcnOrder>,
 }

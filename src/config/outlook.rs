@@ -5,12 +5,12 @@ use super::buffer::{self, Buffer, Plan};
 use super::classes::Class;
 use super::maps::Maps;
 use super::model::{EcnOrder, Outlook};
-use super::ports::Port;
+use super::ports::{Common, Port};
 use super::preset::ClassSettings;
 use crate::mmu::headroom::largest_frame;
 use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
 use crate::qos::CLASSES;
-use crate::units::{Bytes, Cells, Nanos};
+use crate::units::{Bytes, Cells};
 
 /// Calculates it, and warns of ECN that may be too late.
 pub fn read(
@@ -19,7 +19,7 @@ pub fn read(
     ports: &[Port<'_>],
     classes: &[Class<'_>; CLASSES],
     maps: &Maps<'_>,
-    poll_gap: Nanos,
+    common: &Common,
 ) -> Outlook {
     let senders = ports.iter().filter(|port| port.pfc.is_on()).count() as u64;
     let ecn = ecn(plan, ports, classes, maps, senders);
@@ -35,7 +35,12 @@ pub fn read(
             order.class, order.kmin, order.xoff
         ));
     }
-    Outlook { lossless_fit: lossless_fit(buffer, plan, ports, classes, poll_gap), ecn }
+    Outlook {
+        lossless_fit: lossless_fit(buffer, plan, ports, classes, common),
+        small_packets: common.small_packets,
+        small_packets_cost: plan.small_packets_cost,
+        ecn,
+    }
 }
 
 /// DCQCN's inequality: ECN must mark before XOFF is sent, also when one port's frames wait in every queue of its class, and
@@ -97,7 +102,7 @@ fn lossless_fit(
     plan: &Plan,
     ports: &[Port<'_>],
     classes: &[Class<'_>; CLASSES],
-    poll_gap: Nanos,
+    common: &Common,
 ) -> u8 {
     let cell = buffer.cell();
     let default = ClassSettings::lossless();
@@ -106,7 +111,7 @@ fn lossless_fit(
     let class = first.map_or(&default, |class| &classes[class].settings);
     let reserve: u64 = ports.iter().map(|port| u64::from(class.reserve.cells(port.mtu, cell).0)).sum();
     let frames: u64 = ports.iter().map(|port| u64::from(largest_frame(port.mtu).to_cells_ceil(cell).0)).sum();
-    let etas: Vec<Cells> = ports.iter().map(|port| buffer::eta(class, port, cell, poll_gap)).collect();
+    let etas: Vec<Cells> = ports.iter().map(|port| buffer::eta(class, port, common)).collect();
     let largest = etas.iter().copied().max().unwrap_or(Cells(0));
 
     let lossless = plan.ports.iter().flat_map(|port| &port.groups).filter(|group| group.lossless);

@@ -1,5 +1,6 @@
 //! `ports:`.
 
+use super::bounds::{self, MTUS, SLOWEST};
 use super::classes::Class;
 use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
 use super::maps::{self, Maps};
@@ -12,7 +13,7 @@ use super::stuck;
 use super::vdev;
 use super::watchdog::{self, Watchdog};
 use crate::forward::VlanMode;
-use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
 use crate::packet::MAX_PORTS;
 use crate::pfc::PfcMode;
 use crate::qos::{CLASSES, MarkMap, Rewrite, Trust};
@@ -43,15 +44,9 @@ const KEYS: &[&str] = &[
     "tx_descriptors",
 ];
 
-/// Speeds that pacing and pause times are exact for.
-const SLOWEST: BitRate = BitRate(10_000_000);
-const FASTEST: BitRate = BitRate(800_000_000_000);
-
 const DEFAULT_DESCRIPTORS: u16 = 1024;
 const DEFAULT_MTU: u16 = 1500;
 const DEFAULT_CABLE: Length = Length::metres(3);
-const LONGEST_CABLE: Length = Length::metres(100_000);
-const LONGEST_RESPONSE: Nanos = Nanos(1_000_000);
 
 /// A port before its share of the buffer is known.
 pub struct Port<'a> {
@@ -75,6 +70,14 @@ pub struct Port<'a> {
     pub reserve: [Option<Bytes>; 2],
     pub lcore: u8,
     pub backlog: Backlog,
+}
+
+/// What the headroom of all ports has in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Common {
+    pub cell: Bytes,
+    pub poll_gap: Nanos,
+    pub small_packets: SmallPackets,
 }
 
 /// What the ports are read against.
@@ -102,16 +105,17 @@ impl Port<'_> {
     }
 
     /// What the headroom of its lossless groups is computed from.
-    pub fn headroom_input(&self, cell: Bytes, poll_gap: Nanos) -> HeadroomInput {
+    pub fn headroom_input(&self, common: &Common) -> HeadroomInput {
         HeadroomInput {
             rate: self.rate,
             cable: self.device.cable,
             mtu: self.mtu,
-            poll_gap,
+            poll_gap: common.poll_gap,
             posted: HeadroomInput::posted_by_pacing(self.rate),
-            cell,
+            cell: common.cell,
             peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
             left: self.left_behind(),
+            small_packets: common.small_packets,
         }
     }
 }
@@ -152,7 +156,7 @@ fn read_port<'a>(
     (mac, has_mac): (MacAddr, bool),
     context: &Context<'a, '_>,
 ) -> Port<'a> {
-    let rate = fields.required("speed", "speed: 10G").and_then(|item| read_speed(&item));
+    let rate = fields.required("speed", "speed: 10G").and_then(|item| item.read(bounds::speed));
     let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
     let trusts = [("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)];
     let port = Port {
@@ -163,13 +167,13 @@ fn read_port<'a>(
             has_mac,
             pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
             cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
-            peer_response: fields.get("peer_response").and_then(|item| read_response(&item)),
+            peer_response: fields.get("peer_response").and_then(|item| item.read(bounds::response)),
             rx_descriptors: read_descriptors(fields, "rx_descriptors"),
             tx_descriptors: read_descriptors(fields, "tx_descriptors"),
         },
         mac,
         rate: rate.unwrap_or(SLOWEST),
-        mtu: number("mtu", "an MTU", 256..=9600).unwrap_or(DEFAULT_MTU),
+        mtu: number("mtu", "an MTU", MTUS.0.into()..=MTUS.1.into()).unwrap_or(DEFAULT_MTU),
         trust: fields.get("trust").and_then(|item| item.choice(&trusts)).unwrap_or(Trust::Dscp),
         class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
         marks: maps::read_of_port(fields.get("maps"), context.maps),
@@ -239,32 +243,9 @@ fn read_backlog(item: &Item<'_>) -> Backlog {
     item.number("a count of frames", 1..=most).map_or(Backlog::Default, Backlog::From)
 }
 
-fn read_speed(item: &Item<'_>) -> Option<BitRate> {
-    let speed = item.parse::<BitRate>()?;
-    if (SLOWEST..=FASTEST).contains(&speed) {
-        return Some(speed);
-    }
-    item.refuse(format!("`{}` is no speed of a port; write from 10M to 800G", item.shown()))
-}
-
 /// Reads the length of a cable.
 pub fn read_cable(item: &Item<'_>) -> Option<Length> {
-    let cable = item.parse::<Length>()?;
-    if cable <= LONGEST_CABLE {
-        return Some(cable);
-    }
-    item.refuse(format!("`{}` is longer than PFC can work over; write at most {LONGEST_CABLE}", item.shown()))
-}
-
-fn read_response(item: &Item<'_>) -> Option<Nanos> {
-    let response = item.parse::<Nanos>()?;
-    if response <= LONGEST_RESPONSE {
-        return Some(response);
-    }
-    item.refuse(format!(
-        "`{}` is longer than any peer may take to obey PFC; write at most {LONGEST_RESPONSE}, e.g. 30us for a Holdfast switch",
-        item.shown()
-    ))
+    item.read(bounds::cable)
 }
 
 fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {
@@ -380,5 +361,17 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
                 lossless.join(", ")
             ));
         }
+    }
+}
+
+/// Where a pause may end before the peer hears that it goes on, lossless classes lose whatever their headroom.
+pub fn warn_of_lapses(ports: &[Port<'_>], guarded: &[bool], common: &Common) {
+    for (port, _) in ports.iter().zip(guarded).filter(|(_, guarded)| **guarded) {
+        let Some(lapse) = Lapse::of(&port.headroom_input(common)) else { continue };
+        let remedy = match lapse.longest_poll_gap {
+            Some(gap) => format!("write `lcores.poll_gap: {}ns` or less, and keep to it", gap.0),
+            None => "no poll gap is short enough for the peer's response; write a lower `speed`".to_owned(),
+        };
+        port.item.warn(format!("at {} {lapse} (poll gap {}); {remedy}", port.rate, common.poll_gap));
     }
 }

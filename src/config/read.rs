@@ -178,6 +178,11 @@ impl<'a> Item<'a> {
         self.shown().parse().map_err(|error| self.fail(error)).ok()
     }
 
+    /// A value that `read` makes of its text, or says what would be right.
+    pub fn read<T>(&self, read: fn(&str) -> Result<T, String>) -> Option<T> {
+        read(&self.shown()).map_err(|error| self.fail(error)).ok()
+    }
+
     /// A whole number within `range`; `what` with its article.
     pub fn number<T: TryFrom<u64> + fmt::Display>(&self, what: &str, range: RangeInclusive<u64>) -> Option<T> {
         let number = self.shown().parse().ok().filter(|number| range.contains(number));

@@ -163,6 +163,7 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
     list.fixed_rounded("lcores.poll_gap", lcores.poll_gap, lcores.poll_gap);
+    list.fixed("buffer.small_packets", config.outlook.small_packets);
     list.fixed_rounded("lcores.poll_delay", lcores.poll_delay, lcores.poll_delay);
     list.fixed("lcores.count", config.switch.lcores);
     list.fixed("lcores.dataplane", start_words::cpus(lcores));

@@ -100,6 +100,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     }
     for (link, device) in subject.links.iter_mut().zip(&config.devices) {
         link.cable = device.cable;
+        link.small_packets = config.outlook.small_packets;
         link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
     }
     let mut orders = Orders::new(usize::from(config.switch.lcores));

@@ -10,11 +10,13 @@
 
 mod lapse;
 mod left;
+mod small;
 
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
-pub use lapse::pause_may_lapse;
+pub use lapse::{Lapse, pause_may_lapse};
 use left::left_behind;
 pub use left::{LEFT_BEHIND, bursts_per_poll};
+pub use small::{SmallPackets, WorstFrame};
 
 /// Ethernet header (14) and up to two VLAN tags (8): what a stored frame has beyond the MTU.
 pub const FRAME_OVERHEAD: u64 = 14 + 8;
@@ -72,6 +74,8 @@ pub struct HeadroomInput {
     pub peer_response: Option<Bytes>,
     /// Frames that a poll may leave in the receive ring without XOFF: one less than the port's backlog mark.
     pub left: u32,
+    /// The largest share of bytes that the peer sends in small packets.
+    pub small_packets: SmallPackets,
 }
 
 impl HeadroomInput {
@@ -120,8 +124,12 @@ pub fn largest_frame(mtu: u16) -> Bytes {
 ///
 /// The last row is the price of cells: the sum counts bytes on the wire, the buffer whole cells, and a peer may send
 /// frames of the worst length. By default all of them are (SONiC's default `small_packet_percentage` is 100 too), as
-/// anything less would make losslessness a matter of what the frames look like. Only the two frames that the peer has begun
-/// when something happens, the poll and the pause, are taken at their largest, and those left in the ring by their number.
+/// anything less would make losslessness a matter of what the frames look like: see [`SmallPackets`]. Only the two frames that
+/// the peer has begun when something happens, the poll and the pause, are taken at their largest, and those left in the ring
+/// by their number.
+///
+/// Sums saturate: a headroom of [`u32::MAX`] cells is one that cannot be counted. With quantities in the bounds of
+/// [`crate::config::bounds`] none is.
 #[must_use]
 pub fn headroom(input: &HeadroomInput) -> Headroom {
     let mut rows = seed_rows(input);
@@ -131,23 +139,24 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
 
     let begun = 2 * u64::from(largest_frame(input.mtu).to_cells_ceil(input.cell).0);
     let (left, left_cells) = left_behind(input);
-    let worst = WorstFrame::of(input.cell, input.mtu);
-    let others = worst.cells_in(Bytes(bytes - 2 * wire_frame(input.mtu) - left.0));
-    let cells = u32::try_from(u64::from(others.0) + begun + left_cells).unwrap_or(u32::MAX);
+    // Both are rows too, so that the sum has at least as much, unless it has saturated.
+    let others = bytes.saturating_sub(2 * wire_frame(input.mtu)).saturating_sub(left.0);
+    let (others, how) = small::cells_in(Bytes(others), input.small_packets, input.cell, input.mtu);
+    let cells = u64::from(others.0).saturating_add(begun).saturating_add(left_cells);
+    let cells = u32::try_from(cells).unwrap_or(u32::MAX);
     // Never below the plain bytes: tiny cells hold a frame without the part that is only on the wire.
     let cells = Cells(cells.max(Bytes(bytes).to_cells_ceil(input.cell).0));
     let total = cells.to_bytes(input.cell);
+    let source = if input.small_packets.is_all() {
+        "cells; SONiC at 100 % small packets"
+    } else {
+        "cells; a promise about traffic"
+    };
     rows.push(HeadroomRow {
         name: "whole cells",
         value: Bytes(total.0.saturating_sub(bytes)),
-        how: format!(
-            "if all but those begun and left have {} B: {} of {} B each, x{}",
-            worst.frame,
-            count(worst.cells, "cell"),
-            input.cell.0,
-            worst.factor(input.cell)
-        ),
-        source: "cells; SONiC at 100 % small packets",
+        how,
+        source,
         seed: false,
     });
     Headroom { rows, seed: Bytes(seed), total, cells }
@@ -182,7 +191,11 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         Some(given) => (given.0, format!("{} B given", given.0), "given"),
         None => {
             let quanta = response_quanta(input.rate);
-            (quanta * BYTES_PER_QUANTUM, format!("{quanta} quanta x 64 B"), "IEEE 802.1Qbb by speed, as SONiC has it")
+            (
+                quanta.saturating_mul(BYTES_PER_QUANTUM),
+                format!("{quanta} quanta x 64 B"),
+                "IEEE 802.1Qbb by speed, as SONiC has it",
+            )
         }
     };
     if let Some(beyond @ 1..) = response.checked_sub(SEED_RESPONSE) {
@@ -234,56 +247,13 @@ fn bytes_in_picoseconds(rate: BitRate, picoseconds: u128) -> u64 {
 /// What a peer of this speed may still send after a PFC frame has come, by the standard's table.
 #[must_use]
 pub fn standard_response(rate: BitRate) -> Bytes {
-    Bytes(response_quanta(rate) * BYTES_PER_QUANTUM)
+    Bytes(response_quanta(rate).saturating_mul(BYTES_PER_QUANTUM))
 }
 
 /// Quanta that a peer of this speed may take; beyond the table, as 400G and in proportion.
 fn response_quanta(rate: BitRate) -> u64 {
     let known = RESPONSE_QUANTA.iter().find(|&&(speed, _)| rate.0 <= speed);
     known.map_or_else(|| (u128::from(rate.0) * 905).div_ceil(400_000_000_000) as u64, |&(_, quanta)| quanta)
-}
-
-/// The frame length that takes most cells for its time on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct WorstFrame {
-    /// Bytes in the buffer.
-    frame: u64,
-    /// Cells it takes.
-    cells: u64,
-}
-
-impl WorstFrame {
-    /// Of all lengths only the shortest and those just beyond a cell's end can be the worst.
-    fn of(cell: Bytes, mtu: u16) -> Self {
-        let cell = cell.0.max(1);
-        let largest = largest_frame(mtu).0.div_ceil(cell).max(1);
-        let shortest = SHORTEST_FRAME.div_ceil(cell);
-        let mut worst = Self { frame: SHORTEST_FRAME, cells: shortest };
-        for cells in shortest + 1..=largest {
-            let candidate = Self { frame: (cells - 1) * cell + 1, cells };
-            // candidate.cells / candidate.wire > worst.cells / worst.wire
-            if candidate.cells * worst.wire() > worst.cells * candidate.wire() {
-                worst = candidate;
-            }
-        }
-        worst
-    }
-
-    fn wire(self) -> u64 {
-        self.frame + WIRE_OVERHEAD
-    }
-
-    /// Cells that such frames take if they fill `bytes` of the wire.
-    fn cells_in(self, bytes: Bytes) -> Cells {
-        let cells = u128::from(bytes.0.div_ceil(self.wire())) * u128::from(self.cells);
-        Cells(u32::try_from(cells).unwrap_or(u32::MAX))
-    }
-
-    /// Buffer bytes to wire bytes, to two decimals.
-    fn factor(self, cell: Bytes) -> String {
-        let hundredths = self.cells * cell.0 * 100 / self.wire();
-        format!("{}.{:02}", hundredths / 100, hundredths % 100)
-    }
 }
 
 fn count(number: u64, what: &str) -> String {
@@ -305,6 +275,7 @@ mod tests {
             cell: Bytes(208),
             peer_response: None,
             left: LEFT_BEHIND,
+            small_packets: SmallPackets::ALL,
         }
     }
 
@@ -357,14 +328,6 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_frame_depends_on_the_cell() {
-        assert_eq!(WorstFrame::of(Bytes(208), 1500), WorstFrame { frame: 60, cells: 1 });
-        assert_eq!(WorstFrame::of(Bytes(64), 1500), WorstFrame { frame: 65, cells: 2 });
-        assert_eq!(WorstFrame::of(Bytes(4096), 9216), WorstFrame { frame: 60, cells: 1 });
-        assert_eq!(WorstFrame::of(Bytes(208), 1500).factor(Bytes(208)), "2.47");
-    }
-
-    #[test]
     fn whatever_is_written_nothing_overflows() {
         let input = HeadroomInput {
             rate: BitRate(u64::MAX),
@@ -375,8 +338,35 @@ mod tests {
             cell: Bytes(1),
             peer_response: Some(Bytes(u64::MAX)),
             left: u32::MAX,
+            small_packets: SmallPackets::ALL,
         };
         assert_eq!(headroom(&input).cells, Cells(u32::MAX));
+        assert!(pause_may_lapse(&input));
+    }
+
+    /// At the bounds of the configuration, all at once: far from what can be counted.
+    #[test]
+    fn within_its_bounds_headroom_can_be_counted() {
+        use crate::config::bounds::{CELLS, FASTEST, LONGEST_CABLE, LONGEST_POLL_GAP, LONGEST_RESPONSE, MTUS};
+        for (cell, mtu, share) in [CELLS.0, CELLS.1]
+            .into_iter()
+            .flat_map(|cell| [(cell, MTUS.0, 100), (cell, MTUS.1, 100), (cell, MTUS.1, 0)])
+        {
+            let input = HeadroomInput {
+                rate: FASTEST,
+                cable: LONGEST_CABLE,
+                mtu,
+                poll_gap: LONGEST_POLL_GAP,
+                posted: HeadroomInput::posted_by_pacing(FASTEST),
+                cell,
+                peer_response: Some(FASTEST.bytes_in(LONGEST_RESPONSE)),
+                left: 16_383,
+                small_packets: format!("{share}%").parse().unwrap(),
+            };
+            let headroom = headroom(&input);
+            assert!(headroom.cells.0 < u32::MAX && headroom.total > headroom.seed, "{headroom:?}");
+            assert_eq!(headroom.rows.iter().map(|row| row.value.0).sum::<u64>(), headroom.total.0);
+        }
     }
 
     fn any_input() -> impl Strategy<Value = HeadroomInput> {
@@ -391,6 +381,7 @@ mod tests {
             cell: Bytes(cell),
             peer_response: None,
             left: LEFT_BEHIND,
+            small_packets: SmallPackets::ALL,
         })
     }
 

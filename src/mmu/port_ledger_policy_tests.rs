@@ -7,7 +7,7 @@ use super::reference::{Step, Switch, steps, switch};
 use super::tests::{alpha, group, pools};
 use super::*;
 use crate::mmu::Threshold;
-use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, headroom};
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
 use crate::units::{BitRate, Bytes};
 
 const PORTS: usize = 3;
@@ -381,6 +381,7 @@ fn what_headroom_costs_with_each_policy() {
         cell: Bytes(208),
         peer_response: None,
         left: LEFT_BEHIND,
+        small_packets: SmallPackets::ALL,
     };
     let eta = headroom(&input);
     let costs = |eta: u64| [eta, 32 * 7 * eta, 32 * eta];

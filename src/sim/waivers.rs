@@ -2,11 +2,12 @@
 
 use super::host::standard_response_ps;
 use super::load::PS;
-use super::spec::{End, Fault, FaultKind, LinkNode, Lost, PortRef, Scenario, SwitchNode};
+use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
 use crate::dataplane::PortSpec;
 use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{
-    HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, WIRE_OVERHEAD, headroom, pause_may_lapse,
+    HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
+    pause_may_lapse,
 };
 use crate::pfc::PriorityMap;
 use crate::units::{BitRate, Bytes, Cells, Nanos};
@@ -186,7 +187,24 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
         cell: config.buffer.cell,
         peer_response: response_ps(peer, link, scenario).map(|ps| bytes_in_ps(link.rate, ps)),
         left: spec.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
+        small_packets: small_packets(port, scenario),
     }
+}
+
+/// The share of small packets that `port` has to expect: what its switch is told, where no lossless flow
+/// sends a small packet; else any. The last frame of a message may be small, so that messages keep no promise here.
+fn small_packets(port: PortRef, scenario: &Scenario) -> SmallPackets {
+    let switch = &scenario.switches[port.switch];
+    let (share, mtu) = (switch.config.outlook.small_packets, switch.config.switch.ports[port.port].mtu);
+    let is_small = |flow: &FlowNode| {
+        let shortest = match flow.frames {
+            FrameSizes::Fixed(len) | FrameSizes::Uniform(len, _) => u64::from(len),
+            FrameSizes::Imix => SHORTEST_FRAME,
+        };
+        2 * shortest < largest_frame(mtu).0 || matches!(flow.load, Load::Messages { .. })
+    };
+    let has_small = scenario.flows.iter().any(|flow| flow.lossless && is_small(flow));
+    if has_small { SmallPackets::ALL } else { share }
 }
 
 /// Why the receive ring of `port`, which has lost a lossless frame, does not promise to lose none: `others` frames were in

@@ -10,7 +10,7 @@ use super::health::Health;
 use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
-use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND};
+use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::qos::{CLASSES, only_class};
 use crate::units::{Length, Nanos};
 
@@ -104,6 +104,7 @@ impl Subject {
             cell: spec.buffer.cell,
             peer_response: None,
             left: port.backlog_mark.map_or(LEFT_BEHIND, |mark| mark.saturating_sub(1)),
+            small_packets: SmallPackets::ALL,
         };
         let pfc = |on| if on { PfcStanding::Unproven } else { PfcStanding::Off };
         Self {

@@ -17,6 +17,7 @@ fn check_shows_the_plan() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     let outlook = "\
 lossless groups: 1; the buffer has room for 8 at these cables and rates, with independent headroom
+headroom is for small packets only: 267.1KiB of it would not be needed without any
 ECN of class 3 marks from 97.65KiB, XOFF no earlier than 347KiB in each queue: before
 ";
     let watchdog = "drop after 200ms, until 200ms of quiet";
@@ -118,6 +119,82 @@ fn headroom_prints_each_term_and_the_total() {
     let (_, stdout, _) = holdfast(&[&args[..], &["--json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&json["seed_bytes"], &json["total_bytes"]), (&44_432.into(), &1_145_040.into()));
+}
+
+/// One eta of a 40G port, by the command and by the configuration.
+#[test]
+fn headroom_counts_on_as_many_small_packets_as_it_is_told() {
+    let total = |share: &str| {
+        let args = ["headroom", "--speed", "40G", "--cable", "300m", "--json", "--small-packets", share];
+        let (code, stdout, stderr) = holdfast(&args);
+        assert_eq!((code, stderr.as_str()), (0, ""));
+        let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        (json["total_bytes"].as_u64().unwrap(), json["small_packets_percent"].clone())
+    };
+    let of_config = |share: &str| {
+        let text =
+            "preset: roce\nports: [{name: p1, device: net_tap0, speed: 40G, cable: 300m, rx_descriptors: 4096}]\n";
+        let config = accept(&format!("{text}buffer: {{small_packets: {share}}}\n"));
+        let bytes = config.switch.ports[0].buffer.groups[3].headroom.to_bytes(config.switch.buffer.cell).0;
+        (bytes, config.outlook.small_packets_cost.0)
+    };
+    let totals = ["100%", "25%", "0%"].map(total);
+    assert!(totals[0].0 > totals[1].0 && totals[1].0 > totals[2].0, "{totals:?}");
+    assert_eq!((&totals[0].1, &totals[1].1), (&100.into(), &25.into()));
+    for ((bytes, _), share) in totals.iter().zip(["100%", "25%", "0%"]) {
+        assert_eq!(of_config(share), (*bytes, bytes - totals[2].0), "{share}");
+    }
+    let (code, _, stderr) = holdfast(&["headroom", "--speed", "40G", "--cable", "3m", "--small-packets", "101%"]);
+    assert_eq!(code, 2);
+    let expected = "`101%` is not a share of small packets; write a whole percentage from 0% to 100%, e.g. 25%";
+    assert!(stderr.contains(expected), "{stderr}");
+    refuse_beside_ports("buffer: {small_packets: 101%}\n", &format!("x.yaml:4:25: buffer.small_packets: {expected}"));
+}
+
+/// What the configuration refuses the command refuses too, in its words.
+#[test]
+fn headroom_has_the_bounds_of_the_configuration() {
+    let base = [("--speed", "100G"), ("--cable", "3m"), ("--mtu", "1500"), ("--cell", "208B"), ("--poll-gap", "20us")];
+    for (option, wrong, expected) in [
+        ("--speed", "801G", "`801G` is no speed of a port; write from 10M to 800G"),
+        ("--cable", "1000000km", "`1000000km` is longer than PFC can work over; write at most 100km"),
+        ("--mtu", "9601", "9601 is not in 256..=9600"),
+        ("--cell", "63B", "`63B` is out of range; write a size from 64B to 16KiB"),
+        ("--poll-gap", "0ns", "`0ns` is no poll gap; write from 1ns to 10ms"),
+        ("--poll-gap", "11ms", "`11ms` is no poll gap; write from 1ns to 10ms"),
+        (
+            "--response",
+            "12500001B",
+            "a response of 12500001 B at 100G is longer than any peer may take to obey PFC; write at most 12500000 B",
+        ),
+    ] {
+        let others = base.iter().filter(|(name, _)| *name != option).flat_map(|(name, value)| [*name, *value]);
+        let args: Vec<&str> = ["headroom"].into_iter().chain(others).chain([option, wrong]).collect();
+        let (code, stdout, stderr) = holdfast(&args);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{option} {wrong}");
+        assert!(stderr.contains(expected), "{option} {wrong}: {stderr}");
+    }
+    // At the bounds the total is more than its seed.
+    let args = ["headroom", "--speed", "800G", "--cable", "100km", "--poll-gap", "10ms", "--json"];
+    let (code, stdout, _) = holdfast(&args);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(code, 0);
+    assert!(json["total_bytes"].as_u64() > json["seed_bytes"].as_u64(), "{stdout}");
+}
+
+#[test]
+fn headroom_warns_of_a_pause_that_may_end_early() {
+    let args = ["headroom", "--speed", "400G", "--cable", "3m", "--poll-gap", "60us"];
+    let (code, stdout, _) = holdfast(&args);
+    assert_eq!(code, 0);
+    let warning = "warning: at 400G a pause lasts 83.88us and is said again after half of that, which may be too late: it may \
+                   end before the peer hears that it goes on, and no headroom is enough; the longest poll gap without this is 30753 ns\n";
+    assert!(stdout.ends_with(warning), "{stdout}");
+    let (_, stdout, _) = holdfast(&[&args[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(json["warnings"].as_array().map(Vec::len), Some(1));
+    let (_, stdout, _) = holdfast(&["headroom", "--speed", "400G", "--cable", "3m"]);
+    assert!(!stdout.contains("warning"), "{stdout}");
 }
 
 #[test]

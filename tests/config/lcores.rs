@@ -127,8 +127,8 @@ fn a_receive_ring_without_room_behind_the_mark() {
         &format!("{}; write `rx_descriptors: 8192`, or lower `lcores.poll_gap`", arrive(5277, "100G", "300m", "20us")),
     );
     warn(
-        &format!("{}lcores: {{poll_gap: 1ms}}\nbuffer: {{size: 1GiB}}\n", port("speed: 100G")),
-        &format!("{}; lower `lcores.poll_gap`, for no ring is as long as that", arrive(150_669, "100G", "3m", "1ms")),
+        &format!("{}lcores: {{poll_gap: 155us}}\nbuffer: {{size: 1GiB}}\n", port("speed: 100G")),
+        &format!("{}; lower `lcores.poll_gap`, for no ring is as long as that", arrive(24_925, "100G", "3m", "155us")),
     );
     for enough in ["speed: 10G", "speed: 25G, rx_descriptors: 2048", "speed: 25G, backlog_mark: off"] {
         assert_eq!(accept(&port(enough)).warnings, [] as [&str; 0], "{enough}");

@@ -173,7 +173,7 @@ fn keys_that_exclude_each_other() {
 fn sums_that_do_not_fit() {
     refuse_beside_ports(
         "preset: roce\nbuffer: {size: 128KiB}\n",
-        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 278.28KiB do not fit the buffer of 128KiB by 160.06KiB (788 cells of 208 B); write `size: 289KiB` or more, or promise less",
+        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 278.28KiB do not fit the buffer of 128KiB by 160.06KiB (788 cells of 208 B); write `size: 289KiB` or more, or promise less; of headroom change first `lcores.poll_gap` of 20us (up to 180.37KiB less), then `buffer.headroom` of independent (139.14KiB less with `shared-pool`), `buffer.small_packets` of 100% (up to 106.43KiB less)",
     );
     refuse_beside_ports(
         "buffer: {size: 1MiB, lossy: 800KiB, shared: 400KiB}\n",

@@ -19,6 +19,29 @@ fn headroom_below_what_the_formula_says() {
 }
 
 #[test]
+fn a_pause_that_may_end_before_it_is_said_again() {
+    let text = "preset: roce
+buffer: {size: 256MiB}
+ports: [{name: p1, device: net_tap0, speed: 400G, rx_descriptors: 16384, backlog_mark: off}]
+lcores: {poll_gap: 60us}
+";
+    warn(
+        text,
+        "x.yaml:3:9: ports[0]: at 400G a pause lasts 83.88us and is said again after half of that, which may be too late: it may end before the peer hears that it goes on, and no headroom is enough (poll gap 60us); write `lcores.poll_gap: 30753ns` or less, and keep to it",
+    );
+    assert_eq!(accept(&text.replace("60us", "30753ns")).warnings, Vec::<String>::new());
+    assert_eq!(accept(&text.replace("60us", "30754ns")).warnings.len(), 1);
+    // PFC that is off cannot be late, and a slow peer leaves no time for any gap.
+    let off = accept(&text.replace("backlog_mark", "pfc: off, backlog_mark")).warnings;
+    assert!(off.iter().all(|warning| !warning.contains("a pause lasts")), "{off:?}");
+    let slow = accept(&text.replace("backlog_mark", "peer_response: 60us, backlog_mark")).warnings;
+    assert!(
+        slow[0].ends_with("no poll gap is short enough for the peer's response; write a lower `speed`"),
+        "{slow:?}"
+    );
+}
+
+#[test]
 fn ecn_that_comes_after_xoff() {
     warn(
         &format!("preset: roce\n{PORTS}buffer: {{size: 1MiB}}\n"),

@@ -148,7 +148,7 @@ fn the_slack_by_term_is_the_slack() {
     for (Row { link, eta, smallest, worst }, line) in rows().iter().zip(slack) {
         assert_eq!(line[..3], [link.rate.to_string(), link.cable.to_string(), link.mtu.to_string()], "{link:?}");
         let adversary = *all(link).iter().find(|adversary| adversary.to_string() == *worst).unwrap();
-        let proof = Proof { formula: *eta, demand: *smallest, worst: adversary, tried: 0 };
+        let proof = Proof { formula: *eta, demand: *smallest, worst: adversary, tried: 0, broken: None };
         let terms: Vec<i64> = terms(link, &proof).iter().map(Term::slack).collect();
         let total = terms.iter().sum();
         assert_eq!(total, i64::from(eta.0) - i64::from(smallest.0), "{link:?}");

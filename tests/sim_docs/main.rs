@@ -1,6 +1,6 @@
 //! The pages about the simulator show what the program prints: each `$ holdfast sim ...` block of `docs/sim/*.md`,
 //! `docs/simulation.md` and `README.md`, and each `$ sed ... | holdfast sim ...`, is run again and compared to the byte.
-//! `UPDATE_DOCS=1` writes them anew instead.
+//! `UPDATE_DOCS=1` writes them anew instead. So are all commands of docs/headroom-fit.md.
 //!
 //! The prose of `docs/sim/*.md` quotes them: each figure in it must be in a block of the page or in its scenario. What is
 //! not, of a paper or a sum or a run that no block shows, stands in a comment at the end of the page, so that it is seen
@@ -23,6 +23,8 @@ use holdfast::sim::scenario::{self, Options};
 const PROMPT: &str = "$ holdfast sim ";
 /// The same, of a scenario that is changed first.
 const CHANGED: &str = "$ sed ";
+/// Pages with commands of a shell, whatever they are: what they print to either stream is compared.
+const SHELL_PAGES: [&str; 1] = ["docs/headroom-fit.md"];
 /// Begins the comment with the figures that no block of a page has.
 const FIGURES: &str = "<!-- figures of no block: ";
 
@@ -70,6 +72,13 @@ const CONFIGURATIONS: &[&str] = &["tor-400g"];
 #[test]
 fn simulation() {
     check("docs/simulation.md");
+}
+
+#[test]
+fn pages_with_any_command() {
+    for page in SHELL_PAGES {
+        check_with(page, |line| line.starts_with("$ "), run_shell);
+    }
 }
 
 #[test]
@@ -166,10 +175,16 @@ fn assert_known(page: &str, text: &str, missing: Vec<String>) {
 /// Runs every command of a page and compares what it prints, or writes it there. Returns how many warnings each gave.
 #[track_caller]
 fn check(page: &str) -> Vec<usize> {
+    check_with(page, |line| line.starts_with(PROMPT) || line.starts_with(CHANGED), run)
+}
+
+/// As [`check`], for the lines that are commands of a page and a way to run them.
+#[track_caller]
+fn check_with(page: &str, is_command: fn(&str) -> bool, run: fn(&str) -> (String, usize)) -> Vec<usize> {
     let text = read(page);
     let (mut fresh, mut differs, mut warnings) = (String::new(), Vec::new(), Vec::new());
     let mut rest = text.as_str();
-    while let Some(start) = find_prompt(rest) {
+    while let Some(start) = find_prompt(rest, is_command) {
         let (head, tail) = rest.split_at(start);
         let (line, tail) = tail.split_once('\n').unwrap_or((tail, ""));
         let end = tail.find("```").unwrap_or_else(|| panic!("{page}: the block of `{line}` has no end"));
@@ -195,8 +210,7 @@ fn check(page: &str) -> Vec<usize> {
 }
 
 /// Where a line begins that is a command.
-fn find_prompt(text: &str) -> Option<usize> {
-    let is_command = |line: &str| line.starts_with(PROMPT) || line.starts_with(CHANGED);
+fn find_prompt(text: &str, is_command: fn(&str) -> bool) -> Option<usize> {
     let begins = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
     begins.into_iter().find(|&at| is_command(&text[at..]))
 }
@@ -221,6 +235,15 @@ fn run(line: &str) -> (String, usize) {
     let stderr = text(output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "`{line}` fails: {}\n{stderr}", output.status);
     (text(output.stdout), stderr.lines().map(warnings_of).sum())
+}
+
+/// What a command of a shell prints to either stream; warnings are part of it. It may end with 2, if the page shows a refusal.
+fn run_shell(line: &str) -> (String, usize) {
+    let command = line.trim_start_matches("$ ");
+    let script = format!("exec 2>&1\nholdfast() {{ '{}' \"$@\"; }}\n{command}", env!("CARGO_BIN_EXE_holdfast"));
+    let output = Command::new("sh").args(["-c", &script]).current_dir(root()).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0..=2)), "`{line}` fails: {}", output.status);
+    (String::from_utf8(output.stdout).unwrap(), 0)
 }
 
 fn root() -> PathBuf {

@@ -10,7 +10,7 @@ use holdfast::units::Nanos;
 use serde_json::json;
 
 use super::super::{Failure, print, print_json};
-use super::Args;
+use super::{Args, small_packets};
 
 /// Proves the links that `args` mean.
 pub fn prove(args: &Args) -> Result<(), Failure> {
@@ -29,7 +29,23 @@ pub fn prove(args: &Args) -> Result<(), Failure> {
         [(link, proof)] => format!("\n{}", to_terms(&terms(link, proof))),
         _ => format!("\n{}", to_slack(&proofs)),
     };
+    text += &broken(&proofs);
     print(&text)
+}
+
+/// What follows if the promise about small packets is broken; nothing where there is none.
+fn broken(proofs: &[(Link, Proof)]) -> String {
+    let mut lines = proofs.iter().filter_map(|(link, proof)| {
+        let cells = proof.broken?.0;
+        let (rate, cable, mtu) = (link.rate, link.cable, link.mtu);
+        let missing = cells.saturating_sub(proof.formula.0);
+        Some(format!("{rate}, cable {cable}, mtu {mtu}: {cells} cells, {missing} more than eta\n"))
+    });
+    let Some(first) = lines.next() else { return String::new() };
+    format!(
+        "\nif every packet is small after all, the class loses frames with less than\n\n{first}{}",
+        lines.collect::<String>()
+    )
 }
 
 /// The link that is given whole, or those of the table that are as far as it is given.
@@ -42,7 +58,8 @@ fn wanted(args: &Args) -> Result<Vec<Link>, Failure> {
         }
         (Some(_), None) => return Err(Failure::usage("bytes are a time at one speed only; write `--speed` too")),
     };
-    let with = |link: Link| Link { cell: args.cell, poll_gap: args.poll_gap, peer, ..link };
+    let small_packets = args.small_packets;
+    let with = |link: Link| Link { cell: args.cell, poll_gap: args.poll_gap, peer, small_packets, ..link };
     let mut found: Vec<Link> = links().map(with).collect();
     if let (Some(rate), Some(cable)) = (args.speed, args.cable) {
         let mtus = args.mtu.map_or(vec![1500, 9216], |mtu| vec![mtu]);
@@ -119,9 +136,12 @@ fn to_table(proofs: &[(Link, Proof)]) -> String {
     }
     let Some((link, proof)) = proofs.first() else { return String::new() };
     format!(
-        "headroom in cells of {} B, poll gap {}: by the formula, and the smallest that loses nothing in {} worst cases\n\n\
-         {table}",
-        link.cell.0, link.poll_gap, proof.tried
+        "headroom in cells of {} B, poll gap {}{}: by the formula, and the smallest that loses nothing in {} worst \
+         cases\n\n{table}",
+        link.cell.0,
+        link.poll_gap,
+        small_packets(link.small_packets),
+        proof.tried
     )
 }
 
@@ -165,6 +185,8 @@ fn to_json(proofs: &[(Link, Proof)]) -> serde_json::Value {
             "cable_mm": link.cable.mm,
             "mtu": link.mtu,
             "cell_bytes": link.cell.0,
+            "small_packets_percent": link.small_packets.percent(),
+            "broken_promise_cells": proof.broken.map(|cells| cells.0),
             "poll_gap_ns": link.poll_gap.0,
             "formula_cells": proof.formula.0,
             "smallest_cells": proof.demand.0,

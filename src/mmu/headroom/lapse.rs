@@ -1,5 +1,7 @@
 //! Whether a pause is said again in time: no headroom is for a peer that goes on in between.
 
+use std::fmt;
+
 use super::{HeadroomInput, PACING_SLACK, standard_response, wire_frame};
 use crate::units::{Bytes, Nanos};
 
@@ -11,14 +13,54 @@ const LONGEST_PAUSE: u64 = u16::MAX as u64 * 64;
 /// and the XOFF that it follows may have left at once. The peer takes its time besides.
 #[must_use]
 pub fn pause_may_lapse(input: &HeadroomInput) -> bool {
-    let Bytes(late) = input.rate.bytes_in(Nanos(input.poll_gap.0 + PACING_SLACK.0));
-    let Bytes(response) = input.peer_response.unwrap_or_else(|| standard_response(input.rate));
-    late + wire_frame(input.mtu) + response > LONGEST_PAUSE / 2
+    Lapse::of(input).is_some()
+}
+
+/// A link at which a pause may end early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lapse {
+    /// The longest time that a pause lasts at this rate, half of which is left when it is said again.
+    pub pause: Nanos,
+    /// The longest poll gap with which none ends early; `None`: no poll gap is short enough for this peer.
+    pub longest_poll_gap: Option<Nanos>,
+}
+
+impl Lapse {
+    /// The lapse of a link; `None` if every pause is said again in time.
+    #[must_use]
+    pub fn of(input: &HeadroomInput) -> Option<Self> {
+        let Bytes(response) = input.peer_response.unwrap_or_else(|| standard_response(input.rate));
+        let left = (LONGEST_PAUSE / 2).checked_sub(wire_frame(input.mtu)).and_then(|left| left.checked_sub(response));
+        // The longest time in which no more bytes pass than are left; it is rounded down as `bytes_in` rounds up.
+        let time = left.map(|left| u128::from(left) * 8_000_000_000 / u128::from(input.rate.0.max(1)));
+        let time = time.map(|time| u64::try_from(time).unwrap_or(u64::MAX));
+        let longest = time.and_then(|time| time.checked_sub(PACING_SLACK.0)).map(Nanos);
+        if longest.is_some_and(|longest| input.poll_gap <= longest) {
+            return None;
+        }
+        let pause = u128::from(LONGEST_PAUSE) * 8_000_000_000 / u128::from(input.rate.0.max(1));
+        Some(Self {
+            pause: Nanos(u64::try_from(pause).unwrap_or(u64::MAX)),
+            longest_poll_gap: longest.filter(|gap| gap.0 > 0),
+        })
+    }
+}
+
+impl fmt::Display for Lapse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a pause lasts {} and is said again after half of that, which may be too late: it may end before the peer hears \
+             that it goes on, and no headroom is enough",
+            self.pause
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mmu::headroom::SmallPackets;
     use crate::units::{BitRate, Length};
 
     /// A pause of 400G lasts 83.9 us; gap, slack, frame and response have half of it.
@@ -35,11 +77,36 @@ mod tests {
                 cell: Bytes(208),
                 peer_response: (response_us > 0).then(|| rate.bytes_in(Nanos(response_us * 1000))),
                 left: 31,
+                small_packets: SmallPackets::ALL,
             })
         };
         assert_eq!(
             [(20, 0), (20, 11), (20, 12), (20, 30), (5, 26), (5, 27)].map(|(gap, response)| lapses(gap, response)),
             [false, false, true, true, false, true]
         );
+    }
+
+    /// With the poll gap that it names no pause ends early, with a nanosecond more one may.
+    #[test]
+    fn the_longest_poll_gap_is_the_longest() {
+        let input = |rate: u64, gap: Nanos| HeadroomInput {
+            rate: BitRate(rate),
+            cable: Length::metres(2),
+            mtu: 9216,
+            poll_gap: gap,
+            posted: HeadroomInput::posted_by_pacing(BitRate(rate)),
+            cell: Bytes(208),
+            peer_response: None,
+            left: 31,
+            small_packets: SmallPackets::ALL,
+        };
+        for rate in [10_000_000, 10_000_000_000, 40_000_000_000, 100_000_000_000, 400_000_000_000] {
+            let lapse = Lapse::of(&input(rate, Nanos(10_000_000_000))).unwrap();
+            let longest = lapse.longest_poll_gap.unwrap();
+            assert!(!pause_may_lapse(&input(rate, longest)), "{rate}");
+            assert!(pause_may_lapse(&input(rate, Nanos(longest.0 + 1))), "{rate}");
+        }
+        let slow = HeadroomInput { peer_response: Some(Bytes(1 << 22)), ..input(400_000_000_000, Nanos(1)) };
+        assert_eq!(Lapse::of(&slow).unwrap().longest_poll_gap, None);
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn left_behind(input: &HeadroomInput) -> (Bytes, u64) {
     let room = input.rate.bytes_in(input.poll_gap).0.saturating_sub(before);
     let bytes = room.min(frames * wire_frame(input.mtu));
     let cell = input.cell.0.max(1);
-    let beyond = bytes.saturating_add(frames * cell.saturating_sub(WIRE_OVERHEAD + 1)) / cell;
+    let beyond = bytes.saturating_add(frames.saturating_mul(cell.saturating_sub(WIRE_OVERHEAD + 1))) / cell;
     let cells = beyond.min(frames * largest_frame(input.mtu).0.div_ceil(cell));
     (Bytes(bytes), if bytes == 0 { 0 } else { cells })
 }
@@ -52,6 +52,7 @@ mod tests {
             cell: Bytes(208),
             peer_response: None,
             left: LEFT_BEHIND,
+            small_packets: crate::mmu::headroom::SmallPackets::ALL,
         }
     }
 

@@ -103,17 +103,23 @@ pub fn largest(link: &Link) -> u16 {
 
 /// All that a search tries on a link: each pattern of lengths with the crossing frame at the worst instant, beside it and
 /// at all others; traffic the other way that does not end; and frames left behind, of lengths that are worst for cells.
+///
+/// Where the formula is told that not all packets are small, the peer keeps that promise: it sends no small packet. Frames
+/// that a poll leaves behind are an exception, since the formula counts them whatever their length.
 #[must_use]
 pub fn all(link: &Link) -> Vec<Adversary> {
-    let (largest, cell) = (largest(link), link.cell.0 as u16);
-    let framed = [60, cell + 1].map(Sizes::Framed);
-    let same = [60, cell + 1, largest].map(Sizes::All);
+    let (largest, cell, short) = (largest(link), link.cell.0 as u16, link.worst_frame().frame as u16);
+    let may_be_small = link.small_packets.is_all();
+    let lengths = [short, cell + 1].into_iter().filter(|len| may_be_small || !link.is_small(*len));
+    let framed = lengths.clone().map(Sizes::Framed);
+    let same = lengths.chain([largest]).map(Sizes::All);
+    let mixes = [Sizes::Imix, Sizes::Drawn].into_iter().filter(|_| may_be_small);
     let mut all = Vec::new();
-    for sizes in framed.into_iter().chain(same).chain([Sizes::Imix, Sizes::Drawn]) {
+    for sizes in framed.chain(same).chain(mixes) {
         let seeds = if matches!(sizes, Sizes::Imix | Sizes::Drawn) { 1..=3 } else { 1..=1 };
         all.extend(seeds.map(|seed| Adversary { seed, ..Adversary::of(sizes) }));
     }
-    let worst = Adversary::of(Sizes::Framed(60));
+    let worst = Adversary::of(Sizes::Framed(short));
     let gap = link.poll_gap.0 * 1000;
     all.extend((1..8).map(|part| Adversary { offset_ps: gap * part / 8, ..worst }));
     all.extend([1000, 2000].map(|offset_ps| Adversary { offset_ps, ..worst }));

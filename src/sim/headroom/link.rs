@@ -1,7 +1,8 @@
 //! Links whose headroom is to be proven.
 
 use crate::mmu::headroom::{
-    Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, headroom, pause_may_lapse, standard_response,
+    Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WorstFrame, headroom,
+    largest_frame, pause_may_lapse, standard_response,
 };
 use crate::sim::load::PS;
 use crate::units::{BitRate, Bytes, Length, Nanos};
@@ -30,6 +31,8 @@ pub struct Link {
     pub poll_gap: Nanos,
     /// Who sends.
     pub peer: Peer,
+    /// The share of small packets that the formula is told of.
+    pub small_packets: SmallPackets,
 }
 
 impl Link {
@@ -48,6 +51,7 @@ impl Link {
                 Peer::Takes(time) => Some(self.rate.bytes_in(time)),
             },
             left: LEFT_BEHIND,
+            small_packets: self.small_packets,
         }
     }
 
@@ -55,6 +59,19 @@ impl Link {
     #[must_use]
     pub fn formula(&self) -> Headroom {
         headroom(&self.input())
+    }
+
+    /// The frame that takes most cells for its time on the wire, of those that keep the promise whatever their number.
+    pub(super) fn worst_frame(&self) -> WorstFrame {
+        if self.small_packets.is_all() {
+            return WorstFrame { frame: SHORTEST_FRAME, cells: SHORTEST_FRAME.div_ceil(self.cell.0.max(1)) };
+        }
+        WorstFrame::of_large(self.cell, self.mtu)
+    }
+
+    /// Whether frames of `len` bytes are small packets on this link.
+    pub(super) fn is_small(&self, len: u16) -> bool {
+        2 * u64::from(len) < largest_frame(self.mtu).0
     }
 
     /// A Holdfast switch at the other end: it hears at its next poll, after what its pacing has posted until then.
@@ -112,6 +129,7 @@ pub fn links() -> impl Iterator<Item = Link> {
                 cell: Bytes(208),
                 poll_gap: Nanos(20_000),
                 peer: Peer::Standard,
+                small_packets: SmallPackets::ALL,
             })
         })
     };

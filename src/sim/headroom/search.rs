@@ -3,6 +3,7 @@
 use super::adversary::{Adversary, Sizes, all, largest};
 use super::link::Link;
 use super::world::World;
+use crate::mmu::headroom::SmallPackets;
 use crate::sim::load::PS;
 use crate::sim::outcome::Outcome;
 use crate::units::{Cells, Nanos};
@@ -34,6 +35,8 @@ pub struct Proof {
     pub worst: Adversary,
     /// Adversaries tried.
     pub tried: usize,
+    /// The smallest eta if every packet is small after all; `None` where the formula expects that.
+    pub broken: Option<Cells>,
 }
 
 /// Runs `adversary` on `link` with `eta` cells of headroom. `None` if there is no room for it in time.
@@ -82,7 +85,16 @@ pub fn prove(link: &Link) -> Proof {
     }
     let less = replay(link, &worst, Cells(demand.0.saturating_sub(1)));
     assert!(less.is_some_and(|run| run.lost > 0), "{link:?}: {worst} loses nothing with a cell less than it needs");
-    Proof { formula, demand, worst, tried: tried.len() }
+    let broken = (!link.small_packets.is_all()).then(|| demand_of_all_small(link));
+    Proof { formula, demand, worst, tried: tried.len(), broken }
+}
+
+/// The highest use of headroom by a peer that sends all in small packets, whatever was promised.
+fn demand_of_all_small(link: &Link) -> Cells {
+    let link = Link { small_packets: SmallPackets::ALL, ..*link };
+    let plenty = Cells(link.formula().cells.0.saturating_mul(2));
+    let runs = all(&link).into_iter().filter_map(|adversary| replay(&link, &adversary, plenty));
+    runs.map(|run| run.used).max().unwrap_or(Cells(0))
 }
 
 fn judge(link: &Link, outcome: &Outcome) -> Run {

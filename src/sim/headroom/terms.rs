@@ -3,7 +3,7 @@
 use super::adversary::{Adversary, Reverse, Sizes};
 use super::link::{Link, Peer};
 use super::search::{Proof, replay};
-use crate::mmu::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame};
+use crate::mmu::headroom::{LEFT_ROW, WIRE_OVERHEAD, largest_frame};
 use crate::sim::load::PS;
 use crate::units::{Cells, Length, Nanos};
 
@@ -38,10 +38,10 @@ const CAUSES: [Without; 7] = [
         (link, Adversary { left: 0, ..adversary })
     }),
     ("frame at the poll", &["frame at the poll"], "it is as short as the others", |link, adversary| {
-        (link, Adversary { sizes: Sizes::Last(SHORTEST_FRAME as u16), ..adversary })
+        (link, Adversary { sizes: Sizes::Last(link.worst_frame().frame as u16), ..adversary })
     }),
     ("peer's last frame", &["peer's last frame"], "it is short too", |link, adversary| {
-        (link, Adversary { sizes: Sizes::All(SHORTEST_FRAME as u16), ..adversary })
+        (link, Adversary { sizes: Sizes::All(link.worst_frame().frame as u16), ..adversary })
     }),
     ("poll gap", &["poll gap"], "the frame comes just before the poll", |link, adversary| {
         (link, Adversary { offset_ps: (link.poll_gap.0 - 2) * PS, ..adversary })
@@ -77,13 +77,16 @@ pub fn terms(link: &Link, proof: &Proof) -> Vec<Term> {
     terms.push(Term { name: "MAC and PHY", formula: in_cells(link, "MAC and PHY"), measured: 0, how: "not simulated" });
     let formula: i64 = terms.iter().map(|term| term.formula).sum();
     let formula = i64::from(proof.formula.0) - formula;
-    terms.push(Term { name: "PFC frame, rounding", formula, measured: needed, how: "what is left" });
+    // Where a share of small packets is promised, the formula has that share, and a peer that sends none does not use it.
+    let name = if link.small_packets.is_all() { "PFC frame, rounding" } else { "PFC frame, small packets" };
+    terms.push(Term { name, formula, measured: needed, how: "what is left" });
     terms
 }
 
-/// Cells that the formula has for a row: those of the frame, those left behind, or all as the shortest frames.
+/// Cells that the formula has for a row: those of the frame, those left behind, or all as the worst frames.
 fn in_cells(link: &Link, name: &str) -> i64 {
     let headroom = link.formula();
+    let short = link.worst_frame();
     let bytes = headroom.rows.iter().find(|row| row.name == name).map_or(0, |row| row.value.0);
     let cells = match name {
         "frame at the poll" | "peer's last frame" => u64::from(largest_frame(link.mtu).to_cells_ceil(link.cell).0),
@@ -91,7 +94,7 @@ fn in_cells(link: &Link, name: &str) -> i64 {
             let without = crate::mmu::headroom::HeadroomInput { left: 0, ..link.input() };
             u64::from(headroom.cells.0 - crate::mmu::headroom::headroom(&without).cells.0)
         }
-        _ => bytes / (SHORTEST_FRAME + WIRE_OVERHEAD),
+        _ => bytes * short.cells / (short.frame + WIRE_OVERHEAD),
     };
     i64::try_from(cells).unwrap_or(i64::MAX)
 }

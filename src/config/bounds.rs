@@ -1,0 +1,104 @@
+//! Bounds of the quantities that a link's headroom is computed from: the same in a configuration and on the command line of
+//! `holdfast headroom`.
+//!
+//! Each function reads a text and says what would be right. With values in these bounds the headroom formula cannot overflow.
+
+use crate::units::{BitRate, Bytes, Length, Nanos, UnitError};
+
+/// Speeds that pacing and pause times are exact for.
+pub const SLOWEST: BitRate = BitRate(10_000_000);
+/// The fastest of them.
+pub const FASTEST: BitRate = BitRate(800_000_000_000);
+/// Longest cable to a peer.
+pub const LONGEST_CABLE: Length = Length::metres(100_000);
+/// Longest time that a peer may take to obey.
+pub const LONGEST_RESPONSE: Nanos = Nanos(1_000_000);
+/// Longest time between two polls that may be configured.
+pub const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
+/// Smallest and largest buffer cell.
+pub const CELLS: (Bytes, Bytes) = (Bytes(64), Bytes(16 << 10));
+/// Smallest and largest MTU.
+pub const MTUS: (u16, u16) = (256, 9600);
+
+/// Reads the speed of a port.
+///
+/// # Errors
+/// What would be right.
+pub fn speed(text: &str) -> Result<BitRate, String> {
+    let speed: BitRate = parse(text)?;
+    let right = (SLOWEST..=FASTEST).contains(&speed);
+    right.then_some(speed).ok_or_else(|| format!("`{text}` is no speed of a port; write from 10M to 800G"))
+}
+
+/// Reads the length of a cable.
+///
+/// # Errors
+/// What would be right.
+pub fn cable(text: &str) -> Result<Length, String> {
+    let cable: Length = parse(text)?;
+    let error = || format!("`{text}` is longer than PFC can work over; write at most {LONGEST_CABLE}");
+    (cable <= LONGEST_CABLE).then_some(cable).ok_or_else(error)
+}
+
+/// Reads the time that a peer takes to obey.
+///
+/// # Errors
+/// What would be right.
+pub fn response(text: &str) -> Result<Nanos, String> {
+    let response: Nanos = parse(text)?;
+    (response <= LONGEST_RESPONSE).then_some(response).ok_or_else(|| {
+        format!(
+            "`{text}` is longer than any peer may take to obey PFC; write at most {LONGEST_RESPONSE}, e.g. 30us for a \
+             Holdfast switch"
+        )
+    })
+}
+
+/// Reads the longest time between two polls.
+///
+/// # Errors
+/// What would be right.
+pub fn poll_gap(text: &str) -> Result<Nanos, String> {
+    let gap: Nanos = parse(text)?;
+    let right = (Nanos(1)..=LONGEST_POLL_GAP).contains(&gap);
+    right.then_some(gap).ok_or_else(|| format!("`{text}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}"))
+}
+
+/// Reads the size of a buffer cell.
+///
+/// # Errors
+/// What would be right.
+pub fn cell(text: &str) -> Result<Bytes, String> {
+    size(text, CELLS)
+}
+
+/// Reads a size within these bounds.
+///
+/// # Errors
+/// What would be right.
+pub fn size(text: &str, (least, most): (Bytes, Bytes)) -> Result<Bytes, String> {
+    let size: Bytes = parse(text)?;
+    let error = || format!("`{text}` is out of range; write a size from {least} to {most}");
+    (least..=most).contains(&size).then_some(size).ok_or_else(error)
+}
+
+fn parse<T: std::str::FromStr<Err = UnitError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: UnitError| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bound_is_within_and_what_lies_beyond_is_not() {
+        for (right, wrong) in [("10M", "9999k"), ("800G", "801G")] {
+            assert!(speed(right).is_ok() && speed(wrong).is_err(), "{wrong}");
+        }
+        assert!(cable("0m").is_ok() && cable("100km").is_ok() && cable("100001m").is_err());
+        assert!(response("1ms").is_ok() && response("1001us").is_err());
+        assert!(poll_gap("1ns").is_ok() && poll_gap("10ms").is_ok());
+        assert!(poll_gap("0ns").is_err() && poll_gap("10001us").is_err());
+        assert!(cell("64B").is_ok() && cell("16KiB").is_ok() && cell("63B").is_err() && cell("16385B").is_err());
+    }
+}
