@@ -157,6 +157,9 @@ pub fn plan(
         let counts = used_queues >> queue & 1 == 1 && !settings.lossless;
         if counts { settings.queue_reserve.to_cells_ceil(buffer.cell) } else { Cells(0) }
     });
+    for (class, settings) in classes.iter().enumerate().filter(|(class, _)| used_groups >> class & 1 == 1) {
+        warn_of_small_offset(class, settings, ports, buffer);
+    }
     let small_packets_cost = levers.cost_of_small_packets();
     let plan = Plan { buffer: divided, ports: profiles, queue_reserves, small_packets_cost };
     let checks = [
@@ -218,6 +221,25 @@ pub fn eta(class: &ClassSettings, port: &Port<'_>, common: &Common) -> Cells {
 
 fn needed_headroom(port: &Port<'_>, common: &Common) -> Cells {
     headroom(&port.headroom_input(common)).cells
+}
+
+/// A group that finds the headroom pool empty may be stopped with nothing in headroom, and then only the XON offset holds it.
+fn warn_of_small_offset(class: usize, settings: &Class<'_>, ports: &[Port<'_>], buffer: &Buffer<'_>) {
+    let Class { settings, item: Some(item) } = settings else { return };
+    let Some(largest) = ports.iter().filter(|port| port.pfc.is_on()).max_by_key(|port| port.mtu) else { return };
+    let frame = largest_frame(largest.mtu).to_cells_ceil(buffer.cell);
+    let offset = settings.xon_offset.cells(largest.mtu, buffer.cell);
+    if buffer.policy.policy != HeadroomPolicy::SharedPool || !settings.lossless || offset >= frame {
+        return;
+    }
+    let (name, mtu) = (&largest.name, largest.mtu);
+    item.child("xon_offset").warn(format!(
+        "{} is less than one frame of port {name} (mtu {mtu}: {}): when the shared headroom pool is empty class {class} is \
+         paused and let go on for single frames, and loses more; write `xon_offset: {}B` or more",
+        settings.xon_offset.cells(largest.mtu, buffer.cell).to_bytes(buffer.cell),
+        frame.to_bytes(buffer.cell),
+        10 * frame.to_bytes(buffer.cell).0
+    ));
 }
 
 /// A given headroom is refused below one frame, and doubted below what the formula says.

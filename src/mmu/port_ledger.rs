@@ -44,6 +44,8 @@ pub struct GroupState {
     pub shared_highest: Cells,
     /// Most that was ever in headroom.
     pub headroom_highest: Cells,
+    /// Cells of the last frame that an empty headroom pool has refused, until XON.
+    pub refused: Cells,
 }
 
 impl GroupState {
@@ -92,13 +94,17 @@ impl Group {
     /// Below the limit by the offset it may; below the floor only if as much as offset and floor can come before the next
     /// XOFF, in its share or in what is free of its reserve: with a threshold of zero XON would else buy one frame, and
     /// each frame would be a pause. An empty group always may.
-    fn may_resume(&self, limit: u32) -> bool {
+    ///
+    /// With [`HeadroomPolicy::SharedPool`] a frame may be refused, and so stop the group, while its own headroom is empty.
+    /// XON then waits until a frame like it has room: else XOFF and XON would be one judgement, and the sender never held.
+    fn may_resume(&self, limit: u32, free: Cells) -> bool {
         let GroupProfile { reserve, xon_offset, xon_floor, .. } = self.profile;
         let (share, offset, floor) = (u64::from(self.state.shared.0), u64::from(xon_offset.0), u64::from(xon_floor.0));
         let free_reserve = u64::from(reserve.0 - self.state.reserve.0);
-        share + offset <= u64::from(limit)
-            || share <= floor && share + floor + offset <= u64::from(limit) + free_reserve
-            || self.state.held().0 == 0
+        let room = u64::from(limit).saturating_sub(share).min(free.0.into()) + free_reserve;
+        let is_below = share + offset <= u64::from(limit)
+            || share <= floor && share + floor + offset <= u64::from(limit) + free_reserve;
+        is_below && u64::from(self.state.refused.0) <= room || self.state.held().0 == 0
     }
 }
 
@@ -350,6 +356,7 @@ impl PortLedger {
                     return Admission::Refused(Refusal::HeadroomFull);
                 }
                 if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(cells) {
+                    state.refused = cells;
                     return Admission::Refused(Refusal::HeadroomPoolEmpty);
                 }
             }
@@ -472,15 +479,16 @@ impl PortLedger {
             self.port_off = false;
         }
         let dynamic = self.profile.policy == HeadroomPolicy::Dynamic;
-        for (index, group) in self.groups.iter().enumerate() {
+        for (index, group) in self.groups.iter_mut().enumerate() {
             let may = if dynamic {
                 // Never below offset and floor, so that XON at the floor has room.
                 group.state.shared.0 <= group.xon_level(group.xoff_level(free))
             } else {
-                group.may_resume(group.profile.threshold.limit(free).0)
+                group.may_resume(group.profile.threshold.limit(free).0, free)
             };
             if may && (group.state.headroom.0 == 0 || mutant::is(Mutant::XonTooEarly)) {
                 self.group_off &= !(1 << index);
+                group.state.refused = Cells(0);
             }
         }
         self.xoff() != before

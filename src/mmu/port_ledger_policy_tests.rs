@@ -389,3 +389,49 @@ fn what_headroom_costs_with_each_policy() {
     assert_eq!(costs(eta.seed.0), [56_932, 12_752_768, 1_821_824]);
     assert_eq!(costs(eta.total.0), [1_175_824, 263_384_576, 37_626_368]);
 }
+
+/// Others have used up the headroom pool, so that a frame is refused while the group's own headroom is empty. XOFF and XON
+/// would be one judgement without an offset: the sender would never be held.
+#[test]
+fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room() {
+    for offset in [0, 2] {
+        let member = GroupProfile { xon_offset: Cells(offset), ..group(true, Threshold::Static(Cells(20)), 40) };
+        let independent = PortProfile::independent([member; CLASSES]);
+        let profile = PortProfile { policy: HeadroomPolicy::SharedPool, ..independent };
+        let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 1000, 40));
+        for _ in 0..4 {
+            assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Shared);
+        }
+        for group in [1, 1] {
+            // The first fills the group's share, the second the headroom pool.
+            let cells = if ledger.group(group).shared == Cells(0) { 20 } else { 40 };
+            assert!(!matches!(ledger.admit(group, Cells(cells), &mut pools), Admission::Refused(_)));
+        }
+        // A cell leaves, so that a threshold alone would let go on.
+        ledger.release(3, Cells(2), &mut pools);
+        let refused = Admission::Refused(Refusal::HeadroomPoolEmpty);
+        assert_eq!(ledger.admit(3, Cells(5), &mut pools), refused);
+        ledger.judge(&pools);
+        assert_eq!(ledger.xoff() >> 3 & 1, 1, "XOFF and XON in one judgement, offset {offset}");
+        ledger.release(3, Cells(2), &mut pools);
+        ledger.judge(&pools);
+        assert_eq!(ledger.xoff() >> 3 & 1, 1, "four cells have room, and the frame has five");
+        ledger.release(3, Cells(1), &mut pools);
+        assert!(ledger.judge(&pools));
+        assert_eq!((ledger.xoff() >> 3 & 1, ledger.group(3).refused), (0, Cells(0)));
+        assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Shared, "and it has");
+    }
+}
+
+/// Nothing can hold a group for ever: an empty one goes on, whatever was refused.
+#[test]
+fn an_empty_group_goes_on_though_no_frame_has_room() {
+    let member = group(true, Threshold::Static(Cells(0)), 40);
+    let independent = PortProfile::independent([member; CLASSES]);
+    let profile = PortProfile { policy: HeadroomPolicy::SharedPool, ..independent };
+    let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 1000, 40));
+    assert_eq!(ledger.admit(1, Cells(40), &mut pools), Admission::Headroom);
+    assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Refused(Refusal::HeadroomPoolEmpty));
+    assert!(ledger.judge(&pools));
+    assert_eq!(ledger.xoff(), 1 << 1);
+}

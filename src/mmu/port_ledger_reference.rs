@@ -26,6 +26,8 @@ pub struct Reference {
     /// Per port and group one entry for each cell.
     cells: Vec<[Vec<Place>; CLASSES]>,
     group_off: Vec<[bool; CLASSES]>,
+    /// Cells of the frame that an empty headroom pool has refused, until XON.
+    refused: Vec<[i64; CLASSES]>,
     port_off: Vec<bool>,
 }
 
@@ -58,6 +60,7 @@ impl Reference {
             headroom_size: i64::from(spec.headroom_size),
             cells: vec![Default::default(); ports],
             group_off: vec![[false; CLASSES]; ports],
+            refused: vec![[0; CLASSES]; ports],
             port_off: vec![false; ports],
         }
     }
@@ -173,6 +176,9 @@ impl Reference {
             _ => self.group_off[port][group] = true,
         }
         if let Some(refusal) = refusal {
+            if refusal == Refusal::HeadroomPoolEmpty {
+                self.refused[port][group] = i64::from(cells);
+            }
             return Admission::Refused(refusal);
         }
         self.cells[port][group].extend((0..cells).map(|_| Place::Headroom));
@@ -212,8 +218,12 @@ impl Reference {
             let limit = Limit::of(group.threshold);
             let has_room = dynamic || limit.allows(share + floor + offset - reserve, free);
             let below = limit.allows(share + eta + offset, free) || share <= floor && has_room;
-            if self.count(port, index, Place::Headroom) == 0 && (below || self.cells[port][index].is_empty()) {
+            // What the reserve does not hold of the refused frame has room in the pool.
+            let beyond = (self.refused[port][index] - reserve).max(0);
+            let fits = beyond == 0 || beyond <= free && limit.allows(share + beyond, free);
+            if self.count(port, index, Place::Headroom) == 0 && (below && fits || self.cells[port][index].is_empty()) {
                 self.group_off[port][index] = false;
+                self.refused[port][index] = 0;
             }
         }
     }

@@ -42,6 +42,20 @@ lcores: {poll_gap: 60us}
 }
 
 #[test]
+fn an_xon_offset_below_a_frame_with_a_shared_headroom_pool() {
+    let with = |policy: &str, offset: &str| {
+        format!("preset: roce\n{PORTS}buffer: {{headroom: {policy}}}\nclasses: {{3: {{xon_offset: {offset}}}}}\n")
+    };
+    warn(
+        &with("shared-pool", "0B"),
+        "x.yaml:6:27: classes.3.xon_offset: 0B is less than one frame of port p2 (mtu 1500: 1.62KiB): when the shared headroom pool is empty class 3 is paused and let go on for single frames, and loses more; write `xon_offset: 16640B` or more",
+    );
+    for (policy, offset) in [("shared-pool", "1664B"), ("independent", "0B"), ("dynamic", "0B")] {
+        assert_eq!(accept(&with(policy, offset)).warnings, Vec::<String>::new(), "{policy} {offset}");
+    }
+}
+
+#[test]
 fn ecn_that_comes_after_xoff() {
     warn(
         &format!("preset: roce\n{PORTS}buffer: {{size: 1MiB}}\n"),

@@ -116,7 +116,9 @@ impl Look<'_> {
         let may = match self.audited.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
                 let free_reserve = u64::from(profile.reserve.0 - then.reserve.0);
-                may_resume(share, limit, offset, floor, free_reserve) || then.held() == Cells(0)
+                let room = limit.saturating_sub(share).min(self.free_then.0.into()) + free_reserve;
+                let fits = u64::from(then.refused.0) <= room;
+                may_resume(share, limit, offset, floor, free_reserve) && fits || then.held() == Cells(0)
             }
             HeadroomPolicy::Dynamic => {
                 let xoff_level = limit.saturating_sub(u64::from(profile.headroom.0)).max(floor + offset);

@@ -230,9 +230,17 @@ fn digest<'a>(
     for (ledger, queues, told) in ports {
         for (group, queue) in queues.iter().enumerate() {
             let state = ledger.group(group);
-            let GroupState { reserve, port_reserve, shared, headroom, used_highest, shared_highest, headroom_highest } =
-                state;
-            [reserve, port_reserve, shared, headroom, used_highest, shared_highest, headroom_highest]
+            let GroupState {
+                reserve,
+                port_reserve,
+                shared,
+                headroom,
+                used_highest,
+                shared_highest,
+                headroom_highest,
+                refused,
+            } = state;
+            [reserve, port_reserve, shared, headroom, used_highest, shared_highest, headroom_highest, refused]
                 .map(|cells| cells.0)
                 .hash(&mut hasher);
             (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()).hash(&mut hasher);
