@@ -125,6 +125,21 @@ fn a_pause_ends_early_beyond_the_bound_and_not_within_it() {
     }
 }
 
+/// A peer that keeps its promise of no small packets needs no more than eta. One that breaks it loses, and the proof says how
+/// much it would have needed.
+#[test]
+fn a_promise_about_small_packets_is_enough_only_if_it_is_kept() {
+    let of_table = links().find(|link| link.rate.0 == 40_000_000_000 && link.cable.mm == 300_000 && link.mtu == 1500);
+    let all = of_table.unwrap();
+    let kept = Link { small_packets: "25%".parse().unwrap(), ..all };
+    let proof = prove(&kept);
+    assert!(proof.demand <= proof.formula && proof.formula < all.formula().cells, "{proof:?}");
+    assert_eq!(proof.broken, Some(prove(&all).demand), "the demand without a promise");
+    let run = replay(&all, &Adversary::of(Sizes::Framed(60)), proof.formula).unwrap();
+    assert!(run.lost > 0, "{run:?}");
+    assert_eq!(prove(&all).broken, None);
+}
+
 #[test]
 fn a_link_at_which_a_pause_ends_early_is_refused() {
     for args in ["--speed 800G --cable 5m --mtu 1500", "--speed 400G --cable 5m --response 625000B"] {

@@ -28,7 +28,7 @@ pub fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
     for (name, scenario, outcome) in rows {
         let measures = shown.iter().map(|column| column.of(scenario, outcome));
         let cells = measures.map(|measure| measure.map_or(show::NOTHING.to_owned(), |measure| measure.text()));
-        table.row([name.clone()].into_iter().chain(cells).chain([show::ending(outcome.ending)]));
+        table.row([name.clone()].into_iter().chain(cells).chain([promised_ending(outcome)]));
     }
     let table = if first.columns.is_empty() {
         let idle: Vec<&str> = column_titles().collect();
@@ -72,6 +72,7 @@ pub fn comparison_json(rows: &[(String, &Scenario, &Outcome)]) -> Value {
         object.insert("variant".to_owned(), json!(name));
         object.insert("seed".to_owned(), json!(scenario.seed));
         object.insert("ending".to_owned(), json!(ending(outcome.ending)));
+        object.insert("not_promised".to_owned(), json!(outcome.waivers));
         for column in COLUMNS {
             object.insert(column.name.to_owned(), json!((column.of)(scenario, outcome).number()));
         }
@@ -80,15 +81,21 @@ pub fn comparison_json(rows: &[(String, &Scenario, &Outcome)]) -> Value {
     rows.iter().map(object).collect()
 }
 
+/// How a run ended, and whether the switches promised to lose nothing in it.
+fn promised_ending(outcome: &Outcome) -> String {
+    let ending = show::ending(outcome.ending);
+    if outcome.waivers.is_empty() { ending } else { format!("{ending}, not promised") }
+}
+
 /// A line a variant, each with every measure, after a header.
 #[must_use]
 pub fn comparison_csv(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
-    let mut text = format!("variant,seed,{},ending\n", names.join(","));
+    let mut text = format!("variant,seed,{},not_promised_reasons,ending\n", names.join(","));
     for (name, scenario, outcome) in rows {
         let numbers = COLUMNS.iter().map(|column| (column.of)(scenario, outcome).number().to_string());
         let line: Vec<String> = [quoted(name), scenario.seed.to_string()].into_iter().chain(numbers).collect();
-        text += &format!("{},{}\n", line.join(","), ending(outcome.ending));
+        text += &format!("{},{},{}\n", line.join(","), outcome.waivers.len(), ending(outcome.ending));
     }
     text
 }

@@ -73,11 +73,13 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     text + &invariants(outcome)
 }
 
-/// Of a run that did not come to its end nobody knows what would have arrived.
+/// A run that did not come to its end is open: what would have arrived is not known. Where the switches promised nothing,
+/// `KEPT` is only what was seen.
 fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     let is_open = outcome.ending != Ending::Drained && causes(outcome).iter().all(|(what, _)| what == UNDER_WAY);
     match verdict(scenario, outcome) {
-        Verdict { kept: true, .. } => "KEPT",
+        Verdict { kept: true, .. } if outcome.waivers.is_empty() => "KEPT",
+        Verdict { kept: true, .. } => "KEPT, not promised",
         _ if is_open => "OPEN",
         _ => "BROKEN",
     }
@@ -93,24 +95,46 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
     if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
 }
 
-/// What variants end with: a line for each that lost something, with why and what it was not promised for.
+/// What variants end with: a line for each that lost something, with why, and the reason why it was not promised; and those
+/// that lost nothing although it was not promised.
 pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let mut text = String::new();
     for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
         text += &format!("lossless: {} in `{name}` - {}\n", word(scenario, outcome), losses(scenario, outcome));
-        if let [first, rest @ ..] = outcome.waivers.as_slice() {
-            let more =
-                if rest.is_empty() { String::new() } else { format!(" (and {} more)", grouped(rest.len() as u64)) };
-            text += &format!("  not promised: {first}{more}\n");
-        }
+        text += &reason(outcome).map_or(String::new(), |reason| format!("  not promised: {reason}\n"));
     }
-    if text.is_empty() {
-        text += "lossless: KEPT in all variants\n";
+    let unpromised = unpromised(rows);
+    match (text.is_empty(), unpromised.is_empty()) {
+        (true, true) => text += "lossless: KEPT in all variants\n",
+        (true, false) => text += "lossless: KEPT in all variants; not promised in these:\n",
+        (false, true) => {}
+        (false, false) => text += "lossless: KEPT in others; not promised in these:\n",
     }
+    text += &unpromised;
     for (name, _, outcome) in rows.iter().filter(|(_, _, outcome)| outcome.violation.is_some()) {
         text += &format!("in `{name}`: {}", invariants(outcome));
     }
     text
+}
+
+/// The variants that lost nothing although it was not promised, those with one reason in one line.
+fn unpromised(rows: &[(String, &Scenario, &Outcome)]) -> String {
+    let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, _, outcome) in rows.iter().filter(|(_, scenario, outcome)| verdict(scenario, outcome).kept) {
+        let Some(reason) = reason(outcome) else { continue };
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(format!("`{name}`")),
+            None => by_reason.push((reason, vec![format!("`{name}`")])),
+        }
+    }
+    by_reason.iter().map(|(reason, names)| format!("  {}: {reason}\n", names.join(", "))).collect()
+}
+
+/// The first reason why nothing was promised, and how many more there are; `None` if it was promised.
+fn reason(outcome: &Outcome) -> Option<String> {
+    let (first, rest) = outcome.waivers.split_first()?;
+    let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", grouped(rest.len() as u64)) };
+    Some(format!("{first}{more}"))
 }
 
 fn invariants(outcome: &Outcome) -> String {
