@@ -29,10 +29,11 @@ hosts:
 
 const SENT: &str = "holdfast_port_sent_frames_total";
 const STUCK: &str = "holdfast_port_egress_stuck";
+const STUCKS: &str = "holdfast_port_egress_stucks_total";
 const LINK: &str = "holdfast_port_link_up";
 const DROPPED: &str = "holdfast_port_dropped_frames_total";
-/// Frames by which traffic flows: more than the buffer could hold.
-const FLOWS: f64 = 3000.0;
+/// Frames by which traffic flows: more than the 1,487 by which the group was full.
+const FLOWS: f64 = 2000.0;
 
 fn of(seen: &Exposition, name: &str, port: &str) -> f64 {
     seen.sum(name, &[("port", port)])
@@ -63,6 +64,8 @@ fn stuck(config: &str, fault: impl Fn(&Rig)) -> Rig {
     for port in ["b", "c"] {
         wait_for_flow(|| rig.metrics(), port);
     }
+    // A tap takes nothing until it is set up in its namespace, which may last for long on a busy machine.
+    let before = of(&rig.metrics(), STUCKS, "c");
     fault(&rig);
     wait_for("stuck port", PATIENCE, || (of(&rig.metrics(), STUCK, "b") == 1.0).then_some(()));
     // The healthy port's frames flow on, for much longer than what one buffer holds.
@@ -74,7 +77,7 @@ fn stuck(config: &str, fault: impl Fn(&Rig)) -> Rig {
     assert_eq!(of(&seen, LINK, "b"), 1.0, "no link state tells of it");
     // A frame that waits is offered again and again, and is one frame, which the device did not take.
     assert_eq!(of(&seen, "holdfast_device_transmit_errors_total", "b"), 0.0);
-    assert_eq!(of(&seen, STUCK, "c"), 0.0);
+    assert_eq!(of(&seen, STUCKS, "c"), before);
     rig
 }
 
@@ -83,9 +86,10 @@ fn assert_broken_by_b(mut rig: Rig) {
     let said = rig.switch().stderr();
     assert!(said.contains(" stuck: b took no frame for 500ms: what should leave there is dropped"), "{said}");
     let report = rig.stop();
-    assert_eq!(causes(&report), [("stuck", "b")], "{}", report["verdict"]);
+    let causes = causes(&report);
+    assert!(causes.contains(&("stuck", "b")), "{}", report["verdict"]);
+    assert!(causes.iter().all(|(cause, _)| *cause == "stuck"), "{}", report["verdict"]);
     assert!(report["ports"][1]["egress_stucks"].as_u64() >= Some(1), "{}", report["ports"][1]);
-    assert_eq!(report["ports"][2]["egress_stucks"], 0);
 }
 
 #[test]
@@ -230,4 +234,48 @@ fn a_tap_that_is_set_down_in_the_switchs_own_namespace_has_no_link() {
     alone.set("hf0", "up");
     alone.wait_for_link(true);
     wait_for_flow(|| alone.look(), "b");
+}
+
+/// The other end of the memif cable.
+const PEER: &str = r#"
+metrics: off
+ports:
+  - {name: x, device: "net_memif0,role=client,socket=SOCKET,socket-abstract=no", speed: 1G}
+  - {name: y, device: "net_null1,no-rx=1", speed: 1G}
+"#;
+
+#[test]
+fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
+    if !machine_is_ready() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let socket = directory.path().join("memif.sock").display().to_string();
+    let alone = Alone::start(&format!("net_memif0,role=server,socket={socket},socket-abstract=no"), &[]);
+    alone.wait_for_link(false);
+    let config = Config::new(&PEER.replace("SOCKET", &socket));
+    let start = || {
+        let mut command = alone.inside.command(HOLDFAST);
+        command.args(["run", &config.path(), "--json"]);
+        Process::spawn(command)
+    };
+    let peer = start();
+    alone.wait_for_link(true);
+    wait_for_flow(|| alone.look(), "b");
+
+    peer.signal("STOP");
+    wait_for("stuck port", PATIENCE, || (of(&alone.look(), STUCK, "b") == 1.0).then_some(()));
+    wait_for_flow(|| alone.look(), "c");
+    assert_eq!(of(&alone.look(), LINK, "b"), 1.0);
+    peer.signal("CONT");
+    wait_for("end of it", PATIENCE, || (of(&alone.look(), STUCK, "b") == 0.0).then_some(()));
+    wait_for_flow(|| alone.look(), "b");
+
+    peer.signal("KILL");
+    alone.wait_for_link(false);
+    let _again = start();
+    alone.wait_for_link(true);
+    wait_for_flow(|| alone.look(), "b");
+    let (code, report) = alone.end();
+    assert_eq!((code, causes(&report)), (Some(1), vec![("stuck", "b")]), "{}", report["verdict"]);
 }
