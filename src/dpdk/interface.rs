@@ -17,6 +17,16 @@ pub(super) struct Interface {
     socket: OwnedFd,
 }
 
+/// Asks an interface for its carrier (linux/ethtool.h).
+const ETHTOOL_GLINK: u32 = 0x0a;
+
+/// `struct ethtool_value` of linux/ethtool.h.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
 /// What is known of an interface in the namespace of its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterfaceState {
@@ -59,15 +69,26 @@ impl Interface {
         }
         // SAFETY: the kernel has just written the flags.
         let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
-        Some(match (flags & libc::IFF_UP != 0, flags & libc::IFF_RUNNING != 0) {
+        let has_carrier = self.carrier(&mut request).unwrap_or(flags & libc::IFF_RUNNING != 0);
+        Some(match (flags & libc::IFF_UP != 0, has_carrier) {
             (false, _) => InterfaceState::Down,
             (true, false) => InterfaceState::NoCarrier,
             (true, true) => InterfaceState::Up,
         })
     }
 
+    /// Whether the named interface has a carrier, which the kernel knows at once; `IFF_RUNNING` may follow a second later.
+    /// `None` if its driver cannot be asked.
+    fn carrier(&self, request: &mut libc::ifreq) -> Option<bool> {
+        let mut link = EthtoolValue { command: ETHTOOL_GLINK, data: 0 };
+        request.ifr_ifru.ifru_data = (&raw mut link).cast();
+        let is_told = self.ask(libc::SIOCETHTOOL as libc::Ioctl, request);
+        is_told.then_some(link.data != 0)
+    }
+
     fn ask(&self, what: libc::Ioctl, request: &mut libc::ifreq) -> bool {
-        // SAFETY: the socket is open; both questions read and write one `ifreq`, which is ours.
+        // SAFETY: the socket is open; all questions read and write one `ifreq`, which is ours, and that of the carrier an
+        // `EthtoolValue` besides, to which its caller has put the address.
         unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &raw mut *request) == 0 }
     }
 }
