@@ -8,6 +8,10 @@
 //! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make perf`.
 //! Frames are `udp` if nothing is said, or `tcp`, `ipv6` (UDP), `tagged` (UDP in IPv4, on trunks that trust PCP), `retagged`
 //! (the same, every second port a trunk: all get or lose their tag).
+//!
+//! The generator always has more, so polls have one burst of each port, and no backlog counts. `--operator` measures an
+//! operator's defaults instead: `poll_gap` and `backlog_mark` as the configuration has them, and a generator that has
+//! [`LOAD`] frames of each port for each poll.
 
 mod template;
 
@@ -21,13 +25,15 @@ use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::forward::VlanMode;
 use holdfast::packet::{BURST, Burst, Packet, Ports};
 use holdfast::qos::Trust;
-use holdfast::units::{BitRate, Nanos};
+use holdfast::units::{BitRate, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 
 use template::{Headers, template};
 
 const PORTS: usize = 4;
 const ROUNDS: usize = 41;
+/// Frames of each port for each poll with an operator's defaults: two bursts and a short one.
+const LOAD: usize = 80;
 /// Of 2 MiB each, for 512 MiB.
 const HUGEPAGES: usize = 256;
 const ROUND: Duration = Duration::from_millis(50);
@@ -78,6 +84,8 @@ struct Generator {
     posted: Vec<VecDeque<Mbuf>>,
     flows: u32,
     next: u32,
+    /// Frames that each port has left in this poll; `None`: it always has more.
+    left: Option<[usize; PORTS]>,
     /// The switch gives every frame a tag or takes it.
     is_retagged: bool,
     kind: Kind,
@@ -92,7 +100,7 @@ impl Generator {
         let idle = (0..8 * BURST + PORTS * posted).filter_map(|_| pool.alloc_with(&[0; 64])).collect();
         let rings = (0..PORTS).map(|_| VecDeque::with_capacity(posted + BURST)).collect();
         let mut generator =
-            Self { pool, idle, posted: rings, flows, next: 0, is_retagged: false, kind, frames, sent: 0 };
+            Self { pool, idle, posted: rings, flows, next: 0, left: None, is_retagged: false, kind, frames, sent: 0 };
         for port in 0..PORTS {
             for _ in 0..posted / BURST {
                 generator.post(port);
@@ -104,13 +112,16 @@ impl Generator {
     /// A burst of descriptors is filled.
     #[inline]
     fn post(&mut self, port: usize) {
-        for _ in 0..BURST {
-            let Some(mut packet) = self.idle.pop() else { return };
-            if let Some(frame) = packet.bytes_mut().first_chunk_mut() {
-                self.write(port, frame);
-            }
-            self.posted[port].push_back(packet);
+        (0..BURST).for_each(|_| self.post_one(port));
+    }
+
+    #[inline]
+    fn post_one(&mut self, port: usize) {
+        let Some(mut packet) = self.idle.pop() else { return };
+        if let Some(frame) = packet.bytes_mut().first_chunk_mut() {
+            self.write(port, frame);
         }
+        self.posted[port].push_back(packet);
     }
 
     /// Stations are spread over the ports; each sends to one behind the next port. Written in words as wide as they
@@ -139,8 +150,16 @@ impl Ports for Generator {
 
     #[inline]
     fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
-        self.post(port);
-        out.extend(self.posted[port].drain(..BURST));
+        let count = self.left.map_or(BURST, |left| left[port].min(BURST));
+        if let Some(left) = &mut self.left {
+            left[port] -= count;
+        }
+        if count == BURST {
+            self.post(port);
+        } else {
+            (0..count).for_each(|_| self.post_one(port));
+        }
+        out.extend(self.posted[port].drain(..count));
         out.iter().for_each(Packet::prefetch_bytes);
     }
 
@@ -157,6 +176,15 @@ impl Ports for Generator {
         self.idle.extend(packets.drain(..));
     }
 
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        self.left.map(|left| left[port])
+    }
+
+    #[inline]
+    fn time(&mut self) -> Option<Ticks> {
+        self.left.map(|_| dpdk::now())
+    }
+
     fn free(&mut self, packets: &mut Burst<Mbuf>) {
         self.idle.extend(packets.drain(..));
     }
@@ -171,7 +199,7 @@ impl Ports for Generator {
 }
 
 /// The embedded switch with more ports' worth of rate than the core can fill, so that pacing works and never binds.
-fn spec(kind: Kind, flows: u32) -> SwitchSpec {
+fn spec(kind: Kind, flows: u32, is_operators: bool) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
     for (index, port) in spec.ports.iter_mut().enumerate() {
@@ -180,11 +208,15 @@ fn spec(kind: Kind, flows: u32) -> SwitchSpec {
             port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
         }
         port.rate = BitRate(400_000_000_000);
-        // The generator always has more, and does not stop for PFC.
-        port.backlog_mark = None;
+        if !is_operators {
+            // The generator always has more, and does not stop for PFC.
+            port.backlog_mark = None;
+        }
     }
-    // One burst a poll, as ports that are not behind have it.
-    spec.poll_gap = Nanos(0);
+    if !is_operators {
+        // One burst a poll, as ports that are not behind have it.
+        spec.poll_gap = Nanos(0);
+    }
     // Twice the stations, as an operator would size it; a table much too large costs cache and TLB misses.
     spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
     spec
@@ -276,7 +308,8 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
     }
 
     generator.is_retagged = kind == Kind::Retagged;
-    let spec = spec(kind, flows);
+    let is_operators = std::env::args().any(|argument| argument == "--operator");
+    let spec = spec(kind, flows, is_operators);
     let counters = Arc::new(Counters::new(PORTS, 1));
     let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), dpdk::hz(eal), 1);
     for port in 0..PORTS {
@@ -286,9 +319,14 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
         }
     }
     let whole = measure(rounds, &mut generator, |generator| {
+        generator.left = is_operators.then_some([LOAD; PORTS]);
         pipeline.poll(generator, dpdk::now());
     });
-    print("generator and L2 pipeline", (flows, posted), &whole);
+    print(
+        if is_operators { "with an operator's defaults" } else { "generator and L2 pipeline" },
+        (flows, posted),
+        &whole,
+    );
     let dropped: u64 = counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
     assert_eq!(dropped, 0, "a benchmark of a switch that drops measures something else");
     pipeline.shutdown(&mut generator, dpdk::now());
