@@ -19,6 +19,8 @@ pub(crate) enum Mutant {
     TallyReadLast,
     /// Nobody asks what is left in the receive ring.
     BacklogIgnored,
+    /// No lossy frame is shed, however late the core is.
+    NeverSheds,
     /// A lossy queue is judged by all that waits at its port.
     QueueOfPort,
 }

@@ -45,6 +45,69 @@ pub trait Packet: Send {
     }
 }
 
+impl<I: Ports> Ports for &mut I {
+    type Pkt = I::Pkt;
+
+    #[inline]
+    fn rx(&mut self, port: usize, out: &mut Burst<I::Pkt>) {
+        (**self).rx(port, out);
+    }
+
+    #[inline]
+    fn begin(&mut self, port: usize) {
+        (**self).begin(port);
+    }
+
+    #[inline]
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        (**self).backlog(port)
+    }
+
+    #[inline]
+    fn time(&mut self) -> Option<Ticks> {
+        (**self).time()
+    }
+
+    #[inline]
+    fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
+        (**self).tx(port, packets);
+    }
+
+    #[inline]
+    fn free(&mut self, packets: &mut Burst<I::Pkt>) {
+        (**self).free(packets);
+    }
+
+    #[inline]
+    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: u32) {
+        (**self).shed(packets, frames);
+    }
+
+    #[inline]
+    fn copy(&mut self, packet: &I::Pkt) -> Option<I::Pkt> {
+        (**self).copy(packet)
+    }
+
+    #[inline]
+    fn make(&mut self, frame: &[u8]) -> Option<I::Pkt> {
+        (**self).make(frame)
+    }
+}
+
+/// As [`Ports::shed`], for ports that do more than that.
+#[inline]
+pub fn shed<I: Ports + ?Sized>(io: &mut I, packets: &mut Burst<I::Pkt>, frames: u32) {
+    if frames.count_ones() as usize == packets.len() {
+        return io.free(packets);
+    }
+    let mut freed = Burst::new();
+    let all = std::mem::take(packets);
+    for (index, packet) in all.into_iter().enumerate() {
+        if frames >> index & 1 == 1 { freed.push(packet) } else { packets.push(packet) }
+    }
+    io.free(&mut freed);
+}
+
 /// The ports that one lcore polls, by index from zero, and the buffers behind them.
 pub trait Ports {
     /// What they carry.
@@ -77,6 +140,13 @@ pub trait Ports {
 
     /// Returns the buffers of all `packets`, which is empty afterwards.
     fn free(&mut self, packets: &mut Burst<Self::Pkt>);
+
+    /// Returns the buffers of those of `packets` that `frames` names, a mask; the others keep their order. `packets` are of
+    /// the burst that begins next: the switch has looked at their marks and no further.
+    #[inline]
+    fn shed(&mut self, packets: &mut Burst<Self::Pkt>, frames: u32) {
+        shed(self, packets, frames);
+    }
 
     /// A second buffer with the same frame; `None` when the pool is empty.
     fn copy(&mut self, packet: &Self::Pkt) -> Option<Self::Pkt>;

@@ -75,6 +75,8 @@ pub struct Traffic {
     pub headers: Headers,
     /// Ports on whose wire frames have a tag, as a mask.
     pub tagged: u8,
+    /// No frame is lossless.
+    pub is_lossy: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,7 +91,7 @@ pub enum Pattern {
 
 impl Default for Traffic {
     fn default() -> Self {
-        Self { flows: 1024, pattern: Pattern::Next, headers: Headers::Udp, tagged: 0 }
+        Self { flows: 1024, pattern: Pattern::Next, headers: Headers::Udp, tagged: 0, is_lossy: false }
     }
 }
 
@@ -139,7 +141,7 @@ impl Wires {
         let station = (self.state >> 8) % self.traffic.flows;
         let (to, lossless) = match self.traffic.pattern {
             Pattern::Incast => (PORTS - 1, true),
-            _ => ((port + 1) % PORTS, (station as usize + port) & 1 == 1),
+            _ => ((port + 1) % PORTS, (station as usize + port) & 1 == 1 && !self.traffic.is_lossy),
         };
         let tagged = usize::from(self.traffic.tagged >> port & 1);
         let template = &self.templates[usize::from(lossless)][tagged];

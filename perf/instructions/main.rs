@@ -30,6 +30,7 @@ const CASES: &[Case] = &[
     ("pipeline, tagged", pipelines::tagged),
     ("pipeline, retagged", pipelines::retagged),
     ("pipeline, incast with PFC", pipelines::incast),
+    ("pipeline, flood that is shed", pipelines::flood),
     ("pipeline, two lcores, all crossing", pipelines::crossing),
     ("pipeline, idle poll", pipelines::idle_poll),
     ("stage, parse a usual frame", stages::parse_usual),

@@ -139,6 +139,19 @@ pub fn retagged() -> u64 {
     Bench::new(&spec, Traffic { tagged: 0b1010, ..Traffic::default() }).run()
 }
 
+/// A flood of lossy frames that all are shed but for a few: of what is received, and not of what is sent.
+pub fn flood() -> u64 {
+    let mut spec = spec(1024);
+    spec.ports.iter_mut().for_each(|port| port.backlog_mark = Some(32));
+    let mut bench = Bench::new(&spec, Traffic { is_lossy: true, ..Traffic::default() });
+    bench.polls(WARM_UP);
+    let received = |bench: &Bench| bench.counters.ports.iter().map(|port| port.rx_frames[0].get()).sum::<u64>();
+    let before = received(&bench);
+    bench.wires.is_counting = true;
+    measured_polls(&mut bench);
+    received(&bench) - before
+}
+
 /// Three ports to one, lossless: queues stand, are marked, and PFC stops the senders by turns.
 pub fn incast() -> u64 {
     let mut spec = spec(1024);

@@ -116,6 +116,8 @@ pub struct PortCounters {
     pub backlog_highest_frames: Counter,
     /// Times that the backlog of the receive ring made the lossless groups XOFF.
     pub backlog_xoffs: Counter,
+    /// Nanoseconds for which it did.
+    pub backlog_held_ns: Counter,
     /// Storms that the watchdog has found, by queue.
     pub watchdog_storms: PerClass,
     /// Storms that it has seen end, by queue.

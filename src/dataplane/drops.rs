@@ -49,6 +49,7 @@ drop_reasons! {
     NoBuffer => "no_buffer", "no packet buffer for a flooded copy, or no room in front of the frame for a tag";
     EgressStuck => "egress_stuck", "the port it should leave by is stuck: its device takes no frames";
     PfcDestination => "pfc_destination", "a PFC frame whose destination is not 01-80-C2-00-00-01: it is not obeyed";
+    Shed => "shed", "a lossy frame dropped at the receive ring, since the core has more frames than time";
 }
 
 impl DropReason {
@@ -61,7 +62,7 @@ impl DropReason {
         Self::TABLE[self as usize].1
     }
 
-    /// Whether the frame was lost for want of buffer: what a lossless class must never see.
+    /// Whether the frame was lost for want of buffer or of time: what a lossless class must never see.
     #[must_use]
     pub fn is_congestion(self) -> bool {
         matches!(
@@ -73,6 +74,7 @@ impl DropReason {
                 | Self::QueueThreshold
                 | Self::Wred
                 | Self::NoBuffer
+                | Self::Shed
         )
     }
 }

@@ -113,11 +113,13 @@ impl<P: Packet> Pipeline<P> {
             for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.timers.paused_ticks(now)) {
                 gauge.set(self.clock.nanos(ticks));
             }
+            counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
             // A pause that runs is looked at again now and then, so that its time goes on and its end is seen too.
             let paused = state.timers.paused(now);
             counters.paused_mask.set(u64::from(paused));
             let bit = 1 << port;
-            self.timed = if paused != 0 || xoff != 0 { self.timed | bit } else { self.timed & !bit };
+            self.timed =
+                if paused != 0 || xoff != 0 || state.backlog.is_on() { self.timed | bit } else { self.timed & !bit };
         }
         let lcore = &self.counters.lcores[self.lcore];
         for (pool, (gauge, highest)) in self.pools.shared.iter().zip([

@@ -36,6 +36,7 @@ pub mod record;
 pub mod replay;
 mod rest;
 mod rounds;
+mod shed;
 pub mod spec;
 mod stuck;
 pub mod tag;

@@ -14,6 +14,7 @@ use super::guarantee::QueueGuarantees;
 use super::port::Port;
 use super::queue::{Queue, Slab};
 use super::rounds::Bench;
+use super::shed::Shedder;
 use super::spec::{QueueSpec, SwitchSpec};
 use super::tag::Tag;
 use crate::forward::fdb::{Learned, Station};
@@ -70,6 +71,10 @@ pub struct Pipeline<P> {
     /// Ports with groups that hold cells, and with groups at XOFF.
     pub(super) holding: u64,
     pub(super) xoff: u64,
+    /// Ports whose receive backlog stops their peers.
+    pub(super) backlogged: u64,
+    /// What it drops of lossy classes when it has more frames than time.
+    pub(super) shedder: Shedder,
     /// Ports with queues that refuse frames, since the watchdog discards them or the port is stuck.
     pub(super) storms: u64,
     /// Ports whose devices take no frames.
@@ -153,6 +158,8 @@ impl<P: Packet> Pipeline<P> {
                     up: mask(0..ports),
                     holding: 0,
                     xoff: 0,
+                    backlogged: 0,
+                    shedder: Shedder::default(),
                     storms: 0,
                     stuck: 0,
                     touched: mine,

@@ -9,6 +9,7 @@ use super::spec::{PortSpec, SwitchSpec};
 use super::stuck::Progress;
 use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
+use crate::packet::BURST;
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
 use crate::qos::{CLASSES, Rewrite, Scheduler, Shaper};
 use crate::units::Ticks;
@@ -68,8 +69,8 @@ pub(super) struct Port {
     /// Bursts that a poll may take, and sends at least if there are as many: what can have arrived in the longest poll gap that
     /// headroom allows for.
     pub bursts: u32,
-    /// Full ones that it has had in this poll.
-    pub full_bursts: u32,
+    /// Frames of full ones that it has had in this poll, less those that were shed.
+    pub taken: u32,
 }
 
 impl Port {
@@ -107,7 +108,7 @@ impl Port {
             progress: Progress::new(spec.stuck_after, hz),
             arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
-            full_bursts: 0,
+            taken: 0,
         }
     }
 
@@ -180,6 +181,12 @@ impl Port {
     /// Queues whose pauses the watchdog ignores.
     pub fn ignoring(&self) -> u8 {
         self.watchdog.as_ref().map_or(0, Watchdog::ignoring)
+    }
+
+    /// Whether a poll may take more of it: it has had no more frames of full bursts than it may.
+    #[inline]
+    pub fn may_take_more(&self) -> bool {
+        self.taken < self.bursts * BURST as u32
     }
 
     /// Groups whose senders are to stop: the buffer says so, or the receive ring.

@@ -184,6 +184,18 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
         self.io.free(packets);
     }
 
+    /// What is shed reaches no buffer: it is not recorded.
+    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: u32) {
+        if let Some((_, arrived)) = self.taken.front_mut() {
+            let mut index = 0;
+            arrived.retain(|_| {
+                index += 1;
+                frames >> (index - 1) & 1 == 0
+            });
+        }
+        self.io.shed(packets, frames);
+    }
+
     fn copy(&mut self, packet: &I::Pkt) -> Option<I::Pkt> {
         self.io.copy(packet)
     }

@@ -2,6 +2,7 @@
 
 use super::meta::Meta;
 use super::pipeline::{Pipeline, bits};
+use super::shed;
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, Packet, Ports};
 use crate::units::Ticks;
@@ -52,15 +53,21 @@ impl<P: Packet> Pipeline<P> {
         let Some(mut bench) = self.bench.take() else { return 0 };
         let Bench { bursts: [burst, ahead], metas } = &mut *bench;
         let (mut burst, mut ahead) = (burst, ahead);
+        self.shedder.begin(self.mine);
         let mut turns = Turns { left: self.mine, is_first: true, ..Turns::default() };
         let (mut turn, mut moved, mut rounds) = (self.take(io, &mut turns, burst, now), 0, 1);
-        while let Some(Turn { port, is_last }) = turn {
+        while let Some(Turn { port, mut is_last }) = turn {
             let mut next = self.take(io, &mut turns, ahead, now);
             let received = burst.len();
             let is_drained = received < BURST;
             if received > 0 {
+                if self.shedder.is_on() {
+                    is_last = self.shed_burst(io, port, burst, &mut turns) && is_last;
+                }
                 io.begin(port);
-                self.receive(io, port, burst, metas, now);
+                if !burst.is_empty() {
+                    self.receive(io, port, burst, metas, now);
+                }
                 moved += received;
             }
             self.publish_handed();
@@ -71,7 +78,7 @@ impl<P: Packet> Pipeline<P> {
             }
             // None is taken ahead from one round to the next, so that all of this one is done when the time is looked at.
             if next.is_none() && turns.more != 0 {
-                if !self.has_time(io, rounds, now) {
+                if rounds == shed::MOST_ROUNDS || !self.has_time(io, rounds, now) {
                     self.cut_short(io, turns.more, now);
                     break;
                 }
@@ -83,7 +90,27 @@ impl<P: Packet> Pipeline<P> {
             turn = next;
         }
         self.bench = Some(bench);
+        self.end_shedding(io, now);
         moved
+    }
+
+    /// Sheds what `burst` of `port` has too much of. Frames that are shed take nothing from what the port may have in this
+    /// poll; returns whether it has had that.
+    fn shed_burst<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        turns: &mut Turns,
+    ) -> bool {
+        let is_full = burst.is_full();
+        let shed = self.shed(io, port, burst);
+        let state = &mut self.ports[port];
+        state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
+        let may_more = state.may_take_more();
+        turns.again |= u64::from(may_more) << port;
+        turns.more |= u64::from(is_full && may_more) << port;
+        !may_more
     }
 
     /// Takes the next burst of the round, if there is one; an empty one may be among them.
@@ -100,13 +127,13 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         if turns.is_first {
             state.start_pauses(now);
-            state.full_bursts = 0;
+            state.taken = 0;
         }
         io.rx(port, burst);
         let is_full = burst.is_full();
-        state.full_bursts += u32::from(is_full);
         // What came to a port that was drained takes nothing from what it may have.
-        let may_more = state.full_bursts < state.bursts;
+        state.taken += if is_full { BURST as u32 } else { 0 };
+        let may_more = state.may_take_more();
         turns.again |= u64::from(may_more) << port;
         turns.more |= u64::from(is_full && may_more) << port;
         Some(Turn { port, is_last: is_full && !may_more })
@@ -149,9 +176,10 @@ impl<P: Packet> Pipeline<P> {
             counters.backlog_highest_frames.raise(left as u64);
         }
         let before = state.backlog.is_on();
-        state.backlog.judge(left, most);
+        state.backlog.judge(left, most, now);
         if state.backlog.is_on() != before {
             counters.backlog_xoffs.add(u64::from(!before));
+            self.backlogged ^= 1 << port;
             self.tell_generator(port);
             self.send_pfc(io, port, now);
         }

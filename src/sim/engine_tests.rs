@@ -64,7 +64,7 @@ fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
         switches: vec![SwitchNode {
             name: "s".into(),
             config,
-            poll: PollSpec { every: Nanos(1_000), frame: Nanos(0), jitter: Nanos(0) },
+            poll: PollSpec { every: Nanos(1_000), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) },
             floods_lossless: false,
         }],
         hosts: (0..hosts).map(host).collect(),

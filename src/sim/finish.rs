@@ -127,6 +127,7 @@ fn of_port(node: &Node, port: usize, at_stop: &AtStop, watch: &Watch) -> PortOut
         missed_lossless_frames: device.missed_lossless,
         ring_highest_frames: device.highest as u64,
         backlog_xoffs: counters.backlog_xoffs.get(),
+        backlog_held_ps: counters.backlog_held_ns.get() * PS,
         insurance_highest_cells: counters.insurance_highest_cells.get(),
         watchdog: (sum(&counters.watchdog_storms), sum(&counters.watchdog_restores)),
     }

@@ -13,7 +13,7 @@ use super::wire::Wire;
 use crate::dataplane::audit::Auditor;
 use crate::dataplane::record::{Recorder, Tape};
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
-use crate::packet::{Burst, Packet, Ports};
+use crate::packet::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
 use crate::qos::CLASSES;
 use crate::units::Ticks;
@@ -98,6 +98,8 @@ pub struct Lcore {
     pub began_ps: u64,
     /// Frames that it received in the first half.
     received: usize,
+    /// What frames have taken of its time since its poll began, in picoseconds.
+    worked_for_ps: u64,
     /// When it may poll again: it stalls until then.
     pub stalled_until: u64,
     /// When the last of its polls that has ended began.
@@ -183,24 +185,32 @@ impl Node {
         for (_, device) in self.devices.iter_mut().enumerate().filter(|(port, _)| pipeline.owns(*port)) {
             device.receive(now, world);
         }
-        let mut io = End { devices: &mut self.devices, now, copies: &mut self.copies, world };
+        let mut io = End {
+            devices: &mut self.devices,
+            now,
+            copies: &mut self.copies,
+            world,
+            poll: self.poll,
+            began_ps: now,
+            worked_ps: 0,
+        };
         let at = Ticks(EPOCH + now);
         state.received = match &mut self.tape {
             None => pipeline.poll_in(&mut io, at),
             Some(tape) => {
-                let received = pipeline.poll_in(&mut Recorder::new(io, &mut *tape, || now / PS), at);
+                let received = pipeline.poll_in(&mut Recorder::new(&mut io, &mut *tape, || now / PS), at);
                 #[cfg(test)]
                 tape.look(pipeline.digest());
                 received
             }
         };
-        let received = state.received as u64;
+        state.worked_for_ps = io.worked_ps;
         let half = match self.sends_after_ps {
             Some(half) => half.min(self.every_ps(lcore) - 1),
             None if self.lcores.len() == 1 => return now,
             None => self.poll.every.0 * PS / 2,
         };
-        now + half + self.poll.frame.0 * PS * received
+        now + half + self.lcores[lcore].worked_for_ps
     }
 
     /// Time from the begin of the poll of `lcore` that is under way to that of the next, if it moves nothing.
@@ -215,14 +225,25 @@ impl Node {
         let silent = self.silent(lcore, world);
         let state = &mut self.lcores[lcore];
         let has_work = state.received + self.fleet[lcore].held_frames() > 0;
-        let mut io = End { devices: &mut self.devices, now: leaves, copies: &mut self.copies, world };
+        let mut io = End {
+            devices: &mut self.devices,
+            now: leaves,
+            copies: &mut self.copies,
+            world,
+            poll: self.poll,
+            began_ps: state.began_ps,
+            worked_ps: state.worked_for_ps,
+        };
         let at = Ticks(EPOCH + state.began_ps);
         let moved = match &mut self.tape {
             None => self.fleet[lcore].poll_out(&mut io, at, state.received),
-            Some(tape) => self.fleet[lcore].poll_out(&mut Recorder::new(io, tape, || leaves / PS), at, state.received),
+            Some(tape) => {
+                self.fleet[lcore].poll_out(&mut Recorder::new(&mut io, tape, || leaves / PS), at, state.received)
+            }
         };
+        let (sent, received) = (moved - state.received, state.worked_for_ps);
         self.disobeyed = self.disobeyed.or_else(|| self.broken_silence(lcore, &silent));
-        let busy = self.every_ps(lcore) + self.poll.frame.0 * PS * moved as u64;
+        let busy = self.every_ps(lcore) + received + self.poll.frame.0 * PS * sent as u64;
         let state = &mut self.lcores[lcore];
         state.heard_ps = state.began_ps;
         if has_work || moved > 0 {
@@ -379,13 +400,17 @@ struct End<'a, 'b> {
     now: u64,
     copies: &'a mut u64,
     world: &'a mut World<'b>,
+    poll: PollSpec,
+    /// When the poll began, and what frames have taken of its time.
+    began_ps: u64,
+    worked_ps: u64,
 }
 
 impl Ports for End<'_, '_> {
     type Pkt = SimPacket;
 
     fn rx(&mut self, port: usize, out: &mut Burst<SimPacket>) {
-        let device = &mut self.devices[port];
+        let (device, before) = (&mut self.devices[port], out.len());
         while !out.is_full()
             && let Some(packet) = device.ring.pop_front()
         {
@@ -394,6 +419,17 @@ impl Ports for End<'_, '_> {
             }
             out.push(packet);
         }
+        self.worked_ps += self.poll.frame.0 * PS * (out.len() - before) as u64;
+    }
+
+    /// Time passes by frames, where they take any. What arrives meanwhile is seen by the next poll.
+    fn time(&mut self) -> Option<Ticks> {
+        (self.poll.frame.0 > 0).then(|| Ticks(EPOCH + self.began_ps + self.worked_ps))
+    }
+
+    fn shed(&mut self, packets: &mut Burst<SimPacket>, frames: u32) {
+        self.worked_ps -= (self.poll.frame.0 - self.poll.shed.0) * PS * u64::from(frames.count_ones());
+        packet::shed(self, packets, frames);
     }
 
     fn backlog(&mut self, port: usize) -> Option<usize> {
@@ -411,6 +447,9 @@ impl Ports for End<'_, '_> {
         let room = device.tx_descriptors.saturating_sub(out.waiting(self.now));
         let count = packets.len().min(room);
         for packet in packets.drain(..count) {
+            if packet.cargo.kind != Kind::Pfc {
+                self.worked_ps += self.poll.frame.0 * PS;
+            }
             out.send(packet, self.now, self.world.pool, self.world.faults);
         }
         if count > 0 {

@@ -194,6 +194,8 @@ pub struct PortOutcome {
     pub ring_highest_frames: u64,
     /// Times that its receive backlog turned its lossless groups XOFF.
     pub backlog_xoffs: u64,
+    /// Time for which it did.
+    pub backlog_held_ps: u64,
     /// Most cells that were in its insurance (policy `dynamic`).
     pub insurance_highest_cells: u64,
     /// Storms that its watchdog found, and saw end.

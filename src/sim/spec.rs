@@ -91,6 +91,8 @@ pub struct PollSpec {
     pub every: Nanos,
     /// Time that a frame takes the lcore, received or sent; a core faster than any load if zero.
     pub frame: Nanos,
+    /// Time that a frame takes which the lcore sheds.
+    pub shed: Nanos,
     /// Most time that a poll is late by.
     pub jitter: Nanos,
 }

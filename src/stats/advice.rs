@@ -176,7 +176,7 @@ fn backlog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Ad
         return None;
     }
     let text = format!(
-        "the core cannot keep up: XOFF by backlog {}, with up to {} waiting; give it an lcore of its own or a faster CPU",
+        "the core cannot keep up: lossless classes held by own backlog {}, with up to {} waiting; give it an lcore of its own or a faster CPU",
         self::times(times),
         frames(highest)
     );
@@ -311,7 +311,7 @@ mod tests {
         insta::assert_snapshot!(texts(&subject).join("\n"), @r#"
         p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
         p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; turn it on there
-        p1: the core cannot keep up: XOFF by backlog once, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
+        p1: the core cannot keep up: lossless classes held by own backlog once, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
         p2: the watchdog found a storm 3 times (class 3, class 4): the peer pauses and does not let go; look for a stuck host there
         p2: its device took no frames 2 times, and what waited was dropped: see whether the peer is there, or raise `stuck_after` if it only stands still for so long
         "#);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::format::frames;
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::subject::Subject;
+use crate::dataplane::DropReason;
 use crate::pfc::WatchdogAction;
 use crate::qos::CLASSES;
 use crate::units::Nanos;
@@ -23,10 +24,11 @@ struct Event {
 type Finder = fn(&Subject, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with what finds its events on one port: from the snapshot before, the one now, and the port's index.
-const KINDS: [(&str, Finder); 8] = [
+const KINDS: [(&str, Finder); 9] = [
     ("watchdog", |subject, before, now, port| storms(subject, before, now, port)),
     ("watchdog", |subject, before, now, port| restores(subject, before, now, port)),
     ("backlog", |subject, before, now, port| backlogs(subject, before, now, port)),
+    ("shed", |subject, before, now, port| sheds(subject, before, now, port)),
     ("port xoff", |subject, before, now, port| port_xoffs(subject, before, now, port)),
     ("stuck", |subject, before, now, port| stucks(subject, before, now, port)),
     ("stuck", |subject, before, now, port| moves(subject, before, now, port)),
@@ -119,8 +121,26 @@ fn restores(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: 
 fn backlogs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let count = now.backlog_xoffs.saturating_sub(before.backlog_xoffs);
     let (port, left) = (subject.port_name(port), frames(now.backlog_frames));
-    let event = || Event { text: format!("{port} has {left} waiting: its lossless classes are XOFF"), count };
+    let event = || Event {
+        text: format!("{port} has {left} waiting: its lossless classes are held by its own backlog"),
+        count,
+    };
     (count > 0).then(event).into_iter().collect()
+}
+
+/// Frames that the lcore dropped at the receive ring, since it had more than time.
+fn sheds(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let of = |counters: &PortSnapshot, class: usize| counters.drops[class][DropReason::Shed as usize];
+    let shed = |class: usize| of(now, class).saturating_sub(of(before, class));
+    let text = |class: usize| {
+        format!(
+            "{} dropped {} of class {class}: its core has more frames than time",
+            subject.port_name(port),
+            frames(shed(class))
+        )
+    };
+    let classes = (0..CLASSES).filter(|&class| shed(class) > 0);
+    classes.map(|class| Event { text: text(class), count: 1 }).collect()
 }
 
 /// A gauge, not a counter: what begins and ends between two looks is not seen.
@@ -193,7 +213,7 @@ mod tests {
         p1.port_xoff.set(1);
         let expected = [
             "t=12.3s watchdog: p2 class 3 paused for 200ms: sending in spite of it",
-            "t=12.3s backlog: p1 has 300 frames waiting: its lossless classes are XOFF",
+            "t=12.3s backlog: p1 has 300 frames waiting: its lossless classes are held by its own backlog",
             "t=12.3s port xoff: p1 has no room left beside its insurance: all of it is XOFF",
         ];
         assert_eq!(look(&mut events, &subject, 123), expected);
@@ -239,7 +259,7 @@ mod tests {
             subject.counters.ports[0].backlog_xoffs.add(if tenths <= 20 { 2 } else { 0 });
             told.extend(look(&mut events, &subject, tenths));
         }
-        let counts: Vec<&str> = told.iter().map(|line| line.split("XOFF").nth(1).unwrap_or_default()).collect();
+        let counts: Vec<&str> = told.iter().map(|line| line.split("own backlog").nth(1).unwrap_or_default()).collect();
         assert_eq!(counts, [" (and 1 more)", " (and 19 more)", " (and 17 more)"], "{told:?}");
         assert!(told[2].starts_with("t=2.1s "), "{told:?}");
     }

@@ -366,7 +366,7 @@ mod tests {
         lcore 0 (p1): poll gaps: 99 % below 400ns, longest 400ns; 50 % of polls busy; 0 frames handed on, at most 70 waiting for it
         lcore 1 (p2): poll gaps: 99 % below 500ns, longest 500ns; 60 % of polls busy; 40 rests, 4.20ms in all, 99 % ended less than 12.0us late, the latest 12.0us; 5,000 frames handed on, at most 70 waiting for it
         advice: p1 class 3: 12 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
-        advice: p1: the core cannot keep up: XOFF by backlog 7 times, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
+        advice: p1: the core cannot keep up: lossless classes held by own backlog 7 times, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
         advice: p2: the watchdog found a storm 2 times (class 3): the peer pauses and does not let go; look for a stuck host there
         advice: p2: its device took no frames 3 times, and what waited was dropped: see whether the peer is there, or raise `stuck_after` if it only stands still for so long
 

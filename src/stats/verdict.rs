@@ -5,15 +5,19 @@ use std::fmt;
 use serde::Serialize;
 
 use super::flow_control::DeviceFlowControl;
-use super::format::{frames, grouped};
-use super::snapshot::Snapshot;
+use super::format::{frames, grouped, time};
+use super::snapshot::{PortSnapshot, Snapshot};
 use super::subject::{PfcStanding, Subject};
 use crate::dataplane::DropReason;
 use crate::hosts::FlowTally;
 use crate::qos::CLASSES;
+use crate::units::Nanos;
 
 /// Causes of one class written out in the one-line verdict; the report's tables have them all.
 const SHOWN: usize = 4;
+
+/// Part of a port's frames that lossless classes which are not starved bring at least, where its backlog holds them.
+pub const STARVED_PART: u64 = 100;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -23,6 +27,8 @@ pub enum Outcome {
     Kept,
     /// Nothing was, as far as it is seen: what a device has lost before the switch, nobody tells.
     KeptAsSeen,
+    /// Nothing was lost, and lossless classes starved behind lossy ones: [`Verdict::starved`].
+    Starved,
     /// Something was.
     Broken,
     /// No class is lossless: nothing was promised.
@@ -147,8 +153,22 @@ pub struct Verdict {
     pub trusted: Vec<String>,
     /// Of those, the ports whose device could break the promise by itself, as far as its driver says.
     pub trusted_devices: Vec<TrustedDevice>,
+    /// Ports whose lossless classes were held by their own receive backlog for more than half of the time, and brought fewer
+    /// than one of a hundred frames that the port received.
+    pub starved: Vec<Starved>,
     /// Ports in front of which frames may have been lost that nobody has counted.
     pub unseen: Vec<Unseen>,
+}
+
+/// A port whose core had more frames than time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Starved {
+    /// The port.
+    pub port: String,
+    /// Nanoseconds for which its lossless classes were held.
+    pub held_ns: u64,
+    /// Nanoseconds of the run.
+    pub of_ns: u64,
 }
 
 /// A port whose driver does not tell what is lost in front of it.
@@ -185,6 +205,7 @@ impl Verdict {
                 not_lossless: Vec::new(),
                 trusted: Vec::new(),
                 trusted_devices: Vec::new(),
+                starved: Vec::new(),
                 unseen: Vec::new(),
             };
         }
@@ -196,8 +217,9 @@ impl Verdict {
         if cells > 0 || frames > 0 {
             causes.push(Cause::CellsHeld { cells, frames });
         }
-        let unseen = unseen(subject);
+        let (unseen, starved) = (unseen(subject), starved(subject, snapshot));
         let outcome = match (causes.is_empty(), unseen.is_empty()) {
+            (true, _) if !starved.is_empty() => Outcome::Starved,
             (true, true) => Outcome::Kept,
             (true, false) => Outcome::KeptAsSeen,
             (false, _) => Outcome::Broken,
@@ -209,14 +231,15 @@ impl Verdict {
             not_lossless: exposed(subject),
             trusted: trusted(subject),
             trusted_devices: trusted_devices(subject),
+            starved,
             unseen,
         }
     }
 
-    /// Whether nothing was lost that must not be.
+    /// Whether nothing was lost that must not be, and lossless classes moved.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.outcome != Outcome::Broken
+        !matches!(self.outcome, Outcome::Broken | Outcome::Starved)
     }
 }
 
@@ -320,6 +343,24 @@ fn unseen(subject: &Subject) -> Vec<Unseen> {
     ports.map(|(port, driver)| Unseen { port, driver }).collect()
 }
 
+fn starved(subject: &Subject, snapshot: &Snapshot) -> Vec<Starved> {
+    let of_ns = u64::try_from(snapshot.at.as_nanos()).unwrap_or(u64::MAX);
+    let is_starved = |port: &PortSnapshot| {
+        let lossless: u64 =
+            (0..CLASSES).filter(|&class| subject.is_lossless(class)).map(|class| port.rx_frames[class]).sum();
+        let all: u64 = port.rx_frames.iter().sum();
+        port.backlog_held_ns > of_ns / 2 && lossless > 0 && lossless < all / STARVED_PART
+    };
+    let ports = snapshot.ports.iter().enumerate().filter(|(_, port)| is_starved(port));
+    ports
+        .map(|(index, port)| Starved {
+            port: subject.port_name(index).to_owned(),
+            held_ns: port.backlog_held_ns,
+            of_ns,
+        })
+        .collect()
+}
+
 /// The line that names the ports which promise nothing, while the switch runs; `None` if all do, or nothing was promised.
 #[must_use]
 pub fn not_lossless_line(subject: &Subject) -> Option<String> {
@@ -341,6 +382,7 @@ impl fmt::Display for Verdict {
         match self.outcome {
             Outcome::Kept => write!(f, "lossless: KEPT")?,
             Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as seen")?,
+            Outcome::Starved => write!(f, "lossless: STARVED")?,
             Outcome::NothingLossless => write!(f, "lossless: no class is")?,
             Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
         }
@@ -357,6 +399,10 @@ impl fmt::Display for Verdict {
         }
         for Undelivered { class, port, reason, frames: count } in &self.undelivered {
             write!(f, "\nnot delivered: {} of class {class} at {port} ({reason})", frames(*count))?;
+        }
+        for Starved { port, held_ns, of_ns } in &self.starved {
+            let (held, of) = (time(Nanos(*held_ns)), time(Nanos(*of_ns)));
+            write!(f, "\nstarved: lossless classes of {port} were held by its own backlog for {held} of {of}")?;
         }
         if !self.unseen.is_empty() {
             let ports: Vec<_> = self.unseen.iter().map(|port| format!("{} ({})", port.port, port.driver)).collect();
@@ -613,6 +659,29 @@ mod tests {
         let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\n\
                         on the operator's word: p1: its device may eat PFC frames\nnot lossless: p2 (pfc off)";
         assert_eq!(verdict(&subject).to_string(), expected);
+    }
+
+    #[test]
+    fn lossless_classes_that_hardly_moved_are_not_called_kept() {
+        let subject = quiet();
+        let port = &subject.counters.ports[0];
+        let set = |held_ns: u64, lossy: u64, lossless: u64| {
+            port.backlog_held_ns.set(held_ns);
+            port.rx_frames[0].set(lossy);
+            port.rx_frames[3].set(lossless);
+        };
+        set(5_000_000_000, 1000, 1);
+        assert!(verdict(&subject).is_kept(), "half of ten seconds");
+        set(9_900_000_000, 1000, 500);
+        assert!(verdict(&subject).is_kept(), "a core too slow for lossless frames alone");
+        set(9_900_000_000, 1000, 0);
+        assert!(verdict(&subject).is_kept(), "no lossless traffic");
+        set(9_900_000_000, 1000, 1);
+        let seen = verdict(&subject);
+        assert!(!seen.is_kept() && seen.outcome == Outcome::Starved);
+        let expected =
+            "lossless: STARVED\nstarved: lossless classes of p1 were held by its own backlog for 9.90s of 10.00s";
+        assert_eq!(seen.to_string(), expected);
     }
 
     #[test]

@@ -176,7 +176,7 @@ pub fn parse(frame: &[u8]) -> Result<Headers, ParseError> {
 }
 
 #[inline]
-fn is_tag(ethertype: u16) -> bool {
+pub(super) fn is_tag(ethertype: u16) -> bool {
     ethertype == ETHERTYPE_VLAN || ethertype == ETHERTYPE_SVLAN
 }
 

@@ -10,7 +10,7 @@ use holdfast::config::{self, Config};
 use holdfast::dataplane::memory::MemPacket;
 use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
-use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::packet::{self, Burst, Packet, Ports};
 use holdfast::units::{Quanta, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;
@@ -122,6 +122,8 @@ struct SwitchEnd {
     world: Rc<RefCell<World>>,
     clock: u64,
     frame_ns: u64,
+    /// What a frame takes that is shed: a sixth of one that is received and sent.
+    shed_ns: u64,
 }
 
 impl Ports for SwitchEnd {
@@ -140,6 +142,15 @@ impl Ports for SwitchEnd {
         let mut world = self.world.borrow_mut();
         world.advance(self.clock);
         Some(world.links.links[port].ring.len())
+    }
+
+    fn time(&mut self) -> Option<Ticks> {
+        Some(Ticks(self.clock))
+    }
+
+    fn shed(&mut self, packets: &mut Burst<MemPacket>, frames: u32) {
+        self.clock -= (self.frame_ns - self.shed_ns) * u64::from(frames.count_ones());
+        packet::shed(self, packets, frames);
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
@@ -179,7 +190,7 @@ impl Lab {
         let tallies = world.hosts.counters();
         let world = Rc::new(RefCell::new(world));
         let counters = Arc::new(Counters::new(switch.ports.len(), usize::from(switch.lcores)));
-        let end = || SwitchEnd { world: world.clone(), clock: HZ, frame_ns };
+        let end = || SwitchEnd { world: world.clone(), clock: HZ, frame_ns, shed_ns: frame_ns.div_ceil(6) };
         let fleet = Pipeline::fleet(&switch, &counters, HZ, 1);
         let mut lab =
             Self { lcores: fleet.into_iter().map(|part| (part, end())).collect(), world, counters, hosts: tallies };

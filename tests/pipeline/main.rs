@@ -9,6 +9,7 @@ mod pfc;
 mod queues;
 mod resting;
 mod rounds;
+mod shed;
 mod stopping;
 mod stuck;
 mod tags;

@@ -94,8 +94,8 @@ fn a_pause_for_a_backlog_says_so() {
     assert_eq!(
         texts(&why),
         [
-            "p0 told its peer to stop class 3, as a poll left 28 frames in the receive ring, from a mark of 5 on: the core did \
-          not keep up"
+            "p0 told its peer to stop class 3, as a poll left 28 frames in the receive ring, from a mark of 5 on: class 3 is \
+          held by the port's own backlog, since the core did not keep up"
         ]
     );
 }

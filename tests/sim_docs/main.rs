@@ -51,6 +51,7 @@ pages! {
     dt_shares "dt-shares",
     flap "flap",
     incast "incast",
+    isolation "isolation",
     lcores "lcores",
     leaf_spine "leaf-spine",
     long_cable "long-cable",

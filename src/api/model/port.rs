@@ -84,6 +84,8 @@ pub struct Port {
     pub backlog_highest_frames: u64,
     /// Times that it made the lossless groups XOFF.
     pub backlog_xoffs: u64,
+    /// Nanoseconds for which it did.
+    pub backlog_held_ns: u64,
     /// By traffic class.
     pub classes: Vec<PortClass>,
 }
@@ -151,6 +153,7 @@ impl Port {
             backlog_frames: counters.backlog_frames,
             backlog_highest_frames: counters.backlog_highest_frames,
             backlog_xoffs: counters.backlog_xoffs,
+            backlog_held_ns: counters.backlog_held_ns,
             classes: (0..CLASSES)
                 .map(|class| PortClass {
                     class: class as u8,

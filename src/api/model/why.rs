@@ -149,6 +149,14 @@ impl Sentence<'_> {
                 let depth = self.size(evidence.depth);
                 format!("{frame} cannot be marked and was dropped early, with {depth} in its queue at {to}")
             }
+            DropReason::Shed => {
+                let name = self.look.subject.port_name(self.port);
+                format!(
+                    "lossy frames of class {} were shed at the receive ring of {name}: its core had more frames than time, \
+                     and lossless classes go first",
+                    evidence.class
+                )
+            }
             DropReason::Watchdog => format!("{frame} belongs to a priority that the watchdog drops, in a storm"),
             other => format!("{frame}: {}", DropReason::TABLE[other as usize].2),
         }
@@ -172,7 +180,7 @@ impl Sentence<'_> {
                 let mark = mark.map_or(String::new(), |mark| format!(", from a mark of {mark} on"));
                 let left = frames(evidence.backlog.into());
                 format!(
-                    "{name} told its peer to stop {group}, as a poll left {left} in the receive ring{mark}: the core did not keep up"
+                    "{name} told its peer to stop {group}, as a poll left {left} in the receive ring{mark}: {group} is held by the port's own backlog, since the core did not keep up"
                 )
             }
         }
@@ -256,6 +264,9 @@ fn remedy(reason: DropReason) -> &'static str {
              `lcores.poll_gap`; or give the class more `headroom`"
         }
         DropReason::HeadroomPoolEmpty => "lower `buffer.headroom.ratio`, or write a larger `buffer.headroom.size`",
+        DropReason::Shed => {
+            "give the port an lcore of its own (`lcores.count`, `ports[].lcore`) or a faster CPU, or slow the senders down"
+        }
         DropReason::Threshold => "raise the class's `alpha` or `limit`, or slow the senders down (ECN)",
         DropReason::PoolEmpty => "give the lossy pool more (`buffer.lossy`), or slow the senders down (ECN)",
         DropReason::QueueThreshold => {

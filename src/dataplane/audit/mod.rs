@@ -8,6 +8,7 @@ mod counts;
 mod drops;
 mod moves;
 mod queues;
+mod starved;
 #[cfg(test)]
 mod tests;
 
@@ -62,6 +63,8 @@ pub struct Auditor {
     checks: u64,
     /// Ports that were not idle at the last check.
     busy: u64,
+    /// Ports whose lossless classes were held by their own backlog at the last check.
+    held: u64,
 }
 
 /// What does not change of a port, and how it was at the last check.
@@ -77,6 +80,7 @@ struct Audited {
     counters: [u64; 5],
     /// The poll in which the last drop of each class was noted that has been checked.
     noted_drops: [u64; CLASSES],
+    held: starved::HeldByBacklog,
 }
 
 #[derive(Debug, Default)]
@@ -134,6 +138,7 @@ impl Auditor {
                 collected: [GroupState::default(); CLASSES],
                 counters: [0; 5],
                 noted_drops: [u64::MAX; CLASSES],
+                held: starved::HeldByBacklog::default(),
             }
         };
         let longest = spec.ports.iter().map(|port| u64::from(port.mtu)).max().unwrap_or(0) + HEADERS;
@@ -150,6 +155,7 @@ impl Auditor {
             lcores: vec![lcore; usize::from(spec.lcores)],
             checks: 0,
             busy: 0,
+            held: 0,
         }
     }
 
@@ -179,6 +185,7 @@ impl Auditor {
             look.check_telling(&fleet[self.ports[port].owner], port)?;
         }
         self.check_drops(fleet)?;
+        self.check_starved(fleet)?;
         self.check_pools(fleet, busy)?;
         self.check_whole(fleet, busy)?;
         if is_deep {

@@ -297,7 +297,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
         switches: vec![SwitchNode {
             name: "s".into(),
             config,
-            poll: PollSpec { every: link.poll_gap, frame: Nanos(0), jitter: Nanos(0) },
+            poll: PollSpec { every: link.poll_gap, frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) },
             floods_lossless: false,
         }],
         hosts: (0..ports).map(host).collect(),

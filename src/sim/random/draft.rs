@@ -263,8 +263,8 @@ impl Draft {
         hosts.chain(links).chain(faults).flatten().min().unwrap_or(1).max(1)
     }
 
-    /// Time to drain: all buffers through the slowest there is, after the last fault, and after pauses that nobody ends
-    /// have run out. A run that needs less ends when it has drained.
+    /// Time to drain: all buffers through the slowest there is, full receive rings through cores that take their time, after
+    /// the last fault, and after pauses that nobody ends have run out. A run that needs less ends when it has drained.
     #[must_use]
     pub fn drain(&self) -> u64 {
         if let Some(drain) = self.drain {
@@ -284,6 +284,17 @@ impl Draft {
         let pause = 65_535 * 512 * 1000 / links.min().unwrap_or(1).max(1);
         let faults = self.faults.iter().map(|fault| fault.at + fault.time.unwrap_or(0)).max().unwrap_or(0);
         let watchdog = if self.switches.iter().any(|switch| switch.watchdog.is_some()) { 50_000_000 } else { 0 };
-        (2_000_000 + held * 8 * 1000 / slowest + faults + watchdog + 3 * pause).min(9_000_000_000)
+        (2_000_000 + held * 8 * 1000 / slowest + self.cores() + faults + watchdog + 3 * pause).min(9_000_000_000)
+    }
+
+    /// Time that cores take for full receive rings: each frame on its way in and on its way out.
+    fn cores(&self) -> u64 {
+        let of_switch = |switch: &SwitchDraft| {
+            let hosts = self.hosts.iter().filter(|host| host.switch == switch.id).map(|host| &host.port);
+            let links = self.links.iter().filter(|link| link.ends.contains(&switch.id)).map(|link| &link.port);
+            let rings: u64 = hosts.chain(links).map(|port| u64::from(port.rx_descriptors)).sum();
+            2 * rings * switch.frame
+        };
+        self.switches.iter().map(of_switch).sum()
     }
 }

@@ -61,6 +61,11 @@ fn a_backlog_that_nobody_minds_is_found() {
 }
 
 #[test]
+fn lossless_classes_that_starve_behind_a_lossy_flood_are_found() {
+    assert_found(Mutant::NeverSheds, 800, &["starved_by_lossy"]);
+}
+
+#[test]
 fn a_queue_that_suffers_for_another_is_found() {
     assert_found(Mutant::QueueOfPort, 400, &["dropped_without_cause"]);
 }

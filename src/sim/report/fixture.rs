@@ -91,7 +91,7 @@ pub(in crate::sim) fn scenario() -> Scenario {
         switches: vec![SwitchNode {
             name: "tor".to_owned(),
             config: config::parse("tor", SWITCH).unwrap(),
-            poll: PollSpec { every: Nanos(500), frame: Nanos(0), jitter: Nanos(0) },
+            poll: PollSpec { every: Nanos(500), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) },
             floods_lossless: false,
         }],
         hosts: (0..3).map(host).collect(),
@@ -152,6 +152,7 @@ fn port(classes: &[(usize, ClassOutcome)]) -> PortOutcome {
         missed_lossless_frames: 0,
         ring_highest_frames: 12,
         backlog_xoffs: 0,
+        backlog_held_ps: 0,
         insurance_highest_cells: 0,
         watchdog: (0, 0),
     }

@@ -48,6 +48,7 @@ pub fn json(scenario: &Scenario, outcome: &Outcome, samples: bool) -> Value {
         "not_promised": outcome.waivers,
         "verdict": {
             "kept": verdict.kept,
+            "starved": verdict.starved,
             "lossless_sent_frames": verdict.lossless_sent,
             "lossless_lost_frames": verdict.lossless_lost,
         },
@@ -165,6 +166,7 @@ fn port(name: &str, port: &PortOutcome) -> Value {
         "missed_lossless_frames": port.missed_lossless_frames,
         "ring_highest_frames": port.ring_highest_frames,
         "backlog_xoffs": port.backlog_xoffs,
+        "backlog_held_ps": port.backlog_held_ps,
         "insurance_highest_cells": port.insurance_highest_cells,
         "watchdog_storms": port.watchdog.0,
         "watchdog_restores": port.watchdog.1,

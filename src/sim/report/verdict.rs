@@ -1,8 +1,11 @@
 //! Whether the promise was kept: every frame of every lossless flow has arrived.
 
+use super::show::picoseconds;
+use crate::qos::CLASSES;
 use crate::sim::outcome::{Ending, Outcome};
 use crate::sim::spec::Scenario;
 use crate::stats::format::{frames, grouped};
+use crate::stats::verdict::STARVED_PART;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +14,9 @@ pub struct Verdict {
     pub lossless_lost: u64,
     /// Frames of lossless flows that were sent.
     pub lossless_sent: u64,
-    /// Whether none was lost.
+    /// Whether lossless traffic was there and hardly moved.
+    pub starved: bool,
+    /// Whether none was lost, and lossless traffic moved.
     pub kept: bool,
 }
 
@@ -19,7 +24,35 @@ pub struct Verdict {
 #[must_use]
 pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> Verdict {
     let (lossless_sent, lossless_lost) = sent_and_lost(scenario, outcome, true);
-    Verdict { lossless_lost, lossless_sent, kept: lossless_lost == 0 }
+    let starved = !starved(scenario, outcome).is_empty();
+    Verdict { lossless_lost, lossless_sent, starved, kept: lossless_lost == 0 && !starved }
+}
+
+/// Sentences on lossless traffic that did not move: ports that held their lossless classes by their own receive backlog for
+/// more than half of the time for which hosts sent while lossy ones went on, and classes with flows of which no frame arrived.
+fn starved(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
+        for (spec, port) in node.config.switch.ports.iter().zip(&switch.ports) {
+            let lossless: u64 = port.classes.iter().filter(|class| class.lossless).map(|class| class.rx_frames).sum();
+            let all: u64 = port.classes.iter().map(|class| class.rx_frames).sum();
+            let is_little = lossless > 0 && lossless < all / STARVED_PART;
+            if port.backlog_held_ps > outcome.sending_ps / 2 && is_little {
+                let (held, of) = (picoseconds(port.backlog_held_ps), picoseconds(outcome.sending_ps));
+                let name = format!("{}.{}", node.name, spec.name);
+                sentences.push(format!("lossless classes of {name} were held by its own backlog for {held}, of {of}"));
+            }
+        }
+    }
+    for class in 0..CLASSES {
+        let flows = scenario.flows.iter().zip(&outcome.flows);
+        let flows: Vec<_> = flows.filter(|(flow, _)| flow.lossless && usize::from(flow.class) == class).collect();
+        let has_traffic = flows.iter().any(|(_, flow)| flow.sent_frames > 0);
+        if has_traffic && flows.iter().all(|(_, flow)| flow.received_frames == 0) {
+            sentences.push(format!("class {class} had traffic, and none of its frames arrived"));
+        }
+    }
+    sentences
 }
 
 /// Frames of lossless or of lossy flows: those sent, and of them those that never arrived.
@@ -70,6 +103,9 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
         Ending::TooManyEvents => format!("ending: given up after {} events\n", grouped(outcome.events)),
         Ending::Violated => "ending: stopped at the violation\n".to_owned(),
     };
+    for sentence in starved(scenario, outcome) {
+        text += &format!("starved: {sentence}\n");
+    }
     text + &invariants(outcome)
 }
 
@@ -80,6 +116,7 @@ fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     match verdict(scenario, outcome) {
         Verdict { kept: true, .. } if outcome.waivers.is_empty() => "KEPT",
         Verdict { kept: true, .. } => "KEPT, not promised",
+        Verdict { lossless_lost: 0, .. } => "STARVED",
         _ if is_open => "OPEN",
         _ => "BROKEN",
     }
@@ -87,11 +124,11 @@ fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
 
 /// How many lossless frames were lost, and where.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
-    let Verdict { lossless_lost, lossless_sent, kept } = verdict(scenario, outcome);
+    let Verdict { lossless_lost, lossless_sent, .. } = verdict(scenario, outcome);
     let what = if word(scenario, outcome) == "OPEN" { "have not arrived" } else { "lost" };
     let text = format!("{} of {} lossless frames {what}", grouped(lossless_lost), grouped(lossless_sent));
     let list = |(what, count): &(String, u64)| format!("{} {what}", grouped(*count));
-    let causes: Vec<String> = if kept { Vec::new() } else { causes(outcome).iter().map(list).collect() };
+    let causes: Vec<String> = if lossless_lost == 0 { Vec::new() } else { causes(outcome).iter().map(list).collect() };
     if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
 }
 
@@ -101,6 +138,9 @@ pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let mut text = String::new();
     for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
         text += &format!("lossless: {} in `{name}` - {}\n", word(scenario, outcome), losses(scenario, outcome));
+        for sentence in starved(scenario, outcome) {
+            text += &format!("  starved: {sentence}\n");
+        }
         text += &reason(outcome).map_or(String::new(), |reason| format!("  not promised: {reason}\n"));
     }
     let unpromised = unpromised(rows);
@@ -141,7 +181,7 @@ fn invariants(outcome: &Outcome) -> String {
     let checks = grouped(outcome.checks);
     let plural = if outcome.checks == 1 { "" } else { "s" };
     let Some(violation) = &outcome.violation else { return format!("{checks} invariant check{plural}, all held\n") };
-    let (at, event) = (super::show::picoseconds(violation.at_ps), grouped(violation.event));
+    let (at, event) = (picoseconds(violation.at_ps), grouped(violation.event));
     let (name, what) = (violation.invariant, &violation.what);
     format!("VIOLATED: {name} at {at}, after event {event}: {what}\n{checks} invariant check{plural} held before\n")
 }

@@ -20,7 +20,9 @@ const MOST: usize = 64;
 const SHORTEST_POLL: Nanos = Nanos(10);
 const LONGEST_POLL: Nanos = Nanos(10_000_000);
 const LONGEST_FRAME: Nanos = Nanos(1_000_000);
-const DEFAULT_POLL: PollSpec = PollSpec { every: Nanos(1_000), frame: Nanos(0), jitter: Nanos(0) };
+const DEFAULT_POLL: PollSpec = PollSpec { every: Nanos(1_000), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) };
+/// Part of the time of a frame that a frame takes which is shed: docs/overload.md has the measurement.
+const SHED_PART: u64 = 3;
 
 /// The file of a switch.
 pub struct Document {
@@ -146,12 +148,14 @@ fn read_overrides(fields: &Fields<'_>) -> Overrides {
 }
 
 fn read_poll(fields: &Fields<'_>) -> PollSpec {
-    let Some(fields) = fields.get("poll").and_then(|item| item.fields(&["every", "frame", "jitter"])) else {
+    let Some(fields) = fields.get("poll").and_then(|item| item.fields(&["every", "frame", "shed", "jitter"])) else {
         return DEFAULT_POLL;
     };
+    let frame = bounds::get(&fields, "frame", Nanos(0)..=LONGEST_FRAME).unwrap_or(DEFAULT_POLL.frame);
     PollSpec {
         every: bounds::get(&fields, "every", SHORTEST_POLL..=LONGEST_POLL).unwrap_or(DEFAULT_POLL.every),
-        frame: bounds::get(&fields, "frame", Nanos(0)..=LONGEST_FRAME).unwrap_or(DEFAULT_POLL.frame),
+        frame,
+        shed: bounds::get(&fields, "shed", Nanos(0)..=frame).unwrap_or(Nanos(frame.0.div_ceil(SHED_PART))),
         jitter: bounds::get(&fields, "jitter", Nanos(0)..=LONGEST_POLL).unwrap_or(DEFAULT_POLL.jitter),
     }
 }

@@ -59,7 +59,10 @@ fn the_least_there_can_be() {
     assert_eq!((scenario.duration, scenario.drain), (Nanos(1_000_000), Nanos(2_000_000)));
     assert_eq!((scenario.sample, scenario.most_events), (Nanos(1_000), 1_000_000_000));
     assert_eq!(scenario.learning, Learning::Routes);
-    assert_eq!(scenario.switches[0].poll, PollSpec { every: Nanos(1_000), frame: Nanos(0), jitter: Nanos(0) });
+    assert_eq!(
+        scenario.switches[0].poll,
+        PollSpec { every: Nanos(1_000), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) }
+    );
     assert!(!scenario.switches[0].floods_lossless);
     assert_eq!(scenario.switches[0].config.switch.ports.len(), 4);
     assert_eq!(
@@ -101,7 +104,7 @@ fn every_key_is_read() {
     assert_eq!(scenario.learning, Learning::Frames);
     assert_eq!(scenario.watch, [port(0, 4), port(1, 0)]);
     assert_eq!(scenario.columns, ["pauses", "h1-h2", "fairness"]);
-    let poll = PollSpec { every: Nanos(2_000), frame: Nanos(50), jitter: Nanos(500) };
+    let poll = PollSpec { every: Nanos(2_000), frame: Nanos(50), shed: Nanos(17), jitter: Nanos(500) };
     assert_eq!((scenario.switches[0].poll, scenario.switches[1].floods_lossless), (poll, true));
 
     let names: Vec<&str> = scenario.hosts.iter().map(|host| host.name.as_str()).collect();

@@ -256,6 +256,11 @@ pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Sna
     per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), subject, ever, highest);
     let help = "Times that the backlog of the receive ring made the lossless groups XOFF.";
     per_port(families.counter("holdfast_backlog_xoffs_total", help), subject, snapshot, |port| port.backlog_xoffs);
+    let help = "Time for which the backlog of the receive ring held the lossless groups at XOFF.";
+    let family = families.counter("holdfast_backlog_held_seconds_total", help);
+    for (index, port) in snapshot.ports.iter().enumerate() {
+        family.add_real(&[("port", subject.port_name(index))], seconds(port.backlog_held_ns));
+    }
 }
 
 fn per_port(family: &mut Family, subject: &Subject, snapshot: &Snapshot, of: impl Fn(&PortSnapshot) -> u64) {

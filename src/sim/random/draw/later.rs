@@ -1,7 +1,7 @@
 //! What was thought of after many seeds had been named in tests and pages. It has dice of its own, so that all else that a
 //! seed draws is what it always was.
 
-use super::super::draft::{Draft, FaultDraft, FaultKindDraft};
+use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft};
 use super::{Dice, Mood};
 use crate::sim::rng::Rng;
 
@@ -18,6 +18,44 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     }
     if dice.percent(10) {
         garbage(&mut dice, draft);
+    }
+    if mood.is_busy && dice.percent(40) {
+        flood(&mut dice, draft);
+    }
+}
+
+/// Frames that one host of a flood sends: what keeps the fabric short.
+const FLOOD: u64 = 6_000;
+
+/// One to three hosts of a switch send the shortest frames in a lossy class, more than its core can take.
+fn flood(dice: &mut Dice, draft: &mut Draft) {
+    let Some(class) = (0..8).find(|class| !draft.lossless.contains(class)) else { return };
+    let at = dice.between(0, draft.switches.len() as u64 - 1) as usize;
+    draft.switches[at].frame = draft.switches[at].frame.max(dice.spread(40, 150));
+    let switch = draft.switches[at].id;
+    let hosts: Vec<usize> = draft.hosts.iter().filter(|host| host.switch == switch).map(|host| host.id).collect();
+    let all: Vec<usize> = draft.hosts.iter().map(|host| host.id).collect();
+    for &from in hosts.iter().take(dice.between(1, 3) as usize) {
+        let to = dice.pick(&all);
+        if from == to {
+            continue;
+        }
+        // 80 bytes and what the wire adds, in Mbit/s.
+        let most = FLOOD * 104 * 8 * 1000 / draft.duration;
+        let rate = (draft.host(from).rate * dice.between(60, 95) / 100).clamp(1, most);
+        let flow = FlowDraft {
+            from,
+            to,
+            class,
+            rate: Some(rate),
+            frame: FrameDraft::Fixed(80),
+            ecn: false,
+            start: 10_000.min(draft.duration / 2),
+            stop: None,
+            load: LoadDraft::Steady,
+            dcqcn: false,
+        };
+        draft.flows.push(flow);
     }
 }
 

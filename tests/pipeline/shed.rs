@@ -1,0 +1,177 @@
+//! Lossy frames dropped at the receive ring of a core that has more frames than time.
+
+use std::sync::Arc;
+
+use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
+use holdfast::dataplane::memory::{MemPacket, MemPorts};
+use holdfast::dataplane::{Counters, DropReason, Pipeline};
+use holdfast::packet::{BURST, Ports};
+use holdfast::units::Ticks;
+
+/// Frames of a flood that arrive between two polls, of which each may take one burst of a port.
+const FLOOD: usize = 3 * BURST;
+/// Polls after which the allowance has settled.
+const SETTLED: usize = 64;
+
+/// A switch of one lcore and three ports that knows station `n` behind port `n`.
+struct Bed {
+    switch: Pipeline<MemPacket>,
+    io: MemPorts,
+    counters: Arc<Counters>,
+    now: u64,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let mut spec = spec(3);
+        spec.lcores = 1;
+        for port in &mut spec.ports {
+            (port.lcore, port.backlog_mark) = (0, Some(BURST as u32));
+        }
+        let counters = Arc::new(Counters::new(3, 1));
+        let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
+        (0..3).for_each(|port| _ = switch.learn(1, mac(port), port, Ticks(HZ)));
+        Self { switch, io: MemPorts::new(3), counters, now: HZ }
+    }
+
+    fn inject(&mut self, port: usize, count: usize, frame: &[u8]) {
+        (0..count).for_each(|_| self.io.inject(port, frame));
+    }
+
+    fn poll(&mut self) {
+        self.now += 1000;
+        self.switch.poll(&mut self.io, Ticks(self.now));
+    }
+
+    /// `polls` polls, before each of which frames of `dscp` and no other flood port 0.
+    fn flood(&mut self, polls: usize, dscp: u8) {
+        for _ in 0..polls {
+            self.inject(0, FLOOD, &frame(0, 1, dscp, 60));
+            self.poll();
+        }
+    }
+
+    fn shed(&self, port: usize, class: usize) -> u64 {
+        self.counters.ports[port].drops[class][DropReason::Shed as usize].get()
+    }
+
+    /// Frames of `class` that came by `port` and were not shed.
+    fn passed(&self, port: usize, class: usize) -> u64 {
+        self.counters.ports[port].rx_frames[class].get() - self.shed(port, class)
+    }
+
+    fn left(&mut self, port: usize) -> usize {
+        self.io.backlog(port).expect("memory can count")
+    }
+}
+
+#[test]
+fn a_short_overload_sheds_nothing() {
+    let mut bed = Bed::new();
+    // Three polls take it, as one burst each.
+    bed.flood(1, 0);
+    (0..8).for_each(|_| bed.poll());
+    assert_eq!((bed.shed(0, 0), bed.left(0)), (0, 0));
+    assert_eq!(bed.counters.ports[0].rx_frames[0].get(), FLOOD as u64);
+}
+
+#[test]
+fn a_lasting_flood_is_shed_and_its_port_goes_on() {
+    let mut bed = Bed::new();
+    bed.flood(SETTLED, 0);
+    let counters = bed.counters.clone();
+    assert!(bed.shed(0, 0) > 0);
+    assert_eq!(counters.ports[0].rx_frames[0].get() as usize, SETTLED * FLOOD - bed.io.backlog(0).unwrap());
+    let xoffs = counters.ports[0].backlog_xoffs.get();
+    let held = counters.ports[0].backlog_held_ns.get();
+    assert!(xoffs > 0 && held > 0, "{xoffs} {held}");
+    // From now on lossless senders are hardly held.
+    bed.flood(1000, 0);
+    (0..128).for_each(|_| bed.poll());
+    let held = counters.ports[0].backlog_held_ns.get() - held;
+    assert!(held < 1_000_000 / 5, "held for {held} ns of 1 ms");
+    // What passes is about what a poll may take.
+    let passed = bed.passed(0, 0);
+    assert!(passed > 1000 * BURST as u64 / 2, "{passed} passed");
+}
+
+#[test]
+fn lossless_frames_of_a_flooded_port_all_pass_in_order() {
+    let mut bed = Bed::new();
+    bed.flood(SETTLED, 0);
+    bed.io.sent_all(1);
+    let mut wanted = Vec::new();
+    for number in 0..500_u32 {
+        bed.inject(0, FLOOD / 2, &frame(0, 1, 0, 60));
+        let mut lossless = frame(0, 1, LOSSLESS_DSCP, 100);
+        lossless[60..64].copy_from_slice(&number.to_be_bytes());
+        bed.io.inject(0, &lossless);
+        bed.inject(0, FLOOD / 2, &frame(0, 1, 0, 60));
+        bed.poll();
+        wanted.push(lossless);
+    }
+    (0..8).for_each(|_| bed.poll());
+    let sent: Vec<_> = bed.io.sent_all(1).into_iter().filter(|frame| frame.len() == 100).collect();
+    assert_eq!(sent, wanted);
+    assert_eq!(bed.shed(0, LOSSLESS), 0);
+    assert!(bed.shed(0, 0) > 0);
+}
+
+#[test]
+fn floods_get_equal_shares_and_who_sends_little_loses_nothing() {
+    let mut bed = Bed::new();
+    let mut quiet = 0;
+    for poll in 0..2000 {
+        // Classes 0 and 1 of port 0 and class 0 of port 2 flood, one with twice as much as another; class 2 does not.
+        bed.inject(0, 2 * BURST, &frame(0, 1, 0, 60));
+        bed.inject(0, 4 * BURST, &frame(0, 1, 8, 60));
+        bed.inject(0, 1, &frame(0, 1, 16, 60));
+        bed.inject(2, 2 * BURST, &frame(2, 1, 0, 60));
+        bed.poll();
+        // Until then rings hold frames of many polls.
+        if poll == SETTLED {
+            quiet = bed.shed(0, 2);
+        }
+    }
+    let floods = [bed.passed(0, 0), bed.passed(0, 1), bed.passed(2, 0)];
+    let (least, most) = (floods.iter().min().unwrap(), floods.iter().max().unwrap());
+    assert!(most * 10 <= least * 12, "{floods:?}");
+    assert_eq!(bed.shed(0, 2), quiet);
+}
+
+#[test]
+fn network_control_passes_beside_a_flood_of_its_class() {
+    let mut bed = Bed::new();
+    bed.flood(SETTLED, 0);
+    bed.io.sent_all(2);
+    let mut arp = vec![0xff; 6];
+    arp.extend(mac(0).0);
+    arp.extend([8, 6]);
+    arp.resize(60, 0);
+    for _ in 0..200 {
+        bed.inject(0, FLOOD, &frame(0, 1, 0, 60));
+        bed.io.inject(0, &arp);
+        bed.poll();
+    }
+    (0..8).for_each(|_| bed.poll());
+    assert_eq!(bed.io.sent_all(2).len(), 200, "each ARP request is flooded to the third port");
+}
+
+#[test]
+fn shedding_ends_with_the_flood() {
+    let mut bed = Bed::new();
+    bed.flood(SETTLED, 0);
+    (0..200).for_each(|_| bed.poll());
+    let shed = bed.shed(0, 0);
+    // Too much for one poll, as before.
+    bed.flood(1, 0);
+    (0..8).for_each(|_| bed.poll());
+    assert_eq!((bed.shed(0, 0), bed.left(0)), (shed, 0));
+}
+
+#[test]
+fn an_overload_of_lossless_frames_sheds_nothing() {
+    let mut bed = Bed::new();
+    bed.flood(SETTLED, LOSSLESS_DSCP);
+    assert_eq!((0..8).map(|class| bed.shed(0, class)).sum::<u64>(), 0, "no lossy frame makes it late");
+}

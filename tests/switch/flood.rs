@@ -1,0 +1,66 @@
+//! RoCE beside a flood of lossy frames that a core cannot take, with real rings: hosts on an lcore of their own, and a switch
+//! whose lcore waits a millisecond after each poll.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::launch::{finish, run};
+use crate::program::{Config, report, run_arguments};
+use crate::quiet;
+
+/// How long a CPU may be away: a receive ring holds what comes in 120 ms.
+const ALLOWED: Duration = Duration::from_millis(90);
+
+/// Four hosts in a ring. Each sends 128 lossy frames a millisecond to the next, of which a poll takes 32, and 7 lossless ones.
+/// A poll takes what comes in 200 us of 1G in frames of the MTU, and has half of that to do so.
+fn flooded() -> Option<Value> {
+    let arguments = run_arguments();
+    let switch: usize =
+        arguments.iter().skip_while(|word| *word != "--lcores").nth(1).map_or(1, |n| n.parse().unwrap());
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < switch + 1) {
+        eprintln!("skipped: the hosts and each of {switch} lcores need a CPU of their own");
+        return None;
+    }
+    let mut yaml =
+        "preset: roce\nbuffer: {size: 64MiB}\nlcores: {hosts: own, poll_delay: 1ms, poll_gap: 200us}\nports:\n"
+            .to_owned();
+    (0..4).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: 1G, rx_descriptors: 16384}}\n"));
+    yaml += "hosts:\n";
+    for n in 0..4 {
+        let flow = |dscp: u8, rate: &str| {
+            format!("{{to: h{}, kind: udp, dscp: {dscp}, ecn: true, frame: 64, rate: {rate}}}", (n + 1) % 4)
+        };
+        yaml += &format!("  - {{name: h{n}, port: p{n}, flows: [{}, {}]}}\n", flow(26, "5M"), flow(0, "90M"));
+    }
+    let config = Config::new(&yaml);
+    let ended = finish(run(&[&config.path(), "--duration", "4s", "--json", "--metrics", "off"]));
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let report = report(&ended);
+    quiet::saw_gap(report["polls"]["gap_highest_ns"].as_u64().expect("a gap"));
+    Some(report)
+}
+
+/// Frames of flows of `class` that arrived.
+fn arrived(report: &Value, class: u64) -> u64 {
+    let flows = report["flows"].as_array().expect("flows").iter().filter(|flow| flow["class"] == class);
+    flows.map(|flow| flow["received_frames"].as_u64().expect("a count")).sum()
+}
+
+#[test]
+fn a_lossy_flood_leaves_lossless_classes_their_rate() {
+    quiet::attempt(ALLOWED, check_flood);
+}
+
+fn check_flood() {
+    let Some(report) = flooded() else { return };
+    let (lossless, lossy) = (arrived(&report, 3), arrived(&report, 0));
+    // They are one of eighteen of the frames that are sent; without shedding none in a thousand arrives.
+    assert!(lossless * 40 > lossy, "{lossless} lossless frames arrived beside {lossy}: {}", report["verdict"]);
+    assert_eq!(report["verdict"]["outcome"], "kept", "{}", report["verdict"]);
+    let ports = report["ports"].as_array().expect("ports").iter();
+    let classes = ports.flat_map(|port| port["classes"].as_array().expect("classes"));
+    let shed = |class: &Value| class["drops"]["shed"].as_u64().unwrap_or(0);
+    let shed: u64 = classes.map(shed).sum();
+    assert!(shed > lossy / 10, "{shed} shed, {lossy} arrived");
+}
