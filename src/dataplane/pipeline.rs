@@ -73,7 +73,7 @@ pub struct Pipeline<P> {
     pub(super) xoff: u64,
     /// Ports whose receive backlog stops their peers.
     pub(super) backlogged: u64,
-    /// What it drops of lossy classes when it has more frames than time.
+    /// Drops lossy frames when the lcore has more frames than time.
     pub(super) shedder: Shedder,
     /// Ports with queues that refuse frames, since the watchdog discards them or the port is stuck.
     pub(super) storms: u64,

@@ -184,7 +184,7 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
         self.io.free(packets);
     }
 
-    /// What is shed reaches no buffer: it is not recorded.
+    /// Shed frames reach no buffer: they are not recorded.
     fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: u32) {
         if let Some((_, arrived)) = self.taken.front_mut() {
             let mut index = 0;

@@ -27,7 +27,7 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// What is known of an interface in the namespace of its port.
+/// State of an interface in the namespace of its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterfaceState {
     /// It is not there: deleted, or in another namespace.

@@ -98,7 +98,7 @@ pub struct Lcore {
     pub began_ps: u64,
     /// Frames that it received in the first half.
     received: usize,
-    /// What frames have taken of its time since its poll began, in picoseconds.
+    /// Time that frames have taken since its poll began, in picoseconds.
     worked_for_ps: u64,
     /// When it may poll again: it stalls until then.
     pub stalled_until: u64,

@@ -122,7 +122,7 @@ struct SwitchEnd {
     world: Rc<RefCell<World>>,
     clock: u64,
     frame_ns: u64,
-    /// What a frame takes that is shed: a sixth of one that is received and sent.
+    /// Time of a frame that is shed: a sixth of one that is received and sent.
     shed_ns: u64,
 }
 

@@ -136,7 +136,7 @@ fn a_lossy_flood_takes_nothing_from_lossless_classes() {
     println!("lossless: {alone} frames alone, {beside} beside a flood, of which {lossy} frames pass");
     assert_eq!(losses(&lab), (0, 0, 0));
     assert!(beside * 10 >= alone * 9, "{beside} of {alone}");
-    // What the core has left is theirs.
+    // Lossy frames get the time that is left.
     assert!(lossy > 10 * MS / 60 / 4, "{lossy} lossy frames");
     lab.assert_empty();
 }

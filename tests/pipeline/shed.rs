@@ -90,7 +90,7 @@ fn a_lasting_flood_is_shed_and_its_port_goes_on() {
     (0..128).for_each(|_| bed.poll());
     let held = counters.ports[0].backlog_held_ns.get() - held;
     assert!(held < 1_000_000 / 5, "held for {held} ns of 1 ms");
-    // What passes is about what a poll may take.
+    // About as many pass as a poll may take.
     let passed = bed.passed(0, 0);
     assert!(passed > 1000 * BURST as u64 / 2, "{passed} passed");
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::launch::{finish, run};
-use crate::program::{Config, report, run_arguments};
+use crate::overload::hosts_have_a_cpu;
+use crate::program::{Config, report};
 use crate::quiet;
 
 /// How long a CPU may be away: a receive ring holds what comes in 120 ms.
@@ -15,11 +16,7 @@ const ALLOWED: Duration = Duration::from_millis(90);
 /// Four hosts in a ring. Each sends 128 lossy frames a millisecond to the next, of which a poll takes 32, and 7 lossless ones.
 /// A poll takes what comes in 200 us of 1G in frames of the MTU, and has half of that to do so.
 fn flooded() -> Option<Value> {
-    let arguments = run_arguments();
-    let switch: usize =
-        arguments.iter().skip_while(|word| *word != "--lcores").nth(1).map_or(1, |n| n.parse().unwrap());
-    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < switch + 1) {
-        eprintln!("skipped: the hosts and each of {switch} lcores need a CPU of their own");
+    if !hosts_have_a_cpu() {
         return None;
     }
     let mut yaml =

@@ -24,16 +24,24 @@ const FREE: u64 = RING * 3 / 4;
 /// long as this it fits, and nobody but the receive ring stops a host.
 const RUN: Duration = Duration::from_millis(1500);
 
+/// Whether hosts with an lcore of their own and each lcore of the switch have a CPU; says so if they do not.
+pub fn hosts_have_a_cpu() -> bool {
+    let arguments = run_arguments();
+    let switch: usize =
+        arguments.iter().skip_while(|word| *word != "--lcores").nth(1).map_or(1, |n| n.parse().unwrap());
+    let has_cpus = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > switch);
+    if !has_cpus {
+        eprintln!("skipped: the hosts and each of {switch} lcores need a CPU of their own");
+    }
+    has_cpus
+}
+
 /// Four hosts in a ring, each sending frames of 64 B in class 3 to the next: 128 a millisecond, of which a poll takes 32.
 ///
 /// A receive ring holds what comes in 128 ms, and an XOFF lasts 335 ms at 100M and is refreshed after half of that. So it
 /// changes nothing when the machine takes a CPU away, unless for longer than these.
 fn overload(backlog_xoff: &str) -> Option<Value> {
-    let arguments = run_arguments();
-    let switch: usize =
-        arguments.iter().skip_while(|word| *word != "--lcores").nth(1).map_or(1, |n| n.parse().unwrap());
-    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < switch + 1) {
-        eprintln!("skipped: the hosts and each of {switch} lcores need a CPU of their own");
+    if !hosts_have_a_cpu() {
         return None;
     }
     let lcores = format!("{{hosts: own, poll_delay: 1ms, backlog_xoff: {backlog_xoff}}}");
