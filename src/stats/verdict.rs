@@ -39,7 +39,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum Cause {
-    /// Dropped in a lossless class for want of buffer.
+    /// Dropped in a lossless class for want of buffer, or since the port that it should leave by had no link.
     Dropped {
         /// Traffic class.
         class: usize,
@@ -144,8 +144,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Why it is `broken`; empty otherwise.
     pub causes: Vec<Cause>,
-    /// Frames of lossless classes dropped for another reason than want of buffer or the watchdog: nobody congested the switch, and yet
-    /// they did not arrive.
+    /// Frames of lossless classes that no cause names: their destination or their size did not fit the network.
     pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless whatever the outcome was this time.
     pub not_lossless: Vec<Exposed>,
@@ -243,7 +242,9 @@ impl Verdict {
     }
 }
 
-/// Frames dropped in lossless classes: for want of buffer, by the watchdog, and for other reasons.
+/// Frames dropped in lossless classes: those that break the promise, and those that had no place to go.
+///
+/// A port without link and a port that is stuck are one fault seen by two means, so both break the promise.
 fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
     let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
     for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
@@ -257,6 +258,7 @@ fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered
                 match reason {
                     DropReason::Watchdog => causes.push(Cause::Watchdog { class, port, frames }),
                     DropReason::EgressStuck => causes.push(Cause::Stuck { class, port, frames }),
+                    DropReason::EgressDown => causes.push(Cause::Dropped { class, port, reason: label, frames }),
                     _ if reason.is_congestion() => causes.push(Cause::Dropped { class, port, reason: label, frames }),
                     _ => undelivered.push(Undelivered { class, port, reason: label, frames }),
                 }
@@ -582,6 +584,18 @@ mod tests {
         let expected = "lossless: BROKEN: 500 frames discarded at stuck ports\n\
                         class 3: 500 frames discarded at p2, which was stuck";
         assert_eq!(verdict.to_string(), expected);
+    }
+
+    #[test]
+    fn frames_for_a_port_without_link_break_it() {
+        let subject = quiet();
+        for class in [0, 3] {
+            subject.counters.ports[0].drops[class][DropReason::EgressDown as usize].add(40);
+            subject.counters.ports[0].drops[class][DropReason::LosslessUnknown as usize].add(2);
+        }
+        let expected = "lossless: BROKEN: 40 frames lost in class 3 (egress_down at p1 40)\n\
+                        not delivered: 2 frames of class 3 at p1 (lossless_unknown)";
+        assert_eq!(verdict(&subject).to_string(), expected);
     }
 
     #[test]
