@@ -21,6 +21,8 @@ pub(crate) enum Mutant {
     BacklogIgnored,
     /// No lossy frame is shed, however late the core is.
     NeverSheds,
+    /// Lossy frames are shed only at ports whose own backlog holds their lossless classes.
+    ShedsOnlyWhereHeld,
     /// A lossy queue is judged by all that waits at its port.
     QueueOfPort,
 }

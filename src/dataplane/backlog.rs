@@ -6,6 +6,10 @@ use crate::units::Ticks;
 /// Polls in a row that leave frames behind, on a device that cannot tell how many, and that count as a backlog: one may
 /// just have met a burst.
 const FULL_POLLS: u8 = 4;
+/// Polls in a row after which a backlog that does not shrink is stalled: where the device tells what is left, and where it
+/// cannot. The latter is the time in which a burst a poll drains a ring of 1,024 frames.
+const STALLED_POLLS: u8 = 4;
+const STALLED_UNSEEN_POLLS: u8 = 32;
 
 /// Whether the receive ring of one port holds more than the core gets done.
 #[derive(Debug, Clone)]
@@ -15,6 +19,10 @@ pub(super) struct Backlog {
     is_on: bool,
     /// Polls in a row that left an unknown number of frames.
     full_polls: u8,
+    /// The fewest frames left since it began; `None`: the device cannot tell.
+    lowest: Option<usize>,
+    /// Polls in a row, while it is on, after which no fewer were left.
+    stalled_polls: u8,
     /// When it began, if it is on, and how long it was on before.
     since: Ticks,
     held_ticks: u64,
@@ -22,7 +30,7 @@ pub(super) struct Backlog {
 
 impl Backlog {
     pub fn new(mark: Option<u32>) -> Self {
-        Self { mark, is_on: false, full_polls: 0, since: Ticks(0), held_ticks: 0 }
+        Self { mark, is_on: false, full_polls: 0, lowest: None, stalled_polls: 0, since: Ticks(0), held_ticks: 0 }
     }
 
     /// Senders are to stop: from when the mark is reached until the ring is drained.
@@ -35,6 +43,13 @@ impl Backlog {
     #[inline]
     pub fn is_watching(&self) -> bool {
         self.is_on || self.full_polls != 0
+    }
+
+    /// Whether the core does not catch up: the backlog is on, and for some polls in a row it did not shrink. A backlog that a
+    /// stall has left shrinks at almost every poll.
+    #[inline]
+    pub fn is_stalled(&self) -> bool {
+        self.stalled_polls >= if self.lowest.is_some() { STALLED_POLLS } else { STALLED_UNSEEN_POLLS }
     }
 
     /// A poll took all that it may, or could, and left `left` frames; `None`: some, the device cannot tell how many. So many
@@ -51,9 +66,24 @@ impl Backlog {
             }
         }
         match (was_on, self.is_on) {
-            (false, true) => self.since = now,
-            (true, false) => self.held_ticks += now.since(self.since),
-            _ => {}
+            (false, true) => {
+                (self.since, self.lowest, self.stalled_polls) = (now, left, 0);
+            }
+            (true, false) => {
+                self.held_ticks += now.since(self.since);
+                self.stalled_polls = 0;
+            }
+            (true, true) => self.follow(left),
+            (false, false) => {}
+        }
+    }
+
+    /// Counts polls after which no fewer frames were left than ever since the backlog began.
+    fn follow(&mut self, left: Option<usize>) {
+        if left.is_some() && left < self.lowest {
+            (self.lowest, self.stalled_polls) = (left, 0);
+        } else {
+            self.stalled_polls = self.stalled_polls.saturating_add(1);
         }
     }
 
@@ -112,6 +142,37 @@ mod tests {
             assert_eq!(backlog.held_ticks(Ticks(now)), held, "at {now}");
         }
         assert_eq!(backlog.held_ticks(Ticks(50)), 20);
+    }
+
+    #[test]
+    fn backlog_that_shrinks_is_not_stalled() {
+        let mut backlog = Backlog::new(Some(32));
+        // A stall left 1,000 frames; each poll takes a burst, and a few come. Once three polls in a row do not help.
+        for left in (100..1000).rev().step_by(9).flat_map(|left| [left + 5, left + 9, left + 7, left]) {
+            backlog.judge(Some(left), u32::MAX, Ticks(0));
+            assert!(backlog.is_on() && !backlog.is_stalled(), "{left}");
+        }
+    }
+
+    #[test]
+    fn backlog_that_stays_is_stalled_until_it_shrinks() {
+        let mut backlog = Backlog::new(Some(32));
+        let steps = [(900, false), (900, false), (905, false), (901, false), (900, true), (950, true), (899, false)];
+        for (left, stalled) in steps {
+            backlog.judge(Some(left), u32::MAX, Ticks(0));
+            assert_eq!(backlog.is_stalled(), stalled, "{left}");
+        }
+    }
+
+    #[test]
+    fn backlog_of_a_device_that_cannot_tell_is_stalled_after_a_ring_of_polls() {
+        let mut backlog = Backlog::new(Some(32));
+        for poll in 1..=40 {
+            backlog.judge(None, u32::MAX, Ticks(0));
+            assert_eq!(backlog.is_stalled(), poll >= 4 + 32, "{poll}");
+        }
+        backlog.judge(Some(0), u32::MAX, Ticks(0));
+        assert!(!backlog.is_stalled());
     }
 
     #[test]

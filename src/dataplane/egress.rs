@@ -67,8 +67,8 @@ impl<P: Packet> Pipeline<P> {
     /// A burst more of each of the ports that have `more`, and so on: of small frames a port has far more to send in a poll gap
     /// than bursts that are counted in large ones, and what a poll costs by itself is shared by what it moves. A round begins if
     /// the poll is younger than three quarters of the gap, and would be at its end if it takes as long as those before it:
-    /// receiving may have taken half, and what has come should not have to stand for that. Without a clock there are none: the
-    /// simulator, in which no time passes while a poll works, counts on the least that a poll sends.
+    /// receiving may have taken half, and what has come should not have to stand for that. Without a clock there are none: a
+    /// simulated core whose frames take no time counts on the least that a poll sends.
     #[inline(never)]
     pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: u64, now: Ticks) -> usize {
         let Some(start) = io.time() else { return 0 };

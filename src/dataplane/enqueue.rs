@@ -227,7 +227,7 @@ impl<P: Packet> Pipeline<P> {
         if state.dropping() >> queue & 1 == 1 {
             return Err(DropReason::Watchdog);
         }
-        if state.is_closed() {
+        if state.is_closed(queue) {
             return Err(DropReason::EgressStuck);
         }
         // The link went down while the frame crossed from another lcore.

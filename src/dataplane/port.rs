@@ -186,7 +186,13 @@ impl Port {
     /// Whether a poll may take more of it: it has had no more frames of full bursts than it may.
     #[inline]
     pub fn may_take_more(&self) -> bool {
-        self.taken < self.bursts * BURST as u32
+        self.taken < self.most_frames()
+    }
+
+    /// Frames of full bursts that a poll may take of it.
+    #[inline]
+    pub fn most_frames(&self) -> u32 {
+        self.bursts * BURST as u32
     }
 
     /// Groups whose senders are to stop: the buffer says so, or the receive ring.
@@ -207,9 +213,10 @@ impl Port {
         self.dropping() != 0 || self.progress.is_stuck()
     }
 
-    /// Whether the port is stuck and its queues take no frame: one at a time may be a probe.
+    /// Whether `queue` takes no frame, since the port is stuck: each queue may have one, as a probe. A probe may wait for the end
+    /// of a pause, so other queues have theirs.
     #[inline]
-    pub fn is_closed(&self) -> bool {
-        self.progress.is_closed() || self.progress.is_stuck() && self.waiting != 0
+    pub fn is_closed(&self, queue: usize) -> bool {
+        self.progress.is_closed() || self.progress.is_stuck() && self.waiting >> queue & 1 == 1
     }
 }

@@ -107,6 +107,7 @@ impl<P: Packet> Pipeline<P> {
         let shed = self.shed(io, port, burst);
         let state = &mut self.ports[port];
         state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
+        self.shedder.take(state.taken, state.most_frames());
         let may_more = state.may_take_more();
         turns.again |= u64::from(may_more) << port;
         turns.more |= u64::from(is_full && may_more) << port;

@@ -1,10 +1,13 @@
 //! Load shedding: a core with more frames than time drops lossy ones at the receive ring, so that lossless ones go on.
 //!
 //! Lossy senders do not stop. A flood of small lossy frames keeps a receive ring full; the backlog rule would then hold the
-//! lossless classes of its port for as long as the flood lasts. A lcore that stays late therefore gives each port and lossy
-//! class an allowance of frames a poll, and drops the frames beyond it by the bytes that decide their class. The allowance
-//! follows the load: it shrinks while polls are late and grows while they are in time. A port or class that sends less than
-//! its allowance loses nothing, so floods get equal shares of the time that is left.
+//! lossless classes of its port for as long as the flood lasts. An lcore that does not catch up therefore gives each port and
+//! lossy class an allowance of frames a poll, and drops the frames beyond it by the bytes that decide their class. The
+//! allowance follows the load: it shrinks while polls are late and grows while they are in time. A port or class that sends
+//! less than its allowance loses nothing, so floods get equal shares of the time that is left.
+//!
+//! Shedding helps only against lossy frames. While few of them pass beside frames that cannot be shed, the allowance grows
+//! again, so that a host that ignores PFC takes nothing from lossy traffic.
 //!
 //! The unit is the receive ring. A port with one receive queue for each class would need no shedding: its lossy queues
 //! could be polled less often.
@@ -21,25 +24,58 @@ use crate::qos::CLASSES;
 use crate::units::Ticks;
 use crate::wire::{Purpose, glance, glance_usual};
 
-/// Late polls in a row from which on frames are shed. Fewer may be a stall, which the rings and XOFF cover.
-const LATE_POLLS: u8 = 4;
 /// Polls in a row that shed nothing, in time, after which the lcore looks at no frame twice.
 const CALM_POLLS: u8 = 64;
 /// The first allowance, and the bounds of those that follow, in frames a poll of one class of one port.
 const FIRST_ALLOWANCE: u16 = 64;
 const LEAST_ALLOWANCE: u16 = 1;
 const MOST_ALLOWANCE: u16 = 4096;
-/// Frames of ARP, neighbour discovery and bridge protocols that a port may always pass in a poll.
+/// A poll that is near its bounds, and leaves no backlog, does not make the allowance smaller than this: where each poll takes most of
+/// the poll gap, whatever it receives, less would not help. A smaller one grows by a frame in so many such polls.
+const SLOW_ALLOWANCE: u16 = 8;
+const SLOW_POLLS: u8 = 64;
+/// Lossy frames that pass, as a part of those that cannot be shed, below which shedding more would not help.
+const SMALL_PART: u32 = 8;
+/// Frames that a port may always pass in a poll: of ARP and neighbour discovery, and of bridge protocols.
 const NETWORK_ALLOWANCE: u16 = 4;
-/// Polls in a row that leave a backlog, after which the allowance is the least there is: until shedding begins, and three
-/// quarterings. What passes then in a poll at one port.
-pub(super) const SETTLING_POLLS: u64 = LATE_POLLS as u64 + 4;
-pub(super) const LEAST_PASSED: u64 = CLASSES as u64 * LEAST_ALLOWANCE as u64 + NETWORK_ALLOWANCE as u64;
-/// Rows of what may pass at a port: one for each class, and one for network control.
+/// Polls in a row with a backlog that does not shrink, after which the allowance is the least there is: until the backlog is
+/// stalled, and three quarterings. [`LEAST_PASSED`] is what passes then in a poll at one port.
+pub(super) const SETTLING_POLLS: u64 = 9;
+pub(super) const LEAST_PASSED: u64 = CLASSES as u64 * LEAST_ALLOWANCE as u64 + 2 * NETWORK_ALLOWANCE as u64;
+/// Rows of what may pass at a port: one for each class, one for network control, one for bridge protocols.
 const NETWORK: usize = CLASSES;
-const ROWS: usize = CLASSES + 1;
+const BRIDGE: usize = CLASSES + 1;
+const ROWS: usize = CLASSES + 2;
 /// Rounds that a poll may have while it sheds, where no clock bounds it.
 pub(super) const MOST_ROUNDS: u64 = 256;
+
+/// How a poll went.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PollLoad {
+    /// It left a backlog at a port with lossless classes.
+    pub is_late: bool,
+    /// It took more than three quarters of the time in which it must receive.
+    pub is_slow: bool,
+}
+
+/// Frames of one poll that the shedder has looked at.
+#[derive(Debug, Default, Clone, Copy)]
+struct Looked {
+    shed: u32,
+    /// Lossy frames that passed.
+    lossy: u32,
+    /// Frames that cannot be shed.
+    others: u32,
+    /// A port had more than three quarters of the frames that it may have in a poll.
+    is_full: bool,
+}
+
+impl Looked {
+    /// Whether the poll would have had notably less work without the lossy frames that passed.
+    fn has_share(self) -> bool {
+        self.lossy > self.others / SMALL_PART
+    }
+}
 
 /// How much of the load one lcore sheds.
 #[derive(Debug)]
@@ -47,17 +83,24 @@ pub(super) struct Shedder {
     is_on: bool,
     /// Frames that a lossy class of a port may pass in one poll.
     allowance: u16,
-    /// Polls in a row: late ones while it is off, calm ones while it is on.
-    polls: u8,
-    /// Frames shed in this poll.
-    shed: u32,
-    /// Frames that passed in this poll, by port, and class or [`NETWORK`].
+    /// Polls in a row that were calm, and polls that were slow at a small allowance.
+    calm_polls: u8,
+    slow_polls: u8,
+    looked: Looked,
+    /// Frames that passed in this poll, by port, and class or [`NETWORK`] or [`BRIDGE`].
     passed: Box<[[u16; ROWS]; MAX_PORTS]>,
 }
 
 impl Default for Shedder {
     fn default() -> Self {
-        Self { is_on: false, allowance: FIRST_ALLOWANCE, polls: 0, shed: 0, passed: Box::new([[0; ROWS]; MAX_PORTS]) }
+        Self {
+            is_on: false,
+            allowance: FIRST_ALLOWANCE,
+            calm_polls: 0,
+            slow_polls: 0,
+            looked: Looked::default(),
+            passed: Box::new([[0; ROWS]; MAX_PORTS]),
+        }
     }
 }
 
@@ -72,7 +115,7 @@ impl Shedder {
     #[inline]
     pub fn begin(&mut self, own: u64) {
         if self.is_on {
-            self.shed = 0;
+            self.looked = Looked::default();
             bits(own).for_each(|port| self.passed[port] = [0; ROWS]);
         }
     }
@@ -82,52 +125,67 @@ impl Shedder {
     fn left(&self, port: usize) -> [u16; ROWS] {
         let passed = &self.passed[port % MAX_PORTS];
         std::array::from_fn(|row| {
-            let most = if row == NETWORK { self.allowance.max(NETWORK_ALLOWANCE) } else { self.allowance };
+            let most = if row < NETWORK { self.allowance } else { self.allowance.max(NETWORK_ALLOWANCE) };
             most.saturating_sub(passed[row])
         })
     }
 
-    /// So many frames are `left` to pass at `port`, of those that `were`.
+    /// So many frames are `left` to pass at `port`, of those that `were`, and so many `others` cannot be shed.
     #[inline]
-    fn pass(&mut self, port: usize, were: &[u16; ROWS], left: &[u16; ROWS]) {
+    fn pass(&mut self, port: usize, were: &[u16; ROWS], left: &[u16; ROWS], others: u32) {
         let passed = &mut self.passed[port % MAX_PORTS];
-        passed.iter_mut().zip(were.iter().zip(left)).for_each(|(passed, (were, left))| *passed += were - left);
+        for (passed, (were, left)) in passed.iter_mut().zip(were.iter().zip(left)) {
+            *passed += were - left;
+            self.looked.lossy += u32::from(were - left);
+        }
+        self.looked.others += others;
     }
 
-    /// A poll has received what it may. It `is_late` if it left a backlog at a port with lossless classes, and `is_slow` if it
-    /// took more than three quarters of the time in which it must receive.
+    /// A port has had `taken` frames of full bursts in this poll, of `most` that it may have.
     #[inline]
-    pub fn end(&mut self, is_late: bool, is_slow: bool) {
-        if self.is_on {
-            self.adapt(is_late, is_slow);
-        } else if is_late || self.polls != 0 {
-            self.wait(is_late);
+    pub fn take(&mut self, taken: u32, most: u32) {
+        self.looked.is_full |= u64::from(taken) * 4 > u64::from(most) * 3;
+    }
+
+    /// Begins to shed: a backlog does not shrink.
+    #[cold]
+    fn start(&mut self) {
+        if !mutant::is(Mutant::NeverSheds) {
+            (self.is_on, self.calm_polls, self.looked) = (true, 0, Looked::default());
         }
     }
 
+    /// A poll has received all that it may. The allowance decreases at once when it was too much, and increases by and by when
+    /// it was not: classes that flood converge on equal shares (Chiu and Jain 1989). The decrease of a poll that is near its
+    /// bounds, of time or frames, comes before a backlog would stop lossless senders.
     #[inline(never)]
-    fn wait(&mut self, is_late: bool) {
-        self.polls = if is_late { self.polls.saturating_add(1) } else { 0 };
-        if self.polls >= LATE_POLLS && !mutant::is(Mutant::NeverSheds) {
-            (self.is_on, self.polls) = (true, 0);
-        }
-    }
-
-    /// Less at once when it was too much, more by and by when it was not: the classes that flood converge on equal shares
-    /// (Chiu and Jain 1989). The decrease at three quarters comes before the backlog would stop lossless senders.
-    #[inline(never)]
-    fn adapt(&mut self, is_late: bool, is_slow: bool) {
-        let allowance = self.allowance;
-        self.allowance = match (is_late, is_slow) {
-            (true, _) => allowance / 4,
-            (false, true) => allowance - allowance.div_ceil(8),
-            (false, false) => allowance + allowance.div_ceil(16),
+    fn adapt(&mut self, load: PollLoad) {
+        let (allowance, has_share) = (self.allowance, self.looked.has_share());
+        let is_near = load.is_slow || self.looked.is_full;
+        self.allowance = match (load.is_late, is_near) {
+            (true, _) if has_share => allowance / 4,
+            (true, _) => Self::more(allowance).min(allowance.max(FIRST_ALLOWANCE)),
+            (false, true) if has_share => self.less(),
+            (false, _) => Self::more(allowance),
         }
         .clamp(LEAST_ALLOWANCE, MOST_ALLOWANCE);
-        self.polls = if self.shed == 0 && !is_late { self.polls + 1 } else { 0 };
-        if self.polls == CALM_POLLS {
-            (self.is_on, self.polls, self.allowance) = (false, 0, FIRST_ALLOWANCE);
+        self.calm_polls = if self.looked.shed == 0 && !load.is_late { self.calm_polls + 1 } else { 0 };
+        if self.calm_polls == CALM_POLLS {
+            (self.is_on, self.calm_polls, self.allowance) = (false, 0, FIRST_ALLOWANCE);
         }
+    }
+
+    fn more(allowance: u16) -> u16 {
+        allowance + allowance.div_ceil(16)
+    }
+
+    /// The allowance after a poll that was near its bounds.
+    fn less(&mut self) -> u16 {
+        if self.allowance > SLOW_ALLOWANCE {
+            return (self.allowance - self.allowance.div_ceil(8)).max(SLOW_ALLOWANCE);
+        }
+        self.slow_polls = (self.slow_polls + 1) % SLOW_POLLS;
+        (self.allowance + u16::from(self.slow_polls == 0)).min(SLOW_ALLOWANCE)
     }
 }
 
@@ -150,7 +208,7 @@ impl Shed {
     }
 }
 
-/// Class and row of a frame that is not usual; `None` for MAC control, which always passes.
+/// Class and row of a frame that is not usual; `None` for MAC control from the link peer, which always passes.
 #[inline(never)]
 fn row_of(lanes: &Lanes, frame: &[u8]) -> Option<(Kind, usize)> {
     let glance = glance(frame);
@@ -158,6 +216,7 @@ fn row_of(lanes: &Lanes, frame: &[u8]) -> Option<(Kind, usize)> {
     match glance.purpose {
         Purpose::MacControl => None,
         Purpose::Network => Some((kind, NETWORK)),
+        Purpose::Bridge => Some((kind, BRIDGE)),
         Purpose::Data => Some((kind, usize::from(kind.class()))),
     }
 }
@@ -167,9 +226,13 @@ impl<P: Packet> Pipeline<P> {
     /// returns how many. No other stage sees them.
     #[inline(never)]
     pub(super) fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
+        if mutant::is(Mutant::ShedsOnlyWhereHeld) && self.backlogged >> port & 1 == 0 {
+            return 0;
+        }
         let lanes = &self.ports[port].lanes;
         let were = self.shedder.left(port);
         let (mut frames, mut sums, mut left): (Frames, _, _) = (0, [Shed::default(); CLASSES], were);
+        let mut others = 0;
         for (index, packet) in burst.iter().enumerate() {
             let (kind, row) = match glance_usual(packet.bytes()) {
                 Some(dscp) => {
@@ -178,11 +241,15 @@ impl<P: Packet> Pipeline<P> {
                 }
                 None => match row_of(lanes, packet.bytes()) {
                     Some(found) => found,
-                    None => continue,
+                    None => {
+                        others += 1;
+                        continue;
+                    }
                 },
             };
             let left = &mut left[row % ROWS];
             if kind.lossy() == 0 {
+                others += 1;
                 continue;
             }
             if *left > 0 {
@@ -192,10 +259,10 @@ impl<P: Packet> Pipeline<P> {
             frames |= 1 << index;
             sums[usize::from(kind.class())].add(packet.len());
         }
-        self.shedder.pass(port, &were, &left);
+        self.shedder.pass(port, &were, &left, others);
         let shed = frames.count_ones();
         if shed != 0 {
-            self.shedder.shed += shed;
+            self.shedder.looked.shed += shed;
             self.touched |= 1 << port;
             self.count_shed(port, &sums);
             io.shed(burst, frames);
@@ -220,9 +287,14 @@ impl<P: Packet> Pipeline<P> {
     /// The poll that began at `now` has received: the next allowance follows from how it went.
     #[inline]
     pub(super) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        let is_late = self.backlogged != 0;
-        let is_slow = self.shedder.is_on
-            && io.time().is_some_and(|time| time.since(now) > self.clock.half_gap() - self.clock.half_gap() / 4);
-        self.shedder.end(is_late, is_slow);
+        if !self.shedder.is_on {
+            if self.backlogged != 0 && bits(self.backlogged).any(|port| self.ports[port].backlog.is_stalled()) {
+                self.shedder.start();
+            }
+            return;
+        }
+        let latest = self.clock.half_gap() - self.clock.half_gap() / 4;
+        let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
+        self.shedder.adapt(PollLoad { is_late: self.backlogged != 0, is_slow });
     }
 }

@@ -83,8 +83,8 @@ pub struct SwitchNode {
     pub floods_lossless: bool,
 }
 
-/// When the lcores of a switch poll: the next poll begins `every` + `frame` for each frame of the last one + up to `jitter`
-/// after the last one. Drawn anew for each poll and lcore.
+/// When the lcores of a switch poll: the next poll begins `every` + `frame` for each frame of the last one, or `shed` if it was shed,
+/// + up to `jitter` after the last one. Drawn anew for each poll and lcore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollSpec {
     /// Time of a poll that finds nothing.

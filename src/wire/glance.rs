@@ -17,10 +17,12 @@ const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 /// The use of a frame, as far as its first bytes tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// MAC control: PFC and PAUSE.
+    /// MAC control from the link peer, PFC and PAUSE: untagged and to 01-80-C2-00-00-01.
     MacControl,
-    /// Frames that keep the network together: ARP, neighbour discovery, and the protocols of bridges (LLDP, LACP, STP).
+    /// Frames that find stations: ARP and neighbour discovery.
     Network,
+    /// Protocols of bridges (LLDP, LACP, STP), by their destination.
+    Bridge,
     /// All others.
     Data,
 }
@@ -65,10 +67,12 @@ pub fn glance(frame: &[u8]) -> Glance {
     };
     let is_discovery =
         || ethertype == ETHERTYPE_IPV6 && byte(l3 + 6) == ICMPV6 && NEIGHBOUR_DISCOVERY.contains(&byte(l3 + IPV6_LEN));
-    let purpose = if ethertype == mac_control::ETHERTYPE {
+    let purpose = if ethertype == mac_control::ETHERTYPE && l3 == ETHERNET_LEN && mac_control::is_to_link_peer(frame) {
         Purpose::MacControl
-    } else if ethertype == ETHERTYPE_ARP || is_link_local(frame) || is_discovery() {
+    } else if ethertype == ETHERTYPE_ARP || is_discovery() {
         Purpose::Network
+    } else if is_link_local(frame) {
+        Purpose::Bridge
     } else {
         Purpose::Data
     };
@@ -111,10 +115,12 @@ mod tests {
             ("IPv6", frame(HOST, &ipv6(17, 0)), dscp, none, Purpose::Data),
             ("two tags", frame(HOST, &tagged(&[0x88, 0xa8, 0xe0, 1, 8, 0, 0x45, 0x68])), dscp, Some(3), Purpose::Data),
             ("ARP", frame([0xff; 6], &[8, 6]), none, none, Purpose::Network),
-            ("LLDP", frame([1, 0x80, 0xc2, 0, 0, 0x0e], &[0x88, 0xcc]), none, none, Purpose::Network),
+            ("LLDP", frame([1, 0x80, 0xc2, 0, 0, 0x0e], &[0x88, 0xcc]), none, none, Purpose::Bridge),
             ("neighbour solicitation", frame([0x33; 6], &ipv6(58, 135)), dscp, none, Purpose::Network),
             ("ping", frame(HOST, &ipv6(58, 128)), dscp, none, Purpose::Data),
             ("PFC", frame([1, 0x80, 0xc2, 0, 0, 1], &[0x88, 8, 1, 1]), none, none, Purpose::MacControl),
+            ("PFC to a station", frame(HOST, &[0x88, 8, 1, 1]), none, none, Purpose::Data),
+            ("tagged PFC", frame([1, 0x80, 0xc2, 0, 0, 1], &tagged(&[0x88, 8])), none, Some(3), Purpose::Bridge),
         ];
         for (name, frame, dscp, pcp, purpose) in cases {
             assert_eq!(glance(&frame), Glance { dscp, pcp, purpose }, "{name}");
@@ -142,8 +148,9 @@ mod tests {
             rest in prop::collection::vec(any::<u8>(), 60..90),
             // A total or payload length that is there.
             len in 20_u8..50,
+            to_peer in any::<bool>(),
         ) {
-            let mut frame = frame(HOST, &kind);
+            let mut frame = frame(if to_peer { [1, 0x80, 0xc2, 0, 0, 1] } else { HOST }, &kind);
             let at = 12 + kind.len();
             for (index, byte) in rest.iter().enumerate() {
                 if at + index < frame.len() {
@@ -159,7 +166,8 @@ mod tests {
                     prop_assert_eq!(seen, Glance { dscp: Some(dscp), pcp: None, purpose: Purpose::Data });
                 }
                 prop_assert_eq!((seen.dscp, seen.pcp), (headers.dscp(), headers.pcp()));
-                prop_assert_eq!(seen.purpose == Purpose::MacControl, headers.ethertype == mac_control::ETHERTYPE);
+                let is_control = headers.ethertype == mac_control::ETHERTYPE && headers.tags == 0 && to_peer;
+                prop_assert_eq!(seen.purpose == Purpose::MacControl, is_control);
             }
         }
     }

@@ -76,6 +76,51 @@ fn a_short_overload_sheds_nothing() {
 }
 
 #[test]
+fn a_stall_is_drained_and_sheds_nothing() {
+    let mut bed = Bed::new();
+    // The core was away for long, and is fast enough: a burst a poll, and a few frames come meanwhile.
+    bed.inject(0, 800, &frame(0, 1, 0, 60));
+    for _ in 0..60 {
+        bed.inject(0, 4, &frame(0, 1, 0, 60));
+        bed.poll();
+    }
+    assert_eq!((bed.shed(0, 0), bed.left(0)), (0, 0));
+    assert!(bed.counters.ports[0].backlog_xoffs.get() > 0, "it was a backlog");
+}
+
+#[test]
+fn a_host_that_ignores_pfc_takes_no_lossy_frames_of_other_ports() {
+    let mut bed = Bed::new();
+    for _ in 0..1000 {
+        // Port 0 is never drained; port 2 sends little, as TCP does that shares a core.
+        bed.inject(0, FLOOD, &frame(0, 1, LOSSLESS_DSCP, 60));
+        bed.inject(2, 3, &frame(2, 1, 0, 60));
+        bed.poll();
+    }
+    assert_eq!((0..8).map(|class| bed.shed(2, class)).sum::<u64>(), 0);
+}
+
+#[test]
+fn mac_control_from_anywhere_but_the_link_peer_is_shed() {
+    let mut bed = Bed::new();
+    let mut control = frame(0, 1, 0, 60);
+    control[12..16].copy_from_slice(&[0x88, 8, 1, 1]);
+    for _ in 0..SETTLED {
+        bed.inject(0, FLOOD, &control);
+        bed.poll();
+    }
+    assert!(bed.shed(0, 0) > 0);
+    let held = bed.counters.ports[0].backlog_held_ns.get();
+    for _ in 0..1000 {
+        bed.inject(0, FLOOD, &control);
+        bed.poll();
+    }
+    (0..128).for_each(|_| bed.poll());
+    let held = bed.counters.ports[0].backlog_held_ns.get() - held;
+    assert!(held < 1_000_000 / 5, "held for {held} ns of 1 ms");
+}
+
+#[test]
 fn a_lasting_flood_is_shed_and_its_port_goes_on() {
     let mut bed = Bed::new();
     bed.flood(SETTLED, 0);

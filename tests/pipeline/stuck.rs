@@ -84,6 +84,29 @@ fn a_port_that_moves_again_is_found_by_a_frame() {
     bed.assert_empty();
 }
 
+/// The port sends no PFC frame of its own, which would show that it moves.
+#[test]
+fn a_probe_that_the_peer_pauses_closes_no_other_queue() {
+    let mut spec = watched(3);
+    spec.ports[1].pfc = holdfast::pfc::PfcMode::Asymmetric;
+    spec.ports[1].buffer.groups = [lossy_group(); 8];
+    let mut bed = Bed::learned(&spec);
+    bed.io.set_room(1, Some(0));
+    bed.io.inject(0, &frame(0, 1, 0, CELL));
+    bed.run(LIMIT + MS);
+    assert_eq!(stuck(&bed, 1), (1, 1));
+    bed.io.set_room(1, None);
+    // The peer pauses class 0 for as long as a pause can last, 3.3 ms, and a frame of it waits as a probe.
+    bed.pause(1, 1, 0xffff);
+    bed.run(2 * PROBE);
+    bed.io.inject(0, &frame(0, 1, 0, CELL));
+    bed.run(MS / 10);
+    assert_eq!((bed.data(1).len(), stuck(&bed, 1)), (0, (1, 1)));
+    bed.io.inject(0, &frame(0, 1, 8, CELL));
+    bed.run(MS / 10);
+    assert_eq!((bed.data(1).len(), stuck(&bed, 1)), (1, (0, 1)));
+}
+
 #[test]
 fn a_port_that_moves_again_is_found_by_pfc_without_traffic() {
     let mut bed = stalled();

@@ -107,6 +107,27 @@ fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
     assert_eq!(pair.unknown(1), 0, "of {STATIONS} lossless frames on the other, which has heard of them since");
 }
 
+/// A flood at port 0 is more than the first lcore can take. The second takes all that its ports bring.
+#[test]
+fn an_overrun_lcore_sheds_and_the_other_does_not() {
+    let mut spec = spec(4);
+    spec.ports.iter_mut().for_each(|port| port.backlog_mark = Some(32));
+    let mut pair = Pair::new(&spec);
+    pair.io.sent_all(1);
+    for _ in 0..500 {
+        (0..96).for_each(|_| pair.io.inject(0, &frame(0, 1, 0, 60)));
+        pair.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
+        (0..20).for_each(|_| pair.io.inject(1, &frame(1, 0, 0, 60)));
+        pair.poll(1);
+    }
+    pair.poll(200);
+    let shed = |port: usize| pair.counters.ports[port].drops[0][DropReason::Shed as usize].get();
+    assert!(shed(0) > 0);
+    assert_eq!(shed(1), 0);
+    let lossless = pair.io.sent_all(1).into_iter().filter(|frame| frame.len() == 100).count();
+    assert_eq!(lossless, 500, "all have crossed");
+}
+
 struct Nobody;
 
 impl Companion for Nobody {

@@ -105,6 +105,7 @@ struct Lcore {
     has_polled: bool,
     /// Limits of its queues.
     limits: [Option<QueueLimit>; CLASSES],
+    passed: starved::PassedWhileHeld,
 }
 
 /// One port, as the rules want it.

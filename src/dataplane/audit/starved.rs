@@ -1,5 +1,6 @@
 //! Isolation on a busy core: an lcore with more frames than time sheds lossy frames before it holds lossless senders.
 
+use super::super::counters::UNCLASSIFIED;
 use super::super::drops::DropReason;
 use super::super::pipeline::{Pipeline, bits};
 use super::super::shed::{LEAST_PASSED, SETTLING_POLLS};
@@ -10,59 +11,100 @@ use crate::qos::CLASSES;
 /// Polls beyond those in which the allowance settles, after which the rule is asked.
 const PROOF_POLLS: u64 = 2;
 
-/// How long the lossless classes of a port have been held by its own receive backlog.
+/// How long the lossless classes of a port have been held by its own receive backlog, while that did not shrink.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct HeldByBacklog {
-    /// Polls in a row.
+    /// Polls in a row after which no fewer frames were left than ever since it began.
     polls: u64,
-    /// Frames that had been received and not shed when the allowance should have settled: lossless, lossy.
-    passed: [u64; 2],
+    /// The fewest frames left; `None` before the first poll.
+    lowest: Option<u64>,
+}
+
+/// Frames that one lcore has passed since the backlog of one of its ports has been held for longer than the allowance takes
+/// to settle.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct PassedWhileHeld {
+    polls: u64,
+    /// Frames received and not shed when that began.
+    before: Passed,
+}
+
+/// Frames received and not shed, of all ports of an lcore.
+#[derive(Debug, Default, Clone, Copy)]
+struct Passed {
+    lossy: u64,
+    /// Lossless frames and MAC control, which cannot be shed.
+    others: u64,
 }
 
 impl Auditor {
-    /// A port whose lossless classes are held by its own backlog for longer than the allowance takes to settle passes no more
-    /// lossy frames in a poll than the least allowance, or fewer than lossless ones. Judged after each poll of the lcore that
-    /// owns the port.
+    /// While the lossless classes of some port are held by its own backlog, and it does not shrink, the ports of its lcore pass
+    /// no more lossy frames in a poll than the least allowance, or fewer than frames that cannot be shed. Judged after each poll
+    /// of the lcore: a flood at any of its ports takes the time of all.
     pub(super) fn check_starved<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
-        for part in fleet.iter().filter(|part| self.lcores[part.lcore].has_polled) {
+        for part in fleet {
+            if !self.lcores[part.lcore].has_polled {
+                continue;
+            }
+            let mut overdue = None;
             for port in bits(part.backlogged | self.held & part.mine) {
-                let held = &mut self.ports[port].held;
                 if part.backlogged >> port & 1 == 0 {
-                    *held = HeldByBacklog::default();
+                    self.ports[port].held = HeldByBacklog::default();
                     self.held &= !(1 << port);
                     continue;
                 }
                 self.held |= 1 << port;
-                held.polls += 1;
-                let passed = passed(part, port);
-                if held.polls <= SETTLING_POLLS {
-                    held.passed = passed;
-                    continue;
+                let left = part.counters.ports[port].backlog_frames.get();
+                let held = &mut self.ports[port].held;
+                if held.lowest.is_none_or(|lowest| left < lowest) {
+                    *held = HeldByBacklog { polls: 0, lowest: Some(left) };
                 }
-                let polls = held.polls - SETTLING_POLLS;
-                let [lossless, lossy] = [0, 1].map(|kind| passed[kind] - held.passed[kind]);
-                let is_fair = lossy <= (polls * LEAST_PASSED).max(lossless);
-                ensure(polls < PROOF_POLLS || is_fair, "starved_by_lossy", || {
-                    format!(
-                        "{}: {lossy} lossy and {lossless} lossless frames passed in {polls} polls while its lossless classes were held by its own \
-                         backlog, for {} polls so far",
-                        self.ports[port].name, self.ports[port].held.polls
-                    )
-                })?;
+                held.polls += 1;
+                if held.polls > SETTLING_POLLS {
+                    overdue = Some(port);
+                }
             }
+            self.check_overdue(part, overdue)?;
         }
         Ok(())
     }
+
+    fn check_overdue<P: Packet>(&mut self, part: &Pipeline<P>, overdue: Option<usize>) -> Check {
+        let window = &mut self.lcores[part.lcore].passed;
+        let Some(port) = overdue else {
+            window.polls = 0;
+            return Ok(());
+        };
+        let now = passed(part);
+        if window.polls == 0 {
+            *window = PassedWhileHeld { polls: 1, before: now };
+            return Ok(());
+        }
+        let (polls, before) = (window.polls, window.before);
+        window.polls += 1;
+        let (lossy, others) = (now.lossy - before.lossy, now.others - before.others);
+        let least = polls * LEAST_PASSED * u64::from(part.mine.count_ones());
+        ensure(polls < PROOF_POLLS || lossy <= least.max(others), "starved_by_lossy", || {
+            format!(
+                "{}: its lossless classes are held by its own backlog for {} polls, and its lcore has passed {lossy} lossy and {others} other \
+                 frames in the last {polls}",
+                self.ports[port].name, self.ports[port].held.polls
+            )
+        })
+    }
 }
 
-/// Frames that were received at `port` and not shed: lossless, lossy.
-fn passed<P: Packet>(part: &Pipeline<P>, port: usize) -> [u64; 2] {
-    let counters = &part.counters.ports[port];
-    let mut passed = [0; 2];
-    for class in 0..CLASSES {
-        let is_lossy = part.ports[port].lanes.of_class(class).kind.lossy() != 0;
-        let shed = counters.drops[class][DropReason::Shed as usize].get();
-        passed[usize::from(is_lossy)] += counters.rx_frames[class].get() - shed;
+fn passed<P: Packet>(part: &Pipeline<P>) -> Passed {
+    let mut passed = Passed::default();
+    for port in bits(part.mine) {
+        let counters = &part.counters.ports[port];
+        for class in 0..CLASSES {
+            let is_lossy = part.ports[port].lanes.of_class(class).kind.lossy() != 0;
+            let shed = counters.drops[class][DropReason::Shed as usize].get();
+            *(if is_lossy { &mut passed.lossy } else { &mut passed.others }) += counters.rx_frames[class].get() - shed;
+        }
+        let refused = counters.drops[UNCLASSIFIED][DropReason::MacControl as usize].get();
+        passed.others += counters.pfc_rx_frames.get() + counters.pause_rx_frames.get() + refused;
     }
     passed
 }
