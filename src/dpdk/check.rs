@@ -57,8 +57,7 @@ pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
     if name.starts_with("net_af_packet") || name.starts_with("eth_af_packet") {
         check_af_packet(name, argument(devargs, "iface"))?;
     }
-    super::memif::remove_dead_socket(devargs);
-    Ok(())
+    super::socket::make_room(devargs)
 }
 
 /// Arguments that net_tap knows, in this DPDK or a later one.
@@ -190,7 +189,7 @@ pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
         // No bus takes the name, that is to say no driver's name begins it.
         libc::EFAULT => Error::UnknownDriver { device },
         libc::EEXIST => Error::DeviceExists { device },
-        _ => super::memif::socket_error(devargs, log)
+        _ => super::socket::socket_error(devargs, log)
             .unwrap_or_else(|| Error::DeviceRefused { devargs: devargs.to_owned(), log: log.to_owned() }),
     }
 }

@@ -20,11 +20,11 @@ mod kernel_ring;
 mod lcore;
 mod log;
 mod mbuf;
-mod memif;
 mod mempool;
 mod port;
 mod queue;
 mod ring;
+mod socket;
 #[cfg(test)]
 mod tests;
 

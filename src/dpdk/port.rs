@@ -347,13 +347,14 @@ impl EthPort {
         Ok(LinkState { up: up != 0, speed_mbps: (speed != 0).then_some(speed) })
     }
 
-    /// Whether frames can leave by it, as far as anything tells: the driver of a NIC and those of memif and vhost do, and of
-    /// the interface behind an af_packet port the kernel does. A tap that is set down takes nothing. One that is not to be
-    /// found may be in another namespace, where frames pass. Other ports count as up.
+    /// Whether frames can leave by it, as far as anything tells: the driver of a NIC and those of memif, vhost and virtio-user
+    /// do, and of the interface behind an af_packet port the kernel does. A virtio-user port that listens connects again only
+    /// when it is asked. A tap that is set down takes nothing. One that is not to be found may be in another namespace, where
+    /// frames pass. Other ports count as up.
     #[must_use]
     pub fn has_link(&self) -> bool {
         let is = |driver| self.name().starts_with(driver);
-        if self.is_physical() || is("net_memif") || is("net_vhost") {
+        if self.is_physical() || ["net_memif", "net_vhost", "net_virtio_user", "virtio_user"].into_iter().any(is) {
             return self.link().map_or(true, |link| link.up);
         }
         match self.0.state().interface.as_ref().and_then(Interface::state) {

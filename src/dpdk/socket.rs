@@ -1,0 +1,183 @@
+//! The sockets that ports listen on (memif servers, vhost, virtio-user servers): a killed process leaves its own behind, and
+//! another process or file may be in the way.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::Path;
+
+use super::Error;
+use super::check::{argument, device_name};
+
+/// Where DPDK's memif driver listens if the device does not say.
+const DEFAULT_SOCKET: &str = "/run/memif.sock";
+
+/// The file that the port makes to listen on. A memif server listens at an abstract address by default, which ends with its
+/// process.
+fn server_socket(devargs: &str) -> Option<&Path> {
+    let has = |key, value| argument(devargs, key) == Some(value);
+    let is = |driver| device_name(devargs).starts_with(driver);
+    if is("net_memif") {
+        let is_server = has("role", "server") || has("role", "master");
+        let is_file = has("socket-abstract", "no");
+        return (is_server && is_file).then(|| Path::new(argument(devargs, "socket").unwrap_or(DEFAULT_SOCKET)));
+    }
+    if is("net_vhost") || is("eth_vhost") {
+        return argument(devargs, "iface").map(Path::new).filter(|_| !has("client", "1"));
+    }
+    if is("net_virtio_user") || is("virtio_user") {
+        return argument(devargs, "path").map(Path::new).filter(|_| has("server", "1"));
+    }
+    None
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
+}
+
+/// Whether no process has the socket any more. A live socket refuses a connection of another type than its own with another
+/// error. Datagrams come first: a live vhost port would take a connection of its own type (stream) for a guest.
+fn is_dead(path: &Path) -> bool {
+    let refused = |outcome: io::Result<()>| outcome.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+    is_socket(path)
+        && refused(UnixDatagram::unbound().and_then(|socket| socket.connect(path)))
+        && refused(UnixStream::connect(path).map(drop))
+}
+
+fn is_memif(devargs: &str) -> bool {
+    device_name(devargs).starts_with("net_memif")
+}
+
+/// Removes the dead socket of a port that is to be made: its driver would find the address in use. A live socket stays, and so
+/// does any other file.
+///
+/// # Errors
+///
+/// The file that is in the way of a vhost or virtio-user port. memif's driver says so itself, but vhost's removes the file of
+/// the port that it could not start, and guests could connect to the live port no more.
+pub(super) fn make_room(devargs: &str) -> Result<(), Error> {
+    let Some(path) = server_socket(devargs) else { return Ok(()) };
+    if is_dead(path) {
+        // If it cannot be, it is in the way.
+        let _ = fs::remove_file(path);
+    }
+    if is_memif(devargs) || fs::symlink_metadata(path).is_err() { Ok(()) } else { Err(occupied(devargs, path)) }
+}
+
+/// The error for a server's socket that its driver could not make, if the driver's log says that the path hindered it.
+pub(super) fn socket_error(devargs: &str, log: &str) -> Option<Error> {
+    let path = server_socket(devargs)?;
+    if log.contains("Invalid socket directory") {
+        return Some(Error::Invalid {
+            what: name(devargs, path) + " in a directory that is not there or not ours",
+            remedy: "make the directory, and let this user write in it".to_owned(),
+        });
+    }
+    log.contains("Address already in use").then(|| occupied(devargs, path))
+}
+
+fn name(devargs: &str, path: &Path) -> String {
+    format!("the socket {} of `{}`", path.display(), device_name(devargs))
+}
+
+/// The error for the file at `path`, which is in the way.
+fn occupied(devargs: &str, path: &Path) -> Error {
+    let (listens, moves) = if is_memif(devargs) {
+        (
+            "another switch listens there; stop it, or name another with `socket=`",
+            "move that away, or name another path with `socket=`",
+        )
+    } else {
+        ("another process listens there; stop it, or name another path", "move that away, or name another path")
+    };
+    let invalid = |of, remedy: &str| Error::Invalid { what: name(devargs, path) + of, remedy: remedy.to_owned() };
+    if !is_socket(path) {
+        invalid(" where a file of another kind is", moves)
+    } else if is_dead(path) {
+        invalid(" where a dead one is that this user may not remove", "remove the file")
+    } else {
+        Error::InUse { what: name(devargs, path), remedy: listens }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixDatagram, UnixListener};
+
+    use super::*;
+
+    fn devargs(role: &str, path: &Path) -> String {
+        format!("net_memif0,role={role},socket={},socket-abstract=no", path.display())
+    }
+
+    #[test]
+    fn only_a_dead_servers_socket_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memif.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        let at = path.display();
+        for other in [
+            devargs("client", &path),
+            devargs("server", &path).replace("=no", "=yes"),
+            format!("net_vhost0,iface={at},client=1"),
+            format!("net_virtio_user0,path={at}"),
+            format!("net_null0,iface={at}"),
+        ] {
+            make_room(&other).unwrap();
+            assert!(path.exists(), "{other}");
+        }
+        let vhost = format!("net_vhost0,iface={at},client=0");
+        for server in [devargs("server", &path), vhost, format!("virtio_user0,path={at},server=1")] {
+            make_room(&server).unwrap();
+            assert!(!path.exists(), "{server}");
+            drop(UnixListener::bind(&path).unwrap());
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        make_room(&devargs("server", &path)).unwrap();
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_live_stream_socket_gets_no_connection_from_the_check() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("vhost.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        assert!(!is_dead(&path));
+        assert_eq!(listener.accept().map(drop).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+    }
+
+    #[test]
+    fn a_vhost_port_is_refused_where_a_process_listens_or_another_file_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("vhost.sock");
+        let devargs = format!("net_vhost0,iface={}", path.display());
+        let refusal = || make_room(&devargs).unwrap_err().to_string();
+        let listener = UnixListener::bind(&path).unwrap();
+        assert!(refusal().contains("vhost.sock of `net_vhost0` is in use: another process listens"), "{}", refusal());
+        assert!(path.exists());
+        drop(listener);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        assert!(refusal().contains("where a file of another kind is"), "{}", refusal());
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_live_memif_socket_stays_whatever_its_type() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memif.sock");
+        let stays = || {
+            make_room(&devargs("server", &path)).unwrap();
+            assert!(path.exists());
+            fs::remove_file(&path).unwrap();
+        };
+        let datagrams = UnixDatagram::bind(&path).unwrap();
+        stays();
+        let listener = UnixListener::bind(&path).unwrap();
+        stays();
+        drop((datagrams, listener));
+    }
+}
