@@ -1,5 +1,7 @@
 //! Ports whose peer goes away: an obedient host sends to it and to a healthy one, and must not wait for the dead one.
 
+use std::os::unix::net::UnixListener;
+
 use serde_json::Value;
 
 use crate::metrics::Exposition;
@@ -252,24 +254,20 @@ fn a_tap_that_is_set_down_in_the_switchs_own_namespace_has_no_link() {
     wait_for_flow(|| alone.look(), "b");
 }
 
-/// The other end of the memif cable.
+/// The other end of b's cable.
 const PEER: &str = r#"
 metrics: off
 ports:
-  - {name: x, device: "net_memif0,role=client,socket=SOCKET,socket-abstract=no", speed: 1G}
+  - {name: x, device: "DEVICE", speed: 1G}
   - {name: y, device: "net_null1,no-rx=1", speed: 1G}
 "#;
 
-#[test]
-fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
-    if !machine_is_ready() {
-        return;
-    }
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let socket = directory.path().join("memif.sock").display().to_string();
-    let alone = Alone::start(&format!("net_memif0,role=server,socket={socket},socket-abstract=no"), &[]);
+/// A switch whose b is `device`, and a peer by `peer` that is stopped, goes on, is killed and is started again.
+#[track_caller]
+fn stop_kill_and_restart_the_peer(device: &str, peer: &str) {
+    let alone = Alone::start(device, &[]);
     alone.wait_for_link(false);
-    let config = Config::new(&PEER.replace("SOCKET", &socket));
+    let config = Config::new(&PEER.replace("DEVICE", peer));
     let start = || {
         let mut command = alone.inside.command(HOLDFAST);
         command.args(["run", &config.path(), "--json"]);
@@ -292,5 +290,55 @@ fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() 
     let _again = start();
     alone.wait_for_link(true);
     wait_for_flow(|| alone.look(), "b");
+    assert_eq!(of(&alone.look(), "holdfast_device_transmit_errors_total", "b"), 0.0);
     assert_broken_without_link(alone.end(), Some(("stuck", "b")));
+}
+
+#[test]
+fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
+    if !machine_is_ready() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let cable = format!("socket={},socket-abstract=no", directory.path().join("memif.sock").display());
+    stop_kill_and_restart_the_peer(
+        &format!("net_memif0,role=server,{cable}"),
+        &format!("net_memif0,role=client,{cable}"),
+    );
+}
+
+/// The guest is a process with virtio-user, which speaks vhost-user as a virtual machine does. Its memory is ordinary pages of
+/// a memfd, which the switch maps: DPDK shares them without hugepages too.
+#[test]
+fn a_vhost_guest_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
+    if !machine_is_ready() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let socket = directory.path().join("guest.sock");
+    // A killed switch leaves such a socket, on which no process listens.
+    drop(UnixListener::bind(&socket).expect("a socket"));
+    let socket = socket.display();
+    stop_kill_and_restart_the_peer(&format!("net_vhost0,iface={socket}"), &format!("net_virtio_user0,path={socket}"));
+}
+
+/// A guest that listens survives its switch, whose vhost port connects again.
+#[test]
+fn a_vhost_guest_that_listens_gets_frames_from_a_switch_that_is_started_again() {
+    if !machine_is_ready() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let socket = directory.path().join("guest.sock").display().to_string();
+    let config = Config::new(&PEER.replace("DEVICE", &format!("net_virtio_user0,path={socket},server=1")));
+    let mut command = crate::process::mortal(HOLDFAST);
+    command.args(["run", &config.path(), "--json"]);
+    let mut guest = Process::spawn(command);
+    for _ in 0..2 {
+        let alone = Alone::start(&format!("net_vhost0,iface={socket},client=1"), &[]);
+        alone.wait_for_link(true);
+        wait_for_flow(|| alone.look(), "b");
+        alone.switch.as_ref().expect("it was started").signal("KILL");
+        assert!(guest.is_running(), "{}", guest.stderr());
+    }
 }
