@@ -73,6 +73,9 @@ argument_read(const char *key, const char *value, void *opaque)
 		port->pattern = number;
 	} else if (strcmp(key, "posted") == 0) {
 		status = read_power(key, value, &port->posted, 64, 32768);
+	} else if (strcmp(key, "load") == 0) {
+		status = read_number(key, value, &port->load, 0, 32768);
+		port->is_emptied = true;
 	} else if (strcmp(key, "pfc") == 0) {
 		status = read_number(key, value, &number, 0, 1);
 		port->obeys = number;
@@ -90,7 +93,7 @@ argument_read(const char *key, const char *value, void *opaque)
 static int
 arguments_read(struct port *port, const char *text)
 {
-	static const char *const keys[] = { "index", "ports", "flows", "size", "classes", "pattern", "posted", "pfc",
+	static const char *const keys[] = { "index", "ports", "flows", "size", "classes", "pattern", "posted", "load", "pfc",
 		"speed", "drain", "stats", NULL };
 	struct rte_kvargs *pairs;
 	int status;

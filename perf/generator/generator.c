@@ -84,6 +84,8 @@ struct port {
 	uint8_t index, to, lane_count, paused_lanes, obeys;
 	uint64_t left;            /* frames still to be handed out, and by how many that grows with each publication */
 	uint32_t trickle;
+	uint32_t load, waiting;   /* frames that come at once, and those of them that are still there; 0: always more */
+	bool is_emptied;          /* the last poll took all that were there */
 	uint64_t handed, bytes, no_mbuf, paused;
 	uint8_t mix[MIX];
 
@@ -202,12 +204,20 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 	unsigned int open = open_lanes(port);
 	struct order order = port->order; /* nobody else's while frames are written, which the compiler cannot know */
 	uint64_t both, bytes = 0;
+	uint16_t asked = wanted;
 
 	if (++port->polls >= PUBLISH_POLLS) {
 		publish(port);
 		port->left += port->trickle;
 	}
 	wanted = RTE_MIN(wanted, (uint16_t)RTE_MIN(port->left, (uint64_t)BURST));
+	if (port->load != 0 && open != 0) {
+		if (port->is_emptied)
+			port->waiting = port->load;
+		wanted = RTE_MIN(wanted, port->waiting);
+		port->is_emptied = wanted < asked;
+		port->waiting = port->is_emptied ? 0 : port->waiting - wanted;
+	}
 	if (unlikely(open == 0 || wanted == 0)) {
 		port->paused += open == 0;
 		return 0;
@@ -238,6 +248,13 @@ generator_rx(void *queue, struct rte_mbuf **packets, uint16_t wanted)
 	port->handed += wanted;
 	port->bytes += bytes;
 	return wanted;
+}
+
+/* Frames that wait in the ring of a port with a load. */
+static uint32_t
+generator_waiting(void *queue)
+{
+	return ((const struct port *)queue)->waiting;
 }
 
 /* ---- transmit ---- */
@@ -533,6 +550,8 @@ generator_probe(struct rte_vdev_device *device)
 	dev->dev_ops = &operations;
 	dev->rx_pkt_burst = generator_rx;
 	dev->tx_pkt_burst = generator_tx;
+	if (port->load != 0)
+		dev->rx_queue_count = generator_waiting;
 	rte_eth_dev_probing_finish(dev);
 	return 0;
 }
@@ -553,4 +572,4 @@ static struct rte_vdev_driver driver = { .probe = generator_probe, .remove = gen
 RTE_PMD_REGISTER_VDEV(net_hfgen, driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_hfgen,
 	"index=<int> ports=<int> flows=<int> size=<int>|imix classes=lossy|lossless|both pattern=pairs|ring|incast "
-	"posted=<int> pfc=0|1 speed=<Mb/s> drain=<Mb/s> stats=<path>");
+	"posted=<int> load=<int> pfc=0|1 speed=<Mb/s> drain=<Mb/s> stats=<path>");

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::counts::CountsFile;
-use super::plan::{PORTS, Point, SPEED_MB};
+use super::plan::{Feed, PORTS, Point};
 
 const HUGEPAGES: &str = "/proc/sys/vm/nr_hugepages";
 /// Of 2 MiB each: what Open vSwitch makes its pool of, and Holdfast 16,384 posted descriptors a port.
@@ -71,12 +71,13 @@ impl Lab {
     }
 
     /// The devices of a point, as `--vdev` has them.
-    pub fn devices(&self, point: &Point, counts: &CountsFile) -> Vec<String> {
+    pub fn devices(&self, point: &Point, feed: Feed, counts: &CountsFile) -> Vec<String> {
+        let Feed { speed_mb, load } = feed;
         let device = |port| {
             let drain = point.drain_mb(port).map(|drain| format!(",drain={drain}")).unwrap_or_default();
             format!(
                 "net_hfgen{port},index={port},ports={PORTS},size={},flows={},posted={},classes={},pattern={},pfc={},\
-                 speed={SPEED_MB}{drain},stats={}",
+                 speed={speed_mb},load={load}{drain},stats={}",
                 point.size,
                 point.flows,
                 point.posted,

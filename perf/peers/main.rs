@@ -16,8 +16,8 @@ mod results;
 #[path = "../../src/sim/plot/svg.rs"]
 mod svg;
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -90,9 +90,21 @@ fn run(args: &Args) -> Result<bool> {
     for point in &points {
         cells.extend(measure_point(&lab, point, &programs, args.rounds.into(), window)?);
     }
-    let results = Results { cells, memory: lab.memory.name(), rounds: args.rounds.into() };
+    let results = Results { cells, memory: lab.memory.name(), rounds: args.rounds.into(), commit: commit() };
     report(args, &lab, &results)?;
     Ok(programs.len() == wanted && results.cells.iter().all(|cell| cell.errors.is_empty()))
+}
+
+/// The commit of this checkout, with `-dirty` if a file of it differs; `unknown` outside a checkout or without git.
+fn commit() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Unpacked inside another project's checkout, git would name a commit of that one.
+    let git = |words: &[&str]| {
+        root.join(".git").exists().then(|| process::run(Command::new("git").arg("-C").arg(root).args(words)).ok())?
+    };
+    let Some(commit) = git(&["rev-parse", "--short", "HEAD"]) else { return "unknown".to_owned() };
+    let is_dirty = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|files| !files.is_empty());
+    format!("{}{}", commit.trim(), if is_dirty { "-dirty" } else { "" })
 }
 
 /// Those of `all` that are named, or all of them.
@@ -122,7 +134,7 @@ fn measure_point(lab: &Lab, point: &Point, programs: &[Program], rounds: usize, 
             match measure::measure(lab, &cell.program, point, window) {
                 Ok(sample) => {
                     eprintln!(
-                        "  {round} {name:<16} {:>7.1} cycles {:>7.2} Mpps {:>7.2} % forwarded {:>4.0} % on the CPU",
+                        "  {round} {name:<17} {:>7.1} cycles {:>7.2} Mpps {:>7.2} % forwarded {:>4.0} % on the CPU",
                         sample.cycles,
                         sample.mpps,
                         100.0 * sample.forwarded,
@@ -132,7 +144,7 @@ fn measure_point(lab: &Lab, point: &Point, programs: &[Program], rounds: usize, 
                 }
                 Err(error) if process::interrupted() => return Err(error),
                 Err(error) => {
-                    eprintln!("  {round} {name:<16} error: {error:#}");
+                    eprintln!("  {round} {name:<17} error: {error:#}");
                     cell.errors.push(format!("{error:#}"));
                 }
             }
@@ -149,7 +161,7 @@ fn report(args: &Args, lab: &Lab, results: &Results) -> Result<()> {
             println!("![{}](performance/{})\n", figure.title, figure.file);
         }
     } else {
-        print!("{}", results.what_they_do());
+        print!("{}{}", results.header(), results.what_they_do());
         for point in results.points() {
             println!("\n{} ({})\n\n{}", point.title, point.name, results.table(&point));
         }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::counts::CountsFile;
 use super::lab::{Lab, Memory};
-use super::plan::{PORTS, Point};
+use super::plan::{ENDLESS, PORTS, Point};
 use super::process::{self, Running};
 
 const SWITCH: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
@@ -86,7 +86,7 @@ fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, so
         // Or it adds `--in-memory`, which does not go with it.
         eal.push("--legacy-mem".to_owned());
     }
-    eal.extend(lab.devices(point, counts).iter().map(|device| format!("--vdev={device}")));
+    eal.extend(lab.devices(point, ENDLESS, counts).iter().map(|device| format!("--vdev={device}")));
     process::run(vsctl().arg("init"))?;
     let mut settings = vec![
         "other_config:dpdk-init=true".to_owned(),

@@ -2,10 +2,23 @@
 
 /// Ports of every program.
 pub const PORTS: usize = 4;
-/// Speed of the links: more than any core can fill, so that pacing works and never binds.
-pub const SPEED_MB: u32 = 400_000;
 /// What the receiver's link takes in an incast: less than any of the programs can forward.
 const DRAIN_MB: u32 = 2_000;
+
+/// Links and load of a program, which are the same at all points. The links take more than any core can fill, so that pacing
+/// works and never binds.
+#[derive(Debug, Clone, Copy)]
+pub struct Feed {
+    pub speed_mb: u32,
+    /// Frames of each port for each poll; 0: always more.
+    pub load: u32,
+}
+
+/// Every program but one: what a poll leaves behind says nothing.
+pub const ENDLESS: Feed = Feed { speed_mb: 400_000, load: 0 };
+/// A switch with an operator's defaults: two bursts and a short one, so that polls empty the ring. Headroom for twice the speed
+/// would not fit the default buffer.
+pub const BATCHES: Feed = Feed { speed_mb: 200_000, load: 80 };
 
 /// One setting of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

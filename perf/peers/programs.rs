@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::counts::CountsFile;
 use super::lab::{Lab, Memory};
 use super::ovs::{self, Daemons};
-use super::plan::{PORTS, Point, SPEED_MB};
+use super::plan::{BATCHES, ENDLESS, PORTS, Point};
 use super::process::Running;
 
 /// One of them.
@@ -30,11 +30,20 @@ enum Kind {
     L2fwd,
     L3fwd,
     OpenVswitch,
-    Holdfast,
+    Holdfast(Tuning),
+}
+
+/// How Holdfast's configuration treats a generator that always has more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tuning {
+    /// One burst of each port for each poll, and no backlog counts.
+    Peers,
+    /// The defaults of a configuration, and frames in [`BATCHES`].
+    Operator,
 }
 
 /// In the order of the table.
-pub const PROGRAMS: [Program; 6] = [
+pub const PROGRAMS: [Program; 7] = [
     Program {
         name: "testpmd io",
         does: "nothing: hands each burst of a port to its neighbour, so this is the generator alone",
@@ -72,7 +81,14 @@ pub const PROGRAMS: [Program; 6] = [
         does: "parses to L4, learns and looks up MAC addresses, classifies by DSCP, admits to a shared buffer \
                (Dynamic Threshold, PFC), eight queues a port with strict and DWRR, pacing, ECN, counters by class",
         looks_at_addresses: true,
-        kind: Kind::Holdfast,
+        kind: Kind::Holdfast(Tuning::Peers),
+    },
+    Program {
+        name: "Holdfast operator",
+        does: "the same with the poll gap (20 us) and the backlog rule that a configuration gets by default; 200G \
+               ports that have 80 frames for each poll, where those of the others always have more",
+        looks_at_addresses: true,
+        kind: Kind::Holdfast(Tuning::Operator),
     },
 ];
 
@@ -111,13 +127,21 @@ impl Program {
             Kind::L2fwd => (vec![lab.directory.join("l2fwd")], "perf/generator/build.sh"),
             Kind::L3fwd => (vec![lab.directory.join("l3fwd")], "perf/generator/build.sh"),
             Kind::OpenVswitch => (ovs::files(), "apt-get install openvswitch-switch-dpdk"),
-            Kind::Holdfast => (vec![holdfast()], "cargo build --release"),
+            Kind::Holdfast(_) => (vec![holdfast()], "cargo build --release"),
         };
         match files.iter().find(|file| !file.exists()) {
             None => Ok(()),
             Some(file) => {
                 bail!("{} is missing ({}); `{remedy}` or `make perf` puts it there", self.name, file.display())
             }
+        }
+    }
+
+    /// The name in tables.
+    pub fn title(&self) -> &'static str {
+        match self.kind {
+            Kind::Holdfast(Tuning::Operator) => "Holdfast, an operator's defaults",
+            _ => self.name,
         }
     }
 
@@ -137,7 +161,7 @@ impl Program {
             Kind::Testpmd(mode) => testpmd_command(lab, point, counts, mode),
             Kind::L2fwd => l2fwd_command(lab, point, counts),
             Kind::L3fwd => l3fwd_command(lab, point, counts)?,
-            Kind::Holdfast => holdfast_command(lab, point, counts)?,
+            Kind::Holdfast(tuning) => holdfast_command(lab, point, counts, tuning)?,
             Kind::OpenVswitch => return Ok(Started::OpenVswitch(Daemons::start(lab, point, counts)?)),
         };
         let log = lab.file(&format!("{}.log", self.name.replace(' ', "-")));
@@ -159,7 +183,7 @@ fn dpdk(program: &Path, lab: &Lab, lcores: &str, point: &Point, counts: &CountsF
     let (key, path) = lab.library_path();
     command.env(key, path).args(["-l", lcores, "--no-pci", "--no-telemetry"]).args(lab.memory_args());
     command.args(Lab::generator_args());
-    for device in lab.devices(point, counts) {
+    for device in lab.devices(point, ENDLESS, counts) {
         command.arg("--vdev").arg(device);
     }
     command.arg("--");
@@ -204,21 +228,25 @@ fn l3fwd_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Comman
     Ok(command)
 }
 
-fn holdfast_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Command> {
+fn holdfast_command(lab: &Lab, point: &Point, counts: &CountsFile, tuning: Tuning) -> Result<Command> {
     let config = lab.file("holdfast.yaml");
-    fs::write(&config, holdfast_config(lab, point, counts)).context("cannot write a configuration")?;
+    fs::write(&config, holdfast_config(lab, point, counts, tuning)).context("cannot write a configuration")?;
     let mut command = Command::new(holdfast());
     let (key, path) = lab.library_path();
     command.env(key, path).env("HOLDFAST_SOCKET", "off").arg("run").arg(config);
     Ok(command)
 }
 
-/// Everything on but virtual hosts. What differs from an operator's: a generator that always has more is no backlog to
-/// pause for, and nobody polls once in 20 us who has one burst at a time to take.
-fn holdfast_config(lab: &Lab, point: &Point, counts: &CountsFile) -> String {
+/// Everything on but virtual hosts. [`Tuning::Peers`] differs from an operator's configuration in two keys: a generator that
+/// always has more is no backlog to pause for, and a core that takes one burst at a time polls more often than once in 20 us.
+fn holdfast_config(lab: &Lab, point: &Point, counts: &CountsFile, tuning: Tuning) -> String {
+    let (feed, lcores) = match tuning {
+        Tuning::Peers => (ENDLESS, ", poll_gap: 1ns, backlog_xoff: off"),
+        Tuning::Operator => (BATCHES, ""),
+    };
     let mut text = "preset: roce\nports:\n".to_owned();
-    for (port, device) in lab.devices(point, counts).iter().enumerate() {
-        let speed = point.drain_mb(port).unwrap_or(SPEED_MB);
+    for (port, device) in lab.devices(point, feed, counts).iter().enumerate() {
+        let speed = point.drain_mb(port).unwrap_or(feed.speed_mb);
         let _ = writeln!(
             text,
             "  - {{name: p{port}, device: \"{device}\", speed: {speed}M, rx_descriptors: {}}}",
@@ -234,7 +262,7 @@ fn holdfast_config(lab: &Lab, point: &Point, counts: &CountsFile) -> String {
     let _ = writeln!(
         text,
         "fdb: {{capacity: {capacity}}}\n\
-         lcores: {{control: {}, dataplane: {}, poll_gap: 1ns, backlog_xoff: off}}\n\
+         lcores: {{control: {}, dataplane: {}{lcores}}}\n\
          eal: {{memory: {memory}, args: [\"{load}\", \"{library}\"]}}\n\
          metrics: off",
         lab.control, lab.core

@@ -36,6 +36,8 @@ pub struct Results {
     pub cells: Vec<Cell>,
     pub memory: &'static str,
     pub rounds: usize,
+    /// The commit that was measured, or `unknown`.
+    pub commit: String,
 }
 
 impl Cell {
@@ -70,6 +72,9 @@ impl Cell {
         let mut text = format!("{:.1} ({:.1} to {:.1})", cycles.median, cycles.lowest, cycles.highest);
         if self.samples.len() < rounds {
             let _ = write!(text, ", {} of {rounds} rounds", self.samples.len());
+        }
+        if self.samples.iter().any(|sample| sample.pfc > 0) {
+            text.push_str(", XOFF sent and not obeyed");
         }
         if !self.samples.iter().all(|sample| sample.steady) {
             text.push_str(", not settled");
@@ -113,14 +118,20 @@ impl Results {
         programs
     }
 
-    /// As tables in Markdown, after what each program does.
-    pub fn markdown(&self) -> String {
-        let mut text = format!(
-            "One core, {PORTS} ports, TSC at {:.2} GHz, {}; median of {} rounds (lowest to highest).\n",
+    /// The line above the tables: where and how they were measured.
+    pub fn header(&self) -> String {
+        format!(
+            "Commit {}; one core, {PORTS} ports, TSC at {:.2} GHz, {}; median of {} rounds (lowest to highest).\n",
+            self.commit,
             self.tsc_hz() as f64 / 1e9,
             self.memory,
             self.rounds
-        );
+        )
+    }
+
+    /// As tables in Markdown, after what each program does.
+    pub fn markdown(&self) -> String {
+        let mut text = self.header();
         text.push_str(&self.what_they_do());
         for point in self.points() {
             let _ = write!(text, "\n**{}** (`{}`)\n\n{}", point.title, point.name, self.table(&point));
@@ -132,7 +143,7 @@ impl Results {
     pub fn what_they_do(&self) -> String {
         let mut text = "\nWhat each does per packet:\n\n".to_owned();
         for program in self.programs() {
-            let _ = writeln!(text, "- {}: {}.", program.name, program.does);
+            let _ = writeln!(text, "- {}: {}.", program.title(), program.does);
         }
         text
     }
@@ -142,7 +153,7 @@ impl Results {
         let mut text = "| program | cycles a packet | Mpps | of Holdfast's cycles | forwarded |\n".to_owned();
         text.push_str("|---|---|---|---|---|\n");
         for cell in self.at(point) {
-            let name = cell.program.name;
+            let name = cell.program.title();
             let (Some(cycles), Some(mpps), Some(forwarded)) = (
                 cell.show_cycles(self.rounds),
                 cell.spread(|sample| sample.mpps),
@@ -176,6 +187,7 @@ impl Results {
         let program = |program: &Program| json!({"name": program.name, "does": program.does});
         json!({
             "schema": 1,
+            "commit": self.commit,
             "ports": PORTS,
             "core": lab.core,
             "tsc_hz": self.tsc_hz(),
