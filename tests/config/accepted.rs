@@ -120,7 +120,7 @@ ports:
     assert_eq!(config.switch.ports[1].name, "p2");
 }
 
-/// What each policy leaves of the same buffer for bursts is why there is more than one. README.md has these figures.
+/// The policies leave different room for bursts in the same buffer. docs/headroom.md has these figures.
 #[test]
 fn the_incast_of_many_classes_is_accepted_under_each_policy() {
     let text = std::fs::read_to_string(conf_dir().join("incast-classes.yaml")).unwrap();
