@@ -1,5 +1,5 @@
-//! The pages about the simulator show what the program prints: each `$ holdfast sim ...` block of `docs/sim/*.md`,
-//! `docs/simulation.md` and `README.md`, and each `$ sed ... | holdfast sim ...`, is run again and compared to the byte.
+//! The pages about the simulator show what the program prints: each `$ holdfast sim ...` block of `docs/sim/*.md` and
+//! `docs/simulation.md`, and each `$ sed ... | holdfast sim ...`, is run again and compared to the byte.
 //! `UPDATE_DOCS=1` writes them anew instead. So are all commands of docs/headroom-fit.md.
 //!
 //! The prose of `docs/sim/*.md` quotes them: each figure in it must be in a block of the page or in its scenario. What is
@@ -83,8 +83,12 @@ fn pages_with_any_command() {
 }
 
 #[test]
-fn readme() {
-    check("README.md");
+fn no_other_page_shows_a_run() {
+    let pages = stems("docs", "md").into_iter().map(|name| format!("docs/{name}.md")).chain(["README.md".to_owned()]);
+    for page in pages.filter(|page| page != "docs/simulation.md") {
+        let run = find_prompt(&read(&page), |line| line.starts_with(PROMPT));
+        assert!(run.is_none(), "{page} shows a run of the simulator that no test compares; show it in docs/sim");
+    }
 }
 
 #[test]
