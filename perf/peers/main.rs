@@ -37,8 +37,8 @@ struct Args {
     /// Only the first point: 64-byte frames, 1,024 flows
     #[arg(long)]
     quick: bool,
-    /// Print the tables as Markdown to standard output in the end; docs/performance-peers.md has their medians. Write the
-    /// plots to docs/performance
+    /// Print the tables as Markdown to standard output in the end; docs/performance-peers.md has their medians. Write
+    /// the plots to docs/performance
     #[arg(long)]
     markdown: bool,
     /// How often each program runs at each point
