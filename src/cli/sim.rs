@@ -70,7 +70,7 @@ pub struct Args {
     /// The switch that `--trace` is of, if there are several
     #[arg(long, value_name = "NAME", requires = "trace")]
     trace_switch: Option<String>,
-    /// Exit with 1 if a lossless class lost anything
+    /// Exit with 1 if a lossless class lost anything or was starved
     #[arg(long)]
     fail_on_loss: bool,
     /// Say nothing of how far it is, nor how fast it was
@@ -285,7 +285,7 @@ fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(),
     Ok(())
 }
 
-/// A rule that was broken is a failure, a run that did not come to an end too, and a loss if that was asked. `shrunk` makes
+/// A rule that was broken is a failure, a run that did not come to an end too, and a promise not kept if that was asked. `shrunk` makes
 /// the first smaller, and says what came of it. That may take long: which rule it is goes to `tell` before, so that who
 /// interrupts it knows.
 fn verdict(
@@ -308,7 +308,7 @@ fn verdict(
                 "{of}given up after {most} events; write more as `events`, or a shorter `duration`"
             )));
         }
-        if args.fail_on_loss && report::verdict(&run.scenario, &run.outcome).lossless_lost > 0 {
+        if args.fail_on_loss && !report::verdict(&run.scenario, &run.outcome).kept {
             return Err(Failure::Told(1));
         }
     }

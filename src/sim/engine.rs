@@ -4,6 +4,7 @@ use super::checks::Checks;
 use super::events::{Event, Events};
 use super::flow::Flow;
 use super::frame::{Kind, Pool};
+use super::held::HeldFlow;
 use super::host::Host;
 use super::load::PS;
 use super::node::{self, Node};
@@ -44,6 +45,8 @@ pub struct Engine<'a> {
     /// What the switches held when hosts fell silent.
     pub(super) at_stop: Vec<finish::AtStop>,
     pub(super) waivers: Vec<Waiver>,
+    /// Receive backlogs on the ways of lossless flows.
+    pub(super) held: Vec<Option<HeldFlow>>,
     /// Frames that reached a dead host.
     pub(super) buried: u64,
     used: Vec<usize>,
@@ -106,6 +109,7 @@ impl<'a> Engine<'a> {
             faults: Rng::new(scenario.seed, FAULT_STREAM),
             at_stop: Vec::new(),
             waivers: waivers::waivers(scenario),
+            held: Vec::new(),
             buried: 0,
             used: Vec::new(),
             duration_ps,
@@ -148,6 +152,7 @@ impl<'a> Engine<'a> {
         if self.scenario.sample.0 > 0 {
             self.events.at(0, Event::Sample);
         }
+        self.watch_backlogs();
         self.events.at(LOOK_PS, Event::Look);
         self.events.at(self.duration_ps, Event::Stop);
         self.events.at(self.deadline_ps.max(self.duration_ps + 1), Event::Deadline);
@@ -187,8 +192,7 @@ impl<'a> Engine<'a> {
         while let Some((at, event)) = self.events.next() {
             debug_assert!(at >= self.now, "time does not go back");
             self.now = at;
-            // Whether somebody looks must not show.
-            self.handled += u64::from(event != Event::Sample);
+            self.handled += u64::from(event.is_counted());
             if self.handled >= self.scenario.most_events {
                 return (Ending::TooManyEvents, None);
             }
@@ -231,6 +235,7 @@ impl<'a> Engine<'a> {
                 self.wake(host as usize, self.now);
             }
             Event::FlowTimer(flow) => self.flow_timer(flow as usize),
+            Event::FlowSpan(flow) => self.flow_span(flow as usize),
             Event::Fault(fault) => faults::change(self, fault as usize),
             Event::Sample => {
                 self.sampler.sample(&self.nodes, &mut self.flows);

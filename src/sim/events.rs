@@ -18,6 +18,8 @@ pub enum Event {
     HostHear(u32),
     /// A timer of a flow's congestion control ends.
     FlowTimer(u32),
+    /// The time in which a lossless flow sends begins or ends.
+    FlowSpan(u32),
     /// A fault begins or ends.
     Fault(u32),
     /// Time to look at what plots show.
@@ -28,6 +30,13 @@ pub enum Event {
     Stop,
     /// What has not arrived by now is waited for no longer.
     Deadline,
+}
+
+impl Event {
+    /// Whether it changes the world. Events that only look are not counted, so that looking changes no output.
+    pub fn is_counted(self) -> bool {
+        !matches!(self, Event::Sample | Event::FlowSpan(_))
+    }
 }
 
 /// Events to come.

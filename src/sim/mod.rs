@@ -15,6 +15,7 @@ mod flow;
 mod frame;
 mod garbage;
 pub mod headroom;
+mod held;
 mod host;
 mod load;
 mod node;

@@ -100,6 +100,19 @@ pub struct FlowOutcome {
     pub rate_at_end: u64,
     /// When its last frame arrived.
     pub last_arrival_ps: u64,
+    /// Time in which it had to send.
+    pub span_ps: u64,
+    /// Of the ports on its way the one whose receive backlog held it for longest within that time; lossless flows only.
+    pub backlog: Option<BacklogHold>,
+}
+
+/// A receive backlog that held the lossless classes of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BacklogHold {
+    /// Which port.
+    pub port: PortRef,
+    /// For how long.
+    pub held_ps: u64,
 }
 
 impl FlowOutcome {

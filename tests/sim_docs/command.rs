@@ -71,6 +71,16 @@ fn a_loss_ends_with_1_only_if_that_was_asked() {
 }
 
 #[test]
+fn starved_run_ends_with_1_only_if_that_was_asked() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/sim/isolation.yaml")).unwrap();
+    let text = text.replace("frame: 60ns", "frame: 60ns, shed: 60ns").replace("duration: 5ms", "duration: 3ms");
+    let stdout = fine(&text, &[]);
+    assert!(stdout.contains("lossless: STARVED - 0 of "), "{stdout}");
+    let (code, with, stderr) = sim(scenario(&text).path(), &["x.yaml", "-q", "--fail-on-loss"]);
+    assert_eq!((code, stderr.as_str(), with), (1, "", stdout));
+}
+
+#[test]
 fn a_run_that_takes_too_many_events_ends_soon_with_1() {
     let text = STAR.replace("duration: 100us", "duration: 10s\nsample: 1s\nevents: 20000");
     let began = Instant::now();

@@ -6,6 +6,7 @@ mod csv;
 pub(in crate::sim) mod group;
 mod json;
 mod show;
+mod starved;
 mod table;
 mod verdict;
 

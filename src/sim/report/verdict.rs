@@ -1,11 +1,10 @@
-//! Whether the promise was kept: every frame of every lossless flow has arrived.
+//! Whether the promise was kept: every frame of every lossless flow has arrived, and every lossless flow has moved.
 
 use super::show::picoseconds;
-use crate::qos::CLASSES;
+use super::starved;
 use crate::sim::outcome::{Ending, Outcome};
 use crate::sim::spec::Scenario;
 use crate::stats::format::{frames, grouped};
-use crate::stats::verdict::STARVED_PART;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,45 +13,18 @@ pub struct Verdict {
     pub lossless_lost: u64,
     /// Frames of lossless flows that were sent.
     pub lossless_sent: u64,
-    /// Whether lossless traffic was there and hardly moved.
+    /// Whether a lossless flow had frames to send and hardly moved.
     pub starved: bool,
-    /// Whether none was lost, and lossless traffic moved.
+    /// Whether none was lost, and every lossless flow moved.
     pub kept: bool,
 }
 
-/// Whether a run lost a lossless frame.
+/// Whether a run kept the promise.
 #[must_use]
 pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> Verdict {
     let (lossless_sent, lossless_lost) = sent_and_lost(scenario, outcome, true);
-    let starved = !starved(scenario, outcome).is_empty();
+    let starved = !starved::sentences(scenario, outcome).is_empty();
     Verdict { lossless_lost, lossless_sent, starved, kept: lossless_lost == 0 && !starved }
-}
-
-/// Sentences on lossless traffic that did not move: ports that held their lossless classes by their own receive backlog for
-/// more than half of the time for which hosts sent while lossy ones went on, and classes with flows of which no frame arrived.
-fn starved(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for (node, switch) in scenario.switches.iter().zip(&outcome.switches) {
-        for (spec, port) in node.config.switch.ports.iter().zip(&switch.ports) {
-            let lossless: u64 = port.classes.iter().filter(|class| class.lossless).map(|class| class.rx_frames).sum();
-            let all: u64 = port.classes.iter().map(|class| class.rx_frames).sum();
-            let is_little = lossless > 0 && lossless < all / STARVED_PART;
-            if port.backlog_held_ps > outcome.sending_ps / 2 && is_little {
-                let (held, of) = (picoseconds(port.backlog_held_ps), picoseconds(outcome.sending_ps));
-                let name = format!("{}.{}", node.name, spec.name);
-                sentences.push(format!("lossless classes of {name} were held by its own backlog for {held}, of {of}"));
-            }
-        }
-    }
-    for class in 0..CLASSES {
-        let flows = scenario.flows.iter().zip(&outcome.flows);
-        let flows: Vec<_> = flows.filter(|(flow, _)| flow.lossless && usize::from(flow.class) == class).collect();
-        let has_traffic = flows.iter().any(|(_, flow)| flow.sent_frames > 0);
-        if has_traffic && flows.iter().all(|(_, flow)| flow.received_frames == 0) {
-            sentences.push(format!("class {class} had traffic, and none of its frames arrived"));
-        }
-    }
-    sentences
 }
 
 /// Frames of lossless or of lossy flows: those sent, and of them those that never arrived.
@@ -61,10 +33,10 @@ pub fn sent_and_lost(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> 
     flows.fold((0, 0), |(sent, lost), (_, flow)| (sent + flow.sent_frames, lost + flow.lost_frames()))
 }
 
-/// What is not lost yet.
+/// Frames that are not lost yet.
 const UNDER_WAY: &str = "still under way (any class)";
 
-/// Where lossless frames may have been lost: `(what happened, how many)`. What a link's fault takes has no class.
+/// Causes by which lossless frames may have been lost, and how many. Frames that a link's fault takes have no class.
 fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
     let mut causes: Vec<(String, u64)> = Vec::new();
     let mut add = |what: &str, count: u64| match causes.iter_mut().find(|(known, _)| known == what) {
@@ -89,7 +61,7 @@ fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
     causes
 }
 
-/// What a run ends with: the verdict, how it ended and whether what must hold did.
+/// The last lines of a run: the verdict, how it ended and whether what must hold did.
 pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = format!("lossless: {} - {}\n", word(scenario, outcome), losses(scenario, outcome));
     text += &match outcome.ending {
@@ -103,7 +75,7 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
         Ending::TooManyEvents => format!("ending: given up after {} events\n", grouped(outcome.events)),
         Ending::Violated => "ending: stopped at the violation\n".to_owned(),
     };
-    for sentence in starved(scenario, outcome) {
+    for sentence in starved::sentences(scenario, outcome) {
         text += &format!("starved: {sentence}\n");
     }
     text + &invariants(outcome)
@@ -132,13 +104,13 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
     if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
 }
 
-/// What variants end with: a line for each that lost something, with why, and the reason why it was not promised; and those
+/// The last lines of several variants: a line for each that lost something, with why, and the reason why it was not promised; and those
 /// that lost nothing although it was not promised.
 pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let mut text = String::new();
     for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
         text += &format!("lossless: {} in `{name}` - {}\n", word(scenario, outcome), losses(scenario, outcome));
-        for sentence in starved(scenario, outcome) {
+        for sentence in starved::sentences(scenario, outcome) {
             text += &format!("  starved: {sentence}\n");
         }
         text += &reason(outcome).map_or(String::new(), |reason| format!("  not promised: {reason}\n"));

@@ -1,0 +1,84 @@
+//! Time for which receive backlogs on the way of a lossless flow held it, within the time in which it had to send.
+
+use super::engine::Engine;
+use super::events::Event;
+use super::load::PS;
+use super::node::{EPOCH, Node};
+use super::outcome::BacklogHold;
+use super::routes::Cables;
+use super::spec::{End, FlowNode, PortRef};
+use crate::units::Ticks;
+
+/// The receive rings on the way of a flow.
+#[derive(Debug)]
+pub struct HeldFlow {
+    ports: Vec<PortRef>,
+    /// Picoseconds for which each had been held when the flow began; empty before.
+    before: Vec<u64>,
+}
+
+impl Engine<'_> {
+    /// Plans a look at the begin and at the end of every lossless flow.
+    pub(super) fn watch_backlogs(&mut self) {
+        let cables = Cables::new(self.scenario);
+        for (number, flow) in self.scenario.flows.iter().enumerate() {
+            let (begin, end) = self.span(flow);
+            self.flows[number].outcome.span_ps = end - begin;
+            let is_watched = flow.lossless && begin < end;
+            if is_watched {
+                self.events.at(begin, Event::FlowSpan(number as u32));
+                self.events.at(end, Event::FlowSpan(number as u32));
+            }
+            let ports = || ingress_ports(flow, &cables);
+            self.held.push(is_watched.then(|| HeldFlow { ports: ports(), before: Vec::new() }));
+        }
+    }
+
+    /// When `flow` begins and when it ends.
+    fn span(&self, flow: &FlowNode) -> (u64, u64) {
+        let end = flow.stop.map_or(self.duration_ps, |stop| self.duration_ps.min(stop.0 * PS));
+        ((flow.start.0 * PS).min(end), end)
+    }
+
+    /// The time of flow `number` begins or ends.
+    pub(super) fn flow_span(&mut self, number: usize) {
+        let Some(held) = &mut self.held[number] else { return };
+        let now: Vec<u64> =
+            held.ports.iter().map(|port| held_ps(&mut self.nodes[port.switch], *port, self.now)).collect();
+        if held.before.is_empty() {
+            held.before = now;
+            return;
+        }
+        let grown = held.ports.iter().zip(now.iter().zip(&held.before));
+        let holds = grown.map(|(port, (now, before))| BacklogHold { port: *port, held_ps: now - before });
+        self.flows[number].outcome.backlog = holds.max_by_key(|hold| hold.held_ps);
+    }
+}
+
+/// The ports by which frames of `flow` enter switches, in their order.
+fn ingress_ports(flow: &FlowNode, cables: &Cables) -> Vec<PortRef> {
+    let toward = cables.toward(flow.to);
+    let (mut ports, mut next) = (Vec::new(), cables.port_of(flow.from));
+    while let Some(port) = next.filter(|_| ports.len() < toward.len()) {
+        ports.push(port);
+        let out = toward[port.switch].map(|out| PortRef { switch: port.switch, port: out });
+        next = out.and_then(|out| cables.peer(out)).and_then(|end| match end {
+            End::Port(port) => Some(port),
+            End::Host(_) => None,
+        });
+    }
+    ports
+}
+
+/// Picoseconds for which the receive backlog of `port` has held its lossless classes by `now`.
+fn held_ps(node: &mut Node, port: PortRef, now: u64) -> u64 {
+    let counters = &node.counters.ports[port.port];
+    if counters.backlog_xoffs.get() == 0 {
+        return 0;
+    }
+    // A busy switch brings its gauges up to date now and then only.
+    if let Some(owner) = node.fleet.iter_mut().find(|pipeline| pipeline.owns(port.port)) {
+        owner.settle_gauges(Ticks(EPOCH + now));
+    }
+    counters.backlog_held_ns.get() * PS
+}
