@@ -50,7 +50,7 @@ pub struct Args {
     /// Say more, DPDK's own log included
     #[arg(long, short)]
     verbose: bool,
-    /// Exit with 1 if a lossless class lost anything
+    /// Exit with 1 if a lossless class lost anything or was starved
     #[arg(long)]
     fail_on_loss: bool,
 }

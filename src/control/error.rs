@@ -102,7 +102,7 @@ pub enum RunError {
         idle: IdleConfig,
     },
     /// `--fail-on-loss`.
-    #[error("a lossless class was not kept lossless; the report says where")]
+    #[error("a lossless class was not kept lossless, or was starved; the report says where")]
     Lost,
 }
 

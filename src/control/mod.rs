@@ -76,7 +76,7 @@ pub fn memory_mib(config: &Config, huge: bool) -> u32 {
 /// configuration once more, when somebody asks for that.
 ///
 /// # Errors
-/// What keeps it from starting or stopping in order; with `fail_on_loss`, a loss in a lossless class.
+/// What keeps it from starting or stopping in order; with `fail_on_loss`, a lossless class that lost anything or was starved.
 pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), RunError> {
     idle::check_cpu(&config)?;
     // Before DPDK starts: an address in use is found at once.

@@ -1,8 +1,10 @@
 //! What virtual hosts count: written by the thread that polls them, read by anyone at any time.
 
-use super::spec::FlowKind;
+use super::spec::{FlowKind, FlowPattern};
 use crate::dataplane::counters::{Counter, PerClass};
 use crate::qos::CLASSES;
+use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::units::{BitRate, Nanos};
 
 /// Buckets of equal width into which each power of two is divided.
 const STEPS: usize = 8;
@@ -79,6 +81,26 @@ pub struct FlowInfo {
     pub class: u8,
     /// Bytes of a frame.
     pub frame_len: u32,
+    /// Rate on the wire.
+    pub rate: BitRate,
+    /// Spread over time.
+    pub pattern: FlowPattern,
+}
+
+impl FlowInfo {
+    /// Frames that it has to send in `time` at its rate.
+    #[must_use]
+    pub fn wanted_frames(&self, time: Nanos) -> u64 {
+        let sending = match self.pattern {
+            FlowPattern::Steady => time.0,
+            FlowPattern::OnOff { on, off } => {
+                let round = on.0.saturating_add(off.0).max(1);
+                time.0 / round * on.0 + (time.0 % round).min(on.0)
+            }
+        };
+        let bits = u128::from(self.rate.0) * u128::from(sending) / 1_000_000_000;
+        u64::try_from(bits).unwrap_or(u64::MAX) / u64::from((self.frame_len + WIRE_OVERHEAD) * 8)
+    }
 }
 
 /// What one flow counts, at both ends.
@@ -214,6 +236,16 @@ impl HostCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flow_with_phases_has_to_send_only_while_it_is_on() {
+        let pattern = FlowPattern::Steady;
+        let (from, to, kind, class) = (0, None, FlowKind::Roce, 3);
+        let steady = FlowInfo { from, to, kind, class, frame_len: 1000, rate: BitRate(8_192_000), pattern };
+        assert_eq!(steady.wanted_frames(Nanos(2_000_000_000)), 2_000);
+        let pattern = FlowPattern::OnOff { on: Nanos(300_000_000), off: Nanos(500_000_000) };
+        assert_eq!(FlowInfo { pattern, ..steady }.wanted_frames(Nanos(1_000_000_000)), 300 + 200);
+    }
 
     #[test]
     fn every_value_is_in_a_bucket_that_ends_no_more_than_an_eighth_above_it() {

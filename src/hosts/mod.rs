@@ -262,6 +262,8 @@ fn new_counters(specs: &[HostSpec], hz: u64) -> HostCounters {
         kind: spec.kind,
         class: spec.class,
         frame_len: u32::from(spec.frame_len.max(frame::min_frame_len(spec.kind, spec.vlan.is_some()))),
+        rate: spec.rate,
+        pattern: spec.pattern,
     };
     let flows = specs.iter().enumerate().flat_map(|(from, spec)| spec.flows.iter().map(move |f| flow(from, f)));
     HostCounters { hz, hosts: specs.iter().map(host).collect(), flows: flows.map(FlowTally::new).collect() }

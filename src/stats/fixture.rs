@@ -58,6 +58,11 @@ fn flow(kind: FlowKind, class: u8) -> FlowSpec {
 
 /// The switch before any traffic.
 pub fn quiet() -> Subject {
+    slow(RATE)
+}
+
+/// The switch before any traffic, whose flow of class 3 has `rate`.
+pub fn slow(rate: BitRate) -> Subject {
     let spec = SwitchSpec {
         poll_gap: crate::units::Nanos(20_000),
         lcores: 1,
@@ -81,7 +86,8 @@ pub fn quiet() -> Subject {
         }; CLASSES],
         fdb: FdbSpec { capacity: 1024, ageing: Nanos(0), entries: Vec::new() },
     };
-    let hosts = [host(0, vec![flow(FlowKind::Roce, 3), flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
+    let roce = FlowSpec { rate, ..flow(FlowKind::Roce, 3) };
+    let hosts = [host(0, vec![roce, flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
     let mut subject = Subject::new(spec, Arc::new(Counters::new(2, 1)));
     subject.version = "0.0.0";
     subject.pfc = vec![PfcStanding::Proven; 2];

@@ -1,23 +1,19 @@
-//! Whether the promise was kept: nothing lost in a lossless class.
+//! Whether the promise was kept: nothing lost in a lossless class, and none starved.
 
-use std::fmt;
+mod starved;
+mod text;
 
 use serde::Serialize;
 
+pub use self::starved::{MaybeStarved, STARVED_PART, Starved};
+pub use self::text::not_lossless_line;
+
 use super::flow_control::DeviceFlowControl;
-use super::format::{frames, grouped, time};
-use super::snapshot::{PortSnapshot, Snapshot};
+use super::snapshot::Snapshot;
 use super::subject::{PfcStanding, Subject};
 use crate::dataplane::DropReason;
 use crate::hosts::FlowTally;
 use crate::qos::CLASSES;
-use crate::units::Nanos;
-
-/// Causes of one class written out in the one-line verdict; the report's tables have them all.
-const SHOWN: usize = 4;
-
-/// Part of a port's frames that lossless classes which are not starved bring at least, where its backlog holds them.
-pub const STARVED_PART: u64 = 100;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -25,7 +21,7 @@ pub const STARVED_PART: u64 = 100;
 pub enum Outcome {
     /// Nothing was lost in a lossless class.
     Kept,
-    /// Nothing was, as far as it is seen: what a device has lost before the switch, nobody tells.
+    /// Nothing was, as far as it is seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
     KeptAsSeen,
     /// Nothing was lost, and lossless classes starved behind lossy ones: [`Verdict::starved`].
     Starved,
@@ -35,7 +31,7 @@ pub enum Outcome {
     NothingLossless,
 }
 
-/// What broke the promise.
+/// A cause that broke the promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum Cause {
@@ -77,7 +73,7 @@ pub enum Cause {
         /// How many.
         frames: u64,
     },
-    /// Sent by a virtual host in a lossless class and never received, for whatever reason.
+    /// Sent by a virtual host in a lossless class and never received, for any reason.
     Missing {
         /// Traffic class.
         class: usize,
@@ -150,24 +146,14 @@ pub struct Verdict {
     pub not_lossless: Vec<Exposed>,
     /// Ports that count as lossless by the operator's word alone.
     pub trusted: Vec<String>,
-    /// Of those, the ports whose device could break the promise by itself, as far as its driver says.
+    /// Trusted ports whose device could break the promise by itself, as far as its driver says.
     pub trusted_devices: Vec<TrustedDevice>,
-    /// Ports whose lossless classes were held by their own receive backlog for more than half of the time, and brought fewer
-    /// than one of a hundred frames that the port received.
+    /// Lossless classes that hardly moved, since the receive backlog of their port held them.
     pub starved: Vec<Starved>,
-    /// Ports in front of which frames may have been lost that nobody has counted.
+    /// Ports whose receive backlog held lossless classes that may have had no frame to send.
+    pub maybe_starved: Vec<MaybeStarved>,
+    /// Ports in front of which frames may have been lost uncounted.
     pub unseen: Vec<Unseen>,
-}
-
-/// A port whose core had more frames than time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Starved {
-    /// The port.
-    pub port: String,
-    /// Nanoseconds for which its lossless classes were held.
-    pub held_ns: u64,
-    /// Nanoseconds of the run.
-    pub of_ns: u64,
 }
 
 /// A port whose driver does not tell what is lost in front of it.
@@ -205,6 +191,7 @@ impl Verdict {
                 trusted: Vec::new(),
                 trusted_devices: Vec::new(),
                 starved: Vec::new(),
+                maybe_starved: Vec::new(),
                 unseen: Vec::new(),
             };
         }
@@ -216,8 +203,8 @@ impl Verdict {
         if cells > 0 || frames > 0 {
             causes.push(Cause::CellsHeld { cells, frames });
         }
-        let (unseen, starved) = (unseen(subject), starved(subject, snapshot));
-        let outcome = match (causes.is_empty(), unseen.is_empty()) {
+        let (unseen, (starved, maybe_starved)) = (unseen(subject), starved::starved(subject, snapshot));
+        let outcome = match (causes.is_empty(), unseen.is_empty() && maybe_starved.is_empty()) {
             (true, _) if !starved.is_empty() => Outcome::Starved,
             (true, true) => Outcome::Kept,
             (true, false) => Outcome::KeptAsSeen,
@@ -231,6 +218,7 @@ impl Verdict {
             trusted: trusted(subject),
             trusted_devices: trusted_devices(subject),
             starved,
+            maybe_starved,
             unseen,
         }
     }
@@ -268,7 +256,7 @@ fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered
     (causes, undelivered)
 }
 
-/// What virtual hosts find missing or damaged in lossless classes.
+/// Frames that virtual hosts find missing or damaged in lossless classes.
 fn ends(subject: &Subject) -> Vec<Cause> {
     let Some(hosts) = &subject.hosts else { return Vec::new() };
     let mut causes = Vec::new();
@@ -302,7 +290,7 @@ fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
         .collect()
 }
 
-/// What devices have lost of frames that they took, at ports by which lossless frames have left.
+/// Frames that devices took and lost, at ports by which lossless frames have left. PFC frames are among them.
 fn devices(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
     let queue = |class: usize| usize::from(subject.spec.classes.tc_to_queue[class]) % CLASSES;
     let lossless = (0..CLASSES).filter(|&class| subject.is_lossless(class));
@@ -345,369 +333,5 @@ fn unseen(subject: &Subject) -> Vec<Unseen> {
     ports.map(|(port, driver)| Unseen { port, driver }).collect()
 }
 
-fn starved(subject: &Subject, snapshot: &Snapshot) -> Vec<Starved> {
-    let of_ns = u64::try_from(snapshot.at.as_nanos()).unwrap_or(u64::MAX);
-    let is_starved = |port: &PortSnapshot| {
-        let lossless: u64 =
-            (0..CLASSES).filter(|&class| subject.is_lossless(class)).map(|class| port.rx_frames[class]).sum();
-        let all: u64 = port.rx_frames.iter().sum();
-        port.backlog_held_ns > of_ns / 2 && lossless > 0 && lossless < all / STARVED_PART
-    };
-    let ports = snapshot.ports.iter().enumerate().filter(|(_, port)| is_starved(port));
-    ports
-        .map(|(index, port)| Starved {
-            port: subject.port_name(index).to_owned(),
-            held_ns: port.backlog_held_ns,
-            of_ns,
-        })
-        .collect()
-}
-
-/// The line that names the ports which promise nothing, while the switch runs; `None` if all do, or nothing was promised.
-#[must_use]
-pub fn not_lossless_line(subject: &Subject) -> Option<String> {
-    let ports = if subject.lossless == 0 { Vec::new() } else { exposed(subject) };
-    (!ports.is_empty()).then(|| line_of(&ports))
-}
-
-fn line_of(ports: &[Exposed]) -> String {
-    let phrase = |port: &Exposed| {
-        // Where PFC is off the device has nothing to defeat.
-        let why = port.flow_control.consequence().filter(|_| port.pfc != PfcStanding::Off);
-        format!("{} (pfc {}{})", port.port, port.pfc.label(), why.map_or(String::new(), |why| format!("; {why}")))
-    };
-    format!("not lossless: {}", ports.iter().map(phrase).collect::<Vec<_>>().join(", "))
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.outcome {
-            Outcome::Kept => write!(f, "lossless: KEPT")?,
-            Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as seen")?,
-            Outcome::Starved => write!(f, "lossless: STARVED")?,
-            Outcome::NothingLossless => write!(f, "lossless: no class is")?,
-            Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
-        }
-        for cause in &self.causes {
-            match cause {
-                Cause::Watchdog { class, port, frames: count } => {
-                    write!(f, "\nclass {class}: {} discarded by the watchdog at {port}", frames(*count))?;
-                }
-                Cause::Stuck { class, port, frames: count } => {
-                    write!(f, "\nclass {class}: {} discarded at {port}, which was stuck", frames(*count))?;
-                }
-                _ => {}
-            }
-        }
-        for Undelivered { class, port, reason, frames: count } in &self.undelivered {
-            write!(f, "\nnot delivered: {} of class {class} at {port} ({reason})", frames(*count))?;
-        }
-        for Starved { port, held_ns, of_ns } in &self.starved {
-            let (held, of) = (time(Nanos(*held_ns)), time(Nanos(*of_ns)));
-            write!(f, "\nstarved: lossless classes of {port} were held by its own backlog for {held} of {of}")?;
-        }
-        if !self.unseen.is_empty() {
-            let ports: Vec<_> = self.unseen.iter().map(|port| format!("{} ({})", port.port, port.driver)).collect();
-            write!(f, "\nnot seen: loss in the receive ring of {}", ports.join(", "))?;
-        }
-        if !self.trusted.is_empty() {
-            write!(f, "\non the operator's word: {} (pfc trusted)", self.trusted.join(", "))?;
-        }
-        for TrustedDevice { port, flow_control } in &self.trusted_devices {
-            write!(f, "\non the operator's word: {port}: {}", flow_control.consequence().unwrap_or_default())?;
-        }
-        if !self.not_lossless.is_empty() {
-            write!(f, "\n{}", line_of(&self.not_lossless))?;
-        }
-        Ok(())
-    }
-}
-
-impl Verdict {
-    /// One phrase a class, one for the watchdog, one for stuck ports, one a receive ring, one a device, one for what was not
-    /// released.
-    fn broken(&self) -> Vec<String> {
-        let mut phrases: Vec<String> = (0..CLASSES).filter_map(|class| self.broken_class(class)).collect();
-        let sum = |of: fn(&Self, usize) -> u64| (0..CLASSES).map(|class| of(self, class)).sum::<u64>();
-        let on_purpose = [("by the watchdog", sum(Self::by_watchdog)), ("at stuck ports", sum(Self::at_stuck))];
-        for (place, discarded) in on_purpose.into_iter().filter(|(_, discarded)| *discarded > 0) {
-            phrases.push(format!("{} discarded {place}", frames(discarded)));
-        }
-        for cause in &self.causes {
-            match cause {
-                Cause::ReceiveRing { port, missed_frames, no_buffer_frames } => {
-                    let lost = frames(missed_frames + no_buffer_frames);
-                    phrases.push(format!("{lost} lost in the receive ring of {port}"));
-                }
-                Cause::CellsHeld { cells, frames: held } => {
-                    phrases.push(format!("{} cells ({}) not released", grouped(*cells), frames(*held)));
-                }
-                Cause::Transmit { port, frames: lost } => {
-                    phrases.push(format!("{} lost by the device of {port}", frames(*lost)));
-                }
-                Cause::Dropped { .. }
-                | Cause::Watchdog { .. }
-                | Cause::Stuck { .. }
-                | Cause::Missing { .. }
-                | Cause::Corrupt { .. } => {}
-            }
-        }
-        phrases
-    }
-
-    /// Frames of `class` that the watchdog discarded.
-    fn by_watchdog(&self, class: usize) -> u64 {
-        let frames = self.causes.iter().map(|cause| match cause {
-            Cause::Watchdog { class: c, frames, .. } if *c == class => *frames,
-            _ => 0,
-        });
-        frames.sum()
-    }
-
-    /// Frames of `class` that were discarded at stuck ports.
-    fn at_stuck(&self, class: usize) -> u64 {
-        let frames = self.causes.iter().map(|cause| match cause {
-            Cause::Stuck { class: c, frames, .. } if *c == class => *frames,
-            _ => 0,
-        });
-        frames.sum()
-    }
-
-    fn broken_class(&self, class: usize) -> Option<String> {
-        let (mut dropped, mut missing, mut corrupt, mut places) = (0, 0, 0, Vec::new());
-        let mut last = "";
-        for cause in &self.causes {
-            match cause {
-                Cause::Dropped { class: c, port, reason, frames } if *c == class => {
-                    dropped += frames;
-                    // They come sorted by reason: each is named once.
-                    let what = if *reason == last { String::new() } else { format!("{reason} at ") };
-                    places.push(format!("{what}{port} {}", grouped(*frames)));
-                    last = reason;
-                }
-                Cause::Missing { class: c, frames, .. } if *c == class => missing += frames,
-                Cause::Corrupt { class: c, frames, .. } if *c == class => corrupt += frames,
-                _ => {}
-            }
-        }
-        // Frames that were discarded on purpose have a phrase of their own, and hosts miss them too.
-        missing = u64::saturating_sub(missing, self.by_watchdog(class) + self.at_stuck(class));
-        if dropped == 0 && missing == 0 && corrupt == 0 {
-            return None;
-        }
-        let hidden = places.len().saturating_sub(SHOWN);
-        places.truncate(SHOWN);
-        if hidden > 0 {
-            places.push(format!("{hidden} more"));
-        }
-        if missing > 0 {
-            places.push(format!("{} missing end to end", grouped(missing)));
-        }
-        if corrupt > 0 {
-            places.push(format!("{} corrupt", grouped(corrupt)));
-        }
-        // What the switch dropped is what the hosts miss; whoever counted more saw more.
-        let lost = frames(dropped.max(missing).max(corrupt));
-        Some(format!("{lost} lost in class {class} ({})", places.join(", ")))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::fixture::{self, quiet, run};
-    use super::*;
-    use std::time::Duration;
-
-    fn verdict(subject: &Subject) -> Verdict {
-        Verdict::new(subject, &Snapshot::take(subject, Duration::from_secs(10)))
-    }
-
-    #[test]
-    fn a_run_without_loss_keeps_it() {
-        let verdict = verdict(&run());
-        assert_eq!(verdict.to_string(), "lossless: KEPT");
-        assert!(verdict.is_kept());
-    }
-
-    #[test]
-    fn lossy_drops_break_nothing() {
-        let subject = run();
-        assert!(subject.counters.ports[0].drops[0][DropReason::Threshold as usize].get() > 0);
-        assert!(verdict(&subject).is_kept());
-    }
-
-    #[test]
-    fn a_congestion_drop_in_a_lossless_class_breaks_it() {
-        let subject = quiet();
-        subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(12_000);
-        subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(345);
-        subject.devices[1].publish(&crate::stats::DeviceStats { link_up: true, rx_missed: 7, ..Default::default() });
-        let text = verdict(&subject).to_string();
-        let expected = "lossless: BROKEN: 12,345 frames lost in class 3 (headroom_full at p1 12,000, p2 345); \
-                        7 frames lost in the receive ring of p2";
-        assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn the_watchdog_breaks_it_on_purpose() {
-        let subject = quiet();
-        let flow = &subject.hosts.as_ref().unwrap().flows[0];
-        flow.sent_frames.add(5_000);
-        flow.received_frames.add(3_000);
-        for (port, frames) in subject.counters.ports.iter().zip([500, 1_500]) {
-            port.drops[3][DropReason::Watchdog as usize].add(frames);
-            port.drops[0][DropReason::Watchdog as usize].add(7);
-        }
-        let verdict = verdict(&subject);
-        assert!(!verdict.is_kept() && verdict.undelivered.is_empty());
-        let expected = "lossless: BROKEN: 2,000 frames discarded by the watchdog\n\
-                        class 3: 500 frames discarded by the watchdog at p1\n\
-                        class 3: 1,500 frames discarded by the watchdog at p2";
-        assert_eq!(verdict.to_string(), expected);
-        flow.sent_frames.add(1);
-        let text = self::verdict(&subject).to_string();
-        let expected = "lossless: BROKEN: 1 frame lost in class 3 (1 missing end to end); 2,000 frames discarded";
-        assert!(text.starts_with(expected), "{text}");
-    }
-
-    #[test]
-    fn frames_discarded_at_a_stuck_port_break_it() {
-        let subject = quiet();
-        let flow = &subject.hosts.as_ref().unwrap().flows[0];
-        flow.sent_frames.add(5_000);
-        flow.received_frames.add(4_500);
-        for class in [0, 3] {
-            subject.counters.ports[1].drops[class][DropReason::EgressStuck as usize].add(500);
-        }
-        let verdict = verdict(&subject);
-        assert!(!verdict.is_kept() && verdict.undelivered.is_empty());
-        let expected = "lossless: BROKEN: 500 frames discarded at stuck ports\n\
-                        class 3: 500 frames discarded at p2, which was stuck";
-        assert_eq!(verdict.to_string(), expected);
-    }
-
-    #[test]
-    fn frames_for_a_port_without_link_break_it() {
-        let subject = quiet();
-        for class in [0, 3] {
-            subject.counters.ports[0].drops[class][DropReason::EgressDown as usize].add(40);
-            subject.counters.ports[0].drops[class][DropReason::LosslessUnknown as usize].add(2);
-        }
-        let expected = "lossless: BROKEN: 40 frames lost in class 3 (egress_down at p1 40)\n\
-                        not delivered: 2 frames of class 3 at p1 (lossless_unknown)";
-        assert_eq!(verdict(&subject).to_string(), expected);
-    }
-
-    #[test]
-    fn what_a_device_lost_of_the_frames_it_took_breaks_it_where_lossless_frames_left() {
-        let subject = quiet();
-        let lost = crate::stats::DeviceStats { link_up: true, tx_errors: 40, ..Default::default() };
-        subject.devices[1].publish(&lost);
-        subject.counters.ports[1].tx_frames[0].add(40);
-        assert_eq!(verdict(&subject).to_string(), "lossless: KEPT", "only lossy frames have left there");
-        subject.counters.ports[1].tx_frames[3].add(1);
-        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 40 frames lost by the device of p2");
-        let json = serde_json::to_value(&verdict(&subject).causes).unwrap();
-        assert_eq!(json, serde_json::json!([{"cause": "transmit", "port": "p2", "frames": 40}]));
-    }
-
-    #[test]
-    fn every_lcore_may_hold_frames() {
-        let mut subject = quiet();
-        subject.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
-        subject.counters.lcores.iter().for_each(|lcore| lcore.held_frames.set(2));
-        subject.counters.ports.iter().for_each(|port| port.group_used_cells[3].set(6));
-        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (4 frames) not released");
-    }
-
-    #[test]
-    fn hosts_find_what_the_switch_does_not() {
-        let subject = quiet();
-        let hosts = subject.hosts.as_ref().unwrap();
-        hosts.flows[0].sent_frames.add(10);
-        hosts.flows[0].received_frames.add(7);
-        hosts.flows[0].corrupt_frames.add(1);
-        let text = verdict(&subject).to_string();
-        assert_eq!(text, "lossless: BROKEN: 2 frames lost in class 3 (2 missing end to end, 1 corrupt)");
-        // The second flow is lossy.
-        hosts.flows[0].received_frames.add(2);
-        hosts.flows[1].sent_frames.add(10);
-        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 1 frame lost in class 3 (1 corrupt)");
-    }
-
-    #[test]
-    fn what_is_held_after_the_drain_breaks_it() {
-        let subject = quiet();
-        subject.counters.ports[0].group_headroom_cells[3].set(12);
-        subject.counters.lcores[0].held_frames.set(2);
-        assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (2 frames) not released");
-    }
-
-    #[test]
-    fn ports_without_proof_are_named_loudly() {
-        let mut subject = quiet();
-        subject.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
-        assert_eq!(verdict(&subject).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
-        assert_eq!(not_lossless_line(&subject).as_deref(), Some("not lossless: p1 (pfc off), p2 (pfc unproven)"));
-        subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
-        let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
-        assert_eq!(verdict(&subject).to_string(), expected);
-        subject.lossless = 0;
-        assert_eq!(verdict(&subject).to_string(), "lossless: no class is");
-        assert_eq!(not_lossless_line(&subject), None);
-        assert_eq!(fixture::quiet().lossless, 1 << 3);
-    }
-
-    #[test]
-    fn a_device_that_pauses_or_may_eat_pfc_is_named_with_what_follows() {
-        let mut subject = quiet();
-        subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
-        subject.flow_control.set(0, DeviceFlowControl::Pauses);
-        subject.flow_control.set(1, DeviceFlowControl::Unknown);
-        let expected = "not lossless: p1 (pfc unproven; its device pauses by itself), \
-                        p2 (pfc unproven; its device may pause by itself or eat PFC frames)";
-        assert_eq!(verdict(&subject).to_string(), format!("lossless: KEPT\n{expected}"));
-        assert_eq!(not_lossless_line(&subject).as_deref(), Some(expected));
-        subject.flow_control.set(0, DeviceFlowControl::Filters);
-        subject.pfc[1] = PfcStanding::Off;
-        let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\n\
-                        on the operator's word: p1: its device may eat PFC frames\nnot lossless: p2 (pfc off)";
-        assert_eq!(verdict(&subject).to_string(), expected);
-    }
-
-    #[test]
-    fn lossless_classes_that_hardly_moved_are_not_called_kept() {
-        let subject = quiet();
-        let port = &subject.counters.ports[0];
-        let set = |held_ns: u64, lossy: u64, lossless: u64| {
-            port.backlog_held_ns.set(held_ns);
-            port.rx_frames[0].set(lossy);
-            port.rx_frames[3].set(lossless);
-        };
-        set(5_000_000_000, 1000, 1);
-        assert!(verdict(&subject).is_kept(), "half of ten seconds");
-        set(9_900_000_000, 1000, 500);
-        assert!(verdict(&subject).is_kept(), "a core too slow for lossless frames alone");
-        set(9_900_000_000, 1000, 0);
-        assert!(verdict(&subject).is_kept(), "no lossless traffic");
-        set(9_900_000_000, 1000, 1);
-        let seen = verdict(&subject);
-        assert!(!seen.is_kept() && seen.outcome == Outcome::Starved);
-        let expected =
-            "lossless: STARVED\nstarved: lossless classes of p1 were held by its own backlog for 9.90s of 10.00s";
-        assert_eq!(seen.to_string(), expected);
-    }
-
-    #[test]
-    fn what_nobody_counts_is_not_called_kept() {
-        let mut subject = quiet();
-        subject.blind[1] = Some("net_tap".to_owned());
-        let seen = verdict(&subject);
-        assert!(seen.is_kept() && seen.outcome == Outcome::KeptAsSeen);
-        let expected = "lossless: KEPT as far as seen\nnot seen: loss in the receive ring of p2 (net_tap)";
-        assert_eq!(seen.to_string(), expected);
-        subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
-        let text = verdict(&subject).to_string();
-        assert!(text.starts_with("lossless: BROKEN: ") && text.ends_with("of p2 (net_tap)"), "{text}");
-    }
-}
+mod tests;

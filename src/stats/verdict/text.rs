@@ -1,0 +1,172 @@
+//! The verdict as people read it.
+
+use std::fmt;
+
+use super::super::format::{frames, grouped, time};
+use super::super::subject::{PfcStanding, Subject};
+use super::{Cause, Exposed, MaybeStarved, Outcome, Starved, TrustedDevice, Undelivered, Verdict, exposed};
+use crate::qos::CLASSES;
+use crate::units::Nanos;
+
+/// Causes of one class written out in the one-line verdict; the report's tables have them all.
+const SHOWN: usize = 4;
+
+/// The line that names the ports which promise nothing, while the switch runs; `None` if all do, or nothing was promised.
+#[must_use]
+pub fn not_lossless_line(subject: &Subject) -> Option<String> {
+    let ports = if subject.lossless == 0 { Vec::new() } else { exposed(subject) };
+    (!ports.is_empty()).then(|| line_of(&ports))
+}
+
+fn line_of(ports: &[Exposed]) -> String {
+    let phrase = |port: &Exposed| {
+        // A device has nothing to defeat if PFC is off.
+        let why = port.flow_control.consequence().filter(|_| port.pfc != PfcStanding::Off);
+        format!("{} (pfc {}{})", port.port, port.pfc.label(), why.map_or(String::new(), |why| format!("; {why}")))
+    };
+    format!("not lossless: {}", ports.iter().map(phrase).collect::<Vec<_>>().join(", "))
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.outcome {
+            Outcome::Kept => write!(f, "lossless: KEPT")?,
+            Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as seen")?,
+            Outcome::Starved => write!(f, "lossless: STARVED")?,
+            Outcome::NothingLossless => write!(f, "lossless: no class is")?,
+            Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
+        }
+        for cause in &self.causes {
+            match cause {
+                Cause::Watchdog { class, port, frames: count } => {
+                    write!(f, "\nclass {class}: {} discarded by the watchdog at {port}", frames(*count))?;
+                }
+                Cause::Stuck { class, port, frames: count } => {
+                    write!(f, "\nclass {class}: {} discarded at {port}, which was stuck", frames(*count))?;
+                }
+                _ => {}
+            }
+        }
+        for Undelivered { class, port, reason, frames: count } in &self.undelivered {
+            write!(f, "\nnot delivered: {} of class {class} at {port} ({reason})", frames(*count))?;
+        }
+        for Starved { port, class, held_ns, of_ns, frames: came, wanted_frames } in &self.starved {
+            let (held, of) = (time(Nanos(*held_ns)), time(Nanos(*of_ns)));
+            let came = match wanted_frames {
+                Some(wanted) => format!("{} of {} came", grouped(*came), frames(*wanted)),
+                None => format!("{} came", frames(*came)),
+            };
+            write!(f, "\nstarved: class {class} at {port}: {came}; its receive backlog held it for {held} of {of}")?;
+        }
+        for MaybeStarved { port, held_ns, of_ns } in &self.maybe_starved {
+            let (held, of) = (time(Nanos(*held_ns)), time(Nanos(*of_ns)));
+            write!(
+                f,
+                "\nnot seen: lossless frames that waited for {port}, held by its receive backlog for {held} of {of}"
+            )?;
+        }
+        if !self.unseen.is_empty() {
+            let ports: Vec<_> = self.unseen.iter().map(|port| format!("{} ({})", port.port, port.driver)).collect();
+            write!(f, "\nnot seen: loss in the receive ring of {}", ports.join(", "))?;
+        }
+        if !self.trusted.is_empty() {
+            write!(f, "\non the operator's word: {} (pfc trusted)", self.trusted.join(", "))?;
+        }
+        for TrustedDevice { port, flow_control } in &self.trusted_devices {
+            write!(f, "\non the operator's word: {port}: {}", flow_control.consequence().unwrap_or_default())?;
+        }
+        if !self.not_lossless.is_empty() {
+            write!(f, "\n{}", line_of(&self.not_lossless))?;
+        }
+        Ok(())
+    }
+}
+
+impl Verdict {
+    /// One phrase a class, one for the watchdog, one for stuck ports, one a receive ring, one a device, one for what was not
+    /// released.
+    fn broken(&self) -> Vec<String> {
+        let mut phrases: Vec<String> = (0..CLASSES).filter_map(|class| self.broken_class(class)).collect();
+        let sum = |of: fn(&Self, usize) -> u64| (0..CLASSES).map(|class| of(self, class)).sum::<u64>();
+        let on_purpose = [("by the watchdog", sum(Self::by_watchdog)), ("at stuck ports", sum(Self::at_stuck))];
+        for (place, discarded) in on_purpose.into_iter().filter(|(_, discarded)| *discarded > 0) {
+            phrases.push(format!("{} discarded {place}", frames(discarded)));
+        }
+        for cause in &self.causes {
+            match cause {
+                Cause::ReceiveRing { port, missed_frames, no_buffer_frames } => {
+                    let lost = frames(missed_frames + no_buffer_frames);
+                    phrases.push(format!("{lost} lost in the receive ring of {port}"));
+                }
+                Cause::CellsHeld { cells, frames: held } => {
+                    phrases.push(format!("{} cells ({}) not released", grouped(*cells), frames(*held)));
+                }
+                Cause::Transmit { port, frames: lost } => {
+                    phrases.push(format!("{} lost by the device of {port}", frames(*lost)));
+                }
+                Cause::Dropped { .. }
+                | Cause::Watchdog { .. }
+                | Cause::Stuck { .. }
+                | Cause::Missing { .. }
+                | Cause::Corrupt { .. } => {}
+            }
+        }
+        phrases
+    }
+
+    /// Frames of `class` that the watchdog discarded.
+    fn by_watchdog(&self, class: usize) -> u64 {
+        let frames = self.causes.iter().map(|cause| match cause {
+            Cause::Watchdog { class: c, frames, .. } if *c == class => *frames,
+            _ => 0,
+        });
+        frames.sum()
+    }
+
+    /// Frames of `class` that were discarded at stuck ports.
+    fn at_stuck(&self, class: usize) -> u64 {
+        let frames = self.causes.iter().map(|cause| match cause {
+            Cause::Stuck { class: c, frames, .. } if *c == class => *frames,
+            _ => 0,
+        });
+        frames.sum()
+    }
+
+    fn broken_class(&self, class: usize) -> Option<String> {
+        let (mut dropped, mut missing, mut corrupt, mut places) = (0, 0, 0, Vec::new());
+        let mut last = "";
+        for cause in &self.causes {
+            match cause {
+                Cause::Dropped { class: c, port, reason, frames } if *c == class => {
+                    dropped += frames;
+                    // They come sorted by reason: each is named once.
+                    let what = if *reason == last { String::new() } else { format!("{reason} at ") };
+                    places.push(format!("{what}{port} {}", grouped(*frames)));
+                    last = reason;
+                }
+                Cause::Missing { class: c, frames, .. } if *c == class => missing += frames,
+                Cause::Corrupt { class: c, frames, .. } if *c == class => corrupt += frames,
+                _ => {}
+            }
+        }
+        // Frames that were discarded on purpose have a phrase of their own, and hosts miss them too.
+        missing = u64::saturating_sub(missing, self.by_watchdog(class) + self.at_stuck(class));
+        if dropped == 0 && missing == 0 && corrupt == 0 {
+            return None;
+        }
+        let hidden = places.len().saturating_sub(SHOWN);
+        places.truncate(SHOWN);
+        if hidden > 0 {
+            places.push(format!("{hidden} more"));
+        }
+        if missing > 0 {
+            places.push(format!("{} missing end to end", grouped(missing)));
+        }
+        if corrupt > 0 {
+            places.push(format!("{} corrupt", grouped(corrupt)));
+        }
+        // The hosts miss what the switch dropped: the larger count saw more.
+        let lost = frames(dropped.max(missing).max(corrupt));
+        Some(format!("{lost} lost in class {class} ({})", places.join(", ")))
+    }
+}
