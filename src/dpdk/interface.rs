@@ -46,12 +46,15 @@ impl Interface {
         let name = CString::new(name).ok()?;
         // SAFETY: the name is a string with a zero at its end, and is only read.
         let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        // SAFETY: takes numbers only.
-        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if index == 0 || socket < 0 {
+        if index == 0 {
             return None;
         }
-        // SAFETY: a descriptor made just now, which nobody else knows.
+        // SAFETY: takes numbers only.
+        let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if socket < 0 {
+            return None;
+        }
+        // SAFETY: a descriptor made just now, which has no other owner.
         Some(Self { index, socket: unsafe { OwnedFd::from_raw_fd(socket) } })
     }
 
@@ -121,6 +124,15 @@ pub(super) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn name_of_no_interface_leaves_no_socket_open() {
+        // Other tests of this process open and close descriptors too, so that many names are asked for.
+        let open = || std::fs::read_dir("/proc/self/fd").expect("the kernel's list").count();
+        let before = open();
+        assert!((0..200).all(|_| Interface::of("hf-none").is_none()));
+        assert!(open() < before + 100, "{before} descriptors before, {} after", open());
+    }
 
     #[test]
     fn loopback_is_there_and_nonsense_is_not() {
