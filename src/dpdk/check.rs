@@ -8,6 +8,7 @@ use std::path::Path;
 use dpdk_sys::libc;
 
 use super::Error;
+use super::driver::Driver;
 
 /// Kernel drivers that DPDK's own drivers use beside, rather than in place of, the kernel.
 const BIFURCATED: &[&str] = &["mlx4_core", "mlx5_core", "mana", "gve"];
@@ -50,12 +51,13 @@ pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
             remedy: "use a driver's name and a number, e.g. net_tap0".to_owned(),
         });
     }
-    if name.starts_with("net_tap") || name.starts_with("net_tun") {
-        check_tap_arguments(devargs)?;
-        check_tap(name, argument(devargs, "iface"))?;
-    }
-    if name.starts_with("net_af_packet") || name.starts_with("eth_af_packet") {
-        check_af_packet(name, argument(devargs, "iface"))?;
+    match Driver::of_device(name) {
+        Driver::Tap | Driver::Tun => {
+            check_tap_arguments(devargs)?;
+            check_tap(name, argument(devargs, "iface"))?;
+        }
+        Driver::AfPacket => check_af_packet(name, argument(devargs, "iface"))?,
+        _ => {}
     }
     super::socket::make_room(devargs)
 }
@@ -197,6 +199,16 @@ pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alias_of_a_driver_is_checked_as_the_driver() {
+        for device in ["net_tap0", "eth_tap0", "net_tun0"] {
+            let error = check_vdev(&format!("{device},bogus=1")).unwrap_err().to_string();
+            assert!(error.contains("\"bogus=1\""), "{error}");
+        }
+        let error = check_vdev("eth_af_packet0,iface=hf-none").unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. } | Error::NoPermission { .. }), "{error}");
+    }
 
     #[test]
     fn an_argument_that_net_tap_does_not_know_is_named() {

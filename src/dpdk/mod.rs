@@ -11,6 +11,8 @@
 
 mod check;
 mod clock;
+mod device;
+mod driver;
 mod eal;
 mod error;
 mod idle;

@@ -2,29 +2,19 @@
 
 use std::ffi::{CStr, CString};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use dpdk_sys::{HF_MAX_ETHPORTS, libc, rte_eth_conf, rte_eth_dev_info, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
+use dpdk_sys::{HF_MAX_ETHPORTS, rte_eth_fc_conf, rte_eth_stats, rte_ether_addr};
 
 use super::check::{argument, check_vdev, pci_address, plug_error};
-use super::eal::Shared;
+use super::device::{Device, Origin, QUEUES};
 use super::error::errno_text;
 use super::interface::{Interface, InterfaceState};
 use super::kernel_ring::KernelRings;
-use super::ring::{End, Rings};
-use super::{Eal, Error, HEADROOM, Mempool, PortQueue, interface, log};
-
-/// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the check sequence.
-const OVERHEAD: usize = 14 + 2 * 4 + 4;
-
-/// Bytes of a frame beyond its MTU as ethdev counts them: Ethernet header and check sequence.
-const ETHDEV_OVERHEAD: u32 = 14 + 4;
-
-/// The largest MTU that ethdev lets af_packet have, whose driver says that frames have at most 1518 B.
-const AF_PACKET_ETHDEV_MTU: u16 = 1500;
+use super::{Eal, Error, Mempool, PortQueue, driver, log};
 
 /// The bus of virtual devices.
-const VDEV: &CStr = c"vdev";
+pub(super) const VDEV: &CStr = c"vdev";
 
 /// How a port is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,44 +97,6 @@ pub struct PortStats {
 /// A port, closed when it and all its queues are dropped.
 pub struct EthPort(Arc<Device>);
 
-/// What a port and its queues share.
-pub(super) struct Device {
-    id: u16,
-    name: String,
-    state: Mutex<State>,
-    origin: Origin,
-    /// The interface of the kernel's that it sends and receives by.
-    interface: Option<String>,
-    /// The receive queue takes buffers from it until the port is closed.
-    _pool: Mempool,
-    eal: Arc<Shared>,
-}
-
-/// Where a device came from, and what goes with it.
-pub(super) enum Origin {
-    /// Made by EAL, which also removes it.
-    Eal,
-    /// Made for this port.
-    Plugged,
-    /// Made of rings, which are freed after it.
-    Rings(Arc<Rings>, End),
-}
-
-/// Whether the port runs, and who has its queues.
-#[derive(Default)]
-struct State {
-    started: bool,
-    /// A bit for each queue that is out.
-    queues_out: u64,
-    /// Where the kernel keeps received frames for an af_packet port.
-    kernel: Option<KernelRings>,
-    /// The interface behind a tap or an af_packet port.
-    interface: Option<Interface>,
-}
-
-/// Queues of each kind.
-const QUEUES: u16 = 1;
-
 impl EthPort {
     /// Opens a device that EAL knows, by its name (`net_tap0`) or PCI address, and sets it up, stopped.
     ///
@@ -198,13 +150,7 @@ impl EthPort {
         };
         drop(guard);
         let mut device = Device::claim(eal, id, name, Origin::Plugged, pool)?;
-        if ["net_af_packet", "eth_af_packet"].iter().any(|driver| name.starts_with(driver)) {
-            device.interface = argument(devargs, "iface").map(str::to_owned);
-            device.state().kernel = argument(devargs, "iface").and_then(KernelRings::of);
-        }
-        if ["net_af_packet", "net_tap"].iter().any(|driver| name.starts_with(driver)) {
-            device.state().interface = argument(devargs, "iface").and_then(Interface::of);
-        }
+        device.find_interface(argument(devargs, "iface"));
         Self::from_device(device, config, pool)
     }
 
@@ -305,12 +251,10 @@ impl EthPort {
         self.name().matches(':').count() == 2
     }
 
-    /// Whether it is a virtual port on the kernel's interface of a NIC, as af_packet's can be.
+    /// Whether it is a virtual port on the kernel's interface of a NIC with a MAC, as af_packet's can be.
     #[must_use]
     pub fn is_on_a_nic(&self) -> bool {
-        let interface = &self.0.interface;
-        // A network interface with hardware behind it has a link to that in sysfs; veth, tap and bridge have none.
-        interface.as_ref().is_some_and(|name| Path::new("/sys/class/net").join(name).join("device").exists())
+        self.0.interface.as_ref().is_some_and(|name| driver::is_nic(Path::new("/sys/class/net"), name))
     }
 
     /// DPDK's number for it.
@@ -353,14 +297,14 @@ impl EthPort {
     /// frames pass. Other ports count as up.
     #[must_use]
     pub fn has_link(&self) -> bool {
-        let is = |driver| self.name().starts_with(driver);
-        if self.is_physical() || ["net_memif", "net_vhost", "net_virtio_user", "virtio_user"].into_iter().any(is) {
+        let of = self.0.driver;
+        if self.is_physical() || of.tells_link() {
             return self.link().map_or(true, |link| link.up);
         }
         match self.0.state().interface.as_ref().and_then(Interface::state) {
             None | Some(InterfaceState::Up) => true,
             Some(InterfaceState::Down) => false,
-            Some(InterfaceState::Absent | InterfaceState::NoCarrier) => !is("net_af_packet"),
+            Some(InterfaceState::Absent | InterfaceState::NoCarrier) => !of.needs_carrier(),
         }
     }
 
@@ -383,7 +327,7 @@ impl EthPort {
             rx_nombuf: stats.rx_nombuf,
             opackets: stats.opackets,
             obytes: stats.obytes,
-            oerrors: if device.counts_refusals() { 0 } else { stats.oerrors },
+            oerrors: if device.driver.counts_refusals() { 0 } else { stats.oerrors },
         })
     }
 
@@ -408,8 +352,7 @@ impl EthPort {
     #[must_use]
     pub fn sees_receive_loss(&self) -> bool {
         let device = &*self.0;
-        let waits = ["net_null", "net_memif"].iter().any(|driver| device.name.starts_with(driver));
-        let never_loses = matches!(device.origin, Origin::Rings(..)) || waits;
+        let never_loses = matches!(device.origin, Origin::Rings(..)) || device.driver.never_loses();
         never_loses || self.is_physical() || device.state().kernel.is_some()
     }
 
@@ -470,211 +413,8 @@ impl EthPort {
     #[must_use]
     pub fn driver(&self) -> String {
         let _state = self.0.state();
-        self.0.info().map_or_else(|_| "unknown".to_owned(), |info| text(info.driver_name))
+        self.0.driver_name()
     }
-}
-
-/// A string of DPDK's, which may be missing.
-fn text(string: *const std::ffi::c_char) -> String {
-    if string.is_null() {
-        return "unknown".to_owned();
-    }
-    // SAFETY: drivers give their names as strings with a zero at the end, which live as long as the driver.
-    unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
-}
-
-impl Device {
-    /// Makes the caller the one owner of port `id`.
-    pub(super) fn claim(eal: &Eal, id: u16, name: &str, origin: Origin, pool: &Mempool) -> Result<Self, Error> {
-        let mut open = eal.shared().open_ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let bit = 1_u64.checked_shl(u32::from(id)).unwrap_or_default();
-        if bit == 0 {
-            return Err(Error::TooManyPorts { device: name.to_owned(), limit: u64::BITS as usize });
-        }
-        if *open & bit != 0 {
-            return Err(Error::InUse {
-                what: format!("port `{name}`"),
-                remedy: "a port has one owner: drop the other first",
-            });
-        }
-        *open |= bit;
-        let eal = Arc::clone(eal.shared());
-        Ok(Self {
-            id,
-            name: name.to_owned(),
-            state: Mutex::default(),
-            origin,
-            interface: None,
-            _pool: pool.clone(),
-            eal,
-        })
-    }
-
-    /// DPDK's number.
-    pub(super) fn id(&self) -> u16 {
-        self.id
-    }
-
-    /// The device's name.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Frames that the port has received on queue `number` and nobody has taken; `None` if the driver cannot tell.
-    ///
-    /// # Safety
-    ///
-    /// The port must be started with that queue.
-    pub(super) unsafe fn backlog(&self, number: u16) -> Option<usize> {
-        if let Origin::Rings(rings, end) = &self.origin {
-            return Some(rings.waiting(*end));
-        }
-        // SAFETY: as the caller says; DPDK reads what the driver keeps for this very question.
-        usize::try_from(unsafe { dpdk_sys::hf_rx_backlog(self.id, number) }).ok()
-    }
-
-    /// Whether its driver counts frames as errors that it does not take, and gives back: one that waits is counted each time
-    /// that it is offered. These drivers lose none of the frames that they take.
-    fn counts_refusals(&self) -> bool {
-        ["net_tap", "net_af_xdp"].iter().any(|driver| self.name.starts_with(driver))
-    }
-
-    /// Takes queue `number` back.
-    pub(super) fn take_back(&self, number: u16) {
-        self.state().queues_out &= !(1 << number);
-    }
-
-    /// The state, and the right to make control calls on this port, which DPDK wants one at a time.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs one of DPDK's calls, and makes its failure an error.
-    fn attempt(&self, step: &'static str, call: impl FnOnce() -> i32) -> Result<(), Error> {
-        let mark = log::mark();
-        match call() {
-            0.. => Ok(()),
-            status => {
-                let log = log::since(mark, &errno_text(status));
-                Err(Error::Port { device: self.name.clone(), step, log })
-            }
-        }
-    }
-
-    /// What the driver says of itself.
-    fn info(&self) -> Result<rte_eth_dev_info, Error> {
-        let mut info = rte_eth_dev_info::default();
-        // SAFETY: the port is open, and the information is written to a value that is ours.
-        self.attempt("be asked for its limits", || unsafe { dpdk_sys::rte_eth_dev_info_get(self.id, &mut info) })?;
-        Ok(info)
-    }
-
-    /// Sets up the port and its queues.
-    fn configure(&self, config: &PortConfig, pool: &Mempool) -> Result<(), Error> {
-        let _state = self.state();
-        let info = self.info()?;
-        self.check_mtu(config.mtu, &info, pool)?;
-        let mut conf = rte_eth_conf::default();
-        // af_packet carries what its ring has room for, but tells ethdev of a bound that this would have to keep.
-        let is_jumbo = self.interface.is_some() && config.mtu > AF_PACKET_ETHDEV_MTU;
-        let ethdev_mtu = if is_jumbo { AF_PACKET_ETHDEV_MTU } else { config.mtu };
-        conf.rxmode.mtu = u32::from(ethdev_mtu);
-        // SAFETY: the port is open, and the configuration, zero but for what is set here, is copied.
-        self.attempt("be configured", || unsafe { dpdk_sys::rte_eth_dev_configure(self.id, QUEUES, QUEUES, &conf) })?;
-
-        let (mut rx, mut tx) = (config.rx_descriptors, config.tx_descriptors);
-        // SAFETY: the port is configured, and the numbers are ours.
-        self.attempt("have so few or so many descriptors", || unsafe {
-            dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
-        })?;
-        // SAFETY: the port is open.
-        let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
-        for queue in 0..QUEUES {
-            // SAFETY: the port is configured with this queue; null asks for the driver's defaults; the pool outlives
-            // the queue, since `self` holds it until the port is closed.
-            self.attempt("set up its receive queue", || unsafe {
-                dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, std::ptr::null(), pool.as_ptr())
-            })?;
-            // SAFETY: as above.
-            self.attempt("set up its transmit queue", || unsafe {
-                dpdk_sys::rte_eth_tx_queue_setup(self.id, queue, tx, socket, std::ptr::null())
-            })?;
-        }
-        // Configuring tells DPDK the MTU; this tells the device, where it can be told (a tap's interface, say).
-        let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
-        match &self.interface {
-            Some(interface) if is_jumbo => interface::set_mtu(interface, config.mtu).map_err(|error| Error::Mtu {
-                device: self.name.clone(),
-                mtu: config.mtu,
-                limit: format!("the kernel refuses it for interface {interface} ({error})"),
-            })?,
-            _ => self.attempt("set its MTU", || {
-                // SAFETY: the port is configured and stopped.
-                let status = unsafe { dpdk_sys::rte_eth_dev_set_mtu(self.id, config.mtu) };
-                if unsupported.contains(&status) { 0 } else { status }
-            })?,
-        }
-        if config.promiscuous {
-            self.attempt("receive frames for any address", || {
-                // SAFETY: the port is configured.
-                let status = unsafe { dpdk_sys::rte_eth_promiscuous_enable(self.id) };
-                if unsupported.contains(&status) { 0 } else { status }
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Whether frames of that MTU fit the buffers, so that none comes in pieces, and the device.
-    fn check_mtu(&self, mtu: u16, info: &rte_eth_dev_info, pool: &Mempool) -> Result<(), Error> {
-        let error = |limit| Err(Error::Mtu { device: self.name.clone(), mtu, limit });
-        let needed = HEADROOM + usize::from(mtu) + OVERHEAD;
-        if needed > usize::from(pool.data_room()) {
-            let have = pool.data_room();
-            return error(format!("buffers of pool `{}` have {have} bytes and must have {needed}", pool.name()));
-        }
-        // Drivers that do not care leave these at zero.
-        let most = most_of(info);
-        if mtu < info.min_mtu || mtu > most && self.interface.is_none() {
-            return error(format!("its driver takes {} to {most}", info.min_mtu));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        let _one_at_a_time = self.eal.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let started = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).started;
-        // SAFETY: the last share is going, so neither the port nor a queue of it is in use. Failures leave nothing to
-        // be done: a device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would
-        // stay on after the port. DPDK complains of stopping what is stopped.
-        unsafe {
-            dpdk_sys::rte_eth_promiscuous_disable(self.id);
-            if started {
-                dpdk_sys::rte_eth_dev_stop(self.id);
-            }
-            dpdk_sys::rte_eth_dev_close(self.id);
-        }
-        if !matches!(self.origin, Origin::Eal)
-            && let Ok(name) = CString::new(self.name.as_str())
-        {
-            // SAFETY: both are strings with a zero at their ends; the port of the device is closed.
-            unsafe { dpdk_sys::rte_eal_hotplug_remove(VDEV.as_ptr(), name.as_ptr()) };
-        }
-        *self.eal.open_ports.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.id);
-    }
-}
-
-/// The largest MTU that ethdev lets a driver have: by what the driver says of MTUs and of frames.
-fn most_of(info: &rte_eth_dev_info) -> u16 {
-    let by_mtu = if info.max_mtu == 0 { u16::MAX } else { info.max_mtu };
-    // As `eth_dev_get_overhead_len`: a driver that gives both bounds says by that what it counts beside the packet.
-    let overhead = match by_mtu {
-        u16::MAX => ETHDEV_OVERHEAD,
-        most => info.max_rx_pktlen.checked_sub(most.into()).filter(|&extra| extra > 0).unwrap_or(ETHDEV_OVERHEAD),
-    };
-    let by_frame = u16::try_from(info.max_rx_pktlen.saturating_sub(overhead)).unwrap_or(u16::MAX);
-    if info.max_rx_pktlen == 0 { by_mtu } else { by_mtu.min(by_frame) }
 }
 
 /// The number of the port called `name`.

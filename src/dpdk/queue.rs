@@ -11,7 +11,7 @@ use crate::sync::{AtomicPtr, Ordering};
 use crate::units::Ticks;
 
 use super::Mbuf;
-use super::port::Device;
+use super::device::Device;
 
 /// A pair of queues of a started port; there is one for each number, and while it lives the port is not stopped.
 ///

@@ -6,8 +6,9 @@ use std::sync::{Arc, PoisonError};
 
 use dpdk_sys::{HF_RING_EXACT, HF_RING_SC_DEQ, HF_RING_SP_ENQ, HF_SOCKET_ANY, rte_mbuf, rte_ring};
 
+use super::device::{Device, Origin};
 use super::eal::Shared;
-use super::port::{Device, Origin, check_room_for};
+use super::port::check_room_for;
 use super::{Eal, Error, EthPort, Mempool, PortConfig, log};
 
 /// Longest name of a link, so that DPDK's names made of it fit.

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::Error;
 use super::check::{argument, device_name};
+use super::driver::Driver;
 
 /// Where DPDK's memif driver listens if the device does not say.
 const DEFAULT_SOCKET: &str = "/run/memif.sock";
@@ -17,19 +18,16 @@ const DEFAULT_SOCKET: &str = "/run/memif.sock";
 /// process.
 fn server_socket(devargs: &str) -> Option<&Path> {
     let has = |key, value| argument(devargs, key) == Some(value);
-    let is = |driver| device_name(devargs).starts_with(driver);
-    if is("net_memif") {
-        let is_server = has("role", "server") || has("role", "master");
-        let is_file = has("socket-abstract", "no");
-        return (is_server && is_file).then(|| Path::new(argument(devargs, "socket").unwrap_or(DEFAULT_SOCKET)));
+    match Driver::of_device(device_name(devargs)) {
+        Driver::Memif => {
+            let is_server = has("role", "server") || has("role", "master");
+            let is_file = has("socket-abstract", "no");
+            (is_server && is_file).then(|| Path::new(argument(devargs, "socket").unwrap_or(DEFAULT_SOCKET)))
+        }
+        Driver::Vhost => argument(devargs, "iface").map(Path::new).filter(|_| !has("client", "1")),
+        Driver::VirtioUser => argument(devargs, "path").map(Path::new).filter(|_| has("server", "1")),
+        _ => None,
     }
-    if is("net_vhost") || is("eth_vhost") {
-        return argument(devargs, "iface").map(Path::new).filter(|_| !has("client", "1"));
-    }
-    if is("net_virtio_user") || is("virtio_user") {
-        return argument(devargs, "path").map(Path::new).filter(|_| has("server", "1"));
-    }
-    None
 }
 
 fn is_socket(path: &Path) -> bool {
@@ -46,7 +44,7 @@ fn is_dead(path: &Path) -> bool {
 }
 
 fn is_memif(devargs: &str) -> bool {
-    device_name(devargs).starts_with("net_memif")
+    Driver::of_device(device_name(devargs)) == Driver::Memif
 }
 
 /// Removes the dead socket of a port that is to be made: its driver would find the address in use. A live socket stays, and so

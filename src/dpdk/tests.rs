@@ -267,6 +267,13 @@ fn a_null_port_makes_and_swallows_frames() {
 }
 
 #[test]
+fn port_with_an_alias_of_its_driver_is_known_by_the_driver() {
+    let pool = pool("alias", 1023);
+    let port = EthPort::plug(eal(), "eth_null9,no-rx=1", &PortConfig::default(), &pool).unwrap();
+    assert_eq!((port.driver().as_str(), port.sees_receive_loss()), ("net_null", true));
+}
+
+#[test]
 fn virtual_devices_say_that_they_have_no_flow_control() {
     let data = pool("flow control", 63);
     let null = EthPort::plug(eal(), "net_null_flow", &PortConfig::default(), &data).unwrap();
