@@ -1,15 +1,72 @@
-//! What the devices behind the ports say of themselves.
+//! The devices behind the ports: their flow control, their links, and their counters.
 
-use crate::dpdk::EthPort;
+use super::flow_control::{Asked, FlowControls};
+use crate::dpdk::{EthPort, PortStats};
+use crate::stats::flow_control::FlowControlDevice;
 use crate::stats::{DeviceStats, Subject};
 
+/// A port as the control thread asks it.
+pub(super) trait PortAccess {
+    /// Name of its driver.
+    fn driver(&self) -> String;
+    /// Whether it is a virtual port on the kernel's interface of a NIC.
+    fn is_on_a_nic(&self) -> bool;
+    /// Whether frames can leave by it.
+    fn has_link(&self) -> bool;
+    /// Its counters; `None` if its driver refuses.
+    fn stats(&self) -> Option<PortStats>;
+    /// Flow control of its device.
+    fn flow_control(&self) -> impl FlowControlDevice;
+}
+
+impl PortAccess for EthPort {
+    fn driver(&self) -> String {
+        EthPort::driver(self)
+    }
+
+    fn is_on_a_nic(&self) -> bool {
+        EthPort::is_on_a_nic(self)
+    }
+
+    fn has_link(&self) -> bool {
+        EthPort::has_link(self)
+    }
+
+    fn stats(&self) -> Option<PortStats> {
+        EthPort::stats(self).ok()
+    }
+
+    fn flow_control(&self) -> impl FlowControlDevice {
+        Asked::new(self)
+    }
+}
+
+/// The devices of all ports while the switch runs.
+pub(super) struct Devices {
+    flow_control: FlowControls,
+}
+
+impl Devices {
+    /// Tells the devices of started ports not to pause, and reads them. Returns the mask of links that are up, and warnings.
+    pub fn start(ports: &[impl PortAccess], subject: &Subject) -> (Self, u64, Vec<String>) {
+        let (flow_control, warnings) = FlowControls::turn_off(ports, subject);
+        (Self { flow_control }, refresh(ports, subject), warnings)
+    }
+
+    /// Reads every device. Returns the mask of links that are up, and lines on flow control that has changed.
+    pub fn look(&mut self, ports: &[impl PortAccess], subject: &Subject) -> (u64, Vec<String>) {
+        let up = refresh(ports, subject);
+        (up, self.flow_control.look(ports, subject, up))
+    }
+}
+
 /// Reads every device; the mask of links that are up.
-pub(super) fn refresh(ports: &[EthPort], subject: &Subject) -> u64 {
+pub(super) fn refresh(ports: &[impl PortAccess], subject: &Subject) -> u64 {
     let mut up = 0;
     for (index, (port, counters)) in ports.iter().zip(subject.devices.iter()).enumerate() {
         let link_up = port.has_link();
         up |= u64::from(link_up) << index;
-        if let Ok(stats) = port.stats() {
+        if let Some(stats) = port.stats() {
             counters.publish(&DeviceStats {
                 link_up,
                 rx_frames: stats.ipackets,
@@ -24,8 +81,12 @@ pub(super) fn refresh(ports: &[EthPort], subject: &Subject) -> u64 {
     up
 }
 
-/// What the host at `port` sent into a full receive ring, which an in-process port does not know of.
+/// Frames that the host at `port` sent into a full receive ring, which an in-process port does not know of.
 fn lost_on_wire(subject: &Subject, port: usize) -> u64 {
     let hosts = subject.hosts.iter().flat_map(|hosts| &hosts.hosts).filter(|host| host.port == port);
     hosts.map(|host| host.lost_frames.get()).sum()
 }
+
+#[cfg(test)]
+#[path = "devices_tests.rs"]
+mod tests;

@@ -1,15 +1,27 @@
 //! Flow control of the devices behind the ports: told at their start, read again whenever a link comes up.
 //!
-//! A MAC settles what it does of PAUSE when it has negotiated with its partner, so the first reading is not the last word.
+//! A MAC settles its use of PAUSE when it has negotiated with its partner, so the first reading is not the last word. A device
+//! that has come back with PAUSE on is told again.
 
+use super::devices::PortAccess;
 use crate::dpdk::{EthPort, FlowControl};
 use crate::stats::flow_control::{FlowControlDevice, FlowControlReading, Told, has_mac, judge, settle};
 use crate::stats::{DeviceFlowControl, Subject};
 
+/// Looks after which every device is read again. A flap between two looks raises no link; with a look each 100 ms these are
+/// ten seconds.
+const LOOKS_TO_READ_ALL: u32 = 100;
+
 /// A port while it is asked; keeps the settings that were read, since drivers refuse others.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     port: &'a EthPort,
     settings: Option<FlowControl>,
+}
+
+impl<'a> Asked<'a> {
+    pub fn new(port: &'a EthPort) -> Self {
+        Self { port, settings: None }
+    }
 }
 
 impl FlowControlDevice for Asked<'_> {
@@ -40,17 +52,19 @@ pub(super) struct FlowControls {
     ports: Vec<Port>,
     /// Links that were up at the last look, a bit a port.
     up: u64,
+    /// Looks since every device was read.
+    looks: u32,
 }
 
 impl FlowControls {
-    /// Turns flow control of every port's device off, publishes what came of it, and says of which port it does not hold.
-    /// The ports are started: starting resets what a device was told (`igc_rx_init`).
-    pub fn turn_off(ports: &[EthPort], subject: &Subject) -> (Self, Vec<String>) {
-        let (mut all, mut lines) = (Self { ports: Vec::new(), up: 0 }, Vec::new());
+    /// Turns flow control of every port's device off and publishes what came of it. Lines name the ports of which it does not
+    /// hold. The ports are started: starting resets what a device was told (`igc_rx_init`).
+    pub fn turn_off(ports: &[impl PortAccess], subject: &Subject) -> (Self, Vec<String>) {
+        let (mut all, mut lines) = (Self { ports: Vec::new(), up: 0, looks: 0 }, Vec::new());
         for (index, port) in ports.iter().enumerate() {
             let driver = port.driver();
-            let has_mac = port.is_physical() || has_mac(&driver) || port.is_on_a_nic();
-            let (told, reading) = settle(&mut Asked { port, settings: None });
+            let has_mac = has_mac(&driver) || port.is_on_a_nic();
+            let (told, reading) = settle(&mut port.flow_control());
             let state = judge(&driver, has_mac, told, reading);
             subject.flow_control.set(index, state);
             lines.extend(line(subject, index, &driver, state));
@@ -59,23 +73,39 @@ impl FlowControls {
         (all, lines)
     }
 
-    /// Reads again at ports whose link has come up; `up` has a bit for each link that is. Lines where the answer changed.
-    pub fn look(&mut self, ports: &[EthPort], subject: &Subject, up: u64) -> Vec<String> {
-        let risen = up & !self.up;
-        self.up = up;
+    /// Reads again at ports whose link has come up, and now and then at all; `up` has a bit for each link that is. Lines name
+    /// the ports where the answer changed.
+    pub fn look(&mut self, ports: &[impl PortAccess], subject: &Subject, up: u64) -> Vec<String> {
+        let risen = up & !std::mem::replace(&mut self.up, up);
+        self.looks = (self.looks + 1) % LOOKS_TO_READ_ALL;
+        let is_due = |index: usize| self.looks == 0 || risen >> index & 1 == 1;
         let mut lines = Vec::new();
-        for (index, (port, was)) in ports.iter().zip(&self.ports).enumerate() {
-            if risen >> index & 1 == 0 || !was.has_mac {
+        for (index, (port, was)) in ports.iter().zip(&mut self.ports).enumerate() {
+            if !is_due(index) || !was.has_mac {
                 continue;
             }
-            let reading = (Asked { port, settings: None }).read();
-            let state = judge(&was.driver, was.has_mac, was.told, reading);
-            if state != subject.flow_control.get(index) {
+            let before = subject.flow_control.get(index);
+            let state = was.read_again(port, before);
+            if state != before {
                 subject.flow_control.set(index, state);
                 lines.extend(line(subject, index, &was.driver, state));
             }
         }
         lines
+    }
+}
+
+impl Port {
+    /// The present state. A device that was off and has PAUSE on now is told again, once: telling may take the link down
+    /// (e1000), and a device that stays on would go down and up for ever.
+    fn read_again(&mut self, port: &impl PortAccess, before: DeviceFlowControl) -> DeviceFlowControl {
+        let mut device = port.flow_control();
+        let mut reading = device.read();
+        let is_on = reading.is_ok_and(|reading| reading.is_on);
+        if is_on && before != DeviceFlowControl::Pauses {
+            (self.told, reading) = settle(&mut device);
+        }
+        judge(&self.driver, self.has_mac, self.told, reading)
     }
 }
 

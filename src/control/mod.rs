@@ -25,6 +25,7 @@ pub use error::RunError;
 pub use reload::Again;
 
 use self::api::Api;
+use self::devices::Devices;
 use self::reload::Reloader;
 use self::signals::Signals;
 use self::watch::Watch;
@@ -116,13 +117,13 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
     subject.pools = ports.pools().into();
-    let (flow_control, warnings) = flow_control::FlowControls::turn_off(&ports.ports, &subject);
+    let (devices, up, warnings) = Devices::start(&ports.ports, &subject);
     for line in warnings {
         // Not eprintln, which panics where standard error cannot be written.
         let _ = writeln!(std::io::stderr(), "warning: {line}");
     }
     let current = Current::new(subject);
-    orders.set_links(devices::refresh(&ports.ports, &current.get()));
+    orders.set_links(up);
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
@@ -145,7 +146,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         api: &api,
         reloader,
         asked,
-        flow_control,
+        devices,
         start,
     };
     runtime.block_on(watch.run(&mut signals));

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::api::Api;
-use super::devices;
-use super::flow_control::FlowControls;
+use super::devices::Devices;
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::{RunOptions, Running, setup};
@@ -35,8 +34,8 @@ pub(super) struct Watch<'a> {
     pub reloader: Reloader,
     /// Who asks for a reload over the API.
     pub asked: mpsc::Receiver<Ask>,
-    /// Flow control that the devices do by themselves.
-    pub flow_control: FlowControls,
+    /// The devices behind the ports.
+    pub devices: Devices,
     /// When the lcores began.
     pub start: Instant,
 }
@@ -99,9 +98,9 @@ impl Watch<'_> {
     /// Links, devices, buffers, and what has happened since the last look.
     fn look(&mut self, onlooker: &mut Onlooker, live: &mut Live) {
         let subject = self.current.get();
-        let up = devices::refresh(&self.ports.ports, &subject);
+        let (up, lines) = self.devices.look(&self.ports.ports, &subject);
         self.orders.set_links(up);
-        for line in self.flow_control.look(&self.ports.ports, &subject, up) {
+        for line in lines {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
             tell(live, &line);

@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::dataplane::counters::Counter;
 
 /// Drivers whose device has no MAC of its own: nothing below the switch can pause.
-const WITHOUT_MAC: [&str; 11] = [
+const WITHOUT_MAC: [&str; 12] = [
     "net_af_packet",
+    "net_af_xdp",
     "net_memif",
     "net_null",
     "net_pcap",

@@ -123,3 +123,44 @@ pub fn fdb(looks: &Looks<'_>) -> String {
     };
     format!("{table}({} of {} entries; {ageing})\n", fdb.entries.len(), fdb.capacity)
 }
+
+#[cfg(test)]
+mod tests {
+    use holdfast::api::model::State;
+
+    use super::super::Seen;
+    use super::*;
+
+    fn shown(flow_control: [&str; 2]) -> String {
+        let port = |(name, flow_control): (&str, &str)| Port {
+            port: name.to_owned(),
+            link_up: true,
+            rate_bps: 10_000_000_000,
+            vlan_untagged: Some(1),
+            pfc_standing: "unproven".to_owned(),
+            flow_control: flow_control.to_owned(),
+            ..Port::default()
+        };
+        let ports = ["p1", "p2"].into_iter().zip(flow_control).map(port).collect();
+        let state = State { ports, at_ns: 1_000_000_000, ..State::default() };
+        ports_of(&Seen { json: serde_json::Value::Null, state })
+    }
+
+    fn ports_of(now: &Seen) -> String {
+        ports(&Looks { before: None, now })
+    }
+
+    #[test]
+    fn device_that_pauses_has_its_column() {
+        let text = shown(["pauses", "none"]);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0][..7], ["port", "link", "speed", "vlan", "pfc", "flow", "control"], "{text}");
+        assert_eq!(rows[1][..6], ["p1", "up", "10G", "1", "unproven", "pauses"], "{text}");
+        assert_eq!(rows[2][..6], ["p2", "up", "10G", "1", "unproven", "-"], "{text}");
+    }
+
+    #[test]
+    fn column_of_flow_control_is_hidden_where_no_device_has_any() {
+        assert!(!shown(["none", ""]).contains("flow control"));
+    }
+}

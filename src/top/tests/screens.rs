@@ -1,6 +1,7 @@
 //! Whole screens, to the letter.
 
 use super::*;
+use crate::stats::DeviceFlowControl;
 use crate::top::Key;
 
 #[test]
@@ -52,4 +53,20 @@ fn help_and_a_switch_that_is_not_there() {
     insta::assert_snapshot!("nobody", text(&app, 80, 10));
     app.key(Key::Char('?'));
     insta::assert_snapshot!("help", text(&app, 80, 24));
+}
+
+#[test]
+fn flow_control_of_a_device_is_named_beside_the_standing_of_its_port() {
+    let about = |flow_control: DeviceFlowControl| {
+        let (subject, before, after) = fixture::second();
+        subject.flow_control.set(0, flow_control);
+        let mut app = App::new(PLAIN, Duration::from_secs(1));
+        app.look(state(&subject, &before), &[]);
+        app.look(state(&subject, &after), &[]);
+        let text = text(&app, 160, 45);
+        text.lines().find(|line| line.contains("PFC software")).map(str::to_owned).expect("the selected port")
+    };
+    let pauses = about(DeviceFlowControl::Pauses);
+    assert!(pauses.contains("PFC software, unproven, flow control pauses"), "{pauses}");
+    assert!(!about(DeviceFlowControl::Off).contains("flow control"));
 }
