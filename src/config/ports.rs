@@ -187,8 +187,10 @@ fn read_port<'a>(
         backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
         item,
     };
-    if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, fields.get("mtu")) {
-        vdev::check_mtu(&item, devargs, port.mtu);
+    let written = fields.get("mtu");
+    let is_written = written.is_some();
+    if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, written.or_else(|| fields.get("device"))) {
+        vdev::check_mtu(&item, devargs, port.mtu, is_written);
     }
     if port.device.pfc_proven
         && let Some(item) = fields.get("pfc_proven")

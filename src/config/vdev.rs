@@ -14,6 +14,10 @@ const HEADERS: u32 = 14 + 2 * 4;
 /// Bytes that ethdev counts on top of an MTU: Ethernet header and check sequence.
 const ETHDEV_OVERHEAD: u16 = 14 + 4;
 
+/// Largest MTU of af_xdp (`eth_dev_info`): a page of 4 KiB less the mempool's header of an object (24 B), the mbuf (128 B),
+/// its headroom (128 B) and `XDP_PACKET_HEADROOM` (256 B).
+const AF_XDP_MTU: u16 = 4096 - 24 - 128 - 128 - 256;
+
 /// Bytes that the kernel puts before a frame in its slot of an af_packet ring (`tp_mac` of `TPACKET_V2`).
 const SLOT_HEADER: u32 = 66;
 /// Bytes of a slot that the driver does not count as data of a frame: the aligned `struct tpacket2_hdr`.
@@ -65,7 +69,7 @@ const DRIVERS: [Driver; 10] = [
         names: &["net_af_xdp"],
         arguments: &["iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget", "force_copy"],
         interfaces: &["iface"],
-        largest_frame: None,
+        largest_frame: Some(AF_XDP_MTU + ETHDEV_OVERHEAD),
     },
     Driver {
         names: &["net_tap", "eth_tap"],
@@ -242,31 +246,27 @@ fn check_slots(item: &Item<'_>, devargs: &str) {
     }
 }
 
-/// Refuses an MTU that the device cannot have; `item` is where it is written.
-pub fn check_mtu(item: &Item<'_>, devargs: &str, mtu: u16) {
-    let Some(driver) = Driver::of(devargs) else { return };
+/// Refuses an MTU that the device cannot have. `item` is the MTU where it `is_written`, else the device.
+pub fn check_mtu(item: &Item<'_>, devargs: &str, mtu: u16, is_written: bool) {
+    let Some((most, why, other)) = bound_of(devargs).filter(|(most, ..)| mtu > *most) else { return };
     let name = device_name(devargs);
+    item.fail(if is_written {
+        format!("`{mtu}` is more than `{name}` takes{why}; write at most {most}, or {other}")
+    } else {
+        format!("the `mtu` of {mtu} is more than `{name}` takes{why}; write `mtu: {most}` or less, or {other}")
+    });
+}
+
+/// The largest MTU of a device, the reason, and another remedy than a smaller MTU; `None` where there is no bound.
+fn bound_of(devargs: &str) -> Option<(u16, String, &'static str)> {
+    let driver = Driver::of(devargs)?;
     if let Some(frame) = driver.largest_frame {
-        let most = frame - ETHDEV_OVERHEAD;
-        if mtu > most {
-            item.fail(format!(
-                "`{mtu}` is more than `{name}` takes: its driver takes frames of {frame} B; write at most {most}, or use \
-                 net_af_packet, which takes jumbo frames"
-            ));
-        }
-    } else if is_af_packet(devargs)
-        && has_own_slots(devargs)
-        && let Some(slots) = Slots::of(devargs)
-    {
-        let most = slots.largest_mtu();
-        if mtu > most {
-            let size = slots.size;
-            item.fail(format!(
-                "`{mtu}` is more than `{name}` takes with `framesz={size}`; write at most {most}, or leave `framesz` and \
-                 `blocksz` to Holdfast"
-            ));
-        }
+        let why = format!(": its driver takes frames of {frame} B");
+        return Some((frame - ETHDEV_OVERHEAD, why, "use net_af_packet, which takes jumbo frames"));
     }
+    let slots = Slots::of(devargs).filter(|_| is_af_packet(devargs) && has_own_slots(devargs))?;
+    let why = format!(" with `framesz={}`", slots.size);
+    Some((slots.largest_mtu(), why, "leave `framesz` and `blocksz` to Holdfast"))
 }
 
 /// `devargs` as DPDK is given them: af_packet is told of slots that hold a frame of `mtu`, unless it is told of some.

@@ -80,8 +80,14 @@ fn an_mtu_beyond_the_device_is_refused_where_it_is_written() {
         &port("net_af_packet0,iface=e,framesz=4096", ", mtu: 9000"),
         "x.yaml:2:80: ports[0].mtu: `9000` is more than `net_af_packet0` takes with `framesz=4096`; write at most 4008, or leave `framesz` and `blocksz` to Holdfast",
     );
+    refuse(
+        &port("net_af_xdp0,iface=e", ", mtu: 9000"),
+        "x.yaml:2:64: ports[0].mtu: `9000` is more than `net_af_xdp0` takes: its driver takes frames of 3578 B; write at most 3560, or use net_af_packet, which takes jumbo frames",
+    );
     for (device, mtu) in [
         ("net_tap0", 1504),
+        ("net_af_xdp0,iface=e", 3560),
+        ("virtio_user0,path=/dev/vhost-net", 9600),
         ("net_memif0", 1500),
         ("net_af_packet0,iface=e", 9600),
         ("net_af_packet0,iface=e,framesz=4096", 4008),
@@ -89,6 +95,15 @@ fn an_mtu_beyond_the_device_is_refused_where_it_is_written() {
     ] {
         assert_eq!(accept(&port(device, &format!(", mtu: {mtu}"))).switch.ports[0].mtu, mtu, "{device}");
     }
+}
+
+#[test]
+fn default_mtu_beyond_the_device_is_refused_at_the_device() {
+    refuse(
+        &port("net_af_packet0,iface=e,framesz=1024", ""),
+        "x.yaml:2:36: ports[0].device: the `mtu` of 1500 is more than `net_af_packet0` takes with `framesz=1024`; write `mtu: 936` or less, or leave `framesz` and `blocksz` to Holdfast",
+    );
+    assert_eq!(accept(&port("net_af_packet0,iface=e,framesz=1024", ", mtu: 936")).switch.ports[0].mtu, 936);
 }
 
 #[test]
