@@ -51,7 +51,7 @@ fn outlook(config: &Config) -> Value {
         "lossless_groups": config.switch.lossless_groups().count_ones(),
         "lossless_fit": config.outlook.lossless_fit,
         "small_packets_percent": config.outlook.small_packets.percent(),
-        "small_packets_cost_bytes": config.outlook.small_packets_cost.0,
+        "small_packets_cost_bytes": config.outlook.small_packets_cost.map(|cost| cost.0),
         "ecn": config.outlook.ecn.iter().map(order).collect::<Vec<_>>(),
     })
 }

@@ -90,12 +90,9 @@ fn outlook(config: &Config) -> Vec<String> {
     lines
 }
 
-/// What headroom expects of the frames that arrive after XOFF, and what that costs; nothing without headroom.
+/// The share of small packets that headroom expects after XOFF, and its cost; nothing where headroom does not depend on it.
 fn small_packets(config: &Config) -> Option<String> {
-    let (share, cost) = (config.outlook.small_packets, config.outlook.small_packets_cost);
-    if config.switch.buffer.headroom.0 == 0 {
-        return None;
-    }
+    let (share, cost) = (config.outlook.small_packets, config.outlook.small_packets_cost?);
     Some(match share {
         SmallPackets::NONE => {
             "headroom is for no small packets, by `buffer.small_packets`: traffic that has them can lose".to_owned()

@@ -85,8 +85,8 @@ pub struct Plan {
     pub buffer: BufferPlan,
     pub ports: Vec<PortProfile>,
     pub queue_reserves: [Cells; CLASSES],
-    /// Headroom that no small packets at all would save.
-    pub small_packets_cost: Bytes,
+    /// Headroom that no small packets at all would save; `None` where headroom is given and no share changes it.
+    pub small_packets_cost: Option<Bytes>,
 }
 
 /// Reads `buffer:`; `root` stands for it where it is absent, and `overrides` hold whatever is written.

@@ -55,9 +55,12 @@ impl Levers<'_> {
         self.sum(policy, pool, |_| {}).saturating_sub(self.sum(policy, pool, change))
     }
 
-    /// What the share of small packets costs: bytes of headroom that none at all would save.
-    pub fn cost_of_small_packets(&self) -> Bytes {
-        self.bytes(self.saved(|input| input.small_packets = SmallPackets::NONE))
+    /// Bytes of headroom that no small packets at all would save; `None` where headroom is given and no share changes it.
+    pub fn cost_of_small_packets(&self) -> Option<Bytes> {
+        let (policy, pool) = (self.buffer.policy.policy, self.buffer.policy.pool);
+        let of = |share| self.sum(policy, pool, |input| input.small_packets = share);
+        let cost = self.saved(|input| input.small_packets = SmallPackets::NONE);
+        (of(SmallPackets::ALL) > of(SmallPackets::NONE)).then(|| self.bytes(cost))
     }
 
     fn changes(&self) -> Vec<Change> {

@@ -72,8 +72,8 @@ pub struct Outlook {
     pub lossless_fit: u8,
     /// The largest share of small packets that headroom is for.
     pub small_packets: SmallPackets,
-    /// Headroom that no small packets at all would save.
-    pub small_packets_cost: Bytes,
+    /// Headroom that no small packets at all would save; `None` where headroom is given and no share changes it.
+    pub small_packets_cost: Option<Bytes>,
     /// For each lossless class that has ECN, which comes first.
     pub ecn: Vec<EcnOrder>,
 }

@@ -27,6 +27,35 @@ ECN of class 3 marks from 97.65KiB, XOFF no earlier than 347KiB in each queue: b
 }
 
 #[test]
+fn check_says_nothing_of_small_packets_where_headroom_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.yaml");
+    let ports =
+        "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G}, {name: p2, device: net_tap1, speed: 10G}]\n";
+    let said = |rest: &str| {
+        std::fs::write(&path, format!("{ports}{rest}")).unwrap();
+        let (code, stdout, stderr) = holdfast(&["check", path.to_str().unwrap()]);
+        assert_eq!((code, stderr.as_str()), (0, ""), "{rest}");
+        let (_, json, _) = holdfast(&["check", path.to_str().unwrap(), "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let is_null = json["outlook"]["small_packets_cost_bytes"].is_null();
+        assert_eq!(stdout.contains("small packets"), !is_null, "{rest}: {stdout}");
+        stdout.contains("small packets")
+    };
+    let [given, none] = ["classes: {3: {headroom: 200kB}}\n", "buffer: {small_packets: 0%}\n"];
+    for rest in [
+        "buffer: {headroom: {policy: shared-pool, size: 1MiB}}\n",
+        given,
+        &given.replace("}}", "}}\nbuffer: {small_packets: 0%}"),
+    ] {
+        assert!(!said(rest), "{rest}");
+    }
+    for rest in ["buffer: {headroom: shared-pool}\n", none, ""] {
+        assert!(said(rest), "{rest}");
+    }
+}
+
+#[test]
 fn check_shows_what_each_port_has_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.yaml");
@@ -136,7 +165,7 @@ fn headroom_counts_on_as_many_small_packets_as_it_is_told() {
             "preset: roce\nports: [{name: p1, device: net_tap0, speed: 40G, cable: 300m, rx_descriptors: 4096}]\n";
         let config = accept(&format!("{text}buffer: {{small_packets: {share}}}\n"));
         let bytes = config.switch.ports[0].buffer.groups[3].headroom.to_bytes(config.switch.buffer.cell).0;
-        (bytes, config.outlook.small_packets_cost.0)
+        (bytes, config.outlook.small_packets_cost.expect("headroom by the formula").0)
     };
     let totals = ["100%", "25%", "0%"].map(total);
     assert!(totals[0].0 > totals[1].0 && totals[1].0 > totals[2].0, "{totals:?}");
