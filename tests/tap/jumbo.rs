@@ -5,6 +5,7 @@ use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Process, wait_for};
 use crate::program::{Config, HOLDFAST, PATIENCE, report, run_arguments, sum};
 use crate::ready::machine_is_ready;
+use crate::rig::METRICS;
 
 const CONFIG: &str = "\
 preset: roce
@@ -42,7 +43,7 @@ fn packets_of_9000_bytes_pass_af_packet_whole_both_ways() {
     let mut process = Process::spawn(command);
     wait_for("running switch", PATIENCE, || {
         assert!(process.is_running(), "it ended: {}{}", process.stdout(), process.stderr());
-        switch.try_run(&["curl", "-sf", "http://127.0.0.1:9464/readyz"]).ok()
+        switch.get(METRICS, "/readyz")
     });
     for interface in ["jfa", "jfb"] {
         assert_eq!(interface::look(&switch, interface)["mtu"], 9000, "the switch sets the MTU of its end");

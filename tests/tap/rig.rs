@@ -18,7 +18,7 @@ pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.sh")
 pub const TAP_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.yaml");
 
 /// Where switches serve metrics, each in its own namespace: the default port.
-const METRICS: u16 = 9464;
+pub const METRICS: u16 = 9464;
 
 /// The whole arrangement. Dropped, nothing of it is left: first the switch, then the namespaces.
 pub struct Rig {

@@ -9,7 +9,7 @@ use crate::namespace::{Namespace, unique_prefix};
 use crate::process::{Process, wait_for};
 use crate::program::{Config, HOLDFAST, PATIENCE, run_arguments};
 use crate::ready::machine_is_ready;
-use crate::rig::Rig;
+use crate::rig::{METRICS, Rig};
 
 /// A virtual host, which obeys PFC, sends lossless frames to two stations: some 5,000 a second to each, so that those for a
 /// dead one fill the group in less than a second.
@@ -164,14 +164,14 @@ impl Alone {
         wait_for("running switch", PATIENCE, || {
             let switch = alone.switch.as_mut().expect("it was started");
             assert!(switch.is_running(), "it ended: {}{}", switch.stdout(), switch.stderr());
-            alone.inside.try_run(&["curl", "-sf", "http://127.0.0.1:9464/metrics"]).ok()
+            alone.inside.get(METRICS, "/metrics")
         });
         alone
     }
 
     #[track_caller]
     fn look(&self) -> Exposition {
-        Exposition::parse(&self.inside.run(&["curl", "-sf", "http://127.0.0.1:9464/metrics"]))
+        Exposition::parse(&self.inside.get(METRICS, "/metrics").expect("the switch answers"))
     }
 
     #[track_caller]
