@@ -1,7 +1,8 @@
 //! The arrows of docs/architecture.md are those of the sources: which room uses which, that none of them makes a circle, and
 //! that atomic types come from `src/sync.rs` alone, where loom can replace them.
 //!
-//! Read are `crate::` paths, and `holdfast::` paths of the program, outside of comments and tests.
+//! Read are `crate::` paths, `super::` paths that reach the root of the crate, and `holdfast::` paths of the program, outside
+//! of comments and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -118,14 +119,20 @@ fn sources() -> Vec<(String, PathBuf, String)> {
     sources
 }
 
+/// The begin of a path by which the file `inside` src reaches the root of the crate: a `super::` for each module it is in.
+fn to_root(inside: &Path) -> String {
+    let is_top = inside.file_name().is_some_and(|name| name == "mod.rs");
+    "super::".repeat(inside.components().count() - usize::from(is_top))
+}
+
 /// What the sources use.
 fn arrows() -> Arrows {
     let sources = sources();
     let rooms: BTreeSet<&str> = sources.iter().map(|(room, ..)| room.as_str()).collect();
     let mut arrows = Arrows::new();
-    for (room, _, text) in sources.iter().filter(|(room, ..)| !["lib", "main"].contains(&room.as_str())) {
+    for (room, path, text) in sources.iter().filter(|(room, ..)| !["lib", "main"].contains(&room.as_str())) {
         let uses = arrows.entry(room.clone()).or_default();
-        for word in ["crate::", "holdfast::"].iter().flat_map(|root| first_words(text, root)) {
+        for word in ["crate::", "holdfast::", &to_root(path)].iter().flat_map(|root| first_words(text, root)) {
             // The program's own `crate::cli` is no room of the library's.
             if word != room && rooms.contains(word) && !COMMON.contains(&word) {
                 uses.insert(word.to_owned());
@@ -193,6 +200,9 @@ fn atomic_types_come_from_sync_alone() {
 fn paths_are_found_and_tests_are_left_out() {
     let text = "use crate::mmu::Pool;\nuse crate::{api::v1, qos::{self, Wred}, units};\nlet x = crate::near::fetch(y);";
     assert_eq!(first_words(text, "crate::"), ["mmu", "api", "qos", "units", "near"]);
+    let roots = ["mmu.rs", "mmu/mod.rs", "mmu/pool.rs", "mmu/headroom/left.rs"].map(|path| to_root(Path::new(path)));
+    assert_eq!(roots, ["super::", "super::", "super::super::", "super::super::super::"]);
+    assert_eq!(first_words("use super::stats::Subject;", &roots[1]), ["stats"], "a room beside it");
     assert_eq!(code("use crate::a; // crate::b\n/// crate::c\nfn d() {}"), "use crate::a; \n\nfn d() {}");
     let text =
         "use crate::a;\n#[cfg(test)]\nmod fixture;\nuse crate::b;\n#[cfg(test)]\nmod tests {\n    use crate::c;\n}\n";
