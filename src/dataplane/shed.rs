@@ -148,7 +148,6 @@ impl Shedder {
     }
 
     /// Begins to shed: a backlog does not shrink.
-    #[cold]
     fn start(&mut self) {
         if !mutant::is(Mutant::NeverSheds) {
             (self.is_on, self.calm_polls, self.looked) = (true, 0, Looked::default());
@@ -158,7 +157,6 @@ impl Shedder {
     /// A poll has received all that it may. The allowance decreases at once when it was too much, and increases by and by when
     /// it was not: classes that flood converge on equal shares (Chiu and Jain 1989). The decrease of a poll that is near its
     /// bounds, of time or frames, comes before a backlog would stop lossless senders.
-    #[inline(never)]
     fn adapt(&mut self, load: PollLoad) {
         let (allowance, has_share) = (self.allowance, self.looked.has_share());
         let is_near = load.is_slow || self.looked.is_full;
@@ -287,14 +285,24 @@ impl<P: Packet> Pipeline<P> {
     /// The poll that began at `now` has received: the next allowance follows from how it went.
     #[inline]
     pub(super) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        if !self.shedder.is_on {
-            if self.backlogged != 0 && bits(self.backlogged).any(|port| self.ports[port].backlog.is_stalled()) {
-                self.shedder.start();
-            }
-            return;
+        if self.shedder.is_on {
+            self.adapt_shedding(io, now);
+        } else if self.backlogged != 0 {
+            self.shed_if_stalled();
         }
+    }
+
+    #[inline(never)]
+    fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         let latest = self.clock.half_gap() - self.clock.half_gap() / 4;
         let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
         self.shedder.adapt(PollLoad { is_late: self.backlogged != 0, is_slow });
+    }
+
+    #[cold]
+    fn shed_if_stalled(&mut self) {
+        if bits(self.backlogged).any(|port| self.ports[port].backlog.is_stalled()) {
+            self.shedder.start();
+        }
     }
 }
