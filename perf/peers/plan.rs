@@ -16,9 +16,9 @@ pub struct Feed {
 
 /// Every program but one: what a poll leaves behind says nothing.
 pub const ENDLESS: Feed = Feed { speed_mb: 400_000, load: 0 };
-/// A switch with an operator's defaults: two bursts and a short one, so that polls empty the ring. Headroom for twice the speed
+/// A switch with an operator's defaults: a burst and a half, so that polls empty the ring. Headroom for twice the speed
 /// would not fit the default buffer.
-pub const BATCHES: Feed = Feed { speed_mb: 200_000, load: 80 };
+pub const BATCHES: Feed = Feed { speed_mb: 200_000, load: 48 };
 
 /// One setting of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

@@ -86,7 +86,7 @@ pub const PROGRAMS: [Program; 7] = [
     Program {
         name: "Holdfast operator",
         does: "the same with the poll gap (20 us) and the backlog rule that a configuration gets by default; 200G \
-               ports that have 80 frames for each poll, where those of the others always have more",
+               ports that have 48 frames for each poll, where those of the others always have more",
         looks_at_addresses: true,
         kind: Kind::Holdfast(Tuning::Operator),
     },
