@@ -23,6 +23,7 @@ mod near;
 pub mod packet;
 pub mod pfc;
 pub mod qos;
+pub mod sets;
 pub mod sim;
 pub mod stats;
 mod sync;

@@ -4,16 +4,13 @@
 
 use arrayvec::ArrayVec;
 
+use crate::sets::FrameSet;
 use crate::units::Ticks;
 
-/// Packets moved at once: one burst of a poll-mode driver.
-pub const BURST: usize = 32;
+pub use crate::sets::{BURST, MAX_PORTS};
 
 /// Up to [`BURST`] packets.
 pub type Burst<P> = ArrayVec<P, BURST>;
-
-/// Ports a switch may have. DPDK as Debian builds it has 32; a mask of them fits a word.
-pub const MAX_PORTS: usize = 64;
 
 /// One frame in one contiguous buffer, from the destination address on, without the frame check sequence.
 ///
@@ -79,7 +76,7 @@ impl<I: Ports> Ports for &mut I {
     }
 
     #[inline]
-    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: u32) {
+    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
         (**self).shed(packets, frames);
     }
 
@@ -96,14 +93,14 @@ impl<I: Ports> Ports for &mut I {
 
 /// As [`Ports::shed`], for ports that do more than that.
 #[inline]
-pub fn shed<I: Ports + ?Sized>(io: &mut I, packets: &mut Burst<I::Pkt>, frames: u32) {
-    if frames.count_ones() as usize == packets.len() {
+pub fn shed<I: Ports + ?Sized>(io: &mut I, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
+    if frames.len() == packets.len() {
         return io.free(packets);
     }
     let mut freed = Burst::new();
     let all = std::mem::take(packets);
     for (index, packet) in all.into_iter().enumerate() {
-        if frames >> index & 1 == 1 { freed.push(packet) } else { packets.push(packet) }
+        if frames.contains(index) { freed.push(packet) } else { packets.push(packet) }
     }
     io.free(&mut freed);
 }
@@ -144,7 +141,7 @@ pub trait Ports {
     /// Returns the buffers of those of `packets` that `frames` names, a mask; the others keep their order. `packets` are of
     /// the burst that begins next: the switch has looked at their marks and no further.
     #[inline]
-    fn shed(&mut self, packets: &mut Burst<Self::Pkt>, frames: u32) {
+    fn shed(&mut self, packets: &mut Burst<Self::Pkt>, frames: FrameSet) {
         shed(self, packets, frames);
     }
 

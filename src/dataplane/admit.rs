@@ -11,6 +11,7 @@ use super::tag::Tag;
 use super::ways::{self, Way};
 use crate::mmu::{Admission, GroupState};
 use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::sets::PortSet;
 use crate::units::Cells;
 
 /// A lossy group and the lossy pool before a frame was admitted.
@@ -32,9 +33,9 @@ impl<P: Packet> Pipeline<P> {
         demand: &Demand,
     ) {
         let together = !demand.floods && self.admit_together(port, metas, demand);
-        let all = demand.sent.count_ones() as usize == burst.len();
+        let all = demand.sent.len() == burst.len();
         if together && all && !self.guarantees.are_any() {
-            if demand.egresses & !self.mine == 0 {
+            if (demand.egresses - self.own).is_empty() {
                 return self.push_all(burst, metas, demand);
             }
             return self.hand_over_all(io, burst, metas, demand);
@@ -59,7 +60,7 @@ impl<P: Packet> Pipeline<P> {
     fn admit_together(&mut self, port: usize, metas: &[Meta; BURST], demand: &Demand) -> bool {
         let groups = demand.groups();
         // The watchdog drops a priority both ways.
-        if (demand.egresses | 1 << port) & self.storms != 0
+        if !((demand.egresses | PortSet::only(port)) & self.storming).is_empty()
             || !self.queues_take(port, metas, demand, groups & !self.ports[port].lossless)
             || !self.ports[port].ledger.admit_all(&demand.cells, groups, &mut self.pools)
         {
@@ -76,7 +77,7 @@ impl<P: Packet> Pipeline<P> {
             state.admitted[group] += u64::from(demand.cells[group]);
         }
         state.holding |= groups;
-        self.holding |= u64::from(groups != 0) << port;
+        self.holding |= PortSet::only_if(groups != 0, port);
         true
     }
 
@@ -86,7 +87,7 @@ impl<P: Packet> Pipeline<P> {
     fn queues_take(&self, port: usize, metas: &[Meta; BURST], demand: &Demand, lossy: u8) -> bool {
         let wanted: u32 = bits(lossy.into()).map(|group| demand.cells[group]).sum();
         let (free, kept) = (self.pools.shared[0].free().0, self.guarantees.unused());
-        let crosses = demand.egresses & !self.mine != 0;
+        let crosses = !(demand.egresses - self.own).is_empty();
         // Cells that are kept for queues must not be on their way to others, and what a group has guaranteed is not judged
         // after it has crossed: one by one it is known which frames these are.
         let is_guaranteed = |group| self.ports[port].ledger.has_free_reserve(group);
@@ -98,31 +99,33 @@ impl<P: Packet> Pipeline<P> {
         }
         let free = Cells(free - kept - wanted);
         // WRED throws dice for each frame in its turn.
-        if demand.lossy_queues & self.early != 0 && bits(demand.sent.into()).any(|index| self.is_diced(&metas[index])) {
+        if !(demand.lossy_queues & self.wred_queues).is_empty()
+            && demand.sent.iter().any(|index| self.is_diced(&metas[index]))
+        {
             return false;
         }
         // How deep each queue may be with all of them, lossless ones too, which may share it; by port and queue, not by
         // frame, since these are fewer.
         let all: u32 = demand.cells.iter().sum();
-        bits(demand.lossy_queues.into()).all(|queue| {
+        demand.lossy_queues.iter().all(|queue| {
             let limit = self.queue_specs[queue].limit.as_ref();
             let deepest = limit.map_or(u32::MAX, |limit| limit.threshold.limit(free).0);
-            bits(demand.egresses).all(|egress| self.ports[egress].queues[queue].cells() + all <= deepest)
+            demand.egresses.iter().all(|egress| self.ports[egress].queues[queue].cells() + all <= deepest)
         })
     }
 
     /// Whether WRED throws dice for a frame at its queue.
     #[inline]
     fn is_diced(&self, meta: &Meta) -> bool {
-        (self.early >> meta.tag.queue() & 1 == 1) & !meta.is_lossless() & meta.is_droppable()
+        self.wred_queues.contains(meta.tag.queue()) & !meta.is_lossless() & meta.is_droppable()
     }
 
     /// A copy for each port of the VLAN but the last, which gets the frame itself. Each is admitted, and charged, on its own.
     #[cold]
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let egresses = self.flooded_to(port, meta.vlan());
-        let last = 63 - egresses.leading_zeros() as usize;
-        for egress in bits(egresses & !(1 << last)) {
+        let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
+        for egress in (egresses - PortSet::only(last)).iter() {
             match io.copy(&packet) {
                 Some(copy) => self.send_copy(io, port, egress, copy, *meta),
                 None => {
@@ -186,7 +189,7 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         state.admitted[group] += u64::from(cells.0);
         state.holding |= 1 << group;
-        self.holding |= 1 << port;
+        self.holding.insert(port);
         Ok(admission)
     }
 

@@ -2,7 +2,6 @@
 
 use super::counters::{Counter, PortCounters};
 use super::drops::DropReason;
-use super::ingress::Frames;
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
 use super::tag::{BurstSum, Run, Tag};
@@ -11,6 +10,7 @@ use crate::packet::{BURST, Packet, Ports};
 use crate::qos::CLASSES;
 use crate::qos::shaper::Pace;
 use crate::qos::wred::WredVerdict;
+use crate::sets::{ClassSet, FrameSet, PortSet};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
@@ -18,9 +18,9 @@ use crate::wire::ecn;
 #[derive(Debug, Default)]
 struct Chosen {
     /// The frames that met congestion, by their place in the burst.
-    congested: Frames,
+    congested: FrameSet,
     /// Queues that any came from.
-    queues: u8,
+    queues: ClassSet,
     /// What is sent, by queue.
     sums: [BurstSum; CLASSES],
 }
@@ -30,12 +30,12 @@ impl Chosen {
     #[inline]
     fn add(&mut self, queue: usize, run: Run) {
         self.sums[queue].add_run(run);
-        self.queues |= 1 << queue;
+        self.queues.insert(queue);
     }
 
     #[inline]
     fn count(&self, counters: &PortCounters) {
-        for queue in bits(self.queues.into()) {
+        for queue in self.queues.iter() {
             counters.tx_frames[queue].add(self.sums[queue].frames());
             counters.tx_bytes[queue].add(self.sums[queue].bytes());
         }
@@ -70,14 +70,14 @@ impl<P: Packet> Pipeline<P> {
     /// receiving may have taken half, and what has come should not have to stand for that. Without a clock there are none: a
     /// simulated core whose frames take no time counts on the least that a poll sends.
     #[inline(never)]
-    pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: u64, now: Ticks) -> usize {
+    pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: PortSet, now: Ticks) -> usize {
         let Some(start) = io.time() else { return 0 };
         let (mut moved, mut rounds, mut time, latest) = (0, 0, start, self.clock.half_gap() * 3 / 2);
-        while more != 0 && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
-            for port in bits(more) {
+        while !more.is_empty() && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
+            for port in more.iter() {
                 let sent = self.transmit(io, port, now);
                 moved += sent;
-                more &= !(u64::from(sent < BURST) << port);
+                more -= PortSet::only_if(sent < BURST, port);
             }
             rounds += 1;
             time = io.time().unwrap_or(time);
@@ -107,7 +107,7 @@ impl<P: Packet> Pipeline<P> {
                 self.note_refusal(port, now);
             }
         }
-        self.touched |= 1 << port;
+        self.gauges_dirty.insert(port);
         taken
     }
 
@@ -187,7 +187,7 @@ impl<P: Packet> Pipeline<P> {
                     // Thrown for each, so that who is marked does not depend on how frames come together.
                     let dice = self.dice.roll();
                     if !is_short && wred.judge(Bytes(depth - run.bytes()), dice) == WredVerdict::Congested {
-                        chosen.congested |= 1 << (posted + run.frames as usize);
+                        chosen.congested.insert(posted + run.frames as usize);
                     }
                 }
                 run = run.and(tag);
@@ -204,9 +204,9 @@ impl<P: Packet> Pipeline<P> {
     /// Marks those of the posted frames that are `congested`: when all are chosen, since what was not asked for a chunk ahead,
     /// or in vain, must come from memory first.
     #[inline]
-    fn mark(&mut self, port: usize, congested: Frames) {
-        bits(congested.into()).for_each(|index| self.posted[index].prefetch_bytes());
-        for index in bits(congested.into()) {
+    fn mark(&mut self, port: usize, congested: FrameSet) {
+        congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
+        for index in congested.iter() {
             let (packet, tag) = (&mut self.posted[index], &mut self.charges[index]);
             if let Some((l3, offset)) = tag.markable() {
                 ecn::mark_ce(packet.bytes_mut(), l3, offset);
@@ -270,7 +270,7 @@ impl<P: Packet> Pipeline<P> {
                 state.discarding &= !(1 << queue);
             }
         }
-        self.touched |= 1 << port;
+        self.gauges_dirty.insert(port);
     }
 
     /// Lets the watchdog of `port` look at its queues when it is time.
@@ -296,7 +296,7 @@ impl<P: Packet> Pipeline<P> {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(storm));
-        self.storms = self.storms & !(1 << port) | u64::from(state.is_refusing()) << port;
+        self.storming.set(port, state.is_refusing());
         state.condemn(events.detected & dropping, DropReason::Watchdog);
     }
 }

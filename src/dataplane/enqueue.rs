@@ -7,18 +7,19 @@ use super::evidence::Refused;
 use super::fit::Demand;
 use super::handoff::Consumer;
 use super::meta::{Meta, Verdict};
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use super::tag::Tag;
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::wred::WredVerdict;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::{Bytes, Cells};
 
 impl<P: Packet> Pipeline<P> {
     /// To the queue, or to the lcore that owns it.
     #[inline]
     pub(super) fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
-        if self.mine >> handed.egress & 1 == 1 {
+        if self.own.contains(handed.egress.into()) {
             return self.enqueue(io, handed, before);
         }
         if !handed.kept && self.is_kept_for_others(&handed) {
@@ -34,7 +35,7 @@ impl<P: Packet> Pipeline<P> {
     /// As [`Pipeline::hand_over`], of a frame that no queue of this lcore can refuse.
     #[inline]
     pub(super) fn hand_over_admitted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
-        if self.mine >> handed.egress & 1 == 1 { self.push(io, handed, None) } else { self.cross(io, handed) }
+        if self.own.contains(handed.egress.into()) { self.push(io, handed, None) } else { self.cross(io, handed) }
     }
 
     /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a guarantee.
@@ -62,14 +63,14 @@ impl<P: Packet> Pipeline<P> {
         let mut appended = 0;
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
-            if self.mine >> egress & 1 == 1 {
+            if self.own.contains(egress.into()) {
                 appended += 1;
                 self.append(packet, meta.tag, egress.into());
             } else {
                 self.cross(io, Handed::new(packet, meta, egress, meta.is_lossless()));
             }
         }
-        self.appended(appended, demand.egresses & self.mine, demand.queues);
+        self.appended(appended, demand.egresses & self.own, demand.queues);
     }
 
     /// Queues the next `frames` that an lcore has handed over. A queue may refuse a lossy one.
@@ -82,17 +83,17 @@ impl<P: Packet> Pipeline<P> {
     ) {
         self.expect_room(frames);
         // Ports whose queues want a closer look.
-        let special = if self.guarantees.are_any() { u64::MAX } else { self.storms | !self.up };
+        let special = if self.guarantees.are_any() { PortSet::ALL } else { self.storming | !self.up };
         // The pool is charged for them already, and gets nothing back before the poll ends.
         let free = self.pools.shared[0].free();
-        let (mut appended, mut egresses, mut queues) = (0, 0, 0);
+        let (mut appended, mut egresses, mut queues) = (0, PortSet::EMPTY, ClassSet::EMPTY);
         for _ in 0..frames {
             let Some(handed) = ring.pop() else { break };
             // It lies in the other core's cache, and leaves before the poll is over.
             handed.packet.prefetch();
-            if special >> handed.egress & 1 == 0 && (handed.kept || self.is_taken(&handed, free)) {
-                egresses |= 1 << handed.egress;
-                queues |= 1 << handed.tag.queue();
+            if !special.contains(handed.egress.into()) && (handed.kept || self.is_taken(&handed, free)) {
+                egresses.insert(handed.egress.into());
+                queues.insert(handed.tag.queue());
                 appended += 1;
                 self.append(handed.packet, handed.tag, handed.egress.into());
             } else {
@@ -107,7 +108,7 @@ impl<P: Packet> Pipeline<P> {
     fn is_taken(&self, handed: &Handed<P>, free: Cells) -> bool {
         let (egress, queue) = (usize::from(handed.egress), handed.tag.queue());
         // WRED throws dice.
-        let is_diced = (self.early >> queue & 1 == 1) & handed.droppable;
+        let is_diced = self.wred_queues.contains(queue) & handed.droppable;
         let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.tag.cells());
         let limit = self.queue_specs[queue].limit.as_ref();
         !is_diced && limit.is_none_or(|limit| limit.admits(Cells(depth), free))
@@ -132,15 +133,15 @@ impl<P: Packet> Pipeline<P> {
 
     /// So many frames were appended, to some of the queues `queues` of the ports `egresses`.
     #[inline]
-    fn appended(&mut self, frames: usize, egresses: u64, queues: u8) {
+    fn appended(&mut self, frames: usize, egresses: PortSet, queues: ClassSet) {
         self.slab.appended(frames);
-        for egress in bits(egresses) {
+        for egress in egresses.iter() {
             let state = &mut self.ports[egress];
-            for queue in bits(u64::from(queues)) {
+            for queue in queues.iter() {
                 state.waiting |= u8::from(!state.queues[queue].is_empty()) << queue;
             }
         }
-        self.touched |= egresses;
+        self.gauges_dirty |= egresses;
     }
 
     /// To the lcore that owns the queue.
@@ -203,7 +204,7 @@ impl<P: Packet> Pipeline<P> {
             self.releases.release(port, group, cells);
         }
         state.waiting |= 1 << queue;
-        self.touched |= 1 << egress;
+        self.gauges_dirty.insert(egress);
         self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells()));
     }
 
@@ -231,7 +232,7 @@ impl<P: Packet> Pipeline<P> {
             return Err(DropReason::EgressStuck);
         }
         // The link went down while the frame crossed from another lcore.
-        if self.up >> egress & 1 == 0 {
+        if !self.up.contains(egress) {
             return Err(DropReason::EgressDown);
         }
         if handed.kept {

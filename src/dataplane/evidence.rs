@@ -155,7 +155,7 @@ impl<P: Packet> Pipeline<P> {
             let free = self.pools.shared[0].free().0.saturating_sub(kept);
             let limit = self.queue_specs[queue].limit.as_ref().filter(|_| reason == DropReason::QueueThreshold);
             evidence.queue_limit = limit.map_or(u32::MAX, |limit| limit.threshold.limit(Cells(free)).0);
-            if self.mine >> frame.ports[1] & 1 == 1 {
+            if self.own.contains(frame.ports[1].into()) {
                 evidence.depth = self.ports[usize::from(frame.ports[1])].queues[queue].cells() + frame.cells;
             }
             evidence.free = free;
@@ -196,7 +196,7 @@ impl<P: Packet> Pipeline<P> {
                 (ledger.xoff_level(group, &self.pools), left)
             }
         };
-        let is_mine = self.mine >> ports[0] & 1 == 1;
+        let is_own = self.own.contains(ports[0].into());
         Evidence {
             at_ns: self.clock.last_ns(),
             decision,
@@ -205,7 +205,7 @@ impl<P: Packet> Pipeline<P> {
             group: group as u8,
             cells: 0,
             // Of a port of another lcore this one knows nothing but its settings.
-            held: if is_mine {
+            held: if is_own {
                 [held.reserve, held.port_reserve, held.shared, held.headroom].map(|part| part.0)
             } else {
                 [0; 4]

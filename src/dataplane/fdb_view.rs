@@ -7,6 +7,7 @@
 
 use crate::forward::Fdb;
 use crate::forward::fdb::{Sighting, Station};
+use crate::sets::PortSet;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Entries that a window holds.
@@ -98,16 +99,16 @@ impl FdbWindow {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Goes on with what is `asked` for: entries of `fdb` behind the ports in the mask `mine`.
+    /// Goes on with what is `asked` for: entries of `fdb` behind the ports `own`.
     #[cold]
-    pub(super) fn show(&self, showing: &mut Showing, asked: u64, fdb: &Fdb, mine: u64) {
+    pub(super) fn show(&self, showing: &mut Showing, asked: u64, fdb: &Fdb, own: PortSet) {
         if showing.asked != asked {
             let bucket = self.from.load(Ordering::Relaxed);
             *showing = Showing { asked, bucket, count: 0, shown: showing.shown };
         }
         let end = fdb.buckets().min(showing.bucket.saturating_add(BUCKETS));
         for bucket in showing.bucket..end {
-            for seen in fdb.in_bucket(bucket).filter(|seen| mine >> (seen.port & 63) & 1 == 1) {
+            for seen in fdb.in_bucket(bucket).filter(|seen| own.contains(seen.port & 63)) {
                 let age = seen.age.map_or(STATIC, |age| age.min(STATIC - 1));
                 let [station, place] = &self.slots[showing.count];
                 station.store(seen.station.to_number(), Ordering::Relaxed);
@@ -140,13 +141,13 @@ mod tests {
     }
 
     /// Asks for one part, and polls until it is there.
-    fn part(window: &FdbWindow, showing: &mut Showing, fdb: &Fdb, mine: u64, from: usize) -> Part {
+    fn part(window: &FdbWindow, showing: &mut Showing, fdb: &Fdb, own: PortSet, from: usize) -> Part {
         window.ask(from);
         assert_eq!(window.answer(), None, "nobody has shown it yet");
         let asked = window.asked();
         for _ in 0..fdb.buckets().div_ceil(BUCKETS) {
             assert_ne!(showing.shown, asked);
-            window.show(showing, asked, fdb, mine);
+            window.show(showing, asked, fdb, own);
             if let Some(part) = window.answer() {
                 assert_eq!(showing.shown, asked);
                 return part;
@@ -155,12 +156,12 @@ mod tests {
         panic!("never shown");
     }
 
-    fn all(fdb: &Fdb, mine: u64) -> Vec<Sighting> {
+    fn all(fdb: &Fdb, own: PortSet) -> Vec<Sighting> {
         let (window, mut showing) = (FdbWindow::default(), Showing::default());
         let mut entries = Vec::new();
         let mut from = Some(0);
         while let Some(bucket) = from {
-            let part = part(&window, &mut showing, fdb, mine, bucket);
+            let part = part(&window, &mut showing, fdb, own, bucket);
             assert!(part.next.is_none_or(|next| next > bucket));
             entries.extend(part.entries);
             from = part.next;
@@ -177,17 +178,17 @@ mod tests {
             fdb.learn(station(number), usize::from(number % 4));
         }
         fdb.set_time(Ticks(40_000));
-        let shown = all(&fdb, 0b0110);
+        let shown = all(&fdb, PortSet::from_bits(0b0110));
         let stations: BTreeSet<u64> = shown.iter().map(|seen| seen.station.to_number()).collect();
         assert_eq!((shown.len(), stations.len()), (1001, 1001));
         let fixed = Sighting { station: Station::new(9, entry.mac.to_number()), port: 2, age: None };
         assert!(shown.contains(&fixed));
         for number in 0..2000 {
             let port = usize::from(number % 4);
-            let is_mine = port == 1 || port == 2;
-            assert_eq!(stations.contains(&station(number).to_number()), is_mine, "{number}");
+            let is_own = port == 1 || port == 2;
+            assert_eq!(stations.contains(&station(number).to_number()), is_own, "{number}");
             let age = shown.iter().find(|seen| seen.station == station(number)).map(|seen| (seen.port, seen.age));
-            assert_eq!(age, is_mine.then_some((port, Some(40_000 >> 6 << 6))), "{number}");
+            assert_eq!(age, is_own.then_some((port, Some(40_000 >> 6 << 6))), "{number}");
         }
     }
 
@@ -199,14 +200,14 @@ mod tests {
         }
         let (window, mut showing) = (FdbWindow::default(), Showing::default());
         window.ask(0);
-        window.show(&mut showing, window.asked(), &fdb, 1);
+        window.show(&mut showing, window.asked(), &fdb, PortSet::only(0));
         window.ask(0);
         assert_eq!(window.answer(), None);
         let asked = window.asked();
-        (0..64).for_each(|_| window.show(&mut showing, asked, &fdb, 1));
+        (0..64).for_each(|_| window.show(&mut showing, asked, &fdb, PortSet::only(0)));
         assert_eq!(window.answer().expect("64 times 16 buckets are all").entries.len(), 50);
         fdb.forget_port(0);
-        assert_eq!(part(&window, &mut showing, &fdb, 1, 0).entries, []);
-        assert_eq!(part(&window, &mut showing, &fdb, 1, 1 << 40), Part { entries: vec![], next: None });
+        assert_eq!(part(&window, &mut showing, &fdb, PortSet::only(0), 0).entries, []);
+        assert_eq!(part(&window, &mut showing, &fdb, PortSet::only(0), 1 << 40), Part { entries: vec![], next: None });
     }
 }

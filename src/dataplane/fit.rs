@@ -2,13 +2,13 @@
 //! length that it will leave with.
 
 use super::drops::DropReason;
-use super::ingress::Frames;
 use super::lanes::Lane;
 use super::meta::Meta;
-use super::pipeline::{Pipeline, mask};
+use super::pipeline::Pipeline;
 use super::spec::PortSpec;
 use crate::packet::{MAX_PORTS, Packet};
 use crate::qos::{CLASSES, Rewrite};
+use crate::sets::{ClassSet, FrameSet, PortSet};
 use crate::wire::{ecn, vlan_tag};
 
 /// What a frame must know of the port that it leaves by: small, since any port may be next, and replaced as a whole by a reload.
@@ -38,8 +38,8 @@ impl Outward {
     pub const NONE: Self = Self { untagged: 0, mtu: 0, owner: 0, keeps_marks: false };
 
     /// Of all `ports`, in order, those that give frames other marks, as a mask.
-    pub fn remarking(ports: impl Iterator<Item = Self>) -> u64 {
-        mask(ports.enumerate().filter(|(_, outward)| !outward.keeps_marks).map(|(port, _)| port))
+    pub fn remarking(ports: impl Iterator<Item = Self>) -> PortSet {
+        ports.enumerate().filter(|(_, outward)| !outward.keeps_marks).map(|(port, _)| port).collect()
     }
 
     /// The lcore that it belongs to.
@@ -95,15 +95,15 @@ impl Outward {
 #[derive(Debug, Default)]
 pub(super) struct Demand {
     /// Frames that leave by one port.
-    pub sent: Frames,
+    pub sent: FrameSet,
     /// Their cells by group.
     pub cells: [u32; CLASSES],
     /// Ports that they leave by.
-    pub egresses: u64,
+    pub egresses: PortSet,
     /// Queues that they leave by.
-    pub queues: u8,
+    pub queues: ClassSet,
     /// Those of them that lossy ones leave by.
-    pub lossy_queues: u8,
+    pub lossy_queues: ClassSet,
     /// There are frames besides of which copies leave, each judged by itself: what they find depends on who is first.
     pub floods: bool,
 }
@@ -113,8 +113,8 @@ impl Demand {
     #[inline]
     pub fn add(&mut self, lane: Lane, cells: u32) {
         self.cells[usize::from(lane.tag.group())] += cells;
-        self.queues |= 1 << lane.tag.queue();
-        self.lossy_queues |= lane.kind.lossy();
+        self.queues.insert(lane.tag.queue());
+        self.lossy_queues |= lane.kind.lossy_queue();
     }
 
     /// Groups that have any.

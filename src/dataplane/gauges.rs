@@ -1,7 +1,7 @@
 //! What the packet path publishes beside its counters: gauges now and then, poll gaps at every poll.
 
 use super::counters::{GAP_BUCKETS, LcoreCounters};
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use crate::packet::Packet;
 use crate::qos::CLASSES;
 use crate::units::{Nanos, Ticks};
@@ -75,16 +75,16 @@ impl PollClock {
 impl<P: Packet> Pipeline<P> {
     /// Brings all gauges up to date, for an observer who wants them exact between two polls: the simulator, at its end.
     pub(crate) fn settle_gauges(&mut self, now: Ticks) {
-        self.touched |= self.mine;
+        self.gauges_dirty |= self.own;
         self.publish_gauges(now);
     }
 
     /// Brings the gauges of the ports that changed, and of the lcore, up to date.
     pub(super) fn publish_gauges(&mut self, now: Ticks) {
         if self.clock.is_gauge_time() {
-            self.touched |= self.timed;
+            self.gauges_dirty |= self.running_pauses;
         }
-        for port in bits(std::mem::take(&mut self.touched)) {
+        for port in std::mem::take(&mut self.gauges_dirty).iter() {
             let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
             for group in 0..CLASSES {
                 let held = state.ledger.group(group);
@@ -117,9 +117,7 @@ impl<P: Packet> Pipeline<P> {
             // A pause that runs is looked at again now and then, so that its time goes on and its end is seen too.
             let paused = state.timers.paused(now);
             counters.paused_mask.set(u64::from(paused));
-            let bit = 1 << port;
-            self.timed =
-                if paused != 0 || xoff != 0 || state.backlog.is_on() { self.timed | bit } else { self.timed & !bit };
+            self.running_pauses.set(port, paused != 0 || xoff != 0 || state.backlog.is_on());
         }
         let lcore = &self.counters.lcores[self.lcore];
         for (pool, (gauge, highest)) in self.pools.shared.iter().zip([

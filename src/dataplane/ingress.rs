@@ -8,25 +8,20 @@ use super::tag::{BurstSum, Tag};
 use super::ways::{self, Way};
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::pairs::Asking;
-use crate::forward::vlan::PortMask;
 use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
+use crate::sets::{FrameSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
 use crate::wire::{Usual, parse, parse_plain, parse_usual};
 
-/// Frames of a burst, as a mask.
-pub(super) type Frames = u32;
-
-const _: () = assert!(BURST <= Frames::BITS as usize);
-
 /// What a burst turned out to be.
 struct Arrived {
-    data: Frames,
+    data: FrameSet,
     /// MAC control. Frames that are neither are dropped.
-    control: Frames,
+    control: FrameSet,
     /// Ports by which not all data would leave with the tags that it came with.
-    retagged_at: PortMask,
+    retagged_at: PortSet,
     /// Of data, by class.
     sums: [BurstSum; CLASSES],
 }
@@ -44,12 +39,12 @@ impl<P: Packet> Pipeline<P> {
     ) {
         let asking = self.pairs.ask(port, burst.len(), &self.fdb);
         let arrived = self.parse(port, burst, metas, asking.is_some());
-        if arrived.control != 0 {
+        if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
         }
         let demand = self.forward(port, burst, metas, &arrived, asking);
         self.dispatch(io, port, burst, metas, &demand);
-        self.touched |= 1 << port;
+        self.gauges_dirty.insert(port);
     }
 
     /// Reads the headers and finds the traffic class, the priority group at this port and the queue at any other; malformed
@@ -59,7 +54,8 @@ impl<P: Packet> Pipeline<P> {
     fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], asks_for_pairs: bool) -> Arrived {
         let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
-        let (mut data, mut control, mut others, mut retagged_at) = (0, 0, 0, 0);
+        let (mut data, mut control, mut others, mut retagged_at) =
+            (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
         let mut sums = [BurstSum::default(); CLASSES];
         for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
             let bytes = packet.bytes();
@@ -73,16 +69,16 @@ impl<P: Packet> Pipeline<P> {
                     (lane.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
                 }
                 _ => {
-                    others |= 1 << index;
+                    others.insert(index);
                     match self.parse_other(port, bytes, tag, meta) {
                         Some(retagged) => retagged_at |= retagged,
-                        None => control |= 1 << index,
+                        None => control.insert(index),
                     }
                     (meta.kind, meta.dst, meta.src)
                 }
             };
             if kind.is_classified() {
-                data |= 1 << index;
+                data.insert(index);
                 sums[usize::from(kind.class())].add(tag);
                 if asks_for_pairs {
                     self.pairs.prefetch(dst, src);
@@ -97,7 +93,7 @@ impl<P: Packet> Pipeline<P> {
             counters.rx_frames[class].add(sum.frames());
             counters.rx_bytes[class].add(sum.bytes());
         }
-        if data & !others != 0 {
+        if !(data - others).is_empty() {
             retagged_at |= !self.vlans.untagged_at(native);
         }
         Arrived { data, control, retagged_at, sums }
@@ -106,7 +102,7 @@ impl<P: Packet> Pipeline<P> {
     /// Reads the headers of a frame that is not usual. `None` if it is MAC control; otherwise it has a class or is dropped,
     /// and there are ports by which it would not leave with the tags that it came with.
     #[inline(never)]
-    fn parse_other(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortMask> {
+    fn parse_other(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortSet> {
         let state = &self.ports[port];
         match parse_plain(bytes) {
             Some(plain) if bytes.len() <= state.mtu as usize + usize::from(plain.l3_offset) => {
@@ -121,18 +117,18 @@ impl<P: Packet> Pipeline<P> {
 
     /// As [`Pipeline::parse_other`], of any frame.
     #[inline(never)]
-    fn parse_any(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortMask> {
+    fn parse_any(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortSet> {
         let state = &self.ports[port];
         let headers = match parse(bytes) {
             Ok(headers) => headers,
             Err(error) => {
                 *meta = Meta::dropped(error.into());
-                return Some(0);
+                return Some(PortSet::EMPTY);
             }
         };
         if bytes.len() > state.mtu as usize + usize::from(headers.l3_offset) {
             *meta = Meta::dropped(DropReason::Oversize);
-            return Some(0);
+            return Some(PortSet::EMPTY);
         }
         if headers.ethertype == mac_control::ETHERTYPE {
             *meta = Meta::control(headers.tags);
@@ -145,17 +141,17 @@ impl<P: Packet> Pipeline<P> {
 
     /// Ports by which a frame would not leave with the tags that it came with.
     #[inline]
-    fn retagged_at(&self, meta: &Meta) -> PortMask {
+    fn retagged_at(&self, meta: &Meta) -> PortSet {
         let untagged = self.vlans.untagged_at(meta.vlan());
         // A priority tag gets its VLAN, or goes.
-        let always = if meta.kind.has_priority_tag() { PortMask::MAX } else { 0 };
+        let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
         (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
     }
 
     /// MAC control frames end here and are never forwarded (IEEE 802.3 annex 31A).
     #[cold]
-    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: Frames, now: Ticks) {
-        for index in bits(control.into()) {
+    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: FrameSet, now: Ticks) {
+        for index in control.iter() {
             metas[index].verdict = self.mac_control(port, burst[index].bytes(), metas[index].kind.tags(), now);
         }
     }
@@ -183,7 +179,7 @@ impl<P: Packet> Pipeline<P> {
                 }
                 // A pause of a priority that is not obeyed here is counted, its time too, and has no effect.
                 // Nor has one that was in the ring when the link went down.
-                if self.up >> port & 1 == 1 {
+                if self.up.contains(port) {
                     state.receive_pause(&pfc, now);
                 }
                 Verdict::Consumed
@@ -207,25 +203,25 @@ impl<P: Packet> Pipeline<P> {
         arrived: &Arrived,
         asking: Option<Asking>,
     ) -> Demand {
-        let (mut egresses, mut strangers) = (0, arrived.data);
+        let (mut egresses, mut strangers) = (PortSet::EMPTY, arrived.data);
         if let Some(asking) = asking {
-            (egresses, strangers) = if arrived.data.count_ones() as usize == burst.len() {
+            (egresses, strangers) = if arrived.data.len() == burst.len() {
                 self.forward_acquainted(asking, metas, 0..burst.len())
             } else {
-                self.forward_acquainted(asking, metas, bits(arrived.data.into()))
+                self.forward_acquainted(asking, metas, arrived.data.iter())
             };
         }
         let mut are_sent = true;
-        if strangers != 0 {
+        if !strangers.is_empty() {
             let others;
             (others, are_sent) = self.forward_strangers(port, metas, arrived.data, strangers, asking);
             egresses |= others;
         }
         // Where a frame has changed what holds, there are ports too many among these: of frames that were decided anew. What it
         // can change is only where its own station is, which is where it came from, and that sends nothing.
-        let changed_at = arrived.retagged_at | self.remarking | self.ports[port].narrower;
-        if are_sent && egresses & changed_at == 0 {
-            if arrived.data != 0 {
+        let changed_at = arrived.retagged_at | self.remarking | self.ports[port].smaller_mtu;
+        if are_sent && (egresses & changed_at).is_empty() {
+            if !arrived.data.is_empty() {
                 ways::took(Way::AsItCame);
             }
             return self.demand(port, (arrived.data, false), &arrived.sums, egresses);
@@ -240,14 +236,14 @@ impl<P: Packet> Pipeline<P> {
         asking: Asking,
         metas: &mut [Meta; BURST],
         frames: impl Iterator<Item = usize>,
-    ) -> (u64, Frames) {
-        let (mut egresses, mut strangers) = (0, 0);
+    ) -> (PortSet, FrameSet) {
+        let (mut egresses, mut strangers) = (PortSet::EMPTY, FrameSet::EMPTY);
         for index in frames {
             let meta = &mut metas[index % BURST];
             let known = self.pairs.find(asking, meta.dst, meta.src);
             let egress = known.unwrap_or(0);
-            strangers |= Frames::from(known.is_none()) << index;
-            egresses |= u64::from(known.is_some()) << egress;
+            strangers |= FrameSet::only_if(known.is_none(), index);
+            egresses |= PortSet::only_if(known.is_some(), egress);
             meta.verdict = Verdict::Send(egress as u8);
         }
         (egresses, strangers)
@@ -260,38 +256,36 @@ impl<P: Packet> Pipeline<P> {
         &mut self,
         port: usize,
         metas: &mut [Meta; BURST],
-        data: Frames,
-        mut strangers: Frames,
+        data: FrameSet,
+        mut strangers: FrameSet,
         mut asking: Option<Asking>,
-    ) -> (u64, bool) {
+    ) -> (PortSet, bool) {
         if asking.is_some() {
-            for index in bits(strangers.into()) {
+            for index in strangers.iter() {
                 let meta = &metas[index % BURST];
                 self.fdb.prefetch(meta.dst);
                 self.fdb.prefetch(meta.src);
             }
         }
-        let (mut egresses, mut are_sent, mut is_first) = (0, true, true);
-        while strangers != 0 {
-            let index = strangers.trailing_zeros() as usize;
-            strangers &= strangers - 1;
+        let (mut egresses, mut are_sent, mut is_first) = (PortSet::EMPTY, true, true);
+        while let Some(index) = strangers.pop_lowest() {
             let meta = &mut metas[index % BURST];
             // Frames come in trains: the one before may have been of the same pair.
             let known = asking.filter(|_| !std::mem::take(&mut is_first));
             if let Some(egress) = known.and_then(|asking| self.pairs.find(asking, meta.dst, meta.src)) {
                 meta.verdict = Verdict::Send(egress as u8);
-                egresses |= 1 << egress;
+                egresses.insert(egress);
                 continue;
             }
             meta.verdict = self.look_up(port, meta, asking);
             match meta.verdict {
-                Verdict::Send(egress) => egresses |= 1 << (egress % MAX_PORTS as u8),
+                Verdict::Send(egress) => egresses.insert(usize::from(egress) % MAX_PORTS),
                 _ => are_sent = false,
             }
             if let Some(asked) = asking {
                 asking = self.pairs.miss(asked, &self.fdb);
                 if asking.is_none() {
-                    strangers = data & (Frames::MAX << index << 1);
+                    strangers = data - FrameSet::first(index + 1);
                 }
             }
         }
@@ -306,27 +300,28 @@ impl<P: Packet> Pipeline<P> {
         port: usize,
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
-        data: Frames,
-        changed_at: PortMask,
+        data: FrameSet,
+        changed_at: PortSet,
     ) -> Demand {
-        let (mut sent, mut egresses, mut floods, mut sums) = (data, 0, false, [BurstSum::default(); CLASSES]);
-        for index in bits(data.into()) {
+        let (mut sent, mut egresses, mut floods, mut sums) =
+            (data, PortSet::EMPTY, false, [BurstSum::default(); CLASSES]);
+        for index in data.iter() {
             let meta = &mut metas[index % BURST];
             let Verdict::Send(egress) = meta.verdict else {
                 floods |= meta.verdict == Verdict::Flood;
-                sent &= !(1 << index);
+                sent.remove(index);
                 continue;
             };
             let egress = usize::from(egress) % MAX_PORTS;
-            if changed_at >> egress & 1 == 1
+            if changed_at.contains(egress)
                 && !self.outward[egress].fits(meta)
                 && let Err(reason) = self.fit(&mut burst[index], meta, egress)
             {
                 meta.verdict = Verdict::Drop(reason);
-                sent &= !(1 << index);
+                sent.remove(index);
                 continue;
             }
-            egresses |= 1 << egress;
+            egresses.insert(egress);
             sums[usize::from(meta.kind.class())].add(meta.tag);
         }
         self.demand(port, (sent, floods), &sums, egresses)
@@ -338,9 +333,9 @@ impl<P: Packet> Pipeline<P> {
     fn demand(
         &self,
         port: usize,
-        (sent, floods): (Frames, bool),
+        (sent, floods): (FrameSet, bool),
         sums: &[BurstSum; CLASSES],
-        egresses: PortMask,
+        egresses: PortSet,
     ) -> Demand {
         let mut demand = Demand { sent, egresses, floods, ..Demand::default() };
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
@@ -352,12 +347,12 @@ impl<P: Packet> Pipeline<P> {
     /// The way out of a frame, by its two stations.
     #[inline]
     fn look_up(&mut self, port: usize, meta: &Meta, asking: Option<Asking>) -> Verdict {
-        let others = self.up & !(1 << port);
+        let others = self.up - PortSet::only(port);
         let (is_up, allowed) = (self.up != others, self.vlans.members(meta.vlan()) & others);
         // Most frames: the source is known here, the destination somewhere else. What is no station's is in no entry.
         match self.fdb.lookup(meta.dst) {
             Some(egress)
-                if is_up & (allowed >> egress & 1 == 1) && self.fdb.is_known(meta.src, self.fdb.just_seen(port)) =>
+                if is_up & (allowed.contains(egress)) && self.fdb.is_known(meta.src, self.fdb.just_seen(port)) =>
             {
                 if let Some(asking) = asking {
                     self.pairs.keep(asking, meta.dst, meta.src, egress);
@@ -379,7 +374,7 @@ impl<P: Packet> Pipeline<P> {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
         // A port that went down may still have frames in its ring: their sources are not to be found there.
-        if self.up >> port & 1 == 1 {
+        if self.up.contains(port) {
             match self.learn_source(meta.src, port) {
                 Learned::Known | Learned::Refreshed => {}
                 Learned::New => self.counters.lcores[self.lcore].fdb_learned.add(1),
@@ -394,9 +389,9 @@ impl<P: Packet> Pipeline<P> {
         }
         match self.fdb.lookup(meta.dst) {
             Some(egress) if egress == port => Verdict::Drop(DropReason::SamePort),
-            Some(egress) if self.up >> egress & 1 == 0 => Verdict::Drop(DropReason::EgressDown),
+            Some(egress) if !self.up.contains(egress) => Verdict::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
-            Some(egress) if self.vlans.members(vlan) >> egress & 1 == 0 => Verdict::Drop(DropReason::VlanNotAllowed),
+            Some(egress) if !self.vlans.members(vlan).contains(egress) => Verdict::Drop(DropReason::VlanNotAllowed),
             Some(egress) => Verdict::Send(egress as u8),
             None => self.flood(port, vlan, meta.is_lossless().then_some(DropReason::LosslessUnknown)),
         }
@@ -409,11 +404,11 @@ impl<P: Packet> Pipeline<P> {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
             return Verdict::Drop(reason);
         }
-        if self.flooded_to(port, vlan) == 0 { Verdict::Drop(DropReason::NoMember) } else { Verdict::Flood }
+        if self.flooded_to(port, vlan).is_empty() { Verdict::Drop(DropReason::NoMember) } else { Verdict::Flood }
     }
 
     /// The other ports of the VLAN, those that have a link.
-    pub(super) fn flooded_to(&self, port: usize, vlan: u16) -> u64 {
-        self.vlans.members(vlan) & self.up & !(1 << port)
+    pub(super) fn flooded_to(&self, port: usize, vlan: u16) -> PortSet {
+        self.vlans.members(vlan) & self.up - PortSet::only(port)
     }
 }

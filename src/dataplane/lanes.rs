@@ -4,6 +4,7 @@ use super::meta::Kind;
 use super::spec::PortSpec;
 use super::tag::Tag;
 use crate::qos::{CLASSES, ClassMap, Trust};
+use crate::sets::ClassSet;
 
 /// Index of frames that carry nothing trusted: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
@@ -41,7 +42,8 @@ impl Lanes {
 
     fn lane(spec: &PortSpec, classes: &ClassMap, class: u8) -> Lane {
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
-        let lossy = u8::from(spec.lossless_groups() >> group & 1 == 0) << queue;
+        let is_lossy = spec.lossless_groups() >> group & 1 == 0;
+        let lossy = ClassSet::only_if(is_lossy, queue.into());
         Lane { tag: Tag::NONE.classified(class, group, queue), kind: Kind::new(class, lossy) }
     }
 

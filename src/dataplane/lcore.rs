@@ -231,8 +231,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
             let asked = self.orders.stations[self.pipeline.lcore].asked();
             if asked != showing.shown {
-                let (fdb, mine) = (&self.pipeline.fdb, self.pipeline.mine);
-                self.orders.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, mine);
+                let (fdb, own) = (&self.pipeline.fdb, self.pipeline.own);
+                self.orders.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
             }
             // After the orders: those that are given meanwhile wait until it wakes.
             match &mut resting {
@@ -252,7 +252,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     fn follow_links(&mut self, links: &mut Links, now: Ticks) {
         links.changes = self.orders.link_changes.load(Ordering::Acquire);
         let up = self.orders.links.load(Ordering::Relaxed);
-        for port in bits(self.pipeline.port_mask()) {
+        for port in self.pipeline.all_ports().iter() {
             let flaps = self.orders.flaps[port].load(Ordering::Relaxed);
             if std::mem::replace(&mut links.flaps[port], flaps) != flaps {
                 self.pipeline.set_link(port, false, now);

@@ -5,6 +5,7 @@ use super::drops::DropReason;
 use super::lanes::Lane;
 use super::tag::Tag;
 use crate::forward::fdb::Station;
+use crate::sets::ClassSet;
 use crate::wire::parse::L3;
 use crate::wire::{Headers, Plain, Usual, ecn};
 
@@ -31,9 +32,9 @@ impl Kind {
     /// Not classified, and no IP.
     pub const NONE: Self = Self(UNCLASSIFIED as u32);
 
-    /// Of `class`, with no IP, and the mask `lossy`.
-    pub const fn new(class: u8, lossy: u8) -> Self {
-        Self(class as u32 | (lossy as u32) << 8)
+    /// A frame of `class` without IP, which leaves by the queue in `lossy`, or by a lossless one.
+    pub const fn new(class: u8, lossy: ClassSet) -> Self {
+        Self(class as u32 | (lossy.bits() as u32) << 8)
     }
 
     /// The same, which had none, with headers of `l3`.
@@ -60,8 +61,8 @@ impl Kind {
     }
 
     #[inline]
-    pub fn lossy(self) -> u8 {
-        (self.0 >> 8) as u8
+    pub fn lossy_queue(self) -> ClassSet {
+        ClassSet::from_bits((self.0 >> 8) as u8)
     }
 
     #[inline]
@@ -165,7 +166,7 @@ impl Meta {
     /// Whether its group is lossless.
     #[inline]
     pub fn is_lossless(&self) -> bool {
-        self.kind.lossy() == 0
+        self.kind.lossy_queue().is_empty()
     }
 
     /// Its VLAN.

@@ -25,6 +25,7 @@ use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
 use crate::qos::shaper::MIN_FRAME;
 use crate::qos::wred::Dice;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::{CellSize, Cells, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -38,16 +39,16 @@ pub struct Pipeline<P> {
     /// Its number among the dataplane lcores.
     pub(super) lcore: usize,
     /// The ports that it owns.
-    pub(super) mine: u64,
+    pub(super) own: PortSet,
     /// All ports; of those of other lcores only what never changes is looked at.
     pub(super) ports: Box<[Port]>,
     /// What of each port matters to the frames that leave by it.
     pub(super) outward: Box<[Outward; MAX_PORTS]>,
     /// Ports that give frames other marks.
-    pub(super) remarking: u64,
+    pub(super) remarking: PortSet,
     pub(super) queue_specs: [QueueSpec; CLASSES],
     /// Queues with WRED.
-    pub(super) early: u8,
+    pub(super) wred_queues: ClassSet,
     pub(super) vlans: VlanTable,
     pub(super) fdb: Fdb,
     /// What it says of frames whose stations are known to each other's ports.
@@ -67,22 +68,22 @@ pub struct Pipeline<P> {
     /// Lossless frames may be flooded; for simulation only.
     pub(super) floods_lossless: bool,
     /// Ports that have a link.
-    pub(super) up: u64,
+    pub(super) up: PortSet,
     /// Ports with groups that hold cells, and with groups at XOFF.
-    pub(super) holding: u64,
-    pub(super) xoff: u64,
+    pub(super) holding: PortSet,
+    pub(super) xoff: PortSet,
     /// Ports whose receive backlog stops their peers.
-    pub(super) backlogged: u64,
+    pub(super) backlogged: PortSet,
     /// Drops lossy frames when the lcore has more frames than time.
     pub(super) shedder: Shedder,
     /// Ports with queues that refuse frames, since the watchdog discards them or the port is stuck.
-    pub(super) storms: u64,
+    pub(super) storming: PortSet,
     /// Ports whose devices take no frames.
-    pub(super) stuck: u64,
+    pub(super) stuck: PortSet,
     /// Ports whose gauges are out of date.
-    pub(super) touched: u64,
+    pub(super) gauges_dirty: PortSet,
     /// Ports with a pause that runs, whose time the gauges follow.
-    pub(super) timed: u64,
+    pub(super) running_pauses: PortSet,
     /// Dropped frames whose buffers go back together.
     pub(super) trash: Burst<P>,
     /// What is worked on: here, and without frames, but while a poll receives. By reference, since to move it takes hundreds
@@ -127,17 +128,17 @@ impl<P: Packet> Pipeline<P> {
         let parts = neighbours.into_iter().zip(guarantees).enumerate();
         parts
             .map(|(lcore, (neighbours, guarantees))| {
-                let mine = owned_by(lcore, spec);
+                let own = owned_by(lcore, spec);
                 Self {
                     lcore,
-                    mine,
+                    own,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
                     outward: Box::new(std::array::from_fn(|port| {
                         spec.ports.get(port).map_or(Outward::NONE, Outward::new)
                     })),
                     remarking: Outward::remarking(spec.ports.iter().map(Outward::new)),
                     queue_specs: spec.queues,
-                    early: mask((0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some())) as u8,
+                    wred_queues: (0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some()).collect(),
                     vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
                     fdb: Fdb::new(&spec.fdb, hz),
                     pairs: Pairs::default(),
@@ -155,15 +156,15 @@ impl<P: Packet> Pipeline<P> {
                     dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
                     counters: counters.clone(),
                     floods_lossless: spec.floods_lossless,
-                    up: mask(0..ports),
-                    holding: 0,
-                    xoff: 0,
-                    backlogged: 0,
+                    up: PortSet::first(ports),
+                    holding: PortSet::EMPTY,
+                    xoff: PortSet::EMPTY,
+                    backlogged: PortSet::EMPTY,
                     shedder: Shedder::default(),
-                    storms: 0,
-                    stuck: 0,
-                    touched: mine,
-                    timed: 0,
+                    storming: PortSet::EMPTY,
+                    stuck: PortSet::EMPTY,
+                    gauges_dirty: own,
+                    running_pauses: PortSet::EMPTY,
                     trash: Burst::new(),
                     bench: Some(Box::default()),
                     posted: Burst::new(),
@@ -203,20 +204,20 @@ impl<P: Packet> Pipeline<P> {
     /// and what has left is published.
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
-        let (mut moved, mut more) = (received + self.take_handed(io), 0);
-        for port in bits(self.mine) {
+        let (mut moved, mut more) = (received + self.take_handed(io), PortSet::EMPTY);
+        for port in self.own.iter() {
             self.watch(port, now);
             if self.ports[port].discarding != 0 {
                 self.discard_condemned(io, port, DISCARDED);
             }
             let sent = self.transmit_bursts(io, port, now);
             moved += sent.frames;
-            more |= u64::from(sent.has_more) << port;
+            more |= PortSet::only_if(sent.has_more, port);
         }
-        if more != 0 {
+        if !more.is_empty() {
             moved += self.transmit_more(io, more, now);
         }
-        if self.stuck != 0 {
+        if !self.stuck.is_empty() {
             self.look_at_stuck(now);
         }
         self.finish_poll(io, now, moved);
@@ -242,7 +243,7 @@ impl<P: Packet> Pipeline<P> {
     /// Tells the ledgers what has left since the last poll.
     #[inline]
     pub(super) fn collect_releases(&mut self) {
-        for port in bits(self.holding) {
+        for port in self.holding.iter() {
             let state = &mut self.ports[port];
             for group in bits(u64::from(state.holding)) {
                 let released = self.tallies.released(port, group);
@@ -256,9 +257,9 @@ impl<P: Packet> Pipeline<P> {
                     state.holding &= !(1 << group);
                 }
             }
-            self.touched |= 1 << port;
+            self.gauges_dirty.insert(port);
             if state.holding == 0 {
-                self.holding &= !(1 << port);
+                self.holding.remove(port);
             }
         }
     }
@@ -266,7 +267,7 @@ impl<P: Packet> Pipeline<P> {
     /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
     #[inline]
     fn judge_paused<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        for port in bits(self.xoff) {
+        for port in self.xoff.iter() {
             if self.ports[port].ledger.judge(&self.pools) {
                 self.tell_generator(port);
                 self.send_pfc(io, port, now);
@@ -279,14 +280,14 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn tell_generator(&mut self, port: usize) {
         let state = &mut self.ports[port];
         let xoff = state.ledger.xoff();
-        self.xoff = self.xoff & !(1 << port) | u64::from(xoff != 0) << port;
+        self.xoff.set(port, xoff != 0);
         let xoff_told = state.wants_xoff() & state.generated;
         let fresh = xoff_told & !state.generator.xoff();
         state.generator.set_all(xoff_told);
         if fresh != 0 {
             self.note_pauses(port, fresh);
         }
-        self.touched |= 1 << port;
+        self.gauges_dirty.insert(port);
     }
 
     /// Sends the PFC frame that is due, past every queue and outside of pacing.
@@ -300,7 +301,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let state = &mut self.ports[port];
-        if self.up >> port & 1 == 0 || state.progress.is_closed() && state.generator.xoff() == 0 {
+        if !self.up.contains(port) || state.progress.is_closed() && state.generator.xoff() == 0 {
             return;
         }
         // No buffer or no room in the ring: it stays due, and the next poll tries again.
@@ -326,7 +327,7 @@ impl<P: Packet> Pipeline<P> {
             let side = if xoff { &counters.pfc_tx_xoff } else { &counters.pfc_tx_xon };
             side[priority].add(1);
         }
-        self.touched |= 1 << port;
+        self.gauges_dirty.insert(port);
     }
 
     /// Counts a drop at `port` and puts the buffer with those to be freed.
@@ -360,7 +361,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Forgets the highest figures ever seen: from now on they are what is held now.
     pub fn clear_watermarks(&mut self) {
-        for port in bits(self.mine) {
+        for port in self.own.iter() {
             let state = &mut self.ports[port];
             state.ledger.clear_watermarks();
             state.queues.iter_mut().for_each(Queue::clear_watermark);
@@ -371,23 +372,22 @@ impl<P: Packet> Pipeline<P> {
         let counters = &self.counters.lcores[self.lcore];
         counters.handoff_highest_frames.set(0);
         counters.poll_gap_highest_ns.set(0);
-        self.touched |= self.mine;
+        self.gauges_dirty |= self.own;
     }
 
     /// The link of `port` went up or down. Down: what waits for it is dropped, what was learned there is forgotten,
     /// and its peer's pauses end with the peer. Up: the peer hears again what it must not send, and what it may.
     pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
-        let bit = 1 << port;
-        if (self.up & bit != 0) == up {
+        if self.up.contains(port) == up {
             return;
         }
-        self.up ^= bit;
+        self.up.set(port, up);
         self.release_stuck(port);
         self.fdb.change();
         if !up {
             self.fdb.forget_port(port);
         }
-        if self.mine & bit == 0 {
+        if !self.own.contains(port) {
             return;
         }
         if up {
@@ -399,12 +399,12 @@ impl<P: Packet> Pipeline<P> {
             state.generator.link_down(now);
             state.condemn(u8::MAX, DropReason::EgressDown);
         }
-        self.touched |= bit;
+        self.gauges_dirty.insert(port);
     }
 
     /// Work begins on links that are up already: their peers may have been left paused by a switch that died.
     pub fn greet_all(&mut self) {
-        for port in bits(self.mine & self.up) {
+        for port in (self.own & self.up).iter() {
             self.greet(port);
         }
     }
@@ -421,7 +421,7 @@ impl<P: Packet> Pipeline<P> {
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         self.publish_handed();
         self.take_handed(io);
-        for port in bits(self.mine) {
+        for port in self.own.iter() {
             self.ports[port].condemn(u8::MAX, DropReason::Shutdown);
             self.discard_condemned(io, port, usize::MAX);
             // Its XON is offered, stuck or not.
@@ -432,9 +432,9 @@ impl<P: Packet> Pipeline<P> {
         self.releases.publish();
         self.collect_releases();
         io.free(&mut self.trash);
-        self.touched |= self.timed;
+        self.gauges_dirty |= self.running_pauses;
         self.publish_gauges(now);
-        bits(self.mine & self.up).all(|port| self.ports[port].generator.due(now).is_none())
+        (self.own & self.up).iter().all(|port| self.ports[port].generator.due(now).is_none())
     }
 
     /// Tells the forwarding database of a station, as a frame from it would.
@@ -449,16 +449,16 @@ impl<P: Packet> Pipeline<P> {
         self.lcore
     }
 
-    /// All ports, as a mask.
+    /// All ports of the switch.
     #[must_use]
-    pub fn port_mask(&self) -> u64 {
-        mask(0..self.ports.len())
+    pub fn all_ports(&self) -> PortSet {
+        PortSet::first(self.ports.len())
     }
 
     /// Cells held, by the ledgers of this lcore's ports: zero in an idle switch.
     #[must_use]
     pub fn held_cells(&self) -> u64 {
-        let groups = bits(self.mine).flat_map(|port| (0..CLASSES).map(move |group| (port, group)));
+        let groups = self.own.iter().flat_map(|port| (0..CLASSES).map(move |group| (port, group)));
         groups.map(|(port, group)| u64::from(self.ports[port].ledger.group(group).held().0)).sum()
     }
 
@@ -470,13 +470,8 @@ impl<P: Packet> Pipeline<P> {
 }
 
 /// The ports that belong to lcore `lcore`, as a mask.
-fn owned_by(lcore: usize, spec: &SwitchSpec) -> u64 {
-    mask((0..spec.ports.len()).filter(|&port| usize::from(spec.ports[port].lcore) == lcore))
-}
-
-/// The mask in which these bits are set.
-pub(super) fn mask(bits: impl Iterator<Item = usize>) -> u64 {
-    bits.fold(0, |mask, bit| mask | 1 << bit)
+fn owned_by(lcore: usize, spec: &SwitchSpec) -> PortSet {
+    (0..spec.ports.len()).filter(|&port| usize::from(spec.ports[port].lcore) == lcore).collect()
 }
 
 /// Indices of the bits set in `mask`, lowest first.

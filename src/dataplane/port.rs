@@ -3,7 +3,6 @@
 use super::backlog::Backlog;
 use super::drops::DropReason;
 use super::lanes::Lanes;
-use super::pipeline::mask;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use super::stuck::Progress;
@@ -12,6 +11,7 @@ use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::packet::BURST;
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
 use crate::qos::{CLASSES, Rewrite, Scheduler, Shaper};
+use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -22,7 +22,7 @@ pub(super) struct Port {
     pub mac: MacAddr,
     pub mtu: u32,
     /// Ports that send no packets as long as this one takes.
-    pub narrower: u64,
+    pub smaller_mtu: PortSet,
     /// Where what comes in by it goes.
     pub lanes: Lanes,
     pub rewrite: Rewrite,
@@ -82,7 +82,7 @@ impl Port {
         Self {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
-            narrower: mask((0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu)),
+            smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
             lanes: Lanes::new(spec, &switch.classes),
             rewrite: spec.rewrite,
             lossless,

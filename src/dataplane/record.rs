@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use arrayvec::ArrayVec;
 
 use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::sets::FrameSet;
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
 use crate::wire::parse::L3;
@@ -185,12 +186,12 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     }
 
     /// Shed frames reach no buffer: they are not recorded.
-    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: u32) {
+    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
         if let Some((_, arrived)) = self.taken.front_mut() {
             let mut index = 0;
             arrived.retain(|_| {
                 index += 1;
-                frames >> (index - 1) & 1 == 0
+                !frames.contains(index - 1)
             });
         }
         self.io.shed(packets, frames);

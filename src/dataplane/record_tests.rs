@@ -16,6 +16,7 @@ use crate::dataplane::{Counters, Pipeline};
 use crate::forward::fdb::StaticEntry;
 use crate::hosts::Hosts;
 use crate::packet::{Burst, Packet, Ports};
+use crate::sets::PortSet;
 use crate::units::Ticks;
 
 const HZ: u64 = 1_000_000_000;
@@ -91,7 +92,7 @@ fn really(yaml: &str) -> Agreed {
     let Config { mut switch, hosts: specs, .. } =
         config::parse("test", yaml).unwrap_or_else(|errors| panic!("{errors}"));
     let mac = |host: &crate::hosts::HostSpec| (host.mac, host.port);
-    let stations = Stations { ports: specs.iter().map(mac).collect(), up: (1 << specs.len()) - 1 };
+    let stations = Stations { ports: specs.iter().map(mac).collect(), up: PortSet::first(specs.len()) };
     // As if all had been learned: no lossless frame to somebody unknown.
     let entry = |(mac, port): (&_, &usize)| StaticEntry { vlan: 1, mac: *mac, port: *port as u8 };
     switch.fdb.entries.extend(stations.ports.iter().map(entry));

@@ -11,6 +11,7 @@ use crate::forward::VlanMode;
 use crate::packet::Packet;
 use crate::pfc::PfcMode;
 use crate::qos::{Rewrite, Trust};
+use crate::sets::PortSet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
@@ -176,9 +177,9 @@ fn take_the_long_ways(bed: &mut Bed) {
     bed.pipeline.pairs.give_up();
     // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
     bed.pipeline.outward.iter_mut().for_each(|outward| *outward = outward.changing());
-    bed.pipeline.remarking = u64::MAX;
-    bed.pipeline.ports.iter_mut().for_each(|port| port.narrower = u64::MAX);
-    bed.pipeline.storms = u64::MAX;
+    bed.pipeline.remarking = PortSet::ALL;
+    bed.pipeline.ports.iter_mut().for_each(|port| port.smaller_mtu = PortSet::ALL);
+    bed.pipeline.storming = PortSet::ALL;
 }
 
 /// A burst of a port, of which most look alike, and whether there are odd ones among them.

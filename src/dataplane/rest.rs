@@ -2,7 +2,7 @@
 //!
 //! Looked at only before a rest, so that it costs the packet path nothing.
 
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use super::port::Port;
 use crate::packet::{Packet, Ports};
 use crate::pfc::Watchdog;
@@ -13,12 +13,13 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn may_rest<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         // `holding`: frames that another lcore has yet to send are charged here, and their release may be an XON. `timed`:
         // a pause has ended, and no gauge says so yet.
-        let is_empty = self.slab.held() == 0 && self.holding == 0 && self.xoff == 0 && self.timed == 0;
+        let is_empty =
+            self.slab.held() == 0 && self.holding.is_empty() && self.xoff.is_empty() && self.running_pauses.is_empty();
         is_empty
-            && bits(self.mine).all(|port| self.ports[port].is_at_rest((self.up & !self.stuck) >> port & 1 == 1, now))
+            && self.own.iter().all(|port| self.ports[port].is_at_rest((self.up - self.stuck).contains(port), now))
             && self.neighbours.iter_mut().flatten().all(|neighbour| neighbour.frames_in.refresh() == 0)
             // Last, since it may ask a device: what came while the poll went on.
-            && bits(self.mine).all(|port| io.backlog(port).is_none_or(|left| left == 0))
+            && self.own.iter().all(|port| io.backlog(port).is_none_or(|left| left == 0))
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a poll receives: a burst of each port in turn, in rounds, as long as there is more and time for it.
 
 use super::meta::Meta;
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use super::shed;
 use crate::mutant::{self, Mutant};
 use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::sets::PortSet;
 use crate::units::Ticks;
 
 /// What a poll works on.
@@ -34,13 +35,13 @@ struct Turn {
 #[derive(Debug, Default, Clone, Copy)]
 struct Turns {
     /// Ports that are still to be asked in this round.
-    left: u64,
+    left: PortSet,
     /// It is the poll's first.
     is_first: bool,
     /// Ports that may be asked once more: those that have had no more full bursts than they may.
-    again: u64,
+    again: PortSet,
     /// Those of them that have more.
-    more: u64,
+    more: PortSet,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -53,8 +54,8 @@ impl<P: Packet> Pipeline<P> {
         let Some(mut bench) = self.bench.take() else { return 0 };
         let Bench { bursts: [burst, ahead], metas } = &mut *bench;
         let (mut burst, mut ahead) = (burst, ahead);
-        self.shedder.begin(self.mine);
-        let mut turns = Turns { left: self.mine, is_first: true, ..Turns::default() };
+        self.shedder.begin(self.own);
+        let mut turns = Turns { left: self.own, is_first: true, ..Turns::default() };
         let (mut turn, mut moved, mut rounds) = (self.take(io, &mut turns, burst, now), 0, 1);
         while let Some(Turn { port, mut is_last }) = turn {
             let mut next = self.take(io, &mut turns, ahead, now);
@@ -77,7 +78,7 @@ impl<P: Packet> Pipeline<P> {
                 self.judge_backlog(io, port, is_drained, now);
             }
             // None is taken ahead from one round to the next, so that all of this one is done when the time is looked at.
-            if next.is_none() && turns.more != 0 {
+            if next.is_none() && !turns.more.is_empty() {
                 if rounds == shed::MOST_ROUNDS || !self.has_time(io, rounds, now) {
                     self.cut_short(io, turns.more, now);
                     break;
@@ -109,8 +110,8 @@ impl<P: Packet> Pipeline<P> {
         state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
         self.shedder.take(state.taken, state.most_frames());
         let may_more = state.may_take_more();
-        turns.again |= u64::from(may_more) << port;
-        turns.more |= u64::from(is_full && may_more) << port;
+        turns.again |= PortSet::only_if(may_more, port);
+        turns.more |= PortSet::only_if(is_full && may_more, port);
         !may_more
     }
 
@@ -123,8 +124,7 @@ impl<P: Packet> Pipeline<P> {
         burst: &mut Burst<P>,
         now: Ticks,
     ) -> Option<Turn> {
-        let port = bits(turns.left).next()?;
-        turns.left &= turns.left - 1;
+        let port = turns.left.pop_lowest()?;
         let state = &mut self.ports[port];
         if turns.is_first {
             state.start_pauses(now);
@@ -135,8 +135,8 @@ impl<P: Packet> Pipeline<P> {
         // What came to a port that was drained takes nothing from what it may have.
         state.taken += if is_full { BURST as u32 } else { 0 };
         let may_more = state.may_take_more();
-        turns.again |= u64::from(may_more) << port;
-        turns.more |= u64::from(is_full && may_more) << port;
+        turns.again |= PortSet::only_if(may_more, port);
+        turns.more |= PortSet::only_if(is_full && may_more, port);
         Some(Turn { port, is_last: is_full && !may_more })
     }
 
@@ -153,8 +153,8 @@ impl<P: Packet> Pipeline<P> {
     /// The poll has no time for another round, though `ports` have more: what is left is a backlog, however little. Headroom
     /// counts on a poll that takes all that it may.
     #[cold]
-    fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: u64, now: Ticks) {
-        for port in bits(ports) {
+    fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
+        for port in ports.iter() {
             let left = io.backlog(port);
             self.judge_left(io, port, left, 1, now);
         }
@@ -180,7 +180,7 @@ impl<P: Packet> Pipeline<P> {
         state.backlog.judge(left, most, now);
         if state.backlog.is_on() != before {
             counters.backlog_xoffs.add(u64::from(!before));
-            self.backlogged ^= 1 << port;
+            self.backlogged.set(port, !before);
             self.tell_generator(port);
             self.send_pfc(io, port, now);
         }

@@ -14,13 +14,13 @@
 
 use super::drops::DropReason;
 use super::evidence::Refused;
-use super::ingress::Frames;
 use super::lanes::Lanes;
 use super::meta::Kind;
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, MAX_PORTS, Packet, Ports};
 use crate::qos::CLASSES;
+use crate::sets::{FrameSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::{Purpose, glance, glance_usual};
 
@@ -113,10 +113,10 @@ impl Shedder {
 
     /// The next poll begins, of the ports `own`.
     #[inline]
-    pub fn begin(&mut self, own: u64) {
+    pub fn begin(&mut self, own: PortSet) {
         if self.is_on {
             self.looked = Looked::default();
-            bits(own).for_each(|port| self.passed[port] = [0; ROWS]);
+            own.iter().for_each(|port| self.passed[port] = [0; ROWS]);
         }
     }
 
@@ -224,12 +224,12 @@ impl<P: Packet> Pipeline<P> {
     /// returns how many. No other stage sees them.
     #[inline(never)]
     pub(super) fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
-        if mutant::is(Mutant::ShedsOnlyWhereHeld) && self.backlogged >> port & 1 == 0 {
+        if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.backlogged.contains(port) {
             return 0;
         }
         let lanes = &self.ports[port].lanes;
         let were = self.shedder.left(port);
-        let (mut frames, mut sums, mut left): (Frames, _, _) = (0, [Shed::default(); CLASSES], were);
+        let (mut frames, mut sums, mut left): (FrameSet, _, _) = (FrameSet::EMPTY, [Shed::default(); CLASSES], were);
         let mut others = 0;
         for (index, packet) in burst.iter().enumerate() {
             let (kind, row) = match glance_usual(packet.bytes()) {
@@ -246,7 +246,7 @@ impl<P: Packet> Pipeline<P> {
                 },
             };
             let left = &mut left[row % ROWS];
-            if kind.lossy() == 0 {
+            if kind.lossy_queue().is_empty() {
                 others += 1;
                 continue;
             }
@@ -254,14 +254,14 @@ impl<P: Packet> Pipeline<P> {
                 *left -= 1;
                 continue;
             }
-            frames |= 1 << index;
+            frames.insert(index);
             sums[usize::from(kind.class())].add(packet.len());
         }
         self.shedder.pass(port, &were, &left, others);
-        let shed = frames.count_ones();
+        let shed = frames.len() as u32;
         if shed != 0 {
             self.shedder.looked.shed += shed;
-            self.touched |= 1 << port;
+            self.gauges_dirty.insert(port);
             self.count_shed(port, &sums);
             io.shed(burst, frames);
         }
@@ -287,7 +287,7 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         if self.shedder.is_on {
             self.adapt_shedding(io, now);
-        } else if self.backlogged != 0 {
+        } else if !self.backlogged.is_empty() {
             self.shed_if_stalled();
         }
     }
@@ -296,12 +296,12 @@ impl<P: Packet> Pipeline<P> {
     fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         let latest = self.clock.half_gap() - self.clock.half_gap() / 4;
         let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
-        self.shedder.adapt(PollLoad { is_late: self.backlogged != 0, is_slow });
+        self.shedder.adapt(PollLoad { is_late: !self.backlogged.is_empty(), is_slow });
     }
 
     #[cold]
     fn shed_if_stalled(&mut self) {
-        if bits(self.backlogged).any(|port| self.ports[port].backlog.is_stalled()) {
+        if self.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
             self.shedder.start();
         }
     }

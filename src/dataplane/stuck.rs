@@ -5,7 +5,7 @@
 //! proof is that frames are offered and none is taken.
 
 use super::drops::DropReason;
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use crate::packet::Packet;
 use crate::units::{Nanos, Ticks};
 
@@ -122,8 +122,8 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn note_refusal(&mut self, port: usize, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
         if state.progress.refused(now, counters.taken_frames()) {
-            self.stuck |= 1 << port;
-            self.storms |= 1 << port;
+            self.stuck.insert(port);
+            self.storming.insert(port);
             counters.egress_stuck.set(1);
             counters.egress_stucks.add(1);
         }
@@ -136,7 +136,7 @@ impl<P: Packet> Pipeline<P> {
     /// frame, which leaves although no frame comes.
     #[cold]
     pub(super) fn look_at_stuck(&mut self, now: Ticks) {
-        for port in bits(self.stuck) {
+        for port in self.stuck.iter() {
             let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
             if state.progress.has_moved(counters.taken_frames()) {
                 self.release_stuck(port);
@@ -148,16 +148,16 @@ impl<P: Packet> Pipeline<P> {
 
     /// `port` is not stuck, as far as is known: what still waits for it may leave.
     pub(super) fn release_stuck(&mut self, port: usize) {
-        if self.stuck >> port & 1 == 0 {
+        if !self.stuck.contains(port) {
             return;
         }
         let state = &mut self.ports[port];
         state.progress.clear();
         state.pardon(u8::MAX, DropReason::EgressStuck);
-        self.stuck &= !(1 << port);
-        self.storms = self.storms & !(1 << port) | u64::from(state.is_refusing()) << port;
+        self.stuck.remove(port);
+        self.storming.set(port, state.is_refusing());
         self.counters.ports[port].egress_stuck.set(0);
-        self.touched |= 1 << port;
+        self.gauges_dirty.insert(port);
     }
 }
 

@@ -9,7 +9,7 @@ use super::drops::DropReason;
 use super::fit::Outward;
 use super::handoff::{Consumer, Producer, ring};
 use super::lanes::Lanes;
-use super::pipeline::{Pipeline, mask};
+use super::pipeline::Pipeline;
 use super::port::Port;
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::GroupProfile;
@@ -85,18 +85,18 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     pub fn tune(&mut self, tuning: &Tuning) {
         self.queue_specs = tuning.queues;
-        self.early = mask((0..CLASSES).filter(|&queue| tuning.queues[queue].wred.is_some())) as u8;
+        self.wred_queues = (0..CLASSES).filter(|&queue| tuning.queues[queue].wred.is_some()).collect();
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
             // Frames of this lcore leave by the ports of others too.
             self.outward[port] = tuning.outward;
             self.ports[port].rewrite = tuning.rewrite;
-            if self.mine >> port & 1 == 1 {
+            if self.own.contains(port) {
                 self.tune_port(port, tuning, disciplines);
             }
         }
         self.remarking = Outward::remarking(tuning.ports.iter().map(|port| port.outward));
-        self.touched |= self.mine;
+        self.gauges_dirty |= self.own;
     }
 
     fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
@@ -121,7 +121,7 @@ impl<P: Packet> Pipeline<P> {
         state.condemn(now & !before, DropReason::Watchdog);
         state.pardon(before & !now, DropReason::Watchdog);
         state.progress.set_limit(tuning.stuck_after.0, tuning.stuck_after.1);
-        self.storms = self.storms & !(1 << port) | u64::from(state.is_refusing()) << port;
+        self.storming.set(port, state.is_refusing());
         if tuning.stuck_after.0.is_none() {
             self.release_stuck(port);
         }

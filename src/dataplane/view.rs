@@ -30,7 +30,7 @@ impl<P: Packet> Pipeline<P> {
     /// Whether `port` is one of this lcore's.
     #[must_use]
     pub fn owns(&self, port: usize) -> bool {
-        self.mine >> port & 1 == 1
+        self.own.contains(port)
     }
 
     /// How queue `class` and group `class` of `port`, one of its own, stand.

@@ -1,14 +1,10 @@
 //! VLAN membership of ports (IEEE 802.1Q clauses 6.9 and 8.6): access and trunk.
 
 use crate::packet::MAX_PORTS;
+use crate::sets::PortSet;
 
 /// Highest VLAN id; 4095 is reserved.
 pub const MAX_VLAN: u16 = 4094;
-
-/// A set of ports.
-pub type PortMask = u64;
-
-const _: () = assert!(MAX_PORTS <= PortMask::BITS as usize);
 
 /// What VLANs a port carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +54,9 @@ impl VlanMode {
 /// The ports of one VLAN.
 #[derive(Debug, Default, Clone, Copy)]
 struct Vlan {
-    members: PortMask,
+    members: PortSet,
     /// Those of them that it leaves without a tag.
-    untagged: PortMask,
+    untagged: PortSet,
 }
 
 /// Who belongs to which VLAN, for constant-time checks on the packet path.
@@ -84,11 +80,11 @@ impl VlanTable {
             let untagged = mode.untagged();
             for &vlan in mode.tagged().iter().chain(untagged.as_ref()) {
                 assert!((1..=MAX_VLAN).contains(&vlan), "VLAN id out of range");
-                table.vlans[usize::from(vlan)].members |= 1 << port;
+                table.vlans[usize::from(vlan)].members |= PortSet::only(port);
             }
             if let Some(vlan) = untagged {
                 table.untagged[port] = vlan;
-                table.vlans[usize::from(vlan)].untagged |= 1 << port;
+                table.vlans[usize::from(vlan)].untagged |= PortSet::only(port);
             }
         }
         table
@@ -104,13 +100,13 @@ impl VlanTable {
             _ => self.untagged[port],
         };
         // Membership of VLAN 0 is empty, so an untagged frame on a port without a native VLAN ends here too.
-        (self.vlans[usize::from(vlan)].members >> port & 1 == 1).then_some(vlan)
+        (self.vlans[usize::from(vlan)].members.contains(port)).then_some(vlan)
     }
 
     /// Ports that carry `vlan`.
     #[inline]
     #[must_use]
-    pub fn members(&self, vlan: u16) -> PortMask {
+    pub fn members(&self, vlan: u16) -> PortSet {
         self.vlans[usize::from(vlan & 0xfff)].members
     }
 
@@ -124,7 +120,7 @@ impl VlanTable {
     /// Ports by which a frame of `vlan` leaves without a tag; by all others it has one.
     #[inline]
     #[must_use]
-    pub fn untagged_at(&self, vlan: u16) -> PortMask {
+    pub fn untagged_at(&self, vlan: u16) -> PortSet {
         self.vlans[usize::from(vlan & 0xfff)].untagged
     }
 }
@@ -157,11 +153,11 @@ mod tests {
     #[test]
     fn egress_tags_all_but_the_untagged_vlan() {
         let table = table();
-        assert_eq!(table.members(10), 0b011);
-        assert_eq!(table.members(20), 0b110);
+        assert_eq!(table.members(10).bits(), 0b011);
+        assert_eq!(table.members(20).bits(), 0b110);
         assert!(!table.leaves_tagged(0, 10));
         assert!(table.leaves_tagged(1, 10));
         assert!(!table.leaves_tagged(1, 30));
-        assert_eq!([10, 20, 30, 40].map(|vlan| table.untagged_at(vlan)), [0b001, 0, 0b010, 0]);
+        assert_eq!([10, 20, 30, 40].map(|vlan| table.untagged_at(vlan).bits()), [0b001, 0, 0b010, 0]);
     }
 }

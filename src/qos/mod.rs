@@ -10,8 +10,7 @@ pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
 pub use wred::{WredProfile, WredVerdict};
 
-/// Traffic classes, priority groups, queues and PFC priorities of a port: eight each (IEEE 802.1Q).
-pub const CLASSES: usize = 8;
+pub use crate::sets::CLASSES;
 
 /// The classes (groups, queues, priorities) in `mask`, lowest first.
 #[inline]

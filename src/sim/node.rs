@@ -16,6 +16,7 @@ use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::packet::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
 use crate::qos::CLASSES;
+use crate::sets::FrameSet;
 use crate::units::Ticks;
 
 /// Stream of random numbers of the first switch.
@@ -427,8 +428,8 @@ impl Ports for End<'_, '_> {
         (self.poll.frame.0 > 0).then(|| Ticks(EPOCH + self.began_ps + self.worked_ps))
     }
 
-    fn shed(&mut self, packets: &mut Burst<SimPacket>, frames: u32) {
-        self.worked_ps -= (self.poll.frame.0 - self.poll.shed.0) * PS * u64::from(frames.count_ones());
+    fn shed(&mut self, packets: &mut Burst<SimPacket>, frames: FrameSet) {
+        self.worked_ps -= (self.poll.frame.0 - self.poll.shed.0) * PS * frames.len() as u64;
         packet::shed(self, packets, frames);
     }
 

@@ -44,7 +44,7 @@ impl Recording {
     pub(super) fn take(node: &mut Node) -> Self {
         let ports = node.spec.fdb.entries.iter().map(|entry| (entry.mac, usize::from(entry.port))).collect();
         let up = node.devices.iter().enumerate().filter(|(_, device)| device.wires.is_some());
-        let up = up.fold(0, |mask, (port, _)| mask | 1 << port);
+        let up = up.map(|(port, _)| port).collect();
         let rows = || node.counters.ports.iter().flat_map(|port| &port.drops);
         let count = |reason: DropReason| rows().map(|row| row[reason as usize].get()).sum();
         let untold = UNTOLD.map(|reason| (reason, count(reason))).into_iter().filter(|(_, count)| *count > 0);

@@ -11,6 +11,7 @@ use holdfast::dataplane::memory::MemPacket;
 use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
 use holdfast::packet::{self, Burst, Packet, Ports};
+use holdfast::sets::FrameSet;
 use holdfast::units::{Quanta, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;
@@ -148,8 +149,8 @@ impl Ports for SwitchEnd {
         Some(Ticks(self.clock))
     }
 
-    fn shed(&mut self, packets: &mut Burst<MemPacket>, frames: u32) {
-        self.clock -= (self.frame_ns - self.shed_ns) * u64::from(frames.count_ones());
+    fn shed(&mut self, packets: &mut Burst<MemPacket>, frames: FrameSet) {
+        self.clock -= (self.frame_ns - self.shed_ns) * frames.len() as u64;
         packet::shed(self, packets, frames);
     }
 

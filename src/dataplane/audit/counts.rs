@@ -5,6 +5,7 @@ use super::{Auditor, Check, Look, ensure, queues};
 use crate::mmu::{GroupState, HeadroomPolicy};
 use crate::packet::Packet;
 use crate::qos::CLASSES;
+use crate::sets::PortSet;
 use crate::units::Cells;
 
 const CONSERVED: &str = "cells_conserved";
@@ -99,11 +100,11 @@ impl Look<'_> {
 
 impl Auditor {
     /// What the pools count is what the ledgers hold of them, and no pool gives more than it has.
-    pub(super) fn check_pools<P: Packet>(&self, fleet: &[Pipeline<P>], busy: u64) -> Check {
+    pub(super) fn check_pools<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> Check {
         for kind in 0..2 {
             let mut leased = 0;
             for part in fleet {
-                let held: u32 = bits(part.mine & busy).map(|port| part.ports[port].ledger.shared()[kind].0).sum();
+                let held: u32 = (part.own & busy).iter().map(|port| part.ports[port].ledger.shared()[kind].0).sum();
                 let (used, spare) = (part.pools.shared[kind].used().0, part.pools.shared[kind].spare().0);
                 leased += u64::from(used) + u64::from(spare);
                 ensure(used == held, CONSERVED, || {
@@ -132,21 +133,21 @@ impl Auditor {
         ensure(used <= size, HEADROOM, || format!("{used} cells are used of the headroom pool of {size}"))
     }
 
-    fn headroom_held<P: Packet>(&self, fleet: &[Pipeline<P>], busy: u64) -> u32 {
-        let ledgers = bits(busy).map(|port| &fleet[self.ports[port].owner].ports[port].ledger);
+    fn headroom_held<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> u32 {
+        let ledgers = busy.iter().map(|port| &fleet[self.ports[port].owner].ports[port].ledger);
         ledgers.map(|ledger| (0..CLASSES).map(|group| ledger.group(group).headroom.0).sum::<u32>()).sum()
     }
 
     /// What was admitted and not released, of the whole switch, is what is in queues and between lcores: a frame there has
     /// a cell at least, and as many as the longest at most.
-    pub(super) fn check_whole<P: Packet>(&self, fleet: &[Pipeline<P>], busy: u64) -> Check {
+    pub(super) fn check_whole<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> Check {
         let charged = |port: usize, group: usize| {
             let made: u64 = fleet.iter().map(|part| part.releases.written(port, group)).sum();
             fleet[self.ports[port].owner].ports[port].admitted[group].wrapping_sub(made)
         };
         let groups = |port: usize| bits(u64::from(fleet[self.ports[port].owner].ports[port].holding));
         let held: u64 =
-            bits(busy).flat_map(|port| groups(port).map(move |group| (port, group))).map(|(p, g)| charged(p, g)).sum();
+            busy.iter().flat_map(|port| groups(port).map(move |group| (port, group))).map(|(p, g)| charged(p, g)).sum();
         let queued: u64 = fleet.iter().map(queues::cells_queued).sum();
         let frames = queues::frames_in_rings(fleet) as u64;
         let is_right = queued + frames <= held && held <= queued + frames * u64::from(self.most);

@@ -20,6 +20,7 @@ use super::spec::SwitchSpec;
 use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
 use crate::packet::Packet;
 use crate::qos::CLASSES;
+use crate::sets::PortSet;
 use crate::units::Cells;
 
 /// Checks between two at which the queues are walked, and idle ports looked at too.
@@ -62,9 +63,9 @@ pub struct Auditor {
     lcores: Vec<Lcore>,
     checks: u64,
     /// Ports that were not idle at the last check.
-    busy: u64,
+    busy: PortSet,
     /// Ports whose lossless classes were held by their own backlog at the last check.
-    held: u64,
+    held: PortSet,
 }
 
 /// What does not change of a port, and how it was at the last check.
@@ -155,8 +156,8 @@ impl Auditor {
             most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
             lcores: vec![lcore; usize::from(spec.lcores)],
             checks: 0,
-            busy: 0,
-            held: 0,
+            busy: PortSet::EMPTY,
+            held: PortSet::EMPTY,
         }
     }
 
@@ -176,10 +177,10 @@ impl Auditor {
     pub fn check<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         self.checks += 1;
         let is_deep = self.checks.is_multiple_of(DEEP);
-        let busy = if is_deep { u64::MAX } else { self.busy } | busy(fleet);
-        let busy = busy & (u64::MAX >> (64 - self.ports.len().clamp(1, 64)));
+        let busy = if is_deep { PortSet::ALL } else { self.busy } | busy(fleet);
+        let busy = busy & PortSet::first(self.ports.len());
         self.collect(fleet, busy);
-        for port in bits(busy) {
+        for port in busy.iter() {
             let look = self.look(fleet, port, is_deep);
             look.check_counts(fleet, port)?;
             look.check_moves()?;
@@ -226,12 +227,12 @@ impl Auditor {
     }
 
     /// What the ledgers have heard of since the last check, by the rules.
-    fn collect<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: u64) {
+    fn collect<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: PortSet) {
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
             lcore.free_collected = lcore.free;
             lcore.has_polled = part.counters.lcores[part.lcore].polls.get() != lcore.polls;
         }
-        for port in bits(busy) {
+        for port in busy.iter() {
             let audited = &mut self.ports[port];
             let state = &fleet[audited.owner].ports[port];
             audited.collected = audited.seen.groups;
@@ -262,9 +263,9 @@ impl Auditor {
         }
     }
 
-    fn remember<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: u64) {
-        self.busy = 0;
-        for port in bits(busy) {
+    fn remember<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: PortSet) {
+        self.busy = PortSet::EMPTY;
+        for port in busy.iter() {
             let Audited { owner, seen, .. } = &mut self.ports[port];
             let (part, state) = (&fleet[*owner], &fleet[*owner].ports[port]);
             for group in bits(u64::from(state.holding | seen.busy)) {
@@ -277,7 +278,7 @@ impl Auditor {
             seen.groups_off = state.ledger.groups_xoff();
             seen.is_port_off = state.ledger.is_port_xoff();
             seen.busy = state.holding | state.ledger.xoff();
-            self.busy |= u64::from(seen.busy != 0) << port;
+            self.busy |= PortSet::only_if(seen.busy != 0, port);
         }
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
             lcore.free = part.pools.shared[1].free();
@@ -287,9 +288,7 @@ impl Auditor {
 }
 
 /// Ports that hold cells or pause anybody.
-fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> u64 {
-    let told = |part: &Pipeline<P>| {
-        bits(part.mine).filter(|&port| part.ports[port].generator.xoff() != 0).fold(0, |mask, port| mask | 1 << port)
-    };
-    fleet.iter().fold(0, |mask, part| mask | part.holding | part.xoff | told(part))
+fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
+    let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| part.ports[port].generator.xoff() != 0).collect();
+    fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.holding | part.xoff | told(part))
 }

@@ -14,7 +14,7 @@ type Charges = Vec<[u64; CLASSES]>;
 /// Cells in the queues of an lcore.
 pub(super) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
     let waiting = |port: usize| bits(u64::from(part.ports[port].waiting));
-    let queues = bits(part.mine).flat_map(|port| waiting(port).map(move |queue| &part.ports[port].queues[queue]));
+    let queues = part.own.iter().flat_map(|port| waiting(port).map(move |queue| &part.ports[port].queues[queue]));
     queues.map(|queue| u64::from(queue.cells())).sum()
 }
 
@@ -41,7 +41,7 @@ impl Auditor {
         let mut queued: Charges = vec![[0; CLASSES]; self.ports.len()];
         for part in fleet {
             let mut frames = 0;
-            for port in bits(part.mine) {
+            for port in part.own.iter() {
                 for queue in 0..CLASSES {
                     frames += self.check_queue(part, port, queue, &mut queued)?;
                 }
@@ -92,7 +92,7 @@ impl Auditor {
     /// What queues are guaranteed and do not use is what is kept free for them.
     fn check_guarantees<P: Packet>(&self, part: &Pipeline<P>) -> Check {
         let mut unused = 0;
-        for port in bits(part.mine) {
+        for port in part.own.iter() {
             for (index, queue) in
                 part.ports[port].queues.iter().enumerate().filter(|(index, _)| self.reserves[*index] > 0)
             {
@@ -115,7 +115,7 @@ impl Auditor {
     fn check_charges<P: Packet>(&self, fleet: &[Pipeline<P>], queued: &Charges) -> Check {
         for part in fleet {
             let mut crossing = 0;
-            for (port, group) in bits(part.mine).flat_map(|port| (0..CLASSES).map(move |group| (port, group))) {
+            for (port, group) in part.own.iter().flat_map(|port| (0..CLASSES).map(move |group| (port, group))) {
                 let made: u64 = fleet.iter().map(|other| other.releases.written(port, group)).sum();
                 let (admitted, queued) = (part.ports[port].admitted[group], queued[port][group]);
                 ensure(made + queued <= admitted, "never_underestimated", || {

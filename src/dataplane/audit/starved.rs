@@ -2,7 +2,7 @@
 
 use super::super::counters::UNCLASSIFIED;
 use super::super::drops::DropReason;
-use super::super::pipeline::{Pipeline, bits};
+use super::super::pipeline::Pipeline;
 use super::super::shed::{LEAST_PASSED, SETTLING_POLLS};
 use super::{Auditor, Check, ensure};
 use crate::packet::Packet;
@@ -47,13 +47,13 @@ impl Auditor {
                 continue;
             }
             let mut overdue = None;
-            for port in bits(part.backlogged | self.held & part.mine) {
-                if part.backlogged >> port & 1 == 0 {
+            for port in (part.backlogged | self.held & part.own).iter() {
+                if !part.backlogged.contains(port) {
                     self.ports[port].held = HeldByBacklog::default();
-                    self.held &= !(1 << port);
+                    self.held.remove(port);
                     continue;
                 }
-                self.held |= 1 << port;
+                self.held.insert(port);
                 let left = part.counters.ports[port].backlog_frames.get();
                 let held = &mut self.ports[port].held;
                 if held.lowest.is_none_or(|lowest| left < lowest) {
@@ -83,7 +83,7 @@ impl Auditor {
         let (polls, before) = (window.polls, window.before);
         window.polls += 1;
         let (lossy, others) = (now.lossy - before.lossy, now.others - before.others);
-        let least = polls * LEAST_PASSED * u64::from(part.mine.count_ones());
+        let least = polls * LEAST_PASSED * part.own.len() as u64;
         ensure(polls < PROOF_POLLS || lossy <= least.max(others), "starved_by_lossy", || {
             format!(
                 "{}: its lossless classes are held by its own backlog for {} polls, and its lcore has passed {lossy} lossy and {others} other \
@@ -96,10 +96,10 @@ impl Auditor {
 
 fn passed<P: Packet>(part: &Pipeline<P>) -> Passed {
     let mut passed = Passed::default();
-    for port in bits(part.mine) {
+    for port in part.own.iter() {
         let counters = &part.counters.ports[port];
         for class in 0..CLASSES {
-            let is_lossy = part.ports[port].lanes.of_class(class).kind.lossy() != 0;
+            let is_lossy = !part.ports[port].lanes.of_class(class).kind.lossy_queue().is_empty();
             let shed = counters.drops[class][DropReason::Shed as usize].get();
             *(if is_lossy { &mut passed.lossy } else { &mut passed.others }) += counters.rx_frames[class].get() - shed;
         }

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::{Happened, Seen, Tape, What};
-use crate::dataplane::pipeline::bits;
 use crate::dataplane::replay::{Ecn, Frame};
 use crate::dataplane::spec::SwitchSpec;
 use crate::forward::VlanTable;
-use crate::forward::vlan::PortMask;
 use crate::qos::{Rewrite, Trust};
+use crate::sets::PortSet;
 use crate::wire::{MacAddr, ecn};
 
 /// First line of the trace.
@@ -23,7 +22,7 @@ pub struct Stations {
     /// The port behind which each is. A lossless frame to any other is dropped, a lossy one is flooded.
     pub ports: HashMap<MacAddr, usize>,
     /// Ports that have a link throughout.
-    pub up: PortMask,
+    pub up: PortSet,
 }
 
 /// What a peer was told.
@@ -140,21 +139,21 @@ impl Reader<'_> {
             let tag = if self.vlans.leaves_tagged(egress, vlan) { TAG_LEN } else { 0 };
             (egress, plain + tag, plain <= self.spec.ports[egress].mtu + ETHERNET_LEN)
         };
-        let ways = bits(egresses).map(with_length);
+        let ways = egresses.iter().map(with_length);
         ways.filter(|(_, _, fits)| *fits).map(|(egress, bytes, _)| (egress, bytes)).collect()
     }
 
-    fn egresses(&self, port: usize, class: u8, vlan: u16, dst: MacAddr) -> PortMask {
-        let members = self.vlans.members(vlan) & self.stations.up & !(1 << port);
+    fn egresses(&self, port: usize, class: u8, vlan: u16, dst: MacAddr) -> PortSet {
+        let members = self.vlans.members(vlan) & self.stations.up - PortSet::only(port);
         if dst.is_link_local() {
-            return 0;
+            return PortSet::EMPTY;
         }
         if let Some(egress) = self.stations.ports.get(&dst).filter(|_| !dst.is_group()) {
-            return members & 1 << egress;
+            return members & PortSet::only(*egress);
         }
         let group = usize::from(self.spec.classes.tc_to_group[usize::from(class)]);
         let is_lossless = self.spec.ports[port].buffer.groups[group].lossless;
-        if is_lossless && !self.spec.floods_lossless { 0 } else { members }
+        if is_lossless && !self.spec.floods_lossless { PortSet::EMPTY } else { members }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{CLASSES, ClassMap, QueueDiscipline};
+use crate::sets::PortSet;
 use crate::units::{BitRate, Bytes, Cells, Nanos, Ticks};
 use crate::wire::MacAddr;
 
@@ -153,7 +154,7 @@ fn a_ledger_that_does_not_listen_is_found() {
     assert_eq!(filled(&mut bed), Ok(()));
     bed.pause(1, 1 << 3, 0);
     let deaf = |bed: &mut Bed| {
-        bed.fleet[0].holding = 0;
+        bed.fleet[0].holding = PortSet::EMPTY;
         bed.now += 200;
         bed.poll()
     };
@@ -164,7 +165,7 @@ fn a_ledger_that_does_not_listen_is_found() {
 fn what_is_not_told_or_not_counted_is_found() {
     assert_eq!(after(|bed| bed.fleet[0].ports[0].generator.set_all(0)), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[2].generator.set_all(1)), "generator_follows");
-    assert_eq!(after(|bed| bed.fleet[0].xoff = 0), "generator_follows");
+    assert_eq!(after(|bed| bed.fleet[0].xoff = PortSet::EMPTY), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting |= 1), "queues_consistent");
     let charge = |bed: &mut Bed| bed.fleet[0].counters.ports[0].rx_frames[3].set(0);
     let counted = |bed: &mut Bed| (0..40).for_each(|_| assert_eq!(bed.poll(), Ok(())));

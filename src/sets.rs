@@ -1,0 +1,273 @@
+//! How many ports, classes and frames there may be at once, and sets of them: one word each.
+
+use std::fmt;
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not, Sub, SubAssign};
+
+/// Packets moved at once: one burst of a poll-mode driver.
+pub const BURST: usize = 32;
+
+/// Ports a switch may have. DPDK as Debian builds it has 32; a set of them fits a word.
+pub const MAX_PORTS: usize = 64;
+
+/// Traffic classes, priority groups, queues and PFC priorities of a port: eight each (IEEE 802.1Q).
+pub const CLASSES: usize = 8;
+
+/// Defines a set of indices that fits one word.
+macro_rules! set {
+    ($(#[$doc:meta])* $name:ident, $word:ty, $most:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $name($word);
+
+        const _: () = assert!($most == <$word>::BITS as usize);
+
+        impl $name {
+            /// No member.
+            pub const EMPTY: Self = Self(0);
+            /// All that there may be.
+            pub const ALL: Self = Self(<$word>::MAX);
+
+            /// The set whose members are the positions of the bits set in `bits`.
+            #[inline]
+            #[must_use]
+            pub const fn from_bits(bits: $word) -> Self {
+                Self(bits)
+            }
+
+            /// A word with a bit for each member.
+            #[inline]
+            #[must_use]
+            pub const fn bits(self) -> $word {
+                self.0
+            }
+
+            /// The set of `index` alone.
+            #[inline]
+            #[must_use]
+            pub const fn only(index: usize) -> Self {
+                Self(1 << index)
+            }
+
+            /// The set of `index` if `is_member`, else no member.
+            #[inline]
+            #[must_use]
+            pub const fn only_if(is_member: bool, index: usize) -> Self {
+                Self((is_member as $word) << index)
+            }
+
+            /// The set of all below `count`.
+            #[inline]
+            #[must_use]
+            pub const fn first(count: usize) -> Self {
+                if count >= $most { Self::ALL } else { Self((1 << count) - 1) }
+            }
+
+            /// Whether `index` is a member.
+            #[inline]
+            #[must_use]
+            pub const fn contains(self, index: usize) -> bool {
+                self.0 >> index & 1 == 1
+            }
+
+            /// Whether it has no member.
+            #[inline]
+            #[must_use]
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+
+            /// Number of members.
+            #[inline]
+            #[must_use]
+            pub const fn len(self) -> usize {
+                self.0.count_ones() as usize
+            }
+
+            /// The lowest member.
+            #[inline]
+            #[must_use]
+            pub const fn lowest(self) -> Option<usize> {
+                if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as usize) }
+            }
+
+            /// The highest member.
+            #[inline]
+            #[must_use]
+            pub const fn highest(self) -> Option<usize> {
+                if self.0 == 0 { None } else { Some(self.0.ilog2() as usize) }
+            }
+
+            /// Makes `index` a member.
+            #[inline]
+            pub const fn insert(&mut self, index: usize) {
+                self.0 |= 1 << index;
+            }
+
+            /// Makes `index` no member.
+            #[inline]
+            pub const fn remove(&mut self, index: usize) {
+                self.0 &= !(1 << index);
+            }
+
+            /// Makes `index` a member or not.
+            #[inline]
+            pub const fn set(&mut self, index: usize, is_member: bool) {
+                self.0 = self.0 & !(1 << index) | (is_member as $word) << index;
+            }
+
+            /// Removes the lowest member, and returns it.
+            #[inline]
+            pub const fn pop_lowest(&mut self) -> Option<usize> {
+                if self.0 == 0 {
+                    return None;
+                }
+                let index = self.0.trailing_zeros() as usize;
+                self.0 &= self.0 - 1;
+                Some(index)
+            }
+
+            /// The members, lowest first.
+            #[inline]
+            pub fn iter(mut self) -> impl Iterator<Item = usize> + Clone {
+                std::iter::from_fn(move || self.pop_lowest())
+            }
+        }
+
+        impl BitOr for $name {
+            type Output = Self;
+            #[inline]
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl BitOrAssign for $name {
+            #[inline]
+            fn bitor_assign(&mut self, other: Self) {
+                self.0 |= other.0;
+            }
+        }
+
+        impl BitAnd for $name {
+            type Output = Self;
+            #[inline]
+            fn bitand(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+        }
+
+        impl BitAndAssign for $name {
+            #[inline]
+            fn bitand_assign(&mut self, other: Self) {
+                self.0 &= other.0;
+            }
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+            /// The members that are not members of the other.
+            #[inline]
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+        }
+
+        impl SubAssign for $name {
+            #[inline]
+            fn sub_assign(&mut self, other: Self) {
+                self.0 &= !other.0;
+            }
+        }
+
+        impl Not for $name {
+            type Output = Self;
+            #[inline]
+            fn not(self) -> Self {
+                Self(!self.0)
+            }
+        }
+
+        impl FromIterator<usize> for $name {
+            fn from_iter<I: IntoIterator<Item = usize>>(indices: I) -> Self {
+                let mut set = Self::EMPTY;
+                indices.into_iter().for_each(|index| set.insert(index));
+                set
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_set().entries(self.iter()).finish()
+            }
+        }
+    };
+}
+
+set! {
+    /// Ports of a switch, by index.
+    PortSet, u64, MAX_PORTS
+}
+
+set! {
+    /// Traffic classes, or priority groups, queues or PFC priorities of a port.
+    ClassSet, u8, CLASSES
+}
+
+set! {
+    /// Frames of a burst, by place.
+    FrameSet, u32, BURST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn set_behaves_like_a_set_of_indices(
+            steps in prop::collection::vec((0_usize..CLASSES, 0_u8..4), 0..50),
+            other in any::<u8>(),
+        ) {
+            let (mut set, mut model) = (ClassSet::EMPTY, BTreeSet::new());
+            for (index, step) in steps {
+                match step {
+                    0 => {
+                        set.insert(index);
+                        model.insert(index);
+                    }
+                    1 => {
+                        set.remove(index);
+                        model.remove(&index);
+                    }
+                    2 => {
+                        set.set(index, true);
+                        model.insert(index);
+                    }
+                    _ => prop_assert_eq!(set.pop_lowest(), model.pop_first()),
+                }
+                prop_assert!(set.iter().eq(model.iter().copied()));
+                prop_assert_eq!(set.contains(index), model.contains(&index));
+                prop_assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
+                prop_assert_eq!((set.lowest(), set.highest()), (model.first().copied(), model.last().copied()));
+            }
+            let other = ClassSet::from_bits(other);
+            let others: BTreeSet<usize> = other.iter().collect();
+            prop_assert!((set | other).iter().eq(model.union(&others).copied()));
+            prop_assert!((set & other).iter().eq(model.intersection(&others).copied()));
+            prop_assert!((set - other).iter().eq(model.difference(&others).copied()));
+            prop_assert_eq!(model.iter().copied().collect::<ClassSet>(), set);
+            prop_assert_eq!(!!set, set);
+        }
+    }
+
+    #[test]
+    fn first_ends_with_all_that_there_may_be() {
+        assert_eq!(FrameSet::first(0), FrameSet::EMPTY);
+        assert_eq!(FrameSet::first(3).bits(), 0b111);
+        assert_eq!(FrameSet::first(BURST), FrameSet::ALL);
+        assert_eq!(PortSet::only(63).lowest(), Some(63));
+        assert_eq!(format!("{:?}", PortSet::only_if(true, 5) | PortSet::only_if(false, 6)), "{5}");
+    }
+}
