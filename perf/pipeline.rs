@@ -23,8 +23,9 @@ use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::forward::VlanMode;
-use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::packet::{Burst, Packet, Ports};
 use holdfast::qos::Trust;
+use holdfast::sets::BURST;
 use holdfast::units::{BitRate, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 

@@ -4,10 +4,8 @@
 
 use arrayvec::ArrayVec;
 
-use crate::sets::FrameSet;
+use crate::sets::{BURST, FrameSet};
 use crate::units::Ticks;
-
-pub use crate::sets::{BURST, MAX_PORTS};
 
 /// Up to [`BURST`] packets.
 pub type Burst<P> = ArrayVec<P, BURST>;

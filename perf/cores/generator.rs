@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use holdfast::dpdk::{Mbuf, Mempool};
-use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::sets::BURST;
 use holdfast::wire::MacAddr;
 
 pub const PORTS: usize = 4;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crossbeam_utils::CachePadded;
 use holdfast::dataplane::handoff::ring;
 use holdfast::dpdk::{Eal, Lcore};
-use holdfast::packet::BURST;
+use holdfast::sets::BURST;
 
 const TRIPS: u64 = 20_000;
 const BURSTS: u64 = 5_000;

@@ -1,6 +1,7 @@
 //! Frames and ports in memory whose own work is not counted: collection stops in every function called `uncounted_*`.
 
-use holdfast::packet::{BURST, Burst, Packet, Ports};
+use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::sets::BURST;
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl};
 

@@ -11,9 +11,9 @@ use holdfast::dataplane::tag::Tag;
 use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};
-use holdfast::packet::BURST;
 use holdfast::qos::wred::Dice;
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Shaper, Trust, WredProfile};
+use holdfast::sets::BURST;
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Probability, Ticks};
 use holdfast::wire::{self, MacAddr};
 

@@ -6,8 +6,8 @@ use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::packet::{Burst, Packet};
-use holdfast::qos::CLASSES;
 use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
+use holdfast::sets::CLASSES;
 use holdfast::units::{BitRate, Nanos, Ticks};
 
 use super::frames::{Parcel, STATIONS, mac};

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use holdfast::mmu::headroom::standard_response;
-use holdfast::qos::CLASSES;
 use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
+use holdfast::sets::CLASSES;
 use holdfast::units::BitRate;
 use holdfast::wire::mac_control::PfcFrame;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use holdfast::dataplane::SwitchSpec;
 use holdfast::mmu::{ExactPool, Lease, Pools, PortLedger, SharedPool};
-use holdfast::packet::BURST;
+use holdfast::sets::BURST;
 use holdfast::units::{CellSize, Cells};
 use holdfast::wire::mac_control::PfcFrame;
 

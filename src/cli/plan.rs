@@ -7,7 +7,7 @@ use holdfast::dataplane::{PortSpec, SwitchSpec};
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::mmu::headroom::SmallPackets;
-use holdfast::qos::CLASSES;
+use holdfast::sets::CLASSES;
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
 use holdfast::units::{Bytes, Cells};

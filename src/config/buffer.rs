@@ -14,7 +14,7 @@ use super::read::Item;
 use crate::dataplane::tag::MAX_CELLS;
 use crate::mmu::headroom::{SmallPackets, headroom, largest_frame};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 
 const KEYS: &[&str] = &["size", "cell", "headroom", "small_packets", "lossy", "shared", "port_reserve"];

@@ -2,7 +2,8 @@
 
 use super::preset::{Amount, ClassSettings, Limit, Preset};
 use super::read::{Fields, Item};
-use crate::qos::{CLASSES, QueueDiscipline, WredProfile};
+use crate::qos::{QueueDiscipline, WredProfile};
+use crate::sets::CLASSES;
 use crate::units::{Bytes, Probability};
 
 const KEYS: &[&str] = &[

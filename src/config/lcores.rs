@@ -7,7 +7,7 @@ use super::overrides::Overrides;
 use super::ports::{Common, Port};
 use super::read::Item;
 use crate::mmu::headroom::{LEFT_ROW, SHORTEST_FRAME, WIRE_OVERHEAD, headroom};
-use crate::packet::BURST;
+use crate::sets::BURST;
 use crate::units::Nanos;
 
 const KEYS: &[&str] = &["control", "dataplane", "count", "hosts", "poll_gap", "poll_delay", "backlog_xoff", "idle"];

@@ -4,7 +4,8 @@ use super::classes::{Class, GROUP_KEYS, QUEUE_KEYS};
 use super::ports::Port;
 use super::range::IdRange;
 use super::read::{Fields, Item};
-use crate::qos::{CLASSES, ClassMap, MarkMap, Rewrite, Trust};
+use crate::qos::{ClassMap, MarkMap, Rewrite, Trust};
+use crate::sets::CLASSES;
 
 const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_queue", "tc_to_dscp", "tc_to_pcp"];
 const PORT_KEYS: &[&str] = &["dscp", "pcp"];

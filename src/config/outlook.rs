@@ -9,7 +9,7 @@ use super::ports::{Common, Port};
 use super::preset::ClassSettings;
 use crate::mmu::headroom::largest_frame;
 use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 
 /// Calculates it, and warns of ECN that may be too late.

@@ -7,7 +7,8 @@
 use super::classes::Class;
 use super::maps::Maps;
 use super::ports::Port;
-use crate::qos::{CLASSES, Trust};
+use crate::qos::Trust;
+use crate::sets::CLASSES;
 
 /// What is wrong from one port to another.
 enum Finding {

@@ -14,9 +14,9 @@ use super::vdev;
 use super::watchdog::{self, Watchdog};
 use crate::forward::VlanMode;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
-use crate::packet::MAX_PORTS;
 use crate::pfc::PfcMode;
-use crate::qos::{CLASSES, MarkMap, Rewrite, Trust};
+use crate::qos::{MarkMap, Rewrite, Trust};
+use crate::sets::{CLASSES, MAX_PORTS};
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 

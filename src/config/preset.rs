@@ -2,7 +2,8 @@
 
 use crate::mmu::Threshold;
 use crate::mmu::headroom::largest_frame;
-use crate::qos::{CLASSES, QueueDiscipline, WredProfile};
+use crate::qos::{QueueDiscipline, WredProfile};
+use crate::sets::CLASSES;
 use crate::units::{Alpha, Bytes, Cells, Probability};
 
 /// A number of bytes, or of largest frames where ports differ in MTU.

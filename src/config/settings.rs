@@ -13,7 +13,8 @@ use super::start_words;
 use super::words;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
-use crate::qos::{CLASSES, only_class};
+use crate::qos::only_class;
+use crate::sets::CLASSES;
 use crate::units::{Cells, Nanos};
 
 /// One setting that differs.

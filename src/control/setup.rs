@@ -4,7 +4,7 @@ use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
 use crate::config::{Config, vdev};
 use crate::dataplane::counters::Counter;
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
-use crate::packet::{BURST, MAX_PORTS};
+use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};
 use crate::wire::MacAddr;
 

@@ -10,8 +10,8 @@ use super::pipeline::{Pipeline, bits};
 use super::tag::Tag;
 use super::ways::{self, Way};
 use crate::mmu::{Admission, GroupState};
-use crate::packet::{BURST, Burst, Packet, Ports};
-use crate::sets::PortSet;
+use crate::packet::{Burst, Packet, Ports};
+use crate::sets::{BURST, PortSet};
 use crate::units::Cells;
 
 /// A lossy group and the lossy pool before a frame was admitted.

@@ -4,7 +4,7 @@ use crossbeam_utils::CachePadded;
 
 use super::drops::DropReason;
 use super::evidence::PortEvidence;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Row of [`PortCounters::drops`] for frames dropped before they had a class.

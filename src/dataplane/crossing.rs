@@ -9,7 +9,8 @@ use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::tag::Tag;
 use crate::forward::fdb::{Learned, Station};
-use crate::packet::{BURST, Packet, Ports};
+use crate::packet::{Packet, Ports};
+use crate::sets::BURST;
 
 /// News of stations that a ring holds. What finds no room is told with the station's next frame.
 const NEWS: usize = 1024;

@@ -6,11 +6,10 @@ use super::pipeline::{Pipeline, bits};
 use super::port::Port;
 use super::tag::{BurstSum, Run, Tag};
 use crate::mutant::{self, Mutant};
-use crate::packet::{BURST, Packet, Ports};
-use crate::qos::CLASSES;
+use crate::packet::{Packet, Ports};
 use crate::qos::shaper::Pace;
 use crate::qos::wred::WredVerdict;
-use crate::sets::{ClassSet, FrameSet, PortSet};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, PortSet};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 

@@ -10,9 +10,9 @@ use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
 use super::tag::Tag;
 use crate::mutant::{self, Mutant};
-use crate::packet::{BURST, Burst, MAX_PORTS, Packet, Ports};
+use crate::packet::{Burst, Packet, Ports};
 use crate::qos::wred::WredVerdict;
-use crate::sets::{ClassSet, PortSet};
+use crate::sets::{BURST, ClassSet, MAX_PORTS, PortSet};
 use crate::units::{Bytes, Cells};
 
 impl<P: Packet> Pipeline<P> {

@@ -11,7 +11,7 @@ use super::pipeline::{Pipeline, bits};
 use super::tag::Tag;
 use crate::mmu::HeadroomPolicy;
 use crate::packet::Packet;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 /// Words of a packed decision.

@@ -6,9 +6,9 @@ use super::lanes::Lane;
 use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::spec::PortSpec;
-use crate::packet::{MAX_PORTS, Packet};
-use crate::qos::{CLASSES, Rewrite};
-use crate::sets::{ClassSet, FrameSet, PortSet};
+use crate::packet::Packet;
+use crate::qos::Rewrite;
+use crate::sets::{CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
 use crate::wire::{ecn, vlan_tag};
 
 /// What a frame must know of the port that it leaves by: small, since any port may be next, and replaced as a whole by a reload.

@@ -3,7 +3,7 @@
 use super::counters::{GAP_BUCKETS, LcoreCounters};
 use super::pipeline::Pipeline;
 use crate::packet::Packet;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{Nanos, Ticks};
 
 /// Polls between two looks at the gauges of a busy switch; watermarks miss nothing, they are kept by the ledgers.

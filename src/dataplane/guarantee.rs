@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::spec::SwitchSpec;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::sync::{AtomicU32, Ordering};
 use crate::units::Cells;
 

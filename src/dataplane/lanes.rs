@@ -3,8 +3,8 @@
 use super::meta::Kind;
 use super::spec::PortSpec;
 use super::tag::Tag;
-use crate::qos::{CLASSES, ClassMap, Trust};
-use crate::sets::ClassSet;
+use crate::qos::{ClassMap, Trust};
+use crate::sets::{CLASSES, ClassSet};
 
 /// Index of frames that carry nothing trusted: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;

@@ -7,7 +7,8 @@ use super::fdb_view::{FdbWindow, Showing};
 use super::idle::Resting;
 use super::pipeline::{Pipeline, bits};
 use super::tuning::Inbox;
-use crate::packet::{MAX_PORTS, Ports};
+use crate::packet::Ports;
+use crate::sets::MAX_PORTS;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::units::Ticks;
 

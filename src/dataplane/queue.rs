@@ -4,7 +4,8 @@ use arrayvec::ArrayVec;
 
 use super::tag::{MAX_CELLS, Run, SUM_BYTES, Tag};
 use crate::near::prefetch;
-use crate::packet::{BURST, Burst};
+use crate::packet::Burst;
+use crate::sets::BURST;
 
 const NONE: u32 = u32::MAX;
 

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
 
-use crate::packet::{BURST, Burst, Packet, Ports};
-use crate::sets::FrameSet;
+use crate::packet::{Burst, Packet, Ports};
+use crate::sets::{BURST, FrameSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
 use crate::wire::parse::L3;

@@ -14,7 +14,8 @@ use super::queue::{Queue, Slab};
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use super::tag::Tag;
 use crate::mmu::{Admission, ExactPool, HeadroomPolicy, Lease, Pools, PortLedger, SharedPool};
-use crate::qos::{CLASSES, ClassMap};
+use crate::qos::ClassMap;
+use crate::sets::CLASSES;
 use crate::units::{Bytes, CellSize, Cells};
 
 pub use self::decision::{Decision, DynamicLimits, Ecn, Frame, Limits, Outcome, PortUse, QueueUse, Split, Transition};

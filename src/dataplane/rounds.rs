@@ -4,8 +4,8 @@ use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::shed;
 use crate::mutant::{self, Mutant};
-use crate::packet::{BURST, Burst, Packet, Ports};
-use crate::sets::PortSet;
+use crate::packet::{Burst, Packet, Ports};
+use crate::sets::{BURST, PortSet};
 use crate::units::Ticks;
 
 /// What a poll works on.

@@ -18,9 +18,8 @@ use super::lanes::Lanes;
 use super::meta::Kind;
 use super::pipeline::Pipeline;
 use crate::mutant::{self, Mutant};
-use crate::packet::{Burst, MAX_PORTS, Packet, Ports};
-use crate::qos::CLASSES;
-use crate::sets::{FrameSet, PortSet};
+use crate::packet::{Burst, Packet, Ports};
+use crate::sets::{CLASSES, FrameSet, MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::{Purpose, glance, glance_usual};
 

@@ -3,7 +3,8 @@
 use crate::forward::{FdbSpec, VlanMode};
 use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit};
 use crate::pfc::{PfcMode, WatchdogSpec};
-use crate::qos::{CLASSES, ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::sets::CLASSES;
 use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
 
@@ -92,7 +93,7 @@ pub struct QueueSpec {
 /// The whole switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchSpec {
-    /// Ports by index; at most [`crate::packet::MAX_PORTS`].
+    /// Ports by index; at most [`crate::sets::MAX_PORTS`].
     pub ports: Vec<PortSpec>,
     /// The division of the buffer.
     pub buffer: BufferPlan,

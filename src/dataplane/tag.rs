@@ -1,6 +1,6 @@
 //! What goes with a frame into its queue, and sums of it: in single words, so that they move in a register.
 
-use crate::packet::BURST;
+use crate::sets::BURST;
 use crate::units::Cells;
 use crate::wire::parse::L3;
 

@@ -15,7 +15,8 @@ use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::GroupProfile;
 use crate::packet::Packet;
 use crate::pfc::{Watchdog, WatchdogSpec};
-use crate::qos::{CLASSES, QueueDiscipline, Rewrite, indices};
+use crate::qos::{QueueDiscipline, Rewrite, indices};
+use crate::sets::CLASSES;
 use crate::units::Nanos;
 
 /// Settings of a switch that may change while it runs: which class a frame is of, what it is marked with, thresholds and

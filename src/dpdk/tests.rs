@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::*;
-use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::packet::{Burst, Packet, Ports};
+use crate::sets::BURST;
 
 /// Set for the test that runs as its own process.
 const CHILD: &str = "HOLDFAST_DPDK_TEST_CHILD";

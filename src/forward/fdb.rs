@@ -1,7 +1,7 @@
 //! The forwarding database: (VLAN, address) to port, learned and static, in buckets of one cache line.
 
 use crate::near::prefetch;
-use crate::packet::MAX_PORTS;
+use crate::sets::MAX_PORTS;
 use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
 

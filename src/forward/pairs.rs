@@ -8,7 +8,7 @@
 use super::Fdb;
 use super::fdb::Station;
 use crate::near::prefetch;
-use crate::packet::MAX_PORTS;
+use crate::sets::MAX_PORTS;
 
 /// Sets of two pairs, of which two make a cache line: a megabyte.
 const SETS: usize = 1 << 15;

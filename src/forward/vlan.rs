@@ -1,7 +1,6 @@
 //! VLAN membership of ports (IEEE 802.1Q clauses 6.9 and 8.6): access and trunk.
 
-use crate::packet::MAX_PORTS;
-use crate::sets::PortSet;
+use crate::sets::{MAX_PORTS, PortSet};
 
 /// Highest VLAN id; 4095 is reserved.
 pub const MAX_VLAN: u16 = 4094;

@@ -2,8 +2,8 @@
 
 use super::spec::{FlowKind, FlowPattern};
 use crate::dataplane::counters::{Counter, PerClass};
-use crate::qos::CLASSES;
 use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::sets::CLASSES;
 use crate::units::{BitRate, Nanos};
 
 /// Buckets of equal width into which each power of two is divided.

@@ -10,9 +10,10 @@ use super::flow::Flow;
 use super::frame::{self, Arrival, Station};
 use super::sequence::Order;
 use super::spec::HostSpec;
-use crate::packet::{BURST, Burst, Packet, Ports};
+use crate::packet::{Burst, Packet, Ports};
 use crate::pfc::PauseTimers;
-use crate::qos::{CLASSES, Shaper};
+use crate::qos::Shaper;
+use crate::sets::{BURST, CLASSES};
 use crate::units::{Nanos, Ticks};
 use crate::wire::mac_control::{self, MacControl};
 

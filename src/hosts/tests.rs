@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 
 use super::*;
 use crate::dataplane::{Orders, accompany};
-use crate::packet::{BURST, Burst, Packet};
+use crate::packet::{Burst, Packet};
+use crate::sets::BURST;
 use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;

@@ -9,7 +9,7 @@ use super::admission::{Admission, Refusal};
 use super::port_threshold::PortThreshold;
 use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 #[path = "port_ledger_together.rs"]

@@ -2,7 +2,8 @@
 
 use super::{Group, LOSSLESS, Parts, Pools, PortLedger};
 use crate::mmu::{ExactPool, HeadroomPolicy, Lease};
-use crate::qos::{CLASSES, indices};
+use crate::qos::indices;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 impl PortLedger {

@@ -1,6 +1,6 @@
 //! What the buffer is divided into and how each priority group may use it: checked once, then constant.
 
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{Alpha, Bytes, Cells};
 
 /// Limit on what a group or queue may hold of a pool.

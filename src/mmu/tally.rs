@@ -9,8 +9,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::packet::MAX_PORTS;
-use crate::qos::CLASSES;
+use crate::sets::{CLASSES, MAX_PORTS};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::units::Cells;
 

@@ -3,7 +3,8 @@
 use super::held::HeldTime;
 use super::quantum_ticks;
 use crate::mutant::{self, Mutant};
-use crate::qos::{CLASSES, indices};
+use crate::qos::indices;
+use crate::sets::CLASSES;
 use crate::units::{BitRate, Quanta, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

@@ -1,6 +1,7 @@
 //! From PFC priorities to the queues that they stop (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
 
-use crate::qos::{CLASSES, indices};
+use crate::qos::indices;
+use crate::sets::CLASSES;
 
 /// Which queue each PFC priority stops. Several priorities may stop one queue; a queue that no priority stops is never
 /// paused.

@@ -2,7 +2,8 @@
 
 use super::held::HeldTime;
 use super::{PriorityMap, quantum_ticks};
-use crate::qos::{CLASSES, indices};
+use crate::qos::indices;
+use crate::sets::CLASSES;
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

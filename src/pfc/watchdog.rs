@@ -1,7 +1,8 @@
 //! The watchdog: finds queues that a peer holds for too long, and sees when it lets go (SONiC's pfcwd).
 
 use super::{WatchdogAction, WatchdogSpec};
-use crate::qos::{CLASSES, indices};
+use crate::qos::indices;
+use crate::sets::CLASSES;
 use crate::units::{Nanos, Ticks};
 
 /// Looks in a detection time, unless that is too long for so few.

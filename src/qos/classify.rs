@@ -1,6 +1,6 @@
 //! DSCP or PCP to traffic class to priority group and egress queue.
 
-use super::CLASSES;
+use crate::sets::CLASSES;
 
 /// Which of a frame's marks decides its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]

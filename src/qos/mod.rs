@@ -10,8 +10,6 @@ pub use scheduler::{QueueDiscipline, Scheduler};
 pub use shaper::Shaper;
 pub use wred::{WredProfile, WredVerdict};
 
-pub use crate::sets::CLASSES;
-
 /// The classes (groups, queues, priorities) in `mask`, lowest first.
 #[inline]
 pub(crate) fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
@@ -19,6 +17,6 @@ pub(crate) fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
         let index = mask.trailing_zeros() as usize;
         // Without its lowest bit; of none nothing is left.
         mask &= mask.wrapping_sub(1);
-        (index < CLASSES).then_some(index)
+        (index < crate::sets::CLASSES).then_some(index)
     })
 }

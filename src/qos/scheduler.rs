@@ -3,7 +3,7 @@
 //! A paused class is skipped and its credit does not pile up. Masks of eight bits stand for the eight queues, so that
 //! a choice is a few shifts whatever their state.
 
-use super::CLASSES;
+use crate::sets::CLASSES;
 
 /// How a queue shares its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::outcome::Ending;
 use super::spec::{FaultKind, Learning, PortRef, Scenario};
 use super::waivers::{self, Waiver};
 use crate::dataplane::drops::DropReason;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// What is counted only to be checked.
 #[derive(Debug, Default)]

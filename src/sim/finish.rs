@@ -8,7 +8,7 @@ use super::watch::Watch;
 use crate::dataplane::Pipeline;
 use crate::dataplane::counters::{Counter, LcoreCounters, PerClass, UNCLASSIFIED};
 use crate::dataplane::drops::DropReason;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Ticks;
 
 /// What a switch held when hosts fell silent.

@@ -11,7 +11,7 @@ use super::spec::{HostNode, ReceiverSpec};
 use crate::hosts::frame::{Station, announcement};
 use crate::mmu::headroom::standard_response;
 use crate::pfc::Generator;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

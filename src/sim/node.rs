@@ -15,8 +15,7 @@ use crate::dataplane::record::{Recorder, Tape};
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::packet::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
-use crate::qos::CLASSES;
-use crate::sets::FrameSet;
+use crate::sets::{CLASSES, FrameSet};
 use crate::units::Ticks;
 
 /// Stream of random numbers of the first switch.

@@ -2,7 +2,7 @@
 //! picoseconds of network time, all counts exact.
 
 use crate::dataplane::drops::DropReason;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 use super::spec::PortRef;
 

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::outcome::{ClassSeries, PortSeries, Samples};
 use super::spec::{PortRef, Scenario};
 use crate::dataplane::Pipeline;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// Takes samples.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::frame::{Cargo, Kind};
 use super::load::PS;
 use super::outcome::{MOST_PAUSES, Pause, Violation};
 use super::spec::{End, FaultKind, Lost, Scenario};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::BitRate;
 use crate::wire::mac_control::PfcFrame;
 

@@ -13,7 +13,7 @@ use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::subject::Subject;
 use crate::mmu::headroom::headroom;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Nanos;
 
 /// The largest `lcores.poll_gap` that the configuration takes.

@@ -9,7 +9,7 @@ use super::snapshot::{PortSnapshot, Snapshot};
 use super::subject::Subject;
 use crate::dataplane::DropReason;
 use crate::pfc::WatchdogAction;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Nanos;
 
 /// Time between two lines of a kind.

@@ -11,7 +11,8 @@ use crate::forward::FdbSpec;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use crate::qos::{CLASSES, ClassMap, QueueDiscipline};
+use crate::qos::{ClassMap, QueueDiscipline};
+use crate::sets::CLASSES;
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
 

@@ -12,7 +12,7 @@ use super::screen::screen;
 use super::snapshot::{PortSnapshot, Snapshot, Values};
 use super::subject::Subject;
 use crate::mmu::HeadroomPolicy;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 /// Notices that a screen shows.

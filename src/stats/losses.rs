@@ -10,7 +10,7 @@ use super::format::{frames, grouped};
 use super::snapshot::Snapshot;
 use super::subject::Subject;
 use crate::dataplane::DropReason;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// How each line begins, after its time.
 pub const PREFIX: &str = "lossless drop: ";

@@ -5,7 +5,7 @@ use super::subject::Subject;
 use crate::dataplane::DropReason;
 use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{HeadroomInput, headroom};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells, Nanos};
 
 /// One lossless group of a port with PFC.

@@ -20,7 +20,7 @@ use crate::dataplane::counters::UNCLASSIFIED;
 use crate::hosts::{FlowKind, FlowTally, HostCounters, HostTally};
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 /// Version of the report's format.

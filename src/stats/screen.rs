@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::dataplane::DropReason;
     use crate::mmu::HeadroomPolicy;
-    use crate::qos::CLASSES;
+    use crate::sets::CLASSES;
     use crate::stats::{Snapshot, live};
 
     fn picture(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {

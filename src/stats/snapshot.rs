@@ -9,7 +9,7 @@ use super::subject::Subject;
 use crate::dataplane::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::{Counters, DropReason};
 use crate::mmu::{BufferPlan, Threshold};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::{Cells, Nanos};
 
 /// One value a class.

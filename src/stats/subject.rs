@@ -11,7 +11,8 @@ use super::watermarks::Watermarks;
 use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::hosts::HostCounters;
 use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
-use crate::qos::{CLASSES, only_class};
+use crate::qos::only_class;
+use crate::sets::CLASSES;
 use crate::units::{Length, Nanos};
 
 /// Whether a port's PFC can be relied upon.

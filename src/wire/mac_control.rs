@@ -4,7 +4,7 @@
 //! `01:80:c2:00:00:01 | source | 88 08 | opcode | PFC: 00 e[7..0], 8 x u16 time | PAUSE: u16 time | zeros`.
 
 use super::MacAddr;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Quanta;
 
 /// EtherType of MAC control.

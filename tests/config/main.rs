@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use holdfast::config::{self, Config};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::qos::CLASSES;
+use holdfast::sets::CLASSES;
 use holdfast::units::Cells;
 
 /// Two ports that nothing else is needed for.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, Pipeline};
-use holdfast::packet::{BURST, Ports};
+use holdfast::packet::Ports;
+use holdfast::sets::BURST;
 use holdfast::units::Ticks;
 
 /// Frames of a flood that arrive between two polls, of which each may take one burst of a port.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Look;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// What runs.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Look, classes_of, has, threshold};
 use crate::mmu::HeadroomPolicy;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::stats::needs::{Need, needs};
 
 /// One priority group of a port.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::dataplane::DropReason;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Probability;
 
 /// Frames dropped at one port in one class for one reason; there is none where nothing was.

@@ -38,7 +38,7 @@ pub use watchdog::{Watchdog, WatchdogQueue};
 pub use why::{Reason, Told, Why, age};
 
 use crate::mmu::Threshold;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::stats::snapshot::cells;
 use crate::stats::{Snapshot, Subject};
 use crate::units::Cells;

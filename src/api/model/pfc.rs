@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Look, has};
 use crate::pfc::PfcMode;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::stats::Subject;
 use crate::stats::format::pfc_mode;
 

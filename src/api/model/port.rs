@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Look, has};
 use crate::dataplane::counters::UNCLASSIFIED;
+use crate::qos::Trust;
 use crate::qos::shaper::WIRE_OVERHEAD;
-use crate::qos::{CLASSES, Trust};
+use crate::sets::CLASSES;
 use crate::stats::format::pfc_mode;
 use crate::stats::snapshot::Values;
 

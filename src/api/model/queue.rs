@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pfc::obeyed;
 use super::{Look, classes_of, has, threshold};
-use crate::qos::{CLASSES, QueueDiscipline};
+use crate::qos::QueueDiscipline;
+use crate::sets::CLASSES;
 
 /// One egress queue of a port.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Look, has};
 use crate::pfc::WatchdogAction;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// The watchdog of one port.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use super::Look;
 use crate::dataplane::DropReason;
 use crate::dataplane::evidence::{Cause, Decision, Evidence};
 use crate::mmu::{HeadroomPolicy, Threshold};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::stats::format::{frames, time};
 use crate::units::{Cells, Nanos};
 

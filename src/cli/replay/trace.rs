@@ -6,7 +6,7 @@ use std::io::BufRead;
 use holdfast::dataplane::SwitchSpec;
 use holdfast::dataplane::replay::{Ecn, Frame};
 use holdfast::mmu::headroom::largest_frame;
-use holdfast::qos::CLASSES;
+use holdfast::sets::CLASSES;
 
 use super::line::{FIELDS, Field, Fields, HEADER, HEADER_ECN, Lines, split_csv, split_json};
 

@@ -4,8 +4,7 @@ use super::super::pipeline::{Pipeline, bits};
 use super::{Auditor, Check, Look, ensure, queues};
 use crate::mmu::{GroupState, HeadroomPolicy};
 use crate::packet::Packet;
-use crate::qos::CLASSES;
-use crate::sets::PortSet;
+use crate::sets::{CLASSES, PortSet};
 use crate::units::Cells;
 
 const CONSERVED: &str = "cells_conserved";

@@ -6,7 +6,7 @@ use super::super::evidence::{Decision, Evidence};
 use super::super::pipeline::Pipeline;
 use super::{Auditor, Check, ensure};
 use crate::packet::Packet;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 /// Lossy frames' pool and reserves.

@@ -19,8 +19,7 @@ use super::port::Port;
 use super::spec::SwitchSpec;
 use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
 use crate::packet::Packet;
-use crate::qos::CLASSES;
-use crate::sets::PortSet;
+use crate::sets::{CLASSES, PortSet};
 use crate::units::Cells;
 
 /// Checks between two at which the queues are walked, and idle ports looked at too.

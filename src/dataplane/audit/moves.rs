@@ -4,7 +4,7 @@ use super::super::pipeline::{Pipeline, bits};
 use super::{Check, Look, ensure};
 use crate::mmu::{GroupState, HeadroomPolicy};
 use crate::packet::Packet;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Cells;
 
 const TOO_EARLY: &str = "xon_too_early";

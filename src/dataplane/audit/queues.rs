@@ -4,7 +4,7 @@ use super::super::counters::{Counter, PerClass};
 use super::super::pipeline::{Pipeline, bits};
 use super::{Auditor, Broken, Check, ensure};
 use crate::packet::Packet;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 const QUEUES: &str = "queues_consistent";
 

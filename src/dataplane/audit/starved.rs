@@ -6,7 +6,7 @@ use super::super::pipeline::Pipeline;
 use super::super::shed::{LEAST_PASSED, SETTLING_POLLS};
 use super::{Auditor, Check, ensure};
 use crate::packet::Packet;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// Polls beyond those in which the allowance settles, after which the rule is asked.
 const PROOF_POLLS: u64 = 2;

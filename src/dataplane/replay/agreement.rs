@@ -13,7 +13,7 @@ use crate::dataplane::queue::Queue;
 use crate::dataplane::record::{Stations, Step, Tape, Telling};
 use crate::dataplane::spec::SwitchSpec;
 use crate::mmu::{GroupState, Lease, Pools, PortLedger};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// Counts by what they are of; what is zero is not there.
 pub(crate) type Counts = BTreeMap<String, u64>;

@@ -2,7 +2,7 @@
 //! crosses the threshold.
 
 use super::{HeadroomInput, SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame, wire_frame};
-use crate::packet::BURST;
+use crate::sets::BURST;
 use crate::units::{BitRate, Bytes, Nanos};
 
 /// What a poll leaves behind unless the configuration says otherwise: a frame less than what counts as a backlog.

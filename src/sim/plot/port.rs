@@ -6,7 +6,7 @@ use super::subtitle;
 use super::svg::{BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::HeadroomPolicy;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::sim::outcome::{ClassSeries, Outcome, PortSeries};
 use crate::sim::spec::{End, PortRef, Scenario};
 use crate::units::Bytes;

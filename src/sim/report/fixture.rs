@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use crate::config;
 use crate::dataplane::DropReason;
 use crate::hosts::FlowKind;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::sim::dcqcn::DcqcnSpec;
 use crate::sim::outcome::{
     ClassOutcome, ClassSeries, Ending, FlowOutcome, HostOutcome, LinkOutcome, Outcome, Pause, PortOutcome, PortSeries,

@@ -3,8 +3,8 @@
 //! A frame that never left its host is not lost, so a count of losses cannot see such a flow.
 
 use super::show::picoseconds;
-use crate::qos::CLASSES;
 use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::sets::CLASSES;
 use crate::sim::outcome::{FlowOutcome, Outcome, PortOutcome};
 use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, PortRef, Scenario};
 use crate::stats::format::{frames, grouped};

@@ -3,7 +3,7 @@
 use super::family::{Families, Family};
 use super::lcore::seconds;
 use crate::dataplane::DropReason;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::stats::format::{pfc_mode, wire_rate};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
 use crate::stats::subject::Subject;

@@ -13,7 +13,7 @@ use super::snapshot::Snapshot;
 use super::subject::{PfcStanding, Subject};
 use crate::dataplane::DropReason;
 use crate::hosts::FlowTally;
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

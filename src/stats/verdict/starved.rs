@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::super::snapshot::{PortSnapshot, Snapshot};
 use super::super::subject::Subject;
 use crate::hosts::FlowTally;
-use crate::qos::CLASSES;
 use crate::qos::shaper::WIRE_OVERHEAD;
+use crate::sets::CLASSES;
 use crate::units::Nanos;
 
 /// A class is starved if it brought less than one of so many frames of its port, and of the frames that it had to send.

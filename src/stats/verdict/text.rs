@@ -5,7 +5,7 @@ use std::fmt;
 use super::super::format::{frames, grouped, time};
 use super::super::subject::{PfcStanding, Subject};
 use super::{Cause, Exposed, MaybeStarved, Outcome, Starved, TrustedDevice, Undelivered, Verdict, exposed};
-use crate::qos::CLASSES;
+use crate::sets::CLASSES;
 use crate::units::Nanos;
 
 /// Causes of one class written out in the one-line verdict; the report's tables have them all.

@@ -10,11 +10,8 @@ mod tally;
 #[path = "support/units.rs"]
 mod units;
 
-mod packet {
+mod sets {
     pub(crate) const MAX_PORTS: usize = 2;
-}
-
-mod qos {
     pub(crate) const CLASSES: usize = 2;
 }
 

@@ -15,11 +15,8 @@ mod units;
 
 use mutant::{Broken, assert_found, break_promise};
 
-mod packet {
+mod sets {
     pub(crate) const MAX_PORTS: usize = 2;
-}
-
-mod qos {
     pub(crate) const CLASSES: usize = 2;
 }
 

@@ -5,8 +5,8 @@ use crate::dataplane::audit::{Auditor, Broken, Check};
 use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
-use crate::qos::{CLASSES, ClassMap, QueueDiscipline};
-use crate::sets::PortSet;
+use crate::qos::{ClassMap, QueueDiscipline};
+use crate::sets::{CLASSES, PortSet};
 use crate::units::{BitRate, Bytes, Cells, Nanos, Ticks};
 use crate::wire::MacAddr;
 

@@ -14,7 +14,8 @@ use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 use crate::mutant::{self, Mutant};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
-use crate::qos::{CLASSES, ClassMap, QueueDiscipline, WredProfile};
+use crate::qos::{ClassMap, QueueDiscipline, WredProfile};
+use crate::sets::CLASSES;
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
 
