@@ -26,8 +26,10 @@ cargo=${CARGO:-cargo}
 seconds=$((${HOLDFAST_BUSY_MINUTES:-120} * 60))
 log=$(mktemp)
 loops=()
+tests=
 
 clean() {
+    [ -z "$tests" ] || kill "$tests" 2>/dev/null || true
     # Each is a process group of its own, so that nothing which a loop started is left either.
     for loop in "${loops[@]}"; do kill -- "-$loop" 2>/dev/null || true; done
     rm -f "$log"
@@ -59,7 +61,11 @@ bad=0
 for round in $(seq "$rounds"); do
     start=$SECONDS
     code=0
-    CI=true $cargo nextest run --no-fail-fast "$@" >"$log" 2>&1 || code=$?
+    # In the background, so that a signal ends this script at once, and the tests and loops with it.
+    CI=true $cargo nextest run --no-fail-fast "$@" >"$log" 2>&1 &
+    tests=$!
+    wait "$tests" || code=$?
+    tests=
     printf 'round %s of %s: %s s, %s\n' "$round" "$rounds" $((SECONDS - start)) "$(grep -E '^ +Summary' "$log" | sed 's/^ *//')"
     [ "$code" = 0 ] && continue
     bad=$((bad + 1))
