@@ -78,7 +78,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/gauges.rs", &[], "counters"),
     ("src/pfc/", &[], "pfc"),
     ("src/dataplane/backlog.rs", &[], "pfc"),
-    ("src/dataplane/pipeline.rs", &["send_pfc", "judge_paused", "tell_generator"], "pfc"),
+    ("src/dataplane/pipeline.rs", &["send_pfc", "judge_paused", "update_pfc"], "pfc"),
     ("src/dataplane/pipeline.rs", &[], "poll"),
     ("src/dataplane/port.rs", &[], "poll"),
     ("src/dpdk/clock.rs", &[], "poll"),

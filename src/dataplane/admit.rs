@@ -178,7 +178,7 @@ impl<P: Packet> Pipeline<P> {
         if meta.is_lossless() {
             if state.ledger.xoff() != 0 {
                 // A drop judges XOFF too.
-                self.tell_generator(port);
+                self.update_pfc(port);
             }
         } else if matches!(admission, Admission::Refused(_)) && self.guarantees.covers(egress, queue, cells) {
             admission = state.ledger.admit_guaranteed(group, cells, &mut self.pools);

@@ -245,7 +245,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Discards at most `most` of the frames of `port` that are condemned.
     #[cold]
-    pub(super) fn discard_condemned<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
+    pub(super) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
         let mut left = most;
         for queue in bits(u64::from(self.ports[port].discarding)) {
             let before = self.ports[port].queues[queue].cells();
@@ -296,6 +296,6 @@ impl<P: Packet> Pipeline<P> {
         }
         counters.watchdog_mask.set(u64::from(storm));
         self.storming.set(port, state.is_refusing());
-        state.condemn(events.detected & dropping, DropReason::Watchdog);
+        state.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 }

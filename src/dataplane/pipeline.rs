@@ -207,7 +207,7 @@ impl<P: Packet> Pipeline<P> {
         for port in self.own.iter() {
             self.watch(port, now);
             if self.ports[port].discarding != 0 {
-                self.discard_condemned(io, port, DISCARDED);
+                self.run_discards(io, port, DISCARDED);
             }
             let sent = self.transmit_bursts(io, port, now);
             moved += sent.frames;
@@ -268,7 +268,7 @@ impl<P: Packet> Pipeline<P> {
     fn judge_paused<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         for port in self.xoff.iter() {
             if self.ports[port].ledger.judge(&self.pools) {
-                self.tell_generator(port);
+                self.update_pfc(port);
                 self.send_pfc(io, port, now);
             }
         }
@@ -276,7 +276,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// What the ledger and the backlog of `port` say of its groups, to who tells the peer.
     #[inline]
-    pub(super) fn tell_generator(&mut self, port: usize) {
+    pub(super) fn update_pfc(&mut self, port: usize) {
         let state = &mut self.ports[port];
         let xoff = state.ledger.xoff();
         self.xoff.set(port, xoff != 0);
@@ -390,13 +390,13 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         if up {
-            self.greet(port);
+            self.announce_pfc(port);
         } else {
             let state = &mut self.ports[port];
             state.timers.clear(now);
             state.arrived = PfcFrame::default();
             state.generator.link_down(now);
-            state.condemn(u8::MAX, DropReason::EgressDown);
+            state.schedule_discard(u8::MAX, DropReason::EgressDown);
         }
         self.gauges_dirty.insert(port);
     }
@@ -404,12 +404,12 @@ impl<P: Packet> Pipeline<P> {
     /// Work begins on links that are up already: their peers may have been left paused by a switch that died.
     pub fn greet_all(&mut self) {
         for port in (self.own & self.up).iter() {
-            self.greet(port);
+            self.announce_pfc(port);
         }
     }
 
     /// With the next PFC frame of `port` its peer hears how each priority is for which PFC is generated.
-    fn greet(&mut self, port: usize) {
+    fn announce_pfc(&mut self, port: usize) {
         let state = &mut self.ports[port];
         state.generator.repeat(state.generated);
     }
@@ -421,8 +421,8 @@ impl<P: Packet> Pipeline<P> {
         self.publish_handed();
         self.take_handed(io);
         for port in self.own.iter() {
-            self.ports[port].condemn(u8::MAX, DropReason::Shutdown);
-            self.discard_condemned(io, port, usize::MAX);
+            self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);
+            self.run_discards(io, port, usize::MAX);
             // Its XON is offered, stuck or not.
             self.release_stuck(port);
             self.ports[port].generator.set_all(0);

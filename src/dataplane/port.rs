@@ -144,7 +144,7 @@ impl Port {
     }
 
     /// All that waits in `queues` is to be discarded for `reason`; what comes after it is not.
-    pub fn condemn(&mut self, queues: u8, reason: DropReason) {
+    pub fn schedule_discard(&mut self, queues: u8, reason: DropReason) {
         for queue in (0..CLASSES).filter(|queue| (self.waiting & queues) >> queue & 1 == 1) {
             self.discard[queue] = (self.queues[queue].frames(), reason);
             self.discarding |= 1 << queue;
@@ -152,7 +152,7 @@ impl Port {
     }
 
     /// What of `queues` is left to be discarded for `reason` is not to be.
-    pub fn pardon(&mut self, queues: u8, reason: DropReason) {
+    pub fn cancel_discard(&mut self, queues: u8, reason: DropReason) {
         for queue in (0..CLASSES).filter(|&queue| queues >> queue & 1 == 1) {
             if self.discard[queue].1 == reason {
                 self.discard[queue].0 = 0;

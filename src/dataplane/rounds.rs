@@ -181,7 +181,7 @@ impl<P: Packet> Pipeline<P> {
         if state.backlog.is_on() != before {
             counters.backlog_xoffs.add(u64::from(!before));
             self.backlogged.set(port, !before);
-            self.tell_generator(port);
+            self.update_pfc(port);
             self.send_pfc(io, port, now);
         }
     }

@@ -128,7 +128,7 @@ impl<P: Packet> Pipeline<P> {
             counters.egress_stucks.add(1);
         }
         if state.progress.is_stuck() {
-            state.condemn(u8::MAX, DropReason::EgressStuck);
+            state.schedule_discard(u8::MAX, DropReason::EgressStuck);
         }
     }
 
@@ -153,7 +153,7 @@ impl<P: Packet> Pipeline<P> {
         }
         let state = &mut self.ports[port];
         state.progress.clear();
-        state.pardon(u8::MAX, DropReason::EgressStuck);
+        state.cancel_discard(u8::MAX, DropReason::EgressStuck);
         self.stuck.remove(port);
         self.storming.set(port, state.is_refusing());
         self.counters.ports[port].egress_stuck.set(0);

@@ -119,8 +119,8 @@ impl<P: Packet> Pipeline<P> {
         }
         // A storm that drops from now on drops what waits, as it does at its begin; one that does not lets it be.
         let now = state.dropping();
-        state.condemn(now & !before, DropReason::Watchdog);
-        state.pardon(before & !now, DropReason::Watchdog);
+        state.schedule_discard(now & !before, DropReason::Watchdog);
+        state.cancel_discard(before & !now, DropReason::Watchdog);
         state.progress.set_limit(tuning.stuck_after.0, tuning.stuck_after.1);
         self.storming.set(port, state.is_refusing());
         if tuning.stuck_after.0.is_none() {
