@@ -13,7 +13,7 @@ use super::gauges::PollClock;
 use super::guarantee::QueueGuarantees;
 use super::port::Port;
 use super::queue::{Queue, Slab};
-use super::rounds::Bench;
+use super::rounds::Scratch;
 use super::shed::Shedder;
 use super::spec::{QueueSpec, SwitchSpec};
 use super::tag::Tag;
@@ -87,7 +87,7 @@ pub struct Pipeline<P> {
     pub(super) trash: Burst<P>,
     /// What is worked on: here, and without frames, but while a poll receives. By reference, since to move it takes hundreds
     /// of instructions, which is what a poll of silent ports would be made of.
-    pub(super) bench: Option<Box<Bench<P>>>,
+    pub(super) scratch: Option<Box<Scratch<P>>>,
     /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
     pub(super) posted: Burst<P>,
     pub(super) charges: ArrayVec<Tag, BURST>,
@@ -165,7 +165,7 @@ impl<P: Packet> Pipeline<P> {
                     gauges_dirty: own,
                     running_pauses: PortSet::EMPTY,
                     trash: Burst::new(),
-                    bench: Some(Box::default()),
+                    scratch: Some(Box::default()),
                     posted: Burst::new(),
                     charges: ArrayVec::new(),
                     clock: PollClock::new(hz, spec.poll_gap),

@@ -10,14 +10,14 @@ use crate::units::Ticks;
 
 /// What a poll works on.
 #[derive(Debug)]
-pub(super) struct Bench<P> {
+pub(super) struct Scratch<P> {
     /// The burst being worked on and the one taken ahead.
     bursts: [Burst<P>; 2],
     /// What is known of the frames of the first. Old where there are none.
     metas: [Meta; BURST],
 }
 
-impl<P> Default for Bench<P> {
+impl<P> Default for Scratch<P> {
     fn default() -> Self {
         Self { bursts: Default::default(), metas: [Meta::EMPTY; BURST] }
     }
@@ -51,8 +51,8 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(super) fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         // Out of self, so that the stages may use the rest of it.
-        let Some(mut bench) = self.bench.take() else { return 0 };
-        let Bench { bursts: [burst, ahead], metas } = &mut *bench;
+        let Some(mut scratch) = self.scratch.take() else { return 0 };
+        let Scratch { bursts: [burst, ahead], metas } = &mut *scratch;
         let (mut burst, mut ahead) = (burst, ahead);
         self.shedder.begin(self.own);
         let mut turns = Turns { left: self.own, is_first: true, ..Turns::default() };
@@ -90,7 +90,7 @@ impl<P: Packet> Pipeline<P> {
             std::mem::swap(&mut burst, &mut ahead);
             turn = next;
         }
-        self.bench = Some(bench);
+        self.scratch = Some(scratch);
         self.end_shedding(io, now);
         moved
     }
