@@ -1,6 +1,6 @@
 //! Every atomic type of the library, in one place: `tests/loom` replaces them with loom's to try every interleaving.
 //!
-//! `mmu::tally`, `mmu::pool`, `dataplane::handoff` and `dataplane::ledge` are modelled so, and take `Arc` from here too. Other
+//! `mmu::tally`, `mmu::pool`, `dataplane::handoff` and `dataplane::history_ring` are modelled so, and take `Arc` from here too. Other
 //! modules import only atomics. `tests/architecture.rs` finds an atomic that comes from elsewhere.
 
 pub(crate) use std::sync::Arc;

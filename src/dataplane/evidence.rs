@@ -6,7 +6,7 @@
 
 use super::crossing::Handed;
 use super::drops::DropReason;
-use super::ledge::Ledge;
+use super::history_ring::HistoryRing;
 use super::pipeline::{Pipeline, bits};
 use super::tag::Tag;
 use crate::mmu::HeadroomPolicy;
@@ -17,7 +17,7 @@ use crate::units::Cells;
 /// Words of a packed decision.
 const WORDS: usize = 8;
 /// The last four decisions of a class, and one that may be being written.
-type Last = Ledge<WORDS, 5>;
+type Last = HistoryRing<WORDS, 5>;
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,13 +18,13 @@ mod guarantee;
 pub mod handoff;
 #[cfg(test)]
 mod handoff_tests;
+mod history_ring;
+#[cfg(test)]
+mod history_ring_tests;
 pub mod idle;
 mod ingress;
 mod lanes;
 mod lcore;
-mod ledge;
-#[cfg(test)]
-mod ledge_tests;
 pub mod memory;
 mod meta;
 #[cfg(test)]

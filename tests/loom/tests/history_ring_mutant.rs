@@ -1,13 +1,13 @@
-//! The model of the ledge sees each of its orderings missing.
+//! The model of the history sees each of its orderings missing.
 
 use std::sync::atomic::AtomicUsize;
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dataplane/ledge.rs"]
+#[path = "../../../src/dataplane/history_ring.rs"]
 #[allow(dead_code)]
-mod ledge;
-#[path = "support/ledge_model.rs"]
+mod history_ring;
+#[path = "support/history_ring_model.rs"]
 mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]

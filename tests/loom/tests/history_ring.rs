@@ -1,12 +1,12 @@
-//! The model of `src/dataplane/ledge.rs`.
+//! The model of `src/dataplane/history_ring.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dataplane/ledge.rs"]
-mod ledge;
-#[path = "support/ledge_model.rs"]
+#[path = "../../../src/dataplane/history_ring.rs"]
+mod history_ring;
+#[path = "support/history_ring_model.rs"]
 mod model;
 
 mod sync {

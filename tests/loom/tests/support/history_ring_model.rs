@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::ledge::Ledge;
+use crate::history_ring::HistoryRing;
 
 /// Whatever the reader sees of three records in two slots is whole, and never older than what it saw before. `seen` learns
 /// how many records it saw at most, so that the caller knows that it saw any.
 pub fn records_are_whole(starts: [fn(); 2], seen: &AtomicUsize) {
-    let ledge = Arc::new(Ledge::<2, 2>::default());
-    let written = ledge.clone();
+    let history = Arc::new(HistoryRing::<2, 2>::default());
+    let written = history.clone();
     let writer = thread::spawn(move || {
         starts[0]();
         (1..=3).for_each(|number| written.note([number; 2]));
@@ -23,7 +23,7 @@ pub fn records_are_whole(starts: [fn(); 2], seen: &AtomicUsize) {
         starts[1]();
         let (mut newest, mut count) = (0, 0);
         for _ in 0..2 {
-            for record in ledge.last() {
+            for record in history.last() {
                 assert_eq!(record, [record[0]; 2], "a record is half another");
                 assert!(record[0] >= newest, "a record is older than one before");
                 (newest, count) = (record[0], count + 1);

@@ -5,20 +5,20 @@ use crate::sync::{AtomicU64, Ordering};
 /// The last records of `WORDS` words in `SLOTS` slots, with one writer. One slot less than there are can be read: the
 /// next may be being written.
 #[derive(Debug)]
-pub struct Ledge<const WORDS: usize, const SLOTS: usize> {
+pub struct HistoryRing<const WORDS: usize, const SLOTS: usize> {
     /// Records ever noted; the n-th is in slot n modulo `SLOTS`.
     noted: AtomicU64,
     slots: [[AtomicU64; WORDS]; SLOTS],
 }
 
-impl<const WORDS: usize, const SLOTS: usize> Default for Ledge<WORDS, SLOTS> {
+impl<const WORDS: usize, const SLOTS: usize> Default for HistoryRing<WORDS, SLOTS> {
     fn default() -> Self {
         let zero = |_| AtomicU64::new(0);
         Self { noted: AtomicU64::new(0), slots: std::array::from_fn(|_| std::array::from_fn(zero)) }
     }
 }
 
-impl<const WORDS: usize, const SLOTS: usize> Ledge<WORDS, SLOTS> {
+impl<const WORDS: usize, const SLOTS: usize> HistoryRing<WORDS, SLOTS> {
     /// Keeps `record`, and forgets the oldest. Only the owner may.
     pub fn note(&self, record: [u64; WORDS]) {
         let noted = self.noted.load(Ordering::Relaxed);
