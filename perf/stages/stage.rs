@@ -48,7 +48,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/forward/fdb.rs", &["sweep"], "sweep"),
     ("src/forward/fdb.rs", &[], "fdb"),
     ("src/forward/pairs.rs", &[], "pairs"),
-    ("src/dataplane/crossing.rs", &["learn_source", "tell", "take_news"], "fdb"),
+    ("src/dataplane/crossing.rs", &["learn_source", "tell", "apply_fdb_updates"], "fdb"),
     (
         "src/dataplane/ingress.rs",
         &["forward", "forward_acquainted", "forward_strangers", "look_up", "decide", "flood"],

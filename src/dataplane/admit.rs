@@ -1,7 +1,7 @@
 //! From a verdict to the buffer: the frames of a burst that leave are admitted together where nothing can be refused, and one by
 //! one otherwise. Both come to the same, to the cell and to the watermark.
 
-use super::crossing::Handed;
+use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::fit::Demand;
@@ -43,7 +43,7 @@ impl<P: Packet> Pipeline<P> {
         for (packet, meta) in burst.drain(..).zip(metas) {
             match meta.verdict {
                 Verdict::Send(egress) if together => {
-                    let handed = Handed::new(packet, meta, egress, meta.is_lossless());
+                    let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
                     self.hand_over_admitted(io, handed);
                 }
                 Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
@@ -86,7 +86,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn queues_take(&self, port: usize, metas: &[Meta; BURST], demand: &Demand, lossy: u8) -> bool {
         let wanted: u32 = bits(lossy.into()).map(|group| demand.cells[group]).sum();
-        let (free, kept) = (self.pools.shared[0].free().0, self.guarantees.unused());
+        let (free, reserved) = (self.pools.shared[0].free().0, self.guarantees.unused());
         let crosses = !(demand.egresses - self.own).is_empty();
         // Cells that are kept for queues must not be on their way to others, and what a group has guaranteed is not judged
         // after it has crossed: one by one it is known which frames these are.
@@ -94,10 +94,10 @@ impl<P: Packet> Pipeline<P> {
         if lossy == 0 {
             return true;
         }
-        if free < kept + wanted || crosses && (kept > 0 || bits(lossy.into()).any(is_guaranteed)) {
+        if free < reserved + wanted || crosses && (reserved > 0 || bits(lossy.into()).any(is_guaranteed)) {
             return false;
         }
-        let free = Cells(free - kept - wanted);
+        let free = Cells(free - reserved - wanted);
         // WRED throws dice for each frame in its turn.
         if !(demand.lossy_queues & self.wred_queues).is_empty()
             && demand.sent.iter().any(|index| self.is_diced(&metas[index]))
@@ -154,8 +154,8 @@ impl<P: Packet> Pipeline<P> {
                 return self.drop_frame(io, packet, port, meta.class(), reason);
             }
         };
-        let kept = meta.is_lossless() || admission.is_guaranteed();
-        self.hand_over(io, Handed::new(packet, meta, egress as u8, kept), before);
+        let must_accept = meta.is_lossless() || admission.is_guaranteed();
+        self.hand_over(io, HandoffFrame::new(packet, meta, egress as u8, must_accept), before);
     }
 
     /// What there is to go back to if a lossy frame's queue refuses it.

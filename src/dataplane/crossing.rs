@@ -1,4 +1,4 @@
-//! What crosses from lcore to lcore: frames on their way to a queue, and news of stations.
+//! Rings between lcores: admitted frames on their way to a queue, and updates of the forwarding database.
 //!
 //! A frame is admitted by the lcore that owns the port it came in by, and queued, scheduled and released by the one that
 //! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
@@ -12,60 +12,60 @@ use crate::forward::fdb::{Learned, Station};
 use crate::packet::{Packet, Ports};
 use crate::sets::BURST;
 
-/// News of stations that a ring holds. What finds no room is told with the station's next frame.
-const NEWS: usize = 1024;
+/// Updates that a ring holds. One that finds no room is sent again with the station's next frame.
+const UPDATES: usize = 1024;
 
-/// Frames that a poll takes over from one lcore: as many as it receives from a port at most.
-const TAKEN: usize = 16 * BURST;
+/// Most frames that a poll takes from one lcore: as many as it receives from a port.
+const MOST_HANDOFFS: usize = 16 * BURST;
 
 /// An admitted frame on its way to its queue.
 #[derive(Debug)]
-pub(super) struct Handed<P> {
+pub(super) struct HandoffFrame<P> {
     pub packet: P,
     pub tag: Tag,
     /// Port it leaves by.
     pub egress: u8,
-    /// Its queue must not refuse it: it is lossless, or its group had it guaranteed.
-    pub kept: bool,
-    /// An IP packet that cannot be marked, which WRED drops in its place.
+    /// Its queue must not refuse it: the frame is lossless, or its group had the cells guaranteed.
+    pub must_accept: bool,
+    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
     pub droppable: bool,
 }
 
-impl<P> Handed<P> {
-    /// A frame for a queue of `egress`, which must not refuse it if it is `kept`.
+impl<P> HandoffFrame<P> {
+    /// A frame for a queue of port `egress`.
     #[inline]
-    pub fn new(packet: P, meta: &Meta, egress: u8, kept: bool) -> Self {
-        Self { packet, tag: meta.tag, egress, kept, droppable: meta.is_droppable() }
+    pub fn new(packet: P, meta: &Meta, egress: u8, must_accept: bool) -> Self {
+        Self { packet, tag: meta.tag, egress, must_accept, droppable: meta.is_droppable() }
     }
 }
 
 /// A station seen by another lcore.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct News {
+pub(super) struct FdbUpdate {
     pub station: Station,
     pub port: u8,
 }
 
-/// This lcore's ends of the rings to and from another.
-pub(super) struct Neighbour<P> {
-    pub frames_out: Producer<Handed<P>>,
-    pub frames_in: Consumer<Handed<P>>,
-    news_out: Producer<News>,
-    news_in: Consumer<News>,
+/// Another lcore, as one sees it: the own ends of the rings to and from it.
+pub(super) struct PeerLcore<P> {
+    pub frames_out: Producer<HandoffFrame<P>>,
+    pub frames_in: Consumer<HandoffFrame<P>>,
+    updates_out: Producer<FdbUpdate>,
+    updates_in: Consumer<FdbUpdate>,
 }
 
-impl<P> std::fmt::Debug for Neighbour<P> {
+impl<P> std::fmt::Debug for PeerLcore<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Neighbour").finish_non_exhaustive()
+        f.debug_struct("PeerLcore").finish_non_exhaustive()
     }
 }
 
-/// Those of one lcore, by number; itself left out.
-pub(super) type Neighbours<P> = Vec<Option<Box<Neighbour<P>>>>;
+/// The other lcores, by number; `None` at the own one.
+pub(super) type PeerLcores<P> = Vec<Option<Box<PeerLcore<P>>>>;
 
-/// The rings among `lcores` lcores, each for `frames` frames, by lcore.
-pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Neighbours<P>> {
-    let mut all: Vec<Neighbours<P>> = (0..lcores).map(|_| (0..lcores).map(|_| None).collect()).collect();
+/// The peers of each of `lcores` lcores. A ring takes `frames` frames and a burst.
+pub(super) fn peer_lcores<P: Send>(lcores: usize, frames: usize) -> Vec<PeerLcores<P>> {
+    let mut all: Vec<PeerLcores<P>> = (0..lcores).map(|_| (0..lcores).map(|_| None).collect()).collect();
     let pairs = (0..lcores).flat_map(|one| (one + 1..lcores).map(move |other| (one, other)));
     for (one, other) in pairs {
         let (one_end, other_end) = link(frames);
@@ -75,54 +75,58 @@ pub(super) fn neighbours<P: Send>(lcores: usize, frames: usize) -> Vec<Neighbour
     all
 }
 
-/// The rings each way between two lcores, by their ends.
-fn link<P: Send>(frames: usize) -> (Neighbour<P>, Neighbour<P>) {
+/// Two lcores as they see each other.
+fn link<P: Send>(frames: usize) -> (PeerLcore<P>, PeerLcore<P>) {
     let (frames_there, frames_from_one) = ring(frames + BURST);
     let (frames_back, frames_from_other) = ring(frames + BURST);
-    let (news_there, news_from_one) = ring(NEWS);
-    let (news_back, news_from_other) = ring(NEWS);
-    let one = Neighbour {
+    let (updates_there, updates_from_one) = ring(UPDATES);
+    let (updates_back, updates_from_other) = ring(UPDATES);
+    let one = PeerLcore {
         frames_out: frames_there,
         frames_in: frames_from_other,
-        news_out: news_there,
-        news_in: news_from_other,
+        updates_out: updates_there,
+        updates_in: updates_from_other,
     };
-    let other =
-        Neighbour { frames_out: frames_back, frames_in: frames_from_one, news_out: news_back, news_in: news_from_one };
+    let other = PeerLcore {
+        frames_out: frames_back,
+        frames_in: frames_from_one,
+        updates_out: updates_back,
+        updates_in: updates_from_one,
+    };
     (one, other)
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Takes what other lcores have handed over to its queues. Returns how many frames there were.
+    /// Queues frames that other lcores have handed off. Returns their number.
     #[inline]
-    pub(super) fn take_handed<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
+    pub(super) fn accept_handoffs<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
         let mut taken = 0;
-        for lcore in 0..self.neighbours.len() {
-            // Out of self, so that frames may go from it to the rest.
-            let Some(mut neighbour) = self.neighbours[lcore].take() else { continue };
-            let ready = neighbour.frames_in.refresh();
+        for lcore in 0..self.peer_lcores.len() {
+            // Taken out of `self`: its frames go into queues of `self`.
+            let Some(mut peer) = self.peer_lcores[lcore].take() else { continue };
+            let ready = peer.frames_in.refresh();
             if ready > 0 {
                 self.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
             }
-            let mut left = ready.min(TAKEN);
+            let mut left = ready.min(MOST_HANDOFFS);
             taken += left;
             while left > 0 {
                 let frames = left.min(BURST);
-                self.enqueue_handed(io, &mut neighbour.frames_in, frames);
-                // The ring has room for a burst beyond what the buffer has cells.
-                neighbour.frames_in.release();
+                self.enqueue_handoffs(io, &mut peer.frames_in, frames);
+                // A ring has room for one burst more than the buffer has cells.
+                peer.frames_in.release();
                 left -= frames;
             }
-            self.neighbours[lcore] = Some(neighbour);
+            self.peer_lcores[lcore] = Some(peer);
         }
         taken
     }
 
-    /// Makes what this lcore has handed to others visible to them: once a burst.
+    /// Makes handed-off frames visible to their lcores. Called once a burst.
     #[inline]
-    pub(super) fn publish_handed(&mut self) {
-        for neighbour in self.neighbours.iter_mut().flatten() {
-            let frames = neighbour.frames_out.publish();
+    pub(super) fn publish_handoffs(&mut self) {
+        for peer in self.peer_lcores.iter_mut().flatten() {
+            let frames = peer.frames_out.publish();
             if frames > 0 {
                 self.counters.lcores[self.lcore].handed_off_frames.add(frames as u64);
             }
@@ -131,40 +135,40 @@ impl<P: Packet> Pipeline<P> {
 
     /// Learns the stations that other lcores have seen.
     #[inline]
-    pub(super) fn take_news(&mut self) {
-        for neighbour in self.neighbours.iter_mut().flatten() {
-            if neighbour.news_in.refresh() == 0 {
+    pub(super) fn apply_fdb_updates(&mut self) {
+        for peer in self.peer_lcores.iter_mut().flatten() {
+            if peer.updates_in.refresh() == 0 {
                 continue;
             }
-            while let Some(News { station, port }) = neighbour.news_in.pop() {
-                // Whether its link is up is asked when a frame is to go there.
-                if self.fdb.hear(station, usize::from(port)) == Learned::Full {
+            while let Some(FdbUpdate { station, port }) = peer.updates_in.pop() {
+                // The link state of its port is checked when a frame is to leave there.
+                if self.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
                     self.counters.lcores[self.lcore].fdb_full.add(1);
                 }
             }
-            neighbour.news_in.release();
+            peer.updates_in.release();
         }
     }
 
-    /// Learns that `station` is at `port`, and tells the other lcores of what they cannot know.
+    /// Learns that `station` is at `port`, and sends the other lcores an update if this is new to them.
     pub(super) fn learn_source(&mut self, station: Station, port: usize) -> Learned {
         debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
         let learned = self.fdb.learn(station, port);
-        if matches!(learned, Learned::New | Learned::Refreshed) && self.neighbours.len() > 1 {
-            self.tell(News { station, port: port as u8 });
+        if matches!(learned, Learned::New | Learned::Refreshed) && self.peer_lcores.len() > 1 {
+            self.send_update(FdbUpdate { station, port: port as u8 });
         }
         learned
     }
 
     #[cold]
-    fn tell(&mut self, news: News) {
-        let mut told = true;
-        for neighbour in self.neighbours.iter_mut().flatten() {
-            told &= neighbour.news_out.push(news).is_ok();
-            neighbour.news_out.publish();
+    fn send_update(&mut self, update: FdbUpdate) {
+        let mut is_sent = true;
+        for peer in self.peer_lcores.iter_mut().flatten() {
+            is_sent &= peer.updates_out.push(update).is_ok();
+            peer.updates_out.publish();
         }
-        if !told {
-            self.fdb.tell_again(news.station);
+        if !is_sent {
+            self.fdb.readvertise(update.station);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From the buffer into a queue, on whichever lcore that is.
 
 use super::admit::Before;
-use super::crossing::Handed;
+use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::fit::Demand;
@@ -18,24 +18,28 @@ use crate::units::{Bytes, Cells};
 impl<P: Packet> Pipeline<P> {
     /// To the queue, or to the lcore that owns it.
     #[inline]
-    pub(super) fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
+    pub(super) fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
         if self.own.contains(handed.egress.into()) {
             return self.enqueue(io, handed, before);
         }
-        if !handed.kept && self.is_kept_for_others(&handed) {
+        if !handed.must_accept && self.is_reserved_for_others(&handed) {
             // At the port it came in by: the counters of the other are another lcore's.
             self.note_drop(handed.tag.ingress().into(), Refused::by_queue(&handed), DropReason::QueueThreshold);
             self.uncharge_refused(handed.tag, before);
             let (port, class) = (usize::from(handed.tag.ingress()), Some(handed.tag.class()));
             return self.drop_frame(io, handed.packet, port, class, DropReason::QueueThreshold);
         }
-        self.cross(io, handed);
+        self.push_to_lcore(io, handed);
     }
 
     /// As [`Pipeline::hand_over`], of a frame that no queue of this lcore can refuse.
     #[inline]
-    pub(super) fn hand_over_admitted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
-        if self.own.contains(handed.egress.into()) { self.push(io, handed, None) } else { self.cross(io, handed) }
+    pub(super) fn hand_over_admitted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+        if self.own.contains(handed.egress.into()) {
+            self.push(io, handed, None)
+        } else {
+            self.push_to_lcore(io, handed)
+        }
     }
 
     /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a guarantee.
@@ -67,7 +71,7 @@ impl<P: Packet> Pipeline<P> {
                 appended += 1;
                 self.append(packet, meta.tag, egress.into());
             } else {
-                self.cross(io, Handed::new(packet, meta, egress, meta.is_lossless()));
+                self.push_to_lcore(io, HandoffFrame::new(packet, meta, egress, meta.is_lossless()));
             }
         }
         self.appended(appended, demand.egresses & self.own, demand.queues);
@@ -75,10 +79,10 @@ impl<P: Packet> Pipeline<P> {
 
     /// Queues the next `frames` that an lcore has handed over. A queue may refuse a lossy one.
     #[inline]
-    pub(super) fn enqueue_handed<I: Ports<Pkt = P>>(
+    pub(super) fn enqueue_handoffs<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        ring: &mut Consumer<Handed<P>>,
+        ring: &mut Consumer<HandoffFrame<P>>,
         frames: usize,
     ) {
         self.expect_room(frames);
@@ -91,7 +95,7 @@ impl<P: Packet> Pipeline<P> {
             let Some(handed) = ring.pop() else { break };
             // It lies in the other core's cache, and leaves before the poll is over.
             handed.packet.prefetch();
-            if !special.contains(handed.egress.into()) && (handed.kept || self.is_taken(&handed, free)) {
+            if !special.contains(handed.egress.into()) && (handed.must_accept || self.is_taken(&handed, free)) {
                 egresses.insert(handed.egress.into());
                 queues.insert(handed.tag.queue());
                 appended += 1;
@@ -105,7 +109,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Whether a queue without guarantee is sure to take a lossy frame while its pool has `free` cells.
     #[inline]
-    fn is_taken(&self, handed: &Handed<P>, free: Cells) -> bool {
+    fn is_taken(&self, handed: &HandoffFrame<P>, free: Cells) -> bool {
         let (egress, queue) = (usize::from(handed.egress), handed.tag.queue());
         // WRED throws dice.
         let is_diced = self.wred_queues.contains(queue) & handed.droppable;
@@ -146,19 +150,19 @@ impl<P: Packet> Pipeline<P> {
 
     /// To the lcore that owns the queue.
     #[inline]
-    fn cross<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+    fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
         let owner = self.outward[usize::from(handed.egress) % MAX_PORTS].owner();
-        let Some(neighbour) = self.neighbours.get_mut(owner).and_then(Option::as_mut) else {
+        let Some(peer) = self.peer_lcores.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
         };
         // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
-        if let Err(handed) = neighbour.frames_out.push(handed) {
-            self.lose_handed(io, handed);
+        if let Err(handed) = peer.frames_out.push(handed) {
+            self.drop_handoff(io, handed);
         }
     }
 
     #[cold]
-    fn lose_handed<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>) {
+    fn drop_handoff<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
         self.uncharge(handed.tag);
         let (port, class) = (usize::from(handed.tag.ingress()), Some(handed.tag.class()));
         self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
@@ -167,7 +171,7 @@ impl<P: Packet> Pipeline<P> {
     /// Whether a lossy frame for another lcore's queue, which is beyond its guarantee, has taken cells that queues are
     /// guaranteed: on its way they would be missing.
     #[inline]
-    fn is_kept_for_others(&self, handed: &Handed<P>) -> bool {
+    fn is_reserved_for_others(&self, handed: &HandoffFrame<P>) -> bool {
         let unused = self.guarantees.unused();
         unused > 0
             && self.pools.shared[0].free().0 < unused
@@ -178,7 +182,7 @@ impl<P: Packet> Pipeline<P> {
     /// queue, unless its group had it guaranteed. One that is refused is dropped, and its cells are free: at once if its
     /// group is this lcore's, so that the next frame of the burst finds them.
     #[inline]
-    pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
+    pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
         match self.judge_at_queue(usize::from(handed.egress), handed.tag.queue(), &handed) {
             Ok(()) => self.push(io, handed, before),
             Err(reason) => {
@@ -190,8 +194,8 @@ impl<P: Packet> Pipeline<P> {
 
     /// Appends a frame to its queue, one of this lcore's.
     #[inline]
-    fn push<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: Handed<P>, before: Option<Before>) {
-        let Handed { packet, tag, egress, .. } = handed;
+    fn push<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
+        let HandoffFrame { packet, tag, egress, .. } = handed;
         let (egress, queue) = (usize::from(egress), tag.queue());
         let state = &mut self.ports[egress];
         let depth = state.queues[queue].cells();
@@ -223,7 +227,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Whether the queue takes the frame.
     #[inline]
-    fn judge_at_queue(&mut self, egress: usize, queue: usize, handed: &Handed<P>) -> Result<(), DropReason> {
+    fn judge_at_queue(&mut self, egress: usize, queue: usize, handed: &HandoffFrame<P>) -> Result<(), DropReason> {
         let state = &self.ports[egress];
         if state.dropping() >> queue & 1 == 1 {
             return Err(DropReason::Watchdog);
@@ -235,7 +239,7 @@ impl<P: Packet> Pipeline<P> {
         if !self.up.contains(egress) {
             return Err(DropReason::EgressDown);
         }
-        if handed.kept {
+        if handed.must_accept {
             return Ok(());
         }
         let spec = &self.queue_specs[queue];
@@ -247,8 +251,8 @@ impl<P: Packet> Pipeline<P> {
         }
         if let Some(limit) = &spec.limit {
             // The pool is charged for the frame already. What others are guaranteed is not free.
-            let (free, kept) = (self.pools.shared[0].free().0, self.guarantees.unused());
-            if free < kept || !limit.admits(Cells(depth), Cells(free - kept)) {
+            let (free, reserved) = (self.pools.shared[0].free().0, self.guarantees.unused());
+            if free < reserved || !limit.admits(Cells(depth), Cells(free - reserved)) {
                 return Err(DropReason::QueueThreshold);
             }
         }

@@ -4,7 +4,7 @@
 //! that a flood of drops costs no more than a branch each. Readers never hold a writer up: what is being written over while
 //! it is read is not shown.
 
-use super::crossing::Handed;
+use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::history_ring::HistoryRing;
 use super::pipeline::{Pipeline, bits};
@@ -240,7 +240,7 @@ impl Refused {
     }
 
     /// A frame that its queue did not take.
-    pub fn by_queue<P>(handed: &Handed<P>) -> Self {
+    pub fn by_queue<P>(handed: &HandoffFrame<P>) -> Self {
         Self { queue: Some(handed.tag.queue()), ..Self::by_group(&handed.tag, handed.egress.into()) }
     }
 }

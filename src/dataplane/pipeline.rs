@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::counters::{Counters, UNCLASSIFIED};
-use super::crossing::{self, Neighbours};
+use super::crossing::{self, PeerLcores};
 use super::drops::DropReason;
 use super::fit::Outward;
 use super::gauges::PollClock;
@@ -60,7 +60,7 @@ pub struct Pipeline<P> {
     pub(super) tallies: Arc<Tallies>,
     pub(super) releases: TallyWriter,
     /// The other lcores, by number.
-    pub(super) neighbours: Neighbours<P>,
+    pub(super) peer_lcores: PeerLcores<P>,
     pub(super) slab: Slab<P>,
     pub(super) dice: Dice,
     pub(super) counters: Arc<Counters>,
@@ -123,10 +123,10 @@ impl<P: Packet> Pipeline<P> {
         let tallies = Arc::new(Tallies::new(lcores, ports));
         let guarantees = QueueGuarantees::fleet(spec);
         let frames = spec.buffer.total.0 as usize;
-        let neighbours = crossing::neighbours(lcores, frames);
-        let parts = neighbours.into_iter().zip(guarantees).enumerate();
+        let peer_lcores = crossing::peer_lcores(lcores, frames);
+        let parts = peer_lcores.into_iter().zip(guarantees).enumerate();
         parts
-            .map(|(lcore, (neighbours, guarantees))| {
+            .map(|(lcore, (peer_lcores, guarantees))| {
                 let own = owned_by(lcore, spec);
                 Self {
                     lcore,
@@ -149,7 +149,7 @@ impl<P: Packet> Pipeline<P> {
                     guarantees,
                     releases: tallies.writer(lcore),
                     tallies: tallies.clone(),
-                    neighbours,
+                    peer_lcores,
                     slab: Slab::new(frames, ports * CLASSES),
                     // Each lcore its own dice, or they would all mark the same frames.
                     dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
@@ -187,7 +187,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.fdb.set_time(now);
-        self.take_news();
+        self.apply_fdb_updates();
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
@@ -203,7 +203,7 @@ impl<P: Packet> Pipeline<P> {
     /// and what has left is published.
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
-        let (mut moved, mut more) = (received + self.take_handed(io), PortSet::EMPTY);
+        let (mut moved, mut more) = (received + self.accept_handoffs(io), PortSet::EMPTY);
         for port in self.own.iter() {
             self.watch(port, now);
             if self.ports[port].discarding != 0 {
@@ -228,7 +228,7 @@ impl<P: Packet> Pipeline<P> {
     fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
         self.releases.publish();
         io.free(&mut self.trash);
-        if self.neighbours.len() > 1 {
+        if self.peer_lcores.len() > 1 {
             // What an lcore keeps leased is missing to the others when the pool runs low.
             self.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
         }
@@ -418,8 +418,8 @@ impl<P: Packet> Pipeline<P> {
     /// their way from other lcores, are dropped as `shutdown`. False if a port would not take its XON; calling again tries
     /// again, and takes what other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
-        self.publish_handed();
-        self.take_handed(io);
+        self.publish_handoffs();
+        self.accept_handoffs(io);
         for port in self.own.iter() {
             self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);
             self.run_discards(io, port, usize::MAX);

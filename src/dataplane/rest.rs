@@ -17,7 +17,7 @@ impl<P: Packet> Pipeline<P> {
             self.slab.held() == 0 && self.holding.is_empty() && self.xoff.is_empty() && self.running_pauses.is_empty();
         is_empty
             && self.own.iter().all(|port| self.ports[port].is_at_rest((self.up - self.stuck).contains(port), now))
-            && self.neighbours.iter_mut().flatten().all(|neighbour| neighbour.frames_in.refresh() == 0)
+            && self.peer_lcores.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
             // Last, since it may ask a device: what came while the poll went on.
             && self.own.iter().all(|port| io.backlog(port).is_none_or(|left| left == 0))
     }

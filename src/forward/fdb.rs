@@ -76,7 +76,7 @@ enum Origin {
     /// A frame.
     #[default]
     Seen,
-    /// News from another lcore: known a quarter of the ageing time late, and forgotten as much later.
+    /// Update from another lcore: it may be a quarter of the ageing time old, so the entry lasts that much longer.
     Heard,
     /// The configuration: neither ages nor moves.
     Fixed,
@@ -419,7 +419,7 @@ impl Fdb {
 
     /// Other databases could not be told of `station`: with its next frame it is [`Learned::Refreshed`] again.
     #[cold]
-    pub fn tell_again(&mut self, station: Station) {
+    pub fn readvertise(&mut self, station: Station) {
         if let Some((place, way)) = self.find(station) {
             let entry = &mut self.buckets[place].entries[way];
             let seen = self.now.wrapping_sub(1 << self.refresh_shift);
@@ -428,9 +428,9 @@ impl Fdb {
         }
     }
 
-    /// Another lcore has seen `station` at `port`: it says so four times in an ageing time, so that what it
-    /// says is remembered for a quarter longer.
-    pub fn hear(&mut self, station: Station, port: usize) -> Learned {
+    /// Learns that another lcore has seen `station` at `port`. Updates come four times in an ageing time, so the entry lasts
+    /// a quarter longer.
+    pub fn learn_remote(&mut self, station: Station, port: usize) -> Learned {
         let before = self.where_from(station);
         let learned = self.learn(station, port);
         if learned != Learned::Full
@@ -441,7 +441,7 @@ impl Fdb {
                 *entry = Entry::new(entry.seen(), entry.generation(), entry.port() as u8, Origin::Heard);
             }
         }
-        // News of what was heard before changes nothing, and is most of what other lcores have to say.
+        // Most updates repeat what is known, and change nothing.
         if before != self.where_from(station) {
             self.change();
         }

@@ -29,7 +29,7 @@ fn a_station_nobody_could_be_told_of_stays_known_and_is_told_with_its_next_frame
         let mut fdb = fdb(64, ageing, vec![]);
         fdb.set_time(Ticks(1000 * HZ));
         assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
-        fdb.tell_again(Station::new(1, mac(1).to_number()));
+        fdb.readvertise(Station::new(1, mac(1).to_number()));
         assert_eq!(fdb.port_of(1, mac(1)), Some(3));
         assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Refreshed);
         assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
@@ -51,7 +51,7 @@ fn stations_are_refreshed_at_different_times() {
 #[test]
 fn what_was_heard_of_is_remembered_a_quarter_longer() {
     let mut fdb = fdb(64, 300, vec![]);
-    fdb.hear(Station::new(1, mac(1).to_number()), 3);
+    fdb.learn_remote(Station::new(1, mac(1).to_number()), 3);
     assert_eq!(fdb.learn_at(1, mac(2), 3), Learned::New);
     fdb.set_time(Ticks(370 * HZ));
     assert_eq!((fdb.port_of(1, mac(1)), fdb.port_of(1, mac(2))), (Some(3), None));

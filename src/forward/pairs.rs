@@ -227,8 +227,8 @@ mod tests {
                             (None, None) => _ = fdb.learn(src, port),
                         }
                     }
-                    Event::Heard { port, who } => _ = fdb.hear(station(who), port),
-                    Event::ToldAgain(who) => fdb.tell_again(station(who)),
+                    Event::Heard { port, who } => _ = fdb.learn_remote(station(who), port),
+                    Event::ToldAgain(who) => fdb.readvertise(station(who)),
                     Event::Down(port) => fdb.forget_port(port),
                     Event::Later(ticks) => {
                         now += ticks;

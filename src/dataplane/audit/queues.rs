@@ -20,8 +20,9 @@ pub(super) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
 
 /// Frames that `part` has handed over and `other` has not taken.
 fn frames_between<P: Packet>(part: &Pipeline<P>, other: &Pipeline<P>) -> usize {
-    let pushed = part.neighbours.get(other.lcore).and_then(Option::as_ref).map_or(0, |there| there.frames_out.pushed());
-    let popped = other.neighbours.get(part.lcore).and_then(Option::as_ref).map_or(0, |back| back.frames_in.popped());
+    let pushed =
+        part.peer_lcores.get(other.lcore).and_then(Option::as_ref).map_or(0, |there| there.frames_out.pushed());
+    let popped = other.peer_lcores.get(part.lcore).and_then(Option::as_ref).map_or(0, |back| back.frames_in.popped());
     pushed.wrapping_sub(popped)
 }
 
