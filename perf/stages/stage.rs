@@ -130,7 +130,7 @@ fn named(frame: &Frame) -> Option<Stage> {
         "src/packet.rs",
         "src/units.rs",
         "src/qos/mod.rs",
-        "src/dataplane/tag.rs",
+        "src/dataplane/frame_desc.rs",
         "src/sync.rs",
         "src/mutant.rs",
         "src/near.rs",

@@ -11,7 +11,7 @@ use super::policy::{self, Policy};
 use super::ports::{self, Common, Port};
 use super::preset::ClassSettings;
 use super::read::Item;
-use crate::dataplane::tag::MAX_CELLS;
+use crate::dataplane::frame_desc::MAX_CELLS;
 use crate::mmu::headroom::{SmallPackets, headroom, largest_frame};
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, Threshold};
 use crate::sets::CLASSES;

@@ -5,9 +5,9 @@ use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::fit::Demand;
+use super::frame_desc::FrameDesc;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
-use super::tag::Tag;
 use super::ways::{self, Way};
 use crate::mmu::{Admission, GroupState};
 use crate::packet::{Burst, Packet, Ports};
@@ -117,7 +117,7 @@ impl<P: Packet> Pipeline<P> {
     /// Whether WRED throws dice for a frame at its queue.
     #[inline]
     fn is_diced(&self, meta: &Meta) -> bool {
-        self.wred_queues.contains(meta.tag.queue()) & !meta.is_lossless() & meta.is_droppable()
+        self.wred_queues.contains(meta.desc.queue()) & !meta.is_lossless() & meta.is_droppable()
     }
 
     /// A copy for each port of the VLAN but the last, which gets the frame itself. Each is admitted, and charged, on its own.
@@ -146,11 +146,11 @@ impl<P: Packet> Pipeline<P> {
 
     /// Admits a frame that is fit for `egress` to the buffer and queues it.
     fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
-        let before = (!meta.is_lossless()).then(|| self.before(port, usize::from(meta.tag.group())));
+        let before = (!meta.is_lossless()).then(|| self.before(port, usize::from(meta.desc.group())));
         let admission = match self.admit(port, egress, meta) {
             Ok(admission) => admission,
             Err(reason) => {
-                self.note_drop(port, Refused::by_group(&meta.tag, egress), reason);
+                self.note_drop(port, Refused::by_group(&meta.desc, egress), reason);
                 return self.drop_frame(io, packet, port, meta.class(), reason);
             }
         };
@@ -167,8 +167,8 @@ impl<P: Packet> Pipeline<P> {
     /// Charges the buffer, and tells the peer to stop if its group is at its limit now.
     #[inline]
     fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
-        let (group, queue) = (usize::from(meta.tag.group()), meta.tag.queue());
-        let cells = Cells(meta.tag.cells().into());
+        let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
+        let cells = Cells(meta.desc.cells().into());
         // The watchdog drops a priority both ways: what comes in of it would only wait for others of its kind.
         if self.ports[port].dropping() >> queue & 1 == 1 {
             return Err(DropReason::Watchdog);
@@ -195,9 +195,9 @@ impl<P: Packet> Pipeline<P> {
 
     /// The cells of a frame that its queue refused are free.
     #[cold]
-    pub(super) fn uncharge_refused(&mut self, tag: Tag, before: Option<Before>) {
-        let Some(before) = before else { return self.uncharge(tag) };
-        let (port, group, cells) = tag.charge();
+    pub(super) fn uncharge_refused(&mut self, desc: FrameDesc, before: Option<Before>) {
+        let Some(before) = before else { return self.uncharge(desc) };
+        let (port, group, cells) = desc.charge();
         let state = &mut self.ports[port];
         state.ledger.undo(group, &before.group, before.pool_highest, &mut self.pools);
         state.admitted[group] -= u64::from(cells.0);

@@ -4,10 +4,10 @@
 //! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
 //! so that what was admitted always finds room.
 
+use super::frame_desc::FrameDesc;
 use super::handoff::{Consumer, Producer, ring};
 use super::meta::Meta;
 use super::pipeline::Pipeline;
-use super::tag::Tag;
 use crate::forward::fdb::{Learned, Station};
 use crate::packet::{Packet, Ports};
 use crate::sets::BURST;
@@ -22,7 +22,7 @@ const MOST_HANDOFFS: usize = 16 * BURST;
 #[derive(Debug)]
 pub(super) struct HandoffFrame<P> {
     pub packet: P,
-    pub tag: Tag,
+    pub desc: FrameDesc,
     /// Port it leaves by.
     pub egress: u8,
     /// Its queue must not refuse it: the frame is lossless, or its group had the cells guaranteed.
@@ -35,7 +35,7 @@ impl<P> HandoffFrame<P> {
     /// A frame for a queue of port `egress`.
     #[inline]
     pub fn new(packet: P, meta: &Meta, egress: u8, must_accept: bool) -> Self {
-        Self { packet, tag: meta.tag, egress, must_accept, droppable: meta.is_droppable() }
+        Self { packet, desc: meta.desc, egress, must_accept, droppable: meta.is_droppable() }
     }
 }
 

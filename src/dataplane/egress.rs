@@ -2,9 +2,9 @@
 
 use super::counters::{Counter, PortCounters};
 use super::drops::DropReason;
+use super::frame_desc::{BurstSum, FrameDesc, Run};
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
-use super::tag::{BurstSum, Run, Tag};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::qos::shaper::Pace;
@@ -114,13 +114,13 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn put_back(&mut self, port: usize) {
         let state = &mut self.ports[port];
-        for (packet, tag) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
-            let queue = tag.queue();
+        for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
+            let queue = desc.queue();
             let before = state.queues[queue].cells();
             // It has just left its slot, so there is one.
-            if state.queues[queue].push_front(&mut self.slab, packet, tag).is_ok() {
+            if state.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
                 state.waiting |= 1 << queue;
-                self.guarantees.changed(port, queue, before, before + u32::from(tag.cells()));
+                self.guarantees.changed(port, queue, before, before + u32::from(desc.cells()));
             }
         }
     }
@@ -166,22 +166,22 @@ impl<P: Packet> Pipeline<P> {
         let wred = self.queue_specs[queue].wred.as_ref();
         let mut credit = scheduler.credit(queue, frames.head_len(&self.slab), ready);
         loop {
-            let tags = frames.first(&self.slab);
-            let (here, posted, depth) = (tags.len(), self.posted.len(), frames.bytes());
+            let descs = frames.first(&self.slab);
+            let (here, posted, depth) = (descs.len(), self.posted.len(), frames.bytes());
             // Depths become less from here on.
             let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
             // Of a queue that stands the packets have left the cache, and their headers too, which a mark is written to.
             frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
             let mut run = Run::default();
-            for &tag in &tags[..here.min(self.posted.remaining_capacity())] {
-                let len = u32::from(tag.frame_len());
+            for &desc in &descs[..here.min(self.posted.remaining_capacity())] {
+                let len = u32::from(desc.frame_len());
                 if !pace.is_free() || !credit.spend(len) {
                     break;
                 }
                 pace.charge(len);
                 // Instantaneous depth at dequeue, the leaving frame included.
                 if let Some(wred) = wred
-                    && tag.is_markable()
+                    && desc.is_markable()
                 {
                     // Thrown for each, so that who is marked does not depend on how frames come together.
                     let dice = self.dice.roll();
@@ -189,7 +189,7 @@ impl<P: Packet> Pipeline<P> {
                         chosen.congested.insert(posted + run.frames as usize);
                     }
                 }
-                run = run.and(tag);
+                run = run.and(desc);
             }
             frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
             chosen.add(queue, run);
@@ -206,11 +206,11 @@ impl<P: Packet> Pipeline<P> {
     fn mark(&mut self, port: usize, congested: FrameSet) {
         congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
         for index in congested.iter() {
-            let (packet, tag) = (&mut self.posted[index], &mut self.charges[index]);
-            if let Some((l3, offset)) = tag.markable() {
+            let (packet, desc) = (&mut self.posted[index], &mut self.charges[index]);
+            if let Some((l3, offset)) = desc.markable() {
                 ecn::mark_ce(packet.bytes_mut(), l3, offset);
-                *tag = tag.marked();
-                self.counters.ports[port].ecn_marked[tag.queue()].add(1);
+                *desc = desc.marked();
+                self.counters.ports[port].ecn_marked[desc.queue()].add(1);
             }
         }
     }
@@ -222,7 +222,7 @@ impl<P: Packet> Pipeline<P> {
             // By runs of the same group: to add to one place in memory again and again waits for the store before each time.
             for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
                 let (ingress, group, _) = charged[0].charge();
-                let cells = charged.iter().map(|tag| u32::from(tag.cells())).sum();
+                let cells = charged.iter().map(|desc| u32::from(desc.cells())).sum();
                 self.releases.release(ingress, group, Cells(cells));
             }
         }
@@ -232,14 +232,14 @@ impl<P: Packet> Pipeline<P> {
             self.charges.clear();
         } else {
             let mut taken = Chosen::default();
-            self.charges.drain(..frames).for_each(|tag| taken.add(tag.queue(), Run::default().and(tag)));
+            self.charges.drain(..frames).for_each(|desc| taken.add(desc.queue(), Run::default().and(desc)));
             taken.count(counters);
         }
     }
 
     /// The cells of a frame that will not leave are free.
-    pub(super) fn uncharge(&mut self, tag: Tag) {
-        let (ingress, group, cells) = tag.charge();
+    pub(super) fn uncharge(&mut self, desc: FrameDesc) {
+        let (ingress, group, cells) = desc.charge();
         self.releases.release(ingress, group, cells);
     }
 
@@ -252,9 +252,9 @@ impl<P: Packet> Pipeline<P> {
             let (condemned, reason) = self.ports[port].discard[queue];
             let mut discarded = 0;
             while discarded < condemned && left > 0 {
-                let Some((packet, tag)) = self.ports[port].queues[queue].pop(&mut self.slab) else { break };
-                self.uncharge(tag);
-                self.drop_frame(io, packet, port, Some(tag.class()), reason);
+                let Some((packet, desc)) = self.ports[port].queues[queue].pop(&mut self.slab) else { break };
+                self.uncharge(desc);
+                self.drop_frame(io, packet, port, Some(desc.class()), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
             let state = &mut self.ports[port];

@@ -5,10 +5,10 @@ use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::fit::Demand;
+use super::frame_desc::FrameDesc;
 use super::handoff::Consumer;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
-use super::tag::Tag;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::wred::WredVerdict;
@@ -24,9 +24,9 @@ impl<P: Packet> Pipeline<P> {
         }
         if !handed.must_accept && self.is_reserved_for_others(&handed) {
             // At the port it came in by: the counters of the other are another lcore's.
-            self.note_drop(handed.tag.ingress().into(), Refused::by_queue(&handed), DropReason::QueueThreshold);
-            self.uncharge_refused(handed.tag, before);
-            let (port, class) = (usize::from(handed.tag.ingress()), Some(handed.tag.class()));
+            self.note_drop(handed.desc.ingress().into(), Refused::by_queue(&handed), DropReason::QueueThreshold);
+            self.uncharge_refused(handed.desc, before);
+            let (port, class) = (usize::from(handed.desc.ingress()), Some(handed.desc.class()));
             return self.drop_frame(io, handed.packet, port, class, DropReason::QueueThreshold);
         }
         self.push_to_lcore(io, handed);
@@ -49,7 +49,7 @@ impl<P: Packet> Pipeline<P> {
         let frames = burst.len();
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
-            self.append(packet, meta.tag, egress.into());
+            self.append(packet, meta.desc, egress.into());
         }
         self.appended(frames, demand.egresses, demand.queues);
     }
@@ -69,7 +69,7 @@ impl<P: Packet> Pipeline<P> {
             let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
             if self.own.contains(egress.into()) {
                 appended += 1;
-                self.append(packet, meta.tag, egress.into());
+                self.append(packet, meta.desc, egress.into());
             } else {
                 self.push_to_lcore(io, HandoffFrame::new(packet, meta, egress, meta.is_lossless()));
             }
@@ -97,9 +97,9 @@ impl<P: Packet> Pipeline<P> {
             handed.packet.prefetch();
             if !special.contains(handed.egress.into()) && (handed.must_accept || self.is_taken(&handed, free)) {
                 egresses.insert(handed.egress.into());
-                queues.insert(handed.tag.queue());
+                queues.insert(handed.desc.queue());
                 appended += 1;
-                self.append(handed.packet, handed.tag, handed.egress.into());
+                self.append(handed.packet, handed.desc, handed.egress.into());
             } else {
                 self.enqueue(io, handed, None);
             }
@@ -110,10 +110,10 @@ impl<P: Packet> Pipeline<P> {
     /// Whether a queue without guarantee is sure to take a lossy frame while its pool has `free` cells.
     #[inline]
     fn is_taken(&self, handed: &HandoffFrame<P>, free: Cells) -> bool {
-        let (egress, queue) = (usize::from(handed.egress), handed.tag.queue());
+        let (egress, queue) = (usize::from(handed.egress), handed.desc.queue());
         // WRED throws dice.
         let is_diced = self.wred_queues.contains(queue) & handed.droppable;
-        let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.tag.cells());
+        let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.desc.cells());
         let limit = self.queue_specs[queue].limit.as_ref();
         !is_diced && limit.is_none_or(|limit| limit.admits(Cells(depth), free))
     }
@@ -127,10 +127,10 @@ impl<P: Packet> Pipeline<P> {
     /// Appends a frame to a queue of this lcore that has no guarantee, and room. What depends on all such frames of a burst is for
     /// [`Pipeline::appended`]: what each frame adds to the same place in memory, each waits for.
     #[inline(always)]
-    fn append(&mut self, packet: P, tag: Tag, egress: usize) {
-        self.ports[egress].queues[tag.queue()].append(&mut self.slab, packet, tag);
+    fn append(&mut self, packet: P, desc: FrameDesc, egress: usize) {
+        self.ports[egress].queues[desc.queue()].append(&mut self.slab, packet, desc);
         if mutant::is(Mutant::ReleasedWhenQueued) {
-            let (port, group, cells) = tag.charge();
+            let (port, group, cells) = desc.charge();
             self.releases.release(port, group, cells);
         }
     }
@@ -163,8 +163,8 @@ impl<P: Packet> Pipeline<P> {
 
     #[cold]
     fn drop_handoff<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
-        self.uncharge(handed.tag);
-        let (port, class) = (usize::from(handed.tag.ingress()), Some(handed.tag.class()));
+        self.uncharge(handed.desc);
+        let (port, class) = (usize::from(handed.desc.ingress()), Some(handed.desc.class()));
         self.drop_frame(io, handed.packet, port, class, DropReason::NoBuffer);
     }
 
@@ -175,7 +175,7 @@ impl<P: Packet> Pipeline<P> {
         let unused = self.guarantees.unused();
         unused > 0
             && self.pools.shared[0].free().0 < unused
-            && !self.guarantees.covers(usize::from(handed.egress), handed.tag.queue(), handed.tag.charge().2)
+            && !self.guarantees.covers(usize::from(handed.egress), handed.desc.queue(), handed.desc.charge().2)
     }
 
     /// Queues an admitted frame of any lcore at a port of this one; a lossy one is judged here a second time, against its
@@ -183,11 +183,11 @@ impl<P: Packet> Pipeline<P> {
     /// group is this lcore's, so that the next frame of the burst finds them.
     #[inline]
     pub(super) fn enqueue<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
-        match self.judge_at_queue(usize::from(handed.egress), handed.tag.queue(), &handed) {
+        match self.judge_at_queue(usize::from(handed.egress), handed.desc.queue(), &handed) {
             Ok(()) => self.push(io, handed, before),
             Err(reason) => {
                 self.note_drop(handed.egress.into(), Refused::by_queue(&handed), reason);
-                self.refuse(io, (handed.packet, handed.tag), handed.egress.into(), before, reason);
+                self.refuse(io, (handed.packet, handed.desc), handed.egress.into(), before, reason);
             }
         }
     }
@@ -195,34 +195,34 @@ impl<P: Packet> Pipeline<P> {
     /// Appends a frame to its queue, one of this lcore's.
     #[inline]
     fn push<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
-        let HandoffFrame { packet, tag, egress, .. } = handed;
-        let (egress, queue) = (usize::from(egress), tag.queue());
+        let HandoffFrame { packet, desc, egress, .. } = handed;
+        let (egress, queue) = (usize::from(egress), desc.queue());
         let state = &mut self.ports[egress];
         let depth = state.queues[queue].cells();
         // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
-        if let Err(packet) = state.queues[queue].push(&mut self.slab, packet, tag) {
-            return self.refuse(io, (packet, tag), egress, before, DropReason::NoBuffer);
+        if let Err(packet) = state.queues[queue].push(&mut self.slab, packet, desc) {
+            return self.refuse(io, (packet, desc), egress, before, DropReason::NoBuffer);
         }
         if mutant::is(Mutant::ReleasedWhenQueued) {
-            let (port, group, cells) = tag.charge();
+            let (port, group, cells) = desc.charge();
             self.releases.release(port, group, cells);
         }
         state.waiting |= 1 << queue;
         self.gauges_dirty.insert(egress);
-        self.guarantees.changed(egress, queue, depth, depth + u32::from(tag.cells()));
+        self.guarantees.changed(egress, queue, depth, depth + u32::from(desc.cells()));
     }
 
     #[cold]
     fn refuse<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        (packet, tag): (P, Tag),
+        (packet, desc): (P, FrameDesc),
         egress: usize,
         before: Option<Before>,
         reason: DropReason,
     ) {
-        self.uncharge_refused(tag, before);
-        self.drop_frame(io, packet, egress, Some(tag.class()), reason);
+        self.uncharge_refused(desc, before);
+        self.drop_frame(io, packet, egress, Some(desc.class()), reason);
     }
 
     /// Whether the queue takes the frame.
@@ -243,7 +243,7 @@ impl<P: Packet> Pipeline<P> {
             return Ok(());
         }
         let spec = &self.queue_specs[queue];
-        let depth = state.queues[queue].cells() + u32::from(handed.tag.cells());
+        let depth = state.queues[queue].cells() + u32::from(handed.desc.cells());
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let depth = if mutant::is(Mutant::QueueOfPort) { depth.max(of_port()) } else { depth };
         if depth <= spec.reserve.0 {

@@ -6,9 +6,9 @@
 
 use super::crossing::HandoffFrame;
 use super::drops::DropReason;
+use super::frame_desc::FrameDesc;
 use super::history_ring::HistoryRing;
 use super::pipeline::{Pipeline, bits};
-use super::tag::Tag;
 use crate::mmu::HeadroomPolicy;
 use crate::packet::Packet;
 use crate::sets::CLASSES;
@@ -234,14 +234,14 @@ pub(super) struct Refused {
 
 impl Refused {
     /// A frame for `egress` that its group did not take.
-    pub fn by_group(tag: &Tag, egress: usize) -> Self {
-        let (ports, cells) = ([tag.ingress(), egress as u8], tag.cells().into());
-        Self { ports, class: tag.class(), group: tag.group(), cells, queue: None }
+    pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
+        let (ports, cells) = ([desc.ingress(), egress as u8], desc.cells().into());
+        Self { ports, class: desc.class(), group: desc.group(), cells, queue: None }
     }
 
     /// A frame that its queue did not take.
     pub fn by_queue<P>(handed: &HandoffFrame<P>) -> Self {
-        Self { queue: Some(handed.tag.queue()), ..Self::by_group(&handed.tag, handed.egress.into()) }
+        Self { queue: Some(handed.desc.queue()), ..Self::by_group(&handed.desc, handed.egress.into()) }
     }
 }
 

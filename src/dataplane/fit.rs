@@ -57,11 +57,11 @@ impl Outward {
     /// Whether a frame leaves as it is.
     #[inline]
     pub fn fits(self, meta: &Meta) -> bool {
-        let longest = u32::from(self.mtu) + u32::from(meta.tag.l3_offset());
+        let longest = u32::from(self.mtu) + u32::from(meta.desc.l3_offset());
         self.keeps_marks
             & (self.leaves_tagged(meta) == (meta.kind.tags() > 0))
             & !meta.kind.has_priority_tag()
-            & (u32::from(meta.tag.frame_len()) <= longest)
+            & (u32::from(meta.desc.frame_len()) <= longest)
     }
 
     /// As if it gave each frame marks, were they the ones that it has: none leaves as it is.
@@ -74,7 +74,7 @@ impl Outward {
     /// a tag.
     #[inline]
     fn retag(self, packet: &mut impl Packet, meta: &Meta) -> Option<u8> {
-        let (offset, tag_len) = (meta.tag.l3_offset(), vlan_tag::TAG_LEN as u8);
+        let (offset, tag_len) = (meta.desc.l3_offset(), vlan_tag::TAG_LEN as u8);
         match (meta.kind.tags() > 0, self.leaves_tagged(meta)) {
             (false, false) => Some(offset),
             (true, true) => {
@@ -112,8 +112,8 @@ impl Demand {
     /// And `cells` of frames that are among those sent, whose ports are known to it, and that came by `lane`.
     #[inline]
     pub fn add(&mut self, lane: Lane, cells: u32) {
-        self.cells[usize::from(lane.tag.group())] += cells;
-        self.queues.insert(lane.tag.queue());
+        self.cells[usize::from(lane.desc.group())] += cells;
+        self.queues.insert(lane.desc.queue());
         self.lossy_queues |= lane.kind.lossy_queue();
     }
 
@@ -137,7 +137,7 @@ impl<P: Packet> Pipeline<P> {
         if !outward.keeps_marks {
             self.rewrite(egress, packet, meta, l3_offset);
         }
-        meta.tag = meta.tag.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
+        meta.desc = meta.desc.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
         Ok(())
     }
 

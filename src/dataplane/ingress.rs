@@ -2,9 +2,9 @@
 
 use super::drops::DropReason;
 use super::fit::Demand;
+use super::frame_desc::{BurstSum, FrameDesc};
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
-use super::tag::{BurstSum, Tag};
 use super::ways::{self, Way};
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::pairs::Asking;
@@ -60,16 +60,16 @@ impl<P: Packet> Pipeline<P> {
             let bytes = packet.bytes();
             // An mbuf holds no longer frame; one that did would be cut here and be oversize.
             let len = bytes.len().min(usize::from(u16::MAX)) as u16;
-            let tag = Tag::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
+            let desc = FrameDesc::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
             let (kind, dst, src) = match parse_usual(bytes) {
                 Some(usual) if bytes.len() <= longest => {
                     let lane = state.lanes.of_ip(usual.traffic_class >> 2, false, 0);
-                    *meta = Meta::usual(usual, tag, native, lane);
+                    *meta = Meta::usual(usual, desc, native, lane);
                     (lane.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
                 }
                 _ => {
                     others.insert(index);
-                    match self.parse_other(port, bytes, tag, meta) {
+                    match self.parse_other(port, bytes, desc, meta) {
                         Some(retagged) => retagged_at |= retagged,
                         None => control.insert(index),
                     }
@@ -78,7 +78,7 @@ impl<P: Packet> Pipeline<P> {
             };
             if kind.is_classified() {
                 data.insert(index);
-                sums[usize::from(kind.class())].add(tag);
+                sums[usize::from(kind.class())].add(desc);
                 if asks_for_pairs {
                     self.pairs.prefetch(dst, src);
                 } else {
@@ -101,22 +101,22 @@ impl<P: Packet> Pipeline<P> {
     /// Reads the headers of a frame that is not usual. `None` if it is MAC control; otherwise it has a class or is dropped,
     /// and there are ports by which it would not leave with the tags that it came with.
     #[inline(never)]
-    fn parse_other(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortSet> {
+    fn parse_other(&self, port: usize, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
         let state = &self.ports[port];
         match parse_plain(bytes) {
             Some(plain) if bytes.len() <= state.mtu as usize + usize::from(plain.l3_offset) => {
                 let vlan = self.vlans.ingress(port, Some(plain.vlan)).unwrap_or(0);
                 let lane = state.lanes.of_ip(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
-                *meta = Meta::plain(&plain, tag, vlan, lane);
+                *meta = Meta::plain(&plain, desc, vlan, lane);
                 Some(self.retagged_at(meta))
             }
-            _ => self.parse_any(port, bytes, tag, meta),
+            _ => self.parse_any(port, bytes, desc, meta),
         }
     }
 
     /// As [`Pipeline::parse_other`], of any frame.
     #[inline(never)]
-    fn parse_any(&self, port: usize, bytes: &[u8], tag: Tag, meta: &mut Meta) -> Option<PortSet> {
+    fn parse_any(&self, port: usize, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
         let state = &self.ports[port];
         let headers = match parse(bytes) {
             Ok(headers) => headers,
@@ -134,7 +134,7 @@ impl<P: Packet> Pipeline<P> {
             return None;
         }
         let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
-        *meta = Meta::other(&headers, tag, vlan, state.lanes.of(headers.dscp(), headers.pcp()));
+        *meta = Meta::other(&headers, desc, vlan, state.lanes.of(headers.dscp(), headers.pcp()));
         Some(self.retagged_at(meta))
     }
 
@@ -321,7 +321,7 @@ impl<P: Packet> Pipeline<P> {
                 continue;
             }
             egresses.insert(egress);
-            sums[usize::from(meta.kind.class())].add(meta.tag);
+            sums[usize::from(meta.kind.class())].add(meta.desc);
         }
         self.demand(port, (sent, floods), &sums, egresses)
     }

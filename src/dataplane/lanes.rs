@@ -1,8 +1,8 @@
 //! Where the frames that come in by a port go, by the mark that is trusted there.
 
+use super::frame_desc::FrameDesc;
 use super::meta::Kind;
 use super::spec::PortSpec;
-use super::tag::Tag;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 
@@ -13,7 +13,7 @@ const NO_MARK: u8 = 127;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lane {
     /// Traffic class, priority group at the port that they come in by, and queue at any other.
-    pub tag: Tag,
+    pub desc: FrameDesc,
     pub kind: Kind,
 }
 
@@ -44,7 +44,7 @@ impl Lanes {
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
         let is_lossy = spec.lossless_groups() >> group & 1 == 0;
         let lossy = ClassSet::only_if(is_lossy, queue.into());
-        Lane { tag: Tag::NONE.classified(class, group, queue), kind: Kind::new(class, lossy) }
+        Lane { desc: FrameDesc::NONE.classified(class, group, queue), kind: Kind::new(class, lossy) }
     }
 
     /// Of a frame with this DSCP, if it is IP, and this PCP, if it is tagged.
@@ -85,12 +85,12 @@ mod tests {
             let lanes = Lanes::new(&spec, &switch.classes);
             for dscp in 0..64 {
                 let (one, other) = (lanes.of_ip(dscp, false, 0), lanes.of(Some(dscp), None));
-                assert_eq!((one.tag, one.kind), (other.tag, other.kind), "{trust:?}, DSCP {dscp}");
+                assert_eq!((one.desc, one.kind), (other.desc, other.kind), "{trust:?}, DSCP {dscp}");
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) = (lanes.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), lanes.of(Some(dscp), pcp));
-                    assert_eq!((one.tag, one.kind), (other.tag, other.kind), "{trust:?}, DSCP {dscp}, PCP {pcp:?}");
+                    assert_eq!((one.desc, one.kind), (other.desc, other.kind), "{trust:?}, DSCP {dscp}, PCP {pcp:?}");
                 }
-                assert_eq!(lanes.of_class(one.tag.class().into()).tag, one.tag);
+                assert_eq!(lanes.of_class(one.desc.class().into()).desc, one.desc);
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::counters::UNCLASSIFIED;
 use super::drops::DropReason;
+use super::frame_desc::FrameDesc;
 use super::lanes::Lane;
-use super::tag::Tag;
 use crate::forward::fdb::Station;
 use crate::sets::ClassSet;
 use crate::wire::parse::L3;
@@ -99,7 +99,7 @@ pub(super) struct Meta {
     pub dst: Station,
     pub src: Station,
     /// The frame as it is now, and as its queue will know it.
-    pub tag: Tag,
+    pub desc: FrameDesc,
     pub kind: Kind,
     pub verdict: Verdict,
 }
@@ -110,54 +110,60 @@ impl Meta {
     pub const EMPTY: Meta = Meta {
         dst: Station::new(0, 0),
         src: Station::new(0, 0),
-        tag: Tag::NONE,
+        desc: FrameDesc::NONE,
         kind: Kind::NONE,
         verdict: Verdict::Consumed,
     };
 
-    /// Of a usual frame in `vlan`, of which `tag` says the length, the cells and the port, and that goes by `lane`.
+    /// A usual frame in `vlan`. `desc` has its length, cells and ingress port; `lane` its class.
     #[inline]
-    pub fn usual(usual: Usual, tag: Tag, vlan: u16, lane: Lane) -> Self {
-        Self::ip(usual, tag.with(lane.tag), vlan, lane.kind, (L3::V4, Usual::L3_OFFSET))
+    pub fn usual(usual: Usual, desc: FrameDesc, vlan: u16, lane: Lane) -> Self {
+        Self::ip(usual, desc.with(lane.desc), vlan, lane.kind, (L3::V4, Usual::L3_OFFSET))
     }
 
-    /// Of a plain frame, likewise.
+    /// A plain frame; arguments as for [`Meta::usual`].
     #[inline]
-    pub fn plain(plain: &Plain, tag: Tag, vlan: u16, lane: Lane) -> Self {
+    pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, lane: Lane) -> Self {
         let kind = lane.kind.with_tags(plain.is_tagged.into(), plain.is_tagged & (plain.vlan == 0));
-        Self::ip(plain.usual, tag.with(lane.tag), vlan, kind, (plain.l3, plain.l3_offset))
+        Self::ip(plain.usual, desc.with(lane.desc), vlan, kind, (plain.l3, plain.l3_offset))
     }
 
-    /// Of any other frame, likewise.
-    pub fn other(headers: &Headers, tag: Tag, vlan: u16, lane: Lane) -> Self {
+    /// Any other frame; arguments as for [`Meta::usual`].
+    pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, lane: Lane) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
-        Self::ip(usual, tag.with(lane.tag), vlan, lane.kind.with_tags(tags, headers.vlan() == Some(0)), (l3, l3_offset))
+        Self::ip(
+            usual,
+            desc.with(lane.desc),
+            vlan,
+            lane.kind.with_tags(tags, headers.vlan() == Some(0)),
+            (l3, l3_offset),
+        )
     }
 
     #[inline]
-    fn ip(usual: Usual, tag: Tag, vlan: u16, kind: Kind, (l3, offset): (L3, u8)) -> Self {
+    fn ip(usual: Usual, desc: FrameDesc, vlan: u16, kind: Kind, (l3, offset): (L3, u8)) -> Self {
         let Usual { dst, src, traffic_class } = usual;
         Self {
             dst: Station::new(vlan, dst),
             src: Station::new(vlan, src),
-            tag: tag.with(Tag::ip(l3, offset, is_ect(traffic_class))),
+            desc: desc.with(FrameDesc::ip(l3, offset, is_ect(traffic_class))),
             kind: kind.with_ip(l3, traffic_class),
             verdict: Verdict::Consumed,
         }
     }
 
-    /// Of a frame that ends here, unclassified.
+    /// An unclassified frame that is dropped.
     pub fn dropped(reason: DropReason) -> Self {
         Self { verdict: Verdict::Drop(reason), ..Self::EMPTY }
     }
 
-    /// Of a frame for the switch itself, which came with so many tags.
+    /// A MAC control frame with so many tags.
     pub fn control(tags: u8) -> Self {
         Self { kind: Kind::NONE.with_tags(tags, false), ..Self::EMPTY }
     }
 
-    /// Its traffic class, if it has one.
+    /// Traffic class; `None` before it is classified.
     #[inline]
     pub fn class(&self) -> Option<u8> {
         self.kind.is_classified().then_some(self.kind.class())
@@ -169,13 +175,13 @@ impl Meta {
         self.kind.lossy_queue().is_empty()
     }
 
-    /// Its VLAN.
+    /// VLAN of the frame.
     #[inline]
     pub fn vlan(&self) -> u16 {
         self.dst.vlan()
     }
 
-    /// An IP packet that cannot be marked, which WRED drops in its place.
+    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
     #[inline]
     pub fn is_droppable(&self) -> bool {
         (self.kind.l3() != L3::Other) & (self.kind.traffic_class() & 3 == ecn::NOT_ECT)

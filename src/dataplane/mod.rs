@@ -14,6 +14,7 @@ mod fit;
 mod gauges;
 mod guarantee;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
+pub mod frame_desc;
 #[allow(unsafe_code)]
 pub mod handoff;
 #[cfg(test)]
@@ -39,7 +40,6 @@ mod rounds;
 mod shed;
 pub mod spec;
 mod stuck;
-pub mod tag;
 mod tuning;
 mod view;
 mod ways;

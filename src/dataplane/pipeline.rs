@@ -9,6 +9,7 @@ use super::counters::{Counters, UNCLASSIFIED};
 use super::crossing::{self, PeerLcores};
 use super::drops::DropReason;
 use super::fit::Outward;
+use super::frame_desc::FrameDesc;
 use super::gauges::PollClock;
 use super::guarantee::QueueGuarantees;
 use super::port::Port;
@@ -16,7 +17,6 @@ use super::queue::{Queue, Slab};
 use super::rounds::Scratch;
 use super::shed::Shedder;
 use super::spec::{QueueSpec, SwitchSpec};
-use super::tag::Tag;
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::{Fdb, Pairs, VlanTable};
 use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
@@ -90,7 +90,7 @@ pub struct Pipeline<P> {
     pub(super) scratch: Option<Box<Scratch<P>>>,
     /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
     pub(super) posted: Burst<P>,
-    pub(super) charges: ArrayVec<Tag, BURST>,
+    pub(super) charges: ArrayVec<FrameDesc, BURST>,
     pub(super) clock: PollClock,
 }
 

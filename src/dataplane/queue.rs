@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::tag::{MAX_CELLS, Run, SUM_BYTES, Tag};
+use super::frame_desc::{FrameDesc, MAX_CELLS, Run, SUM_BYTES};
 use crate::near::prefetch;
 use crate::packet::Burst;
 use crate::sets::BURST;
@@ -19,14 +19,14 @@ const CACHE_LINE: usize = 64;
 struct Chunk<P> {
     /// `None` while vacant.
     packets: [Option<P>; CHUNK],
-    tags: [Tag; CHUNK],
+    descs: [FrameDesc; CHUNK],
 }
 
 const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "of packets that are pointers");
 
 impl<P> Chunk<P> {
     fn new() -> Self {
-        Self { packets: [const { None }; CHUNK], tags: [Tag::NONE; CHUNK] }
+        Self { packets: [const { None }; CHUNK], descs: [FrameDesc::NONE; CHUNK] }
     }
 
     /// Asks for all of it.
@@ -163,7 +163,7 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn head_len<P>(&self, slab: &Slab<P>) -> u32 {
-        self.first(slab).first().map_or(0, |tag| u32::from(tag.frame_len()))
+        self.first(slab).first().map_or(0, |desc| u32::from(desc.frame_len()))
     }
 
     /// Whether nothing waits: what does has a cell at least.
@@ -178,11 +178,11 @@ impl Queue {
     /// # Errors
     /// Gives it back if the slab is full, which admission makes impossible.
     #[inline(always)]
-    pub fn push<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
+    pub fn push<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) -> Result<(), P> {
         if !slab.has_room(1) {
             return Err(packet);
         }
-        self.append(slab, packet, tag);
+        self.append(slab, packet, desc);
         slab.appended(1);
         Ok(())
     }
@@ -190,21 +190,21 @@ impl Queue {
     /// As [`Queue::push`], of a frame that is known to find room ([`Slab::has_room`]), and of which the slab is told when all
     /// that come with it are appended ([`Slab::appended`]).
     #[inline(always)]
-    pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) {
-        debug_assert!(tag.cells() > 0, "a frame takes a cell at least");
+    pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) {
+        debug_assert!(desc.cells() > 0, "a frame takes a cell at least");
         if self.end as usize == CHUNK {
             self.extend(slab);
         }
-        self.put(slab, (self.tail, self.end), packet, tag);
+        self.put(slab, (self.tail, self.end), packet, desc);
         self.end += 1;
     }
 
     #[inline(always)]
-    fn put<P>(&mut self, slab: &mut Slab<P>, (chunk, place): (u32, u32), packet: P, tag: Tag) {
+    fn put<P>(&mut self, slab: &mut Slab<P>, (chunk, place): (u32, u32), packet: P, desc: FrameDesc) {
         let (chunk, place) = (&mut slab.chunks[chunk as usize], place as usize % CHUNK);
         chunk.packets[place] = Some(packet);
-        chunk.tags[place] = tag;
-        self.sums += tag.sum();
+        chunk.descs[place] = desc;
+        self.sums += desc.sum();
     }
 
     /// Another chunk behind the last.
@@ -225,9 +225,9 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::push`].
-    pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, tag: Tag) -> Result<(), P> {
+    pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) -> Result<(), P> {
         if self.is_empty() {
-            return self.push(slab, packet, tag);
+            return self.push(slab, packet, desc);
         }
         if !slab.has_room(1) {
             return Err(packet);
@@ -238,13 +238,13 @@ impl Queue {
             self.behind += 1;
         }
         self.first -= 1;
-        self.put(slab, (self.head, self.first), packet, tag);
+        self.put(slab, (self.head, self.first), packet, desc);
         slab.appended(1);
         Ok(())
     }
 
     /// What is known of each frame, first to last, for who checks the queue: as far as the chunks go, whatever is counted.
-    pub fn tags<'a, P>(&self, slab: &'a Slab<P>) -> impl Iterator<Item = Tag> + 'a {
+    pub fn descs<'a, P>(&self, slab: &'a Slab<P>) -> impl Iterator<Item = FrameDesc> + 'a {
         let (mut chunk, mut place) = if self.is_empty() { (NONE, 0) } else { (self.head, self.first as usize) };
         let (last, end) = (self.tail, self.end as usize);
         let walk = std::iter::from_fn(move || {
@@ -254,7 +254,7 @@ impl Queue {
             let here = slab.chunks.get(chunk as usize).filter(|_| chunk != last || place < end)?;
             here.packets[place].as_ref()?;
             place += 1;
-            Some(here.tags[place - 1])
+            Some(here.descs[place - 1])
         });
         // A list that bites its own tail has no more frames than the slab.
         walk.take(slab.chunks.len() * CHUNK + 1)
@@ -262,15 +262,15 @@ impl Queue {
 
     /// Takes the first frame.
     #[inline(always)]
-    pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, Tag)> {
+    pub fn pop<P>(&mut self, slab: &mut Slab<P>) -> Option<(P, FrameDesc)> {
         if self.is_empty() {
             return None;
         }
         let chunk = &mut slab.chunks[self.head as usize];
         let place = self.first as usize % CHUNK;
-        let (packet, tag) = (chunk.packets[place].take()?, chunk.tags[place]);
-        self.taken(slab, Run::default().and(tag));
-        Some((packet, tag))
+        let (packet, desc) = (chunk.packets[place].take()?, chunk.descs[place]);
+        self.taken(slab, Run::default().and(desc));
+        Some((packet, desc))
     }
 
     /// Where the frames of the first chunk are in it.
@@ -283,13 +283,19 @@ impl Queue {
     /// What is known of the first frames, as far as they are in one chunk.
     #[inline]
     #[must_use]
-    pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> &'a [Tag] {
-        slab.chunks.get(self.head as usize).map_or(&[], |chunk| &chunk.tags[self.places()])
+    pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> &'a [FrameDesc] {
+        slab.chunks.get(self.head as usize).map_or(&[], |chunk| &chunk.descs[self.places()])
     }
 
     /// Moves the first frames, which are `run` and in one chunk, behind `packets` and `tags`, which have room for them.
     #[inline]
-    pub fn take<P>(&mut self, slab: &mut Slab<P>, run: Run, packets: &mut Burst<P>, tags: &mut ArrayVec<Tag, BURST>) {
+    pub fn take<P>(
+        &mut self,
+        slab: &mut Slab<P>,
+        run: Run,
+        packets: &mut Burst<P>,
+        descs: &mut ArrayVec<FrameDesc, BURST>,
+    ) {
         let Some(chunk) = slab.chunks.get_mut(self.head as usize) else { return };
         let places = self.first as usize..self.first as usize + run.frames as usize;
         packets.extend(chunk.packets[places.clone()].iter_mut().map(|packet| {
@@ -298,7 +304,7 @@ impl Queue {
             };
             packet
         }));
-        if tags.try_extend_from_slice(&chunk.tags[places]).is_err() {
+        if descs.try_extend_from_slice(&chunk.descs[places]).is_err() {
             unreachable!("who takes has asked for room");
         }
         self.taken(slab, run);
@@ -355,7 +361,7 @@ mod tests {
     #[test]
     fn who_begins_a_chunk_asks_for_the_next() {
         let (mut slab, mut queue) = (Slab::new(5 * CHUNK, 1), Queue::default());
-        (0..2 * CHUNK + 3).for_each(|number| queue.push(&mut slab, number, Tag::new(64, 1, 0, 0, 0)).unwrap());
+        (0..2 * CHUNK + 3).for_each(|number| queue.push(&mut slab, number, FrameDesc::new(64, 1, 0, 0, 0)).unwrap());
         let mut asked = Vec::new();
         while !queue.is_empty() {
             let mut ahead = Vec::new();
@@ -379,51 +385,51 @@ mod tests {
             let mut model = vec![VecDeque::new(); 4];
             for (number, (queue, operation)) in operations.into_iter().enumerate() {
                 if operation < 2 {
-                    let tag = Tag::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
+                    let desc = FrameDesc::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
                     let full = slab.held() == 50;
-                    prop_assert_eq!(queues[queue].push(&mut slab, number, tag).is_err(), full);
+                    prop_assert_eq!(queues[queue].push(&mut slab, number, desc).is_err(), full);
                     if !full {
                         model[queue].push_back(number);
                     }
                 } else if operation == 2 {
                     // Taken, and put back: nothing has changed.
-                    if let Some((number, tag)) = queues[queue].pop(&mut slab) {
-                        prop_assert!(queues[queue].push_front(&mut slab, number, tag).is_ok());
+                    if let Some((number, desc)) = queues[queue].pop(&mut slab) {
+                        prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
                     }
                 } else if operation == 4 {
                     // As many as a burst has room for, from chunk to chunk, and back again, the last one first.
-                    let (mut packets, mut tags) = (Burst::new(), ArrayVec::<Tag, BURST>::new());
+                    let (mut packets, mut descs) = (Burst::new(), ArrayVec::<FrameDesc, BURST>::new());
                     loop {
                         let first = queues[queue].first(&slab);
                         let most = first.len().min(packets.remaining_capacity());
-                        let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
+                        let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
                         if run.frames == 0 {
                             break;
                         }
-                        queues[queue].take(&mut slab, run, &mut packets, &mut tags);
+                        queues[queue].take(&mut slab, run, &mut packets, &mut descs);
                     }
                     prop_assert!(packets.iter().eq(model[queue].iter().take(BURST)));
-                    for (number, tag) in packets.into_iter().zip(tags).rev() {
-                        prop_assert!(queues[queue].push_front(&mut slab, number, tag).is_ok());
+                    for (number, desc) in packets.into_iter().zip(descs).rev() {
+                        prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
                     }
                 } else if operation == 5 {
                     // A burst at once, as far as there is room.
                     let room = (1..=number % 20).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
                     for _ in 0..room {
-                        let tag = Tag::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
-                        queues[queue].append(&mut slab, number, tag);
+                        let desc = FrameDesc::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
+                        queues[queue].append(&mut slab, number, desc);
                         model[queue].push_back(number);
                     }
                     slab.appended(room);
                 } else if operation == 3 {
                     // All that are in one chunk, or some of them.
-                    let (mut packets, mut tags) = (ArrayVec::new(), ArrayVec::new());
+                    let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
                     let first = queues[queue].first(&slab).to_vec();
                     let most = first.len().min(number % (CHUNK + 1));
-                    let run = first[..most].iter().fold(Run::default(), |run, tag| run.and(*tag));
-                    prop_assert_eq!(run.bytes(), first[..most].iter().map(|tag| u64::from(tag.frame_len())).sum::<u64>());
-                    queues[queue].take(&mut slab, run, &mut packets, &mut tags);
-                    prop_assert_eq!(&tags[..], &first[..most]);
+                    let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
+                    prop_assert_eq!(run.bytes(), first[..most].iter().map(|desc| u64::from(desc.frame_len())).sum::<u64>());
+                    queues[queue].take(&mut slab, run, &mut packets, &mut descs);
+                    prop_assert_eq!(&descs[..], &first[..most]);
                     prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
                 } else {
                     let popped = queues[queue].pop(&mut slab).map(|(number, _)| number);
@@ -431,7 +437,7 @@ mod tests {
                 }
                 for (queue, model) in queues.iter().zip(&model) {
                     prop_assert_eq!(queue.frames() as usize, model.len());
-                    let lengths = queue.tags(&slab).map(|tag| usize::from(tag.frame_len()) - 64);
+                    let lengths = queue.descs(&slab).map(|desc| usize::from(desc.frame_len()) - 64);
                     prop_assert!(lengths.eq(model.iter().copied()));
                     prop_assert_eq!(queue.bytes(), model.iter().map(|n| 64 + *n as u64).sum::<u64>());
                     prop_assert_eq!(queue.cells() as usize, model.iter().map(|n| 1 + n % 7).sum::<usize>());

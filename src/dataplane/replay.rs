@@ -9,10 +9,10 @@ pub(crate) mod agreement;
 mod decision;
 
 use super::drops::DropReason;
+use super::frame_desc::FrameDesc;
 use super::guarantee::QueueGuarantees;
 use super::queue::{Queue, Slab};
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
-use super::tag::Tag;
 use crate::mmu::{Admission, ExactPool, HeadroomPolicy, Lease, Pools, PortLedger, SharedPool};
 use crate::qos::ClassMap;
 use crate::sets::CLASSES;
@@ -180,12 +180,12 @@ impl Replay {
         if !is_kept {
             self.judge_at_queue(frame, way, judged)?;
         }
-        let tag = Tag::new(frame.bytes, way.cells.0 as u16, frame.port as u8, way.group as u8, way.queue as u8);
+        let desc = FrameDesc::new(frame.bytes, way.cells.0 as u16, frame.port as u8, way.group as u8, way.queue as u8);
         let waiting = Waiting { class: frame.class, ecn: frame.ecn, arrival: self.arrivals };
         self.arrivals += 1;
         let queue = &mut self.ports[frame.egress].queues[way.queue];
         let depth = queue.cells();
-        queue.push(&mut self.slab, waiting, tag).map_err(|_| DropReason::NoBuffer)?;
+        queue.push(&mut self.slab, waiting, desc).map_err(|_| DropReason::NoBuffer)?;
         self.guarantees.changed(frame.egress, way.queue, depth, depth + way.cells.0);
         Ok(())
     }
@@ -231,8 +231,8 @@ impl Replay {
     /// If the port or class is not one of the switch.
     pub fn next(&mut self, egress: usize, class: Option<u8>) -> Option<Frame> {
         let queue = self.next_queue(egress, class)?;
-        let (waiting, tag) = self.peek(egress, queue)?;
-        Some(left(&waiting, &tag, egress))
+        let (waiting, desc) = self.peek(egress, queue)?;
+        Some(left(&waiting, &desc, egress))
     }
 
     fn next_queue(&mut self, egress: usize, class: Option<u8>) -> Option<usize> {
@@ -247,12 +247,12 @@ impl Replay {
         oldest.map(|(_, queue)| queue)
     }
 
-    fn peek(&mut self, egress: usize, queue: usize) -> Option<(Waiting, Tag)> {
+    fn peek(&mut self, egress: usize, queue: usize) -> Option<(Waiting, FrameDesc)> {
         let queue = &mut self.ports[egress].queues[queue];
-        let (waiting, tag) = queue.pop(&mut self.slab)?;
+        let (waiting, desc) = queue.pop(&mut self.slab)?;
         // It has just left its slot, so there is one.
-        queue.push_front(&mut self.slab, waiting, tag).ok()?;
-        Some((waiting, tag))
+        queue.push_front(&mut self.slab, waiting, desc).ok()?;
+        Some((waiting, desc))
     }
 
     /// The frame that [`Replay::next`] names leaves, and its cells are free; `None` if nothing waits.
@@ -263,9 +263,9 @@ impl Replay {
         let queue = self.next_queue(egress, class)?;
         let state = &mut self.ports[egress].queues[queue];
         let (depth, depth_cells) = (Bytes(state.bytes()), state.cells());
-        let (waiting, tag) = state.pop(&mut self.slab)?;
-        self.guarantees.changed(egress, queue, depth_cells, depth_cells - u32::from(tag.cells()));
-        let mut frame = left(&waiting, &tag, egress);
+        let (waiting, desc) = state.pop(&mut self.slab)?;
+        self.guarantees.changed(egress, queue, depth_cells, depth_cells - u32::from(desc.cells()));
+        let mut frame = left(&waiting, &desc, egress);
         let marking = self.marking(frame.ecn, queue, depth);
         if marking.is_some_and(|marking| marking >= CERTAIN) {
             frame.ecn = Ecn::Ce;
@@ -341,8 +341,8 @@ fn guarantees(spec: &SwitchSpec) -> QueueGuarantees {
 }
 
 /// The frame that waited and that leaves `egress`.
-fn left(waiting: &Waiting, tag: &Tag, egress: usize) -> Frame {
-    Frame { port: usize::from(tag.ingress()), class: waiting.class, bytes: tag.frame_len(), egress, ecn: waiting.ecn }
+fn left(waiting: &Waiting, desc: &FrameDesc, egress: usize) -> Frame {
+    Frame { port: usize::from(desc.ingress()), class: waiting.class, bytes: desc.frame_len(), egress, ecn: waiting.ecn }
 }
 
 fn outcome(admission: Admission) -> Outcome {

@@ -230,13 +230,13 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
 }
 
 /// All that wait: port, queue, what goes with each, and its bytes.
-fn frames(mut bed: Bed) -> Vec<(usize, usize, Tag, Vec<u8>)> {
+fn frames(mut bed: Bed) -> Vec<(usize, usize, FrameDesc, Vec<u8>)> {
     let Pipeline { ports, slab, .. } = &mut bed.pipeline;
     let mut frames = Vec::new();
     for (port, state) in ports.iter_mut().enumerate() {
         for (number, queue) in state.queues.iter_mut().enumerate() {
-            while let Some((packet, tag)) = queue.pop(slab) {
-                frames.push((port, number, tag, packet.bytes().to_vec()));
+            while let Some((packet, desc)) = queue.pop(slab) {
+                frames.push((port, number, desc, packet.bytes().to_vec()));
             }
         }
     }

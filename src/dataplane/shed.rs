@@ -274,9 +274,9 @@ impl<P: Packet> Pipeline<P> {
             counters.rx_frames[class].add(sum.frames());
             counters.rx_bytes[class].add(sum.bytes());
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
-            let tag = self.ports[port].lanes.of_class(class).tag;
+            let desc = self.ports[port].lanes.of_class(class).desc;
             let frame =
-                Refused { ports: [port as u8; 2], class: class as u8, group: tag.group(), cells: 0, queue: None };
+                Refused { ports: [port as u8; 2], class: class as u8, group: desc.group(), cells: 0, queue: None };
             self.note_drop(port, frame, DropReason::Shed);
         }
     }

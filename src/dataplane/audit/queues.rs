@@ -67,12 +67,12 @@ impl Auditor {
     ) -> Result<u32, Broken> {
         let (state, queue, name) = (&part.ports[port], &part.ports[port].queues[index], &self.ports[port].name);
         let (mut frames, mut cells, mut bytes, mut first) = (0, 0, 0, None);
-        for tag in queue.tags(&part.slab) {
-            let (ingress, group, charge) = tag.charge();
-            first = first.or(Some(u32::from(tag.frame_len())));
-            (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(tag.frame_len()));
-            let is_own = tag.queue() == index && ingress < queued.len();
-            ensure(is_own, QUEUES, || format!("{name} queue {index} holds a frame of {tag:?}"))?;
+        for desc in queue.descs(&part.slab) {
+            let (ingress, group, charge) = desc.charge();
+            first = first.or(Some(u32::from(desc.frame_len())));
+            (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(desc.frame_len()));
+            let is_own = desc.queue() == index && ingress < queued.len();
+            ensure(is_own, QUEUES, || format!("{name} queue {index} holds a frame of {desc:?}"))?;
             queued[ingress][group] += u64::from(charge.0);
         }
         let (walked, counted) = ((frames, cells, bytes), (queue.frames(), queue.cells(), queue.bytes()));

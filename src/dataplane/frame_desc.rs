@@ -1,18 +1,18 @@
-//! What goes with a frame into its queue, and sums of it: in single words, so that they move in a register.
+//! The descriptor that goes with a frame into its queue, and sums of descriptors. Each is one word, which moves in a register.
 
 use crate::sets::BURST;
 use crate::units::Cells;
 use crate::wire::parse::L3;
 
-/// What must be known of a frame when it leaves: one word, so that it moves in a register. Moved field by field it was
-/// read back wider than it had been written, and the loads waited for the stores.
+/// Descriptor of a frame: everything that egress needs to know of it.
 ///
-/// From below: cells (16 bits), network header (8), 4 free, length (16), port it came in by (6), priority group (3), queue (3),
-/// traffic class (3). Cells and length are where a [`Queue`](super::queue::Queue) adds them up.
+/// One word, because a struct of fields was stored narrow and loaded wide, and the loads waited for the stores. From the lowest
+/// bit: cells (16 bits), network header (8), 4 free, length (16), ingress port (6), priority group (3), queue (3), traffic
+/// class (3). A [`Queue`](super::queue::Queue) adds up cells and length in these positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Tag(u64);
+pub struct FrameDesc(u64);
 
-/// Where bytes begin in what is added up of tags, above cells: 2^28 cells and 2^36 bytes are more than a buffer may have.
+/// Lowest bit of the bytes in a sum of descriptors. Cells are below: a buffer has fewer than 2^28 cells and 2^36 bytes.
 pub(super) const SUM_BYTES: u32 = 28;
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
@@ -21,21 +21,21 @@ const GROUP: u32 = 50;
 const QUEUE: u32 = 53;
 const CLASS: u32 = 56;
 
-/// Cells of a buffer are fewer.
+/// Bound of the cells of a buffer.
 pub const MAX_CELLS: u32 = 1 << SUM_BYTES;
 
-impl Tag {
-    /// Of no frame.
+impl FrameDesc {
+    /// Descriptor of no frame.
     pub const NONE: Self = Self(0);
 
-    /// A frame of `len` bytes in `cells` cells of (`ingress`, `group`), leaving by `queue`; no IP as far as is known.
+    /// Descriptor of a frame of `len` bytes in `cells` cells of (`ingress`, `group`), which leaves by `queue`. Not markable.
     #[inline]
     #[must_use]
     pub const fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
         Self(cells as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS).classified(0, group, queue)
     }
 
-    /// The same frame, which had none, of a class whose frames go to priority group `group`, then queue `queue`.
+    /// Adds the class of an unclassified frame, its priority group and its queue.
     #[inline]
     #[must_use]
     pub const fn classified(self, class: u8, group: u8, queue: u8) -> Self {
@@ -44,20 +44,20 @@ impl Tag {
         Self(self.0 | group << GROUP | queue << QUEUE | class << CLASS)
     }
 
-    /// All that either of them says, of two that say different things of a frame.
+    /// Merges two descriptors that have no field in common.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The same frame in another length, with its network header at `l3_offset`, which is below 64.
+    /// Replaces length, cells and the offset of the network header, which is below 64.
     #[inline]
     #[must_use]
     pub fn reshaped(self, len: u16, cells: u16, l3_offset: u8) -> Self {
         debug_assert!(l3_offset < 64, "two tags end at 22");
-        let kept = self.0 & !(SUM_MASK | 0xfc << IP);
-        Self(kept | u64::from(cells) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
+        let rest = self.0 & !(SUM_MASK | 0xfc << IP);
+        Self(rest | u64::from(cells) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
     }
 
     /// Bytes of the frame.
@@ -88,7 +88,7 @@ impl Tag {
         (self.0 >> GROUP) as u8 & 7
     }
 
-    /// Its cells, and above them its bytes, for sums.
+    /// Cells and, above them, bytes: a summand.
     #[inline]
     #[must_use]
     pub(super) const fn sum(self) -> u64 {
@@ -102,7 +102,7 @@ impl Tag {
         (self.0 >> IP) as u8 >> 2
     }
 
-    /// What it is charged to: the port it came in by, its priority group, its cells.
+    /// The charge: ingress port, priority group and cells.
     #[inline]
     #[must_use]
     pub fn charge(self) -> (usize, usize, Cells) {
@@ -130,16 +130,16 @@ impl Tag {
         (self.0 >> CLASS) as u8 & 7
     }
 
-    /// Of a frame of which no more is known than that: to be put [`with`](Self::with) the rest.
+    /// Descriptor of the network header alone, to be merged [`with`](Self::with) the rest.
     #[inline]
     #[must_use]
     pub const fn ip(l3: L3, offset: u8, ecn_capable: bool) -> Self {
         debug_assert!(offset < 64, "two tags end at 22");
-        // ECN-capable is IP: the two bits of L3 stand for all three.
+        // Only IP is ECN-capable, so the two bits of L3 tell both.
         Self(((offset << 2) as u64 | (ecn_capable as u64 * l3 as u64)) << IP)
     }
 
-    /// The same frame, marked: not to be marked, or counted, again.
+    /// The frame is marked: it is not to be marked or counted again.
     #[inline]
     #[must_use]
     pub const fn marked(self) -> Self {
@@ -166,34 +166,34 @@ impl Tag {
     }
 }
 
-impl std::fmt::Debug for Tag {
+impl std::fmt::Debug for FrameDesc {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut tag = f.debug_struct("Tag");
-        tag.field("len", &self.frame_len()).field("cells", &self.cells());
-        tag.field("ingress", &self.ingress()).field("group", &self.group());
-        tag.field("queue", &self.queue()).field("class", &self.class());
-        tag.field("markable", &self.markable()).finish()
+        let mut desc = f.debug_struct("FrameDesc");
+        desc.field("len", &self.frame_len()).field("cells", &self.cells());
+        desc.field("ingress", &self.ingress()).field("group", &self.group());
+        desc.field("queue", &self.queue()).field("class", &self.class());
+        desc.field("markable", &self.markable()).finish()
     }
 }
 
-/// Frames of a queue, one after the other from its first.
+/// Frames at the head of a queue, one after the other.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// How many.
+    /// Number of frames.
     pub frames: u32,
-    /// Cells, and bytes above.
+    /// Cells and, above them, bytes.
     pub(super) sum: u64,
 }
 
 impl Run {
-    /// And the next one.
+    /// The run with the next frame.
     #[inline]
     #[must_use]
-    pub fn and(self, tag: Tag) -> Self {
-        Self { frames: self.frames + 1, sum: self.sum + tag.sum() }
+    pub fn and(self, desc: FrameDesc) -> Self {
+        Self { frames: self.frames + 1, sum: self.sum + desc.sum() }
     }
 
-    /// Their bytes.
+    /// Bytes of the frames.
     #[inline]
     #[must_use]
     pub fn bytes(self) -> u64 {
@@ -201,8 +201,8 @@ impl Run {
     }
 }
 
-/// Of the frames of one burst: cells (28 bits), bytes (30) and frames (6) in one word, since a sum in memory costs what waiting for
-/// the last store to it does.
+/// Sum of the frames of one burst: cells (28 bits), bytes (30) and frames (6) in one word. A sum in memory would wait for its
+/// last store each time.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct BurstSum(u64);
 
@@ -211,33 +211,33 @@ const SUM_FRAMES: u32 = 58;
 const _: () = assert!(BURST < 1 << (u64::BITS - SUM_FRAMES) && BURST << 16 < 1 << (SUM_FRAMES - SUM_BYTES));
 
 impl BurstSum {
-    /// And a frame.
+    /// Adds a frame.
     #[inline]
-    pub fn add(&mut self, tag: Tag) {
-        self.add_run(Run::default().and(tag));
+    pub fn add(&mut self, desc: FrameDesc) {
+        self.add_run(Run::default().and(desc));
     }
 
-    /// And frames of the same burst.
+    /// Adds frames of the same burst.
     #[inline]
     pub fn add_run(&mut self, run: Run) {
         self.0 += run.sum | u64::from(run.frames) << SUM_FRAMES;
     }
 
-    /// How many.
+    /// Number of frames.
     #[inline]
     #[must_use]
     pub fn frames(self) -> u64 {
         self.0 >> SUM_FRAMES
     }
 
-    /// Their bytes.
+    /// Bytes of the frames.
     #[inline]
     #[must_use]
     pub fn bytes(self) -> u64 {
         self.0 << (u64::BITS - SUM_FRAMES) >> (u64::BITS - SUM_FRAMES + SUM_BYTES)
     }
 
-    /// Their cells.
+    /// Cells of the frames.
     #[inline]
     #[must_use]
     pub fn cells(self) -> u32 {
@@ -251,43 +251,43 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_tag_tells_what_may_be_marked() {
-        let tag = Tag::new(1, 1, 0, 0, 0);
-        assert_eq!(tag.markable(), None);
-        assert_eq!(tag.with(Tag::ip(L3::V4, 14, true)).markable(), Some((L3::V4, 14)));
-        assert_eq!(tag.with(Tag::ip(L3::V6, 22, true)).markable(), Some((L3::V6, 22)));
-        assert_eq!(tag.with(Tag::ip(L3::V4, 14, false)).markable(), None);
-        assert_eq!(tag.with(Tag::ip(L3::Other, 14, true)).markable(), None);
-        assert_eq!(tag.with(Tag::ip(L3::V4, 14, true)).marked().markable(), None);
+    fn only_ecn_capable_ip_is_markable() {
+        let desc = FrameDesc::new(1, 1, 0, 0, 0);
+        assert_eq!(desc.markable(), None);
+        assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).markable(), Some((L3::V4, 14)));
+        assert_eq!(desc.with(FrameDesc::ip(L3::V6, 22, true)).markable(), Some((L3::V6, 22)));
+        assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, false)).markable(), None);
+        assert_eq!(desc.with(FrameDesc::ip(L3::Other, 14, true)).markable(), None);
+        assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).marked().markable(), None);
     }
 
     proptest! {
         #[test]
-        fn a_tag_keeps_what_it_is_told(
+        fn descriptor_keeps_each_field(
             (len, cells, to_len, to_cells) in any::<(u16, u16, u16, u16)>(),
             (ingress, class, group, queue) in (0_u8..64, 0_u8..8, 0_u8..8, 0_u8..8),
             (offset, to_offset, capable) in (0_u8..64, 0_u8..64, any::<bool>()),
         ) {
-            let all = |tag: Tag| (tag.ingress(), tag.class(), tag.group(), tag.queue(), tag.l3_offset(), tag.markable());
-            let tag = Tag::new(len, cells, ingress, 0, 0).classified(class, group, queue);
-            let tag = tag.with(Tag::ip(L3::V6, offset, capable));
+            let all = |desc: FrameDesc| (desc.ingress(), desc.class(), desc.group(), desc.queue(), desc.l3_offset(), desc.markable());
+            let desc = FrameDesc::new(len, cells, ingress, 0, 0).classified(class, group, queue);
+            let desc = desc.with(FrameDesc::ip(L3::V6, offset, capable));
             let markable = capable.then_some((L3::V6, usize::from(offset)));
-            prop_assert_eq!((tag.frame_len(), tag.cells(), tag.is_markable()), (len, cells, capable));
-            prop_assert_eq!(all(tag), (ingress, class, group, usize::from(queue), offset, markable));
-            let again = tag.reshaped(to_len, to_cells, to_offset);
+            prop_assert_eq!((desc.frame_len(), desc.cells(), desc.is_markable()), (len, cells, capable));
+            prop_assert_eq!(all(desc), (ingress, class, group, usize::from(queue), offset, markable));
+            let again = desc.reshaped(to_len, to_cells, to_offset);
             prop_assert_eq!((again.frame_len(), again.cells(), again.l3_offset()), (to_len, to_cells, to_offset));
-            prop_assert_eq!(all(again.reshaped(len, cells, offset)), all(tag), "and nothing else");
-            prop_assert!(!tag.is_charged_like(Tag::new(len, cells, ingress, group ^ 1, queue)));
-            prop_assert!(tag.is_charged_like(again) && !tag.is_charged_like(Tag::new(len, cells, ingress ^ 1, group, queue)));
+            prop_assert_eq!(all(again.reshaped(len, cells, offset)), all(desc), "and nothing else");
+            prop_assert!(!desc.is_charged_like(FrameDesc::new(len, cells, ingress, group ^ 1, queue)));
+            prop_assert!(desc.is_charged_like(again) && !desc.is_charged_like(FrameDesc::new(len, cells, ingress ^ 1, group, queue)));
         }
 
         #[test]
-        fn a_burst_adds_up(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
+        fn sums_of_a_burst_are_exact(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
             let (mut sum, mut run) = (BurstSum::default(), Run::default());
             for &(len, cells) in &frames {
-                let tag = Tag::new(len, cells, 63, 0, 0).classified(7, 7, 7).with(Tag::ip(L3::V6, 63, true));
-                sum.add(tag);
-                run = run.and(tag);
+                let desc = FrameDesc::new(len, cells, 63, 0, 0).classified(7, 7, 7).with(FrameDesc::ip(L3::V6, 63, true));
+                sum.add(desc);
+                run = run.and(desc);
             }
             let (bytes, cells) = frames.iter().fold((0, 0), |(b, c), &(len, cells)| (b + u64::from(len), c + u32::from(cells)));
             prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
