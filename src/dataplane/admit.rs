@@ -4,10 +4,10 @@
 use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
-use super::fit::Demand;
 use super::frame_desc::FrameDesc;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
+use super::rewrite::BurstDemand;
 use super::ways::{self, Way};
 use crate::mmu::{Admission, GroupState};
 use crate::packet::{Burst, Packet, Ports};
@@ -30,7 +30,7 @@ impl<P: Packet> Pipeline<P> {
         port: usize,
         burst: &mut Burst<P>,
         metas: &[Meta; BURST],
-        demand: &Demand,
+        demand: &BurstDemand,
     ) {
         let together = !demand.floods && self.admit_together(port, metas, demand);
         let all = demand.sent.len() == burst.len();
@@ -57,7 +57,7 @@ impl<P: Packet> Pipeline<P> {
     /// Admits all frames of `demand` at once if that is what one by one would come to: none refused, at the buffer or at its
     /// queue, and no XOFF that was not said before. Otherwise admits none.
     #[inline]
-    fn admit_together(&mut self, port: usize, metas: &[Meta; BURST], demand: &Demand) -> bool {
+    fn admit_together(&mut self, port: usize, metas: &[Meta; BURST], demand: &BurstDemand) -> bool {
         let groups = demand.groups();
         // The watchdog drops a priority both ways.
         if !((demand.egresses | PortSet::only(port)) & self.storming).is_empty()
@@ -84,7 +84,7 @@ impl<P: Packet> Pipeline<P> {
     /// Whether every frame of `demand` in one of the groups `lossy` is sure to find room in its queue, whichever is judged
     /// first.
     #[inline]
-    fn queues_take(&self, port: usize, metas: &[Meta; BURST], demand: &Demand, lossy: u8) -> bool {
+    fn queues_take(&self, port: usize, metas: &[Meta; BURST], demand: &BurstDemand, lossy: u8) -> bool {
         let wanted: u32 = bits(lossy.into()).map(|group| demand.cells[group]).sum();
         let (free, reserved) = (self.pools.shared[0].free().0, self.guarantees.unused());
         let crosses = !(demand.egresses - self.own).is_empty();
@@ -138,7 +138,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     fn send_copy<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, mut packet: P, mut meta: Meta) {
-        match self.fit(&mut packet, &mut meta, egress) {
+        match self.rewrite_frame(&mut packet, &mut meta, egress) {
             Ok(()) => self.send(io, port, egress, packet, &meta),
             Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
         }

@@ -4,11 +4,11 @@ use super::admit::Before;
 use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
-use super::fit::Demand;
 use super::frame_desc::FrameDesc;
 use super::handoff::Consumer;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
+use super::rewrite::BurstDemand;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::wred::WredVerdict;
@@ -44,7 +44,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a guarantee.
     #[inline]
-    pub(super) fn push_all(&mut self, burst: &mut Burst<P>, metas: &[Meta; BURST], demand: &Demand) {
+    pub(super) fn push_all(&mut self, burst: &mut Burst<P>, metas: &[Meta; BURST], demand: &BurstDemand) {
         self.expect_room(burst.len());
         let frames = burst.len();
         for (packet, meta) in burst.drain(..).zip(metas) {
@@ -61,7 +61,7 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         burst: &mut Burst<P>,
         metas: &[Meta; BURST],
-        demand: &Demand,
+        demand: &BurstDemand,
     ) {
         self.expect_room(burst.len());
         let mut appended = 0;
@@ -151,7 +151,7 @@ impl<P: Packet> Pipeline<P> {
     /// To the lcore that owns the queue.
     #[inline]
     fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
-        let owner = self.outward[usize::from(handed.egress) % MAX_PORTS].owner();
+        let owner = self.egress_views[usize::from(handed.egress) % MAX_PORTS].owner();
         let Some(peer) = self.peer_lcores.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
         };

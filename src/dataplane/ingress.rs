@@ -1,13 +1,13 @@
 //! From the wire to a verdict: receive, parse, control, classify, forward.
 
 use super::drops::DropReason;
-use super::fit::Demand;
 use super::frame_desc::{BurstSum, FrameDesc};
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
+use super::rewrite::BurstDemand;
 use super::ways::{self, Way};
 use crate::forward::fdb::{Learned, Station};
-use crate::forward::pairs::Asking;
+use crate::forward::flow_cache::CacheLookup;
 use crate::packet::{Burst, Packet, Ports};
 use crate::sets::{BURST, CLASSES, FrameSet, MAX_PORTS, PortSet};
 use crate::units::Ticks;
@@ -36,7 +36,7 @@ impl<P: Packet> Pipeline<P> {
         metas: &mut [Meta; BURST],
         now: Ticks,
     ) {
-        let asking = self.pairs.ask(port, burst.len(), &self.fdb);
+        let asking = self.flow_cache.begin(port, burst.len(), &self.fdb);
         let arrived = self.parse(port, burst, metas, asking.is_some());
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
@@ -50,7 +50,7 @@ impl<P: Packet> Pipeline<P> {
     /// and oversized frames end here. The others are data or MAC control. One loop for all, since what the one finds the
     /// next needs: it stays in registers.
     #[inline]
-    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], asks_for_pairs: bool) -> Arrived {
+    fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], uses_cache: bool) -> Arrived {
         let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
         let (mut data, mut control, mut others, mut retagged_at) =
@@ -63,9 +63,9 @@ impl<P: Packet> Pipeline<P> {
             let desc = FrameDesc::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
             let (kind, dst, src) = match parse_usual(bytes) {
                 Some(usual) if bytes.len() <= longest => {
-                    let lane = state.lanes.of_ip(usual.traffic_class >> 2, false, 0);
-                    *meta = Meta::usual(usual, desc, native, lane);
-                    (lane.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
+                    let classification = state.classifier.of_ip(usual.traffic_class >> 2, false, 0);
+                    *meta = Meta::usual(usual, desc, native, classification);
+                    (classification.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
                 }
                 _ => {
                     others.insert(index);
@@ -79,8 +79,8 @@ impl<P: Packet> Pipeline<P> {
             if kind.is_classified() {
                 data.insert(index);
                 sums[usize::from(kind.class())].add(desc);
-                if asks_for_pairs {
-                    self.pairs.prefetch(dst, src);
+                if uses_cache {
+                    self.flow_cache.prefetch(dst, src);
                 } else {
                     self.fdb.prefetch(dst);
                     self.fdb.prefetch(src);
@@ -106,8 +106,8 @@ impl<P: Packet> Pipeline<P> {
         match parse_plain(bytes) {
             Some(plain) if bytes.len() <= state.mtu as usize + usize::from(plain.l3_offset) => {
                 let vlan = self.vlans.ingress(port, Some(plain.vlan)).unwrap_or(0);
-                let lane = state.lanes.of_ip(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
-                *meta = Meta::plain(&plain, desc, vlan, lane);
+                let classification = state.classifier.of_ip(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
+                *meta = Meta::plain(&plain, desc, vlan, classification);
                 Some(self.retagged_at(meta))
             }
             _ => self.parse_any(port, bytes, desc, meta),
@@ -134,7 +134,7 @@ impl<P: Packet> Pipeline<P> {
             return None;
         }
         let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
-        *meta = Meta::other(&headers, desc, vlan, state.lanes.of(headers.dscp(), headers.pcp()));
+        *meta = Meta::other(&headers, desc, vlan, state.classifier.of(headers.dscp(), headers.pcp()));
         Some(self.retagged_at(meta))
     }
 
@@ -200,20 +200,20 @@ impl<P: Packet> Pipeline<P> {
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         arrived: &Arrived,
-        asking: Option<Asking>,
-    ) -> Demand {
-        let (mut egresses, mut strangers) = (PortSet::EMPTY, arrived.data);
+        asking: Option<CacheLookup>,
+    ) -> BurstDemand {
+        let (mut egresses, mut misses) = (PortSet::EMPTY, arrived.data);
         if let Some(asking) = asking {
-            (egresses, strangers) = if arrived.data.len() == burst.len() {
-                self.forward_acquainted(asking, metas, 0..burst.len())
+            (egresses, misses) = if arrived.data.len() == burst.len() {
+                self.forward_hits(asking, metas, 0..burst.len())
             } else {
-                self.forward_acquainted(asking, metas, arrived.data.iter())
+                self.forward_hits(asking, metas, arrived.data.iter())
             };
         }
         let mut are_sent = true;
-        if !strangers.is_empty() {
+        if !misses.is_empty() {
             let others;
-            (others, are_sent) = self.forward_strangers(port, metas, arrived.data, strangers, asking);
+            (others, are_sent) = self.forward_misses(port, metas, arrived.data, misses, asking);
             egresses |= others;
         }
         // Where a frame has changed what holds, there are ports too many among these: of frames that were decided anew. What it
@@ -225,53 +225,53 @@ impl<P: Packet> Pipeline<P> {
             }
             return self.demand(port, (arrived.data, false), &arrived.sums, egresses);
         }
-        self.make_fit(port, burst, metas, arrived.data, changed_at)
+        self.rewrite_burst(port, burst, metas, arrived.data, changed_at)
     }
 
     /// Finds the way out of each of `frames` whose stations have met before. The ports that they leave by, and the others.
     #[inline]
-    fn forward_acquainted(
+    fn forward_hits(
         &self,
-        asking: Asking,
+        asking: CacheLookup,
         metas: &mut [Meta; BURST],
         frames: impl Iterator<Item = usize>,
     ) -> (PortSet, FrameSet) {
-        let (mut egresses, mut strangers) = (PortSet::EMPTY, FrameSet::EMPTY);
+        let (mut egresses, mut misses) = (PortSet::EMPTY, FrameSet::EMPTY);
         for index in frames {
             let meta = &mut metas[index % BURST];
-            let known = self.pairs.find(asking, meta.dst, meta.src);
+            let known = self.flow_cache.get(asking, meta.dst, meta.src);
             let egress = known.unwrap_or(0);
-            strangers |= FrameSet::only_if(known.is_none(), index);
+            misses |= FrameSet::only_if(known.is_none(), index);
             egresses |= PortSet::only_if(known.is_some(), egress);
             meta.verdict = Verdict::Send(egress as u8);
         }
-        (egresses, strangers)
+        (egresses, misses)
     }
 
-    /// Finds the way out of those frames of `data` that are `strangers`, and learns. What one of them teaches is true for the next:
-    /// if it changes what holds, all behind it are strangers. The ports that they leave by, and whether each leaves by one.
+    /// Finds the way out of those frames of `data` that are `misses`, and learns. What one of them teaches is true for the next:
+    /// if it changes what holds, all behind it are misses. The ports that they leave by, and whether each leaves by one.
     #[inline]
-    fn forward_strangers(
+    fn forward_misses(
         &mut self,
         port: usize,
         metas: &mut [Meta; BURST],
         data: FrameSet,
-        mut strangers: FrameSet,
-        mut asking: Option<Asking>,
+        mut misses: FrameSet,
+        mut asking: Option<CacheLookup>,
     ) -> (PortSet, bool) {
         if asking.is_some() {
-            for index in strangers.iter() {
+            for index in misses.iter() {
                 let meta = &metas[index % BURST];
                 self.fdb.prefetch(meta.dst);
                 self.fdb.prefetch(meta.src);
             }
         }
         let (mut egresses, mut are_sent, mut is_first) = (PortSet::EMPTY, true, true);
-        while let Some(index) = strangers.pop_lowest() {
+        while let Some(index) = misses.pop_lowest() {
             let meta = &mut metas[index % BURST];
             // Frames come in trains: the one before may have been of the same pair.
             let known = asking.filter(|_| !std::mem::take(&mut is_first));
-            if let Some(egress) = known.and_then(|asking| self.pairs.find(asking, meta.dst, meta.src)) {
+            if let Some(egress) = known.and_then(|asking| self.flow_cache.get(asking, meta.dst, meta.src)) {
                 meta.verdict = Verdict::Send(egress as u8);
                 egresses.insert(egress);
                 continue;
@@ -282,9 +282,9 @@ impl<P: Packet> Pipeline<P> {
                 _ => are_sent = false,
             }
             if let Some(asked) = asking {
-                asking = self.pairs.miss(asked, &self.fdb);
+                asking = self.flow_cache.miss(asked, &self.fdb);
                 if asking.is_none() {
-                    strangers = data - FrameSet::first(index + 1);
+                    misses = data - FrameSet::first(index + 1);
                 }
             }
         }
@@ -294,14 +294,14 @@ impl<P: Packet> Pipeline<P> {
     /// Makes those of `data` that leave by one port fit for it, frame by frame; by ports that are not among `changed_at` all
     /// leave as they came.
     #[inline(never)]
-    fn make_fit(
+    fn rewrite_burst(
         &self,
         port: usize,
         burst: &mut Burst<P>,
         metas: &mut [Meta; BURST],
         data: FrameSet,
         changed_at: PortSet,
-    ) -> Demand {
+    ) -> BurstDemand {
         let (mut sent, mut egresses, mut floods, mut sums) =
             (data, PortSet::EMPTY, false, [BurstSum::default(); CLASSES]);
         for index in data.iter() {
@@ -313,8 +313,8 @@ impl<P: Packet> Pipeline<P> {
             };
             let egress = usize::from(egress) % MAX_PORTS;
             if changed_at.contains(egress)
-                && !self.outward[egress].fits(meta)
-                && let Err(reason) = self.fit(&mut burst[index], meta, egress)
+                && !self.egress_views[egress].sends_unchanged(meta)
+                && let Err(reason) = self.rewrite_frame(&mut burst[index], meta, egress)
             {
                 meta.verdict = Verdict::Drop(reason);
                 sent.remove(index);
@@ -335,17 +335,17 @@ impl<P: Packet> Pipeline<P> {
         (sent, floods): (FrameSet, bool),
         sums: &[BurstSum; CLASSES],
         egresses: PortSet,
-    ) -> Demand {
-        let mut demand = Demand { sent, egresses, floods, ..Demand::default() };
+    ) -> BurstDemand {
+        let mut demand = BurstDemand { sent, egresses, floods, ..BurstDemand::default() };
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
-            demand.add(self.ports[port].lanes.of_class(class), sum.cells());
+            demand.add(self.ports[port].classifier.of_class(class), sum.cells());
         }
         demand
     }
 
     /// The way out of a frame, by its two stations.
     #[inline]
-    fn look_up(&mut self, port: usize, meta: &Meta, asking: Option<Asking>) -> Verdict {
+    fn look_up(&mut self, port: usize, meta: &Meta, asking: Option<CacheLookup>) -> Verdict {
         let others = self.up - PortSet::only(port);
         let (is_up, allowed) = (self.up != others, self.vlans.members(meta.vlan()) & others);
         // Most frames: the source is known here, the destination somewhere else. What is no station's is in no entry.
@@ -354,7 +354,7 @@ impl<P: Packet> Pipeline<P> {
                 if is_up & (allowed.contains(egress)) && self.fdb.is_known(meta.src, self.fdb.just_seen(port)) =>
             {
                 if let Some(asking) = asking {
-                    self.pairs.keep(asking, meta.dst, meta.src, egress);
+                    self.flow_cache.insert(asking, meta.dst, meta.src, egress);
                 }
                 Verdict::Send(egress as u8)
             }
@@ -408,6 +408,6 @@ impl<P: Packet> Pipeline<P> {
 
     /// The other ports of the VLAN, those that have a link.
     pub(super) fn flooded_to(&self, port: usize, vlan: u16) -> PortSet {
-        self.vlans.members(vlan) & self.up - PortSet::only(port)
+        self.vlans.members(vlan) & (self.up - PortSet::only(port))
     }
 }

@@ -3,7 +3,7 @@
 use super::counters::UNCLASSIFIED;
 use super::drops::DropReason;
 use super::frame_desc::FrameDesc;
-use super::lanes::Lane;
+use super::port_classifier::Classification;
 use crate::forward::fdb::Station;
 use crate::sets::ClassSet;
 use crate::wire::parse::L3;
@@ -22,7 +22,7 @@ pub(super) enum Verdict {
     Consumed,
 }
 
-/// What kind of frame it is: one word, of which its lane has the most ready. From below: traffic class or [`UNCLASSIFIED`]
+/// What kind of frame it is: one word, of which its classification has the most ready. From below: traffic class or [`UNCLASSIFIED`]
 /// (8 bits), the queue it leaves by, as a mask, if its group is lossy, none otherwise (8), DSCP and ECN as one byte, zero
 /// without IP (8), network layer (4), tags it came with, 0 to 2 (3), whether the outermost is a priority tag (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,28 +115,28 @@ impl Meta {
         verdict: Verdict::Consumed,
     };
 
-    /// A usual frame in `vlan`. `desc` has its length, cells and ingress port; `lane` its class.
+    /// A usual frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
     #[inline]
-    pub fn usual(usual: Usual, desc: FrameDesc, vlan: u16, lane: Lane) -> Self {
-        Self::ip(usual, desc.with(lane.desc), vlan, lane.kind, (L3::V4, Usual::L3_OFFSET))
+    pub fn usual(usual: Usual, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
+        Self::ip(usual, desc.with(classification.desc), vlan, classification.kind, (L3::V4, Usual::L3_OFFSET))
     }
 
     /// A plain frame; arguments as for [`Meta::usual`].
     #[inline]
-    pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, lane: Lane) -> Self {
-        let kind = lane.kind.with_tags(plain.is_tagged.into(), plain.is_tagged & (plain.vlan == 0));
-        Self::ip(plain.usual, desc.with(lane.desc), vlan, kind, (plain.l3, plain.l3_offset))
+    pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
+        let kind = classification.kind.with_tags(plain.is_tagged.into(), plain.is_tagged & (plain.vlan == 0));
+        Self::ip(plain.usual, desc.with(classification.desc), vlan, kind, (plain.l3, plain.l3_offset))
     }
 
     /// Any other frame; arguments as for [`Meta::usual`].
-    pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, lane: Lane) -> Self {
+    pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
         Self::ip(
             usual,
-            desc.with(lane.desc),
+            desc.with(classification.desc),
             vlan,
-            lane.kind.with_tags(tags, headers.vlan() == Some(0)),
+            classification.kind.with_tags(tags, headers.vlan() == Some(0)),
             (l3, l3_offset),
         )
     }

@@ -10,9 +10,9 @@ mod egress;
 mod enqueue;
 pub mod evidence;
 pub mod fdb_view;
-mod fit;
 mod gauges;
 mod guarantee;
+mod rewrite;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
 pub mod frame_desc;
 #[allow(unsafe_code)]
@@ -24,7 +24,6 @@ mod history_ring;
 mod history_ring_tests;
 pub mod idle;
 mod ingress;
-mod lanes;
 mod lcore;
 pub mod memory;
 mod meta;
@@ -32,6 +31,7 @@ mod meta;
 mod pacing_tests;
 mod pipeline;
 mod port;
+mod port_classifier;
 pub mod queue;
 pub mod record;
 pub mod replay;

@@ -8,17 +8,17 @@ use arrayvec::ArrayVec;
 use super::counters::{Counters, UNCLASSIFIED};
 use super::crossing::{self, PeerLcores};
 use super::drops::DropReason;
-use super::fit::Outward;
 use super::frame_desc::FrameDesc;
 use super::gauges::PollClock;
 use super::guarantee::QueueGuarantees;
 use super::port::Port;
 use super::queue::{Queue, Slab};
+use super::rewrite::EgressView;
 use super::rounds::Scratch;
 use super::shed::Shedder;
 use super::spec::{QueueSpec, SwitchSpec};
 use crate::forward::fdb::{Learned, Station};
-use crate::forward::{Fdb, Pairs, VlanTable};
+use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
@@ -42,7 +42,7 @@ pub struct Pipeline<P> {
     /// All ports; of those of other lcores only what never changes is looked at.
     pub(super) ports: Box<[Port]>,
     /// What of each port matters to the frames that leave by it.
-    pub(super) outward: Box<[Outward; MAX_PORTS]>,
+    pub(super) egress_views: Box<[EgressView; MAX_PORTS]>,
     /// Ports that give frames other marks.
     pub(super) remarking: PortSet,
     pub(super) queue_specs: [QueueSpec; CLASSES],
@@ -51,7 +51,7 @@ pub struct Pipeline<P> {
     pub(super) vlans: VlanTable,
     pub(super) fdb: Fdb,
     /// What it says of frames whose stations are known to each other's ports.
-    pub(super) pairs: Pairs,
+    pub(super) flow_cache: FlowCache,
     pub(super) cell: CellSize,
     /// This lcore's hands in the pools.
     pub(super) pools: Pools,
@@ -132,15 +132,15 @@ impl<P: Packet> Pipeline<P> {
                     lcore,
                     own,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
-                    outward: Box::new(std::array::from_fn(|port| {
-                        spec.ports.get(port).map_or(Outward::NONE, Outward::new)
+                    egress_views: Box::new(std::array::from_fn(|port| {
+                        spec.ports.get(port).map_or(EgressView::NONE, EgressView::new)
                     })),
-                    remarking: Outward::remarking(spec.ports.iter().map(Outward::new)),
+                    remarking: EgressView::remarking(spec.ports.iter().map(EgressView::new)),
                     queue_specs: spec.queues,
                     wred_queues: (0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some()).collect(),
                     vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
                     fdb: Fdb::new(&spec.fdb, hz),
-                    pairs: Pairs::default(),
+                    flow_cache: FlowCache::default(),
                     cell: CellSize::new(spec.buffer.cell),
                     pools: Pools {
                         shared: pools.each_ref().map(|pool| Lease::new(pool.clone())),

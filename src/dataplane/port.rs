@@ -2,7 +2,7 @@
 
 use super::backlog::Backlog;
 use super::drops::DropReason;
-use super::lanes::Lanes;
+use super::port_classifier::PortClassifier;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
 use super::stuck::Progress;
@@ -23,7 +23,7 @@ pub(super) struct Port {
     /// Ports that send no packets as long as this one takes.
     pub smaller_mtu: PortSet,
     /// Where what comes in by it goes.
-    pub lanes: Lanes,
+    pub classifier: PortClassifier,
     pub rewrite: Rewrite,
     /// Priority groups that are lossless here.
     pub lossless: u8,
@@ -82,7 +82,7 @@ impl Port {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
-            lanes: Lanes::new(spec, &switch.classes),
+            classifier: PortClassifier::new(spec, &switch.classes),
             rewrite: spec.rewrite,
             lossless,
             generated: spec.pfc.generated(lossless),

@@ -174,9 +174,9 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
 
 /// Each frame is looked up, made fit and admitted by itself.
 fn take_the_long_ways(bed: &mut Bed) {
-    bed.pipeline.pairs.give_up();
+    bed.pipeline.flow_cache.give_up();
     // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
-    bed.pipeline.outward.iter_mut().for_each(|outward| *outward = outward.changing());
+    bed.pipeline.egress_views.iter_mut().for_each(|outward| *outward = outward.changing());
     bed.pipeline.remarking = PortSet::ALL;
     bed.pipeline.ports.iter_mut().for_each(|port| port.smaller_mtu = PortSet::ALL);
     bed.pipeline.storming = PortSet::ALL;

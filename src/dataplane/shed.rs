@@ -14,9 +14,9 @@
 
 use super::drops::DropReason;
 use super::evidence::Refused;
-use super::lanes::Lanes;
 use super::meta::Kind;
 use super::pipeline::Pipeline;
+use super::port_classifier::PortClassifier;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::sets::{CLASSES, FrameSet, MAX_PORTS, PortSet};
@@ -207,9 +207,9 @@ impl Shed {
 
 /// Class and row of a frame that is not usual; `None` for MAC control from the link peer, which always passes.
 #[inline(never)]
-fn row_of(lanes: &Lanes, frame: &[u8]) -> Option<(Kind, usize)> {
+fn row_of(classifier: &PortClassifier, frame: &[u8]) -> Option<(Kind, usize)> {
     let glance = glance(frame);
-    let kind = lanes.of(glance.dscp, glance.pcp).kind;
+    let kind = classifier.of(glance.dscp, glance.pcp).kind;
     match glance.purpose {
         Purpose::MacControl => None,
         Purpose::Network => Some((kind, NETWORK)),
@@ -226,17 +226,17 @@ impl<P: Packet> Pipeline<P> {
         if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.backlogged.contains(port) {
             return 0;
         }
-        let lanes = &self.ports[port].lanes;
+        let classifier = &self.ports[port].classifier;
         let were = self.shedder.left(port);
         let (mut frames, mut sums, mut left): (FrameSet, _, _) = (FrameSet::EMPTY, [Shed::default(); CLASSES], were);
         let mut others = 0;
         for (index, packet) in burst.iter().enumerate() {
             let (kind, row) = match glance_usual(packet.bytes()) {
                 Some(dscp) => {
-                    let kind = lanes.of_ip(dscp, false, 0).kind;
+                    let kind = classifier.of_ip(dscp, false, 0).kind;
                     (kind, usize::from(kind.class()))
                 }
-                None => match row_of(lanes, packet.bytes()) {
+                None => match row_of(classifier, packet.bytes()) {
                     Some(found) => found,
                     None => {
                         others += 1;
@@ -274,7 +274,7 @@ impl<P: Packet> Pipeline<P> {
             counters.rx_frames[class].add(sum.frames());
             counters.rx_bytes[class].add(sum.bytes());
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
-            let desc = self.ports[port].lanes.of_class(class).desc;
+            let desc = self.ports[port].classifier.of_class(class).desc;
             let frame =
                 Refused { ports: [port as u8; 2], class: class as u8, group: desc.group(), cells: 0, queue: None };
             self.note_drop(port, frame, DropReason::Shed);

@@ -6,11 +6,11 @@
 //! neither allocates nor frees.
 
 use super::drops::DropReason;
-use super::fit::Outward;
 use super::handoff::{Consumer, Producer, ring};
-use super::lanes::Lanes;
 use super::pipeline::Pipeline;
 use super::port::Port;
+use super::port_classifier::PortClassifier;
+use super::rewrite::EgressView;
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::GroupProfile;
 use crate::packet::Packet;
@@ -30,9 +30,9 @@ pub struct Tuning {
 
 #[derive(Debug, Clone)]
 struct PortTuning {
-    lanes: Lanes,
+    classifier: PortClassifier,
     rewrite: Rewrite,
-    outward: Outward,
+    egress_view: EgressView,
     groups: [GroupProfile; CLASSES],
     watchdog: Option<(WatchdogSpec, Watchdog)>,
     /// With the ticks in a second.
@@ -70,9 +70,9 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
 impl PortTuning {
     fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         Self {
-            lanes: Lanes::new(spec, &switch.classes),
+            classifier: PortClassifier::new(spec, &switch.classes),
             rewrite: spec.rewrite,
-            outward: Outward::new(spec),
+            egress_view: EgressView::new(spec),
             groups: spec.buffer.groups,
             watchdog: Port::new_watchdog(spec, switch, hz),
             stuck_after: (spec.stuck_after, hz),
@@ -90,20 +90,20 @@ impl<P: Packet> Pipeline<P> {
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
             // Frames of this lcore leave by the ports of others too.
-            self.outward[port] = tuning.outward;
+            self.egress_views[port] = tuning.egress_view;
             self.ports[port].rewrite = tuning.rewrite;
             if self.own.contains(port) {
                 self.tune_port(port, tuning, disciplines);
             }
         }
-        self.remarking = Outward::remarking(tuning.ports.iter().map(|port| port.outward));
+        self.remarking = EgressView::remarking(tuning.ports.iter().map(|port| port.egress_view));
         self.gauges_dirty |= self.own;
     }
 
     fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
         let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
         let before = state.dropping();
-        state.lanes = tuning.lanes.clone();
+        state.classifier = tuning.classifier.clone();
         state.ledger.set_groups(&tuning.groups);
         state.scheduler.set_disciplines(disciplines);
         match (&mut state.watchdog, &tuning.watchdog) {

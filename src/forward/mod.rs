@@ -1,9 +1,9 @@
 //! Where a frame goes: VLANs and the forwarding database.
 
 pub mod fdb;
-pub mod pairs;
+pub mod flow_cache;
 pub mod vlan;
 
 pub use fdb::{Fdb, FdbSpec, StaticEntry};
-pub use pairs::Pairs;
+pub use flow_cache::FlowCache;
 pub use vlan::{VlanMode, VlanTable};

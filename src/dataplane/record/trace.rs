@@ -144,7 +144,7 @@ impl Reader<'_> {
     }
 
     fn egresses(&self, port: usize, class: u8, vlan: u16, dst: MacAddr) -> PortSet {
-        let members = self.vlans.members(vlan) & self.stations.up - PortSet::only(port);
+        let members = self.vlans.members(vlan) & (self.stations.up - PortSet::only(port));
         if dst.is_link_local() {
             return PortSet::EMPTY;
         }

@@ -1,9 +1,9 @@
-//! Who sends to whom: the way of frames whose source and destination have been found before, in one look.
+//! A cache of forwarding decisions by pair of source and destination station.
 //!
-//! A frame is looked up twice in the forwarding database, as its source and as its destination. Where both said the usual,
-//! that the one is known here and the other is behind a port that may have the frame, the answer holds for the pair until
-//! something changes. A cache of it needs one cache line instead of two and a quarter of the instructions. It answers exactly
-//! what the database would; and where much is missed, as with more pairs than it can hold, nobody asks it for a while.
+//! A frame needs two look-ups in the forwarding database, of its source and of its destination. An entry holds both answers
+//! for a pair whose source is known at the ingress port and whose destination is behind another port of its VLAN. A hit reads
+//! one cache line instead of two and takes a quarter of the instructions. The cache answers exactly as the database would,
+//! because every change of the database ends all entries. It is bypassed for a while when too many look-ups miss.
 
 use super::Fdb;
 use super::fdb::Station;
@@ -13,24 +13,24 @@ use crate::sets::MAX_PORTS;
 /// Sets of two pairs, of which two make a cache line: a megabyte.
 const SETS: usize = 1 << 15;
 
-/// Frames after which it is judged whether asking has been worth it: several for each pair that there is room for.
+/// Frames of a sample, after which the share of misses is judged: several for each entry.
 const SAMPLE: u32 = 1 << 18;
 
-/// Of a sample, this part may be missed, as a divisor. What is missed costs both ways.
+/// Largest share of a sample that may miss, as a divisor. A miss costs a look-up here and two in the database.
 const MISSED: u32 = 4;
 
-/// Frames that go without when it was not worth it: many, since a sample without effect costs twice.
+/// Frames that bypass the cache after a sample with too many misses: many, because such a sample costs both look-ups.
 const REST: u32 = 1 << 23;
 
-/// A pair's words have room for so many epochs, of which zero is none, since an empty place would be of it.
+/// Epochs that an entry can name. Epoch zero is never used, because an empty entry would belong to it.
 const EPOCHS: u64 = 256;
 
-/// The port that the frame leaves by, at the end of a pair's first word.
+/// Mask of the egress port, at the end of an entry's first word.
 const EGRESS: u64 = MAX_PORTS as u64 - 1;
 
 const _: () = assert!(MAX_PORTS == 64, "ingress and egress take six bits each");
 
-/// Two pairs. First word, from below: egress (6 bits), lower half of the epoch (4), ingress (6), destination's address (48).
+/// Two entries. First word, from below: egress (6 bits), lower half of the epoch (4), ingress (6), destination's address (48).
 /// Second: source with its VLAN, which is the destination's too (60), upper half of the epoch (4).
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(32))]
@@ -39,36 +39,36 @@ struct Set {
     second: [u64; 2],
 }
 
-/// The pairs of stations of one lcore.
+/// The cached pairs of stations of one lcore.
 #[derive(Debug)]
-pub struct Pairs {
+pub struct FlowCache {
     sets: Box<[Set; SETS]>,
-    /// What is from another epoch is not there any more: 1 to 255.
+    /// Entries of another epoch are void: 1 to 255.
     epoch: u64,
     /// The database's version in this epoch.
     version: u64,
-    /// Frames of this sample, and how many of them were not found.
+    /// Frames of this sample, and how many of them missed.
     asked: u32,
     missed: u32,
-    /// Frames that still go without.
+    /// Frames that still bypass the cache.
     rest: u32,
 }
 
-/// What the pairs of a burst have in common.
+/// The parts of a key that all frames of a burst share.
 #[derive(Debug, Clone, Copy)]
-pub struct Asking {
+pub struct CacheLookup {
     first: u64,
     second: u64,
 }
 
-impl Asking {
+impl CacheLookup {
     #[inline]
     fn words(self, dst: Station, src: Station) -> (u64, u64) {
         (dst.to_number() >> 12 << 16 | self.first, src.to_number() | self.second)
     }
 }
 
-impl Default for Pairs {
+impl Default for FlowCache {
     fn default() -> Self {
         let Ok(sets) = vec![Set::default(); SETS].into_boxed_slice().try_into() else {
             unreachable!("a slice of so many is an array of so many");
@@ -77,10 +77,10 @@ impl Default for Pairs {
     }
 }
 
-impl Pairs {
-    /// For a burst of `frames` that came by `port`: how to ask; `None` if it is not worth it.
+impl FlowCache {
+    /// Begins the look-ups of a burst of `frames` from `port`; `None` while the cache is bypassed.
     #[inline]
-    pub fn ask(&mut self, port: usize, frames: usize, fdb: &Fdb) -> Option<Asking> {
+    pub fn begin(&mut self, port: usize, frames: usize, fdb: &Fdb) -> Option<CacheLookup> {
         if self.rest > 0 {
             self.rest = self.rest.saturating_sub(frames as u32);
             return None;
@@ -95,11 +95,11 @@ impl Pairs {
             (self.asked, self.missed) = (0, 0);
         }
         let (lower, upper) = (self.epoch & 15, self.epoch >> 4);
-        Some(Asking { first: ((port % MAX_PORTS) as u64) << 10 | lower << 6, second: upper << 60 })
+        Some(CacheLookup { first: ((port % MAX_PORTS) as u64) << 10 | lower << 6, second: upper << 60 })
     }
 
-    /// The next epoch. A 256th part of the places is emptied in each, so that none holds what is of the same number but 255
-    /// epochs old.
+    /// Begins the next epoch. Each epoch empties a 256th part of the sets, so no entry survives until its epoch's number
+    /// is used again.
     #[cold]
     fn forget(&mut self) {
         self.epoch = if self.epoch + 1 == EPOCHS { 1 } else { self.epoch + 1 };
@@ -111,7 +111,7 @@ impl Pairs {
         }
     }
 
-    /// Nobody is to ask for the time of a test.
+    /// Bypasses the cache for the time of a test.
     #[cfg(test)]
     pub fn give_up(&mut self) {
         self.rest = u32::MAX;
@@ -123,22 +123,21 @@ impl Pairs {
         (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SETS.ilog2())) as usize
     }
 
-    /// Asks for what is known of a pair, ahead of its use.
+    /// Prefetches the set of a pair.
     #[inline]
     pub fn prefetch(&self, dst: Station, src: Station) {
         prefetch(&self.sets[Self::place(dst, src)]);
     }
 
-    /// The port that a frame from `src` to `dst` leaves by, if that is known.
+    /// The egress port of a frame from `src` to `dst`, if the cache holds the pair.
     #[inline]
     #[must_use]
-    pub fn find(&self, asking: Asking, dst: Station, src: Station) -> Option<usize> {
+    pub fn get(&self, lookup: CacheLookup, dst: Station, src: Station) -> Option<usize> {
         let set = &self.sets[Self::place(dst, src)];
-        let (first, second) = asking.words(dst, src);
-        // Each word without what it is asked for: of the pair that is meant the egress is left, of any other a larger number, since
-        // no bit of the second word, moved both ways, is below the seventh in both. No more than one of them is meant. Which it
-        // is no branch predictor could know, and of a choice, of "one or the other", and of a comparison with what has just been
-        // loaded the compiler made branches that were wrong for every other frame.
+        let (first, second) = lookup.words(dst, src);
+        // XOR with the key leaves the egress port of an entry that matches, and a larger number of any other entry: each bit
+        // of the second word reaches bit 6 or above in one of the two shifts. At most one entry matches. The minimum selects
+        // it without a branch, which would be mispredicted for every other frame.
         let left = |way: usize| {
             let rest = set.second[way] ^ second;
             set.first[way] ^ first | rest << 6 | rest >> 6
@@ -147,20 +146,20 @@ impl Pairs {
         (egress <= EGRESS).then_some(egress as usize)
     }
 
-    /// A frame was not found, whatever the database says of it. What is left to ask with for the rest of its burst: nothing
-    /// if that frame has changed what holds, since frames that all do would have a part of the cache emptied each.
+    /// Counts a miss. `None` ends the look-ups of this burst: the frame has changed the database, which ended the epoch. A
+    /// new epoch for each such frame would empty a part of the cache each time.
     #[inline]
-    pub fn miss(&mut self, asking: Asking, fdb: &Fdb) -> Option<Asking> {
+    pub fn miss(&mut self, lookup: CacheLookup, fdb: &Fdb) -> Option<CacheLookup> {
         self.missed += 1;
-        (self.version == fdb.version()).then_some(asking)
+        (self.version == fdb.version()).then_some(lookup)
     }
 
-    /// The database has said that a frame from `src` to `dst`, which was not found here, leaves by `egress`.
+    /// Caches the database's answer after a miss: a frame from `src` to `dst` leaves by `egress`.
     #[cold]
-    pub fn keep(&mut self, asking: Asking, dst: Station, src: Station, egress: usize) {
+    pub fn insert(&mut self, lookup: CacheLookup, dst: Station, src: Station, egress: usize) {
         let set = &mut self.sets[Self::place(dst, src)];
-        let (first, second) = asking.words(dst, src);
-        // The older one of the two goes.
+        let (first, second) = lookup.words(dst, src);
+        // The newer entry moves to the second place; the older one is dropped.
         *set = Set { first: [first | egress as u64 & EGRESS, set.first[0]], second: [second, set.second[0]] };
     }
 }
@@ -210,19 +209,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_is_what_the_database_says(events in prop::collection::vec(event(), 1..400)) {
-            let (mut fdb, mut pairs, mut now) = (fdb(), Pairs::default(), 0);
+        fn a_hit_answers_as_the_database_does(events in prop::collection::vec(event(), 1..400)) {
+            let (mut fdb, mut cache, mut now) = (fdb(), FlowCache::default(), 0);
             for event in events {
                 match event {
                     Event::Frame { port, dst, src } => {
                         let (dst, src) = (station(dst), station(src & !1 | dst & 1));
-                        let asking = pairs.ask(port, 1, &fdb).unwrap();
+                        let lookup = cache.begin(port, 1, &fdb).unwrap();
                         let expected = usual(&fdb, port, dst, src);
-                        match (pairs.find(asking, dst, src), expected) {
+                        match (cache.get(lookup, dst, src), expected) {
                             (Some(egress), _) => prop_assert_eq!(Some(egress), expected),
                             (None, Some(egress)) => {
-                                pairs.keep(asking, dst, src, egress);
-                                prop_assert_eq!(pairs.find(asking, dst, src), Some(egress));
+                                cache.insert(lookup, dst, src, egress);
+                                prop_assert_eq!(cache.get(lookup, dst, src), Some(egress));
                             }
                             (None, None) => _ = fdb.learn(src, port),
                         }
@@ -240,107 +239,107 @@ mod tests {
     }
 
     /// Two stations that know each other, behind ports 0 and 1.
-    fn acquainted() -> (Fdb, Pairs, Station, Station) {
-        let (mut fdb, mut pairs) = (fdb(), Pairs::default());
+    fn with_one_flow() -> (Fdb, FlowCache, Station, Station) {
+        let (mut fdb, mut cache) = (fdb(), FlowCache::default());
         let (one, other) = (station(0), station(2));
         fdb.learn(one, 0);
         fdb.learn(other, 1);
-        let asking = pairs.ask(0, 1, &fdb).unwrap();
-        pairs.keep(asking, other, one, 1);
-        assert_eq!(pairs.find(asking, other, one), Some(1));
-        (fdb, pairs, one, other)
+        let lookup = cache.begin(0, 1, &fdb).unwrap();
+        cache.insert(lookup, other, one, 1);
+        assert_eq!(cache.get(lookup, other, one), Some(1));
+        (fdb, cache, one, other)
     }
 
     #[test]
-    fn a_pair_is_of_the_port_it_came_by() {
-        let (fdb, mut pairs, one, other) = acquainted();
-        let asking = pairs.ask(2, 1, &fdb).unwrap();
-        assert_eq!(pairs.find(asking, other, one), None, "the source has moved");
-        let asking = pairs.ask(0, 1, &fdb).unwrap();
-        assert_eq!(pairs.find(asking, one, other), None, "the other way is another pair");
+    fn an_entry_belongs_to_its_ingress_port() {
+        let (fdb, mut cache, one, other) = with_one_flow();
+        let lookup = cache.begin(2, 1, &fdb).unwrap();
+        assert_eq!(cache.get(lookup, other, one), None, "the source has moved");
+        let lookup = cache.begin(0, 1, &fdb).unwrap();
+        assert_eq!(cache.get(lookup, one, other), None, "the other way is another pair");
     }
 
     #[test]
-    fn a_frame_that_changes_what_holds_ends_the_asking() {
-        let (mut fdb, mut pairs, one, _) = acquainted();
-        let asking = pairs.ask(2, 1, &fdb).unwrap();
-        assert!(pairs.miss(asking, &fdb).is_some(), "nothing has changed");
+    fn a_change_of_the_database_ends_the_lookup() {
+        let (mut fdb, mut cache, one, _) = with_one_flow();
+        let lookup = cache.begin(2, 1, &fdb).unwrap();
+        assert!(cache.miss(lookup, &fdb).is_some(), "nothing has changed");
         fdb.learn(one, 2);
-        assert!(pairs.miss(asking, &fdb).is_none(), "a station has moved");
+        assert!(cache.miss(lookup, &fdb).is_none(), "a station has moved");
     }
 
     #[test]
-    fn nothing_comes_back_when_epochs_do() {
-        let (mut fdb, mut pairs, one, other) = acquainted();
+    fn no_entry_survives_until_its_epoch_returns() {
+        let (mut fdb, mut cache, one, other) = with_one_flow();
         for _ in 0..3 * EPOCHS {
             fdb.forget_port(2);
-            let asking = pairs.ask(0, 1, &fdb).unwrap();
-            assert_eq!(pairs.find(asking, other, one), None);
+            let lookup = cache.begin(0, 1, &fdb).unwrap();
+            assert_eq!(cache.get(lookup, other, one), None);
         }
     }
 
     #[test]
-    fn an_empty_place_is_nobodys() {
-        let (fdb, mut pairs) = (fdb(), Pairs::default());
+    fn an_empty_place_matches_no_pair() {
+        let (fdb, mut cache) = (fdb(), FlowCache::default());
         for port in 0..MAX_PORTS {
-            let asking = pairs.ask(port, 1, &fdb).unwrap();
-            assert_eq!(pairs.find(asking, Station::new(0, 0), Station::new(0, 0)), None);
+            let lookup = cache.begin(port, 1, &fdb).unwrap();
+            assert_eq!(cache.get(lookup, Station::new(0, 0), Station::new(0, 0)), None);
         }
     }
 
     #[test]
-    fn two_pairs_in_one_place_do_not_drive_each_other_out() {
-        let (fdb, mut pairs) = (fdb(), Pairs::default());
-        let asking = pairs.ask(0, 1, &fdb).unwrap();
+    fn two_pairs_share_a_set() {
+        let (fdb, mut cache) = (fdb(), FlowCache::default());
+        let lookup = cache.begin(0, 1, &fdb).unwrap();
         let dst = Station::new(1, 1);
-        let place = |number: u64| Pairs::place(dst, Station::new(1, number));
+        let place = |number: u64| FlowCache::place(dst, Station::new(1, number));
         let others: Vec<u64> = (3..1 << 20).filter(|&number| place(number) == place(2)).take(2).collect();
         for (egress, number) in [2, others[0], others[1]].into_iter().enumerate() {
-            pairs.keep(asking, dst, Station::new(1, number), egress);
+            cache.insert(lookup, dst, Station::new(1, number), egress);
         }
-        let found = [2, others[0], others[1]].map(|number| pairs.find(asking, dst, Station::new(1, number)));
+        let found = [2, others[0], others[1]].map(|number| cache.get(lookup, dst, Station::new(1, number)));
         assert_eq!(found, [None, Some(1), Some(2)]);
     }
 
     proptest! {
-        /// Of pairs that differ from the one that is asked for in any bits, none is taken for it.
+        /// A pair that differs in any bit is not found.
         #[test]
         fn another_pair_is_not_found(dst in 1_u64..1 << 48, src in 1_u64..1 << 48, other in (0_u64..1 << 48, 0_u64..1 << 48), port in 0..MAX_PORTS) {
-            let (fdb, mut pairs) = (fdb(), Pairs::default());
-            let asking = pairs.ask(port, 1, &fdb).unwrap();
+            let (fdb, mut cache) = (fdb(), FlowCache::default());
+            let lookup = cache.begin(port, 1, &fdb).unwrap();
             let station = |number: u64| Station::new(1, number);
-            // As if it were in the place of another.
-            pairs.keep(asking, station(dst), station(src), 5);
-            let set = pairs.sets[Pairs::place(station(dst), station(src))];
-            let place = Pairs::place(station(other.0), station(other.1));
-            pairs.sets[place] = set;
+            // As if both pairs had one place.
+            cache.insert(lookup, station(dst), station(src), 5);
+            let set = cache.sets[FlowCache::place(station(dst), station(src))];
+            let place = FlowCache::place(station(other.0), station(other.1));
+            cache.sets[place] = set;
             let is_same = other == (dst, src);
-            prop_assert_eq!(pairs.find(asking, station(other.0), station(other.1)), is_same.then_some(5));
+            prop_assert_eq!(cache.get(lookup, station(other.0), station(other.1)), is_same.then_some(5));
             for bit in 0..48 {
                 for near in [(dst ^ 1 << bit, src), (dst, src ^ 1 << bit)].map(|(dst, src)| (station(dst), station(src))) {
-                    pairs.sets[Pairs::place(near.0, near.1)] = set;
-                    prop_assert_eq!(pairs.find(asking, near.0, near.1), None, "bit {}", bit);
+                    cache.sets[FlowCache::place(near.0, near.1)] = set;
+                    prop_assert_eq!(cache.get(lookup, near.0, near.1), None, "bit {}", bit);
                 }
             }
         }
     }
 
     #[test]
-    fn who_would_miss_is_not_asked_for_a_while() {
-        let (fdb, mut pairs) = (fdb(), Pairs::default());
+    fn too_many_misses_bypass_the_cache_for_a_while() {
+        let (fdb, mut cache) = (fdb(), FlowCache::default());
         let mut frames: u32 = 0;
         // Each frame is of a new pair, as far as the cache can tell.
-        while let Some(asking) = pairs.ask(0, 32, &fdb) {
-            (0..32).for_each(|_| _ = pairs.miss(asking, &fdb));
+        while let Some(lookup) = cache.begin(0, 32, &fdb) {
+            (0..32).for_each(|_| _ = cache.miss(lookup, &fdb));
             frames += 32;
             assert!(frames <= 2 * SAMPLE, "it should have given up");
         }
-        let rested = (0..).take_while(|_| pairs.ask(0, 32, &fdb).is_none()).count() as u32;
+        let rested = (0..).take_while(|_| cache.begin(0, 32, &fdb).is_none()).count() as u32;
         assert!((REST / 32 - 2..=REST / 32).contains(&rested), "{rested} bursts");
-        // Where little is missed it goes on.
+        // Few misses keep it in use.
         for _ in 0..4 * SAMPLE / 32 {
-            let asking = pairs.ask(0, 32, &fdb).expect("worth it");
-            (0..7).for_each(|_| _ = pairs.miss(asking, &fdb));
+            let lookup = cache.begin(0, 32, &fdb).expect("worth it");
+            (0..7).for_each(|_| _ = cache.miss(lookup, &fdb));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the frames that come in by a port go, by the mark that is trusted there.
+//! Class, priority group and queue of a frame, by the mark that its ingress port trusts.
 
 use super::frame_desc::FrameDesc;
 use super::meta::Kind;
@@ -9,29 +9,29 @@ use crate::sets::{CLASSES, ClassSet};
 /// Index of frames that carry nothing trusted: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
 
-/// Where frames of some class go, as it is put into what is known of each.
+/// Class, group and queue of a frame, ready to copy into its [`super::meta::Meta`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lane {
-    /// Traffic class, priority group at the port that they come in by, and queue at any other.
+pub(super) struct Classification {
+    /// Traffic class, priority group at the ingress port, and queue at the egress port.
     pub desc: FrameDesc,
     pub kind: Kind,
 }
 
-/// The lanes of one port.
+/// The classifier of one ingress port: one table look-up a frame.
 #[derive(Debug, Clone)]
-pub(super) struct Lanes {
+pub(super) struct PortClassifier {
     trust: Trust,
-    /// What is put over a DSCP: nothing where it is trusted, and all bits, which is no mark, where it is not.
+    /// Bits that [`Self::of_ip`] sets in a DSCP: none where the port trusts it, else all, which makes [`NO_MARK`].
     untrusted: u8,
-    /// By mark; the last is for frames without one.
-    by_mark: [Lane; NO_MARK as usize + 1],
-    by_class: [Lane; CLASSES],
+    /// By mark; the last entry is for frames without one.
+    by_mark: [Classification; NO_MARK as usize + 1],
+    by_class: [Classification; CLASSES],
 }
 
-impl Lanes {
-    /// Of frames received at the port by `spec`.
+impl PortClassifier {
+    /// The classifier of frames that the port of `spec` receives.
     pub fn new(spec: &PortSpec, classes: &ClassMap) -> Self {
-        let by_class = std::array::from_fn(|class| Self::lane(spec, classes, class as u8));
+        let by_class = std::array::from_fn(|class| Self::classification(spec, classes, class as u8));
         let by_mark = std::array::from_fn(|mark| {
             let given = (mark != usize::from(NO_MARK)).then_some(mark as u8);
             by_class[usize::from(spec.marks.class(spec.trust, spec.port_class, given, given))]
@@ -40,16 +40,16 @@ impl Lanes {
         Self { trust: spec.trust, untrusted, by_mark, by_class }
     }
 
-    fn lane(spec: &PortSpec, classes: &ClassMap, class: u8) -> Lane {
+    fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
         let is_lossy = spec.lossless_groups() >> group & 1 == 0;
         let lossy = ClassSet::only_if(is_lossy, queue.into());
-        Lane { desc: FrameDesc::NONE.classified(class, group, queue), kind: Kind::new(class, lossy) }
+        Classification { desc: FrameDesc::NONE.classified(class, group, queue), kind: Kind::new(class, lossy) }
     }
 
-    /// Of a frame with this DSCP, if it is IP, and this PCP, if it is tagged.
+    /// Classifies a frame: `dscp` if it is IP, `pcp` if it is tagged.
     #[inline]
-    pub fn of(&self, dscp: Option<u8>, pcp: Option<u8>) -> Lane {
+    pub fn of(&self, dscp: Option<u8>, pcp: Option<u8>) -> Classification {
         let mark = match self.trust {
             Trust::Dscp => dscp,
             Trust::Pcp => pcp,
@@ -58,16 +58,16 @@ impl Lanes {
         self.by_mark[usize::from(mark.unwrap_or(NO_MARK) & NO_MARK)]
     }
 
-    /// Of an IP packet with or without tag, whose PCP is `pcp` if it `is_tagged`.
+    /// Classifies an IP packet; `pcp` counts only if it `is_tagged`.
     #[inline]
-    pub fn of_ip(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Lane {
+    pub fn of_ip(&self, dscp: u8, is_tagged: bool, pcp: u8) -> Classification {
         let mark = if (self.trust == Trust::Pcp) & is_tagged { pcp } else { dscp | self.untrusted };
         self.by_mark[usize::from(mark & NO_MARK)]
     }
 
-    /// Of frames of `class`.
+    /// The entry of `class`.
     #[inline]
-    pub fn of_class(&self, class: usize) -> Lane {
+    pub fn of_class(&self, class: usize) -> Classification {
         self.by_class[class % CLASSES]
     }
 }
@@ -82,15 +82,16 @@ mod tests {
         let switch = config::embedded().switch;
         for trust in [Trust::Dscp, Trust::Pcp, Trust::Port] {
             let spec = PortSpec { trust, ..switch.ports[0].clone() };
-            let lanes = Lanes::new(&spec, &switch.classes);
+            let classifier = PortClassifier::new(&spec, &switch.classes);
             for dscp in 0..64 {
-                let (one, other) = (lanes.of_ip(dscp, false, 0), lanes.of(Some(dscp), None));
+                let (one, other) = (classifier.of_ip(dscp, false, 0), classifier.of(Some(dscp), None));
                 assert_eq!((one.desc, one.kind), (other.desc, other.kind), "{trust:?}, DSCP {dscp}");
                 for pcp in [None, Some(0), Some(3), Some(7)] {
-                    let (one, other) = (lanes.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), lanes.of(Some(dscp), pcp));
+                    let (one, other) =
+                        (classifier.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), classifier.of(Some(dscp), pcp));
                     assert_eq!((one.desc, one.kind), (other.desc, other.kind), "{trust:?}, DSCP {dscp}, PCP {pcp:?}");
                 }
-                assert_eq!(lanes.of_class(one.desc.class().into()).desc, one.desc);
+                assert_eq!(classifier.of_class(one.desc.class().into()).desc, one.desc);
             }
         }
     }

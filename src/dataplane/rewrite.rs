@@ -1,30 +1,31 @@
-//! Between the decision and the buffer: each frame becomes what its egress port sends, with the tag, the marks and the
-//! length that it will leave with.
+//! Rewrite: gives each frame the VLAN tag, marks and length with which its egress port sends it, before admission.
+//! Admission then charges the frame at the length that it has in the queue.
 
 use super::drops::DropReason;
-use super::lanes::Lane;
 use super::meta::Meta;
 use super::pipeline::Pipeline;
+use super::port_classifier::Classification;
 use super::spec::PortSpec;
 use crate::packet::Packet;
 use crate::qos::Rewrite;
 use crate::sets::{CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
 use crate::wire::{ecn, vlan_tag};
 
-/// What a frame must know of the port that it leaves by: small, since any port may be next, and replaced as a whole by a reload.
+/// The settings of an egress port that ingress needs. It is small, because a burst may go to many ports. A reload replaces it
+/// whole.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outward {
-    /// VLAN whose frames leave without a tag; zero: none. All others leave with one.
+pub(super) struct EgressView {
+    /// VLAN whose frames leave untagged; zero: none.
     untagged: u16,
     /// Longest packet in bytes.
     mtu: u16,
-    /// The lcore that sends them.
+    /// The lcore that owns the port.
     owner: u8,
-    /// Frames keep their marks.
+    /// Whether frames keep their DSCP and PCP.
     keeps_marks: bool,
 }
 
-impl Outward {
+impl EgressView {
     pub fn new(spec: &PortSpec) -> Self {
         Self {
             untagged: spec.vlan.untagged().unwrap_or(0),
@@ -34,29 +35,29 @@ impl Outward {
         }
     }
 
-    /// Of a port that is not there.
+    /// The view of a port that does not exist.
     pub const NONE: Self = Self { untagged: 0, mtu: 0, owner: 0, keeps_marks: false };
 
-    /// Of all `ports`, in order, those that give frames other marks, as a mask.
+    /// Those of `ports` (all, in order) that change marks.
     pub fn remarking(ports: impl Iterator<Item = Self>) -> PortSet {
-        ports.enumerate().filter(|(_, outward)| !outward.keeps_marks).map(|(port, _)| port).collect()
+        ports.enumerate().filter(|(_, view)| !view.keeps_marks).map(|(port, _)| port).collect()
     }
 
-    /// The lcore that it belongs to.
+    /// The lcore that owns the port.
     #[inline]
     pub fn owner(self) -> usize {
         self.owner.into()
     }
 
-    /// Whether a frame has a tag when it leaves.
+    /// Whether a frame leaves with a tag.
     #[inline]
     fn leaves_tagged(self, meta: &Meta) -> bool {
         meta.vlan() != self.untagged
     }
 
-    /// Whether a frame leaves as it is.
+    /// Whether a frame needs no rewrite.
     #[inline]
-    pub fn fits(self, meta: &Meta) -> bool {
+    pub fn sends_unchanged(self, meta: &Meta) -> bool {
         let longest = u32::from(self.mtu) + u32::from(meta.desc.l3_offset());
         self.keeps_marks
             & (self.leaves_tagged(meta) == (meta.kind.tags() > 0))
@@ -64,21 +65,21 @@ impl Outward {
             & (u32::from(meta.desc.frame_len()) <= longest)
     }
 
-    /// As if it gave each frame marks, were they the ones that it has: none leaves as it is.
+    /// A view that rewrites every frame, for tests that compare the paths.
     #[cfg(test)]
     pub fn changing(self) -> Self {
         Self { keeps_marks: false, ..self }
     }
 
-    /// Puts the VLAN tag on, takes it off or leaves it. The offset of the network header then; `None` if there is no room for
-    /// a tag.
+    /// Inserts, removes or keeps the VLAN tag. Returns the new offset of the network header; `None` if the mbuf has no room
+    /// for a tag.
     #[inline]
     fn retag(self, packet: &mut impl Packet, meta: &Meta) -> Option<u8> {
         let (offset, tag_len) = (meta.desc.l3_offset(), vlan_tag::TAG_LEN as u8);
         match (meta.kind.tags() > 0, self.leaves_tagged(meta)) {
             (false, false) => Some(offset),
             (true, true) => {
-                // A priority tag gets its VLAN.
+                // A priority tag (VLAN 0) gets the frame's VLAN.
                 vlan_tag::set_id(packet, meta.vlan());
                 Some(offset)
             }
@@ -91,33 +92,33 @@ impl Outward {
     }
 }
 
-/// What the frames of a burst ask for together.
+/// The sums of a burst that admission needs.
 #[derive(Debug, Default)]
-pub(super) struct Demand {
-    /// Frames that leave by one port.
+pub(super) struct BurstDemand {
+    /// Frames that leave by exactly one port.
     pub sent: FrameSet,
-    /// Their cells by group.
+    /// Cells of these frames by group.
     pub cells: [u32; CLASSES],
-    /// Ports that they leave by.
+    /// Egress ports of these frames.
     pub egresses: PortSet,
-    /// Queues that they leave by.
+    /// Queues of these frames.
     pub queues: ClassSet,
-    /// Those of them that lossy ones leave by.
+    /// Queues of the lossy ones.
     pub lossy_queues: ClassSet,
-    /// There are frames besides of which copies leave, each judged by itself: what they find depends on who is first.
+    /// Whether the burst also has flooded frames. Their copies are judged one by one, in order with the others.
     pub floods: bool,
 }
 
-impl Demand {
-    /// And `cells` of frames that are among those sent, whose ports are known to it, and that came by `lane`.
+impl BurstDemand {
+    /// Adds `cells` of frames of one `classification`; the caller adds them to `sent` and `egresses`.
     #[inline]
-    pub fn add(&mut self, lane: Lane, cells: u32) {
-        self.cells[usize::from(lane.desc.group())] += cells;
-        self.queues.insert(lane.desc.queue());
-        self.lossy_queues |= lane.kind.lossy_queue();
+    pub fn add(&mut self, classification: Classification, cells: u32) {
+        self.cells[usize::from(classification.desc.group())] += cells;
+        self.queues.insert(classification.desc.queue());
+        self.lossy_queues |= classification.kind.lossy_queue();
     }
 
-    /// Groups that have any.
+    /// Groups with cells, as a mask.
     #[inline]
     pub fn groups(&self) -> u8 {
         (0..CLASSES).fold(0, |mask, group| mask | u8::from(self.cells[group] > 0) << group)
@@ -125,32 +126,32 @@ impl Demand {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Makes one frame fit to leave by `egress`. Always inline, for the loop over a burst; who floods is slow anyway.
+    /// Rewrites one frame for `egress`. Always inline, for the loop over a burst.
     #[inline(always)]
-    pub(super) fn fit(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
-        let outward = self.outward[egress % MAX_PORTS];
-        let Some(l3_offset) = outward.retag(packet, meta) else { return Err(DropReason::NoBuffer) };
+    pub(super) fn rewrite_frame(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
+        let view = self.egress_views[egress % MAX_PORTS];
+        let Some(l3_offset) = view.retag(packet, meta) else { return Err(DropReason::NoBuffer) };
         let len = packet.len();
-        if len > usize::from(outward.mtu) + usize::from(l3_offset) {
+        if len > usize::from(view.mtu) + usize::from(l3_offset) {
             return Err(DropReason::EgressMtu);
         }
-        if !outward.keeps_marks {
-            self.rewrite(egress, packet, meta, l3_offset);
+        if !view.keeps_marks {
+            self.rewrite_marks(egress, packet, meta, l3_offset);
         }
         meta.desc = meta.desc.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
         Ok(())
     }
 
-    /// Gives the frame the marks that `egress` has for its class.
+    /// Writes the DSCP and PCP that `egress` sets for the frame's class.
     #[inline(never)]
-    fn rewrite(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
+    fn rewrite_marks(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
         let rewrite = &self.ports[egress].rewrite;
         let class = usize::from(meta.kind.class());
         if let Some(dscp) = rewrite.dscp[class] {
             ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
         }
         if let Some(pcp) = rewrite.pcp[class]
-            && self.outward[egress].leaves_tagged(meta)
+            && self.egress_views[egress].leaves_tagged(meta)
         {
             vlan_tag::set_pcp(packet, pcp);
         }
