@@ -116,6 +116,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         (0..usize::from(config.switch.lcores)).map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
+    let gate = hosts.first().map(Hosts::close_gate);
     subject.pools = ports.pools().into();
     let (devices, up, warnings) = Devices::start(&ports.ports, &subject);
     for line in warnings {
@@ -147,6 +148,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         reloader,
         asked,
         devices,
+        gate,
         start,
     };
     runtime.block_on(watch.run(&mut signals));

@@ -42,6 +42,18 @@ const SETTLE_APART: Nanos = Nanos(100_000_000);
 /// Polls of each host at the end: more than the largest ring takes.
 const LAST_POLLS: usize = 64;
 
+/// Keeps the flows of virtual hosts from starting until it is dropped.
+#[derive(Debug)]
+pub struct StartGate {
+    unannounced: Arc<AtomicUsize>,
+}
+
+impl Drop for StartGate {
+    fn drop(&mut self) {
+        self.unannounced.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Virtual hosts, as one thread polls them.
 #[derive(Debug)]
 pub struct Hosts {
@@ -52,7 +64,7 @@ pub struct Hosts {
     settle: u64,
     /// Which of them this thread polls, by number.
     mine: Vec<bool>,
-    /// Threads whose hosts have not all announced themselves yet.
+    /// Threads whose hosts have not all announced themselves yet, and gates that are closed.
     unannounced: Arc<AtomicUsize>,
     has_announced: bool,
     /// When flows start: unknown until all hosts, of all threads, have announced themselves.
@@ -134,6 +146,13 @@ impl Hosts {
         self.hosts.iter_mut().for_each(|host| host.wire_loses = true);
         self.settle = to_ticks(SETTLE_APART, self.counters.hz);
         self
+    }
+
+    /// Closes a gate: no flow of any thread starts while it exists.
+    #[must_use]
+    pub fn close_gate(&self) -> StartGate {
+        self.unannounced.fetch_add(1, Ordering::Relaxed);
+        StartGate { unannounced: self.unannounced.clone() }
     }
 
     /// What they count, for any thread to read.

@@ -225,6 +225,19 @@ fn nothing_but_announcements_leaves_before_the_switch_has_settled() {
 }
 
 #[test]
+fn flows_start_when_the_gate_opens_and_announcements_before() {
+    let specs = pair(vec![flow(1, 3, "10G")]);
+    let (mut hosts, mut hub) = (Hosts::new(&specs, HZ), Hub::new(&specs));
+    let gate = hosts.close_gate();
+    run(&mut hosts, &mut hub, US, 20 * MS);
+    let sent = |hosts: &Hosts| hosts.counters().flows[0].sent_frames.get();
+    assert_eq!((sent(&hosts), hosts.counters().hosts[0].announced_frames.get()), (0, 1));
+    drop(gate);
+    run(&mut hosts, &mut hub, 20 * MS, 22 * MS);
+    assert!(sent(&hosts) > 0);
+}
+
+#[test]
 fn each_vlan_of_a_host_hears_of_it() {
     let tagged = |vlan| FlowSpec { vlan: Some(vlan), ..flow(1, 3, "1G") };
     let specs = pair(vec![tagged(10), tagged(20), flow(1, 3, "1G")]);

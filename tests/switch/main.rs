@@ -11,6 +11,7 @@ mod flood;
 mod idle;
 mod incast;
 mod launch;
+mod links;
 #[allow(dead_code, reason = "the tests over taps use more of it")]
 mod metrics;
 mod notify;
