@@ -12,6 +12,7 @@ mod notify;
 mod reload;
 mod setup;
 mod signals;
+mod start;
 mod watch;
 
 use std::io::Write;
@@ -28,12 +29,14 @@ use self::api::Api;
 use self::devices::Devices;
 use self::reload::Reloader;
 use self::signals::Signals;
+use self::start::HeldHosts;
 use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
 use crate::dataplane::{Counters, Inbox, Orders, Pipeline, Work, accompany, mailbox};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
+use crate::sets::PortSet;
 use crate::stats::{Current, Report, Subject, http};
 
 /// Time that a NIC is given to send what was posted to it last: a full ring of it lasts less at any rate from 10G up.
@@ -116,13 +119,14 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         (0..usize::from(config.switch.lcores)).map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
     let hosts = hosts(&config, hz);
     subject.hosts = hosts.first().map(Hosts::counters);
-    let gate = hosts.first().map(Hosts::close_gate);
     subject.pools = ports.pools().into();
     let (devices, up, warnings) = Devices::start(&ports.ports, &subject);
     for line in warnings {
         // Not eprintln, which panics where standard error cannot be written.
         let _ = writeln!(std::io::stderr(), "warning: {line}");
     }
+    let is_up = PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len());
+    let gate = hosts.first().filter(|_| !is_up).map(Hosts::close_gate);
     let current = Current::new(subject);
     orders.set_links(up);
     if let Some(listener) = listener {
@@ -148,7 +152,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         reloader,
         asked,
         devices,
-        gate,
+        held: HeldHosts::new(gate, start),
         start,
     };
     runtime.block_on(watch.run(&mut signals));

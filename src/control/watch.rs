@@ -10,11 +10,11 @@ use super::api::Api;
 use super::devices::Devices;
 use super::reload::Reloader;
 use super::signals::{Order, Signals};
+use super::start::HeldHosts;
 use super::{RunOptions, Running, setup};
 use crate::api::model::{Outcome, Reload};
 use crate::api::reloads::Ask;
 use crate::dataplane::Orders;
-use crate::hosts::StartGate;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Onlooker, Snapshot, Style};
@@ -24,10 +24,6 @@ const DEVICE_PERIOD: Duration = Duration::from_millis(100);
 /// Time in which a port has told its peer how things are, and a virtual host has heard it: whoever has not proven itself
 /// by then is named.
 const SELF_TEST_TIME: Duration = Duration::from_secs(1);
-
-/// Longest time for which virtual hosts wait for the links of all ports before they send: a memif port connects some time
-/// after its start, and frames for a port without a link are dropped.
-const LINK_WAIT: Duration = Duration::from_secs(5);
 
 /// Whom and what it looks at.
 pub(super) struct Watch<'a> {
@@ -42,8 +38,8 @@ pub(super) struct Watch<'a> {
     pub asked: mpsc::Receiver<Ask>,
     /// The devices behind the ports.
     pub devices: Devices,
-    /// Held until the virtual hosts may send.
-    pub gate: Option<StartGate>,
+    /// The virtual hosts, until they may send.
+    pub held: HeldHosts,
     /// When the lcores began.
     pub start: Instant,
 }
@@ -108,10 +104,7 @@ impl Watch<'_> {
         let subject = self.current.get();
         let (up, lines) = self.devices.look(&self.ports.ports, &subject);
         self.orders.set_links(up);
-        let all = PortSet::first(subject.spec.ports.len());
-        if PortSet::from_bits(up) == all || self.start.elapsed() >= LINK_WAIT {
-            self.gate = None;
-        }
+        self.held.look(PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len()), Instant::now());
         for line in lines {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
