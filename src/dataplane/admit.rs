@@ -34,7 +34,7 @@ impl<P: Packet> Pipeline<P> {
     ) {
         let together = !demand.floods && self.admit_together(port, metas, demand);
         let all = demand.sent.len() == burst.len();
-        if together && all && !self.guarantees.are_any() {
+        if together && all && !self.buffer.guarantees.are_any() {
             if (demand.egresses - self.own).is_empty() {
                 return self.push_all(burst, metas, demand);
             }
@@ -60,9 +60,9 @@ impl<P: Packet> Pipeline<P> {
     fn admit_together(&mut self, port: usize, metas: &[Meta; BURST], demand: &BurstDemand) -> bool {
         let groups = demand.groups();
         // The watchdog drops a priority both ways.
-        if !((demand.egresses | PortSet::only(port)) & self.storming).is_empty()
+        if !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty()
             || !self.queues_take(port, metas, demand, groups & !self.ports[port].lossless)
-            || !self.ports[port].ledger.admit_all(&demand.cells, groups, &mut self.pools)
+            || !self.ports[port].ledger.admit_all(&demand.cells, groups, &mut self.buffer.pools)
         {
             return false;
         }
@@ -77,7 +77,7 @@ impl<P: Packet> Pipeline<P> {
             state.admitted[group] += u64::from(demand.cells[group]);
         }
         state.holding |= groups;
-        self.holding |= PortSet::only_if(groups != 0, port);
+        self.buffer.holding |= PortSet::only_if(groups != 0, port);
         true
     }
 
@@ -86,7 +86,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn queues_take(&self, port: usize, metas: &[Meta; BURST], demand: &BurstDemand, lossy: u8) -> bool {
         let wanted: u32 = bits(lossy.into()).map(|group| demand.cells[group]).sum();
-        let (free, reserved) = (self.pools.shared[0].free().0, self.guarantees.unused());
+        let (free, reserved) = (self.buffer.pools.shared[0].free().0, self.buffer.guarantees.unused());
         let crosses = !(demand.egresses - self.own).is_empty();
         // Cells that are kept for queues must not be on their way to others, and what a group has guaranteed is not judged
         // after it has crossed: one by one it is known which frames these are.
@@ -99,7 +99,7 @@ impl<P: Packet> Pipeline<P> {
         }
         let free = Cells(free - reserved - wanted);
         // WRED throws dice for each frame in its turn.
-        if !(demand.lossy_queues & self.wred_queues).is_empty()
+        if !(demand.lossy_queues & self.egress.wred_queues).is_empty()
             && demand.sent.iter().any(|index| self.is_diced(&metas[index]))
         {
             return false;
@@ -108,7 +108,7 @@ impl<P: Packet> Pipeline<P> {
         // frame, since these are fewer.
         let all: u32 = demand.cells.iter().sum();
         demand.lossy_queues.iter().all(|queue| {
-            let limit = self.queue_specs[queue].limit.as_ref();
+            let limit = self.egress.specs[queue].limit.as_ref();
             let deepest = limit.map_or(u32::MAX, |limit| limit.threshold.limit(free).0);
             demand.egresses.iter().all(|egress| self.ports[egress].queues[queue].cells() + all <= deepest)
         })
@@ -117,7 +117,7 @@ impl<P: Packet> Pipeline<P> {
     /// Whether WRED throws dice for a frame at its queue.
     #[inline]
     fn is_diced(&self, meta: &Meta) -> bool {
-        self.wred_queues.contains(meta.desc.queue()) & !meta.is_lossless() & meta.is_droppable()
+        self.egress.wred_queues.contains(meta.desc.queue()) & !meta.is_lossless() & meta.is_droppable()
     }
 
     /// A copy for each port of the VLAN but the last, which gets the frame itself. Each is admitted, and charged, on its own.
@@ -130,7 +130,7 @@ impl<P: Packet> Pipeline<P> {
                 Some(copy) => self.send_copy(io, port, egress, copy, *meta),
                 None => {
                     let row = usize::from(meta.kind.class());
-                    self.counters.ports[port].drops[row][DropReason::NoBuffer as usize].add(1);
+                    self.telemetry.counters.ports[port].drops[row][DropReason::NoBuffer as usize].add(1);
                 }
             }
         }
@@ -161,7 +161,7 @@ impl<P: Packet> Pipeline<P> {
     /// What there is to go back to if a lossy frame's queue refuses it.
     #[inline]
     fn before(&self, port: usize, group: usize) -> Before {
-        Before { group: self.ports[port].ledger.group(group), pool_highest: self.pools.shared[0].used_highest() }
+        Before { group: self.ports[port].ledger.group(group), pool_highest: self.buffer.pools.shared[0].used_highest() }
     }
 
     /// Charges the buffer, and tells the peer to stop if its group is at its limit now.
@@ -174,14 +174,14 @@ impl<P: Packet> Pipeline<P> {
             return Err(DropReason::Watchdog);
         }
         let state = &mut self.ports[port];
-        let mut admission = state.ledger.admit(group, cells, &mut self.pools);
+        let mut admission = state.ledger.admit(group, cells, &mut self.buffer.pools);
         if meta.is_lossless() {
             if state.ledger.xoff() != 0 {
                 // A drop judges XOFF too.
                 self.update_pfc(port);
             }
-        } else if matches!(admission, Admission::Refused(_)) && self.guarantees.covers(egress, queue, cells) {
-            admission = state.ledger.admit_guaranteed(group, cells, &mut self.pools);
+        } else if matches!(admission, Admission::Refused(_)) && self.buffer.guarantees.covers(egress, queue, cells) {
+            admission = state.ledger.admit_guaranteed(group, cells, &mut self.buffer.pools);
         }
         if let Admission::Refused(refusal) = admission {
             return Err(refusal.into());
@@ -189,7 +189,7 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         state.admitted[group] += u64::from(cells.0);
         state.holding |= 1 << group;
-        self.holding.insert(port);
+        self.buffer.holding.insert(port);
         Ok(admission)
     }
 
@@ -199,7 +199,7 @@ impl<P: Packet> Pipeline<P> {
         let Some(before) = before else { return self.uncharge(desc) };
         let (port, group, cells) = desc.charge();
         let state = &mut self.ports[port];
-        state.ledger.undo(group, &before.group, before.pool_highest, &mut self.pools);
+        state.ledger.undo(group, &before.group, before.pool_highest, &mut self.buffer.pools);
         state.admitted[group] -= u64::from(cells.0);
         if state.admitted[group] == state.released[group] {
             state.holding &= !(1 << group);

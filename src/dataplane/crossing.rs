@@ -60,6 +60,12 @@ impl<P> std::fmt::Debug for PeerLcore<P> {
     }
 }
 
+/// The other lcores of the switch.
+#[derive(Debug)]
+pub(super) struct Mesh<P> {
+    pub peers: PeerLcores<P>,
+}
+
 /// The other lcores, by number; `None` at the own one.
 pub(super) type PeerLcores<P> = Vec<Option<Box<PeerLcore<P>>>>;
 
@@ -101,12 +107,12 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(super) fn accept_handoffs<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
         let mut taken = 0;
-        for lcore in 0..self.peer_lcores.len() {
+        for lcore in 0..self.mesh.peers.len() {
             // Taken out of `self`: its frames go into queues of `self`.
-            let Some(mut peer) = self.peer_lcores[lcore].take() else { continue };
+            let Some(mut peer) = self.mesh.peers[lcore].take() else { continue };
             let ready = peer.frames_in.refresh();
             if ready > 0 {
-                self.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
+                self.telemetry.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
             }
             let mut left = ready.min(MOST_HANDOFFS);
             taken += left;
@@ -117,7 +123,7 @@ impl<P: Packet> Pipeline<P> {
                 peer.frames_in.release();
                 left -= frames;
             }
-            self.peer_lcores[lcore] = Some(peer);
+            self.mesh.peers[lcore] = Some(peer);
         }
         taken
     }
@@ -125,10 +131,10 @@ impl<P: Packet> Pipeline<P> {
     /// Makes handed-off frames visible to their lcores. Called once a burst.
     #[inline]
     pub(super) fn publish_handoffs(&mut self) {
-        for peer in self.peer_lcores.iter_mut().flatten() {
+        for peer in self.mesh.peers.iter_mut().flatten() {
             let frames = peer.frames_out.publish();
             if frames > 0 {
-                self.counters.lcores[self.lcore].handed_off_frames.add(frames as u64);
+                self.telemetry.counters.lcores[self.lcore].handed_off_frames.add(frames as u64);
             }
         }
     }
@@ -136,14 +142,14 @@ impl<P: Packet> Pipeline<P> {
     /// Learns the stations that other lcores have seen.
     #[inline]
     pub(super) fn apply_fdb_updates(&mut self) {
-        for peer in self.peer_lcores.iter_mut().flatten() {
+        for peer in self.mesh.peers.iter_mut().flatten() {
             if peer.updates_in.refresh() == 0 {
                 continue;
             }
             while let Some(FdbUpdate { station, port }) = peer.updates_in.pop() {
                 // The link state of its port is checked when a frame is to leave there.
-                if self.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
-                    self.counters.lcores[self.lcore].fdb_full.add(1);
+                if self.forwarder.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
+                    self.telemetry.counters.lcores[self.lcore].fdb_full.add(1);
                 }
             }
             peer.updates_in.release();
@@ -153,8 +159,8 @@ impl<P: Packet> Pipeline<P> {
     /// Learns that `station` is at `port`, and sends the other lcores an update if this is new to them.
     pub(super) fn learn_source(&mut self, station: Station, port: usize) -> Learned {
         debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
-        let learned = self.fdb.learn(station, port);
-        if matches!(learned, Learned::New | Learned::Refreshed) && self.peer_lcores.len() > 1 {
+        let learned = self.forwarder.fdb.learn(station, port);
+        if matches!(learned, Learned::New | Learned::Refreshed) && self.mesh.peers.len() > 1 {
             self.send_update(FdbUpdate { station, port: port as u8 });
         }
         learned
@@ -163,12 +169,12 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn send_update(&mut self, update: FdbUpdate) {
         let mut is_sent = true;
-        for peer in self.peer_lcores.iter_mut().flatten() {
+        for peer in self.mesh.peers.iter_mut().flatten() {
             is_sent &= peer.updates_out.push(update).is_ok();
             peer.updates_out.publish();
         }
         if !is_sent {
-            self.fdb.readvertise(update.station);
+            self.forwarder.fdb.readvertise(update.station);
         }
     }
 }

@@ -1,17 +1,47 @@
 //! From a queue to the wire: schedule, mark, release, transmit.
 
+use arrayvec::ArrayVec;
+
 use super::counters::{Counter, PortCounters};
 use super::drops::DropReason;
 use super::frame_desc::{BurstSum, FrameDesc, Run};
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
+use super::queue::Slab;
+use super::spec::{QueueSpec, SwitchSpec};
 use crate::mutant::{self, Mutant};
-use crate::packet::{Packet, Ports};
+use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::Pace;
-use crate::qos::wred::WredVerdict;
+use crate::qos::wred::{Dice, WredVerdict};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, PortSet};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
+
+/// The egress state of one lcore: the memory of its queues, and the burst that it sends.
+#[derive(Debug)]
+pub(super) struct Egress<P> {
+    pub specs: [QueueSpec; CLASSES],
+    /// Queues with WRED.
+    pub wred_queues: ClassSet,
+    pub slab: Slab<P>,
+    pub rng: Dice,
+    /// The burst being sent, and the descriptor of each of its frames: empty except during a transmission.
+    pub posted: Burst<P>,
+    pub charges: ArrayVec<FrameDesc, BURST>,
+}
+
+impl<P> Egress<P> {
+    pub fn new(spec: &SwitchSpec, seed: u32) -> Self {
+        Self {
+            specs: spec.queues,
+            wred_queues: (0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some()).collect(),
+            slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
+            rng: Dice::new(seed),
+            posted: Burst::new(),
+            charges: ArrayVec::new(),
+        }
+    }
+}
 
 /// What was chosen to be sent in one burst.
 #[derive(Debug, Default)]
@@ -71,7 +101,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: PortSet, now: Ticks) -> usize {
         let Some(start) = io.time() else { return 0 };
-        let (mut moved, mut rounds, mut time, latest) = (0, 0, start, self.clock.half_gap() * 3 / 2);
+        let (mut moved, mut rounds, mut time, latest) = (0, 0, start, self.telemetry.clock.half_gap() * 3 / 2);
         while !more.is_empty() && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
             for port in more.iter() {
                 let sent = self.transmit(io, port, now);
@@ -92,21 +122,21 @@ impl<P: Packet> Pipeline<P> {
             return 0;
         }
         let chosen = self.schedule(port, now);
-        let posted = self.posted.len();
+        let posted = self.egress.posted.len();
         if posted == 0 {
             return 0;
         }
         self.mark(port, chosen.congested);
-        io.tx(port, &mut self.posted);
-        let taken = posted - self.posted.len();
+        io.tx(port, &mut self.egress.posted);
+        let taken = posted - self.egress.posted.len();
         self.release(port, taken, &chosen);
-        if !self.posted.is_empty() {
+        if !self.egress.posted.is_empty() {
             self.put_back(port);
             if taken == 0 {
                 self.note_refusal(port, now);
             }
         }
-        self.gauges_dirty.insert(port);
+        self.telemetry.gauges_dirty.insert(port);
         taken
     }
 
@@ -114,13 +144,13 @@ impl<P: Packet> Pipeline<P> {
     #[cold]
     fn put_back(&mut self, port: usize) {
         let state = &mut self.ports[port];
-        for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
+        for (packet, desc) in self.egress.posted.drain(..).zip(self.egress.charges.drain(..)).rev() {
             let queue = desc.queue();
             let before = state.queues[queue].cells();
             // It has just left its slot, so there is one.
-            if state.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
+            if state.queues[queue].push_front(&mut self.egress.slab, packet, desc).is_ok() {
                 state.waiting |= 1 << queue;
-                self.guarantees.changed(port, queue, before, before + u32::from(desc.cells()));
+                self.buffer.guarantees.changed(port, queue, before, before + u32::from(desc.cells()));
             }
         }
     }
@@ -132,27 +162,27 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[port];
         let mut ready = state.waiting & !state.discarding & !state.stopped_queues(now);
         let Some(mut pace) = state.shaper.pace(now) else { return chosen };
-        while ready != 0 && !self.posted.is_full() && pace.is_free() {
+        while ready != 0 && !self.egress.posted.is_full() && pace.is_free() {
             let (queues, scheduler) = {
                 let state = &mut self.ports[port];
                 (&state.queues, &mut state.scheduler)
             };
-            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab)) else { break };
+            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.egress.slab)) else { break };
             let before = self.ports[port].queues[queue].cells();
-            let before_these = self.posted.len();
+            let before_these = self.egress.posted.len();
             self.serve(port, queue, ready, &mut pace, &mut chosen);
-            if self.posted.len() == before_these {
+            if self.egress.posted.len() == before_these {
                 break;
             }
             let state = &mut self.ports[port];
-            self.guarantees.changed(port, queue, before, state.queues[queue].cells());
+            self.buffer.guarantees.changed(port, queue, before, state.queues[queue].cells());
             if state.queues[queue].is_empty() {
                 ready &= !(1 << queue);
                 state.waiting &= !(1 << queue);
                 state.scheduler.emptied(queue);
             }
         }
-        if !self.posted.is_empty() {
+        if !self.egress.posted.is_empty() {
             self.ports[port].shaper.keep(pace, now);
         }
         chosen
@@ -163,17 +193,20 @@ impl<P: Packet> Pipeline<P> {
     fn serve(&mut self, port: usize, queue: usize, ready: u8, pace: &mut Pace, chosen: &mut Chosen) {
         let Port { queues, scheduler, .. } = &mut self.ports[port];
         let frames = &mut queues[queue];
-        let wred = self.queue_specs[queue].wred.as_ref();
-        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab), ready);
+        let wred = self.egress.specs[queue].wred.as_ref();
+        let mut credit = scheduler.credit(queue, frames.head_len(&self.egress.slab), ready);
         loop {
-            let descs = frames.first(&self.slab);
-            let (here, posted, depth) = (descs.len(), self.posted.len(), frames.bytes());
+            let descs = frames.first(&self.egress.slab);
+            let (here, posted, depth) = (descs.len(), self.egress.posted.len(), frames.bytes());
             // Depths become less from here on.
             let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
             // Of a queue that stands the packets have left the cache, and their headers too, which a mark is written to.
-            frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
+            frames.look_ahead(
+                &self.egress.slab,
+                |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() },
+            );
             let mut run = Run::default();
-            for &desc in &descs[..here.min(self.posted.remaining_capacity())] {
+            for &desc in &descs[..here.min(self.egress.posted.remaining_capacity())] {
                 let len = u32::from(desc.frame_len());
                 if !pace.is_free() || !credit.spend(len) {
                     break;
@@ -184,16 +217,16 @@ impl<P: Packet> Pipeline<P> {
                     && desc.is_markable()
                 {
                     // Thrown for each, so that who is marked does not depend on how frames come together.
-                    let dice = self.dice.roll();
+                    let dice = self.egress.rng.roll();
                     if !is_short && wred.judge(Bytes(depth - run.bytes()), dice) == WredVerdict::Congested {
                         chosen.congested.insert(posted + run.frames as usize);
                     }
                 }
                 run = run.and(desc);
             }
-            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
+            frames.take(&mut self.egress.slab, run, &mut self.egress.posted, &mut self.egress.charges);
             chosen.add(queue, run);
-            if (run.frames as usize) < here || frames.is_empty() || self.posted.is_full() {
+            if (run.frames as usize) < here || frames.is_empty() || self.egress.posted.is_full() {
                 break;
             }
         }
@@ -204,13 +237,13 @@ impl<P: Packet> Pipeline<P> {
     /// or in vain, must come from memory first.
     #[inline]
     fn mark(&mut self, port: usize, congested: FrameSet) {
-        congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
+        congested.iter().for_each(|index| self.egress.posted[index].prefetch_bytes());
         for index in congested.iter() {
-            let (packet, desc) = (&mut self.posted[index], &mut self.charges[index]);
+            let (packet, desc) = (&mut self.egress.posted[index], &mut self.egress.charges[index]);
             if let Some((l3, offset)) = desc.markable() {
                 ecn::mark_ce(packet.bytes_mut(), l3, offset);
                 *desc = desc.marked();
-                self.counters.ports[port].ecn_marked[desc.queue()].add(1);
+                self.telemetry.counters.ports[port].ecn_marked[desc.queue()].add(1);
             }
         }
     }
@@ -220,19 +253,19 @@ impl<P: Packet> Pipeline<P> {
     fn release(&mut self, port: usize, frames: usize, chosen: &Chosen) {
         if !mutant::is(Mutant::ReleasedWhenQueued) {
             // By runs of the same group: to add to one place in memory again and again waits for the store before each time.
-            for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
+            for charged in self.egress.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
                 let (ingress, group, _) = charged[0].charge();
                 let cells = charged.iter().map(|desc| u32::from(desc.cells())).sum();
-                self.releases.release(ingress, group, Cells(cells));
+                self.buffer.releases.release(ingress, group, Cells(cells));
             }
         }
-        let counters = &self.counters.ports[port];
-        if self.posted.is_empty() {
+        let counters = &self.telemetry.counters.ports[port];
+        if self.egress.posted.is_empty() {
             chosen.count(counters);
-            self.charges.clear();
+            self.egress.charges.clear();
         } else {
             let mut taken = Chosen::default();
-            self.charges.drain(..frames).for_each(|desc| taken.add(desc.queue(), Run::default().and(desc)));
+            self.egress.charges.drain(..frames).for_each(|desc| taken.add(desc.queue(), Run::default().and(desc)));
             taken.count(counters);
         }
     }
@@ -240,7 +273,7 @@ impl<P: Packet> Pipeline<P> {
     /// The cells of a frame that will not leave are free.
     pub(super) fn uncharge(&mut self, desc: FrameDesc) {
         let (ingress, group, cells) = desc.charge();
-        self.releases.release(ingress, group, cells);
+        self.buffer.releases.release(ingress, group, cells);
     }
 
     /// Discards at most `most` of the frames of `port` that are condemned.
@@ -252,13 +285,13 @@ impl<P: Packet> Pipeline<P> {
             let (condemned, reason) = self.ports[port].discard[queue];
             let mut discarded = 0;
             while discarded < condemned && left > 0 {
-                let Some((packet, desc)) = self.ports[port].queues[queue].pop(&mut self.slab) else { break };
+                let Some((packet, desc)) = self.ports[port].queues[queue].pop(&mut self.egress.slab) else { break };
                 self.uncharge(desc);
                 self.drop_frame(io, packet, port, Some(desc.class()), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
             let state = &mut self.ports[port];
-            self.guarantees.changed(port, queue, before, state.queues[queue].cells());
+            self.buffer.guarantees.changed(port, queue, before, state.queues[queue].cells());
             state.discard[queue].0 -= discarded;
             if state.queues[queue].is_empty() {
                 state.discard[queue].0 = 0;
@@ -269,7 +302,7 @@ impl<P: Packet> Pipeline<P> {
                 state.discarding &= !(1 << queue);
             }
         }
-        self.gauges_dirty.insert(port);
+        self.telemetry.gauges_dirty.insert(port);
     }
 
     /// Lets the watchdog of `port` look at its queues when it is time.
@@ -282,7 +315,7 @@ impl<P: Packet> Pipeline<P> {
 
     #[cold]
     fn look(&mut self, port: usize, now: Ticks) {
-        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let Some(watchdog) = &mut state.watchdog else { return };
         let sent = counters.tx_frames.each_ref().map(Counter::get);
         let paused = state.timers.paused_queue_ticks(now);
@@ -295,7 +328,7 @@ impl<P: Packet> Pipeline<P> {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(storm));
-        self.storming.set(port, state.is_refusing());
+        self.links.refusing.set(port, state.is_refusing());
         state.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 }

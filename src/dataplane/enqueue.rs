@@ -87,9 +87,10 @@ impl<P: Packet> Pipeline<P> {
     ) {
         self.expect_room(frames);
         // Ports whose queues want a closer look.
-        let special = if self.guarantees.are_any() { PortSet::ALL } else { self.storming | !self.up };
+        let special =
+            if self.buffer.guarantees.are_any() { PortSet::ALL } else { self.links.refusing | !self.links.up };
         // The pool is charged for them already, and gets nothing back before the poll ends.
-        let free = self.pools.shared[0].free();
+        let free = self.buffer.pools.shared[0].free();
         let (mut appended, mut egresses, mut queues) = (0, PortSet::EMPTY, ClassSet::EMPTY);
         for _ in 0..frames {
             let Some(handed) = ring.pop() else { break };
@@ -112,47 +113,47 @@ impl<P: Packet> Pipeline<P> {
     fn is_taken(&self, handed: &HandoffFrame<P>, free: Cells) -> bool {
         let (egress, queue) = (usize::from(handed.egress), handed.desc.queue());
         // WRED throws dice.
-        let is_diced = self.wred_queues.contains(queue) & handed.droppable;
+        let is_diced = self.egress.wred_queues.contains(queue) & handed.droppable;
         let depth = self.ports[egress].queues[queue].cells() + u32::from(handed.desc.cells());
-        let limit = self.queue_specs[queue].limit.as_ref();
+        let limit = self.egress.specs[queue].limit.as_ref();
         !is_diced && limit.is_none_or(|limit| limit.admits(Cells(depth), free))
     }
 
     /// The slab has a slot for every cell of the buffer, so admitted frames always find some.
     #[inline]
     fn expect_room(&self, frames: usize) {
-        assert!(self.slab.has_room(frames), "fewer slots than cells of the buffer");
+        assert!(self.egress.slab.has_room(frames), "fewer slots than cells of the buffer");
     }
 
     /// Appends a frame to a queue of this lcore that has no guarantee, and room. What depends on all such frames of a burst is for
     /// [`Pipeline::appended`]: what each frame adds to the same place in memory, each waits for.
     #[inline(always)]
     fn append(&mut self, packet: P, desc: FrameDesc, egress: usize) {
-        self.ports[egress].queues[desc.queue()].append(&mut self.slab, packet, desc);
+        self.ports[egress].queues[desc.queue()].append(&mut self.egress.slab, packet, desc);
         if mutant::is(Mutant::ReleasedWhenQueued) {
             let (port, group, cells) = desc.charge();
-            self.releases.release(port, group, cells);
+            self.buffer.releases.release(port, group, cells);
         }
     }
 
     /// So many frames were appended, to some of the queues `queues` of the ports `egresses`.
     #[inline]
     fn appended(&mut self, frames: usize, egresses: PortSet, queues: ClassSet) {
-        self.slab.appended(frames);
+        self.egress.slab.appended(frames);
         for egress in egresses.iter() {
             let state = &mut self.ports[egress];
             for queue in queues.iter() {
                 state.waiting |= u8::from(!state.queues[queue].is_empty()) << queue;
             }
         }
-        self.gauges_dirty |= egresses;
+        self.telemetry.gauges_dirty |= egresses;
     }
 
     /// To the lcore that owns the queue.
     #[inline]
     fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
-        let owner = self.egress_views[usize::from(handed.egress) % MAX_PORTS].owner();
-        let Some(peer) = self.peer_lcores.get_mut(owner).and_then(Option::as_mut) else {
+        let owner = self.rewriter.views[usize::from(handed.egress) % MAX_PORTS].owner();
+        let Some(peer) = self.mesh.peers.get_mut(owner).and_then(Option::as_mut) else {
             unreachable!("a port belongs to an lcore of the switch");
         };
         // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
@@ -172,10 +173,10 @@ impl<P: Packet> Pipeline<P> {
     /// guaranteed: on its way they would be missing.
     #[inline]
     fn is_reserved_for_others(&self, handed: &HandoffFrame<P>) -> bool {
-        let unused = self.guarantees.unused();
+        let unused = self.buffer.guarantees.unused();
         unused > 0
-            && self.pools.shared[0].free().0 < unused
-            && !self.guarantees.covers(usize::from(handed.egress), handed.desc.queue(), handed.desc.charge().2)
+            && self.buffer.pools.shared[0].free().0 < unused
+            && !self.buffer.guarantees.covers(usize::from(handed.egress), handed.desc.queue(), handed.desc.charge().2)
     }
 
     /// Queues an admitted frame of any lcore at a port of this one; a lossy one is judged here a second time, against its
@@ -200,16 +201,16 @@ impl<P: Packet> Pipeline<P> {
         let state = &mut self.ports[egress];
         let depth = state.queues[queue].cells();
         // The slab has a slot for every cell of the buffer, so an admitted frame always finds one.
-        if let Err(packet) = state.queues[queue].push(&mut self.slab, packet, desc) {
+        if let Err(packet) = state.queues[queue].push(&mut self.egress.slab, packet, desc) {
             return self.refuse(io, (packet, desc), egress, before, DropReason::NoBuffer);
         }
         if mutant::is(Mutant::ReleasedWhenQueued) {
             let (port, group, cells) = desc.charge();
-            self.releases.release(port, group, cells);
+            self.buffer.releases.release(port, group, cells);
         }
         state.waiting |= 1 << queue;
-        self.gauges_dirty.insert(egress);
-        self.guarantees.changed(egress, queue, depth, depth + u32::from(desc.cells()));
+        self.telemetry.gauges_dirty.insert(egress);
+        self.buffer.guarantees.changed(egress, queue, depth, depth + u32::from(desc.cells()));
     }
 
     #[cold]
@@ -236,13 +237,13 @@ impl<P: Packet> Pipeline<P> {
             return Err(DropReason::EgressStuck);
         }
         // The link went down while the frame crossed from another lcore.
-        if !self.up.contains(egress) {
+        if !self.links.up.contains(egress) {
             return Err(DropReason::EgressDown);
         }
         if handed.must_accept {
             return Ok(());
         }
-        let spec = &self.queue_specs[queue];
+        let spec = &self.egress.specs[queue];
         let depth = state.queues[queue].cells() + u32::from(handed.desc.cells());
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let depth = if mutant::is(Mutant::QueueOfPort) { depth.max(of_port()) } else { depth };
@@ -251,7 +252,7 @@ impl<P: Packet> Pipeline<P> {
         }
         if let Some(limit) = &spec.limit {
             // The pool is charged for the frame already. What others are guaranteed is not free.
-            let (free, reserved) = (self.pools.shared[0].free().0, self.guarantees.unused());
+            let (free, reserved) = (self.buffer.pools.shared[0].free().0, self.buffer.guarantees.unused());
             if free < reserved || !limit.admits(Cells(depth), Cells(free - reserved)) {
                 return Err(DropReason::QueueThreshold);
             }
@@ -260,7 +261,7 @@ impl<P: Packet> Pipeline<P> {
         // those that can respond.
         if let Some(wred) = &spec.wred
             && handed.droppable
-            && wred.judge(Bytes(state.queues[queue].bytes()), self.dice.roll()) == WredVerdict::Congested
+            && wred.judge(Bytes(state.queues[queue].bytes()), self.egress.rng.roll()) == WredVerdict::Congested
         {
             return Err(DropReason::Wred);
         }

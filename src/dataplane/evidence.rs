@@ -143,7 +143,7 @@ impl<P: Packet> Pipeline<P> {
     /// It counts at port `at`.
     #[cold]
     pub(super) fn note_drop(&mut self, at: usize, frame: Refused, reason: DropReason) {
-        let polls = self.clock.polls();
+        let polls = self.telemetry.clock.polls();
         let noted = &mut self.ports[at].noted_drops[usize::from(frame.class & 7)];
         if std::mem::replace(noted, polls) == polls {
             return;
@@ -151,16 +151,16 @@ impl<P: Packet> Pipeline<P> {
         let mut evidence = self.evidence(frame.ports, usize::from(frame.group & 7), Decision::Dropped(reason));
         (evidence.class, evidence.cells) = (frame.class, frame.cells);
         if let Some(queue) = frame.queue {
-            let kept = self.guarantees.unused();
-            let free = self.pools.shared[0].free().0.saturating_sub(kept);
-            let limit = self.queue_specs[queue].limit.as_ref().filter(|_| reason == DropReason::QueueThreshold);
+            let kept = self.buffer.guarantees.unused();
+            let free = self.buffer.pools.shared[0].free().0.saturating_sub(kept);
+            let limit = self.egress.specs[queue].limit.as_ref().filter(|_| reason == DropReason::QueueThreshold);
             evidence.queue_limit = limit.map_or(u32::MAX, |limit| limit.threshold.limit(Cells(free)).0);
             if self.own.contains(frame.ports[1].into()) {
                 evidence.depth = self.ports[usize::from(frame.ports[1])].queues[queue].cells() + frame.cells;
             }
             evidence.free = free;
         }
-        self.counters.evidence[at].drops[usize::from(frame.class & 7)].note(evidence.pack());
+        self.telemetry.counters.evidence[at].drops[usize::from(frame.class & 7)].note(evidence.pack());
     }
 
     /// The peer of `port` is to stop `groups`, which it was not before.
@@ -176,7 +176,7 @@ impl<P: Packet> Pipeline<P> {
                 _ => Cause::Backlog,
             };
             let evidence = self.evidence([port as u8; 2], group, Decision::Stopped(cause));
-            self.counters.evidence[port].pauses[group].note(evidence.pack());
+            self.telemetry.counters.evidence[port].pauses[group].note(evidence.pack());
         }
     }
 
@@ -188,17 +188,19 @@ impl<P: Packet> Pipeline<P> {
         let is_lossless = profile.groups[group].lossless;
         let own = profile.groups[group].headroom.0.saturating_sub(held.headroom.0);
         let (limit, headroom_left) = match profile.policy {
-            _ if !is_lossless => (ledger.threshold(group, &self.pools), 0),
-            HeadroomPolicy::Independent => (ledger.threshold(group, &self.pools), own),
-            HeadroomPolicy::SharedPool => (ledger.threshold(group, &self.pools), own.min(self.pools.headroom.free().0)),
+            _ if !is_lossless => (ledger.threshold(group, &self.buffer.pools), 0),
+            HeadroomPolicy::Independent => (ledger.threshold(group, &self.buffer.pools), own),
+            HeadroomPolicy::SharedPool => {
+                (ledger.threshold(group, &self.buffer.pools), own.min(self.buffer.pools.headroom.free().0))
+            }
             HeadroomPolicy::Dynamic => {
                 let left = profile.insurance.0.saturating_sub(ledger.insurance_used().0);
-                (ledger.xoff_level(group, &self.pools), left)
+                (ledger.xoff_level(group, &self.buffer.pools), left)
             }
         };
         let is_own = self.own.contains(ports[0].into());
         Evidence {
-            at_ns: self.clock.last_ns(),
+            at_ns: self.telemetry.clock.last_ns(),
             decision,
             ports,
             class: group as u8,
@@ -211,11 +213,11 @@ impl<P: Packet> Pipeline<P> {
                 [0; 4]
             },
             limit: limit.0,
-            free: self.pools.shared[usize::from(is_lossless)].free().0,
+            free: self.buffer.pools.shared[usize::from(is_lossless)].free().0,
             headroom_left,
             depth: 0,
             queue_limit: u32::MAX,
-            backlog: self.counters.ports[usize::from(ports[0])].backlog_frames.get() as u32,
+            backlog: self.telemetry.counters.ports[usize::from(ports[0])].backlog_frames.get() as u32,
         }
     }
 }

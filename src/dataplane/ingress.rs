@@ -36,14 +36,14 @@ impl<P: Packet> Pipeline<P> {
         metas: &mut [Meta; BURST],
         now: Ticks,
     ) {
-        let asking = self.flow_cache.begin(port, burst.len(), &self.fdb);
+        let asking = self.forwarder.cache.begin(port, burst.len(), &self.forwarder.fdb);
         let arrived = self.parse(port, burst, metas, asking.is_some());
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
         }
         let demand = self.forward(port, burst, metas, &arrived, asking);
         self.dispatch(io, port, burst, metas, &demand);
-        self.gauges_dirty.insert(port);
+        self.telemetry.gauges_dirty.insert(port);
     }
 
     /// Reads the headers and finds the traffic class, the priority group at this port and the queue at any other; malformed
@@ -51,7 +51,7 @@ impl<P: Packet> Pipeline<P> {
     /// next needs: it stays in registers.
     #[inline]
     fn parse(&self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], uses_cache: bool) -> Arrived {
-        let (state, native) = (&self.ports[port], self.vlans.ingress(port, None).unwrap_or(0));
+        let (state, native) = (&self.ports[port], self.forwarder.vlans.ingress(port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
         let (mut data, mut control, mut others, mut retagged_at) =
             (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
@@ -60,7 +60,7 @@ impl<P: Packet> Pipeline<P> {
             let bytes = packet.bytes();
             // An mbuf holds no longer frame; one that did would be cut here and be oversize.
             let len = bytes.len().min(usize::from(u16::MAX)) as u16;
-            let desc = FrameDesc::new(len, self.cell.cells_of(len).0 as u16, port as u8, 0, 0);
+            let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len).0 as u16, port as u8, 0, 0);
             let (kind, dst, src) = match parse_usual(bytes) {
                 Some(usual) if bytes.len() <= longest => {
                     let classification = state.classifier.of_ip(usual.traffic_class >> 2, false, 0);
@@ -80,20 +80,20 @@ impl<P: Packet> Pipeline<P> {
                 data.insert(index);
                 sums[usize::from(kind.class())].add(desc);
                 if uses_cache {
-                    self.flow_cache.prefetch(dst, src);
+                    self.forwarder.cache.prefetch(dst, src);
                 } else {
-                    self.fdb.prefetch(dst);
-                    self.fdb.prefetch(src);
+                    self.forwarder.fdb.prefetch(dst);
+                    self.forwarder.fdb.prefetch(src);
                 }
             }
         }
-        let counters = &self.counters.ports[port];
+        let counters = &self.telemetry.counters.ports[port];
         for (class, &sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
             counters.rx_frames[class].add(sum.frames());
             counters.rx_bytes[class].add(sum.bytes());
         }
         if !(data - others).is_empty() {
-            retagged_at |= !self.vlans.untagged_at(native);
+            retagged_at |= !self.forwarder.vlans.untagged_at(native);
         }
         Arrived { data, control, retagged_at, sums }
     }
@@ -105,7 +105,7 @@ impl<P: Packet> Pipeline<P> {
         let state = &self.ports[port];
         match parse_plain(bytes) {
             Some(plain) if bytes.len() <= state.mtu as usize + usize::from(plain.l3_offset) => {
-                let vlan = self.vlans.ingress(port, Some(plain.vlan)).unwrap_or(0);
+                let vlan = self.forwarder.vlans.ingress(port, Some(plain.vlan)).unwrap_or(0);
                 let classification = state.classifier.of_ip(plain.usual.traffic_class >> 2, plain.is_tagged, plain.pcp);
                 *meta = Meta::plain(&plain, desc, vlan, classification);
                 Some(self.retagged_at(meta))
@@ -133,7 +133,7 @@ impl<P: Packet> Pipeline<P> {
             *meta = Meta::control(headers.tags);
             return None;
         }
-        let vlan = self.vlans.ingress(port, headers.vlan()).unwrap_or(0);
+        let vlan = self.forwarder.vlans.ingress(port, headers.vlan()).unwrap_or(0);
         *meta = Meta::other(&headers, desc, vlan, state.classifier.of(headers.dscp(), headers.pcp()));
         Some(self.retagged_at(meta))
     }
@@ -141,7 +141,7 @@ impl<P: Packet> Pipeline<P> {
     /// Ports by which a frame would not leave with the tags that it came with.
     #[inline]
     fn retagged_at(&self, meta: &Meta) -> PortSet {
-        let untagged = self.vlans.untagged_at(meta.vlan());
+        let untagged = self.forwarder.vlans.untagged_at(meta.vlan());
         // A priority tag gets its VLAN, or goes.
         let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
         (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
@@ -156,7 +156,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     fn mac_control(&mut self, port: usize, frame: &[u8], tags: u8, now: Ticks) -> Verdict {
-        let counters = &self.counters.ports[port];
+        let counters = &self.telemetry.counters.ports[port];
         match mac_control::parse(frame) {
             // IEEE 802.1Qbb: 01-80-C2-00-00-01 and no other destination.
             Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(frame) => {
@@ -178,7 +178,7 @@ impl<P: Packet> Pipeline<P> {
                 }
                 // A pause of a priority that is not obeyed here is counted, its time too, and has no effect.
                 // Nor has one that was in the ring when the link went down.
-                if self.up.contains(port) {
+                if self.links.up.contains(port) {
                     state.receive_pause(&pfc, now);
                 }
                 Verdict::Consumed
@@ -218,7 +218,7 @@ impl<P: Packet> Pipeline<P> {
         }
         // Where a frame has changed what holds, there are ports too many among these: of frames that were decided anew. What it
         // can change is only where its own station is, which is where it came from, and that sends nothing.
-        let changed_at = arrived.retagged_at | self.remarking | self.ports[port].smaller_mtu;
+        let changed_at = arrived.retagged_at | self.rewriter.remarking | self.ports[port].smaller_mtu;
         if are_sent && (egresses & changed_at).is_empty() {
             if !arrived.data.is_empty() {
                 ways::took(Way::AsItCame);
@@ -239,7 +239,7 @@ impl<P: Packet> Pipeline<P> {
         let (mut egresses, mut misses) = (PortSet::EMPTY, FrameSet::EMPTY);
         for index in frames {
             let meta = &mut metas[index % BURST];
-            let known = self.flow_cache.get(asking, meta.dst, meta.src);
+            let known = self.forwarder.cache.get(asking, meta.dst, meta.src);
             let egress = known.unwrap_or(0);
             misses |= FrameSet::only_if(known.is_none(), index);
             egresses |= PortSet::only_if(known.is_some(), egress);
@@ -262,8 +262,8 @@ impl<P: Packet> Pipeline<P> {
         if asking.is_some() {
             for index in misses.iter() {
                 let meta = &metas[index % BURST];
-                self.fdb.prefetch(meta.dst);
-                self.fdb.prefetch(meta.src);
+                self.forwarder.fdb.prefetch(meta.dst);
+                self.forwarder.fdb.prefetch(meta.src);
             }
         }
         let (mut egresses, mut are_sent, mut is_first) = (PortSet::EMPTY, true, true);
@@ -271,7 +271,7 @@ impl<P: Packet> Pipeline<P> {
             let meta = &mut metas[index % BURST];
             // Frames come in trains: the one before may have been of the same pair.
             let known = asking.filter(|_| !std::mem::take(&mut is_first));
-            if let Some(egress) = known.and_then(|asking| self.flow_cache.get(asking, meta.dst, meta.src)) {
+            if let Some(egress) = known.and_then(|asking| self.forwarder.cache.get(asking, meta.dst, meta.src)) {
                 meta.verdict = Verdict::Send(egress as u8);
                 egresses.insert(egress);
                 continue;
@@ -282,7 +282,7 @@ impl<P: Packet> Pipeline<P> {
                 _ => are_sent = false,
             }
             if let Some(asked) = asking {
-                asking = self.flow_cache.miss(asked, &self.fdb);
+                asking = self.forwarder.cache.miss(asked, &self.forwarder.fdb);
                 if asking.is_none() {
                     misses = data - FrameSet::first(index + 1);
                 }
@@ -313,7 +313,7 @@ impl<P: Packet> Pipeline<P> {
             };
             let egress = usize::from(egress) % MAX_PORTS;
             if changed_at.contains(egress)
-                && !self.egress_views[egress].sends_unchanged(meta)
+                && !self.rewriter.views[egress].sends_unchanged(meta)
                 && let Err(reason) = self.rewrite_frame(&mut burst[index], meta, egress)
             {
                 meta.verdict = Verdict::Drop(reason);
@@ -346,15 +346,16 @@ impl<P: Packet> Pipeline<P> {
     /// The way out of a frame, by its two stations.
     #[inline]
     fn look_up(&mut self, port: usize, meta: &Meta, asking: Option<CacheLookup>) -> Verdict {
-        let others = self.up - PortSet::only(port);
-        let (is_up, allowed) = (self.up != others, self.vlans.members(meta.vlan()) & others);
+        let others = self.links.up - PortSet::only(port);
+        let (is_up, allowed) = (self.links.up != others, self.forwarder.vlans.members(meta.vlan()) & others);
         // Most frames: the source is known here, the destination somewhere else. What is no station's is in no entry.
-        match self.fdb.lookup(meta.dst) {
+        match self.forwarder.fdb.lookup(meta.dst) {
             Some(egress)
-                if is_up & (allowed.contains(egress)) && self.fdb.is_known(meta.src, self.fdb.just_seen(port)) =>
+                if is_up & (allowed.contains(egress))
+                    && self.forwarder.fdb.is_known(meta.src, self.forwarder.fdb.just_seen(port)) =>
             {
                 if let Some(asking) = asking {
-                    self.flow_cache.insert(asking, meta.dst, meta.src, egress);
+                    self.forwarder.cache.insert(asking, meta.dst, meta.src, egress);
                 }
                 Verdict::Send(egress as u8)
             }
@@ -373,11 +374,11 @@ impl<P: Packet> Pipeline<P> {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
         // A port that went down may still have frames in its ring: their sources are not to be found there.
-        if self.up.contains(port) {
+        if self.links.up.contains(port) {
             match self.learn_source(meta.src, port) {
                 Learned::Known | Learned::Refreshed => {}
-                Learned::New => self.counters.lcores[self.lcore].fdb_learned.add(1),
-                Learned::Full => self.counters.lcores[self.lcore].fdb_full.add(1),
+                Learned::New => self.telemetry.counters.lcores[self.lcore].fdb_learned.add(1),
+                Learned::Full => self.telemetry.counters.lcores[self.lcore].fdb_full.add(1),
             }
         }
         if dst.is_group() {
@@ -386,11 +387,13 @@ impl<P: Packet> Pipeline<P> {
             }
             return self.flood(port, vlan, meta.is_lossless().then_some(DropReason::LosslessGroup));
         }
-        match self.fdb.lookup(meta.dst) {
+        match self.forwarder.fdb.lookup(meta.dst) {
             Some(egress) if egress == port => Verdict::Drop(DropReason::SamePort),
-            Some(egress) if !self.up.contains(egress) => Verdict::Drop(DropReason::EgressDown),
+            Some(egress) if !self.links.up.contains(egress) => Verdict::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
-            Some(egress) if !self.vlans.members(vlan).contains(egress) => Verdict::Drop(DropReason::VlanNotAllowed),
+            Some(egress) if !self.forwarder.vlans.members(vlan).contains(egress) => {
+                Verdict::Drop(DropReason::VlanNotAllowed)
+            }
             Some(egress) => Verdict::Send(egress as u8),
             None => self.flood(port, vlan, meta.is_lossless().then_some(DropReason::LosslessUnknown)),
         }
@@ -400,7 +403,7 @@ impl<P: Packet> Pipeline<P> {
     /// no business in, and a circle of those is a deadlock (Guo et al. 2016). The simulator may want to see one.
     #[cold]
     fn flood(&self, port: usize, vlan: u16, lossless: Option<DropReason>) -> Verdict {
-        if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
+        if let Some(reason) = lossless.filter(|_| !self.forwarder.floods_lossless) {
             return Verdict::Drop(reason);
         }
         if self.flooded_to(port, vlan).is_empty() { Verdict::Drop(DropReason::NoMember) } else { Verdict::Flood }
@@ -408,6 +411,6 @@ impl<P: Packet> Pipeline<P> {
 
     /// The other ports of the VLAN, those that have a link.
     pub(super) fn flooded_to(&self, port: usize, vlan: u16) -> PortSet {
-        self.vlans.members(vlan) & (self.up - PortSet::only(port))
+        self.forwarder.vlans.members(vlan) & (self.links.up - PortSet::only(port))
     }
 }

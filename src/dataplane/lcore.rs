@@ -224,7 +224,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
             let clear = self.orders.watermarks.load(Ordering::Relaxed);
             if clear != watermarks {
                 self.pipeline.clear_watermarks();
-                self.pipeline.counters.lcores[self.pipeline.lcore].rest_overshoot_highest_ns.set(0);
+                self.pipeline.telemetry.counters.lcores[self.pipeline.lcore].rest_overshoot_highest_ns.set(0);
                 watermarks = clear;
             }
             if let Some(inbox) = &mut self.inbox {
@@ -232,7 +232,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
             let asked = self.orders.stations[self.pipeline.lcore].asked();
             if asked != showing.shown {
-                let (fdb, own) = (&self.pipeline.fdb, self.pipeline.own);
+                let (fdb, own) = (&self.pipeline.forwarder.fdb, self.pipeline.own);
                 self.orders.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
             }
             // After the orders: those that are given meanwhile wait until it wakes.
@@ -285,7 +285,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
 
     /// A rest from `start` that was to last until `until` has lasted until `end`.
     fn count_rest(&self, start: Ticks, until: Ticks, end: Ticks) {
-        let (clock, counters) = (&self.pipeline.clock, &self.pipeline.counters.lcores[self.pipeline.lcore]);
+        let (clock, counters) =
+            (&self.pipeline.telemetry.clock, &self.pipeline.telemetry.counters.lcores[self.pipeline.lcore]);
         let overshoot = clock.nanos(end.since(until));
         counters.rests.add(1);
         counters.rested_ns.add(clock.nanos(end.since(start)));

@@ -3,6 +3,7 @@
 mod admit;
 pub mod audit;
 mod backlog;
+mod buffer;
 pub mod counters;
 mod crossing;
 pub mod drops;
@@ -10,11 +11,11 @@ mod egress;
 mod enqueue;
 pub mod evidence;
 pub mod fdb_view;
+mod forwarder;
+pub mod frame_desc;
 mod gauges;
 mod guarantee;
-mod rewrite;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
-pub mod frame_desc;
 #[allow(unsafe_code)]
 pub mod handoff;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod history_ring_tests;
 pub mod idle;
 mod ingress;
 mod lcore;
+mod links;
 pub mod memory;
 mod meta;
 #[cfg(test)]
@@ -36,6 +38,7 @@ pub mod queue;
 pub mod record;
 pub mod replay;
 mod rest;
+mod rewrite;
 mod rounds;
 mod shed;
 pub mod spec;

@@ -3,95 +3,58 @@
 
 use std::sync::Arc;
 
-use arrayvec::ArrayVec;
-
+use super::buffer::Buffer;
 use super::counters::{Counters, UNCLASSIFIED};
-use super::crossing::{self, PeerLcores};
+use super::crossing::{self, Mesh};
 use super::drops::DropReason;
-use super::frame_desc::FrameDesc;
-use super::gauges::PollClock;
+use super::egress::Egress;
+use super::forwarder::Forwarder;
+use super::gauges::Telemetry;
 use super::guarantee::QueueGuarantees;
+use super::links::Links;
 use super::port::Port;
-use super::queue::{Queue, Slab};
-use super::rewrite::EgressView;
-use super::rounds::Scratch;
+use super::queue::Queue;
+use super::rewrite::Rewriter;
+use super::rounds::{PauseState, Scratch};
 use super::shed::Shedder;
-use super::spec::{QueueSpec, SwitchSpec};
+use super::spec::SwitchSpec;
 use crate::forward::fdb::{Learned, Station};
-use crate::forward::{Fdb, FlowCache, VlanTable};
-use crate::mmu::{ExactPool, Lease, Pools, SharedPool, Tallies, TallyWriter};
+use crate::mmu::{ExactPool, Lease, SharedPool, Tallies};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::MIN_FRAME;
-use crate::qos::wred::Dice;
-use crate::sets::{BURST, CLASSES, ClassSet, MAX_PORTS, PortSet};
-use crate::units::{CellSize, Cells, Ticks};
+use crate::sets::{BURST, CLASSES, MAX_PORTS, PortSet};
+use crate::units::{Cells, Ticks};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
 
 /// Frames that a poll discards of a port when a queue is to be emptied at once: a few bursts' worth of time.
 const DISCARDED: usize = 4 * BURST;
 
-/// The switch as one lcore runs it: the ports that it owns, the whole way of a packet, and what it needs of the others.
+/// The switch as one lcore runs it: its ports, and the owners of the stages' state.
 #[derive(Debug)]
 pub struct Pipeline<P> {
     /// Its number among the dataplane lcores.
     pub(super) lcore: usize,
     /// The ports that it owns.
     pub(super) own: PortSet,
-    /// All ports; of those of other lcores only what never changes is looked at.
+    /// All ports. Of those of other lcores only the settings are read.
     pub(super) ports: Box<[Port]>,
-    /// What of each port matters to the frames that leave by it.
-    pub(super) egress_views: Box<[EgressView; MAX_PORTS]>,
-    /// Ports that give frames other marks.
-    pub(super) remarking: PortSet,
-    pub(super) queue_specs: [QueueSpec; CLASSES],
-    /// Queues with WRED.
-    pub(super) wred_queues: ClassSet,
-    pub(super) vlans: VlanTable,
-    pub(super) fdb: Fdb,
-    /// What it says of frames whose stations are known to each other's ports.
-    pub(super) flow_cache: FlowCache,
-    pub(super) cell: CellSize,
-    /// This lcore's hands in the pools.
-    pub(super) pools: Pools,
-    pub(super) guarantees: QueueGuarantees,
-    /// What has left, by all lcores and by this one.
-    pub(super) tallies: Arc<Tallies>,
-    pub(super) releases: TallyWriter,
-    /// The other lcores, by number.
-    pub(super) peer_lcores: PeerLcores<P>,
-    pub(super) slab: Slab<P>,
-    pub(super) dice: Dice,
-    pub(super) counters: Arc<Counters>,
-    /// Lossless frames may be flooded; for simulation only.
-    pub(super) floods_lossless: bool,
-    /// Ports that have a link.
-    pub(super) up: PortSet,
-    /// Ports with groups that hold cells, and with groups at XOFF.
-    pub(super) holding: PortSet,
-    pub(super) xoff: PortSet,
-    /// Ports whose receive backlog stops their peers.
-    pub(super) backlogged: PortSet,
+    pub(super) links: Links,
+    pub(super) forwarder: Forwarder,
+    pub(super) rewriter: Rewriter,
+    pub(super) buffer: Buffer,
+    pub(super) egress: Egress<P>,
+    pub(super) mesh: Mesh<P>,
+    pub(super) pauses: PauseState,
     /// Drops lossy frames when the lcore has more frames than time.
     pub(super) shedder: Shedder,
-    /// Ports with queues that refuse frames, since the watchdog discards them or the port is stuck.
-    pub(super) storming: PortSet,
-    /// Ports whose devices take no frames.
-    pub(super) stuck: PortSet,
-    /// Ports whose gauges are out of date.
-    pub(super) gauges_dirty: PortSet,
-    /// Ports with a pause that runs, whose time the gauges follow.
-    pub(super) running_pauses: PortSet,
+    pub(super) telemetry: Telemetry,
     /// Dropped frames whose buffers go back together.
     pub(super) trash: Burst<P>,
-    /// What is worked on: here, and without frames, but while a poll receives. By reference, since to move it takes hundreds
-    /// of instructions, which is what a poll of silent ports would be made of.
+    /// Scratch memory of a poll; `None` only while a poll receives. Boxed: moving it would cost hundreds of instructions per
+    /// idle poll.
     pub(super) scratch: Option<Box<Scratch<P>>>,
-    /// The burst being sent, and what each of its frames is charged to: empty but during a transmission.
-    pub(super) posted: Burst<P>,
-    pub(super) charges: ArrayVec<FrameDesc, BURST>,
-    pub(super) clock: PollClock,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -128,47 +91,24 @@ impl<P: Packet> Pipeline<P> {
         parts
             .map(|(lcore, (peer_lcores, guarantees))| {
                 let own = owned_by(lcore, spec);
+                let buffer = Buffer::new(spec, &pools, &headroom, guarantees, tallies.clone(), lcore);
+                // Each lcore needs its own seed, or all would mark the same frames.
+                let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 Self {
                     lcore,
                     own,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
-                    egress_views: Box::new(std::array::from_fn(|port| {
-                        spec.ports.get(port).map_or(EgressView::NONE, EgressView::new)
-                    })),
-                    remarking: EgressView::remarking(spec.ports.iter().map(EgressView::new)),
-                    queue_specs: spec.queues,
-                    wred_queues: (0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some()).collect(),
-                    vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
-                    fdb: Fdb::new(&spec.fdb, hz),
-                    flow_cache: FlowCache::default(),
-                    cell: CellSize::new(spec.buffer.cell),
-                    pools: Pools {
-                        shared: pools.each_ref().map(|pool| Lease::new(pool.clone())),
-                        headroom: headroom.clone(),
-                    },
-                    guarantees,
-                    releases: tallies.writer(lcore),
-                    tallies: tallies.clone(),
-                    peer_lcores,
-                    slab: Slab::new(frames, ports * CLASSES),
-                    // Each lcore its own dice, or they would all mark the same frames.
-                    dice: Dice::new(seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9))),
-                    counters: counters.clone(),
-                    floods_lossless: spec.floods_lossless,
-                    up: PortSet::first(ports),
-                    holding: PortSet::EMPTY,
-                    xoff: PortSet::EMPTY,
-                    backlogged: PortSet::EMPTY,
+                    links: Links::new(ports),
+                    forwarder: Forwarder::new(spec, hz),
+                    rewriter: Rewriter::new(spec),
+                    buffer,
+                    egress: Egress::new(spec, seed),
+                    mesh: Mesh { peers: peer_lcores },
+                    pauses: PauseState::default(),
                     shedder: Shedder::default(),
-                    storming: PortSet::EMPTY,
-                    stuck: PortSet::EMPTY,
-                    gauges_dirty: own,
-                    running_pauses: PortSet::EMPTY,
+                    telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
                     trash: Burst::new(),
                     scratch: Some(Box::default()),
-                    posted: Burst::new(),
-                    charges: ArrayVec::new(),
-                    clock: PollClock::new(hz, spec.poll_gap),
                 }
             })
             .collect()
@@ -186,7 +126,7 @@ impl<P: Packet> Pipeline<P> {
     /// second half publishes.
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        self.fdb.set_time(now);
+        self.forwarder.fdb.set_time(now);
         self.apply_fdb_updates();
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
@@ -216,7 +156,7 @@ impl<P: Packet> Pipeline<P> {
         if !more.is_empty() {
             moved += self.transmit_more(io, more, now);
         }
-        if !self.stuck.is_empty() {
+        if !self.links.stuck.is_empty() {
             self.look_at_stuck(now);
         }
         self.finish_poll(io, now, moved);
@@ -226,39 +166,39 @@ impl<P: Packet> Pipeline<P> {
     /// The end of a poll: buffers go back, others see what this lcore has done, observers see the gauges.
     #[inline]
     fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
-        self.releases.publish();
+        self.buffer.releases.publish();
         io.free(&mut self.trash);
-        if self.peer_lcores.len() > 1 {
+        if self.mesh.peers.len() > 1 {
             // What an lcore keeps leased is missing to the others when the pool runs low.
-            self.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
+            self.buffer.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
         }
-        self.clock.poll(&self.counters.lcores[self.lcore], now, moved);
-        if self.clock.is_gauge_time() || moved == 0 {
+        self.telemetry.clock.poll(&self.telemetry.counters.lcores[self.lcore], now, moved);
+        if self.telemetry.clock.is_gauge_time() || moved == 0 {
             self.publish_gauges(now);
-            self.fdb.sweep();
+            self.forwarder.fdb.sweep();
         }
     }
 
     /// Tells the ledgers what has left since the last poll.
     #[inline]
     pub(super) fn collect_releases(&mut self) {
-        for port in self.holding.iter() {
+        for port in self.buffer.holding.iter() {
             let state = &mut self.ports[port];
             for group in bits(u64::from(state.holding)) {
-                let released = self.tallies.released(port, group);
+                let released = self.buffer.tallies.released(port, group);
                 let cells = released - state.released[group];
                 if cells == 0 {
                     continue;
                 }
                 state.released[group] = released;
-                state.ledger.release(group, Cells(cells as u32), &mut self.pools);
+                state.ledger.release(group, Cells(cells as u32), &mut self.buffer.pools);
                 if released == state.admitted[group] {
                     state.holding &= !(1 << group);
                 }
             }
-            self.gauges_dirty.insert(port);
+            self.telemetry.gauges_dirty.insert(port);
             if state.holding == 0 {
-                self.holding.remove(port);
+                self.buffer.holding.remove(port);
             }
         }
     }
@@ -266,8 +206,8 @@ impl<P: Packet> Pipeline<P> {
     /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
     #[inline]
     fn judge_paused<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        for port in self.xoff.iter() {
-            if self.ports[port].ledger.judge(&self.pools) {
+        for port in self.pauses.xoff.iter() {
+            if self.ports[port].ledger.judge(&self.buffer.pools) {
                 self.update_pfc(port);
                 self.send_pfc(io, port, now);
             }
@@ -279,14 +219,14 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn update_pfc(&mut self, port: usize) {
         let state = &mut self.ports[port];
         let xoff = state.ledger.xoff();
-        self.xoff.set(port, xoff != 0);
+        self.pauses.xoff.set(port, xoff != 0);
         let xoff_told = state.wants_xoff() & state.generated;
         let fresh = xoff_told & !state.generator.xoff();
         state.generator.set_all(xoff_told);
         if fresh != 0 {
             self.note_pauses(port, fresh);
         }
-        self.gauges_dirty.insert(port);
+        self.telemetry.gauges_dirty.insert(port);
     }
 
     /// Sends the PFC frame that is due, past every queue and outside of pacing.
@@ -300,7 +240,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline(never)]
     fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let state = &mut self.ports[port];
-        if !self.up.contains(port) || state.progress.is_closed() && state.generator.xoff() == 0 {
+        if !self.links.up.contains(port) || state.progress.is_closed() && state.generator.xoff() == 0 {
             return;
         }
         // No buffer or no room in the ring: it stays due, and the next poll tries again.
@@ -319,14 +259,14 @@ impl<P: Packet> Pipeline<P> {
         // It has gone past pacing, but not past the wire: what follows makes up for its time, or what lies ahead of the
         // next PFC frame would grow by each.
         state.shaper.charge(MIN_FRAME, now);
-        let counters = &self.counters.ports[port];
+        let counters = &self.telemetry.counters.ports[port];
         counters.pfc_tx_frames.add(1);
         for priority in bits(u64::from(frame.enabled)) {
             let xoff = frame.quanta[priority].0 > 0;
             let side = if xoff { &counters.pfc_tx_xoff } else { &counters.pfc_tx_xon };
             side[priority].add(1);
         }
-        self.gauges_dirty.insert(port);
+        self.telemetry.gauges_dirty.insert(port);
     }
 
     /// Counts a drop at `port` and puts the buffer with those to be freed.
@@ -340,7 +280,7 @@ impl<P: Packet> Pipeline<P> {
         reason: DropReason,
     ) {
         let row = class.map_or(UNCLASSIFIED, usize::from);
-        self.counters.ports[port].drops[row][reason as usize].add(1);
+        self.telemetry.counters.ports[port].drops[row][reason as usize].add(1);
         self.discard(io, packet);
     }
 
@@ -364,27 +304,27 @@ impl<P: Packet> Pipeline<P> {
             let state = &mut self.ports[port];
             state.ledger.clear_watermarks();
             state.queues.iter_mut().for_each(Queue::clear_watermark);
-            self.counters.ports[port].backlog_highest_frames.set(0);
+            self.telemetry.counters.ports[port].backlog_highest_frames.set(0);
         }
-        self.pools.shared.iter_mut().for_each(Lease::clear_watermark);
-        self.pools.headroom.reset_highest();
-        let counters = &self.counters.lcores[self.lcore];
+        self.buffer.pools.shared.iter_mut().for_each(Lease::clear_watermark);
+        self.buffer.pools.headroom.reset_highest();
+        let counters = &self.telemetry.counters.lcores[self.lcore];
         counters.handoff_highest_frames.set(0);
         counters.poll_gap_highest_ns.set(0);
-        self.gauges_dirty |= self.own;
+        self.telemetry.gauges_dirty |= self.own;
     }
 
     /// The link of `port` went up or down. Down: what waits for it is dropped, what was learned there is forgotten,
     /// and its peer's pauses end with the peer. Up: the peer hears again what it must not send, and what it may.
     pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
-        if self.up.contains(port) == up {
+        if self.links.up.contains(port) == up {
             return;
         }
-        self.up.set(port, up);
+        self.links.up.set(port, up);
         self.release_stuck(port);
-        self.fdb.change();
+        self.forwarder.fdb.change();
         if !up {
-            self.fdb.forget_port(port);
+            self.forwarder.fdb.forget_port(port);
         }
         if !self.own.contains(port) {
             return;
@@ -398,12 +338,12 @@ impl<P: Packet> Pipeline<P> {
             state.generator.link_down(now);
             state.schedule_discard(u8::MAX, DropReason::EgressDown);
         }
-        self.gauges_dirty.insert(port);
+        self.telemetry.gauges_dirty.insert(port);
     }
 
     /// Work begins on links that are up already: their peers may have been left paused by a switch that died.
     pub fn greet_all(&mut self) {
-        for port in (self.own & self.up).iter() {
+        for port in (self.own & self.links.up).iter() {
             self.announce_pfc(port);
         }
     }
@@ -428,17 +368,17 @@ impl<P: Packet> Pipeline<P> {
             self.ports[port].generator.set_all(0);
             self.send_pfc(io, port, now);
         }
-        self.releases.publish();
+        self.buffer.releases.publish();
         self.collect_releases();
         io.free(&mut self.trash);
-        self.gauges_dirty |= self.running_pauses;
+        self.telemetry.gauges_dirty |= self.telemetry.running_pauses;
         self.publish_gauges(now);
-        (self.own & self.up).iter().all(|port| self.ports[port].generator.due(now).is_none())
+        (self.own & self.links.up).iter().all(|port| self.ports[port].generator.due(now).is_none())
     }
 
     /// Tells the forwarding database of a station, as a frame from it would.
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
-        self.fdb.set_time(now);
+        self.forwarder.fdb.set_time(now);
         self.learn_source(Station::new(vlan, mac.to_number()), port)
     }
 
@@ -464,7 +404,7 @@ impl<P: Packet> Pipeline<P> {
     /// Frames that wait in queues.
     #[must_use]
     pub fn held_frames(&self) -> usize {
-        self.slab.held() as usize
+        self.egress.slab.held() as usize
     }
 }
 

@@ -174,12 +174,12 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
 
 /// Each frame is looked up, made fit and admitted by itself.
 fn take_the_long_ways(bed: &mut Bed) {
-    bed.pipeline.flow_cache.give_up();
+    bed.pipeline.forwarder.cache.give_up();
     // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
-    bed.pipeline.egress_views.iter_mut().for_each(|outward| *outward = outward.changing());
-    bed.pipeline.remarking = PortSet::ALL;
+    bed.pipeline.rewriter.views.iter_mut().for_each(|view| *view = view.changing());
+    bed.pipeline.rewriter.remarking = PortSet::ALL;
     bed.pipeline.ports.iter_mut().for_each(|port| port.smaller_mtu = PortSet::ALL);
-    bed.pipeline.storming = PortSet::ALL;
+    bed.pipeline.links.refusing = PortSet::ALL;
 }
 
 /// A burst of a port, of which most look alike, and whether there are odd ones among them.
@@ -231,11 +231,11 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
 
 /// All that wait: port, queue, what goes with each, and its bytes.
 fn frames(mut bed: Bed) -> Vec<(usize, usize, FrameDesc, Vec<u8>)> {
-    let Pipeline { ports, slab, .. } = &mut bed.pipeline;
+    let Pipeline { ports, egress, .. } = &mut bed.pipeline;
     let mut frames = Vec::new();
     for (port, state) in ports.iter_mut().enumerate() {
         for (number, queue) in state.queues.iter_mut().enumerate() {
-            while let Some((packet, desc)) = queue.pop(slab) {
+            while let Some((packet, desc)) = queue.pop(&mut egress.slab) {
                 frames.push((port, number, desc, packet.bytes().to_vec()));
             }
         }

@@ -216,8 +216,8 @@ fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseEr
         let shared = pools.shared.each_ref().map(|pool| (pool.used(), pool.free(), pool.used_highest()));
         (shared, pools.headroom.used(), pools.headroom.highest())
     };
-    prop_assert_eq!(pools(&replay.pools), pools(&bed.pipeline.pools), "event {}", index);
-    prop_assert_eq!(replay.guarantees.unused(), bed.pipeline.guarantees.unused(), "event {}", index);
+    prop_assert_eq!(pools(&replay.pools), pools(&bed.pipeline.buffer.pools), "event {}", index);
+    prop_assert_eq!(replay.guarantees.unused(), bed.pipeline.buffer.guarantees.unused(), "event {}", index);
     Ok(())
 }
 
@@ -238,9 +238,9 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
         prop_assert_eq!((one.admitted, one.holding), (other.admitted, other.holding), "burst {}: port {}", index, port);
     }
     let pools = |bed: &Bed| {
-        let pools = &bed.pipeline.pools;
+        let pools = &bed.pipeline.buffer.pools;
         let shared = pools.shared.each_ref().map(|pool| (pool.used(), pool.free(), pool.used_highest()));
-        (shared, pools.headroom.used(), pools.headroom.highest(), bed.pipeline.guarantees.unused())
+        (shared, pools.headroom.used(), pools.headroom.highest(), bed.pipeline.buffer.guarantees.unused())
     };
     prop_assert_eq!(pools(one), pools(other), "burst {}", index);
     prop_assert_eq!(one.pipeline.held_frames(), other.pipeline.held_frames(), "burst {}", index);

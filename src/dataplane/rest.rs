@@ -13,11 +13,13 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn may_rest<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         // `holding`: frames that another lcore has yet to send are charged here, and their release may be an XON. `timed`:
         // a pause has ended, and no gauge says so yet.
-        let is_empty =
-            self.slab.held() == 0 && self.holding.is_empty() && self.xoff.is_empty() && self.running_pauses.is_empty();
+        let is_empty = self.egress.slab.held() == 0
+            && self.buffer.holding.is_empty()
+            && self.pauses.xoff.is_empty()
+            && self.telemetry.running_pauses.is_empty();
         is_empty
-            && self.own.iter().all(|port| self.ports[port].is_at_rest((self.up - self.stuck).contains(port), now))
-            && self.peer_lcores.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
+            && self.own.iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
+            && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
             // Last, since it may ask a device: what came while the poll went on.
             && self.own.iter().all(|port| io.backlog(port).is_none_or(|left| left == 0))
     }

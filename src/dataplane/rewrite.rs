@@ -5,7 +5,7 @@ use super::drops::DropReason;
 use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::port_classifier::Classification;
-use super::spec::PortSpec;
+use super::spec::{PortSpec, SwitchSpec};
 use crate::packet::Packet;
 use crate::qos::Rewrite;
 use crate::sets::{CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
@@ -92,6 +92,24 @@ impl EgressView {
     }
 }
 
+/// The rewriting state of one lcore.
+#[derive(Debug)]
+pub(super) struct Rewriter {
+    /// The settings of each egress port.
+    pub views: Box<[EgressView; MAX_PORTS]>,
+    /// Ports that change marks.
+    pub remarking: PortSet,
+}
+
+impl Rewriter {
+    pub fn new(spec: &SwitchSpec) -> Self {
+        Self {
+            views: Box::new(std::array::from_fn(|port| spec.ports.get(port).map_or(EgressView::NONE, EgressView::new))),
+            remarking: EgressView::remarking(spec.ports.iter().map(EgressView::new)),
+        }
+    }
+}
+
 /// The sums of a burst that admission needs.
 #[derive(Debug, Default)]
 pub(super) struct BurstDemand {
@@ -129,7 +147,7 @@ impl<P: Packet> Pipeline<P> {
     /// Rewrites one frame for `egress`. Always inline, for the loop over a burst.
     #[inline(always)]
     pub(super) fn rewrite_frame(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
-        let view = self.egress_views[egress % MAX_PORTS];
+        let view = self.rewriter.views[egress % MAX_PORTS];
         let Some(l3_offset) = view.retag(packet, meta) else { return Err(DropReason::NoBuffer) };
         let len = packet.len();
         if len > usize::from(view.mtu) + usize::from(l3_offset) {
@@ -138,7 +156,7 @@ impl<P: Packet> Pipeline<P> {
         if !view.keeps_marks {
             self.rewrite_marks(egress, packet, meta, l3_offset);
         }
-        meta.desc = meta.desc.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
+        meta.desc = meta.desc.reshaped(len as u16, self.buffer.cell.cells_of(len as u16).0 as u16, l3_offset);
         Ok(())
     }
 
@@ -151,7 +169,7 @@ impl<P: Packet> Pipeline<P> {
             ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
         }
         if let Some(pcp) = rewrite.pcp[class]
-            && self.egress_views[egress].leaves_tagged(meta)
+            && self.rewriter.views[egress].leaves_tagged(meta)
         {
             vlan_tag::set_pcp(packet, pcp);
         }

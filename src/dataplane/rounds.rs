@@ -44,6 +44,15 @@ struct Turns {
     more: PortSet,
 }
 
+/// Which peers an lcore has stopped, and why.
+#[derive(Debug, Default)]
+pub(super) struct PauseState {
+    /// Ports with groups at XOFF.
+    pub xoff: PortSet,
+    /// Ports whose receive backlog stops their peers.
+    pub backlogged: PortSet,
+}
+
 impl<P: Packet> Pipeline<P> {
     /// Takes one burst of each own port in turn, and tells its peer after each what it must be told; in rounds, as long as
     /// some port has more and its poll gap lets it. No peer waits longer than a burst of each port takes until it hears XOFF.
@@ -147,7 +156,7 @@ impl<P: Packet> Pipeline<P> {
     fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u64, now: Ticks) -> bool {
         let Some(time) = io.time() else { return true };
         // One more round makes `rounds + 1` of them in that time by `rounds`.
-        time.since(now) * (rounds + 1) <= self.clock.half_gap() * rounds
+        time.since(now) * (rounds + 1) <= self.telemetry.clock.half_gap() * rounds
     }
 
     /// The poll has no time for another round, though `ports` have more: what is left is a backlog, however little. Headroom
@@ -171,7 +180,7 @@ impl<P: Packet> Pipeline<P> {
     /// The same of what is known to be left, of which `most` are a backlog whatever the mark.
     fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
         let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
-        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         if let Some(left) = left {
             counters.backlog_frames.set(left as u64);
             counters.backlog_highest_frames.raise(left as u64);
@@ -180,7 +189,7 @@ impl<P: Packet> Pipeline<P> {
         state.backlog.judge(left, most, now);
         if state.backlog.is_on() != before {
             counters.backlog_xoffs.add(u64::from(!before));
-            self.backlogged.set(port, !before);
+            self.pauses.backlogged.set(port, !before);
             self.update_pfc(port);
             self.send_pfc(io, port, now);
         }

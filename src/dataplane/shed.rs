@@ -223,7 +223,7 @@ impl<P: Packet> Pipeline<P> {
     /// returns how many. No other stage sees them.
     #[inline(never)]
     pub(super) fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
-        if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.backlogged.contains(port) {
+        if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.pauses.backlogged.contains(port) {
             return 0;
         }
         let classifier = &self.ports[port].classifier;
@@ -260,7 +260,7 @@ impl<P: Packet> Pipeline<P> {
         let shed = frames.len() as u32;
         if shed != 0 {
             self.shedder.looked.shed += shed;
-            self.gauges_dirty.insert(port);
+            self.telemetry.gauges_dirty.insert(port);
             self.count_shed(port, &sums);
             io.shed(burst, frames);
         }
@@ -270,7 +270,7 @@ impl<P: Packet> Pipeline<P> {
     /// Counts what was shed at `port`, by class, and notes it for `why-dropped`. No stage has looked where the frames go.
     fn count_shed(&mut self, port: usize, sums: &[Shed; CLASSES]) {
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.0 != 0) {
-            let counters = &self.counters.ports[port];
+            let counters = &self.telemetry.counters.ports[port];
             counters.rx_frames[class].add(sum.frames());
             counters.rx_bytes[class].add(sum.bytes());
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
@@ -286,21 +286,21 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         if self.shedder.is_on {
             self.adapt_shedding(io, now);
-        } else if !self.backlogged.is_empty() {
+        } else if !self.pauses.backlogged.is_empty() {
             self.shed_if_stalled();
         }
     }
 
     #[inline(never)]
     fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        let latest = self.clock.half_gap() - self.clock.half_gap() / 4;
+        let latest = self.telemetry.clock.half_gap() - self.telemetry.clock.half_gap() / 4;
         let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
-        self.shedder.adapt(PollLoad { is_late: !self.backlogged.is_empty(), is_slow });
+        self.shedder.adapt(PollLoad { is_late: !self.pauses.backlogged.is_empty(), is_slow });
     }
 
     #[cold]
     fn shed_if_stalled(&mut self) {
-        if self.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
+        if self.pauses.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
             self.shedder.start();
         }
     }

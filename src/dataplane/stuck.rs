@@ -120,10 +120,10 @@ impl<P: Packet> Pipeline<P> {
     /// The device of `port` took none of the frames that it was offered at `now`. What waits for a stuck port is discarded.
     #[cold]
     pub(super) fn note_refusal(&mut self, port: usize, now: Ticks) {
-        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         if state.progress.refused(now, counters.taken_frames()) {
-            self.stuck.insert(port);
-            self.storming.insert(port);
+            self.links.stuck.insert(port);
+            self.links.refusing.insert(port);
             counters.egress_stuck.set(1);
             counters.egress_stucks.add(1);
         }
@@ -136,8 +136,8 @@ impl<P: Packet> Pipeline<P> {
     /// frame, which leaves although no frame comes.
     #[cold]
     pub(super) fn look_at_stuck(&mut self, now: Ticks) {
-        for port in self.stuck.iter() {
-            let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        for port in self.links.stuck.iter() {
+            let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
             if state.progress.has_moved(counters.taken_frames()) {
                 self.release_stuck(port);
             } else if state.progress.probe(now) {
@@ -148,16 +148,16 @@ impl<P: Packet> Pipeline<P> {
 
     /// `port` is not stuck, as far as is known: what still waits for it may leave.
     pub(super) fn release_stuck(&mut self, port: usize) {
-        if !self.stuck.contains(port) {
+        if !self.links.stuck.contains(port) {
             return;
         }
         let state = &mut self.ports[port];
         state.progress.clear();
         state.cancel_discard(u8::MAX, DropReason::EgressStuck);
-        self.stuck.remove(port);
-        self.storming.set(port, state.is_refusing());
-        self.counters.ports[port].egress_stuck.set(0);
-        self.gauges_dirty.insert(port);
+        self.links.stuck.remove(port);
+        self.links.refusing.set(port, state.is_refusing());
+        self.telemetry.counters.ports[port].egress_stuck.set(0);
+        self.telemetry.gauges_dirty.insert(port);
     }
 }
 

@@ -85,23 +85,23 @@ impl<P: Packet> Pipeline<P> {
     /// is above its new threshold is XOFF with its next frame, one below its new XON level gets XON in the next poll.
     #[cold]
     pub fn tune(&mut self, tuning: &Tuning) {
-        self.queue_specs = tuning.queues;
-        self.wred_queues = (0..CLASSES).filter(|&queue| tuning.queues[queue].wred.is_some()).collect();
+        self.egress.specs = tuning.queues;
+        self.egress.wred_queues = (0..CLASSES).filter(|&queue| tuning.queues[queue].wred.is_some()).collect();
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
             // Frames of this lcore leave by the ports of others too.
-            self.egress_views[port] = tuning.egress_view;
+            self.rewriter.views[port] = tuning.egress_view;
             self.ports[port].rewrite = tuning.rewrite;
             if self.own.contains(port) {
                 self.tune_port(port, tuning, disciplines);
             }
         }
-        self.remarking = EgressView::remarking(tuning.ports.iter().map(|port| port.egress_view));
-        self.gauges_dirty |= self.own;
+        self.rewriter.remarking = EgressView::remarking(tuning.ports.iter().map(|port| port.egress_view));
+        self.telemetry.gauges_dirty |= self.own;
     }
 
     fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
-        let (state, counters) = (&mut self.ports[port], &self.counters.ports[port]);
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.dropping();
         state.classifier = tuning.classifier.clone();
         state.ledger.set_groups(&tuning.groups);
@@ -122,7 +122,7 @@ impl<P: Packet> Pipeline<P> {
         state.schedule_discard(now & !before, DropReason::Watchdog);
         state.cancel_discard(before & !now, DropReason::Watchdog);
         state.progress.set_limit(tuning.stuck_after.0, tuning.stuck_after.1);
-        self.storming.set(port, state.is_refusing());
+        self.links.refusing.set(port, state.is_refusing());
         if tuning.stuck_after.0.is_none() {
             self.release_stuck(port);
         }

@@ -49,7 +49,7 @@ impl<P: Packet> Pipeline<P> {
             shared: group.shared,
             used: group.used(),
             headroom: group.headroom,
-            threshold: state.ledger.threshold(class, &self.pools),
+            threshold: state.ledger.threshold(class, &self.buffer.pools),
             is_xoff: state.wants_xoff() >> class & 1 == 1,
         }
     }
@@ -57,7 +57,7 @@ impl<P: Packet> Pipeline<P> {
     /// Cells in use of the shared pools of a whole switch, lossy and lossless, by the ledgers of all its lcores: exact.
     #[must_use]
     pub fn pool_used(fleet: &[Self]) -> [Cells; 2] {
-        [0, 1].map(|kind| Cells(fleet.iter().map(|part| part.pools.shared[kind].used().0).sum()))
+        [0, 1].map(|kind| Cells(fleet.iter().map(|part| part.buffer.pools.shared[kind].used().0).sum()))
     }
 
     /// Frames on their way from one lcore of a switch to another.
@@ -69,7 +69,7 @@ impl<P: Packet> Pipeline<P> {
     /// Most cells of the shared pools that were ever in use when this lcore took some: lossy, lossless.
     #[must_use]
     pub fn pool_used_highest(&self) -> [Cells; 2] {
-        self.pools.shared.each_ref().map(Lease::used_highest)
+        self.buffer.pools.shared.each_ref().map(Lease::used_highest)
     }
 
     /// Queues of `port`, one of its own, that may not send at `now`: paused by its peer, and not ignored by the watchdog.

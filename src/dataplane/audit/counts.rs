@@ -49,8 +49,8 @@ impl Look<'_> {
     /// published that was not made. And it has heard of all that was published when its lcore last ended a poll.
     fn check_believed<P: Packet>(&self, fleet: &[Pipeline<P>], port: usize, group: usize, state: &GroupState) -> Check {
         let (admitted, heard) = (self.port.admitted[group], self.port.released[group]);
-        let published = fleet[0].tallies.released(port, group);
-        let made: u64 = fleet.iter().map(|part| part.releases.written(port, group)).sum();
+        let published = fleet[0].buffer.tallies.released(port, group);
+        let made: u64 = fleet.iter().map(|part| part.buffer.releases.written(port, group)).sum();
         ensure(heard <= published && published <= made && made <= admitted, UNDERESTIMATED, || {
             let (name, held) = (&self.audited.name, state.held().0);
             format!(
@@ -104,7 +104,7 @@ impl Auditor {
             let mut leased = 0;
             for part in fleet {
                 let held: u32 = (part.own & busy).iter().map(|port| part.ports[port].ledger.shared()[kind].0).sum();
-                let (used, spare) = (part.pools.shared[kind].used().0, part.pools.shared[kind].spare().0);
+                let (used, spare) = (part.buffer.pools.shared[kind].used().0, part.buffer.pools.shared[kind].spare().0);
                 leased += u64::from(used) + u64::from(spare);
                 ensure(used == held, CONSERVED, || {
                     let lcore = part.lcore;
@@ -113,7 +113,7 @@ impl Auditor {
                     )
                 })?;
             }
-            let (pool, size) = (fleet[0].pools.shared[kind].pool().leased().0, self.shared[kind].0);
+            let (pool, size) = (fleet[0].buffer.pools.shared[kind].pool().leased().0, self.shared[kind].0);
             ensure(u64::from(pool) == leased, CONSERVED, || {
                 format!(
                     "{pool} cells of shared pool {kind} are leased, and lcores have {leased} of them, used and spare"
@@ -121,7 +121,7 @@ impl Auditor {
             })?;
             ensure(pool <= size, SHARED, || format!("{pool} cells are leased of shared pool {kind} of {size}"))?;
         }
-        let (used, size) = (fleet[0].pools.headroom.used().0, self.headroom.0);
+        let (used, size) = (fleet[0].buffer.pools.headroom.used().0, self.headroom.0);
         let held = match self.policy {
             HeadroomPolicy::SharedPool => self.headroom_held(fleet, busy),
             HeadroomPolicy::Independent | HeadroomPolicy::Dynamic => 0,
@@ -141,7 +141,7 @@ impl Auditor {
     /// a cell at least, and as many as the longest at most.
     pub(super) fn check_whole<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> Check {
         let charged = |port: usize, group: usize| {
-            let made: u64 = fleet.iter().map(|part| part.releases.written(port, group)).sum();
+            let made: u64 = fleet.iter().map(|part| part.buffer.releases.written(port, group)).sum();
             fleet[self.ports[port].owner].ports[port].admitted[group].wrapping_sub(made)
         };
         let groups = |port: usize| bits(u64::from(fleet[self.ports[port].owner].ports[port].holding));

@@ -22,7 +22,7 @@ impl Auditor {
                 continue;
             }
             for class in (0..CLASSES).filter(|&class| noted[class] != before[class]) {
-                if let Some(evidence) = part.counters.evidence[index].last_drops(class).first() {
+                if let Some(evidence) = part.telemetry.counters.evidence[index].last_drops(class).first() {
                     self.check_drop(fleet, part.lcore, evidence)?;
                 }
             }

@@ -216,8 +216,8 @@ impl Auditor {
             })?;
         }
         let rings = queues::frames_in_rings(fleet);
-        let used = [0, 1].map(|kind| fleet.iter().map(|part| part.pools.shared[kind].used().0).sum::<u32>());
-        let headroom = fleet.first().map_or(0, |part| part.pools.headroom.used().0);
+        let used = [0, 1].map(|kind| fleet.iter().map(|part| part.buffer.pools.shared[kind].used().0).sum::<u32>());
+        let headroom = fleet.first().map_or(0, |part| part.buffer.pools.headroom.used().0);
         ensure((rings, used, headroom) == (0, [0; 2], 0), "idle", || {
             format!(
                 "{rings} frames between lcores, {used:?} cells of the pools and {headroom} of headroom in an idle switch"
@@ -229,7 +229,7 @@ impl Auditor {
     fn collect<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: PortSet) {
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
             lcore.free_collected = lcore.free;
-            lcore.has_polled = part.counters.lcores[part.lcore].polls.get() != lcore.polls;
+            lcore.has_polled = part.telemetry.counters.lcores[part.lcore].polls.get() != lcore.polls;
         }
         for port in busy.iter() {
             let audited = &mut self.ports[port];
@@ -255,8 +255,8 @@ impl Auditor {
             port: state,
             groups: if all { u8::MAX } else { state.holding | state.ledger.xoff() | audited.seen.busy },
             free_then: self.lcores[audited.owner].free_collected,
-            free: part.pools.shared[1].free(),
-            headroom_free: part.pools.headroom.free(),
+            free: part.buffer.pools.shared[1].free(),
+            headroom_free: part.buffer.pools.headroom.free(),
             most: self.most,
             has_polled: self.lcores[audited.owner].has_polled,
         }
@@ -271,7 +271,7 @@ impl Auditor {
                 seen.groups[group] = state.ledger.group(group);
                 seen.released[group] = state.released[group];
                 if self.lcores[*owner].has_polled {
-                    seen.published[group] = part.tallies.released(port, group);
+                    seen.published[group] = part.buffer.tallies.released(port, group);
                 }
             }
             seen.groups_off = state.ledger.groups_xoff();
@@ -280,8 +280,8 @@ impl Auditor {
             self.busy |= PortSet::only_if(seen.busy != 0, port);
         }
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
-            lcore.free = part.pools.shared[1].free();
-            lcore.polls = part.counters.lcores[part.lcore].polls.get();
+            lcore.free = part.buffer.pools.shared[1].free();
+            lcore.polls = part.telemetry.counters.lcores[part.lcore].polls.get();
         }
     }
 }
@@ -289,5 +289,5 @@ impl Auditor {
 /// Ports that hold cells or pause anybody.
 fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
     let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| part.ports[port].generator.xoff() != 0).collect();
-    fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.holding | part.xoff | told(part))
+    fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | told(part))
 }

@@ -47,7 +47,7 @@ impl Look<'_> {
     /// The peer is told what ledger and backlog say, of the priorities for which PFC is generated.
     pub(super) fn check_telling<P: Packet>(&self, part: &Pipeline<P>, index: usize) -> Check {
         let (wanted, told) = (self.port.wants_xoff() & self.port.generated, self.port.generator.xoff());
-        let (xoff, followed) = (self.port.ledger.xoff(), part.xoff.contains(index));
+        let (xoff, followed) = (self.port.ledger.xoff(), part.pauses.xoff.contains(index));
         ensure(wanted == told && followed == (xoff != 0), "generator_follows", || {
             format!(
                 "{}: groups {xoff:#010b} are XOFF and {wanted:#010b} to be told, and {told:#010b} are told; the port is \

@@ -20,9 +20,8 @@ pub(super) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
 
 /// Frames that `part` has handed over and `other` has not taken.
 fn frames_between<P: Packet>(part: &Pipeline<P>, other: &Pipeline<P>) -> usize {
-    let pushed =
-        part.peer_lcores.get(other.lcore).and_then(Option::as_ref).map_or(0, |there| there.frames_out.pushed());
-    let popped = other.peer_lcores.get(part.lcore).and_then(Option::as_ref).map_or(0, |back| back.frames_in.popped());
+    let pushed = part.mesh.peers.get(other.lcore).and_then(Option::as_ref).map_or(0, |there| there.frames_out.pushed());
+    let popped = other.mesh.peers.get(part.lcore).and_then(Option::as_ref).map_or(0, |back| back.frames_in.popped());
     pushed.wrapping_sub(popped)
 }
 
@@ -47,7 +46,8 @@ impl Auditor {
                     frames += self.check_queue(part, port, queue, &mut queued)?;
                 }
             }
-            let (lcore, held, posted) = (part.lcore, part.slab.held(), part.posted.len() + part.charges.len());
+            let (lcore, held, posted) =
+                (part.lcore, part.egress.slab.held(), part.egress.posted.len() + part.egress.charges.len());
             ensure((held, posted) == (frames, 0), QUEUES, || {
                 format!(
                     "lcore {lcore}: {frames} frames in its queues, {held} in its slab, {posted} posted between polls"
@@ -67,7 +67,7 @@ impl Auditor {
     ) -> Result<u32, Broken> {
         let (state, queue, name) = (&part.ports[port], &part.ports[port].queues[index], &self.ports[port].name);
         let (mut frames, mut cells, mut bytes, mut first) = (0, 0, 0, None);
-        for desc in queue.descs(&part.slab) {
+        for desc in queue.descs(&part.egress.slab) {
             let (ingress, group, charge) = desc.charge();
             first = first.or(Some(u32::from(desc.frame_len())));
             (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(desc.frame_len()));
@@ -76,7 +76,7 @@ impl Auditor {
             queued[ingress][group] += u64::from(charge.0);
         }
         let (walked, counted) = ((frames, cells, bytes), (queue.frames(), queue.cells(), queue.bytes()));
-        ensure(walked == counted && first.is_none_or(|len| len == queue.head_len(&part.slab)), QUEUES, || {
+        ensure(walked == counted && first.is_none_or(|len| len == queue.head_len(&part.egress.slab)), QUEUES, || {
             format!("{name} queue {index}: {walked:?} frames, cells and bytes are in it, and it counts {counted:?}")
         })?;
         ensure((state.waiting >> index & 1 == 1) == (frames > 0), QUEUES, || {
@@ -97,7 +97,7 @@ impl Auditor {
             for (index, queue) in
                 part.ports[port].queues.iter().enumerate().filter(|(index, _)| self.reserves[*index] > 0)
             {
-                let (depth, told) = (queue.cells(), part.guarantees.depth(port, index));
+                let (depth, told) = (queue.cells(), part.buffer.guarantees.depth(port, index));
                 ensure(depth == told, QUEUES, || {
                     let name = &self.ports[port].name;
                     format!("{name} queue {index}: {depth} cells, and lcores see {told} against its guarantee")
@@ -105,7 +105,7 @@ impl Auditor {
                 unused += self.reserves[index] - depth.min(self.reserves[index]);
             }
         }
-        let kept = part.guarantees.unused_here();
+        let kept = part.buffer.guarantees.unused_here();
         ensure(unused == kept, QUEUES, || {
             format!("lcore {}: {unused} guaranteed cells are not used, and {kept} are kept", part.lcore)
         })
@@ -117,7 +117,7 @@ impl Auditor {
         for part in fleet {
             let mut crossing = 0;
             for (port, group) in part.own.iter().flat_map(|port| (0..CLASSES).map(move |group| (port, group))) {
-                let made: u64 = fleet.iter().map(|other| other.releases.written(port, group)).sum();
+                let made: u64 = fleet.iter().map(|other| other.buffer.releases.written(port, group)).sum();
                 let (admitted, queued) = (part.ports[port].admitted[group], queued[port][group]);
                 ensure(made + queued <= admitted, "never_underestimated", || {
                     let name = &self.ports[port].name;
@@ -139,7 +139,7 @@ impl Auditor {
     /// What ports count never falls.
     pub(super) fn check_counters<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for (index, audited) in self.ports.iter_mut().enumerate() {
-            let counters = &fleet[audited.owner].counters.ports[index];
+            let counters = &fleet[audited.owner].telemetry.counters.ports[index];
             let sum = |counts: &PerClass| counts.iter().map(Counter::get).sum::<u64>();
             let drops = counters.drops.iter().flatten().map(Counter::get).sum();
             let now = [

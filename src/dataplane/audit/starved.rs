@@ -47,14 +47,14 @@ impl Auditor {
                 continue;
             }
             let mut overdue = None;
-            for port in (part.backlogged | self.held & part.own).iter() {
-                if !part.backlogged.contains(port) {
+            for port in (part.pauses.backlogged | self.held & part.own).iter() {
+                if !part.pauses.backlogged.contains(port) {
                     self.ports[port].held = HeldByBacklog::default();
                     self.held.remove(port);
                     continue;
                 }
                 self.held.insert(port);
-                let left = part.counters.ports[port].backlog_frames.get();
+                let left = part.telemetry.counters.ports[port].backlog_frames.get();
                 let held = &mut self.ports[port].held;
                 if held.lowest.is_none_or(|lowest| left < lowest) {
                     *held = HeldByBacklog { polls: 0, lowest: Some(left) };
@@ -97,7 +97,7 @@ impl Auditor {
 fn passed<P: Packet>(part: &Pipeline<P>) -> Passed {
     let mut passed = Passed::default();
     for port in part.own.iter() {
-        let counters = &part.counters.ports[port];
+        let counters = &part.telemetry.counters.ports[port];
         for class in 0..CLASSES {
             let is_lossy = !part.ports[port].classifier.of_class(class).kind.lossy_queue().is_empty();
             let shed = counters.drops[class][DropReason::Shed as usize].get();

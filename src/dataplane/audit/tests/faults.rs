@@ -138,12 +138,12 @@ fn limits_are_those_of_the_spec() {
 fn a_cell_too_many_or_too_few_is_found() {
     assert_eq!(after(|_| ()), "none");
     assert_eq!(after(|bed| bed.fleet[0].ports[0].admitted[3] += 1), "cells_conserved");
-    assert_eq!(after(|bed| assert!(bed.fleet[0].pools.shared[1].take(Cells(1)))), "cells_conserved");
+    assert_eq!(after(|bed| assert!(bed.fleet[0].buffer.pools.shared[1].take(Cells(1)))), "cells_conserved");
     assert_eq!(after(|bed| bed.fleet[0].ports[0].holding = 0), "cells_conserved");
-    assert_eq!(after(|bed| bed.fleet[0].releases.release(0, 3, Cells(1))), "never_underestimated");
+    assert_eq!(after(|bed| bed.fleet[0].buffer.releases.release(0, 3, Cells(1))), "never_underestimated");
     let lose = |bed: &mut Bed| {
         let part = &mut bed.fleet[0];
-        assert!(part.ports[1].queues[3].pop(&mut part.slab).is_some());
+        assert!(part.ports[1].queues[3].pop(&mut part.egress.slab).is_some());
     };
     assert_eq!(after(lose), "never_underestimated");
 }
@@ -154,7 +154,7 @@ fn a_ledger_that_does_not_listen_is_found() {
     assert_eq!(filled(&mut bed), Ok(()));
     bed.pause(1, 1 << 3, 0);
     let deaf = |bed: &mut Bed| {
-        bed.fleet[0].holding = PortSet::EMPTY;
+        bed.fleet[0].buffer.holding = PortSet::EMPTY;
         bed.now += 200;
         bed.poll()
     };
@@ -165,9 +165,9 @@ fn a_ledger_that_does_not_listen_is_found() {
 fn what_is_not_told_or_not_counted_is_found() {
     assert_eq!(after(|bed| bed.fleet[0].ports[0].generator.set_all(0)), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[2].generator.set_all(1)), "generator_follows");
-    assert_eq!(after(|bed| bed.fleet[0].xoff = PortSet::EMPTY), "generator_follows");
+    assert_eq!(after(|bed| bed.fleet[0].pauses.xoff = PortSet::EMPTY), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting |= 1), "queues_consistent");
-    let charge = |bed: &mut Bed| bed.fleet[0].counters.ports[0].rx_frames[3].set(0);
+    let charge = |bed: &mut Bed| bed.fleet[0].telemetry.counters.ports[0].rx_frames[3].set(0);
     let counted = |bed: &mut Bed| (0..40).for_each(|_| assert_eq!(bed.poll(), Ok(())));
     assert_eq!(after(|bed| (counted(bed), charge(bed)).1), "counters_monotonic");
 }
@@ -200,7 +200,10 @@ fn a_lossy_frame_is_dropped_for_want_of_room_only() {
         real(&mut spec);
         let mut bed = Bed::new(&spec);
         assert_eq!(crowded(&mut bed), Ok(()));
-        assert!(bed.fleet[0].counters.ports.iter().any(|port| port.drops[0][reason as usize].get() > 0), "{reason:?}");
+        assert!(
+            bed.fleet[0].telemetry.counters.ports.iter().any(|port| port.drops[0][reason as usize].get() > 0),
+            "{reason:?}"
+        );
         let mut bed = Bed::new(&spec);
         other(&mut spec);
         bed.auditor = Auditor::new(&spec);

@@ -147,7 +147,7 @@ fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
         note(&bed, reached);
     }
     bed.drain()?;
-    let counters = &bed.fleet[0].counters;
+    let counters = &bed.fleet[0].telemetry.counters;
     for (reason, label, _) in DropReason::TABLE {
         let rows = counters.ports.iter().flat_map(|port| &port.drops);
         *reached.entry(label).or_default() += rows.map(|row| row[*reason as usize].get()).sum::<u64>();
