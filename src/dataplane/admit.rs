@@ -1,10 +1,10 @@
 //! From a verdict to the buffer: the frames of a burst that leave are admitted together where nothing can be refused, and one by
 //! one otherwise. Both come to the same, to the cell and to the watermark.
 
-use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::frame_desc::FrameDesc;
+use super::mesh::HandoffFrame;
 use super::meta::{Meta, Verdict};
 use super::pipeline::{Pipeline, bits};
 use super::rewrite::BurstDemand;
@@ -123,7 +123,7 @@ impl<P: Packet> Pipeline<P> {
     /// A copy for each port of the VLAN but the last, which gets the frame itself. Each is admitted, and charged, on its own.
     #[cold]
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
-        let egresses = self.flooded_to(port, meta.vlan());
+        let egresses = self.forwarder.flooded_to(port, meta.vlan(), self.links.up);
         let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
         for egress in (egresses - PortSet::only(last)).iter() {
             match io.copy(&packet) {
@@ -138,7 +138,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     fn send_copy<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, mut packet: P, mut meta: Meta) {
-        match self.rewrite_frame(&mut packet, &mut meta, egress) {
+        match self.rewriter.rewrite_frame(&mut packet, &mut meta, egress) {
             Ok(()) => self.send(io, port, egress, packet, &meta),
             Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
         }

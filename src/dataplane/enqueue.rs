@@ -1,18 +1,18 @@
 //! From the buffer into a queue, on whichever lcore that is.
 
 use super::admit::Before;
-use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::evidence::Refused;
 use super::frame_desc::FrameDesc;
 use super::handoff::Consumer;
+use super::mesh::HandoffFrame;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
 use super::rewrite::BurstDemand;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::wred::WredVerdict;
-use crate::sets::{BURST, ClassSet, MAX_PORTS, PortSet};
+use crate::sets::{BURST, ClassSet, PortSet};
 use crate::units::{Bytes, Cells};
 
 impl<P: Packet> Pipeline<P> {
@@ -152,12 +152,7 @@ impl<P: Packet> Pipeline<P> {
     /// To the lcore that owns the queue.
     #[inline]
     fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
-        let owner = self.rewriter.views[usize::from(handed.egress) % MAX_PORTS].owner();
-        let Some(peer) = self.mesh.peers.get_mut(owner).and_then(Option::as_mut) else {
-            unreachable!("a port belongs to an lcore of the switch");
-        };
-        // The ring holds as many frames as the buffer has cells, and each of those in it has one at least.
-        if let Err(handed) = peer.frames_out.push(handed) {
+        if let Err(handed) = self.mesh.push(handed) {
             self.drop_handoff(io, handed);
         }
     }

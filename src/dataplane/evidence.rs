@@ -4,10 +4,10 @@
 //! that a flood of drops costs no more than a branch each. Readers never hold a writer up: what is being written over while
 //! it is read is not shown.
 
-use super::crossing::HandoffFrame;
 use super::drops::DropReason;
 use super::frame_desc::FrameDesc;
 use super::history_ring::HistoryRing;
+use super::mesh::HandoffFrame;
 use super::pipeline::{Pipeline, bits};
 use crate::mmu::HeadroomPolicy;
 use crate::packet::Packet;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::counters::{Counters, UNCLASSIFIED};
-use super::crossing::{self, Mesh};
 use super::drops::DropReason;
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::gauges::Telemetry;
 use super::guarantee::QueueGuarantees;
 use super::links::Links;
+use super::mesh::Mesh;
 use super::port::Port;
 use super::queue::Queue;
 use super::rewrite::Rewriter;
@@ -85,11 +85,9 @@ impl<P: Packet> Pipeline<P> {
         let headroom = ExactPool::new(spec.buffer.headroom);
         let tallies = Arc::new(Tallies::new(lcores, ports));
         let guarantees = QueueGuarantees::fleet(spec);
-        let frames = spec.buffer.total.0 as usize;
-        let peer_lcores = crossing::peer_lcores(lcores, frames);
-        let parts = peer_lcores.into_iter().zip(guarantees).enumerate();
+        let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(guarantees).enumerate();
         parts
-            .map(|(lcore, (peer_lcores, guarantees))| {
+            .map(|(lcore, ((mesh, forwarder), guarantees))| {
                 let own = owned_by(lcore, spec);
                 let buffer = Buffer::new(spec, &pools, &headroom, guarantees, tallies.clone(), lcore);
                 // Each lcore needs its own seed, or all would mark the same frames.
@@ -99,11 +97,11 @@ impl<P: Packet> Pipeline<P> {
                     own,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
                     links: Links::new(ports),
-                    forwarder: Forwarder::new(spec, hz),
+                    forwarder,
                     rewriter: Rewriter::new(spec),
                     buffer,
                     egress: Egress::new(spec, seed),
-                    mesh: Mesh { peers: peer_lcores },
+                    mesh,
                     pauses: PauseState::default(),
                     shedder: Shedder::default(),
                     telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
@@ -127,7 +125,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.forwarder.fdb.set_time(now);
-        self.apply_fdb_updates();
+        self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
@@ -168,7 +166,7 @@ impl<P: Packet> Pipeline<P> {
     fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
         self.buffer.releases.publish();
         io.free(&mut self.trash);
-        if self.mesh.peers.len() > 1 {
+        if self.mesh.has_peers() {
             // What an lcore keeps leased is missing to the others when the pool runs low.
             self.buffer.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
         }
@@ -358,7 +356,7 @@ impl<P: Packet> Pipeline<P> {
     /// their way from other lcores, are dropped as `shutdown`. False if a port would not take its XON; calling again tries
     /// again, and takes what other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
-        self.publish_handoffs();
+        self.mesh.publish(&self.telemetry.counters.lcores[self.lcore]);
         self.accept_handoffs(io);
         for port in self.own.iter() {
             self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);
@@ -379,7 +377,7 @@ impl<P: Packet> Pipeline<P> {
     /// Tells the forwarding database of a station, as a frame from it would.
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
         self.forwarder.fdb.set_time(now);
-        self.learn_source(Station::new(vlan, mac.to_number()), port)
+        self.forwarder.learn(Station::new(vlan, mac.to_number()), port)
     }
 
     /// Its number among the dataplane lcores.

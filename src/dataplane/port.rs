@@ -9,7 +9,7 @@ use super::stuck::Progress;
 use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
-use crate::qos::{Rewrite, Scheduler, Shaper};
+use crate::qos::{Scheduler, Shaper};
 use crate::sets::{BURST, CLASSES, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
@@ -24,7 +24,6 @@ pub(super) struct Port {
     pub smaller_mtu: PortSet,
     /// Where what comes in by it goes.
     pub classifier: PortClassifier,
-    pub rewrite: Rewrite,
     /// Priority groups that are lossless here.
     pub lossless: u8,
     /// Priorities that PFC frames are sent for.
@@ -83,7 +82,6 @@ impl Port {
             mtu: u32::from(spec.mtu),
             smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
             classifier: PortClassifier::new(spec, &switch.classes),
-            rewrite: spec.rewrite,
             lossless,
             generated: spec.pfc.generated(lossless),
             obeyed,

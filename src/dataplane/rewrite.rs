@@ -2,13 +2,18 @@
 //! Admission then charges the frame at the length that it has in the queue.
 
 use super::drops::DropReason;
-use super::meta::Meta;
-use super::pipeline::Pipeline;
+use super::forwarder::Egresses;
+use super::frame_desc::BurstSum;
+use super::meta::{Meta, Verdict};
+use super::parse::Arrived;
+use super::port::Port;
 use super::port_classifier::Classification;
 use super::spec::{PortSpec, SwitchSpec};
-use crate::packet::Packet;
+use super::ways::{self, Way};
+use crate::packet::{Burst, Packet};
 use crate::qos::Rewrite;
-use crate::sets::{CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
+use crate::units::CellSize;
 use crate::wire::{ecn, vlan_tag};
 
 /// The settings of an egress port that ingress needs. It is small, because a burst may go to many ports. A reload replaces it
@@ -19,8 +24,6 @@ pub(super) struct EgressView {
     untagged: u16,
     /// Longest packet in bytes.
     mtu: u16,
-    /// The lcore that owns the port.
-    owner: u8,
     /// Whether frames keep their DSCP and PCP.
     keeps_marks: bool,
 }
@@ -30,24 +33,12 @@ impl EgressView {
         Self {
             untagged: spec.vlan.untagged().unwrap_or(0),
             mtu: spec.mtu,
-            owner: spec.lcore,
             keeps_marks: spec.rewrite == Rewrite::default(),
         }
     }
 
     /// The view of a port that does not exist.
-    pub const NONE: Self = Self { untagged: 0, mtu: 0, owner: 0, keeps_marks: false };
-
-    /// Those of `ports` (all, in order) that change marks.
-    pub fn remarking(ports: impl Iterator<Item = Self>) -> PortSet {
-        ports.enumerate().filter(|(_, view)| !view.keeps_marks).map(|(port, _)| port).collect()
-    }
-
-    /// The lcore that owns the port.
-    #[inline]
-    pub fn owner(self) -> usize {
-        self.owner.into()
-    }
+    pub const NONE: Self = Self { untagged: 0, mtu: 0, keeps_marks: false };
 
     /// Whether a frame leaves with a tag.
     #[inline]
@@ -92,20 +83,121 @@ impl EgressView {
     }
 }
 
-/// The rewriting state of one lcore.
+/// The rewriting state of one lcore: the settings of all egress ports, by port.
 #[derive(Debug)]
 pub(super) struct Rewriter {
-    /// The settings of each egress port.
     pub views: Box<[EgressView; MAX_PORTS]>,
+    /// The marks that each port sets.
+    pub marks: Box<[Rewrite]>,
     /// Ports that change marks.
     pub remarking: PortSet,
+    cell: CellSize,
 }
 
 impl Rewriter {
     pub fn new(spec: &SwitchSpec) -> Self {
-        Self {
-            views: Box::new(std::array::from_fn(|port| spec.ports.get(port).map_or(EgressView::NONE, EgressView::new))),
-            remarking: EgressView::remarking(spec.ports.iter().map(EgressView::new)),
+        let views = std::array::from_fn(|port| spec.ports.get(port).map_or(EgressView::NONE, EgressView::new));
+        let mut rewriter = Self {
+            views: Box::new(views),
+            marks: spec.ports.iter().map(|port| port.rewrite).collect(),
+            remarking: PortSet::EMPTY,
+            cell: CellSize::new(spec.buffer.cell),
+        };
+        rewriter.find_remarking();
+        rewriter
+    }
+
+    /// Goes on with new settings of the egress `port`.
+    pub fn set(&mut self, port: usize, view: EgressView, marks: Rewrite) {
+        (self.views[port], self.marks[port]) = (view, marks);
+        self.find_remarking();
+    }
+
+    fn find_remarking(&mut self) {
+        self.remarking = (0..self.marks.len()).filter(|&port| !self.views[port].keeps_marks).collect();
+    }
+
+    /// Rewrites the frames of `arrived` that leave by one of `egresses` each. Returns the sums that admission needs.
+    #[inline]
+    pub fn rewrite<P: Packet>(
+        &self,
+        ingress: &Port,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        arrived: &Arrived,
+        egresses: Egresses,
+    ) -> BurstDemand {
+        let changed_at = arrived.retagged_at | self.remarking | ingress.smaller_mtu;
+        if egresses.are_single && (egresses.ports & changed_at).is_empty() {
+            if !arrived.data.is_empty() {
+                ways::took(Way::AsItCame);
+            }
+            return BurstDemand::new(ingress, (arrived.data, false), &arrived.sums, egresses.ports);
+        }
+        self.rewrite_burst(ingress, burst, metas, arrived.data, changed_at)
+    }
+
+    /// Rewrites the frames of `data` one by one; none changes that leaves by a port outside of `changed_at`.
+    #[inline(never)]
+    fn rewrite_burst<P: Packet>(
+        &self,
+        ingress: &Port,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        data: FrameSet,
+        changed_at: PortSet,
+    ) -> BurstDemand {
+        let (mut sent, mut egresses, mut floods, mut sums) =
+            (data, PortSet::EMPTY, false, [BurstSum::default(); CLASSES]);
+        for index in data.iter() {
+            let meta = &mut metas[index % BURST];
+            let Verdict::Send(egress) = meta.verdict else {
+                floods |= meta.verdict == Verdict::Flood;
+                sent.remove(index);
+                continue;
+            };
+            let egress = usize::from(egress) % MAX_PORTS;
+            if changed_at.contains(egress)
+                && !self.views[egress].sends_unchanged(meta)
+                && let Err(reason) = self.rewrite_frame(&mut burst[index], meta, egress)
+            {
+                meta.verdict = Verdict::Drop(reason);
+                sent.remove(index);
+                continue;
+            }
+            egresses.insert(egress);
+            sums[usize::from(meta.kind.class())].add(meta.desc);
+        }
+        BurstDemand::new(ingress, (sent, floods), &sums, egresses)
+    }
+
+    /// Rewrites one frame for `egress`. Always inline, for the loop over a burst.
+    #[inline(always)]
+    pub fn rewrite_frame(&self, packet: &mut impl Packet, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
+        let view = self.views[egress % MAX_PORTS];
+        let Some(l3_offset) = view.retag(packet, meta) else { return Err(DropReason::NoBuffer) };
+        let len = packet.len();
+        if len > usize::from(view.mtu) + usize::from(l3_offset) {
+            return Err(DropReason::EgressMtu);
+        }
+        if !view.keeps_marks {
+            self.rewrite_marks(egress, packet, meta, l3_offset);
+        }
+        meta.desc = meta.desc.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
+        Ok(())
+    }
+
+    /// Writes the DSCP and PCP that `egress` sets for the frame's class.
+    #[inline(never)]
+    fn rewrite_marks(&self, egress: usize, packet: &mut impl Packet, meta: &Meta, l3_offset: u8) {
+        let (marks, class) = (&self.marks[egress], usize::from(meta.kind.class()));
+        if let Some(dscp) = marks.dscp[class] {
+            ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
+        }
+        if let Some(pcp) = marks.pcp[class]
+            && self.views[egress].leaves_tagged(meta)
+        {
+            vlan_tag::set_pcp(packet, pcp);
         }
     }
 }
@@ -128,9 +220,24 @@ pub(super) struct BurstDemand {
 }
 
 impl BurstDemand {
-    /// Adds `cells` of frames of one `classification`; the caller adds them to `sent` and `egresses`.
+    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class; each leaves by one of `egresses`.
     #[inline]
-    pub fn add(&mut self, classification: Classification, cells: u32) {
+    fn new(
+        ingress: &Port,
+        (sent, floods): (FrameSet, bool),
+        sums: &[BurstSum; CLASSES],
+        egresses: PortSet,
+    ) -> BurstDemand {
+        let mut demand = Self { sent, egresses, floods, ..Self::default() };
+        for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
+            demand.add(ingress.classifier.of_class(class), sum.cells());
+        }
+        demand
+    }
+
+    /// Adds `cells` of frames of one `classification`.
+    #[inline]
+    fn add(&mut self, classification: Classification, cells: u32) {
         self.cells[usize::from(classification.desc.group())] += cells;
         self.queues.insert(classification.desc.queue());
         self.lossy_queues |= classification.kind.lossy_queue();
@@ -140,38 +247,5 @@ impl BurstDemand {
     #[inline]
     pub fn groups(&self) -> u8 {
         (0..CLASSES).fold(0, |mask, group| mask | u8::from(self.cells[group] > 0) << group)
-    }
-}
-
-impl<P: Packet> Pipeline<P> {
-    /// Rewrites one frame for `egress`. Always inline, for the loop over a burst.
-    #[inline(always)]
-    pub(super) fn rewrite_frame(&self, packet: &mut P, meta: &mut Meta, egress: usize) -> Result<(), DropReason> {
-        let view = self.rewriter.views[egress % MAX_PORTS];
-        let Some(l3_offset) = view.retag(packet, meta) else { return Err(DropReason::NoBuffer) };
-        let len = packet.len();
-        if len > usize::from(view.mtu) + usize::from(l3_offset) {
-            return Err(DropReason::EgressMtu);
-        }
-        if !view.keeps_marks {
-            self.rewrite_marks(egress, packet, meta, l3_offset);
-        }
-        meta.desc = meta.desc.reshaped(len as u16, self.buffer.cell.cells_of(len as u16).0 as u16, l3_offset);
-        Ok(())
-    }
-
-    /// Writes the DSCP and PCP that `egress` sets for the frame's class.
-    #[inline(never)]
-    fn rewrite_marks(&self, egress: usize, packet: &mut P, meta: &Meta, l3_offset: u8) {
-        let rewrite = &self.ports[egress].rewrite;
-        let class = usize::from(meta.kind.class());
-        if let Some(dscp) = rewrite.dscp[class] {
-            ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
-        }
-        if let Some(pcp) = rewrite.pcp[class]
-            && self.rewriter.views[egress].leaves_tagged(meta)
-        {
-            vlan_tag::set_pcp(packet, pcp);
-        }
     }
 }

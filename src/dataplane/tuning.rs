@@ -90,13 +90,11 @@ impl<P: Packet> Pipeline<P> {
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
             // Frames of this lcore leave by the ports of others too.
-            self.rewriter.views[port] = tuning.egress_view;
-            self.ports[port].rewrite = tuning.rewrite;
+            self.rewriter.set(port, tuning.egress_view, tuning.rewrite);
             if self.own.contains(port) {
                 self.tune_port(port, tuning, disciplines);
             }
         }
-        self.rewriter.remarking = EgressView::remarking(tuning.ports.iter().map(|port| port.egress_view));
         self.telemetry.gauges_dirty |= self.own;
     }
 

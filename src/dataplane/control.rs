@@ -1,0 +1,58 @@
+//! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annex 31A).
+
+use super::counters::PortCounters;
+use super::drops::DropReason;
+use super::meta::Verdict;
+use super::pipeline::bits;
+use super::port::Port;
+use crate::units::Ticks;
+use crate::wire::mac_control::{self, MacControl, PfcFrame};
+
+impl Port {
+    /// Obeys or drops the MAC control frame `bytes`, which came with so many VLAN `tags`, while the link is up or not.
+    #[cold]
+    pub fn receive_control(
+        &mut self,
+        (bytes, tags): (&[u8], u8),
+        is_up: bool,
+        counters: &PortCounters,
+        now: Ticks,
+    ) -> Verdict {
+        match mac_control::parse(bytes) {
+            // IEEE 802.1Q clause 36: 01-80-C2-00-00-01 and no other destination.
+            Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(bytes) => {
+                Verdict::Drop(DropReason::PfcDestination)
+            }
+            // A tagged frame is no PFC frame: PFC frames are always untagged.
+            Some(MacControl::Pfc(pfc)) if tags == 0 => {
+                self.count_pfc(&pfc, counters);
+                // A pause of a priority that is not obeyed is counted, with its time, and has no effect. A frame that was in
+                // the ring when the link went down has none either.
+                if is_up {
+                    self.receive_pause(&pfc, now);
+                }
+                Verdict::Consumed
+            }
+            // Where PFC is on, classic PAUSE is ignored; this switch never obeys it.
+            Some(MacControl::Pause(_)) if tags == 0 => {
+                counters.pause_rx_frames.add(1);
+                Verdict::Consumed
+            }
+            _ => Verdict::Drop(DropReason::MacControl),
+        }
+    }
+
+    fn count_pfc(&self, pfc: &PfcFrame, counters: &PortCounters) {
+        counters.pfc_rx_frames.add(1);
+        for priority in bits(u64::from(pfc.enabled)) {
+            let xoff = pfc.quanta[priority].0 > 0;
+            (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
+        }
+        if let Some(watchdog) = &self.watchdog {
+            let ignored = self.priorities.priorities_of(watchdog.ignoring()) & self.obeyed & pfc.enabled;
+            for priority in bits(u64::from(ignored)) {
+                counters.pfc_rx_ignored[priority].add(1);
+            }
+        }
+    }
+}

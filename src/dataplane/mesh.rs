@@ -1,0 +1,133 @@
+//! Rings between lcores: admitted frames on their way to a queue.
+//!
+//! A frame is admitted by the lcore that owns the port it came in by, and queued, scheduled and released by the one that
+//! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
+//! so that what was admitted always finds room.
+
+use super::counters::LcoreCounters;
+use super::frame_desc::FrameDesc;
+use super::handoff::{Consumer, Producer, ring};
+use super::meta::Meta;
+use super::pipeline::Pipeline;
+use super::spec::SwitchSpec;
+use crate::packet::{Packet, Ports};
+use crate::sets::{BURST, MAX_PORTS};
+
+/// Most frames that a poll takes from one lcore: as many as it receives from a port.
+const MOST_HANDOFFS: usize = 16 * BURST;
+
+/// An admitted frame on its way to its queue.
+#[derive(Debug)]
+pub(super) struct HandoffFrame<P> {
+    pub packet: P,
+    pub desc: FrameDesc,
+    /// Port it leaves by.
+    pub egress: u8,
+    /// Its queue must not refuse it: the frame is lossless, or its group had the cells guaranteed.
+    pub must_accept: bool,
+    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
+    pub droppable: bool,
+}
+
+impl<P> HandoffFrame<P> {
+    /// A frame for a queue of port `egress`.
+    #[inline]
+    pub fn new(packet: P, meta: &Meta, egress: u8, must_accept: bool) -> Self {
+        Self { packet, desc: meta.desc, egress, must_accept, droppable: meta.is_droppable() }
+    }
+}
+
+/// Another lcore: the own ends of the rings to and from it.
+pub(super) struct PeerLcore<P> {
+    pub frames_out: Producer<HandoffFrame<P>>,
+    pub frames_in: Consumer<HandoffFrame<P>>,
+}
+
+impl<P> std::fmt::Debug for PeerLcore<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PeerLcore").finish_non_exhaustive()
+    }
+}
+
+/// The other lcores of the switch, as one lcore sees them.
+#[derive(Debug)]
+pub(super) struct Mesh<P> {
+    /// By number; `None` at the own one.
+    pub peers: Vec<Option<Box<PeerLcore<P>>>>,
+    /// The lcore that owns each port.
+    owners: [u8; MAX_PORTS],
+}
+
+impl<P: Send> Mesh<P> {
+    /// The meshes of all lcores of `spec`. A ring holds as many frames as the buffer has cells, and a burst.
+    pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
+        let (lcores, frames) = (usize::from(spec.lcores), spec.buffer.total.0 as usize + BURST);
+        let owners = std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore));
+        let alone = |_| Self { peers: (0..lcores).map(|_| None).collect(), owners };
+        let mut fleet: Vec<Self> = (0..lcores).map(alone).collect();
+        for (one, other) in (0..lcores).flat_map(|one| (one + 1..lcores).map(move |other| (one, other))) {
+            let ((there, received), (back, returned)) = (ring(frames), ring(frames));
+            fleet[one].peers[other] = Some(Box::new(PeerLcore { frames_out: there, frames_in: returned }));
+            fleet[other].peers[one] = Some(Box::new(PeerLcore { frames_out: back, frames_in: received }));
+        }
+        fleet
+    }
+}
+
+impl<P> Mesh<P> {
+    /// Whether the switch has other lcores.
+    pub fn has_peers(&self) -> bool {
+        self.peers.len() > 1
+    }
+
+    /// Hands `frame` to the lcore that owns its egress port.
+    ///
+    /// # Errors
+    /// The frame, if the ring is full: a ring holds a frame for each cell of the buffer, so this is a fault.
+    #[inline]
+    pub fn push(&mut self, frame: HandoffFrame<P>) -> Result<(), HandoffFrame<P>> {
+        let owner = self.owners[usize::from(frame.egress) % MAX_PORTS];
+        let Some(peer) = self.peers.get_mut(usize::from(owner)).and_then(Option::as_mut) else {
+            unreachable!("a port belongs to an lcore of the switch");
+        };
+        peer.frames_out.push(frame)
+    }
+
+    /// Makes pushed frames visible to their lcores.
+    #[inline]
+    pub fn publish(&mut self, counters: &LcoreCounters) {
+        for peer in self.peers.iter_mut().flatten() {
+            let frames = peer.frames_out.publish();
+            if frames > 0 {
+                counters.handed_off_frames.add(frames as u64);
+            }
+        }
+    }
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Queues frames that other lcores have handed off. Returns their number.
+    #[inline]
+    pub(super) fn accept_handoffs<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
+        let mut taken = 0;
+        for lcore in 0..self.mesh.peers.len() {
+            // Taken out of `self`: its frames go into queues of `self`.
+            let Some(mut peer) = self.mesh.peers[lcore].take() else { continue };
+            let ready = peer.frames_in.refresh();
+            if ready > 0 {
+                self.telemetry.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
+            }
+            let mut left = ready.min(MOST_HANDOFFS);
+            taken += left;
+            while left > 0 {
+                let frames = left.min(BURST);
+                self.enqueue_handoffs(io, &mut peer.frames_in, frames);
+                // A ring has room for one burst more than the buffer has cells.
+                peer.frames_in.release();
+                left -= frames;
+            }
+            self.mesh.peers[lcore] = Some(peer);
+        }
+        taken
+    }
+}

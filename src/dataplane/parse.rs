@@ -1,0 +1,136 @@
+//! Parse and classify: reads the headers of a burst, and finds traffic class, priority group and queue of each frame.
+
+use super::counters::PortCounters;
+use super::drops::DropReason;
+use super::forwarder::Forwarder;
+use super::frame_desc::{BurstSum, FrameDesc};
+use super::meta::Meta;
+use super::port::Port;
+use crate::forward::fdb::Station;
+use crate::packet::{Burst, Packet};
+use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
+use crate::units::CellSize;
+use crate::wire::{Usual, mac_control, parse, parse_plain, parse_usual};
+
+/// The frames of a burst by what the next stages do with them. Frames of neither set are dropped.
+pub(super) struct Arrived {
+    pub data: FrameSet,
+    /// MAC control frames.
+    pub control: FrameSet,
+    /// Ports by which not all of `data` would leave with the tags that it came with.
+    pub retagged_at: PortSet,
+    /// Sums of `data` by class.
+    pub sums: [BurstSum; CLASSES],
+}
+
+impl Arrived {
+    /// Counts the frames of `data` as received.
+    #[inline]
+    pub fn count(&self, counters: &PortCounters) {
+        for (class, &sum) in self.sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
+            counters.rx_frames[class].add(sum.frames());
+            counters.rx_bytes[class].add(sum.bytes());
+        }
+    }
+}
+
+/// Parses the frames of one port.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parser<'a> {
+    /// The ingress port: its number and settings.
+    pub port: usize,
+    pub state: &'a Port,
+    pub forwarder: &'a Forwarder,
+    pub cell: CellSize,
+}
+
+impl Parser<'_> {
+    /// Fills `metas` for the frames of `burst`. Malformed and oversized frames get a drop verdict. Prefetches the forwarding
+    /// entries, those of the flow cache if the burst `uses_cache`.
+    #[inline]
+    pub fn parse(self, burst: &Burst<impl Packet>, metas: &mut [Meta; BURST], uses_cache: bool) -> Arrived {
+        let (state, native) = (self.state, self.forwarder.vlans.ingress(self.port, None).unwrap_or(0));
+        let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
+        let (mut data, mut control, mut others, mut retagged_at) =
+            (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
+        let mut sums = [BurstSum::default(); CLASSES];
+        for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
+            let bytes = packet.bytes();
+            // An mbuf holds no longer frame; one that did would be cut here and be oversize.
+            let len = bytes.len().min(usize::from(u16::MAX)) as u16;
+            let desc = FrameDesc::new(len, self.cell.cells_of(len).0 as u16, self.port as u8, 0, 0);
+            let (kind, dst, src) = match parse_usual(bytes) {
+                Some(usual) if bytes.len() <= longest => {
+                    let classification = state.classifier.of_ip(usual.traffic_class >> 2, false, 0);
+                    *meta = Meta::usual(usual, desc, native, classification);
+                    (classification.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
+                }
+                _ => {
+                    others.insert(index);
+                    match self.parse_other(bytes, desc, meta) {
+                        Some(retagged) => retagged_at |= retagged,
+                        None => control.insert(index),
+                    }
+                    (meta.kind, meta.dst, meta.src)
+                }
+            };
+            if kind.is_classified() {
+                data.insert(index);
+                sums[usize::from(kind.class())].add(desc);
+                self.forwarder.prefetch(dst, src, uses_cache);
+            }
+        }
+        if !(data - others).is_empty() {
+            retagged_at |= !self.forwarder.vlans.untagged_at(native);
+        }
+        Arrived { data, control, retagged_at, sums }
+    }
+
+    /// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports by which the
+    /// frame would not leave with the tags that it came with.
+    #[inline(never)]
+    fn parse_other(self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
+        match parse_plain(bytes) {
+            Some(plain) if bytes.len() <= self.state.mtu as usize + usize::from(plain.l3_offset) => {
+                let vlan = self.forwarder.vlans.ingress(self.port, Some(plain.vlan)).unwrap_or(0);
+                let dscp = plain.usual.traffic_class >> 2;
+                let classification = self.state.classifier.of_ip(dscp, plain.is_tagged, plain.pcp);
+                *meta = Meta::plain(&plain, desc, vlan, classification);
+                Some(self.retagged_at(meta))
+            }
+            _ => self.parse_any(bytes, desc, meta),
+        }
+    }
+
+    /// Parses any frame; result as of [`Parser::parse_other`].
+    #[inline(never)]
+    fn parse_any(self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
+        let headers = match parse(bytes) {
+            Ok(headers) => headers,
+            Err(error) => {
+                *meta = Meta::dropped(error.into());
+                return Some(PortSet::EMPTY);
+            }
+        };
+        if bytes.len() > self.state.mtu as usize + usize::from(headers.l3_offset) {
+            *meta = Meta::dropped(DropReason::Oversize);
+            return Some(PortSet::EMPTY);
+        }
+        if headers.ethertype == mac_control::ETHERTYPE {
+            *meta = Meta::control(headers.tags);
+            return None;
+        }
+        let vlan = self.forwarder.vlans.ingress(self.port, headers.vlan()).unwrap_or(0);
+        *meta = Meta::other(&headers, desc, vlan, self.state.classifier.of(headers.dscp(), headers.pcp()));
+        Some(self.retagged_at(meta))
+    }
+
+    /// Ports by which a frame would not leave with the tags that it came with.
+    #[inline]
+    fn retagged_at(self, meta: &Meta) -> PortSet {
+        let untagged = self.forwarder.vlans.untagged_at(meta.vlan());
+        // A priority tag (VLAN 0) never leaves as it came.
+        let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
+        (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
+    }
+}
