@@ -2,7 +2,7 @@
 //!
 //! To add one: a variant here with its name and meaning in [`DropReason::TABLE`], and the place that counts it.
 
-use crate::mmu::Refusal;
+use crate::mmu::{QueueRefusal, Refusal};
 use crate::wire::ParseError;
 
 macro_rules! drop_reasons {
@@ -86,6 +86,15 @@ impl From<Refusal> for DropReason {
             Refusal::HeadroomPoolEmpty => Self::HeadroomPoolEmpty,
             Refusal::Threshold => Self::Threshold,
             Refusal::PoolEmpty => Self::PoolEmpty,
+        }
+    }
+}
+
+impl From<QueueRefusal> for DropReason {
+    fn from(refusal: QueueRefusal) -> Self {
+        match refusal {
+            QueueRefusal::OverLimit => Self::QueueThreshold,
+            QueueRefusal::Wred => Self::Wred,
         }
     }
 }

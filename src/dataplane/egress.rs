@@ -8,7 +8,7 @@ use super::frame_desc::{BurstSum, FrameDesc, Run};
 use super::pipeline::{Pipeline, bits};
 use super::port::Port;
 use super::queue::Slab;
-use super::spec::{QueueSpec, SwitchSpec};
+use super::spec::SwitchSpec;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::Pace;
@@ -20,9 +20,6 @@ use crate::wire::ecn;
 /// The egress state of one lcore: the memory of its queues, and the burst that it sends.
 #[derive(Debug)]
 pub(super) struct Egress<P> {
-    pub specs: [QueueSpec; CLASSES],
-    /// Queues with WRED.
-    pub wred_queues: ClassSet,
     pub slab: Slab<P>,
     pub rng: Dice,
     /// The burst being sent, and the descriptor of each of its frames: empty except during a transmission.
@@ -33,8 +30,6 @@ pub(super) struct Egress<P> {
 impl<P> Egress<P> {
     pub fn new(spec: &SwitchSpec, seed: u32) -> Self {
         Self {
-            specs: spec.queues,
-            wred_queues: (0..CLASSES).filter(|&queue| spec.queues[queue].wred.is_some()).collect(),
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             rng: Dice::new(seed),
             posted: Burst::new(),
@@ -150,7 +145,7 @@ impl<P: Packet> Pipeline<P> {
             // It has just left its slot, so there is one.
             if state.queues[queue].push_front(&mut self.egress.slab, packet, desc).is_ok() {
                 state.waiting |= 1 << queue;
-                self.buffer.guarantees.changed(port, queue, before, before + u32::from(desc.cells()));
+                self.buffer.reserves.update(port, queue, before, before + u32::from(desc.cells()));
             }
         }
     }
@@ -175,7 +170,7 @@ impl<P: Packet> Pipeline<P> {
                 break;
             }
             let state = &mut self.ports[port];
-            self.buffer.guarantees.changed(port, queue, before, state.queues[queue].cells());
+            self.buffer.reserves.update(port, queue, before, state.queues[queue].cells());
             if state.queues[queue].is_empty() {
                 ready &= !(1 << queue);
                 state.waiting &= !(1 << queue);
@@ -193,7 +188,7 @@ impl<P: Packet> Pipeline<P> {
     fn serve(&mut self, port: usize, queue: usize, ready: u8, pace: &mut Pace, chosen: &mut Chosen) {
         let Port { queues, scheduler, .. } = &mut self.ports[port];
         let frames = &mut queues[queue];
-        let wred = self.egress.specs[queue].wred.as_ref();
+        let wred = self.queue_rule.wred(queue);
         let mut credit = scheduler.credit(queue, frames.head_len(&self.egress.slab), ready);
         loop {
             let descs = frames.first(&self.egress.slab);
@@ -270,12 +265,6 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// The cells of a frame that will not leave are free.
-    pub(super) fn uncharge(&mut self, desc: FrameDesc) {
-        let (ingress, group, cells) = desc.charge();
-        self.buffer.releases.release(ingress, group, cells);
-    }
-
     /// Discards at most `most` of the frames of `port` that are condemned.
     #[cold]
     pub(super) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
@@ -286,12 +275,12 @@ impl<P: Packet> Pipeline<P> {
             let mut discarded = 0;
             while discarded < condemned && left > 0 {
                 let Some((packet, desc)) = self.ports[port].queues[queue].pop(&mut self.egress.slab) else { break };
-                self.uncharge(desc);
+                self.buffer.uncharge(desc);
                 self.drop_frame(io, packet, port, Some(desc.class()), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
             let state = &mut self.ports[port];
-            self.buffer.guarantees.changed(port, queue, before, state.queues[queue].cells());
+            self.buffer.reserves.update(port, queue, before, state.queues[queue].cells());
             state.discard[queue].0 -= discarded;
             if state.queues[queue].is_empty() {
                 state.discard[queue].0 = 0;

@@ -12,7 +12,6 @@ use super::pipeline::{Pipeline, bits};
 use crate::mmu::HeadroomPolicy;
 use crate::packet::Packet;
 use crate::sets::CLASSES;
-use crate::units::Cells;
 
 /// Words of a packed decision.
 const WORDS: usize = 8;
@@ -142,7 +141,7 @@ impl<P: Packet> Pipeline<P> {
     /// A frame of `class` that came by `ports[0]` for `ports[1]` was refused by its group, or at `queue`, for `reason`.
     /// It counts at port `at`.
     #[cold]
-    pub(super) fn note_drop(&mut self, at: usize, frame: Refused, reason: DropReason) {
+    pub(super) fn log_drop(&mut self, at: usize, frame: RefusedFrame, reason: DropReason) {
         let polls = self.telemetry.clock.polls();
         let noted = &mut self.ports[at].noted_drops[usize::from(frame.class & 7)];
         if std::mem::replace(noted, polls) == polls {
@@ -151,21 +150,20 @@ impl<P: Packet> Pipeline<P> {
         let mut evidence = self.evidence(frame.ports, usize::from(frame.group & 7), Decision::Dropped(reason));
         (evidence.class, evidence.cells) = (frame.class, frame.cells);
         if let Some(queue) = frame.queue {
-            let kept = self.buffer.guarantees.unused();
-            let free = self.buffer.pools.shared[0].free().0.saturating_sub(kept);
-            let limit = self.egress.specs[queue].limit.as_ref().filter(|_| reason == DropReason::QueueThreshold);
-            evidence.queue_limit = limit.map_or(u32::MAX, |limit| limit.threshold.limit(Cells(free)).0);
+            let explained = self.queue_rule.explain(queue, self.buffer.lossy_pool());
+            let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
+            evidence.queue_limit = limit.map_or(u32::MAX, |limit| limit.0);
             if self.own.contains(frame.ports[1].into()) {
                 evidence.depth = self.ports[usize::from(frame.ports[1])].queues[queue].cells() + frame.cells;
             }
-            evidence.free = free;
+            evidence.free = explained.free.0;
         }
         self.telemetry.counters.evidence[at].drops[usize::from(frame.class & 7)].note(evidence.pack());
     }
 
     /// The peer of `port` is to stop `groups`, which it was not before.
     #[cold]
-    pub(super) fn note_pauses(&mut self, port: usize, groups: u8) {
+    pub(super) fn log_pauses(&mut self, port: usize, groups: u8) {
         let ledger = &self.ports[port].ledger;
         let of_port = if ledger.is_port_xoff() { u8::MAX } else { 0 };
         let (of_groups, of_port) = (ledger.groups_xoff(), of_port & ledger.xoff());
@@ -224,7 +222,7 @@ impl<P: Packet> Pipeline<P> {
 
 /// A frame that is not taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refused {
+pub(super) struct RefusedFrame {
     /// Where it came in, and where it should have left.
     pub ports: [u8; 2],
     pub class: u8,
@@ -234,7 +232,7 @@ pub(super) struct Refused {
     pub queue: Option<usize>,
 }
 
-impl Refused {
+impl RefusedFrame {
     /// A frame for `egress` that its group did not take.
     pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
         let (ports, cells) = ([desc.ingress(), egress as u8], desc.cells().into());

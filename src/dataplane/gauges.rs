@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::counters::{Counters, GAP_BUCKETS, LcoreCounters};
+use super::counters::{Counters, GAP_BUCKETS, LcoreCounters, UNCLASSIFIED};
+use super::drops::DropReason;
 use super::pipeline::Pipeline;
 use crate::packet::Packet;
 use crate::sets::{CLASSES, PortSet};
@@ -90,6 +91,13 @@ impl Telemetry {
     pub fn new(counters: Arc<Counters>, own: PortSet, hz: u64, poll_gap: Nanos) -> Self {
         let clock = PollClock::new(hz, poll_gap);
         Self { counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY }
+    }
+
+    /// Counts a dropped frame at `port`; `None`: it has no class.
+    #[inline]
+    pub fn count_drop(&self, port: usize, class: Option<u8>, reason: DropReason) {
+        let row = class.map_or(UNCLASSIFIED, usize::from);
+        self.counters.ports[port].drops[row][reason as usize].add(1);
     }
 }
 

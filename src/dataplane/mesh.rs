@@ -5,13 +5,16 @@
 //! so that what was admitted always finds room.
 
 use super::counters::LcoreCounters;
+use super::enqueue::{Entry, Refused};
 use super::frame_desc::FrameDesc;
 use super::handoff::{Consumer, Producer, ring};
 use super::meta::Meta;
 use super::pipeline::Pipeline;
 use super::spec::SwitchSpec;
+use crate::mmu::QueueRequest;
 use crate::packet::{Packet, Ports};
 use crate::sets::{BURST, MAX_PORTS};
+use crate::units::Cells;
 
 /// Most frames that a poll takes from one lcore: as many as it receives from a port.
 const MOST_HANDOFFS: usize = 16 * BURST;
@@ -30,6 +33,13 @@ pub(super) struct HandoffFrame<P> {
 }
 
 impl<P> HandoffFrame<P> {
+    /// Its request for a place in a queue.
+    #[inline]
+    pub fn request(&self) -> QueueRequest {
+        let cells = Cells(self.desc.cells().into());
+        QueueRequest { cells, must_accept: self.must_accept, droppable: self.droppable }
+    }
+
     /// A frame for a queue of port `egress`.
     #[inline]
     pub fn new(packet: P, meta: &Meta, egress: u8, must_accept: bool) -> Self {
@@ -106,27 +116,39 @@ impl<P> Mesh<P> {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Queues frames that other lcores have handed off. Returns their number.
+    /// Enqueues the frames that other lcores have handed over. Returns their number.
     #[inline]
     pub(super) fn accept_handoffs<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
         let mut taken = 0;
         for lcore in 0..self.mesh.peers.len() {
-            // Taken out of `self`: its frames go into queues of `self`.
-            let Some(mut peer) = self.mesh.peers[lcore].take() else { continue };
-            let ready = peer.frames_in.refresh();
-            if ready > 0 {
-                self.telemetry.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
+            taken += self.accept_from(io, lcore);
+        }
+        taken
+    }
+
+    #[inline]
+    fn accept_from<I: Ports<Pkt = P>>(&mut self, io: &mut I, lcore: usize) -> usize {
+        let Some(peer) = &mut self.mesh.peers[lcore] else { return 0 };
+        let ready = peer.frames_in.refresh();
+        if ready > 0 {
+            self.telemetry.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
+        }
+        let taken = ready.min(MOST_HANDOFFS);
+        let (mut left, mut refused) = (taken, Refused::new());
+        while left > 0 {
+            let frames = left.min(BURST);
+            let Self { ports, buffer, queue_rule, links, egress, mesh, .. } = self;
+            let Some(peer) = &mut mesh.peers[lcore] else { break };
+            let mut entry = Entry { ports, buffer, rule: queue_rule, links };
+            let grown = egress.accept(&mut entry, &mut peer.frames_in, frames, &mut refused);
+            // A ring has room for one burst more than the buffer has cells.
+            peer.frames_in.release();
+            self.telemetry.gauges_dirty |= grown;
+            for (handed, reason) in refused.drain(..) {
+                let egress = usize::from(handed.egress);
+                self.refuse(io, (handed, reason), egress, None);
             }
-            let mut left = ready.min(MOST_HANDOFFS);
-            taken += left;
-            while left > 0 {
-                let frames = left.min(BURST);
-                self.enqueue_handoffs(io, &mut peer.frames_in, frames);
-                // A ring has room for one burst more than the buffer has cells.
-                peer.frames_in.release();
-                left -= frames;
-            }
-            self.mesh.peers[lcore] = Some(peer);
+            left -= frames;
         }
         taken
     }

@@ -1,11 +1,11 @@
 //! The packet's way through the switch: bursts in, decisions, bursts out.
 
-mod admit;
 pub mod audit;
 mod backlog;
 mod buffer;
 mod control;
 pub mod counters;
+mod dispatch;
 pub mod drops;
 mod egress;
 mod enqueue;
@@ -14,7 +14,6 @@ pub mod fdb_view;
 mod forwarder;
 pub mod frame_desc;
 mod gauges;
-mod guarantee;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
 #[allow(unsafe_code)]
 pub mod handoff;

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::counters::{Counters, UNCLASSIFIED};
+use super::counters::Counters;
+use super::dispatch::Trash;
 use super::drops::DropReason;
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::gauges::Telemetry;
-use super::guarantee::QueueGuarantees;
 use super::links::Links;
 use super::mesh::Mesh;
 use super::port::Port;
@@ -19,12 +19,12 @@ use super::rounds::{PauseState, Scratch};
 use super::shed::Shedder;
 use super::spec::SwitchSpec;
 use crate::forward::fdb::{Learned, Station};
-use crate::mmu::{ExactPool, Lease, SharedPool, Tallies};
+use crate::mmu::{Lease, QueueAdmission};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::MIN_FRAME;
 use crate::sets::{BURST, CLASSES, MAX_PORTS, PortSet};
-use crate::units::{Cells, Ticks};
+use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
 
@@ -44,6 +44,8 @@ pub struct Pipeline<P> {
     pub(super) forwarder: Forwarder,
     pub(super) rewriter: Rewriter,
     pub(super) buffer: Buffer,
+    /// Whether a queue takes a frame.
+    pub(super) queue_rule: QueueAdmission,
     pub(super) egress: Egress<P>,
     pub(super) mesh: Mesh<P>,
     pub(super) pauses: PauseState,
@@ -51,7 +53,7 @@ pub struct Pipeline<P> {
     pub(super) shedder: Shedder,
     pub(super) telemetry: Telemetry,
     /// Dropped frames whose buffers go back together.
-    pub(super) trash: Burst<P>,
+    pub(super) trash: Trash<P>,
     /// Scratch memory of a poll; `None` only while a poll receives. Boxed: moving it would cost hundreds of instructions per
     /// idle poll.
     pub(super) scratch: Option<Box<Scratch<P>>>,
@@ -81,15 +83,10 @@ impl<P: Packet> Pipeline<P> {
         assert!(lcores > 0 && lcores == counters.lcores.len(), "as many counters as lcores, and one at least");
         assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port of an lcore that is not there");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
-        let pools = [SharedPool::new(spec.buffer.lossy_shared), SharedPool::new(spec.buffer.lossless_shared)];
-        let headroom = ExactPool::new(spec.buffer.headroom);
-        let tallies = Arc::new(Tallies::new(lcores, ports));
-        let guarantees = QueueGuarantees::fleet(spec);
-        let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(guarantees).enumerate();
+        let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec)).enumerate();
         parts
-            .map(|(lcore, ((mesh, forwarder), guarantees))| {
+            .map(|(lcore, ((mesh, forwarder), buffer))| {
                 let own = owned_by(lcore, spec);
-                let buffer = Buffer::new(spec, &pools, &headroom, guarantees, tallies.clone(), lcore);
                 // Each lcore needs its own seed, or all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 Self {
@@ -100,12 +97,13 @@ impl<P: Packet> Pipeline<P> {
                     forwarder,
                     rewriter: Rewriter::new(spec),
                     buffer,
+                    queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
                     egress: Egress::new(spec, seed),
                     mesh,
                     pauses: PauseState::default(),
                     shedder: Shedder::default(),
                     telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
-                    trash: Burst::new(),
+                    trash: Trash { frames: Burst::new() },
                     scratch: Some(Box::default()),
                 }
             })
@@ -165,7 +163,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
         self.buffer.releases.publish();
-        io.free(&mut self.trash);
+        io.free(&mut self.trash.frames);
         if self.mesh.has_peers() {
             // What an lcore keeps leased is missing to the others when the pool runs low.
             self.buffer.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
@@ -177,28 +175,11 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Tells the ledgers what has left since the last poll.
+    /// Gives the ledgers the cells that have left since the last poll.
     #[inline]
-    pub(super) fn collect_releases(&mut self) {
-        for port in self.buffer.holding.iter() {
-            let state = &mut self.ports[port];
-            for group in bits(u64::from(state.holding)) {
-                let released = self.buffer.tallies.released(port, group);
-                let cells = released - state.released[group];
-                if cells == 0 {
-                    continue;
-                }
-                state.released[group] = released;
-                state.ledger.release(group, Cells(cells as u32), &mut self.buffer.pools);
-                if released == state.admitted[group] {
-                    state.holding &= !(1 << group);
-                }
-            }
-            self.telemetry.gauges_dirty.insert(port);
-            if state.holding == 0 {
-                self.buffer.holding.remove(port);
-            }
-        }
+    fn collect_releases(&mut self) {
+        let held = self.buffer.collect_releases(&mut self.ports);
+        self.telemetry.gauges_dirty |= held;
     }
 
     /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
@@ -222,7 +203,7 @@ impl<P: Packet> Pipeline<P> {
         let fresh = xoff_told & !state.generator.xoff();
         state.generator.set_all(xoff_told);
         if fresh != 0 {
-            self.note_pauses(port, fresh);
+            self.log_pauses(port, fresh);
         }
         self.telemetry.gauges_dirty.insert(port);
     }
@@ -267,33 +248,9 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Counts a drop at `port` and puts the buffer with those to be freed.
-    #[inline]
-    pub(super) fn drop_frame<I: Ports<Pkt = P>>(
-        &mut self,
-        io: &mut I,
-        packet: P,
-        port: usize,
-        class: Option<u8>,
-        reason: DropReason,
-    ) {
-        let row = class.map_or(UNCLASSIFIED, usize::from);
-        self.telemetry.counters.ports[port].drops[row][reason as usize].add(1);
-        self.discard(io, packet);
-    }
-
-    /// Puts a buffer with those that go back together.
-    #[inline]
-    pub(super) fn discard<I: Ports<Pkt = P>>(&mut self, io: &mut I, packet: P) {
-        if self.trash.is_full() {
-            io.free(&mut self.trash);
-        }
-        self.trash.push(packet);
-    }
-
     /// Buffers that go back at the end of the poll that is under way.
     pub(crate) fn discarded_frames(&self) -> usize {
-        self.trash.len()
+        self.trash.frames.len()
     }
 
     /// Forgets the highest figures ever seen: from now on they are what is held now.
@@ -368,7 +325,7 @@ impl<P: Packet> Pipeline<P> {
         }
         self.buffer.releases.publish();
         self.collect_releases();
-        io.free(&mut self.trash);
+        io.free(&mut self.trash.frames);
         self.telemetry.gauges_dirty |= self.telemetry.running_pauses;
         self.publish_gauges(now);
         (self.own & self.links.up).iter().all(|port| self.ports[port].generator.due(now).is_none())

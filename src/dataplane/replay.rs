@@ -10,10 +10,12 @@ mod decision;
 
 use super::drops::DropReason;
 use super::frame_desc::FrameDesc;
-use super::guarantee::QueueGuarantees;
 use super::queue::{Queue, Slab};
-use super::spec::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::{Admission, ExactPool, HeadroomPolicy, Lease, Pools, PortLedger, SharedPool};
+use super::spec::{PortSpec, SwitchSpec};
+use crate::mmu::{
+    Admission, ExactPool, HeadroomPolicy, Lease, LossyPool, Pools, PortLedger, QueueAdmission, QueueDepth,
+    QueueRefusal, QueueRequest, QueueReserves, QueueVerdict, SharedPool,
+};
 use crate::qos::ClassMap;
 use crate::sets::CLASSES;
 use crate::units::{Bytes, CellSize, Cells};
@@ -75,12 +77,12 @@ struct Judged {
 pub struct Replay {
     ports: Vec<PortState>,
     classes: ClassMap,
-    queue_specs: [QueueSpec; CLASSES],
+    admission: QueueAdmission,
     cell: CellSize,
     pools: Pools,
     /// Whether all lossless groups share their headroom.
     shares_headroom: bool,
-    guarantees: QueueGuarantees,
+    reserves: QueueReserves,
     slab: Slab<Waiting>,
     arrivals: u64,
 }
@@ -92,7 +94,7 @@ impl Replay {
         Self {
             ports: spec.ports.iter().map(PortState::new).collect(),
             classes: spec.classes.clone(),
-            queue_specs: spec.queues,
+            admission: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
             cell: CellSize::new(spec.buffer.cell),
             pools: Pools {
                 shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared]
@@ -100,7 +102,7 @@ impl Replay {
                 headroom: ExactPool::new(spec.buffer.headroom),
             },
             shares_headroom: spec.buffer.policy == HeadroomPolicy::SharedPool,
-            guarantees: guarantees(spec),
+            reserves: reserves(spec),
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
             arrivals: 0,
         }
@@ -169,7 +171,7 @@ impl Replay {
         let ledger = &mut self.ports[frame.port].ledger;
         let admission = ledger.admit(way.group, way.cells, &mut self.pools);
         let is_refused = matches!(admission, Admission::Refused(_));
-        if is_refused && !way.lossless && self.guarantees.covers(frame.egress, way.queue, way.cells) {
+        if is_refused && !way.lossless && self.reserves.covers(frame.egress, way.queue, way.cells) {
             return ledger.admit_guaranteed(way.group, way.cells, &mut self.pools);
         }
         admission
@@ -186,43 +188,37 @@ impl Replay {
         let queue = &mut self.ports[frame.egress].queues[way.queue];
         let depth = queue.cells();
         queue.push(&mut self.slab, waiting, desc).map_err(|_| DropReason::NoBuffer)?;
-        self.guarantees.changed(frame.egress, way.queue, depth, depth + way.cells.0);
+        self.reserves.update(frame.egress, way.queue, depth, depth + way.cells.0);
         Ok(())
     }
 
     fn judge_at_queue(&self, frame: &Frame, way: Way, judged: &mut Judged) -> Result<(), DropReason> {
-        let (spec, queue) = (&self.queue_specs[way.queue], &self.ports[frame.egress].queues[way.queue]);
-        let depth = queue.cells() + way.cells.0;
-        if depth <= spec.reserve.0 {
-            return Ok(());
+        let (rule, queue) = (&self.admission, &self.ports[frame.egress].queues[way.queue]);
+        let depth = QueueDepth { cells: Cells(queue.cells()), bytes: Bytes(queue.bytes()) };
+        let droppable = frame.ecn == Ecn::NotEct;
+        let request = QueueRequest { cells: way.cells, must_accept: false, droppable };
+        if depth.cells.0 + way.cells.0 > rule.profile(way.queue).reserve.0 {
+            judged.threshold = rule.explain(way.queue, self.lossy_pool()).limit;
         }
-        if let Some(threshold) = self.queue_threshold(way.queue) {
-            judged.threshold = Some(threshold);
-            if depth > threshold.0 {
-                return Err(DropReason::QueueThreshold);
-            }
-        }
-        if let Some(wred) = &spec.wred
-            && frame.ecn == Ecn::NotEct
-        {
-            let dropping = wred.probability(Bytes(queue.bytes()));
-            judged.dropping = Some(dropping);
-            if dropping >= CERTAIN {
-                return Err(DropReason::Wred);
+        match rule.judge(way.queue, request, depth, self.lossy_pool()) {
+            QueueVerdict::Accept => {}
+            QueueVerdict::OverLimit => return Err(QueueRefusal::OverLimit.into()),
+            QueueVerdict::Draw(probability) => {
+                judged.dropping = Some(probability);
+                if probability >= CERTAIN {
+                    return Err(QueueRefusal::Wred.into());
+                }
             }
         }
         Ok(())
     }
 
-    /// The most that a lossy queue may hold now. What others are guaranteed is not free.
-    fn queue_threshold(&self, queue: usize) -> Option<Cells> {
-        let limit = self.queue_specs[queue].limit?;
-        let free = self.pools.shared[0].free().0.checked_sub(self.guarantees.unused());
-        Some(free.map_or(Cells(0), |free| limit.threshold.limit(Cells(free))).max(self.queue_specs[queue].reserve))
+    fn lossy_pool(&self) -> LossyPool {
+        LossyPool { free: self.pools.shared[0].free(), reserved: self.reserves.unused() }
     }
 
     fn marking(&self, ecn: Ecn, queue: usize, depth: Bytes) -> Option<u64> {
-        self.queue_specs[queue].wred.filter(|_| ecn.is_ect()).map(|wred| wred.probability(depth))
+        self.admission.wred(queue).filter(|_| ecn.is_ect()).map(|wred| wred.probability(depth))
     }
 
     /// The frame that is next to leave `egress`: of the queue of `class`, or the oldest of all queues.
@@ -264,7 +260,7 @@ impl Replay {
         let state = &mut self.ports[egress].queues[queue];
         let (depth, depth_cells) = (Bytes(state.bytes()), state.cells());
         let (waiting, desc) = state.pop(&mut self.slab)?;
-        self.guarantees.changed(egress, queue, depth_cells, depth_cells - u32::from(desc.cells()));
+        self.reserves.update(egress, queue, depth_cells, depth_cells - u32::from(desc.cells()));
         let mut frame = left(&waiting, &desc, egress);
         let marking = self.marking(frame.ecn, queue, depth);
         if marking.is_some_and(|marking| marking >= CERTAIN) {
@@ -324,7 +320,7 @@ impl Replay {
             at_queue: QueueUse {
                 cells: Cells(queue.cells()),
                 bytes: Bytes(queue.bytes()),
-                threshold: judged.threshold.or_else(|| self.queue_threshold(way.queue)),
+                threshold: judged.threshold.or_else(|| self.admission.explain(way.queue, self.lossy_pool()).limit),
             },
             marking: None,
             dropping: judged.dropping,
@@ -333,11 +329,11 @@ impl Replay {
     }
 }
 
-/// The queues' guarantees as one lcore that has all ports keeps them.
-fn guarantees(spec: &SwitchSpec) -> QueueGuarantees {
+/// The queues' reserves as one lcore that has all ports keeps them.
+fn reserves(spec: &SwitchSpec) -> QueueReserves {
     let mut alone = SwitchSpec { lcores: 1, ..spec.clone() };
     alone.ports.iter_mut().for_each(|port| port.lcore = 0);
-    QueueGuarantees::fleet(&alone).remove(0)
+    alone.queue_reserves().remove(0)
 }
 
 /// The frame that waited and that leaves `egress`.

@@ -17,6 +17,7 @@ use super::*;
 use crate::dataplane::counters::Counters;
 use crate::dataplane::memory::{MemPacket, MemPorts};
 use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::spec::QueueSpec;
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, QueueLimit, Threshold};
 use crate::pfc::PfcMode;
@@ -217,7 +218,7 @@ fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseEr
         (shared, pools.headroom.used(), pools.headroom.highest())
     };
     prop_assert_eq!(pools(&replay.pools), pools(&bed.pipeline.buffer.pools), "event {}", index);
-    prop_assert_eq!(replay.guarantees.unused(), bed.pipeline.buffer.guarantees.unused(), "event {}", index);
+    prop_assert_eq!(replay.reserves.unused().0, bed.pipeline.buffer.reserves.unused().0, "event {}", index);
     Ok(())
 }
 
@@ -240,7 +241,7 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
     let pools = |bed: &Bed| {
         let pools = &bed.pipeline.buffer.pools;
         let shared = pools.shared.each_ref().map(|pool| (pool.used(), pool.free(), pool.used_highest()));
-        (shared, pools.headroom.used(), pools.headroom.highest(), bed.pipeline.buffer.guarantees.unused())
+        (shared, pools.headroom.used(), pools.headroom.highest(), bed.pipeline.buffer.reserves.unused().0)
     };
     prop_assert_eq!(pools(one), pools(other), "burst {}", index);
     prop_assert_eq!(one.pipeline.held_frames(), other.pipeline.held_frames(), "burst {}", index);

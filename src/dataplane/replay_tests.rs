@@ -1,5 +1,6 @@
 use super::*;
 use crate::dataplane::PortSpec;
+use crate::dataplane::spec::QueueSpec;
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};

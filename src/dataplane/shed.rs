@@ -13,7 +13,7 @@
 //! could be polled less often.
 
 use super::drops::DropReason;
-use super::evidence::Refused;
+use super::evidence::RefusedFrame;
 use super::meta::Kind;
 use super::pipeline::Pipeline;
 use super::port_classifier::PortClassifier;
@@ -276,8 +276,8 @@ impl<P: Packet> Pipeline<P> {
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
             let desc = self.ports[port].classifier.of_class(class).desc;
             let frame =
-                Refused { ports: [port as u8; 2], class: class as u8, group: desc.group(), cells: 0, queue: None };
-            self.note_drop(port, frame, DropReason::Shed);
+                RefusedFrame { ports: [port as u8; 2], class: class as u8, group: desc.group(), cells: 0, queue: None };
+            self.log_drop(port, frame, DropReason::Shed);
         }
     }
 

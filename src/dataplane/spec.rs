@@ -1,7 +1,7 @@
 //! What a switch is made of: the validated plan from which a [`super::Pipeline`] is built.
 
 use crate::forward::{FdbSpec, VlanMode};
-use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit};
+use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
 use crate::sets::CLASSES;
@@ -77,7 +77,7 @@ impl PortSpec {
     }
 }
 
-/// One egress queue; the same on every port.
+/// One egress queue; equal on every port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
     /// Strict or a DWRR weight.
@@ -88,6 +88,14 @@ pub struct QueueSpec {
     pub limit: Option<QueueLimit>,
     /// Cells of the lossy pool that are kept for each such queue; zero for a lossless one, which is never refused.
     pub reserve: Cells,
+}
+
+impl QueueSpec {
+    /// How the queue uses the lossy pool.
+    #[must_use]
+    pub fn admission(&self) -> QueueProfile {
+        QueueProfile { reserve: self.reserve, limit: self.limit, wred: self.wred }
+    }
 }
 
 /// The whole switch.
@@ -120,6 +128,13 @@ impl SwitchSpec {
         let groups = port.lossless_groups();
         let classes = (0..CLASSES).filter(|&class| groups >> (self.classes.tc_to_group[class] & 7) & 1 == 1);
         classes.fold(0, |mask, class| mask | 1 << (self.classes.tc_to_queue[class] & 7))
+    }
+
+    /// The reserves of the queues, as each lcore sees them.
+    #[must_use]
+    pub fn queue_reserves(&self) -> Vec<QueueReserves> {
+        let owners: Vec<u8> = self.ports.iter().map(|port| port.lcore).collect();
+        QueueReserves::fleet(self.queues.map(|queue| queue.reserve), &owners, self.lcores)
     }
 
     /// Which priority groups are lossless on any port, as a mask.

@@ -12,7 +12,7 @@ use super::port::Port;
 use super::port_classifier::PortClassifier;
 use super::rewrite::EgressView;
 use super::spec::{PortSpec, QueueSpec, SwitchSpec};
-use crate::mmu::GroupProfile;
+use crate::mmu::{GroupProfile, QueueAdmission};
 use crate::packet::Packet;
 use crate::pfc::{Watchdog, WatchdogSpec};
 use crate::qos::{QueueDiscipline, Rewrite, indices};
@@ -85,8 +85,7 @@ impl<P: Packet> Pipeline<P> {
     /// is above its new threshold is XOFF with its next frame, one below its new XON level gets XON in the next poll.
     #[cold]
     pub fn tune(&mut self, tuning: &Tuning) {
-        self.egress.specs = tuning.queues;
-        self.egress.wred_queues = (0..CLASSES).filter(|&queue| tuning.queues[queue].wred.is_some()).collect();
+        self.queue_rule = QueueAdmission::new(tuning.queues.map(|queue| queue.admission()));
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
             // Frames of this lcore leave by the ports of others too.

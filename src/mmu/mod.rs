@@ -10,6 +10,7 @@ mod pool_tests;
 mod port_ledger;
 mod port_threshold;
 mod profile;
+mod queue;
 mod tally;
 #[cfg(test)]
 mod tally_tests;
@@ -18,4 +19,8 @@ pub use admission::{Admission, Refusal};
 pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 pub use port_ledger::{GroupState, Pools, PortLedger};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
+pub use queue::{
+    BurstRequest, LossyPool, QueueAdmission, QueueDepth, QueueExplanation, QueueProfile, QueueRefusal, QueueRequest,
+    QueueReserves, QueueVerdict,
+};
 pub use tally::{Tallies, TallyWriter};

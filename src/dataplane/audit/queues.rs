@@ -97,7 +97,7 @@ impl Auditor {
             for (index, queue) in
                 part.ports[port].queues.iter().enumerate().filter(|(index, _)| self.reserves[*index] > 0)
             {
-                let (depth, told) = (queue.cells(), part.buffer.guarantees.depth(port, index));
+                let (depth, told) = (queue.cells(), part.buffer.reserves.depth(port, index).0);
                 ensure(depth == told, QUEUES, || {
                     let name = &self.ports[port].name;
                     format!("{name} queue {index}: {depth} cells, and lcores see {told} against its guarantee")
@@ -105,7 +105,7 @@ impl Auditor {
                 unused += self.reserves[index] - depth.min(self.reserves[index]);
             }
         }
-        let kept = part.buffer.guarantees.unused_here();
+        let kept = part.buffer.reserves.unused_here().0;
         ensure(unused == kept, QUEUES, || {
             format!("lcore {}: {unused} guaranteed cells are not used, and {kept} are kept", part.lcore)
         })

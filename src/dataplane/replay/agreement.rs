@@ -209,7 +209,7 @@ pub(crate) fn counted(counters: &Counters) -> Counts {
 impl Replay {
     fn digest(&self) -> u64 {
         let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.told()));
-        digest(ports, &self.pools, self.guarantees.unused())
+        digest(ports, &self.pools, self.reserves.unused().0)
     }
 }
 
@@ -217,7 +217,7 @@ impl<P> Pipeline<P> {
     /// Every count of the buffer, watermarks too, and who is stopped, as one number.
     pub(crate) fn digest(&self) -> u64 {
         let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.generator.xoff()));
-        digest(ports, &self.buffer.pools, self.buffer.guarantees.unused())
+        digest(ports, &self.buffer.pools, self.buffer.reserves.unused().0)
     }
 }
 

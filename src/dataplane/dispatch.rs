@@ -1,0 +1,252 @@
+//! Dispatch: does with each frame of a burst what its verdict says. Frames that leave are admitted to the buffer, and
+//! enqueued here or handed to the lcore that owns their egress port.
+
+use super::buffer::Before;
+use super::drops::DropReason;
+use super::enqueue::{Appended, Entry};
+use super::evidence::RefusedFrame;
+use super::mesh::HandoffFrame;
+use super::meta::{Meta, Verdict};
+use super::pipeline::Pipeline;
+use super::rewrite::BurstDemand;
+use crate::mmu::Admission;
+use crate::packet::{Burst, Packet, Ports};
+use crate::sets::{BURST, PortSet};
+
+impl<P: Packet> Pipeline<P> {
+    /// Dispatches a burst of ingress `port`; `demand` is of the frames that leave by one port.
+    #[inline]
+    pub(super) fn dispatch<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        // The watchdog drops a priority both ways.
+        let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
+        let is_admitted =
+            !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
+        if is_admitted && demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
+            return self.enqueue_burst(io, burst, metas, demand);
+        }
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            match meta.verdict {
+                Verdict::Send(egress) if is_admitted => {
+                    let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
+                    self.enqueue_admitted(io, handed);
+                }
+                Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
+                Verdict::Flood => self.send_copies(io, port, packet, meta),
+                Verdict::Drop(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+                Verdict::Consumed => self.trash.add(io, packet),
+            }
+        }
+    }
+
+    /// Enqueues or hands over a burst that is admitted as a whole.
+    #[inline]
+    fn enqueue_burst<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        if !(demand.egresses - self.own).is_empty() {
+            return self.hand_over_burst(io, burst, metas, demand);
+        }
+        let (egress, mut entry) = self.entry();
+        egress.push_all(&mut entry, burst, metas, demand);
+        self.telemetry.gauges_dirty |= demand.egresses;
+    }
+
+    /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the others.
+    #[inline]
+    fn hand_over_burst<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        self.egress.expect_room(burst.len());
+        let own = self.own;
+        let mut appended = Appended { frames: 0, egresses: demand.egresses & own, queues: demand.queues };
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
+            if own.contains(egress.into()) {
+                appended.frames += 1;
+                let (queues, mut entry) = self.entry();
+                queues.append(&mut entry, packet, meta.desc, egress.into());
+            } else {
+                self.push_to_lcore(io, HandoffFrame::new(packet, meta, egress, meta.is_lossless()));
+            }
+        }
+        self.egress.finish(&mut self.ports, &appended);
+        self.telemetry.gauges_dirty |= appended.egresses;
+    }
+
+    /// The egress stage, and the owners that a frame passes on its way into a queue.
+    #[inline(always)]
+    pub(super) fn entry(&mut self) -> (&mut super::egress::Egress<P>, Entry<'_>) {
+        let Self { ports, buffer, queue_rule, links, egress, .. } = self;
+        (egress, Entry { ports, buffer, rule: queue_rule, links })
+    }
+
+    /// Floods a frame: a copy for each port of the VLAN but the last, which gets the frame itself. Each copy is admitted and
+    /// charged on its own.
+    #[cold]
+    fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
+        let egresses = self.forwarder.flooded_to(port, meta.vlan(), self.links.up);
+        let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
+        for egress in (egresses - PortSet::only(last)).iter() {
+            match io.copy(&packet) {
+                Some(copy) => self.send_copy(io, port, egress, copy, *meta),
+                None => self.telemetry.count_drop(port, Some(meta.kind.class()), DropReason::NoBuffer),
+            }
+        }
+        self.send_copy(io, port, last, packet, *meta);
+    }
+
+    fn send_copy<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, mut packet: P, mut meta: Meta) {
+        match self.rewriter.rewrite_frame(&mut packet, &mut meta, egress) {
+            Ok(()) => self.send(io, port, egress, packet, &meta),
+            Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+        }
+    }
+
+    /// Admits a rewritten frame for `egress` to the buffer, and enqueues it.
+    fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
+        let state = &self.ports[port];
+        let before = (!meta.is_lossless()).then(|| self.buffer.before(state, meta.desc.group().into()));
+        match self.admit(port, egress, meta) {
+            Ok(admission) => {
+                let must_accept = meta.is_lossless() || admission.is_guaranteed();
+                self.hand_over(io, HandoffFrame::new(packet, meta, egress as u8, must_accept), before);
+            }
+            Err(reason) => {
+                self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress), reason);
+                self.drop_frame(io, packet, port, meta.class(), reason);
+            }
+        }
+    }
+
+    /// Admits one frame to the buffer, and updates PFC of its ingress port.
+    #[inline]
+    fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
+        // The watchdog drops a priority both ways: its frames would only wait behind others of the paused priority.
+        if self.ports[port].dropping() >> meta.desc.queue() & 1 == 1 {
+            return Err(DropReason::Watchdog);
+        }
+        let admission = self.buffer.admit((port, &mut self.ports[port]), egress, meta);
+        // A refused frame can make a group XOFF too.
+        if meta.is_lossless() && self.ports[port].ledger.xoff() != 0 {
+            self.update_pfc(port);
+        }
+        match admission {
+            Admission::Refused(refusal) => Err(refusal.into()),
+            admission => Ok(admission),
+        }
+    }
+
+    /// Enqueues an admitted frame, or hands it to the lcore that owns its egress port.
+    #[inline]
+    fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
+        let egress = usize::from(handed.egress);
+        if self.own.contains(egress) {
+            let (queues, mut entry) = self.entry();
+            match queues.enqueue(&mut entry, handed) {
+                Ok(()) => self.telemetry.gauges_dirty.insert(egress),
+                Err(refused) => self.refuse(io, refused, egress, before),
+            }
+            return;
+        }
+        let (queue, cells) = (handed.desc.queue(), handed.desc.charge().2);
+        let free = self.buffer.pools.shared[0].free();
+        if handed.must_accept || self.buffer.reserves.may_cross(egress, queue, cells, free) {
+            return self.push_to_lcore(io, handed);
+        }
+        // Counted at the ingress port: the counters of the egress port are another lcore's.
+        let ingress = usize::from(handed.desc.ingress());
+        self.refuse(io, (handed, DropReason::QueueThreshold), ingress, before);
+    }
+
+    /// Enqueues or hands over a frame that no queue of this lcore can refuse.
+    #[inline]
+    fn enqueue_admitted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+        let egress = usize::from(handed.egress);
+        if !self.own.contains(egress) {
+            return self.push_to_lcore(io, handed);
+        }
+        let (queues, mut entry) = self.entry();
+        match queues.push(&mut entry, handed) {
+            Ok(()) => self.telemetry.gauges_dirty.insert(egress),
+            Err(handed) => self.refuse(io, (handed, DropReason::NoBuffer), egress, None),
+        }
+    }
+
+    /// Hands a frame to the lcore that owns its egress port.
+    #[inline]
+    fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+        if let Err(handed) = self.mesh.push(handed) {
+            let ingress = usize::from(handed.desc.ingress());
+            self.refuse(io, (handed, DropReason::NoBuffer), ingress, None);
+        }
+    }
+
+    /// Drops an admitted frame that its queue refused, and frees its cells: at once if `before` is known, so that the next
+    /// frame of the burst finds them. The drop counts at port `at`.
+    #[cold]
+    pub(super) fn refuse<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        (handed, reason): (HandoffFrame<P>, DropReason),
+        at: usize,
+        before: Option<Before>,
+    ) {
+        if reason != DropReason::NoBuffer {
+            self.log_drop(at, RefusedFrame::by_queue(&handed), reason);
+        }
+        match before {
+            Some(before) => {
+                let ingress = usize::from(handed.desc.ingress());
+                self.buffer.undo(&mut self.ports[ingress], handed.desc, before);
+            }
+            None => self.buffer.uncharge(handed.desc),
+        }
+        self.drop_frame(io, handed.packet, at, Some(handed.desc.class()), reason);
+    }
+
+    /// Counts a drop at `port`, and frees the buffer with the next ones.
+    #[inline]
+    pub(super) fn drop_frame<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        packet: P,
+        port: usize,
+        class: Option<u8>,
+        reason: DropReason,
+    ) {
+        self.telemetry.count_drop(port, class, reason);
+        self.trash.add(io, packet);
+    }
+}
+
+/// Dropped frames whose buffers go back to their pools together.
+#[derive(Debug, Default)]
+pub(super) struct Trash<P> {
+    pub frames: Burst<P>,
+}
+
+impl<P: Packet> Trash<P> {
+    /// Adds a buffer; a full set goes back at once.
+    #[inline]
+    pub fn add<I: Ports<Pkt = P>>(&mut self, io: &mut I, packet: P) {
+        if self.frames.is_full() {
+            io.free(&mut self.frames);
+        }
+        self.frames.push(packet);
+    }
+}

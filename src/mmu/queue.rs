@@ -1,0 +1,223 @@
+//! Queue admission: whether an egress queue takes a frame that the buffer has admitted.
+//!
+//! One rule for all callers. [`QueueAdmission::judge`] decides, [`QueueAdmission::admit`] adds the random draw of WRED,
+//! [`QueueAdmission::admit_burst`] is its short path for bursts, and [`QueueAdmission::explain`] shows its terms.
+//!
+//! A lossless frame is never refused here: its priority group bounds it. A lossy frame is admitted within the reserve of its
+//! queue; beyond, up to the queue's Dynamic Threshold over the lossy pool, and then WRED may drop it if it is not
+//! ECN-capable.
+
+mod reserves;
+#[cfg(test)]
+mod tests;
+
+pub use reserves::QueueReserves;
+
+use super::QueueLimit;
+use crate::qos::WredProfile;
+use crate::sets::{CLASSES, ClassSet};
+use crate::units::{Bytes, Cells};
+
+/// How one egress queue uses the lossy pool. A lossless queue has neither reserve nor limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueProfile {
+    /// Cells of the lossy pool that stay free for the queue at each port.
+    pub reserve: Cells,
+    /// Limit of the depth beyond the reserve; `None`: unlimited.
+    pub limit: Option<QueueLimit>,
+    /// Early drop of frames that are not ECN-capable.
+    pub wred: Option<WredProfile>,
+}
+
+/// A frame that asks for a place in a queue.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueRequest {
+    /// Its size.
+    pub cells: Cells,
+    /// The queue must not refuse it: it is lossless, or within the reserve of its priority group.
+    pub must_accept: bool,
+    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
+    pub droppable: bool,
+}
+
+/// A queue before the frame.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueDepth {
+    /// Cells in it.
+    pub cells: Cells,
+    /// Bytes in it, by which WRED judges.
+    pub bytes: Bytes,
+}
+
+/// The lossy pool, already charged for the frame.
+#[derive(Debug, Clone, Copy)]
+pub struct LossyPool {
+    /// Free cells.
+    pub free: Cells,
+    /// Cells of these that stay free for queues below their reserve.
+    pub reserved: Cells,
+}
+
+impl LossyPool {
+    /// Cells that queues beyond their reserve may use; `None` if the pool has fewer than are reserved.
+    #[inline]
+    fn unreserved(self) -> Option<Cells> {
+        self.free.0.checked_sub(self.reserved.0).map(Cells)
+    }
+}
+
+/// The judgement of one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueVerdict {
+    /// The queue takes it.
+    Accept,
+    /// The queue would exceed its limit.
+    OverLimit,
+    /// The queue drops it with this probability, in parts of 2^32.
+    Draw(u64),
+}
+
+/// Why a queue refused a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueRefusal {
+    /// The queue would exceed its limit.
+    OverLimit,
+    /// WRED dropped it.
+    Wred,
+}
+
+/// The sums of a burst in which no frame is refused by its priority group.
+#[derive(Debug, Clone, Copy)]
+pub struct BurstRequest {
+    /// Cells of the lossy frames, not charged yet.
+    pub lossy: Cells,
+    /// Cells of all frames; lossless frames may share a queue with lossy ones.
+    pub all: Cells,
+    /// Queues of the lossy frames.
+    pub queues: ClassSet,
+    /// Some frame leaves by a port of another lcore.
+    pub crosses: bool,
+}
+
+/// The terms of a judgement, for `why-dropped` and the replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueExplanation {
+    /// Depth up to which the queue takes lossy frames; `None`: unlimited.
+    pub limit: Option<Cells>,
+    /// Free cells of the lossy pool that are not reserved.
+    pub free: Cells,
+}
+
+/// The admission rule of the eight queues; equal on every port.
+#[derive(Debug, Clone)]
+pub struct QueueAdmission {
+    profiles: [QueueProfile; CLASSES],
+    /// Queues with WRED.
+    wred_queues: ClassSet,
+}
+
+impl QueueAdmission {
+    /// The rule for queues with these profiles.
+    #[must_use]
+    pub fn new(profiles: [QueueProfile; CLASSES]) -> Self {
+        Self { profiles, wred_queues: (0..CLASSES).filter(|&queue| profiles[queue].wred.is_some()).collect() }
+    }
+
+    /// The profile of `queue`.
+    #[must_use]
+    pub fn profile(&self, queue: usize) -> &QueueProfile {
+        &self.profiles[queue]
+    }
+
+    /// The WRED profile of `queue`.
+    #[inline]
+    #[must_use]
+    pub fn wred(&self, queue: usize) -> Option<&WredProfile> {
+        self.profiles[queue].wred.as_ref()
+    }
+
+    /// Judges a frame for `queue`.
+    #[inline]
+    #[must_use]
+    pub fn judge(&self, queue: usize, frame: QueueRequest, depth: QueueDepth, pool: LossyPool) -> QueueVerdict {
+        if frame.must_accept {
+            return QueueVerdict::Accept;
+        }
+        let profile = &self.profiles[queue];
+        let after = Cells(depth.cells.0 + frame.cells.0);
+        if after <= profile.reserve {
+            return QueueVerdict::Accept;
+        }
+        if let Some(limit) = &profile.limit
+            && !pool.unreserved().is_some_and(|free| limit.admits(after, free))
+        {
+            return QueueVerdict::OverLimit;
+        }
+        match &profile.wred {
+            Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes)),
+            _ => QueueVerdict::Accept,
+        }
+    }
+
+    /// Judges a frame for `queue`, with a uniformly random number from `draw` where WRED asks for one.
+    ///
+    /// # Errors
+    /// The reason for which the queue refuses the frame.
+    #[inline]
+    pub fn admit(
+        &self,
+        queue: usize,
+        frame: QueueRequest,
+        depth: QueueDepth,
+        pool: LossyPool,
+        draw: impl FnOnce() -> u32,
+    ) -> Result<(), QueueRefusal> {
+        match self.judge(queue, frame, depth, pool) {
+            QueueVerdict::Accept => Ok(()),
+            QueueVerdict::OverLimit => Err(QueueRefusal::OverLimit),
+            QueueVerdict::Draw(probability) if u64::from(draw()) < probability => Err(QueueRefusal::Wred),
+            QueueVerdict::Draw(_) => Ok(()),
+        }
+    }
+
+    /// Whether [`QueueAdmission::admit`] needs a random number for a lossy frame.
+    #[inline]
+    #[must_use]
+    pub fn needs_wred_draw(&self, queue: usize, droppable: bool) -> bool {
+        self.wred_queues.contains(queue) & droppable
+    }
+
+    /// Whether [`QueueAdmission::admit`] would take every frame of a burst, in any order. `pool` is not charged for them yet;
+    /// `deepest` has the cells in the deepest queue of a number among the burst's egress ports; `draws` is whether some lossy
+    /// frame needs a draw of WRED. False may be wrong, true is not.
+    #[inline]
+    #[must_use]
+    pub fn admit_burst(
+        &self,
+        burst: BurstRequest,
+        pool: LossyPool,
+        draws: impl FnOnce() -> bool,
+        deepest: impl Fn(usize) -> u32,
+    ) -> bool {
+        // Which frames use a queue's reserve is known only one by one, and so is which of them may cross.
+        let Some(free) = pool.unreserved().and_then(|free| free.0.checked_sub(burst.lossy.0)) else { return false };
+        if burst.crosses && pool.reserved.0 > 0 || !(burst.queues & self.wred_queues).is_empty() && draws() {
+            return false;
+        }
+        burst.queues.iter().all(|queue| {
+            let limit = self.profiles[queue].limit.as_ref();
+            let limit = limit.map_or(u32::MAX, |limit| limit.threshold.limit(Cells(free)).0);
+            deepest(queue) + burst.all.0 <= limit
+        })
+    }
+
+    /// The terms by which `queue` is judged now.
+    #[must_use]
+    pub fn explain(&self, queue: usize, pool: LossyPool) -> QueueExplanation {
+        let (profile, unreserved) = (&self.profiles[queue], pool.unreserved());
+        let limit = profile
+            .limit
+            .map(|limit| unreserved.map_or(Cells(0), |free| limit.threshold.limit(free)).max(profile.reserve));
+        QueueExplanation { limit, free: unreserved.unwrap_or(Cells(0)) }
+    }
+}

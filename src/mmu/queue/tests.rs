@@ -1,0 +1,157 @@
+//! Queue admission against a naive restatement, and the short path against the rule.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::mmu::Threshold;
+use crate::units::{Alpha, Probability};
+
+/// The rule as a page would state it, in wide integers: refused or not, or the probability of a drop.
+fn naive(profile: &QueueProfile, frame: QueueRequest, depth: QueueDepth, pool: LossyPool) -> QueueVerdict {
+    let after = u128::from(depth.cells.0) + u128::from(frame.cells.0);
+    let is_within_reserve = after <= u128::from(profile.reserve.0);
+    if frame.must_accept || is_within_reserve {
+        return QueueVerdict::Accept;
+    }
+    let unreserved = i128::from(pool.free.0) - i128::from(pool.reserved.0);
+    if let Some(limit) = profile.limit {
+        let is_taken = unreserved >= 0 && after <= u128::from(limit.threshold.limit(Cells(unreserved as u32)).0);
+        if !is_taken {
+            return QueueVerdict::OverLimit;
+        }
+    }
+    match profile.wred {
+        Some(wred) if frame.droppable => QueueVerdict::Draw(wred.probability(depth.bytes)),
+        _ => QueueVerdict::Accept,
+    }
+}
+
+fn profile() -> impl Strategy<Value = QueueProfile> {
+    let limit = prop::option::of(prop_oneof![
+        (0_u32..3000).prop_map(|cells| Threshold::Static(Cells(cells))),
+        (-4_i8..4).prop_map(|log2| Threshold::Dynamic(Alpha::from_exponent(log2).expect("in range"))),
+    ]);
+    let wred = prop::option::of((0_u64..50_000, 0_u64..50_000).prop_map(|(kmin, more)| {
+        WredProfile::new(Bytes(kmin), Bytes(kmin + more), Probability::ONE).expect("a profile")
+    }));
+    (prop_oneof![Just(0), 0_u32..40], limit, wred).prop_map(|(reserve, threshold, wred)| QueueProfile {
+        reserve: Cells(reserve),
+        limit: threshold.map(|threshold| QueueLimit { threshold }),
+        wred,
+    })
+}
+
+fn request() -> impl Strategy<Value = QueueRequest> {
+    (1_u32..40, prop::bool::weighted(0.2), any::<bool>()).prop_map(|(cells, must_accept, droppable)| QueueRequest {
+        cells: Cells(cells),
+        must_accept,
+        droppable,
+    })
+}
+
+fn pool() -> impl Strategy<Value = LossyPool> {
+    (0_u32..2000, 0_u32..200).prop_map(|(free, reserved)| LossyPool { free: Cells(free), reserved: Cells(reserved) })
+}
+
+fn rule(profile: QueueProfile) -> QueueAdmission {
+    QueueAdmission::new([profile; CLASSES])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn judge_agrees_with_the_naive_rule(
+        profile in profile(), frame in request(), cells in 0_u32..3000, bytes in 0_u64..60_000, pool in pool(),
+    ) {
+        let depth = QueueDepth { cells: Cells(cells), bytes: Bytes(bytes) };
+        prop_assert_eq!(rule(profile).judge(3, frame, depth, pool), naive(&profile, frame, depth, pool));
+    }
+
+    #[test]
+    fn explain_has_the_limit_that_judge_applies(profile in profile(), cells in 0_u32..3000, pool in pool()) {
+        let frame = QueueRequest { cells: Cells(1), must_accept: false, droppable: false };
+        let depth = QueueDepth { cells: Cells(cells), bytes: Bytes(0) };
+        let refused = rule(profile).judge(3, frame, depth, pool) == QueueVerdict::OverLimit;
+        let limit = rule(profile).explain(3, pool).limit;
+        prop_assert_eq!(refused, limit.is_some_and(|limit| cells + 1 > limit.0));
+    }
+
+    /// A burst that the short path takes is taken frame by frame in any order, charged one by one.
+    #[test]
+    fn admit_burst_takes_only_what_admit_takes(
+        profile in profile(), frames in prop::collection::vec(request(), 1..32), depth in 0_u32..500, pool in pool(),
+    ) {
+        let rule = rule(profile);
+        let cells = |lossy_only: bool| {
+            Cells(frames.iter().filter(|frame| !lossy_only || !frame.must_accept).map(|frame| frame.cells.0).sum())
+        };
+        let queues = if cells(true).0 > 0 { ClassSet::only(3) } else { ClassSet::EMPTY };
+        let burst = BurstRequest { lossy: cells(true), all: cells(false), queues, crosses: false };
+        let draws = || frames.iter().any(|frame| !frame.must_accept && rule.needs_wred_draw(3, frame.droppable));
+        if !rule.admit_burst(burst, pool, draws, |_| depth) {
+            return Ok(());
+        }
+        let (mut depth, mut pool) = (QueueDepth { cells: Cells(depth), bytes: Bytes(0) }, pool);
+        for frame in frames {
+            if !frame.must_accept {
+                pool.free.0 -= frame.cells.0;
+            }
+            let taken = rule.admit(3, frame, depth, pool, || panic!("no draw is needed"));
+            prop_assert_eq!(taken, Ok(()));
+            depth.cells.0 += frame.cells.0;
+        }
+    }
+}
+
+#[test]
+fn admit_burst_takes_up_to_the_limit_and_no_cell_more() {
+    let limit = Some(QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(0).expect("in range")) });
+    let rule = rule(QueueProfile { limit, ..QueueProfile::default() });
+    let pool = |free| LossyPool { free: Cells(free), reserved: Cells(0) };
+    let burst = BurstRequest { lossy: Cells(20), all: Cells(30), queues: ClassSet::only(3), crosses: false };
+    // Alpha 1: as deep as the pool is free when all are charged.
+    assert!(rule.admit_burst(burst, pool(60), || false, |_| 10));
+    assert!(
+        !rule.admit_burst(burst, pool(59), || false, |_| 10) && !rule.admit_burst(burst, pool(60), || false, |_| 11)
+    );
+    assert!(!rule.admit_burst(
+        BurstRequest { crosses: true, ..burst },
+        LossyPool { reserved: Cells(1), ..pool(90) },
+        || false,
+        |_| 0
+    ));
+    let wred = WredProfile::new(Bytes(0), Bytes(1000), Probability::ONE);
+    let early = QueueAdmission::new([QueueProfile { limit, wred, ..QueueProfile::default() }; CLASSES]);
+    assert!(
+        early.admit_burst(burst, pool(60), || false, |_| 10) && !early.admit_burst(burst, pool(60), || true, |_| 10)
+    );
+}
+
+#[test]
+fn draw_decides_by_the_probability_at_the_depth() {
+    let wred = WredProfile::new(Bytes(0), Bytes(1000), Probability::ONE).unwrap();
+    let rule = rule(QueueProfile { wred: Some(wred), ..QueueProfile::default() });
+    let frame = QueueRequest { cells: Cells(1), must_accept: false, droppable: true };
+    let depth = QueueDepth { cells: Cells(2), bytes: Bytes(500) };
+    let pool = LossyPool { free: Cells(10), reserved: Cells(0) };
+    let half = wred.probability(Bytes(500)) as u32;
+    assert_eq!(rule.admit(0, frame, depth, pool, || half - 1), Err(QueueRefusal::Wred));
+    assert_eq!(rule.admit(0, frame, depth, pool, || half), Ok(()));
+    assert_eq!(rule.admit(0, QueueRequest { droppable: false, ..frame }, depth, pool, || 0), Ok(()));
+}
+
+#[test]
+fn reserve_is_kept_free_for_its_queue() {
+    let reserves = [Cells(0), Cells(0), Cells(0), Cells(0), Cells(0), Cells(10), Cells(0), Cells(0)];
+    let [one, other]: [QueueReserves; 2] = QueueReserves::fleet(reserves, &[0, 1], 2).try_into().unwrap();
+    assert_eq!((one.unused(), one.unused_here()), (Cells(20), Cells(10)));
+    one.update(0, 5, 0, 4);
+    assert_eq!((other.unused(), other.depth(0, 5)), (Cells(16), Cells(4)));
+    assert!(other.covers(0, 5, Cells(6)) && !other.covers(0, 5, Cells(7)) && !other.covers(0, 4, Cells(1)));
+    // Beyond the reserve nothing more is taken from it.
+    one.update(0, 5, 4, 40);
+    assert_eq!(other.unused(), Cells(10));
+    assert!(other.may_cross(0, 3, Cells(1), Cells(10)) && !other.may_cross(0, 3, Cells(1), Cells(9)));
+    assert!(one.may_cross(1, 5, Cells(10), Cells(0)), "within the reserve of its queue");
+}
