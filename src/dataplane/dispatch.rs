@@ -78,8 +78,8 @@ impl<P: Packet> Pipeline<P> {
             let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
             if own.contains(egress.into()) {
                 appended.frames += 1;
-                let (queues, mut entry) = self.entry();
-                queues.append(&mut entry, packet, meta.desc, egress.into());
+                let state = &mut self.ports[usize::from(egress)];
+                self.egress.append(state, &mut self.buffer, packet, meta.desc);
             } else {
                 self.push_to_lcore(io, HandoffFrame::new(packet, meta, egress, meta.is_lossless()));
             }

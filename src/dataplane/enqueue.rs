@@ -50,12 +50,12 @@ impl<P: Packet> Egress<P> {
         demand: &BurstDemand,
     ) {
         self.expect_room(burst.len());
-        let frames = burst.len();
+        let (frames, Entry { ports, buffer, .. }) = (burst.len(), entry);
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
-            self.append(entry, packet, meta.desc, egress.into());
+            self.append(&mut ports[usize::from(egress)], buffer, packet, meta.desc);
         }
-        self.finish(entry.ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });
+        self.finish(ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });
     }
 
     /// The slab has a slot for every cell of the buffer, so admitted frames always find room.
@@ -67,10 +67,10 @@ impl<P: Packet> Egress<P> {
     /// Appends an admitted frame to a queue without a reserve. [`Egress::finish`] must follow: it updates the counts that all
     /// frames of a burst share, because an update by each frame would wait for the one before.
     #[inline(always)]
-    pub fn append(&mut self, entry: &mut Entry<'_>, packet: P, desc: FrameDesc, egress: usize) {
-        entry.ports[egress].queues[desc.queue()].append(&mut self.slab, packet, desc);
+    pub fn append(&mut self, state: &mut Port, buffer: &mut Buffer, packet: P, desc: FrameDesc) {
+        state.queues[desc.queue()].append(&mut self.slab, packet, desc);
         if mutant::is(Mutant::ReleasedWhenQueued) {
-            entry.buffer.uncharge(desc);
+            buffer.uncharge(desc);
         }
     }
 
@@ -117,7 +117,7 @@ impl<P: Packet> Egress<P> {
                 appended.egresses.insert(egress);
                 appended.queues.insert(handed.desc.queue());
                 appended.frames += 1;
-                self.append(entry, handed.packet, handed.desc, egress);
+                self.append(&mut entry.ports[egress], entry.buffer, handed.packet, handed.desc);
             }
         }
         self.finish(entry.ports, &appended);

@@ -4,7 +4,6 @@
 //! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
 //! so that what was admitted always finds room.
 
-use super::counters::LcoreCounters;
 use super::enqueue::{Entry, Refused};
 use super::frame_desc::FrameDesc;
 use super::handoff::{Consumer, Producer, ring};
@@ -103,19 +102,23 @@ impl<P> Mesh<P> {
         peer.frames_out.push(frame)
     }
 
-    /// Makes pushed frames visible to their lcores.
+    /// Makes pushed frames visible to their lcores. Returns their number.
     #[inline]
-    pub fn publish(&mut self, counters: &LcoreCounters) {
-        for peer in self.peers.iter_mut().flatten() {
-            let frames = peer.frames_out.publish();
-            if frames > 0 {
-                counters.handed_off_frames.add(frames as u64);
-            }
-        }
+    pub fn publish(&mut self) -> usize {
+        self.peers.iter_mut().flatten().map(|peer| peer.frames_out.publish()).sum()
     }
 }
 
 impl<P: Packet> Pipeline<P> {
+    /// Makes the frames that were handed over visible to their lcores.
+    #[inline]
+    pub(super) fn publish_handoffs(&mut self) {
+        let frames = self.mesh.publish();
+        if frames > 0 {
+            self.telemetry.counters.lcores[self.lcore].handed_off_frames.add(frames as u64);
+        }
+    }
+
     /// Enqueues the frames that other lcores have handed over. Returns their number.
     #[inline]
     pub(super) fn accept_handoffs<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {

@@ -48,7 +48,7 @@ impl Parser<'_> {
     /// Fills `metas` for the frames of `burst`. Malformed and oversized frames get a drop verdict. Prefetches the forwarding
     /// entries, those of the flow cache if the burst `uses_cache`.
     #[inline]
-    pub fn parse(self, burst: &Burst<impl Packet>, metas: &mut [Meta; BURST], uses_cache: bool) -> Arrived {
+    pub fn parse(&self, burst: &Burst<impl Packet>, metas: &mut [Meta; BURST], uses_cache: bool) -> Arrived {
         let (state, native) = (self.state, self.forwarder.vlans.ingress(self.port, None).unwrap_or(0));
         let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
         let (mut data, mut control, mut others, mut retagged_at) =
@@ -89,7 +89,7 @@ impl Parser<'_> {
     /// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports by which the
     /// frame would not leave with the tags that it came with.
     #[inline(never)]
-    fn parse_other(self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
+    fn parse_other(&self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
         match parse_plain(bytes) {
             Some(plain) if bytes.len() <= self.state.mtu as usize + usize::from(plain.l3_offset) => {
                 let vlan = self.forwarder.vlans.ingress(self.port, Some(plain.vlan)).unwrap_or(0);
@@ -104,7 +104,7 @@ impl Parser<'_> {
 
     /// Parses any frame; result as of [`Parser::parse_other`].
     #[inline(never)]
-    fn parse_any(self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
+    fn parse_any(&self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
         let headers = match parse(bytes) {
             Ok(headers) => headers,
             Err(error) => {
@@ -127,7 +127,7 @@ impl Parser<'_> {
 
     /// Ports by which a frame would not leave with the tags that it came with.
     #[inline]
-    fn retagged_at(self, meta: &Meta) -> PortSet {
+    fn retagged_at(&self, meta: &Meta) -> PortSet {
         let untagged = self.forwarder.vlans.untagged_at(meta.vlan());
         // A priority tag (VLAN 0) never leaves as it came.
         let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };

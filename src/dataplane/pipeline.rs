@@ -313,7 +313,7 @@ impl<P: Packet> Pipeline<P> {
     /// their way from other lcores, are dropped as `shutdown`. False if a port would not take its XON; calling again tries
     /// again, and takes what other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
-        self.mesh.publish(&self.telemetry.counters.lcores[self.lcore]);
+        self.publish_handoffs();
         self.accept_handoffs(io);
         for port in self.own.iter() {
             self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);

@@ -80,7 +80,7 @@ impl<P: Packet> Pipeline<P> {
                 }
                 moved += received;
             }
-            self.mesh.publish(&self.telemetry.counters.lcores[self.lcore]);
+            self.publish_handoffs();
             // At once: what a peer still sends until it hears this goes into the headroom.
             self.send_pfc(io, port, now);
             if is_last || is_drained && self.ports[port].backlog.is_watching() {
