@@ -2,7 +2,7 @@
 
 use super::forwarder::Ingress;
 use super::meta::Meta;
-use super::parse::Parser;
+use super::parse::parse_burst;
 use super::pipeline::Pipeline;
 use crate::packet::{Burst, Packet, Ports};
 use crate::sets::{BURST, FrameSet};
@@ -20,9 +20,8 @@ impl<P: Packet> Pipeline<P> {
         now: Ticks,
     ) {
         let lookup = self.forwarder.begin(port, burst.len());
-        let Self { ports, forwarder, buffer, .. } = &*self;
-        let parser = Parser { port, state: &ports[port], forwarder, cell: buffer.cell };
-        let arrived = parser.parse(burst, metas, lookup.is_some());
+        let state = &self.ports[port];
+        let arrived = parse_burst((port, state), &self.forwarder, self.buffer.cell, burst, metas, lookup.is_some());
         arrived.count(&self.telemetry.counters.ports[port]);
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);

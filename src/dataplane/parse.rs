@@ -34,103 +34,100 @@ impl Arrived {
     }
 }
 
-/// Parses the frames of one port.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Parser<'a> {
-    /// The ingress port: its number and settings.
-    pub port: usize,
-    pub state: &'a Port,
-    pub forwarder: &'a Forwarder,
-    pub cell: CellSize,
-}
-
-impl Parser<'_> {
-    /// Fills `metas` for the frames of `burst`. Malformed and oversized frames get a drop verdict. Prefetches the forwarding
-    /// entries, those of the flow cache if the burst `uses_cache`.
-    #[inline]
-    pub fn parse(&self, burst: &Burst<impl Packet>, metas: &mut [Meta; BURST], uses_cache: bool) -> Arrived {
-        let (state, native) = (self.state, self.forwarder.vlans.ingress(self.port, None).unwrap_or(0));
-        let longest = state.mtu as usize + usize::from(Usual::L3_OFFSET);
-        let (mut data, mut control, mut others, mut retagged_at) =
-            (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
-        let mut sums = [BurstSum::default(); CLASSES];
-        for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
-            let bytes = packet.bytes();
-            // An mbuf holds no longer frame; one that did would be cut here and be oversize.
-            let len = bytes.len().min(usize::from(u16::MAX)) as u16;
-            let desc = FrameDesc::new(len, self.cell.cells_of(len).0 as u16, self.port as u8, 0, 0);
-            let (kind, dst, src) = match parse_usual(bytes) {
-                Some(usual) if bytes.len() <= longest => {
-                    let classification = state.classifier.of_ip(usual.traffic_class >> 2, false, 0);
-                    *meta = Meta::usual(usual, desc, native, classification);
-                    (classification.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
-                }
-                _ => {
-                    others.insert(index);
-                    match self.parse_other(bytes, desc, meta) {
-                        Some(retagged) => retagged_at |= retagged,
-                        None => control.insert(index),
-                    }
-                    (meta.kind, meta.dst, meta.src)
-                }
-            };
-            if kind.is_classified() {
-                data.insert(index);
-                sums[usize::from(kind.class())].add(desc);
-                self.forwarder.prefetch(dst, src, uses_cache);
+/// Fills `metas` for the frames of `burst`, received by port `number`. Malformed and oversized frames get a drop verdict.
+/// Prefetches the forwarding entries, those of the flow cache if the burst `uses_cache`.
+///
+/// Each reference is a parameter of its own: the compiler then keeps what is behind it in registers over the loop.
+#[inline]
+pub(super) fn parse_burst(
+    (number, port): (usize, &Port),
+    forwarder: &Forwarder,
+    cell: CellSize,
+    burst: &Burst<impl Packet>,
+    metas: &mut [Meta; BURST],
+    uses_cache: bool,
+) -> Arrived {
+    let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
+    let longest = port.mtu as usize + usize::from(Usual::L3_OFFSET);
+    let (mut data, mut control, mut others, mut retagged_at) =
+        (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
+    let mut sums = [BurstSum::default(); CLASSES];
+    for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
+        let bytes = packet.bytes();
+        // An mbuf holds no longer frame; one that did would be cut here and be oversize.
+        let len = bytes.len().min(usize::from(u16::MAX)) as u16;
+        let desc = FrameDesc::new(len, cell.cells_of(len).0 as u16, number as u8, 0, 0);
+        let (kind, dst, src) = match parse_usual(bytes) {
+            Some(usual) if bytes.len() <= longest => {
+                let classification = port.classifier.of_ip(usual.traffic_class >> 2, false, 0);
+                *meta = Meta::usual(usual, desc, native, classification);
+                (classification.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
             }
-        }
-        if !(data - others).is_empty() {
-            retagged_at |= !self.forwarder.vlans.untagged_at(native);
-        }
-        Arrived { data, control, retagged_at, sums }
-    }
-
-    /// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports by which the
-    /// frame would not leave with the tags that it came with.
-    #[inline(never)]
-    fn parse_other(&self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
-        match parse_plain(bytes) {
-            Some(plain) if bytes.len() <= self.state.mtu as usize + usize::from(plain.l3_offset) => {
-                let vlan = self.forwarder.vlans.ingress(self.port, Some(plain.vlan)).unwrap_or(0);
-                let dscp = plain.usual.traffic_class >> 2;
-                let classification = self.state.classifier.of_ip(dscp, plain.is_tagged, plain.pcp);
-                *meta = Meta::plain(&plain, desc, vlan, classification);
-                Some(self.retagged_at(meta))
-            }
-            _ => self.parse_any(bytes, desc, meta),
-        }
-    }
-
-    /// Parses any frame; result as of [`Parser::parse_other`].
-    #[inline(never)]
-    fn parse_any(&self, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
-        let headers = match parse(bytes) {
-            Ok(headers) => headers,
-            Err(error) => {
-                *meta = Meta::dropped(error.into());
-                return Some(PortSet::EMPTY);
+            _ => {
+                others.insert(index);
+                match parse_other(port, forwarder, bytes, desc, meta) {
+                    Some(retagged) => retagged_at |= retagged,
+                    None => control.insert(index),
+                }
+                (meta.kind, meta.dst, meta.src)
             }
         };
-        if bytes.len() > self.state.mtu as usize + usize::from(headers.l3_offset) {
-            *meta = Meta::dropped(DropReason::Oversize);
+        if kind.is_classified() {
+            data.insert(index);
+            sums[usize::from(kind.class())].add(desc);
+            forwarder.prefetch(dst, src, uses_cache);
+        }
+    }
+    if !(data - others).is_empty() {
+        retagged_at |= !forwarder.vlans.untagged_at(native);
+    }
+    Arrived { data, control, retagged_at, sums }
+}
+
+/// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports by which the
+/// frame would not leave with the tags that it came with.
+#[inline(never)]
+fn parse_other(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
+    match parse_plain(bytes) {
+        Some(plain) if bytes.len() <= port.mtu as usize + usize::from(plain.l3_offset) => {
+            let vlan = forwarder.vlans.ingress(desc.ingress().into(), Some(plain.vlan)).unwrap_or(0);
+            let dscp = plain.usual.traffic_class >> 2;
+            let classification = port.classifier.of_ip(dscp, plain.is_tagged, plain.pcp);
+            *meta = Meta::plain(&plain, desc, vlan, classification);
+            Some(retagged_at(forwarder, meta))
+        }
+        _ => parse_any(port, forwarder, bytes, desc, meta),
+    }
+}
+
+/// Parses any frame; result as of [`parse_other`].
+#[inline(never)]
+fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
+    let headers = match parse(bytes) {
+        Ok(headers) => headers,
+        Err(error) => {
+            *meta = Meta::dropped(error.into());
             return Some(PortSet::EMPTY);
         }
-        if headers.ethertype == mac_control::ETHERTYPE {
-            *meta = Meta::control(headers.tags);
-            return None;
-        }
-        let vlan = self.forwarder.vlans.ingress(self.port, headers.vlan()).unwrap_or(0);
-        *meta = Meta::other(&headers, desc, vlan, self.state.classifier.of(headers.dscp(), headers.pcp()));
-        Some(self.retagged_at(meta))
+    };
+    if bytes.len() > port.mtu as usize + usize::from(headers.l3_offset) {
+        *meta = Meta::dropped(DropReason::Oversize);
+        return Some(PortSet::EMPTY);
     }
+    if headers.ethertype == mac_control::ETHERTYPE {
+        *meta = Meta::control(headers.tags);
+        return None;
+    }
+    let vlan = forwarder.vlans.ingress(desc.ingress().into(), headers.vlan()).unwrap_or(0);
+    *meta = Meta::other(&headers, desc, vlan, port.classifier.of(headers.dscp(), headers.pcp()));
+    Some(retagged_at(forwarder, meta))
+}
 
-    /// Ports by which a frame would not leave with the tags that it came with.
-    #[inline]
-    fn retagged_at(&self, meta: &Meta) -> PortSet {
-        let untagged = self.forwarder.vlans.untagged_at(meta.vlan());
-        // A priority tag (VLAN 0) never leaves as it came.
-        let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
-        (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
-    }
+/// Ports by which a frame would not leave with the tags that it came with.
+#[inline]
+fn retagged_at(forwarder: &Forwarder, meta: &Meta) -> PortSet {
+    let untagged = forwarder.vlans.untagged_at(meta.vlan());
+    // A priority tag (VLAN 0) never leaves as it came.
+    let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
+    (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
 }
