@@ -2,18 +2,20 @@
 
 use arrayvec::ArrayVec;
 
-use super::counters::{Counter, PortCounters};
+use super::buffer::Buffer;
+use super::counters::PortCounters;
 use super::drops::DropReason;
 use super::frame_desc::{BurstSum, FrameDesc, Run};
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::bits;
 use super::port::Port;
 use super::queue::Slab;
 use super::spec::SwitchSpec;
+use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::Pace;
-use crate::qos::wred::{Dice, WredVerdict};
-use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, PortSet};
+use crate::qos::wred::{Dice, WredProfile, WredVerdict};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
@@ -50,7 +52,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// And `run` of `queue`.
+    /// Adds `run` of `queue`.
     #[inline]
     fn add(&mut self, queue: usize, run: Run) {
         self.sums[queue].add_run(run);
@@ -66,142 +68,119 @@ impl Chosen {
     }
 }
 
-/// What a port has sent in a poll.
-pub(super) struct Sent {
-    pub frames: usize,
-    /// Its bursts are used up, and something waits.
-    pub has_more: bool,
+/// A burst that was offered to the device.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Offered {
+    /// Frames that the device took.
+    pub taken: usize,
+    /// Whether the device was offered frames and took none.
+    pub is_refused: bool,
 }
 
-impl<P: Packet> Pipeline<P> {
-    /// Sends what `port` may now, in as many bursts as it may receive.
-    #[inline]
-    pub(super) fn transmit_bursts<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> Sent {
-        let (mut frames, most) = (0, self.ports[port].bursts);
-        for _ in 0..most {
-            let sent = self.transmit(io, port, now);
-            frames += sent;
-            if sent < BURST {
-                return Sent { frames, has_more: false };
-            }
-        }
-        Sent { frames, has_more: self.ports[port].waiting != 0 }
-    }
+/// An own port to send from.
+pub(super) struct Sender<'a> {
+    pub number: usize,
+    pub port: &'a mut Port,
+    pub counters: &'a PortCounters,
+}
 
-    /// A burst more of each of the ports that have `more`, and so on: of small frames a port has far more to send in a poll gap
-    /// than bursts that are counted in large ones, and what a poll costs by itself is shared by what it moves. A round begins if
-    /// the poll is younger than three quarters of the gap, and would be at its end if it takes as long as those before it:
-    /// receiving may have taken half, and what has come should not have to stand for that. Without a clock there are none: a
-    /// simulated core whose frames take no time counts on the least that a poll sends.
+impl<P: Packet> Egress<P> {
+    /// Sends a burst of what the port may send now: schedule, mark, transmit, release. Frames that the device does not take
+    /// go back to the heads of their queues, where a pause stops them.
     #[inline(never)]
-    pub(super) fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: PortSet, now: Ticks) -> usize {
-        let Some(start) = io.time() else { return 0 };
-        let (mut moved, mut rounds, mut time, latest) = (0, 0, start, self.telemetry.clock.half_gap() * 3 / 2);
-        while !more.is_empty() && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
-            for port in more.iter() {
-                let sent = self.transmit(io, port, now);
-                moved += sent;
-                more -= PortSet::only_if(sent < BURST, port);
-            }
-            rounds += 1;
-            time = io.time().unwrap_or(time);
-        }
-        moved
-    }
-
-    /// Sends what `port` may send now. Returns the frames that the driver took; the others are first in their queues
-    /// again, where a pause stops them.
-    #[inline(never)]
-    pub(super) fn transmit<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> usize {
-        if self.ports[port].waiting == 0 {
-            return 0;
-        }
-        let chosen = self.schedule(port, now);
-        let posted = self.egress.posted.len();
+    pub fn transmit<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        from: Sender<'_>,
+        buffer: &mut Buffer,
+        rule: &QueueAdmission,
+        now: Ticks,
+    ) -> Offered {
+        let Sender { number, port, counters } = from;
+        let chosen = self.schedule((number, port), &buffer.reserves, rule, now);
+        let posted = self.posted.len();
         if posted == 0 {
-            return 0;
+            return Offered::default();
         }
-        self.mark(port, chosen.congested);
-        io.tx(port, &mut self.egress.posted);
-        let taken = posted - self.egress.posted.len();
-        self.release(port, taken, &chosen);
-        if !self.egress.posted.is_empty() {
-            self.put_back(port);
-            if taken == 0 {
-                self.note_refusal(port, now);
-            }
+        self.mark(counters, chosen.congested);
+        io.tx(number, &mut self.posted);
+        let taken = posted - self.posted.len();
+        self.release(taken, &chosen, buffer, counters);
+        if !self.posted.is_empty() {
+            self.put_back((number, port), &buffer.reserves);
         }
-        self.telemetry.gauges_dirty.insert(port);
-        taken
+        Offered { taken, is_refused: taken == 0 }
     }
 
-    /// What the driver did not take goes back to the head of its queues, the last frame first.
+    /// Puts the frames that the device did not take back to the heads of their queues, the last frame first.
     #[cold]
-    fn put_back(&mut self, port: usize) {
-        let state = &mut self.ports[port];
-        for (packet, desc) in self.egress.posted.drain(..).zip(self.egress.charges.drain(..)).rev() {
+    fn put_back(&mut self, (number, port): (usize, &mut Port), reserves: &QueueReserves) {
+        for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = desc.queue();
-            let before = state.queues[queue].cells();
-            // It has just left its slot, so there is one.
-            if state.queues[queue].push_front(&mut self.egress.slab, packet, desc).is_ok() {
-                state.waiting |= 1 << queue;
-                self.buffer.reserves.update(port, queue, before, before + u32::from(desc.cells()));
+            let before = port.queues[queue].cells();
+            // The frame has just left its slot, so there is one.
+            if port.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
+                port.waiting |= 1 << queue;
+                reserves.update(number, queue, before, before + u32::from(desc.cells()));
             }
         }
     }
 
-    /// Moves frames out of the queues until the wire is busy, the burst is full or nobody may send.
+    /// Moves frames out of the queues until the wire is busy, the burst is full or no queue may send.
     #[inline]
-    fn schedule(&mut self, port: usize, now: Ticks) -> Chosen {
+    fn schedule(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        reserves: &QueueReserves,
+        rule: &QueueAdmission,
+        now: Ticks,
+    ) -> Chosen {
         let mut chosen = Chosen::default();
-        let state = &mut self.ports[port];
-        let mut ready = state.waiting & !state.discarding & !state.stopped_queues(now);
-        let Some(mut pace) = state.shaper.pace(now) else { return chosen };
-        while ready != 0 && !self.egress.posted.is_full() && pace.is_free() {
-            let (queues, scheduler) = {
-                let state = &mut self.ports[port];
-                (&state.queues, &mut state.scheduler)
-            };
-            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.egress.slab)) else { break };
-            let before = self.ports[port].queues[queue].cells();
-            let before_these = self.egress.posted.len();
-            self.serve(port, queue, ready, &mut pace, &mut chosen);
-            if self.egress.posted.len() == before_these {
+        let mut ready = port.waiting & !port.discarding & !port.stopped_queues(now);
+        let Some(mut pace) = port.shaper.pace(now) else { return chosen };
+        while ready != 0 && !self.posted.is_full() && pace.is_free() {
+            let Port { queues, scheduler, .. } = port;
+            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab)) else { break };
+            let (before, posted) = (port.queues[queue].cells(), self.posted.len());
+            self.serve(port, (queue, ready), rule.wred(queue), &mut pace, &mut chosen);
+            if self.posted.len() == posted {
                 break;
             }
-            let state = &mut self.ports[port];
-            self.buffer.reserves.update(port, queue, before, state.queues[queue].cells());
-            if state.queues[queue].is_empty() {
+            reserves.update(number, queue, before, port.queues[queue].cells());
+            if port.queues[queue].is_empty() {
                 ready &= !(1 << queue);
-                state.waiting &= !(1 << queue);
-                state.scheduler.emptied(queue);
+                port.waiting &= !(1 << queue);
+                port.scheduler.emptied(queue);
             }
         }
-        if !self.egress.posted.is_empty() {
-            self.ports[port].shaper.keep(pace, now);
+        if !self.posted.is_empty() {
+            port.shaper.keep(pace, now);
         }
         chosen
     }
 
-    /// Moves frames out of `queue`, which of those that are `ready` has the turn, as long as it keeps it.
+    /// Moves frames out of `queue`, which the scheduler chose among those `ready`, as long as it keeps its turn.
     #[inline]
-    fn serve(&mut self, port: usize, queue: usize, ready: u8, pace: &mut Pace, chosen: &mut Chosen) {
-        let Port { queues, scheduler, .. } = &mut self.ports[port];
+    fn serve(
+        &mut self,
+        port: &mut Port,
+        (queue, ready): (usize, u8),
+        wred: Option<&WredProfile>,
+        pace: &mut Pace,
+        chosen: &mut Chosen,
+    ) {
+        let Port { queues, scheduler, .. } = port;
         let frames = &mut queues[queue];
-        let wred = self.queue_rule.wred(queue);
-        let mut credit = scheduler.credit(queue, frames.head_len(&self.egress.slab), ready);
+        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab), ready);
         loop {
-            let descs = frames.first(&self.egress.slab);
-            let (here, posted, depth) = (descs.len(), self.egress.posted.len(), frames.bytes());
-            // Depths become less from here on.
+            let descs = frames.first(&self.slab);
+            let (here, posted, depth) = (descs.len(), self.posted.len(), frames.bytes());
+            // Depths only decrease from here on.
             let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
-            // Of a queue that stands the packets have left the cache, and their headers too, which a mark is written to.
-            frames.look_ahead(
-                &self.egress.slab,
-                |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() },
-            );
+            // In a long queue the packets have left the cache. Their headers have too, and a mark is written to them.
+            frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
             let mut run = Run::default();
-            for &desc in &descs[..here.min(self.egress.posted.remaining_capacity())] {
+            for &desc in &descs[..here.min(self.posted.remaining_capacity())] {
                 let len = u32::from(desc.frame_len());
                 if !pace.is_free() || !credit.spend(len) {
                     break;
@@ -211,113 +190,81 @@ impl<P: Packet> Pipeline<P> {
                 if let Some(wred) = wred
                     && desc.is_markable()
                 {
-                    // Thrown for each, so that who is marked does not depend on how frames come together.
-                    let dice = self.egress.rng.roll();
-                    if !is_short && wred.judge(Bytes(depth - run.bytes()), dice) == WredVerdict::Congested {
+                    // Drawn for each frame, so that marks do not depend on how frames form bursts.
+                    let draw = self.rng.roll();
+                    if !is_short && wred.judge(Bytes(depth - run.bytes()), draw) == WredVerdict::Congested {
                         chosen.congested.insert(posted + run.frames as usize);
                     }
                 }
                 run = run.and(desc);
             }
-            frames.take(&mut self.egress.slab, run, &mut self.egress.posted, &mut self.egress.charges);
+            frames.take(&mut self.slab, run, &mut self.posted, &mut self.charges);
             chosen.add(queue, run);
-            if (run.frames as usize) < here || frames.is_empty() || self.egress.posted.is_full() {
+            if (run.frames as usize) < here || frames.is_empty() || self.posted.is_full() {
                 break;
             }
         }
         scheduler.keep_credit(queue, credit);
     }
 
-    /// Marks those of the posted frames that are `congested`: when all are chosen, since what was not asked for a chunk ahead,
-    /// or in vain, must come from memory first.
+    /// Marks the `congested` frames of the posted ones. After all are chosen, so that their headers can be prefetched.
     #[inline]
-    fn mark(&mut self, port: usize, congested: FrameSet) {
-        congested.iter().for_each(|index| self.egress.posted[index].prefetch_bytes());
+    fn mark(&mut self, counters: &PortCounters, congested: FrameSet) {
+        congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
         for index in congested.iter() {
-            let (packet, desc) = (&mut self.egress.posted[index], &mut self.egress.charges[index]);
+            let (packet, desc) = (&mut self.posted[index], &mut self.charges[index]);
             if let Some((l3, offset)) = desc.markable() {
                 ecn::mark_ce(packet.bytes_mut(), l3, offset);
                 *desc = desc.marked();
-                self.telemetry.counters.ports[port].ecn_marked[desc.queue()].add(1);
+                counters.ecn_marked[desc.queue()].add(1);
             }
         }
     }
 
-    /// The first `frames` of what `port` had posted, which were `chosen`, are the driver's now: their cells are free.
+    /// Releases the cells of the first `frames` of the posted ones, which the device took, and counts them.
     #[inline]
-    fn release(&mut self, port: usize, frames: usize, chosen: &Chosen) {
+    fn release(&mut self, frames: usize, chosen: &Chosen, buffer: &mut Buffer, counters: &PortCounters) {
         if !mutant::is(Mutant::ReleasedWhenQueued) {
-            // By runs of the same group: to add to one place in memory again and again waits for the store before each time.
-            for charged in self.egress.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
+            // By runs of one group: a store to one place in memory after another would wait for the one before.
+            for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
                 let (ingress, group, _) = charged[0].charge();
                 let cells = charged.iter().map(|desc| u32::from(desc.cells())).sum();
-                self.buffer.releases.release(ingress, group, Cells(cells));
+                buffer.releases.release(ingress, group, Cells(cells));
             }
         }
-        let counters = &self.telemetry.counters.ports[port];
-        if self.egress.posted.is_empty() {
+        if self.posted.is_empty() {
             chosen.count(counters);
-            self.egress.charges.clear();
+            self.charges.clear();
         } else {
             let mut taken = Chosen::default();
-            self.egress.charges.drain(..frames).for_each(|desc| taken.add(desc.queue(), Run::default().and(desc)));
+            self.charges.drain(..frames).for_each(|desc| taken.add(desc.queue(), Run::default().and(desc)));
             taken.count(counters);
         }
     }
 
-    /// Discards at most `most` of the frames of `port` that are condemned.
+    /// Takes up to `most` frames that are to be discarded out of the port's queues, releases their cells and passes them to
+    /// `drop`, each with its class and reason.
     #[cold]
-    pub(super) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
+    pub fn run_discards(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        buffer: &mut Buffer,
+        most: usize,
+        mut drop: impl FnMut(P, u8, DropReason),
+    ) {
         let mut left = most;
-        for queue in bits(u64::from(self.ports[port].discarding)) {
-            let before = self.ports[port].queues[queue].cells();
-            let (condemned, reason) = self.ports[port].discard[queue];
+        for queue in bits(u64::from(port.discarding)) {
+            let before = port.queues[queue].cells();
+            let (wanted, reason) = port.discard[queue];
             let mut discarded = 0;
-            while discarded < condemned && left > 0 {
-                let Some((packet, desc)) = self.ports[port].queues[queue].pop(&mut self.egress.slab) else { break };
-                self.buffer.uncharge(desc);
-                self.drop_frame(io, packet, port, Some(desc.class()), reason);
+            while discarded < wanted && left > 0 {
+                let Some((packet, desc)) = port.queues[queue].pop(&mut self.slab) else { break };
+                buffer.uncharge(desc);
+                drop(packet, desc.class(), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
-            let state = &mut self.ports[port];
-            self.buffer.reserves.update(port, queue, before, state.queues[queue].cells());
-            state.discard[queue].0 -= discarded;
-            if state.queues[queue].is_empty() {
-                state.discard[queue].0 = 0;
-                state.waiting &= !(1 << queue);
-                state.scheduler.emptied(queue);
-            }
-            if state.discard[queue].0 == 0 {
-                state.discarding &= !(1 << queue);
-            }
+            buffer.reserves.update(number, queue, before, port.queues[queue].cells());
+            port.finish_discard(queue, discarded);
         }
-        self.telemetry.gauges_dirty.insert(port);
-    }
-
-    /// Lets the watchdog of `port` look at its queues when it is time.
-    #[inline]
-    pub(super) fn watch(&mut self, port: usize, now: Ticks) {
-        if self.ports[port].watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now)) {
-            self.look(port, now);
-        }
-    }
-
-    #[cold]
-    fn look(&mut self, port: usize, now: Ticks) {
-        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        let Some(watchdog) = &mut state.watchdog else { return };
-        let sent = counters.tx_frames.each_ref().map(Counter::get);
-        let paused = state.timers.paused_queue_ticks(now);
-        let events = watchdog.tick(now, state.waiting, &sent, &paused);
-        let (storm, dropping) = (watchdog.storm(), watchdog.dropping());
-        for queue in bits(u64::from(events.detected)) {
-            counters.watchdog_storms[queue].add(1);
-        }
-        for queue in bits(u64::from(events.restored)) {
-            counters.watchdog_restores[queue].add(1);
-        }
-        counters.watchdog_mask.set(u64::from(storm));
-        self.links.refusing.set(port, state.is_refusing());
-        state.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 }

@@ -44,6 +44,7 @@ mod rounds;
 mod shed;
 pub mod spec;
 mod stuck;
+mod transmit;
 mod tuning;
 mod view;
 mod ways;

@@ -23,13 +23,10 @@ use crate::mmu::{Lease, QueueAdmission};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::MIN_FRAME;
-use crate::sets::{BURST, CLASSES, MAX_PORTS, PortSet};
+use crate::sets::{CLASSES, MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
-
-/// Frames that a poll discards of a port when a queue is to be emptied at once: a few bursts' worth of time.
-const DISCARDED: usize = 4 * BURST;
 
 /// The switch as one lcore runs it: its ports, and the owners of the stages' state.
 #[derive(Debug)]
@@ -139,24 +136,29 @@ impl<P: Packet> Pipeline<P> {
     /// and what has left is published.
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
-        let (mut moved, mut more) = (received + self.accept_handoffs(io), PortSet::EMPTY);
-        for port in self.own.iter() {
-            self.watch(port, now);
-            if self.ports[port].discarding != 0 {
-                self.run_discards(io, port, DISCARDED);
-            }
-            let sent = self.transmit_bursts(io, port, now);
-            moved += sent.frames;
-            more |= PortSet::only_if(sent.has_more, port);
-        }
-        if !more.is_empty() {
-            moved += self.transmit_more(io, more, now);
-        }
+        let moved = received + self.accept_handoffs(io) + self.transmit_all(io, now);
         if !self.links.stuck.is_empty() {
             self.look_at_stuck(now);
         }
         self.finish_poll(io, now, moved);
         moved
+    }
+
+    /// Lets stuck ports send again whose devices take frames.
+    #[cold]
+    fn look_at_stuck(&mut self, now: Ticks) {
+        for port in self.links.stuck.iter() {
+            let counters = &self.telemetry.counters.ports[port];
+            let moves = self.links.look_at_stuck((port, &mut self.ports[port]), counters, now);
+            self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
+        }
+    }
+
+    /// Lets `port` send again if it was stuck.
+    pub(super) fn release_stuck(&mut self, port: usize) {
+        let counters = &self.telemetry.counters.ports[port];
+        let moves = self.links.release_stuck((port, &mut self.ports[port]), counters);
+        self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
     }
 
     /// The end of a poll: buffers go back, others see what this lcore has done, observers see the gauges.
@@ -230,7 +232,8 @@ impl<P: Packet> Pipeline<P> {
         if !one.is_empty() {
             io.free(&mut one);
             if state.progress.is_stuck() {
-                self.note_refusal(port, now);
+                let counters = &self.telemetry.counters.ports[port];
+                self.links.note_refusal((port, &mut self.ports[port]), counters, now);
             }
             return;
         }

@@ -1,7 +1,9 @@
 //! Everything one port is: plain memory of the lcore that owns it.
 
 use super::backlog::Backlog;
+use super::counters::{Counter, PortCounters};
 use super::drops::DropReason;
+use super::pipeline::bits;
 use super::port_classifier::PortClassifier;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
@@ -157,6 +159,46 @@ impl Port {
                 self.discarding &= !(1 << queue);
             }
         }
+    }
+
+    /// Counts `discarded` frames off what `queue` is to discard.
+    pub fn finish_discard(&mut self, queue: usize, discarded: u32) {
+        self.discard[queue].0 -= discarded;
+        if self.queues[queue].is_empty() {
+            self.discard[queue].0 = 0;
+            self.waiting &= !(1 << queue);
+            self.scheduler.emptied(queue);
+        }
+        if self.discard[queue].0 == 0 {
+            self.discarding &= !(1 << queue);
+        }
+    }
+
+    /// Lets the watchdog look at the queues if it is time. Returns whether it did.
+    #[inline]
+    pub fn watch(&mut self, counters: &PortCounters, now: Ticks) -> bool {
+        let is_due = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now));
+        if is_due {
+            self.look(counters, now);
+        }
+        is_due
+    }
+
+    #[cold]
+    fn look(&mut self, counters: &PortCounters, now: Ticks) {
+        let Some(watchdog) = &mut self.watchdog else { return };
+        let sent = counters.tx_frames.each_ref().map(Counter::get);
+        let paused = self.timers.paused_queue_ticks(now);
+        let events = watchdog.tick(now, self.waiting, &sent, &paused);
+        let (storm, dropping) = (watchdog.storm(), watchdog.dropping());
+        for queue in bits(u64::from(events.detected)) {
+            counters.watchdog_storms[queue].add(1);
+        }
+        for queue in bits(u64::from(events.restored)) {
+            counters.watchdog_restores[queue].add(1);
+        }
+        counters.watchdog_mask.set(u64::from(storm));
+        self.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 
     /// Queues that may not send at `now`: paused, unless the watchdog has had enough of it.

@@ -4,9 +4,6 @@
 //! are charged to stays XOFF, although its frames for other ports could go. No link state tells of each such case, so the
 //! proof is that frames are offered and none is taken.
 
-use super::drops::DropReason;
-use super::pipeline::Pipeline;
-use crate::packet::Packet;
 use crate::units::{Nanos, Ticks};
 
 /// Probes in the time after which a port counts as stuck.
@@ -113,51 +110,6 @@ impl Progress {
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.is_stuck && !self.is_probing
-    }
-}
-
-impl<P: Packet> Pipeline<P> {
-    /// The device of `port` took none of the frames that it was offered at `now`. What waits for a stuck port is discarded.
-    #[cold]
-    pub(super) fn note_refusal(&mut self, port: usize, now: Ticks) {
-        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        if state.progress.refused(now, counters.taken_frames()) {
-            self.links.stuck.insert(port);
-            self.links.refusing.insert(port);
-            counters.egress_stuck.set(1);
-            counters.egress_stucks.add(1);
-        }
-        if state.progress.is_stuck() {
-            state.schedule_discard(u8::MAX, DropReason::EgressStuck);
-        }
-    }
-
-    /// Sees which of the stuck ports move again, and lets the others be probed: by the next frame for the port, and by a PFC
-    /// frame, which leaves although no frame comes.
-    #[cold]
-    pub(super) fn look_at_stuck(&mut self, now: Ticks) {
-        for port in self.links.stuck.iter() {
-            let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-            if state.progress.has_moved(counters.taken_frames()) {
-                self.release_stuck(port);
-            } else if state.progress.probe(now) {
-                state.generator.repeat(state.generated);
-            }
-        }
-    }
-
-    /// `port` is not stuck, as far as is known: what still waits for it may leave.
-    pub(super) fn release_stuck(&mut self, port: usize) {
-        if !self.links.stuck.contains(port) {
-            return;
-        }
-        let state = &mut self.ports[port];
-        state.progress.clear();
-        state.cancel_discard(u8::MAX, DropReason::EgressStuck);
-        self.links.stuck.remove(port);
-        self.links.refusing.set(port, state.is_refusing());
-        self.telemetry.counters.ports[port].egress_stuck.set(0);
-        self.telemetry.gauges_dirty.insert(port);
     }
 }
 
