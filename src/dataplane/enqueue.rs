@@ -110,18 +110,32 @@ impl<P: Packet> Egress<P> {
             let egress = usize::from(handed.egress);
             if special.contains(egress) {
                 grown.insert(egress);
-                refused.extend(self.enqueue(entry, handed).err());
-            } else if let Err(reason) = self.judge(&entry.ports[egress], &handed, entry.rule, pool) {
-                refused.push((handed, reason));
-            } else {
-                appended.egresses.insert(egress);
-                appended.queues.insert(handed.desc.queue());
-                appended.frames += 1;
-                self.append(&mut entry.ports[egress], entry.buffer, handed.packet, handed.desc);
+                self.enqueue_or_refuse(entry, handed, refused);
+                continue;
             }
+            let state = &mut entry.ports[egress];
+            if !handed.must_accept
+                && let Err(reason) = self.judge(state, &handed, entry.rule, pool)
+            {
+                refuse(refused, handed, reason);
+                continue;
+            }
+            appended.egresses.insert(egress);
+            appended.queues.insert(handed.desc.queue());
+            appended.frames += 1;
+            self.append(state, entry.buffer, handed.packet, handed.desc);
         }
         self.finish(entry.ports, &appended);
         grown | appended.egresses
+    }
+
+    /// Enqueues a frame, or collects it if its queue refuses it.
+    #[cold]
+    #[inline(never)]
+    fn enqueue_or_refuse(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>, refused: &mut Refused<P>) {
+        if let Err((handed, reason)) = self.enqueue(entry, handed) {
+            refuse(refused, handed, reason);
+        }
     }
 
     /// Enqueues an admitted frame of any lcore at a port of this one.
@@ -181,6 +195,12 @@ impl<P: Packet> Egress<P> {
         entry.buffer.reserves.update(egress, queue, depth, depth + u32::from(desc.cells()));
         Ok(())
     }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReason) {
+    refused.push((handed, reason));
 }
 
 impl Port {
