@@ -218,6 +218,17 @@ set! {
     FrameSet, u32, BURST
 }
 
+/// The classes (groups, queues, priorities) in `mask`, lowest first.
+#[inline]
+pub fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = mask.trailing_zeros() as usize;
+        // Without its lowest bit; of none nothing is left.
+        mask &= mask.wrapping_sub(1);
+        (index < CLASSES).then_some(index)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

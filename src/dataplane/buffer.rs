@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::frame_desc::FrameDesc;
 use super::meta::Meta;
-use super::pipeline::bits;
 use super::port::Port;
 use super::rewrite::BurstDemand;
 use super::spec::SwitchSpec;
@@ -16,7 +15,7 @@ use crate::mmu::{
     Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
     Tallies, TallyWriter,
 };
-use crate::sets::{BURST, PortSet};
+use crate::sets::{BURST, PortSet, indices};
 use crate::units::{CellSize, Cells};
 
 /// One lcore's part in the shared buffer.
@@ -70,7 +69,7 @@ impl Buffer {
         let held = self.holding;
         for port in held.iter() {
             let state = &mut ports[port];
-            for group in bits(u64::from(state.holding)) {
+            for group in indices(state.holding) {
                 let released = self.tallies.released(port, group);
                 let cells = released - state.released[group];
                 if cells == 0 {
@@ -114,7 +113,7 @@ impl Buffer {
         if state.ledger.xoff() & groups != 0 {
             ways::took(Way::InHeadroom);
         }
-        for group in bits(groups.into()) {
+        for group in indices(groups) {
             state.admitted[group] += u64::from(demand.cells[group]);
         }
         state.holding |= groups;
@@ -135,10 +134,10 @@ impl Buffer {
     ) -> bool {
         let crosses = !(demand.egresses - own).is_empty();
         // A frame within its group's reserve must be accepted by the other lcore. One by one it is known which frames are.
-        if crosses && bits(lossy.into()).any(|group| ports[port].ledger.has_free_reserve(group)) {
+        if crosses && indices(lossy).any(|group| ports[port].ledger.has_free_reserve(group)) {
             return false;
         }
-        let wanted: u32 = bits(lossy.into()).map(|group| demand.cells[group]).sum();
+        let wanted: u32 = indices(lossy).map(|group| demand.cells[group]).sum();
         let all: u32 = demand.cells.iter().sum();
         let request = BurstRequest { lossy: Cells(wanted), all: Cells(all), queues: demand.lossy_queues, crosses };
         let draws = || {

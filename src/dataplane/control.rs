@@ -3,8 +3,8 @@
 use super::counters::PortCounters;
 use super::drops::DropReason;
 use super::meta::Verdict;
-use super::pipeline::bits;
 use super::port::Port;
+use crate::sets::indices;
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
@@ -44,13 +44,13 @@ impl Port {
 
     fn count_pfc(&self, pfc: &PfcFrame, counters: &PortCounters) {
         counters.pfc_rx_frames.add(1);
-        for priority in bits(u64::from(pfc.enabled)) {
+        for priority in indices(pfc.enabled) {
             let xoff = pfc.quanta[priority].0 > 0;
             (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
         }
         if let Some(watchdog) = &self.watchdog {
             let ignored = self.priorities.priorities_of(watchdog.ignoring()) & self.obeyed & pfc.enabled;
-            for priority in bits(u64::from(ignored)) {
+            for priority in indices(ignored) {
                 counters.pfc_rx_ignored[priority].add(1);
             }
         }

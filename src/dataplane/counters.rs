@@ -2,8 +2,8 @@
 
 use crossbeam_utils::CachePadded;
 
+use super::decision_log::DecisionLog;
 use super::drops::DropReason;
-use super::evidence::PortEvidence;
 use crate::sets::CLASSES;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -165,7 +165,7 @@ pub struct LcoreCounters {
     pub headroom_pool_used_cells: Counter,
     /// Watermark of `headroom_pool_used_cells`.
     pub headroom_pool_highest_cells: Counter,
-    /// Gauge: the lcore's clock in nanoseconds, by which it dates decisions ([`super::evidence`]).
+    /// Gauge: the lcore's clock in nanoseconds, by which it dates decisions ([`super::decision_log`]).
     pub clock_ns: Counter,
     /// Gauge: frames held in egress queues.
     pub held_frames: Counter,
@@ -193,7 +193,7 @@ pub struct Counters {
     /// By dataplane lcore.
     pub lcores: Box<[CachePadded<LcoreCounters>]>,
     /// By port index, why frames were dropped and peers stopped; written by the lcore that owns the port.
-    pub evidence: Box<[CachePadded<PortEvidence>]>,
+    pub decisions: Box<[CachePadded<DecisionLog>]>,
 }
 
 impl PortCounters {
@@ -211,7 +211,7 @@ impl Counters {
         Self {
             ports: (0..ports).map(|_| CachePadded::default()).collect(),
             lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
-            evidence: (0..ports).map(|_| CachePadded::default()).collect(),
+            decisions: (0..ports).map(|_| CachePadded::default()).collect(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::buffer::Before;
 use super::drops::DropReason;
 use super::enqueue::{Appended, Entry};
-use super::evidence::RefusedFrame;
+use super::log::RefusedFrame;
 use super::mesh::HandoffFrame;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
@@ -231,22 +231,5 @@ impl<P: Packet> Pipeline<P> {
     ) {
         self.telemetry.count_drop(port, class, reason);
         self.trash.add(io, packet);
-    }
-}
-
-/// Dropped frames whose buffers go back to their pools together.
-#[derive(Debug, Default)]
-pub(super) struct Trash<P> {
-    pub frames: Burst<P>,
-}
-
-impl<P: Packet> Trash<P> {
-    /// Adds a buffer; a full set goes back at once.
-    #[inline]
-    pub fn add<I: Ports<Pkt = P>>(&mut self, io: &mut I, packet: P) {
-        if self.frames.is_full() {
-            io.free(&mut self.frames);
-        }
-        self.frames.push(packet);
     }
 }

@@ -6,7 +6,6 @@ use super::buffer::Buffer;
 use super::counters::PortCounters;
 use super::drops::DropReason;
 use super::frame_desc::{BurstSum, FrameDesc, Run};
-use super::pipeline::bits;
 use super::port::Port;
 use super::queue::Slab;
 use super::spec::SwitchSpec;
@@ -15,7 +14,7 @@ use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::Pace;
 use crate::qos::wred::{Dice, WredProfile, WredVerdict};
-use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, indices};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
@@ -253,7 +252,7 @@ impl<P: Packet> Egress<P> {
         mut drop: impl FnMut(P, u8, DropReason),
     ) {
         let mut left = most;
-        for queue in bits(u64::from(port.discarding)) {
+        for queue in indices(port.discarding) {
             let before = port.queues[queue].cells();
             let (wanted, reason) = port.discard[queue];
             let mut discarded = 0;

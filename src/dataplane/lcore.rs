@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::counters::GAP_BUCKETS;
 use super::fdb_view::{FdbWindow, Showing};
 use super::idle::Resting;
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use super::tuning::Inbox;
 use crate::packet::Ports;
-use crate::sets::MAX_PORTS;
+use crate::sets::{MAX_PORTS, PortSet};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::units::Ticks;
 
@@ -121,7 +121,7 @@ impl Orders {
         if before == up {
             return;
         }
-        for port in bits(before & !up) {
+        for port in PortSet::from_bits(before & !up).iter() {
             self.flaps[port].fetch_add(1, Ordering::Relaxed);
         }
         self.links.store(up, Ordering::Relaxed);
@@ -211,7 +211,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut resting = self.resting.take();
         // Before the first frame: what leaves by a port without a link is lost.
         self.follow_links(&mut links, clock());
-        self.pipeline.greet_all();
+        self.pipeline.announce_all();
         while !self.orders.stop.load(Ordering::Relaxed) {
             let now = clock();
             let moved = self.poll(now);

@@ -4,19 +4,13 @@
 //! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
 //! so that what was admitted always finds room.
 
-use super::enqueue::{Entry, Refused};
 use super::frame_desc::FrameDesc;
 use super::handoff::{Consumer, Producer, ring};
 use super::meta::Meta;
-use super::pipeline::Pipeline;
 use super::spec::SwitchSpec;
 use crate::mmu::QueueRequest;
-use crate::packet::{Packet, Ports};
 use crate::sets::{BURST, MAX_PORTS};
 use crate::units::Cells;
-
-/// Most frames that a poll takes from one lcore: as many as it receives from a port.
-const MOST_HANDOFFS: usize = 16 * BURST;
 
 /// An admitted frame on its way to its queue.
 #[derive(Debug)]
@@ -106,53 +100,5 @@ impl<P> Mesh<P> {
     #[inline]
     pub fn publish(&mut self) -> usize {
         self.peers.iter_mut().flatten().map(|peer| peer.frames_out.publish()).sum()
-    }
-}
-
-impl<P: Packet> Pipeline<P> {
-    /// Makes the frames that were handed over visible to their lcores.
-    #[inline]
-    pub(super) fn publish_handoffs(&mut self) {
-        let frames = self.mesh.publish();
-        if frames > 0 {
-            self.telemetry.counters.lcores[self.lcore].handed_off_frames.add(frames as u64);
-        }
-    }
-
-    /// Enqueues the frames that other lcores have handed over. Returns their number.
-    #[inline]
-    pub(super) fn accept_handoffs<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
-        let mut taken = 0;
-        for lcore in 0..self.mesh.peers.len() {
-            taken += self.accept_from(io, lcore);
-        }
-        taken
-    }
-
-    #[inline]
-    fn accept_from<I: Ports<Pkt = P>>(&mut self, io: &mut I, lcore: usize) -> usize {
-        let Some(peer) = &mut self.mesh.peers[lcore] else { return 0 };
-        let ready = peer.frames_in.refresh();
-        if ready > 0 {
-            self.telemetry.counters.lcores[self.lcore].handoff_highest_frames.raise(ready as u64);
-        }
-        let taken = ready.min(MOST_HANDOFFS);
-        let (mut left, mut refused) = (taken, Refused::new());
-        while left > 0 {
-            let frames = left.min(BURST);
-            let Self { ports, buffer, queue_rule, links, egress, mesh, .. } = self;
-            let Some(peer) = &mut mesh.peers[lcore] else { break };
-            let mut entry = Entry { ports, buffer, rule: queue_rule, links };
-            let grown = egress.accept(&mut entry, &mut peer.frames_in, frames, &mut refused);
-            // A ring has room for one burst more than the buffer has cells.
-            peer.frames_in.release();
-            self.telemetry.gauges_dirty |= grown;
-            for (handed, reason) in refused.drain(..) {
-                let egress = usize::from(handed.egress);
-                self.refuse(io, (handed, reason), egress, None);
-            }
-            left -= frames;
-        }
-        taken
     }
 }

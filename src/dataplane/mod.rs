@@ -1,19 +1,19 @@
 //! The packet's way through the switch: bursts in, decisions, bursts out.
 
+mod accept;
 pub mod audit;
 mod backlog;
 mod buffer;
 mod control;
 pub mod counters;
+pub mod decision_log;
 mod dispatch;
 pub mod drops;
 mod egress;
 mod enqueue;
-pub mod evidence;
 pub mod fdb_view;
 mod forwarder;
 pub mod frame_desc;
-mod gauges;
 // Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
 #[allow(unsafe_code)]
 pub mod handoff;
@@ -25,14 +25,18 @@ mod history_ring_tests;
 pub mod idle;
 mod ingress;
 mod lcore;
+mod lifecycle;
 mod links;
+mod log;
 pub mod memory;
 mod mesh;
 mod meta;
 #[cfg(test)]
 mod pacing_tests;
 mod parse;
+mod pauses;
 mod pipeline;
+mod poll;
 mod port;
 mod port_classifier;
 pub mod queue;
@@ -41,10 +45,13 @@ pub mod replay;
 mod rest;
 mod rewrite;
 mod rounds;
+mod scratch;
 mod shed;
 pub mod spec;
 mod stuck;
+mod telemetry;
 mod transmit;
+mod trash;
 mod tuning;
 mod view;
 mod ways;

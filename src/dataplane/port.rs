@@ -3,7 +3,6 @@
 use super::backlog::Backlog;
 use super::counters::{Counter, PortCounters};
 use super::drops::DropReason;
-use super::pipeline::bits;
 use super::port_classifier::PortClassifier;
 use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
@@ -12,7 +11,7 @@ use crate::mmu::PortLedger;
 use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
 use crate::qos::{Scheduler, Shaper};
-use crate::sets::{BURST, CLASSES, PortSet};
+use crate::sets::{BURST, CLASSES, PortSet, indices};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -46,8 +45,6 @@ pub(super) struct Port {
     pub holding: u8,
     pub generator: Generator,
     pub backlog: Backlog,
-    /// The poll in which the last drop of each class was noted for whoever asks why.
-    pub noted_drops: [u64; CLASSES],
 
     /// Egress: the queues and what lets them send.
     pub queues: [Queue; CLASSES],
@@ -95,7 +92,6 @@ impl Port {
             holding: 0,
             generator: Generator::new(spec.rate, hz),
             backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && lossless != 0)),
-            noted_drops: [u64::MAX; CLASSES],
             queues: Default::default(),
             waiting: 0,
             discard: [(0, DropReason::Shutdown); CLASSES],
@@ -191,10 +187,10 @@ impl Port {
         let paused = self.timers.paused_queue_ticks(now);
         let events = watchdog.tick(now, self.waiting, &sent, &paused);
         let (storm, dropping) = (watchdog.storm(), watchdog.dropping());
-        for queue in bits(u64::from(events.detected)) {
+        for queue in indices(events.detected) {
             counters.watchdog_storms[queue].add(1);
         }
-        for queue in bits(u64::from(events.restored)) {
+        for queue in indices(events.restored) {
             counters.watchdog_restores[queue].add(1);
         }
         counters.watchdog_mask.set(u64::from(storm));

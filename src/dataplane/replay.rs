@@ -353,11 +353,7 @@ fn outcome(admission: Admission) -> Outcome {
 
 /// What changed from one mask of stopped groups to another.
 fn changes(port: usize, before: u8, after: u8) -> impl Iterator<Item = Transition> {
-    super::pipeline::bits(u64::from(before ^ after)).map(move |group| Transition {
-        port,
-        group,
-        xoff: after >> group & 1 == 1,
-    })
+    crate::sets::indices(before ^ after).map(move |group| Transition { port, group, xoff: after >> group & 1 == 1 })
 }
 
 #[cfg(test)]

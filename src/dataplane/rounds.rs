@@ -1,27 +1,14 @@
 //! What a poll receives: a burst of each port in turn, in rounds, as long as there is more and time for it.
 
-use super::meta::Meta;
+use super::drops::DropReason;
+use super::log::RefusedFrame;
 use super::pipeline::Pipeline;
-use super::shed;
+use super::scratch::Scratch;
+use super::shed::{self, PollLoad, Shed};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
-use crate::sets::{BURST, PortSet};
+use crate::sets::{BURST, CLASSES, PortSet};
 use crate::units::Ticks;
-
-/// What a poll works on.
-#[derive(Debug)]
-pub(super) struct Scratch<P> {
-    /// The burst being worked on and the one taken ahead.
-    bursts: [Burst<P>; 2],
-    /// What is known of the frames of the first. Old where there are none.
-    metas: [Meta; BURST],
-}
-
-impl<P> Default for Scratch<P> {
-    fn default() -> Self {
-        Self { bursts: Default::default(), metas: [Meta::EMPTY; BURST] }
-    }
-}
 
 /// A burst of `port` that was taken.
 #[derive(Debug, Clone, Copy)]
@@ -42,15 +29,6 @@ struct Turns {
     again: PortSet,
     /// Those of them that have more.
     more: PortSet,
-}
-
-/// Which peers an lcore has stopped, and why.
-#[derive(Debug, Default)]
-pub(super) struct PauseState {
-    /// Ports with groups at XOFF.
-    pub xoff: PortSet,
-    /// Ports whose receive backlog stops their peers.
-    pub backlogged: PortSet,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -177,21 +155,64 @@ impl<P: Packet> Pipeline<P> {
         self.judge_left(io, port, left, u32::MAX, now);
     }
 
-    /// The same of what is known to be left, of which `most` are a backlog whatever the mark.
+    /// Judges the frames `left` in the receive ring of `port`, and tells the peer if it has to stop or may go on.
     fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
-        let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        if let Some(left) = left {
-            counters.backlog_frames.set(left as u64);
-            counters.backlog_highest_frames.raise(left as u64);
-        }
-        let before = state.backlog.is_on();
-        state.backlog.judge(left, most, now);
-        if state.backlog.is_on() != before {
-            counters.backlog_xoffs.add(u64::from(!before));
-            self.pauses.backlogged.set(port, !before);
+        if self.pauses.judge_backlog((port, state), (left, most), counters, now) {
             self.update_pfc(port);
             self.send_pfc(io, port, now);
+        }
+    }
+
+    /// Sheds what `burst` of `port` has too much of. Returns the number of frames shed; no other stage sees them.
+    fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
+        if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.pauses.backlogged.contains(port) {
+            return 0;
+        }
+        let classifier = &self.ports[port].classifier;
+        let (frames, sums) = self.shedder.choose(port, classifier, burst);
+        if !frames.is_empty() {
+            self.telemetry.gauges_dirty.insert(port);
+            self.count_shed(port, &sums);
+            io.shed(burst, frames);
+        }
+        frames.len()
+    }
+
+    /// Counts the frames shed at `port`, by class, and logs them for `why-dropped`. Their destination was not read.
+    fn count_shed(&mut self, port: usize, sums: &[Shed; CLASSES]) {
+        for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| !sum.is_empty()) {
+            let counters = &self.telemetry.counters.ports[port];
+            counters.rx_frames[class].add(sum.frames());
+            counters.rx_bytes[class].add(sum.bytes());
+            counters.drops[class][DropReason::Shed as usize].add(sum.frames());
+            let group = self.ports[port].classifier.of_class(class).desc.group();
+            let frame = RefusedFrame { ports: [port as u8; 2], class: class as u8, group, cells: 0, queue: None };
+            self.log_drop(port, frame, DropReason::Shed);
+        }
+    }
+
+    /// Adapts the shedder to the poll that began at `now` and has received.
+    #[inline]
+    fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        if self.shedder.is_on() {
+            self.adapt_shedding(io, now);
+        } else if !self.pauses.backlogged.is_empty() {
+            self.shed_if_stalled();
+        }
+    }
+
+    #[inline(never)]
+    fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        let latest = self.telemetry.clock.half_gap() - self.telemetry.clock.half_gap() / 4;
+        let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
+        self.shedder.adapt(PollLoad { is_late: !self.pauses.backlogged.is_empty(), is_slow });
+    }
+
+    #[cold]
+    fn shed_if_stalled(&mut self) {
+        if self.pauses.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
+            self.shedder.start();
         }
     }
 }

@@ -12,15 +12,11 @@
 //! The unit is the receive ring. A port with one receive queue for each class would need no shedding: its lossy queues
 //! could be polled less often.
 
-use super::drops::DropReason;
-use super::evidence::RefusedFrame;
 use super::meta::Kind;
-use super::pipeline::Pipeline;
 use super::port_classifier::PortClassifier;
 use crate::mutant::{self, Mutant};
-use crate::packet::{Burst, Packet, Ports};
+use crate::packet::{Burst, Packet};
 use crate::sets::{CLASSES, FrameSet, MAX_PORTS, PortSet};
-use crate::units::Ticks;
 use crate::wire::{Purpose, glance, glance_usual};
 
 /// Polls in a row that shed nothing, in time, after which the lcore looks at no frame twice.
@@ -140,6 +136,49 @@ impl Shedder {
         self.looked.others += others;
     }
 
+    /// Chooses the lossy frames of `burst`, received by `port`, beyond what their class may pass in this poll. Returns them,
+    /// and their sums by class.
+    #[inline(never)]
+    pub fn choose(
+        &mut self,
+        port: usize,
+        classifier: &PortClassifier,
+        burst: &Burst<impl Packet>,
+    ) -> (FrameSet, [Shed; CLASSES]) {
+        let were = self.left(port);
+        let (mut frames, mut sums, mut left): (FrameSet, _, _) = (FrameSet::EMPTY, [Shed::default(); CLASSES], were);
+        let mut others = 0;
+        for (index, packet) in burst.iter().enumerate() {
+            let (kind, row) = match glance_usual(packet.bytes()) {
+                Some(dscp) => {
+                    let kind = classifier.of_ip(dscp, false, 0).kind;
+                    (kind, usize::from(kind.class()))
+                }
+                None => match row_of(classifier, packet.bytes()) {
+                    Some(found) => found,
+                    None => {
+                        others += 1;
+                        continue;
+                    }
+                },
+            };
+            let left = &mut left[row % ROWS];
+            if kind.lossy_queue().is_empty() {
+                others += 1;
+                continue;
+            }
+            if *left > 0 {
+                *left -= 1;
+                continue;
+            }
+            frames.insert(index);
+            sums[usize::from(kind.class())].add(packet.len());
+        }
+        self.pass(port, &were, &left, others);
+        self.looked.shed += frames.len() as u32;
+        (frames, sums)
+    }
+
     /// A port has had `taken` frames of full bursts in this poll, of `most` that it may have.
     #[inline]
     pub fn take(&mut self, taken: u32, most: u32) {
@@ -147,7 +186,7 @@ impl Shedder {
     }
 
     /// Begins to shed: a backlog does not shrink.
-    fn start(&mut self) {
+    pub fn start(&mut self) {
         if !mutant::is(Mutant::NeverSheds) {
             (self.is_on, self.calm_polls, self.looked) = (true, 0, Looked::default());
         }
@@ -156,7 +195,7 @@ impl Shedder {
     /// A poll has received all that it may. The allowance decreases at once when it was too much, and increases by and by when
     /// it was not: classes that flood converge on equal shares (Chiu and Jain 1989). The decrease of a poll that is near its
     /// bounds, of time or frames, comes before a backlog would stop lossless senders.
-    fn adapt(&mut self, load: PollLoad) {
+    pub fn adapt(&mut self, load: PollLoad) {
         let (allowance, has_share) = (self.allowance, self.looked.has_share());
         let is_near = load.is_slow || self.looked.is_full;
         self.allowance = match (load.is_late, is_near) {
@@ -188,7 +227,7 @@ impl Shedder {
 
 /// Frames and bytes of one class that are shed of a burst: frames in the upper half, bytes in the lower.
 #[derive(Debug, Default, Clone, Copy)]
-struct Shed(u64);
+pub(super) struct Shed(u64);
 
 impl Shed {
     #[inline]
@@ -196,11 +235,15 @@ impl Shed {
         self.0 += 1 << 32 | len as u64;
     }
 
-    fn frames(self) -> u64 {
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn frames(self) -> u64 {
         self.0 >> 32
     }
 
-    fn bytes(self) -> u64 {
+    pub fn bytes(self) -> u64 {
         self.0 & u64::from(u32::MAX)
     }
 }
@@ -215,93 +258,5 @@ fn row_of(classifier: &PortClassifier, frame: &[u8]) -> Option<(Kind, usize)> {
         Purpose::Network => Some((kind, NETWORK)),
         Purpose::Bridge => Some((kind, BRIDGE)),
         Purpose::Data => Some((kind, usize::from(kind.class()))),
-    }
-}
-
-impl<P: Packet> Pipeline<P> {
-    /// Drops the lossy frames of `burst`, which came by `port`, that are beyond what their class may pass in this poll, and
-    /// returns how many. No other stage sees them.
-    #[inline(never)]
-    pub(super) fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
-        if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.pauses.backlogged.contains(port) {
-            return 0;
-        }
-        let classifier = &self.ports[port].classifier;
-        let were = self.shedder.left(port);
-        let (mut frames, mut sums, mut left): (FrameSet, _, _) = (FrameSet::EMPTY, [Shed::default(); CLASSES], were);
-        let mut others = 0;
-        for (index, packet) in burst.iter().enumerate() {
-            let (kind, row) = match glance_usual(packet.bytes()) {
-                Some(dscp) => {
-                    let kind = classifier.of_ip(dscp, false, 0).kind;
-                    (kind, usize::from(kind.class()))
-                }
-                None => match row_of(classifier, packet.bytes()) {
-                    Some(found) => found,
-                    None => {
-                        others += 1;
-                        continue;
-                    }
-                },
-            };
-            let left = &mut left[row % ROWS];
-            if kind.lossy_queue().is_empty() {
-                others += 1;
-                continue;
-            }
-            if *left > 0 {
-                *left -= 1;
-                continue;
-            }
-            frames.insert(index);
-            sums[usize::from(kind.class())].add(packet.len());
-        }
-        self.shedder.pass(port, &were, &left, others);
-        let shed = frames.len() as u32;
-        if shed != 0 {
-            self.shedder.looked.shed += shed;
-            self.telemetry.gauges_dirty.insert(port);
-            self.count_shed(port, &sums);
-            io.shed(burst, frames);
-        }
-        shed as usize
-    }
-
-    /// Counts what was shed at `port`, by class, and notes it for `why-dropped`. No stage has looked where the frames go.
-    fn count_shed(&mut self, port: usize, sums: &[Shed; CLASSES]) {
-        for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.0 != 0) {
-            let counters = &self.telemetry.counters.ports[port];
-            counters.rx_frames[class].add(sum.frames());
-            counters.rx_bytes[class].add(sum.bytes());
-            counters.drops[class][DropReason::Shed as usize].add(sum.frames());
-            let desc = self.ports[port].classifier.of_class(class).desc;
-            let frame =
-                RefusedFrame { ports: [port as u8; 2], class: class as u8, group: desc.group(), cells: 0, queue: None };
-            self.log_drop(port, frame, DropReason::Shed);
-        }
-    }
-
-    /// The poll that began at `now` has received: the next allowance follows from how it went.
-    #[inline]
-    pub(super) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        if self.shedder.is_on {
-            self.adapt_shedding(io, now);
-        } else if !self.pauses.backlogged.is_empty() {
-            self.shed_if_stalled();
-        }
-    }
-
-    #[inline(never)]
-    fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
-        let latest = self.telemetry.clock.half_gap() - self.telemetry.clock.half_gap() / 4;
-        let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
-        self.shedder.adapt(PollLoad { is_late: !self.pauses.backlogged.is_empty(), is_slow });
-    }
-
-    #[cold]
-    fn shed_if_stalled(&mut self) {
-        if self.pauses.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
-            self.shedder.start();
-        }
     }
 }

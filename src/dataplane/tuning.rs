@@ -15,8 +15,8 @@ use super::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, QueueAdmission};
 use crate::packet::Packet;
 use crate::pfc::{Watchdog, WatchdogSpec};
-use crate::qos::{QueueDiscipline, Rewrite, indices};
-use crate::sets::CLASSES;
+use crate::qos::{QueueDiscipline, Rewrite};
+use crate::sets::{CLASSES, indices};
 use crate::units::Nanos;
 
 /// Settings of a switch that may change while it runs: which class a frame is of, what it is marked with, thresholds and

@@ -2,8 +2,8 @@
 
 use super::{Group, LOSSLESS, Parts, Pools, PortLedger};
 use crate::mmu::{ExactPool, HeadroomPolicy, Lease};
-use crate::qos::indices;
 use crate::sets::CLASSES;
+use crate::sets::indices;
 use crate::units::Cells;
 
 impl PortLedger {

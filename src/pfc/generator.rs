@@ -3,8 +3,8 @@
 use super::held::HeldTime;
 use super::quantum_ticks;
 use crate::mutant::{self, Mutant};
-use crate::qos::indices;
 use crate::sets::CLASSES;
+use crate::sets::indices;
 use crate::units::{BitRate, Quanta, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

@@ -1,7 +1,7 @@
 //! For how long each of eight things was held: a stopwatch each, started and stopped by mask.
 
-use crate::qos::indices;
 use crate::sets::CLASSES;
+use crate::sets::indices;
 use crate::units::Ticks;
 
 /// Eight stopwatches. Starting one that runs and stopping one that does not changes nothing, so that what is said twice

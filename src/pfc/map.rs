@@ -1,7 +1,7 @@
 //! From PFC priorities to the queues that they stop (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
 
-use crate::qos::indices;
 use crate::sets::CLASSES;
+use crate::sets::indices;
 
 /// Which queue each PFC priority stops. Several priorities may stop one queue; a queue that no priority stops is never
 /// paused.

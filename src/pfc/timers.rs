@@ -2,8 +2,8 @@
 
 use super::held::HeldTime;
 use super::{PriorityMap, quantum_ticks};
-use crate::qos::indices;
 use crate::sets::CLASSES;
+use crate::sets::indices;
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 

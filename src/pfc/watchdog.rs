@@ -1,8 +1,8 @@
 //! The watchdog: finds queues that a peer holds for too long, and sees when it lets go (SONiC's pfcwd).
 
 use super::{WatchdogAction, WatchdogSpec};
-use crate::qos::indices;
 use crate::sets::CLASSES;
+use crate::sets::indices;
 use crate::units::{Nanos, Ticks};
 
 /// Looks in a detection time, unless that is too long for so few.
@@ -19,7 +19,7 @@ const PAUSED_PERCENT: u128 = 99;
 /// It looks every quarter of the detection time T (0.1 ms at least; 100 ms at most, and then oftener, so that whole
 /// looks make T). Between two looks it sees nothing.
 ///
-/// **Storm.** Evidence is a run of looks at each of which the queue has frames and has sent none since the first, and was
+/// **Storm.** LoggedDecision is a run of looks at each of which the queue has frames and has sent none since the first, and was
 /// paused for more than 99 % of the run so far. A look that breaks this starts the next run. It is a storm at the look
 /// where the pauses of the run come to T. So a queue that is paused without a break from s on, with frames and stuck, is
 /// found at a look from s + T to s + T plus one interval between looks, if the looks are in time; each that is late adds
@@ -27,7 +27,7 @@ const PAUSED_PERCENT: u128 = 99;
 ///
 /// **Restoration.** The storm is over at the first look that ends a run of looks without any pause, not for a tick, that
 /// is as long as the restoration time R: from R to R plus two intervals after the last pause, one if R is a multiple of
-/// the interval. Evidence starts anew then: the next storm takes a whole T.
+/// the interval. LoggedDecision starts anew then: the next storm takes a whole T.
 ///
 /// **Late looks.** A look more than two intervals after the one before means that the core stood still: it sent nothing
 /// because nobody sent, and XON or XOFF may wait unread. Such an interval counts as evidence only if it was paused all

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::dataplane::DropReason;
-use crate::dataplane::evidence::{Cause, Decision, Evidence};
+use crate::dataplane::decision_log::{Cause, Decision, LoggedDecision};
 use crate::mmu::{HeadroomPolicy, Threshold};
 use crate::sets::CLASSES;
 use crate::stats::format::{frames, time};
@@ -79,13 +79,13 @@ impl Why {
         });
         let (mut decisions, mut xoffs) = (Vec::new(), 0);
         if row < CLASSES {
-            let evidence = &look.subject.counters.evidence[port];
+            let logged = &look.subject.counters.decisions[port];
             let group = usize::from(look.subject.spec.classes.tc_to_group[row] & 7);
             xoffs = counters.pfc_tx_xoff[group].get();
-            let mut seen = evidence.last_drops(row);
-            seen.extend(evidence.last_pauses(group));
-            seen.sort_by_key(|evidence| std::cmp::Reverse(evidence.at_ns));
-            decisions = seen.iter().map(|evidence| Sentence { look, port, evidence }.told()).collect();
+            let mut seen = logged.last_drops(row);
+            seen.extend(logged.last_pauses(group));
+            seen.sort_by_key(|logged| std::cmp::Reverse(logged.at_ns));
+            decisions = seen.iter().map(|logged| Sentence { look, port, logged }.told()).collect();
         }
         Self {
             port: look.subject.port_name(port).to_owned(),
@@ -102,51 +102,50 @@ impl Why {
 struct Sentence<'a> {
     look: &'a Look<'a>,
     port: usize,
-    evidence: &'a Evidence,
+    logged: &'a LoggedDecision,
 }
 
 impl Sentence<'_> {
     fn told(&self) -> Told {
         let lcore = usize::from(self.look.subject.spec.ports[self.port].lcore);
         let now = self.look.subject.counters.lcores.get(lcore).map_or(0, |lcore| lcore.clock_ns.get());
-        let (what, reason, text) = match self.evidence.decision {
+        let (what, reason, text) = match self.logged.decision {
             Decision::Dropped(reason) => ("dropped", reason.label(), self.dropped(reason)),
             Decision::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
         };
-        Told { age_ns: now.saturating_sub(self.evidence.at_ns), what: what.to_owned(), reason: reason.to_owned(), text }
+        Told { age_ns: now.saturating_sub(self.logged.at_ns), what: what.to_owned(), reason: reason.to_owned(), text }
     }
 
     fn dropped(&self, reason: DropReason) -> String {
-        let evidence = self.evidence;
-        let [from, to] = evidence.ports.map(|port| self.look.subject.port_name(port.into()).to_owned());
-        let frame =
-            format!("a frame of {} in class {} from {from} for {to}", self.size(evidence.cells), evidence.class);
-        let free = self.size(evidence.free);
+        let logged = self.logged;
+        let [from, to] = logged.ports.map(|port| self.look.subject.port_name(port.into()).to_owned());
+        let frame = format!("a frame of {} in class {} from {from} for {to}", self.size(logged.cells), logged.class);
+        let free = self.size(logged.free);
         match reason {
             DropReason::HeadroomFull => {
-                let left = self.size(evidence.headroom_left);
+                let left = self.size(logged.headroom_left);
                 format!("{frame} found {left} of headroom left: {}", self.group())
             }
             DropReason::HeadroomPoolEmpty => {
-                let left = self.size(evidence.headroom_left);
+                let left = self.size(logged.headroom_left);
                 format!("{frame} found {left} left of the headroom that all groups share: {}", self.group())
             }
             DropReason::Threshold => {
                 format!("{frame} was beyond its group's limit in the lossy pool: {}", self.group())
             }
             DropReason::PoolEmpty => format!("{frame} found {free} free in the lossy pool: {}", self.group()),
-            DropReason::QueueThreshold if evidence.depth == 0 => {
+            DropReason::QueueThreshold if logged.depth == 0 => {
                 format!("{frame} found the lossy pool, with {free} free, kept for what queues are guaranteed")
             }
             DropReason::QueueThreshold => {
-                let (depth, limit) = (self.size(evidence.depth), self.size(evidence.queue_limit));
+                let (depth, limit) = (self.size(logged.depth), self.size(logged.queue_limit));
                 format!(
                     "{frame} would have made its queue at {to} {depth} deep, and the limit was {limit}: {}",
                     self.queue_limit()
                 )
             }
             DropReason::Wred => {
-                let depth = self.size(evidence.depth);
+                let depth = self.size(logged.depth);
                 format!("{frame} cannot be marked and was dropped early, with {depth} in its queue at {to}")
             }
             DropReason::Shed => {
@@ -154,7 +153,7 @@ impl Sentence<'_> {
                 format!(
                     "lossy frames of class {} were shed at the receive ring of {name}: its core had more frames than time, \
                      and lossless classes go first",
-                    evidence.class
+                    logged.class
                 )
             }
             DropReason::Watchdog => format!("{frame} belongs to a priority that the watchdog drops, in a storm"),
@@ -163,13 +162,13 @@ impl Sentence<'_> {
     }
 
     fn stopped(&self, cause: Cause) -> String {
-        let evidence = self.evidence;
+        let logged = self.logged;
         let name = self.look.subject.port_name(self.port);
-        let group = self.look.subject.group_name(evidence.group.into());
+        let group = self.look.subject.group_name(logged.group.into());
         match cause {
             Cause::Group => format!("{name} told its peer to stop {group}: {}", self.group()),
             Cause::Port => {
-                let free = self.size(evidence.free);
+                let free = self.size(logged.free);
                 format!(
                     "{name} told its peer to stop {group}, as all of the port's lossless groups together were beyond their limits, with {free} of the pool free: {}",
                     self.group()
@@ -178,7 +177,7 @@ impl Sentence<'_> {
             Cause::Backlog => {
                 let mark = self.look.subject.spec.ports[self.port].backlog_mark;
                 let mark = mark.map_or(String::new(), |mark| format!(", from a mark of {mark} on"));
-                let left = frames(evidence.backlog.into());
+                let left = frames(logged.backlog.into());
                 format!(
                     "{name} told its peer to stop {group}, as a poll left {left} in the receive ring{mark}: {group} is held by the port's own backlog, since the core did not keep up"
                 )
@@ -188,15 +187,15 @@ impl Sentence<'_> {
 
     /// Where the group's cells were, and its limit.
     fn group(&self) -> String {
-        let evidence = self.evidence;
-        let (ingress, group) = (usize::from(evidence.ports[0]), usize::from(evidence.group));
+        let logged = self.logged;
+        let (ingress, group) = (usize::from(logged.ports[0]), usize::from(logged.group));
         let Some(port) = self.look.subject.spec.ports.get(ingress) else { return String::new() };
         let profile = &port.buffer.groups[group & 7];
-        let [reserve, port_reserve, shared, headroom] = evidence.held;
-        let (free, policy) = (Cells(evidence.free), port.buffer.policy);
+        let [reserve, port_reserve, shared, headroom] = logged.held;
+        let (free, policy) = (Cells(logged.free), port.buffer.policy);
         let is_early = profile.lossless && policy == HeadroomPolicy::Dynamic;
         let limit = if is_early { profile.xoff_level(free) } else { profile.threshold.limit(free) };
-        let is_so = evidence.limit == limit.0;
+        let is_so = logged.limit == limit.0;
         let mut parts = vec![format!("{} of {} reserve", self.size(reserve), self.size(profile.reserve.0))];
         if port_reserve > 0 {
             parts.push(format!("{} of the port's reserve", self.size(port_reserve)));
@@ -204,7 +203,7 @@ impl Sentence<'_> {
         parts.push(format!(
             "{} shared where {} was the limit ({})",
             self.size(shared),
-            self.size(evidence.limit),
+            self.size(logged.limit),
             self.limit(profile.threshold, is_so)
         ));
         if profile.lossless {
@@ -223,16 +222,16 @@ impl Sentence<'_> {
         match threshold {
             Threshold::Dynamic(alpha) if !is_so => format!("alpha is {alpha} now"),
             Threshold::Static(cells) if !is_so => format!("it is {} now", self.size(cells.0)),
-            Threshold::Dynamic(alpha) => format!("alpha {alpha} of {} free", self.size(self.evidence.free)),
+            Threshold::Dynamic(alpha) => format!("alpha {alpha} of {} free", self.size(self.logged.free)),
             Threshold::Static(_) => "fixed".to_owned(),
         }
     }
 
     fn queue_limit(&self) -> String {
-        let class = usize::from(self.evidence.class & 7);
+        let class = usize::from(self.logged.class & 7);
         let queue = usize::from(self.look.subject.spec.classes.tc_to_queue[class] & 7);
         let limit = self.look.subject.spec.queues[queue].limit;
-        let is_so = |threshold: Threshold| threshold.limit(Cells(self.evidence.free)).0 == self.evidence.queue_limit;
+        let is_so = |threshold: Threshold| threshold.limit(Cells(self.logged.free)).0 == self.logged.queue_limit;
         limit.map_or("there is none now".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
     }
 

@@ -1,10 +1,10 @@
 //! Cells in are cells out and cells held; limits are limits.
 
-use super::super::pipeline::{Pipeline, bits};
+use super::super::pipeline::Pipeline;
 use super::{Auditor, Check, Look, ensure, queues};
 use crate::mmu::{GroupState, HeadroomPolicy};
 use crate::packet::Packet;
-use crate::sets::{CLASSES, PortSet};
+use crate::sets::{CLASSES, PortSet, indices};
 use crate::units::Cells;
 
 const CONSERVED: &str = "cells_conserved";
@@ -16,7 +16,7 @@ impl Look<'_> {
     pub(super) fn check_counts<P: Packet>(&self, fleet: &[Pipeline<P>], port: usize) -> Check {
         let mut headroom = 0;
         let (mut port_reserve, mut shared) = ([0; 2], [0; 2]);
-        for group in bits(u64::from(self.groups)) {
+        for group in indices(self.groups) {
             let state = self.port.ledger.group(group);
             let kind = usize::from(self.audited.profile.groups[group].lossless);
             port_reserve[kind] += state.port_reserve.0;
@@ -144,7 +144,7 @@ impl Auditor {
             let made: u64 = fleet.iter().map(|part| part.buffer.releases.written(port, group)).sum();
             fleet[self.ports[port].owner].ports[port].admitted[group].wrapping_sub(made)
         };
-        let groups = |port: usize| bits(u64::from(fleet[self.ports[port].owner].ports[port].holding));
+        let groups = |port: usize| indices(fleet[self.ports[port].owner].ports[port].holding);
         let held: u64 =
             busy.iter().flat_map(|port| groups(port).map(move |group| (port, group))).map(|(p, g)| charged(p, g)).sum();
         let queued: u64 = fleet.iter().map(queues::cells_queued).sum();

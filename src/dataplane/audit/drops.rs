@@ -1,8 +1,8 @@
 //! Whom the switch drops: a lossy frame goes for want of room only where its group, its queue or the pool has none. Who is
 //! not congested is not dropped because another is.
 
+use super::super::decision_log::{Decision, LoggedDecision};
 use super::super::drops::DropReason;
-use super::super::evidence::{Decision, Evidence};
 use super::super::pipeline::Pipeline;
 use super::{Auditor, Check, ensure};
 use crate::packet::Packet;
@@ -17,13 +17,13 @@ impl Auditor {
     pub(super) fn check_drops<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for index in 0..self.ports.len() {
             let part = &fleet[self.ports[index].owner];
-            let (noted, before) = (part.ports[index].noted_drops, self.ports[index].noted_drops);
+            let (noted, before) = (part.telemetry.logged_drops[index], self.ports[index].noted_drops);
             if noted == before {
                 continue;
             }
             for class in (0..CLASSES).filter(|&class| noted[class] != before[class]) {
-                if let Some(evidence) = part.telemetry.counters.evidence[index].last_drops(class).first() {
-                    self.check_drop(fleet, part.lcore, evidence)?;
+                if let Some(logged) = part.telemetry.counters.decisions[index].last_drops(class).first() {
+                    self.check_drop(fleet, part.lcore, logged)?;
                 }
             }
             self.ports[index].noted_drops = noted;
@@ -32,44 +32,44 @@ impl Auditor {
     }
 
     /// What the lcore knew when it dropped the frame explains it, by the limits of the configuration.
-    fn check_drop<P: Packet>(&self, fleet: &[Pipeline<P>], lcore: usize, evidence: &Evidence) -> Check {
-        let Decision::Dropped(reason) = evidence.decision else { return Ok(()) };
+    fn check_drop<P: Packet>(&self, fleet: &[Pipeline<P>], lcore: usize, logged: &LoggedDecision) -> Check {
+        let Decision::Dropped(reason) = logged.decision else { return Ok(()) };
         let (wanted, allowed) = match reason {
             DropReason::Threshold => {
-                let group = &self.ports[usize::from(evidence.ports[0])].profile.groups[usize::from(evidence.group)];
-                let limit = group.threshold.limit(Cells(evidence.free));
-                (evidence.held[2] + self.beyond_reserves(fleet, evidence), limit.0)
+                let group = &self.ports[usize::from(logged.ports[0])].profile.groups[usize::from(logged.group)];
+                let limit = group.threshold.limit(Cells(logged.free));
+                (logged.held[2] + self.beyond_reserves(fleet, logged), limit.0)
             }
-            DropReason::PoolEmpty => (self.beyond_reserves(fleet, evidence), evidence.free),
+            DropReason::PoolEmpty => (self.beyond_reserves(fleet, logged), logged.free),
             // Nothing is free that no queue is guaranteed: then it is not asked how deep this one is.
-            DropReason::QueueThreshold if evidence.free == 0 => return Ok(()),
+            DropReason::QueueThreshold if logged.free == 0 => return Ok(()),
             DropReason::QueueThreshold => {
-                let queue = usize::from(self.queue_of[usize::from(evidence.class)]);
-                let limit = self.lcores[lcore].limits[queue].map(|limit| limit.threshold.limit(Cells(evidence.free)));
-                (evidence.depth, limit.map_or(u32::MAX, |limit| limit.0.max(self.reserves[queue])))
+                let queue = usize::from(self.queue_of[usize::from(logged.class)]);
+                let limit = self.lcores[lcore].limits[queue].map(|limit| limit.threshold.limit(Cells(logged.free)));
+                (logged.depth, limit.map_or(u32::MAX, |limit| limit.0.max(self.reserves[queue])))
             }
             _ => return Ok(()),
         };
         ensure(wanted > allowed, "dropped_without_cause", || {
-            let [from, to] = evidence.ports.map(|port| &self.ports[usize::from(port)].name);
+            let [from, to] = logged.ports.map(|port| &self.ports[usize::from(port)].name);
             format!(
                 "a frame of {} cells in class {} from {from} to {to} was dropped, {}, with {wanted} cells of {allowed} allowed \
                  while {} were free",
-                evidence.cells,
-                evidence.class,
+                logged.cells,
+                logged.class,
                 reason.label(),
-                evidence.free
+                logged.free
             )
         })
     }
 
     /// Cells of the frame that neither its group's reserve nor its port's had room for. The port's may have become fuller
     /// since, not emptier: releases are heard before anything is received.
-    fn beyond_reserves<P: Packet>(&self, fleet: &[Pipeline<P>], evidence: &Evidence) -> u32 {
-        let port = usize::from(evidence.ports[0]);
+    fn beyond_reserves<P: Packet>(&self, fleet: &[Pipeline<P>], logged: &LoggedDecision) -> u32 {
+        let port = usize::from(logged.ports[0]);
         let profile = &self.ports[port].profile;
         let used = fleet[self.ports[port].owner].ports[port].ledger.reserve_used()[LOSSY];
-        let group = profile.groups[usize::from(evidence.group)].reserve.0.saturating_sub(evidence.held[0]);
-        evidence.cells.saturating_sub(group).saturating_sub(profile.reserve[LOSSY].0.saturating_sub(used.0))
+        let group = profile.groups[usize::from(logged.group)].reserve.0.saturating_sub(logged.held[0]);
+        logged.cells.saturating_sub(group).saturating_sub(profile.reserve[LOSSY].0.saturating_sub(used.0))
     }
 }

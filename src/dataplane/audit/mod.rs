@@ -14,12 +14,12 @@ mod tests;
 
 pub(super) use queues::frames_in_rings;
 
-use super::pipeline::{Pipeline, bits};
+use super::pipeline::Pipeline;
 use super::port::Port;
 use super::spec::SwitchSpec;
 use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
 use crate::packet::Packet;
-use crate::sets::{CLASSES, PortSet};
+use crate::sets::{CLASSES, PortSet, indices};
 use crate::units::Cells;
 
 /// Checks between two at which the queues are walked, and idle ports looked at too.
@@ -235,7 +235,7 @@ impl Auditor {
             let audited = &mut self.ports[port];
             let state = &fleet[audited.owner].ports[port];
             audited.collected = audited.seen.groups;
-            for group in bits(u64::from(audited.seen.busy)) {
+            for group in indices(audited.seen.busy) {
                 let cells = state.released[group].saturating_sub(audited.seen.released[group]);
                 let (before, after) = (audited.seen.groups[group], &mut audited.collected[group]);
                 moves::collect(after, cells);
@@ -267,7 +267,7 @@ impl Auditor {
         for port in busy.iter() {
             let Audited { owner, seen, .. } = &mut self.ports[port];
             let (part, state) = (&fleet[*owner], &fleet[*owner].ports[port]);
-            for group in bits(u64::from(state.holding | seen.busy)) {
+            for group in indices(state.holding | seen.busy) {
                 seen.groups[group] = state.ledger.group(group);
                 seen.released[group] = state.released[group];
                 if self.lcores[*owner].has_polled {

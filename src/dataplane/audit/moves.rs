@@ -1,10 +1,10 @@
 //! What may have changed since the last check: whom the switch stops, whom it lets go on, and what it frees first.
 
-use super::super::pipeline::{Pipeline, bits};
+use super::super::pipeline::Pipeline;
 use super::{Check, Look, ensure};
 use crate::mmu::{GroupState, HeadroomPolicy};
 use crate::packet::Packet;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, indices};
 use crate::units::Cells;
 
 const TOO_EARLY: &str = "xon_too_early";
@@ -24,7 +24,7 @@ impl Look<'_> {
     pub(super) fn check_moves(&self) -> Check {
         let was_off = self.audited.seen.groups_off;
         let is_off = self.port.ledger.groups_xoff();
-        for group in bits(u64::from(self.groups)) {
+        for group in indices(self.groups) {
             self.check_release_order(group)?;
             if !self.audited.profile.groups[group].lossless {
                 continue;

@@ -1,10 +1,10 @@
 //! Queues, walked frame by frame: what they count is what is in them, and what is in them is what is charged.
 
 use super::super::counters::{Counter, PerClass};
-use super::super::pipeline::{Pipeline, bits};
+use super::super::pipeline::Pipeline;
 use super::{Auditor, Broken, Check, ensure};
 use crate::packet::Packet;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, indices};
 
 const QUEUES: &str = "queues_consistent";
 
@@ -13,7 +13,7 @@ type Charges = Vec<[u64; CLASSES]>;
 
 /// Cells in the queues of an lcore.
 pub(super) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
-    let waiting = |port: usize| bits(u64::from(part.ports[port].waiting));
+    let waiting = |port: usize| indices(part.ports[port].waiting);
     let queues = part.own.iter().flat_map(|port| waiting(port).map(move |queue| &part.ports[port].queues[queue]));
     queues.map(|queue| u64::from(queue.cells())).sum()
 }

@@ -1,11 +1,12 @@
-//! What the packet path publishes beside its counters: gauges now and then, poll gaps at every poll.
+//! Telemetry: what one lcore publishes for observers. Counters at once, gauges every [`GAUGE_POLLS`] polls, poll gaps at every
+//! poll.
 
 use std::sync::Arc;
 
+use super::buffer::Buffer;
 use super::counters::{Counters, GAP_BUCKETS, LcoreCounters, UNCLASSIFIED};
 use super::drops::DropReason;
-use super::pipeline::Pipeline;
-use crate::packet::Packet;
+use super::port::Port;
 use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};
 
@@ -84,13 +85,16 @@ pub(super) struct Telemetry {
     pub gauges_dirty: PortSet,
     /// Ports with a pause that runs, whose time the gauges follow.
     pub running_pauses: PortSet,
+    /// The poll in which the last drop of each port and class was logged.
+    pub logged_drops: Box<[[u64; CLASSES]]>,
 }
 
 impl Telemetry {
     /// Telemetry of the lcore of ports `own`.
     pub fn new(counters: Arc<Counters>, own: PortSet, hz: u64, poll_gap: Nanos) -> Self {
         let clock = PollClock::new(hz, poll_gap);
-        Self { counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY }
+        let logged_drops = counters.ports.iter().map(|_| [u64::MAX; CLASSES]).collect();
+        Self { counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY, logged_drops }
     }
 
     /// Counts a dropped frame at `port`; `None`: it has no class.
@@ -101,20 +105,14 @@ impl Telemetry {
     }
 }
 
-impl<P: Packet> Pipeline<P> {
-    /// Brings all gauges up to date, for an observer who wants them exact between two polls: the simulator, at its end.
-    pub(crate) fn settle_gauges(&mut self, now: Ticks) {
-        self.telemetry.gauges_dirty |= self.own;
-        self.publish_gauges(now);
-    }
-
-    /// Brings the gauges of the ports that changed, and of the lcore, up to date.
-    pub(super) fn publish_gauges(&mut self, now: Ticks) {
-        if self.telemetry.clock.is_gauge_time() {
-            self.telemetry.gauges_dirty |= self.telemetry.running_pauses;
+impl Telemetry {
+    /// Publishes the gauges of the `ports` that changed.
+    pub fn publish_ports(&mut self, ports: &mut [Port], now: Ticks) {
+        if self.clock.is_gauge_time() {
+            self.gauges_dirty |= self.running_pauses;
         }
-        for port in std::mem::take(&mut self.telemetry.gauges_dirty).iter() {
-            let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+        for port in std::mem::take(&mut self.gauges_dirty).iter() {
+            let (state, counters) = (&mut ports[port], &self.counters.ports[port]);
             for group in 0..CLASSES {
                 let held = state.ledger.group(group);
                 counters.group_used_cells[group].set(u64::from(held.used().0));
@@ -137,29 +135,33 @@ impl<P: Packet> Pipeline<P> {
             counters.xoff_mask.set(u64::from(state.generator.xoff()));
             let xoff = state.generator.xoff();
             for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.generator.paused_ticks(now)) {
-                gauge.set(self.telemetry.clock.nanos(ticks));
+                gauge.set(self.clock.nanos(ticks));
             }
             for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.timers.paused_ticks(now)) {
-                gauge.set(self.telemetry.clock.nanos(ticks));
+                gauge.set(self.clock.nanos(ticks));
             }
-            counters.backlog_held_ns.set(self.telemetry.clock.nanos(state.backlog.held_ticks(now)));
-            // A pause that runs is looked at again now and then, so that its time goes on and its end is seen too.
+            counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
+            // A pause that runs is published again later, for its time and its end.
             let paused = state.timers.paused(now);
             counters.paused_mask.set(u64::from(paused));
-            self.telemetry.running_pauses.set(port, paused != 0 || xoff != 0 || state.backlog.is_on());
+            self.running_pauses.set(port, paused != 0 || xoff != 0 || state.backlog.is_on());
         }
-        let lcore = &self.telemetry.counters.lcores[self.lcore];
-        for (pool, (gauge, highest)) in self.buffer.pools.shared.iter().zip([
+    }
+
+    /// Publishes the gauges of an lcore: of its buffer, of the frames that it holds, of the stations that it knows.
+    pub fn publish_lcore(&self, lcore: usize, buffer: &Buffer, (frames, stations): (u32, usize), now: Ticks) {
+        let lcore = &self.counters.lcores[lcore];
+        for (pool, (gauge, highest)) in buffer.pools.shared.iter().zip([
             (&lcore.lossy_used_cells, &lcore.lossy_used_highest_cells),
             (&lcore.lossless_used_cells, &lcore.lossless_used_highest_cells),
         ]) {
             gauge.set(u64::from(pool.used().0));
             highest.set(u64::from(pool.used_highest().0));
         }
-        lcore.headroom_pool_used_cells.set(u64::from(self.buffer.pools.headroom.used().0));
-        lcore.headroom_pool_highest_cells.set(u64::from(self.buffer.pools.headroom.highest().0));
-        lcore.clock_ns.set(self.telemetry.clock.nanos(now.0));
-        lcore.held_frames.set(u64::from(self.egress.slab.held()));
-        lcore.fdb_entries.set(self.forwarder.fdb.len() as u64);
+        lcore.headroom_pool_used_cells.set(u64::from(buffer.pools.headroom.used().0));
+        lcore.headroom_pool_highest_cells.set(u64::from(buffer.pools.headroom.highest().0));
+        lcore.clock_ns.set(self.clock.nanos(now.0));
+        lcore.held_frames.set(u64::from(frames));
+        lcore.fdb_entries.set(stations as u64);
     }
 }

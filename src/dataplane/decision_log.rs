@@ -1,0 +1,168 @@
+//! The decision log: the state of the buffer when a frame was dropped or a peer was stopped, for `why-dropped`.
+//!
+//! Each port keeps the last few decisions of each class. The lcore that owns the port writes at most one drop a poll and
+//! class, so a flood of drops costs a branch each. Readers never delay the writer: an entry that changes while it is read is
+//! not shown.
+
+use super::drops::DropReason;
+use super::history_ring::HistoryRing;
+use crate::sets::CLASSES;
+
+/// Words of a packed decision.
+const WORDS: usize = 8;
+/// The last four decisions of a class, and one that may be being written.
+type Last = HistoryRing<WORDS, 5>;
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// A frame was dropped.
+    Dropped(DropReason),
+    /// The peer was told to stop the priority.
+    Stopped(Cause),
+}
+
+/// What made a group XOFF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// A frame was beyond the group's threshold, or the pool was empty: it went to headroom.
+    Group,
+    /// All groups of the port together were beyond the sum of their thresholds (dynamic headroom).
+    Port,
+    /// More frames waited in the receive ring than its mark: the core did not keep up.
+    Backlog,
+}
+
+/// A decision, and the counters that it followed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedDecision {
+    /// When, in nanoseconds of the lcore's clock ([`super::counters::LcoreCounters::clock_ns`]); as of the poll before.
+    pub at_ns: u64,
+    /// What.
+    pub decision: Decision,
+    /// Port that the frame came by, and the one it should have left by; for a pause both are the port.
+    pub ports: [u8; 2],
+    /// Traffic class of the frame; for a pause the group.
+    pub class: u8,
+    /// Priority group at the port that it came by.
+    pub group: u8,
+    /// Cells of the frame; zero for a pause.
+    pub cells: u32,
+    /// Cells of the group: in its reserve, in the port's, in the shared pool, in headroom.
+    pub held: [u32; 4],
+    /// What the group could hold of the shared pool then, in cells: T, or with dynamic headroom X_qoff.
+    pub limit: u32,
+    /// Cells that were free of its pool.
+    pub free: u32,
+    /// Cells that headroom could still take: of the group, of the pool that all share, or of the port's insurance.
+    pub headroom_left: u32,
+    /// Cells of the queue that the frame should have joined, with it; zero where that was not asked, or is another lcore's.
+    pub depth: u32,
+    /// Limit of that queue in cells; `u32::MAX`: none.
+    pub queue_limit: u32,
+    /// Frames left in the receive ring by the last poll that left some.
+    pub backlog: u32,
+}
+
+impl LoggedDecision {
+    pub(super) fn pack(&self) -> [u64; WORDS] {
+        let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let (kind, detail) = match self.decision {
+            Decision::Dropped(reason) => (0, reason as u8),
+            Decision::Stopped(cause) => (1, cause as u8),
+        };
+        let bytes = [kind, detail, self.ports[0], self.ports[1], self.class, self.group, 0, 0];
+        let [reserve, port_reserve, shared, headroom] = self.held;
+        [
+            self.at_ns,
+            u64::from_le_bytes(bytes),
+            pair(self.cells, self.backlog),
+            pair(reserve, port_reserve),
+            pair(shared, headroom),
+            pair(self.limit, self.free),
+            pair(self.headroom_left, self.depth),
+            u64::from(self.queue_limit),
+        ]
+    }
+
+    fn unpack(words: [u64; WORDS]) -> Option<Self> {
+        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        let [kind, detail, ingress, egress, class, group, ..] = words[1].to_le_bytes();
+        let decision = match kind {
+            0 => Decision::Dropped(DropReason::TABLE.get(usize::from(detail))?.0),
+            _ => Decision::Stopped(*[Cause::Group, Cause::Port, Cause::Backlog].get(usize::from(detail))?),
+        };
+        Some(Self {
+            at_ns: words[0],
+            decision,
+            ports: [ingress, egress],
+            class,
+            group,
+            cells: low(words[2]),
+            backlog: high(words[2]),
+            held: [low(words[3]), high(words[3]), low(words[4]), high(words[4])],
+            limit: low(words[5]),
+            free: high(words[5]),
+            headroom_left: low(words[6]),
+            depth: high(words[6]),
+            queue_limit: low(words[7]),
+        })
+    }
+}
+
+/// The last decisions of a port: drops by traffic class, pauses by priority group.
+#[derive(Debug, Default)]
+pub struct DecisionLog {
+    pub(super) drops: [Last; CLASSES],
+    pub(super) pauses: [Last; CLASSES],
+}
+
+impl DecisionLog {
+    /// The last frames of `class` that were dropped by their group, the watchdog or their queue, the newest first.
+    #[must_use]
+    pub fn last_drops(&self, class: usize) -> Vec<LoggedDecision> {
+        self.drops[class].last().into_iter().filter_map(LoggedDecision::unpack).collect()
+    }
+
+    /// The last times that the peer was told to stop `group`, the newest first.
+    #[must_use]
+    pub fn last_pauses(&self, group: usize) -> Vec<LoggedDecision> {
+        self.pauses[group].last().into_iter().filter_map(LoggedDecision::unpack).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(number: u64) -> LoggedDecision {
+        let n = number as u32;
+        LoggedDecision {
+            at_ns: number,
+            decision: if n.is_multiple_of(2) {
+                Decision::Dropped(DropReason::QueueThreshold)
+            } else {
+                Decision::Stopped(Cause::Backlog)
+            },
+            ports: [1, 63],
+            class: 7,
+            group: 3,
+            cells: n,
+            held: [n; 4],
+            limit: n,
+            free: n,
+            headroom_left: n,
+            depth: n,
+            queue_limit: n,
+            backlog: n,
+        }
+    }
+
+    #[test]
+    fn what_is_packed_comes_out_again() {
+        for number in 0..20 {
+            assert_eq!(LoggedDecision::unpack(sample(number).pack()), Some(sample(number)));
+        }
+    }
+}

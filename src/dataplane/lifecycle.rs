@@ -1,0 +1,79 @@
+//! Links that go up and down, and the start and the end of the switch's work.
+
+use super::drops::DropReason;
+use super::pipeline::Pipeline;
+use crate::packet::{Packet, Ports};
+use crate::sets::PortSet;
+use crate::units::Ticks;
+use crate::wire::mac_control::PfcFrame;
+
+impl<P: Packet> Pipeline<P> {
+    /// Sets whether `port` has a link. When it goes down, the frames that wait for it are dropped, the stations behind it are
+    /// forgotten, and its peer's pauses end. When it comes up, PFC frames tell the peer the state of each priority.
+    pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
+        if self.links.up.contains(port) == up {
+            return;
+        }
+        self.links.up.set(port, up);
+        self.release_stuck(port);
+        self.forwarder.fdb.change();
+        if !up {
+            self.forwarder.fdb.forget_port(port);
+        }
+        if !self.own.contains(port) {
+            return;
+        }
+        if up {
+            self.announce_pfc(port);
+        } else {
+            let state = &mut self.ports[port];
+            state.timers.clear(now);
+            state.arrived = PfcFrame::default();
+            state.generator.link_down(now);
+            state.schedule_discard(u8::MAX, DropReason::EgressDown);
+        }
+        self.telemetry.gauges_dirty.insert(port);
+    }
+
+    /// Announces PFC on all links that are up at the start: a switch that died may have left the peers paused.
+    pub fn announce_all(&mut self) {
+        for port in (self.own & self.links.up).iter() {
+            self.announce_pfc(port);
+        }
+    }
+
+    /// Makes a PFC frame of `port` due that tells the peer the state of each priority for which PFC is generated.
+    fn announce_pfc(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        state.generator.repeat(state.generated);
+    }
+
+    /// Ends the switch's work: sends XON for every XOFF, and frees every buffer. Frames in queues and in the rings from other
+    /// lcores are dropped as `shutdown`. Returns false if a port did not take its XON. Another call tries again, and takes
+    /// what other lcores have handed over meanwhile.
+    pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
+        self.publish_handoffs();
+        self.accept_handoffs(io);
+        for port in self.own.iter() {
+            self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);
+            self.run_discards(io, port, usize::MAX);
+            // A stuck port is offered its XON too.
+            self.release_stuck(port);
+            self.ports[port].generator.set_all(0);
+            self.send_pfc(io, port, now);
+        }
+        self.buffer.releases.publish();
+        self.collect_releases();
+        io.free(&mut self.trash.frames);
+        self.telemetry.gauges_dirty |= self.telemetry.running_pauses;
+        self.publish_gauges(now);
+        (self.own & self.links.up).iter().all(|port| self.ports[port].generator.due(now).is_none())
+    }
+
+    /// Lets `port` send again if it was stuck.
+    pub(super) fn release_stuck(&mut self, port: usize) {
+        let counters = &self.telemetry.counters.ports[port];
+        let moves = self.links.release_stuck((port, &mut self.ports[port]), counters);
+        self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
+    }
+}

@@ -1,0 +1,127 @@
+//! Writes the decision log: the state of the buffer at each logged decision.
+
+use super::buffer::Buffer;
+use super::decision_log::{Cause, Decision, LoggedDecision};
+use super::drops::DropReason;
+use super::frame_desc::FrameDesc;
+use super::mesh::HandoffFrame;
+use super::port::Port;
+use super::telemetry::Telemetry;
+use crate::mmu::{HeadroomPolicy, QueueAdmission};
+use crate::sets::{PortSet, indices};
+
+/// The state that a decision followed from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing<'a> {
+    pub ports: &'a [Port],
+    /// The ports of this lcore.
+    pub own: PortSet,
+    pub buffer: &'a Buffer,
+    pub rule: &'a QueueAdmission,
+}
+
+impl Telemetry {
+    /// Logs that `frame` was refused for `reason`; its drop counts at port `at`. One drop a poll and class is logged.
+    #[cold]
+    pub fn log_drop(&mut self, standing: Standing<'_>, at: usize, frame: RefusedFrame, reason: DropReason) {
+        let polls = self.clock.polls();
+        let logged = &mut self.logged_drops[at][usize::from(frame.class & 7)];
+        if std::mem::replace(logged, polls) == polls {
+            return;
+        }
+        let mut logged = self.describe(standing, frame.ports, frame.group.into(), Decision::Dropped(reason));
+        (logged.class, logged.cells) = (frame.class, frame.cells);
+        if let Some(queue) = frame.queue {
+            let explained = standing.rule.explain(queue, standing.buffer.lossy_pool());
+            let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
+            logged.queue_limit = limit.map_or(u32::MAX, |limit| limit.0);
+            let egress = usize::from(frame.ports[1]);
+            if standing.own.contains(egress) {
+                logged.depth = standing.ports[egress].queues[queue].cells() + frame.cells;
+            }
+            logged.free = explained.free.0;
+        }
+        self.counters.decisions[at].drops[usize::from(frame.class & 7)].note(logged.pack());
+    }
+
+    /// Logs that the peer of `port` is to stop `groups`, which it was not before.
+    #[cold]
+    pub fn log_pauses(&mut self, standing: Standing<'_>, port: usize, groups: u8) {
+        let ledger = &standing.ports[port].ledger;
+        let of_port = if ledger.is_port_xoff() { u8::MAX } else { 0 };
+        let (of_groups, of_port) = (ledger.groups_xoff(), of_port & ledger.xoff());
+        for group in indices(groups) {
+            let cause = match (of_groups >> group & 1, of_port >> group & 1) {
+                (1, _) => Cause::Group,
+                (_, 1) => Cause::Port,
+                _ => Cause::Backlog,
+            };
+            let logged = self.describe(standing, [port as u8; 2], group, Decision::Stopped(cause));
+            self.counters.decisions[port].pauses[group].note(logged.pack());
+        }
+    }
+
+    /// A decision with the state of group `group` of `ports[0]`, as far as this lcore knows it.
+    fn describe(&self, standing: Standing<'_>, ports: [u8; 2], group: usize, decision: Decision) -> LoggedDecision {
+        let (state, pools) = (&standing.ports[usize::from(ports[0])], &standing.buffer.pools);
+        let (ledger, held) = (&state.ledger, state.ledger.group(group));
+        let profile = ledger.profile();
+        let is_lossless = profile.groups[group].lossless;
+        let own = profile.groups[group].headroom.0.saturating_sub(held.headroom.0);
+        let (limit, headroom_left) = match profile.policy {
+            _ if !is_lossless => (ledger.threshold(group, pools), 0),
+            HeadroomPolicy::Independent => (ledger.threshold(group, pools), own),
+            HeadroomPolicy::SharedPool => (ledger.threshold(group, pools), own.min(pools.headroom.free().0)),
+            HeadroomPolicy::Dynamic => {
+                let left = profile.insurance.0.saturating_sub(ledger.insurance_used().0);
+                (ledger.xoff_level(group, pools), left)
+            }
+        };
+        let is_own = standing.own.contains(ports[0].into());
+        LoggedDecision {
+            at_ns: self.clock.last_ns(),
+            decision,
+            ports,
+            class: group as u8,
+            group: group as u8,
+            cells: 0,
+            // Of a port of another lcore this one knows only the settings.
+            held: if is_own {
+                [held.reserve, held.port_reserve, held.shared, held.headroom].map(|part| part.0)
+            } else {
+                [0; 4]
+            },
+            limit: limit.0,
+            free: pools.shared[usize::from(is_lossless)].free().0,
+            headroom_left,
+            depth: 0,
+            queue_limit: u32::MAX,
+            backlog: self.counters.ports[usize::from(ports[0])].backlog_frames.get() as u32,
+        }
+    }
+}
+
+/// A frame that is not taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RefusedFrame {
+    /// Where it came in, and where it should have left.
+    pub ports: [u8; 2],
+    pub class: u8,
+    pub group: u8,
+    pub cells: u32,
+    /// The queue that did not take it, if that was who refused.
+    pub queue: Option<usize>,
+}
+
+impl RefusedFrame {
+    /// A frame for `egress` that its group did not take.
+    pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
+        let (ports, cells) = ([desc.ingress(), egress as u8], desc.cells().into());
+        Self { ports, class: desc.class(), group: desc.group(), cells, queue: None }
+    }
+
+    /// A frame that its queue did not take.
+    pub fn by_queue<P>(handed: &HandoffFrame<P>) -> Self {
+        Self { queue: Some(handed.desc.queue()), ..Self::by_group(&handed.desc, handed.egress.into()) }
+    }
+}

@@ -1,0 +1,139 @@
+//! The poll: the life of a packet, in order. docs/architecture.md has the picture.
+//!
+//! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its state;
+//! this file and the drivers ([`super::rounds`], [`super::ingress`], [`super::dispatch`], [`super::transmit`]) call them.
+
+use super::drops::DropReason;
+use super::log::{RefusedFrame, Standing};
+use super::pipeline::Pipeline;
+use crate::mmu::Lease;
+use crate::mutant::{self, Mutant};
+use crate::packet::{Packet, Ports};
+use crate::sets::PortSet;
+use crate::units::Ticks;
+
+impl<P: Packet> Pipeline<P> {
+    /// Polls the ports of this lcore at the instant `now`. Returns the frames received, taken over and sent.
+    pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        let received = self.poll_in(io, now);
+        self.poll_out(io, now, received)
+    }
+
+    /// The first half of a poll: maintenance, then ingress. Returns the frames received. In the simulator other lcores poll
+    /// between the halves, so that what they publish is as old as it can be.
+    #[inline]
+    pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        self.forwarder.fdb.set_time(now);
+        self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
+        if !mutant::is(Mutant::TallyReadLast) {
+            self.collect_releases();
+        }
+        self.resume_peers(io, now);
+        // Per burst: receive, shed, parse, control, forward, rewrite, admit, enqueue or hand over, send PFC.
+        let received = self.receive_all(io, now);
+        if mutant::is(Mutant::TallyReadLast) {
+            self.collect_releases();
+        }
+        received
+    }
+
+    /// The second half, of the poll that has `received` frames: egress, then publication. Returns all frames moved.
+    #[inline]
+    pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
+        let accepted = self.accept_handoffs(io);
+        // Per port: watch, discard, schedule, mark, transmit, release.
+        let sent = self.transmit_all(io, now);
+        if !self.links.stuck.is_empty() {
+            self.look_at_stuck(now);
+        }
+        let moved = received + accepted + sent;
+        self.finish_poll(io, now, moved);
+        moved
+    }
+
+    /// Gives the ledgers the cells that have left since the last poll.
+    #[inline]
+    pub(super) fn collect_releases(&mut self) {
+        let held = self.buffer.collect_releases(&mut self.ports);
+        self.telemetry.gauges_dirty |= held;
+    }
+
+    /// Sends XON for each paused group that may resume. Every paused group is judged, because the threshold moves with the
+    /// pool, whichever group's cells were released.
+    #[inline]
+    fn resume_peers<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        for port in self.pauses.xoff.iter() {
+            if self.ports[port].ledger.judge(&self.buffer.pools) {
+                self.update_pfc(port);
+                self.send_pfc(io, port, now);
+            }
+        }
+    }
+
+    /// Passes the XOFF state of `port` (buffer and receive backlog) to its PFC generator.
+    #[inline]
+    pub(super) fn update_pfc(&mut self, port: usize) {
+        let fresh = self.pauses.update(port, &mut self.ports[port]);
+        if fresh != 0 {
+            let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
+            telemetry.log_pauses(Standing { ports, own: *own, buffer, rule: queue_rule }, port, fresh);
+        }
+        self.telemetry.gauges_dirty.insert(port);
+    }
+
+    /// Sends the PFC frame of `port` that is due, past every queue and outside of pacing.
+    #[inline]
+    pub(super) fn send_pfc<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+        if let Some(frame) = self.ports[port].generator.due(now) {
+            let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+            self.links.send_pfc(io, (port, state), &frame, counters, now);
+            self.telemetry.gauges_dirty.insert(port);
+        }
+    }
+
+    /// Lets stuck ports send again whose devices take frames.
+    #[cold]
+    fn look_at_stuck(&mut self, now: Ticks) {
+        for port in self.links.stuck.iter() {
+            let counters = &self.telemetry.counters.ports[port];
+            let moves = self.links.look_at_stuck((port, &mut self.ports[port]), counters, now);
+            self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);
+        }
+    }
+
+    /// Ends a poll that `moved` frames: frees buffers, publishes releases and gauges.
+    #[inline]
+    fn finish_poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, moved: usize) {
+        self.buffer.releases.publish();
+        io.free(&mut self.trash.frames);
+        if self.mesh.has_peers() {
+            // Cells that an lcore keeps leased are missing to the others when the pool runs low.
+            self.buffer.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
+        }
+        self.telemetry.clock.poll(&self.telemetry.counters.lcores[self.lcore], now, moved);
+        if self.telemetry.clock.is_gauge_time() || moved == 0 {
+            self.publish_gauges(now);
+            self.forwarder.fdb.sweep();
+        }
+    }
+
+    /// Publishes the gauges of the ports that changed, and of the lcore.
+    pub(super) fn publish_gauges(&mut self, now: Ticks) {
+        self.telemetry.publish_ports(&mut self.ports, now);
+        let held = (self.egress.slab.held(), self.forwarder.fdb.len());
+        self.telemetry.publish_lcore(self.lcore, &self.buffer, held, now);
+    }
+
+    /// Publishes all gauges, for an observer who wants them exact between two polls: the simulator, at its end.
+    pub(crate) fn settle_gauges(&mut self, now: Ticks) {
+        self.telemetry.gauges_dirty |= self.own;
+        self.publish_gauges(now);
+    }
+
+    /// Logs that `frame` was refused for `reason`; its drop counts at port `at`.
+    #[cold]
+    pub(super) fn log_drop(&mut self, at: usize, frame: RefusedFrame, reason: DropReason) {
+        let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
+        telemetry.log_drop(Standing { ports, own: *own, buffer, rule: queue_rule }, at, frame, reason);
+    }
+}
