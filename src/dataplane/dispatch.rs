@@ -104,7 +104,7 @@ impl<P: Packet> Pipeline<P> {
         for egress in (egresses - PortSet::only(last)).iter() {
             match io.copy(&packet) {
                 Some(copy) => self.send_copy(io, port, egress, copy, *meta),
-                None => self.telemetry.count_drop(port, Some(meta.kind.class()), DropReason::NoBuffer),
+                None => self.telemetry.count_drop(port, Some(meta.class_bits.class()), DropReason::NoBuffer),
             }
         }
         self.send_copy(io, port, last, packet, *meta);

@@ -4,6 +4,7 @@ mod accept;
 pub mod audit;
 mod backlog;
 mod buffer;
+mod class_bits;
 mod control;
 pub mod counters;
 pub mod decision_log;

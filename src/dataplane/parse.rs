@@ -57,11 +57,11 @@ pub(super) fn parse_burst(
         // An mbuf holds no longer frame; one that did would be cut here and be oversize.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
         let desc = FrameDesc::new(len, cell.cells_of(len).0 as u16, number as u8, 0, 0);
-        let (kind, dst, src) = match parse_usual(bytes) {
+        let (class_bits, dst, src) = match parse_usual(bytes) {
             Some(usual) if bytes.len() <= longest => {
                 let classification = port.classifier.of_ip(usual.traffic_class >> 2, false, 0);
                 *meta = Meta::usual(usual, desc, native, classification);
-                (classification.kind, Station::new(native, usual.dst), Station::new(native, usual.src))
+                (classification.class_bits, Station::new(native, usual.dst), Station::new(native, usual.src))
             }
             _ => {
                 others.insert(index);
@@ -69,12 +69,12 @@ pub(super) fn parse_burst(
                     Some(retagged) => retagged_at |= retagged,
                     None => control.insert(index),
                 }
-                (meta.kind, meta.dst, meta.src)
+                (meta.class_bits, meta.dst, meta.src)
             }
         };
-        if kind.is_classified() {
+        if class_bits.is_classified() {
             data.insert(index);
-            sums[usize::from(kind.class())].add(desc);
+            sums[usize::from(class_bits.class())].add(desc);
             forwarder.prefetch(dst, src, uses_cache);
         }
     }
@@ -128,6 +128,6 @@ fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, 
 fn retagged_at(forwarder: &Forwarder, meta: &Meta) -> PortSet {
     let untagged = forwarder.vlans.untagged_at(meta.vlan());
     // A priority tag (VLAN 0) never leaves as it came.
-    let always = if meta.kind.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
-    (if meta.kind.tags() > 0 { untagged } else { !untagged }) | always
+    let always = if meta.class_bits.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
+    (if meta.class_bits.tags() > 0 { untagged } else { !untagged }) | always
 }

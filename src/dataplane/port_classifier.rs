@@ -1,7 +1,7 @@
 //! Class, priority group and queue of a frame, by the mark that its ingress port trusts.
 
+use super::class_bits::ClassBits;
 use super::frame_desc::FrameDesc;
-use super::meta::Kind;
 use super::spec::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
@@ -14,7 +14,7 @@ const NO_MARK: u8 = 127;
 pub(super) struct Classification {
     /// Traffic class, priority group at the ingress port, and queue at the egress port.
     pub desc: FrameDesc,
-    pub kind: Kind,
+    pub class_bits: ClassBits,
 }
 
 /// The classifier of one ingress port: one table look-up a frame.
@@ -44,7 +44,10 @@ impl PortClassifier {
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
         let is_lossy = spec.lossless_groups() >> group & 1 == 0;
         let lossy = ClassSet::only_if(is_lossy, queue.into());
-        Classification { desc: FrameDesc::NONE.classified(class, group, queue), kind: Kind::new(class, lossy) }
+        Classification {
+            desc: FrameDesc::NONE.classified(class, group, queue),
+            class_bits: ClassBits::new(class, lossy),
+        }
     }
 
     /// Classifies a frame: `dscp` if it is IP, `pcp` if it is tagged.
@@ -85,11 +88,15 @@ mod tests {
             let classifier = PortClassifier::new(&spec, &switch.classes);
             for dscp in 0..64 {
                 let (one, other) = (classifier.of_ip(dscp, false, 0), classifier.of(Some(dscp), None));
-                assert_eq!((one.desc, one.kind), (other.desc, other.kind), "{trust:?}, DSCP {dscp}");
+                assert_eq!((one.desc, one.class_bits), (other.desc, other.class_bits), "{trust:?}, DSCP {dscp}");
                 for pcp in [None, Some(0), Some(3), Some(7)] {
                     let (one, other) =
                         (classifier.of_ip(dscp, pcp.is_some(), pcp.unwrap_or(0)), classifier.of(Some(dscp), pcp));
-                    assert_eq!((one.desc, one.kind), (other.desc, other.kind), "{trust:?}, DSCP {dscp}, PCP {pcp:?}");
+                    assert_eq!(
+                        (one.desc, one.class_bits),
+                        (other.desc, other.class_bits),
+                        "{trust:?}, DSCP {dscp}, PCP {pcp:?}"
+                    );
                 }
                 assert_eq!(classifier.of_class(one.desc.class().into()).desc, one.desc);
             }

@@ -51,8 +51,8 @@ impl EgressView {
     pub fn sends_unchanged(self, meta: &Meta) -> bool {
         let longest = u32::from(self.mtu) + u32::from(meta.desc.l3_offset());
         self.keeps_marks
-            & (self.leaves_tagged(meta) == (meta.kind.tags() > 0))
-            & !meta.kind.has_priority_tag()
+            & (self.leaves_tagged(meta) == (meta.class_bits.tags() > 0))
+            & !meta.class_bits.has_priority_tag()
             & (u32::from(meta.desc.frame_len()) <= longest)
     }
 
@@ -67,7 +67,7 @@ impl EgressView {
     #[inline]
     fn retag(self, packet: &mut impl Packet, meta: &Meta) -> Option<u8> {
         let (offset, tag_len) = (meta.desc.l3_offset(), vlan_tag::TAG_LEN as u8);
-        match (meta.kind.tags() > 0, self.leaves_tagged(meta)) {
+        match (meta.class_bits.tags() > 0, self.leaves_tagged(meta)) {
             (false, false) => Some(offset),
             (true, true) => {
                 // A priority tag (VLAN 0) gets the frame's VLAN.
@@ -76,7 +76,7 @@ impl EgressView {
             }
             (true, false) => vlan_tag::remove(packet).then(|| offset - tag_len),
             (false, true) => {
-                let tci = u16::from(meta.kind.class()) << 13 | meta.vlan();
+                let tci = u16::from(meta.class_bits.class()) << 13 | meta.vlan();
                 vlan_tag::insert(packet, tci).then(|| offset + tag_len)
             }
         }
@@ -166,7 +166,7 @@ impl Rewriter {
                 continue;
             }
             egresses.insert(egress);
-            sums[usize::from(meta.kind.class())].add(meta.desc);
+            sums[usize::from(meta.class_bits.class())].add(meta.desc);
         }
         BurstDemand::new(ingress, (sent, floods), &sums, egresses)
     }
@@ -190,9 +190,9 @@ impl Rewriter {
     /// Writes the DSCP and PCP that `egress` sets for the frame's class.
     #[inline(never)]
     fn rewrite_marks(&self, egress: usize, packet: &mut impl Packet, meta: &Meta, l3_offset: u8) {
-        let (marks, class) = (&self.marks[egress], usize::from(meta.kind.class()));
+        let (marks, class) = (&self.marks[egress], usize::from(meta.class_bits.class()));
         if let Some(dscp) = marks.dscp[class] {
-            ecn::set_dscp(packet.bytes_mut(), meta.kind.l3(), usize::from(l3_offset), dscp);
+            ecn::set_dscp(packet.bytes_mut(), meta.class_bits.l3(), usize::from(l3_offset), dscp);
         }
         if let Some(pcp) = marks.pcp[class]
             && self.views[egress].leaves_tagged(meta)
@@ -240,7 +240,7 @@ impl BurstDemand {
     fn add(&mut self, classification: Classification, cells: u32) {
         self.cells[usize::from(classification.desc.group())] += cells;
         self.queues.insert(classification.desc.queue());
-        self.lossy_queues |= classification.kind.lossy_queue();
+        self.lossy_queues |= classification.class_bits.lossy_queue();
     }
 
     /// Groups with cells, as a mask.

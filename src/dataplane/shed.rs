@@ -12,7 +12,7 @@
 //! The unit is the receive ring. A port with one receive queue for each class would need no shedding: its lossy queues
 //! could be polled less often.
 
-use super::meta::Kind;
+use super::class_bits::ClassBits;
 use super::port_classifier::PortClassifier;
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet};
@@ -149,10 +149,10 @@ impl Shedder {
         let (mut frames, mut sums, mut left): (FrameSet, _, _) = (FrameSet::EMPTY, [Shed::default(); CLASSES], were);
         let mut others = 0;
         for (index, packet) in burst.iter().enumerate() {
-            let (kind, row) = match glance_usual(packet.bytes()) {
+            let (class_bits, row) = match glance_usual(packet.bytes()) {
                 Some(dscp) => {
-                    let kind = classifier.of_ip(dscp, false, 0).kind;
-                    (kind, usize::from(kind.class()))
+                    let class_bits = classifier.of_ip(dscp, false, 0).class_bits;
+                    (class_bits, usize::from(class_bits.class()))
                 }
                 None => match row_of(classifier, packet.bytes()) {
                     Some(found) => found,
@@ -163,7 +163,7 @@ impl Shedder {
                 },
             };
             let left = &mut left[row % ROWS];
-            if kind.lossy_queue().is_empty() {
+            if class_bits.lossy_queue().is_empty() {
                 others += 1;
                 continue;
             }
@@ -172,7 +172,7 @@ impl Shedder {
                 continue;
             }
             frames.insert(index);
-            sums[usize::from(kind.class())].add(packet.len());
+            sums[usize::from(class_bits.class())].add(packet.len());
         }
         self.pass(port, &were, &left, others);
         self.looked.shed += frames.len() as u32;
@@ -250,13 +250,13 @@ impl Shed {
 
 /// Class and row of a frame that is not usual; `None` for MAC control from the link peer, which always passes.
 #[inline(never)]
-fn row_of(classifier: &PortClassifier, frame: &[u8]) -> Option<(Kind, usize)> {
+fn row_of(classifier: &PortClassifier, frame: &[u8]) -> Option<(ClassBits, usize)> {
     let glance = glance(frame);
-    let kind = classifier.of(glance.dscp, glance.pcp).kind;
+    let class_bits = classifier.of(glance.dscp, glance.pcp).class_bits;
     match glance.purpose {
         Purpose::MacControl => None,
-        Purpose::Network => Some((kind, NETWORK)),
-        Purpose::Bridge => Some((kind, BRIDGE)),
-        Purpose::Data => Some((kind, usize::from(kind.class()))),
+        Purpose::Network => Some((class_bits, NETWORK)),
+        Purpose::Bridge => Some((class_bits, BRIDGE)),
+        Purpose::Data => Some((class_bits, usize::from(class_bits.class()))),
     }
 }

@@ -99,7 +99,7 @@ fn passed<P: Packet>(part: &Pipeline<P>) -> Passed {
     for port in part.own.iter() {
         let counters = &part.telemetry.counters.ports[port];
         for class in 0..CLASSES {
-            let is_lossy = !part.ports[port].classifier.of_class(class).kind.lossy_queue().is_empty();
+            let is_lossy = !part.ports[port].classifier.of_class(class).class_bits.lossy_queue().is_empty();
             let shed = counters.drops[class][DropReason::Shed as usize].get();
             *(if is_lossy { &mut passed.lossy } else { &mut passed.others }) += counters.rx_frames[class].get() - shed;
         }
