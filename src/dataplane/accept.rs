@@ -46,9 +46,11 @@ impl<P: Packet> Pipeline<P> {
             // A ring has room for one burst more than the buffer has cells.
             peer.frames_in.release();
             self.telemetry.gauges_dirty |= grown;
-            for (handed, reason) in refused.drain(..) {
+            for (handed, reason, queue) in refused.drain(..) {
                 let egress = usize::from(handed.egress);
-                self.refuse(io, (handed, reason), egress, None);
+                self.log_refused(&handed, reason, queue, egress);
+                self.buffer.uncharge(handed.desc);
+                self.drop_frame(io, handed.packet, egress, Some(handed.desc.class()), reason);
             }
             left -= frames;
         }

@@ -4,7 +4,7 @@
 use super::buffer::Before;
 use super::drops::DropReason;
 use super::enqueue::{Appended, Entry};
-use super::log::RefusedFrame;
+use super::log::{RefusedFrame, RefusingQueue};
 use super::mesh::HandoffFrame;
 use super::meta::{Meta, Verdict};
 use super::pipeline::Pipeline;
@@ -206,9 +206,8 @@ impl<P: Packet> Pipeline<P> {
         at: usize,
         before: Option<Before>,
     ) {
-        if reason != DropReason::NoBuffer {
-            self.log_drop(at, RefusedFrame::by_queue(&handed), reason);
-        }
+        let queue = RefusingQueue::of(&self.ports[usize::from(handed.egress)], handed.desc, self.buffer.lossy_pool());
+        self.log_refused(&handed, reason, queue, at);
         match before {
             Some(before) => {
                 let ingress = usize::from(handed.desc.ingress());
@@ -217,6 +216,14 @@ impl<P: Packet> Pipeline<P> {
             None => self.buffer.uncharge(handed.desc),
         }
         self.drop_frame(io, handed.packet, at, Some(handed.desc.class()), reason);
+    }
+
+    /// Logs that `queue` refused a frame. A fault that loses a frame is no decision.
+    #[cold]
+    pub(super) fn log_refused(&mut self, handed: &HandoffFrame<P>, reason: DropReason, queue: RefusingQueue, at: usize) {
+        if reason != DropReason::NoBuffer {
+            self.log_drop(at, RefusedFrame::by_queue(handed, queue), reason);
+        }
     }
 
     /// Counts a drop at `port`, and frees the buffer with the next ones.

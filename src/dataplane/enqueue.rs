@@ -10,6 +10,7 @@ use super::egress::Egress;
 use super::frame_desc::FrameDesc;
 use super::handoff::Consumer;
 use super::links::Links;
+use super::log::RefusingQueue;
 use super::mesh::HandoffFrame;
 use super::meta::{Meta, Verdict};
 use super::port::Port;
@@ -20,8 +21,8 @@ use crate::packet::{Burst, Packet};
 use crate::sets::{BURST, ClassSet, PortSet};
 use crate::units::{Bytes, Cells};
 
-/// Frames that queues refused, each with the reason.
-pub(super) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason), BURST>;
+/// Frames that queues refused, each with the reason and its queue at that moment.
+pub(super) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason, RefusingQueue), BURST>;
 
 /// The owners that a frame passes on its way into a queue.
 pub(super) struct Entry<'a> {
@@ -117,7 +118,7 @@ impl<P: Packet> Egress<P> {
             if !handed.must_accept
                 && let Err(reason) = self.judge(state, &handed, entry.rule, pool)
             {
-                refuse(refused, handed, reason);
+                refuse(refused, handed, reason, state, pool);
                 continue;
             }
             appended.egresses.insert(egress);
@@ -134,7 +135,9 @@ impl<P: Packet> Egress<P> {
     #[inline(never)]
     fn enqueue_or_refuse(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>, refused: &mut Refused<P>) {
         if let Err((handed, reason)) = self.enqueue(entry, handed) {
-            refuse(refused, handed, reason);
+            let state = &entry.ports[usize::from(handed.egress)];
+            let queue = RefusingQueue::of(state, handed.desc, entry.buffer.lossy_pool());
+            refused.push((handed, reason, queue));
         }
     }
 
@@ -199,8 +202,9 @@ impl<P: Packet> Egress<P> {
 
 #[cold]
 #[inline(never)]
-fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReason) {
-    refused.push((handed, reason));
+fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReason, state: &Port, pool: LossyPool) {
+    let queue = RefusingQueue::of(state, handed.desc, pool);
+    refused.push((handed, reason, queue));
 }
 
 impl Port {

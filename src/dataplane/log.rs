@@ -7,8 +7,9 @@ use super::frame_desc::FrameDesc;
 use super::mesh::HandoffFrame;
 use super::port::Port;
 use super::telemetry::Telemetry;
-use crate::mmu::{HeadroomPolicy, QueueAdmission};
+use crate::mmu::{HeadroomPolicy, LossyPool, QueueAdmission};
 use crate::sets::{PortSet, indices};
+use crate::units::Cells;
 
 /// The state that a decision followed from.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +33,11 @@ impl Telemetry {
         let mut logged = self.describe(standing, frame.ports, frame.group.into(), Decision::Dropped(reason));
         (logged.class, logged.cells) = (frame.class, frame.cells);
         if let Some(queue) = frame.queue {
-            let explained = standing.rule.explain(queue, standing.buffer.lossy_pool());
+            let explained = standing.rule.explain(queue.number, queue.pool);
             let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
             logged.queue_limit = limit.map_or(u32::MAX, |limit| limit.0);
-            let egress = usize::from(frame.ports[1]);
-            if standing.own.contains(egress) {
-                logged.depth = standing.ports[egress].queues[queue].cells() + frame.cells;
+            if standing.own.contains(frame.ports[1].into()) {
+                logged.depth = queue.depth.0;
             }
             logged.free = explained.free.0;
         }
@@ -110,7 +110,24 @@ pub(super) struct RefusedFrame {
     pub group: u8,
     pub cells: u32,
     /// The queue that did not take it, if that was who refused.
-    pub queue: Option<usize>,
+    pub queue: Option<RefusingQueue>,
+}
+
+/// A queue that refused a frame, as it was then: other frames of the burst may change it before the refusal is logged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RefusingQueue {
+    pub number: usize,
+    /// Cells in it together with the frame.
+    pub depth: Cells,
+    pub pool: LossyPool,
+}
+
+impl RefusingQueue {
+    /// The queue of `desc` at `port`, which is of this lcore.
+    pub fn of(port: &Port, desc: FrameDesc, pool: LossyPool) -> Self {
+        let (number, cells) = (desc.queue(), u32::from(desc.cells()));
+        Self { number, depth: Cells(port.queues[number].cells() + cells), pool }
+    }
 }
 
 impl RefusedFrame {
@@ -121,7 +138,7 @@ impl RefusedFrame {
     }
 
     /// A frame that its queue did not take.
-    pub fn by_queue<P>(handed: &HandoffFrame<P>) -> Self {
-        Self { queue: Some(handed.desc.queue()), ..Self::by_group(&handed.desc, handed.egress.into()) }
+    pub fn by_queue<P>(handed: &HandoffFrame<P>, queue: RefusingQueue) -> Self {
+        Self { queue: Some(queue), ..Self::by_group(&handed.desc, handed.egress.into()) }
     }
 }
