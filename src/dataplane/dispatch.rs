@@ -220,7 +220,13 @@ impl<P: Packet> Pipeline<P> {
 
     /// Logs that `queue` refused a frame. A fault that loses a frame is no decision.
     #[cold]
-    pub(super) fn log_refused(&mut self, handed: &HandoffFrame<P>, reason: DropReason, queue: RefusingQueue, at: usize) {
+    pub(super) fn log_refused(
+        &mut self,
+        handed: &HandoffFrame<P>,
+        reason: DropReason,
+        queue: RefusingQueue,
+        at: usize,
+    ) {
         if reason != DropReason::NoBuffer {
             self.log_drop(at, RefusedFrame::by_queue(handed, queue), reason);
         }

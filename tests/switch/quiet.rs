@@ -153,6 +153,15 @@ impl Drop for Witnesses {
     }
 }
 
+/// Seconds of CPU that children of this process have had which have ended.
+pub fn seconds_of_children() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("this process");
+    // The name, in parentheses, may contain anything; fields 16 and 17 of proc_pid_stat(5) count from the process number.
+    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+    let ticks: u64 = fields.skip(13).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum();
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
 /// The CPUs that this process may use.
 fn cpus() -> Vec<usize> {
     let allowed = sched_getaffinity(None).expect("our own CPUs");
