@@ -41,8 +41,8 @@ impl<P: Packet> Pipeline<P> {
             let frames = left.min(BURST);
             let Self { ports, buffer, queue_rule, links, egress, mesh, .. } = self;
             let Some(peer) = &mut mesh.peers[lcore] else { break };
-            let mut entry = Entry { ports, buffer, rule: queue_rule, links };
-            let grown = egress.accept(&mut entry, &mut peer.frames_in, frames, &mut refused);
+            let entry = Entry { ports, buffer, rule: queue_rule, links };
+            let grown = egress.accept(entry, &mut peer.frames_in, frames, &mut refused);
             // A ring has room for one burst more than the buffer has cells.
             peer.frames_in.release();
             self.telemetry.gauges_dirty |= grown;

@@ -57,8 +57,7 @@ impl<P: Packet> Pipeline<P> {
         if !(demand.egresses - self.own).is_empty() {
             return self.hand_over_burst(io, burst, metas, demand);
         }
-        let (egress, mut entry) = self.entry();
-        egress.push_all(&mut entry, burst, metas, demand);
+        self.egress.push_all((&mut self.ports, &mut self.buffer), burst, metas, demand);
         self.telemetry.gauges_dirty |= demand.egresses;
     }
 

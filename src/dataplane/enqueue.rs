@@ -41,17 +41,18 @@ pub(super) struct Appended {
 }
 
 impl<P: Packet> Egress<P> {
-    /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a reserve.
-    #[inline]
+    /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a reserve. Not
+    /// inlined: the loop needs the registers that its caller would keep.
+    #[inline(never)]
     pub fn push_all(
         &mut self,
-        entry: &mut Entry<'_>,
+        (ports, buffer): (&mut [Port], &mut Buffer),
         burst: &mut Burst<P>,
         metas: &[Meta; BURST],
         demand: &BurstDemand,
     ) {
         self.expect_room(burst.len());
-        let (frames, Entry { ports, buffer, .. }) = (burst.len(), entry);
+        let frames = burst.len();
         for (packet, meta) in burst.drain(..).zip(metas) {
             let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
             self.append(&mut ports[usize::from(egress)], buffer, packet, meta.desc);
@@ -92,17 +93,17 @@ impl<P: Packet> Egress<P> {
     #[inline]
     pub fn accept(
         &mut self,
-        entry: &mut Entry<'_>,
+        entry: Entry<'_>,
         ring: &mut Consumer<HandoffFrame<P>>,
         frames: usize,
         refused: &mut Refused<P>,
     ) -> PortSet {
         self.expect_room(frames);
+        let Entry { ports, buffer, rule, links } = entry;
         // Ports whose queues need more than the admission rule.
-        let special =
-            if entry.buffer.reserves.is_empty() { entry.links.refusing | !entry.links.up } else { PortSet::ALL };
+        let special = if buffer.reserves.is_empty() { links.refusing | !links.up } else { PortSet::ALL };
         // The pool is charged for these frames already, and gets nothing back before the poll ends.
-        let pool = entry.buffer.lossy_pool();
+        let pool = buffer.lossy_pool();
         let (mut appended, mut grown) = (Appended::default(), PortSet::EMPTY);
         for _ in 0..frames {
             let Some(handed) = ring.pop() else { break };
@@ -111,12 +112,12 @@ impl<P: Packet> Egress<P> {
             let egress = usize::from(handed.egress);
             if special.contains(egress) {
                 grown.insert(egress);
-                self.enqueue_or_refuse(entry, handed, refused);
+                self.enqueue_or_refuse(&mut Entry { ports, buffer, rule, links }, handed, refused);
                 continue;
             }
-            let state = &mut entry.ports[egress];
+            let state = &mut ports[egress];
             if !handed.must_accept
-                && let Err(reason) = self.judge(state, &handed, entry.rule, pool)
+                && let Err(reason) = self.judge(state, &handed, rule, pool)
             {
                 refuse(refused, handed, reason, state, pool);
                 continue;
@@ -124,9 +125,9 @@ impl<P: Packet> Egress<P> {
             appended.egresses.insert(egress);
             appended.queues.insert(handed.desc.queue());
             appended.frames += 1;
-            self.append(state, entry.buffer, handed.packet, handed.desc);
+            self.append(state, buffer, handed.packet, handed.desc);
         }
-        self.finish(entry.ports, &appended);
+        self.finish(ports, &appended);
         grown | appended.egresses
     }
 

@@ -59,7 +59,7 @@ impl PauseState {
 
 impl Links {
     /// Sends the PFC `frame` that is due at a port. One that the device does not take stays due.
-    #[inline(never)]
+    #[inline]
     pub fn send_pfc<I: Ports>(
         &mut self,
         io: &mut I,

@@ -11,6 +11,7 @@ use crate::mutant::{self, Mutant};
 use crate::packet::{Packet, Ports};
 use crate::sets::PortSet;
 use crate::units::Ticks;
+use crate::wire::mac_control::PfcFrame;
 
 impl<P: Packet> Pipeline<P> {
     /// Polls the ports of this lcore at the instant `now`. Returns the frames received, taken over and sent.
@@ -75,8 +76,7 @@ impl<P: Packet> Pipeline<P> {
     pub(super) fn update_pfc(&mut self, port: usize) {
         let fresh = self.pauses.update(port, &mut self.ports[port]);
         if fresh != 0 {
-            let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
-            telemetry.log_pauses(Standing { ports, own: *own, buffer, rule: queue_rule }, port, fresh);
+            self.log_pauses(port, fresh);
         }
         self.telemetry.gauges_dirty.insert(port);
     }
@@ -85,10 +85,16 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(super) fn send_pfc<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
         if let Some(frame) = self.ports[port].generator.due(now) {
-            let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-            self.links.send_pfc(io, (port, state), &frame, counters, now);
-            self.telemetry.gauges_dirty.insert(port);
+            self.send_pfc_frame(io, port, &frame, now);
         }
+    }
+
+    /// Sends a PFC frame of `port`. Apart, because most polls have none.
+    #[inline(never)]
+    fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+        self.links.send_pfc(io, (port, state), frame, counters, now);
+        self.telemetry.gauges_dirty.insert(port);
     }
 
     /// Lets stuck ports send again whose devices take frames.
@@ -128,6 +134,13 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn settle_gauges(&mut self, now: Ticks) {
         self.telemetry.gauges_dirty |= self.own;
         self.publish_gauges(now);
+    }
+
+    /// Logs that the peer of `port` is to stop `groups`, which it was not before.
+    #[cold]
+    fn log_pauses(&mut self, port: usize, groups: u8) {
+        let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
+        telemetry.log_pauses(Standing { ports, own: *own, buffer, rule: queue_rule }, port, groups);
     }
 
     /// Logs that `frame` was refused for `reason`; its drop counts at port `at`.

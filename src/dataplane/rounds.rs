@@ -84,6 +84,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Sheds what `burst` of `port` has too much of. Frames that are shed take nothing from what the port may have in this
     /// poll; returns whether it has had that.
+    #[inline(never)]
     fn shed_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,

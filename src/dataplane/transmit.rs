@@ -30,6 +30,9 @@ impl<P: Packet> Pipeline<P> {
             if self.ports[port].discarding != 0 {
                 self.run_discards(io, port, DISCARDED);
             }
+            if self.ports[port].waiting == 0 {
+                continue;
+            }
             let sent = self.transmit_bursts(io, port, now);
             moved += sent.frames;
             more |= PortSet::only_if(sent.has_more, port);
