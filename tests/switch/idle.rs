@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::launch::{finish, run, start};
 use crate::process::wait_for;
 use crate::program::{Config, PATIENCE, report};
+use crate::quiet::cpu_seconds;
 
 /// Three hosts that send to a fourth in class 3 all at once for 10 ms, and not at all for 90 ms; or never.
 fn switch(idle: &str, sends: bool) -> Config {
@@ -20,16 +21,6 @@ fn switch(idle: &str, sends: bool) -> Config {
 
 /// Rests that wait no longer for their CPU than this machine makes them: it may do other things too.
 const SLEEP: &str = "{wait: sleep, longest: 100us, wake: 300us, lossless: true}";
-
-/// Seconds for which threads of the process, all together, had a CPU, and waited for one.
-fn cpu_seconds(pid: u32) -> [f64; 2] {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
-    let stats = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok());
-    let stats: Vec<String> = stats.collect();
-    let nanoseconds =
-        |field| stats.iter().filter_map(move |stat| stat.split_whitespace().nth(field)?.parse::<f64>().ok());
-    [0, 1].map(|field| nanoseconds(field).sum::<f64>() / 1e9)
-}
 
 /// What an idle switch has of CPUs, and waits for, in a second and a half once it runs, and its report.
 fn cost(idle: &str) -> ([f64; 2], Value) {

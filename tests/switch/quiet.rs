@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::process::{Ended, Process};
+use crate::program::PATIENCE;
+
 /// How often a test runs at most.
 pub const ATTEMPTS: usize = 3;
 
@@ -153,13 +156,28 @@ impl Drop for Witnesses {
     }
 }
 
-/// Seconds of CPU that children of this process have had which have ended.
-pub fn seconds_of_children() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("this process");
-    // The name, in parentheses, may contain anything; fields 16 and 17 of proc_pid_stat(5) count from the process number.
-    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
-    let ticks: u64 = fields.skip(13).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum();
-    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+/// Seconds for which the threads of a process, all together, had a CPU, and waited for one (the kernel's
+/// Documentation/scheduler/sched-stats.rst). Threads that have ended do not count.
+pub fn cpu_seconds(pid: u32) -> [f64; 2] {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok());
+    let stats: Vec<String> = stats.collect();
+    let nanoseconds =
+        |field| stats.iter().filter_map(move |stat| stat.split_whitespace().nth(field)?.parse::<f64>().ok());
+    [0, 1].map(|field| nanoseconds(field).sum::<f64>() / 1e9)
+}
+
+/// Waits until `process` ends by itself. Returns also the share of its CPU time, in percent, for which it waited for a CPU.
+#[track_caller]
+pub fn finish_watched(mut process: Process) -> (Ended, f64) {
+    let [mut had, mut waited] = [0.0_f64; 2];
+    let end = Instant::now() + PATIENCE;
+    while process.is_running() && Instant::now() < end {
+        let [has, waits] = cpu_seconds(process.pid());
+        (had, waited) = (had.max(has), waited.max(waits));
+        sleep(Duration::from_millis(50));
+    }
+    (process.wait(PATIENCE), 100.0 * waited / (had + waited).max(1e-9))
 }
 
 /// The CPUs that this process may use.
