@@ -161,29 +161,18 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let poll_gap = lcores.config.poll_gap;
     let common = Common { cell: buffer.cell(), poll_gap, small_packets: buffer.small_packets };
     let plan = buffer::plan(&buffer, &ports, &classes, &maps, &common)?;
-    let watchdogs = watchdog::of_ports(&ports);
-    let lossless = |profile: &PortProfile| profile.groups.iter().any(|group| group.lossless);
-    let marks: Vec<Option<u32>> = ports
-        .iter()
-        .zip(&plan.ports)
-        .map(|(port, profile)| lcores.backlog_mark(port, lossless(profile), &common))
-        .collect();
-    let guarded = ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.is_on() && lossless(profile));
-    let guarded: Vec<bool> = guarded.collect();
+    let marks = backlog_marks(&ports, &plan, &lcores, &common);
+    let guarded: Vec<bool> =
+        ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.is_on() && is_lossless(profile)).collect();
     lcores.check_idle(&ports, &guarded);
     ports::warn_of_lapses(&ports, &guarded, &common);
     let outlook = outlook::read(&buffer, &plan, &ports, &classes, &maps, &common);
 
     let devices = ports.iter().map(|port| port.device.clone()).collect();
-    let rest = plan.ports.iter().zip(watchdogs).zip(marks);
-    let ports = ports.into_iter().zip(rest).map(|(port, ((profile, watchdog), backlog_mark))| {
-        let port = port_spec(port, *profile, watchdog, backlog_mark);
-        if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
-    });
     let switch = SwitchSpec {
-        ports: ports.collect(),
-        buffer: plan.buffer,
         queues: std::array::from_fn(|class| queue_spec(&classes[class], plan.queue_reserves[class], plan.buffer.cell)),
+        buffer: plan.buffer,
+        ports: port_specs(ports, &plan.ports, marks, overrides),
         classes: maps.classes,
         fdb,
         poll_gap,
@@ -205,6 +194,38 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         outlook,
         warnings: Vec::new(),
     })
+}
+
+/// Whether a port has lossless groups.
+fn is_lossless(profile: &PortProfile) -> bool {
+    profile.groups.iter().any(|group| group.lossless)
+}
+
+/// The receive backlog of each port, in frames, from which its peer is stopped; `None`: never.
+fn backlog_marks(
+    ports: &[Port<'_>],
+    plan: &buffer::Plan,
+    lcores: &lcores::Lcores<'_>,
+    common: &Common,
+) -> Vec<Option<u32>> {
+    let parts = ports.iter().zip(&plan.ports);
+    parts.map(|(port, profile)| lcores.backlog_mark(port, is_lossless(profile), common)).collect()
+}
+
+/// The ports as the dataplane takes them.
+fn port_specs(
+    ports: Vec<Port<'_>>,
+    profiles: &[PortProfile],
+    marks: Vec<Option<u32>>,
+    overrides: &Overrides,
+) -> Vec<PortSpec> {
+    let watchdogs = watchdog::of_ports(&ports);
+    let parts = ports.into_iter().zip(profiles).zip(watchdogs).zip(marks);
+    let specs = parts.map(|(((port, profile), watchdog), mark)| {
+        let port = port_spec(port, *profile, watchdog, mark);
+        if overrides.pfc == Some(PfcMode::Off) { without_pfc(port) } else { port }
+    });
+    specs.collect()
 }
 
 fn port_spec(

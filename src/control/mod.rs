@@ -90,41 +90,15 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let mut signals = Signals::listen(&runtime).map_err(RunError::Runtime)?;
     let notifier = notify::Notifier::from_environment()?.map(Arc::new);
     let mut ports = setup::Ports::start(&config, options.verbose)?;
-    for (index, (port, device)) in config.switch.ports.iter_mut().zip(&config.devices).enumerate() {
-        if !device.has_mac {
-            port.mac = ports.own_address(index).unwrap_or(port.mac);
-        }
-    }
+    use_own_addresses(&mut config, &ports);
     let counters = Arc::new(Counters::new(config.switch.ports.len(), usize::from(config.switch.lcores)));
-    let mut subject = Subject::new(config.switch.clone(), counters.clone());
-    subject.config_hash = settings::fingerprint(&config);
-    for index in 0..config.switch.ports.len() {
-        (subject.pfc[index], subject.witnesses[index]) = setup::Ports::pfc_standing(&config, index);
-        subject.blind[index] = ports.blind_driver(index);
-    }
-    for (link, device) in subject.links.iter_mut().zip(&config.devices) {
-        link.cable = device.cable;
-        link.small_packets = config.outlook.small_packets;
-        link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
-    }
-    let mut orders = Orders::new(usize::from(config.switch.lcores));
-    if setup::hosts_apart(&config) {
-        orders = orders.with_companion_apart();
-    }
-    let orders = Arc::new(orders);
     let hz = dpdk::hz(&ports.eal);
-    let delay = u128::from(config.lcores.poll_delay.0) * u128::from(hz) / 1_000_000_000;
-    orders.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
-    subject.rests =
-        (0..usize::from(config.switch.lcores)).map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
+    let orders = Arc::new(orders(&config, hz));
     let hosts = hosts(&config, hz);
+    let mut subject = describe(&config, &ports, &counters);
     subject.hosts = hosts.first().map(Hosts::counters);
-    subject.pools = ports.pools().into();
     let (devices, up, warnings) = Devices::start(&ports.ports, &subject);
-    for line in warnings {
-        // Not eprintln, which panics where standard error cannot be written.
-        let _ = writeln!(std::io::stderr(), "warning: {line}");
-    }
+    warnings.iter().for_each(|line| warn(line));
     let is_up = PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len());
     let gate = hosts.first().filter(|_| !is_up).map(Hosts::close_gate);
     let current = Current::new(subject);
@@ -161,23 +135,69 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         notifier.stopping();
     }
     api.end(&runtime);
-    orders.stop();
-    // All of them, before an error of one ends the program: a port must not be stopped under an lcore.
-    let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();
-    orders.dismiss();
-    let hosts = workers.hosts.map(Worker::join).transpose();
-    let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let hosts = hosts?;
+    end(workers, &orders)?;
     let subject = current.get();
     devices::refresh(&ports.ports, &subject);
-    let report = Report::new(&subject, elapsed);
+    finish(ports, &Report::new(&subject, elapsed), &options)
+}
+
+/// Prints a warning. `eprintln` would panic where standard error cannot be written.
+fn warn(line: &str) {
+    let _ = writeln!(std::io::stderr(), "warning: {line}");
+}
+
+/// Gives each port its device's address, where the configuration gives it none.
+fn use_own_addresses(config: &mut Config, ports: &setup::Ports) {
+    for (index, (port, device)) in config.switch.ports.iter_mut().zip(&config.devices).enumerate() {
+        if !device.has_mac {
+            port.mac = ports.own_address(index).unwrap_or(port.mac);
+        }
+    }
+}
+
+/// The switch by `config` on `ports`, for its observers.
+fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> Subject {
+    let mut subject = Subject::new(config.switch.clone(), counters.clone());
+    subject.config_hash = settings::fingerprint(config);
+    for index in 0..config.switch.ports.len() {
+        (subject.pfc[index], subject.witnesses[index]) = setup::Ports::pfc_standing(config, index);
+        subject.blind[index] = ports.blind_driver(index);
+    }
+    for (link, device) in subject.links.iter_mut().zip(&config.devices) {
+        link.cable = device.cable;
+        link.small_packets = config.outlook.small_packets;
+        link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
+    }
+    let lcores = 0..usize::from(config.switch.lcores);
+    subject.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
+    subject.pools = ports.pools().into();
+    subject
+}
+
+/// The orders of the lcores that `config` has, on a clock of `hz` ticks a second.
+fn orders(config: &Config, hz: u64) -> Orders {
+    let mut orders = Orders::new(usize::from(config.switch.lcores));
+    if setup::hosts_apart(config) {
+        orders = orders.with_companion_apart();
+    }
+    let delay = u128::from(config.lcores.poll_delay.0) * u128::from(hz) / 1_000_000_000;
+    orders.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
+    orders
+}
+
+/// Ends the lcores. All of them end before an error of one is returned: a port must not be stopped under an lcore.
+fn end(workers: Running, orders: &Orders) -> Result<(), RunError> {
+    orders.stop();
+    let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();
+    orders.dismiss();
+    let hosts_end = workers.hosts.map(Worker::join).transpose();
+    let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
+    hosts_end?;
     let refused: u64 = works.iter().map(|work| work.io.refused()).sum();
     if refused > 0 {
-        // Not eprintln, which panics where standard error cannot be written.
-        let _ = writeln!(std::io::stderr(), "warning: {refused} frames came in several buffers and were not forwarded");
+        warn(&format!("{refused} frames came in several buffers and were not forwarded"));
     }
-    drop((works, hosts));
-    finish(ports, &report, &options)
+    Ok(())
 }
 
 /// The virtual hosts, in a part for each lcore that polls some; none if there are none.
