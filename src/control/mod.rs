@@ -33,7 +33,8 @@ use self::start::HeldHosts;
 use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
-use crate::dataplane::{Counters, Inbox, Orders, Pipeline, Work, accompany, mailbox};
+use crate::dataplane::mailbox::{Receiver, mailbox};
+use crate::dataplane::{Counters, Orders, Pipeline, Tuning, Work, accompany};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::sets::PortSet;
@@ -109,13 +110,13 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let (reloads, asked) = Reloads::new();
     api.serve(&runtime, &config, &current, &orders, hz, reloads).map_err(RunError::Runtime)?;
 
-    let (outboxes, inboxes) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz, inboxes)?;
+    let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
+    let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz, receivers)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().tell(counters.clone()));
     }
     let start = Instant::now();
-    let reloader = Reloader::new(config, again, outboxes, hz, current.clone());
+    let reloader = Reloader::new(config, again, senders, hz, current.clone());
     let watch = Watch {
         current: &current,
         ports: &ports,
@@ -218,7 +219,7 @@ fn launch(
     hosts: Vec<Hosts>,
     orders: &Arc<Orders>,
     hz: u64,
-    inboxes: Vec<Inbox>,
+    receivers: Vec<Receiver<Tuning>>,
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
@@ -236,10 +237,10 @@ fn launch(
         let orders = orders.clone();
         running.hosts = Some(ports.eal.launch(*lcore, move || accompany(companion, &orders, dpdk::now))?);
     }
-    let parts = pipelines.into_iter().zip(io).zip(rests).zip(inboxes).zip(lcores);
-    for ((((pipeline, io), resting), inbox), lcore) in parts {
+    let parts = pipelines.into_iter().zip(io).zip(rests).zip(receivers).zip(lcores);
+    for ((((pipeline, io), resting), receiver), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting, inbox: Some(inbox) };
+        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting, live_config: Some(receiver) };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {

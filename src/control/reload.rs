@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use crate::api::model::{Difference, Outcome, Reload};
 use crate::config::{Config, ConfigErrors, settings};
-use crate::dataplane::{Outbox, Tuning};
+use crate::dataplane::Tuning;
+use crate::dataplane::mailbox::Sender;
 use crate::stats::Current;
 
 /// How long lcores may take to take new settings over: a poll each, unless one rests or stands still.
@@ -26,15 +27,15 @@ pub(super) struct Reloader {
     running: Config,
     again: Again,
     /// To each lcore of the switch.
-    outboxes: Vec<Outbox>,
+    senders: Vec<Sender<Tuning>>,
     hz: u64,
     current: Arc<Current>,
 }
 
 impl Reloader {
-    /// Of the switch that `running` has become, whose lcores are at the other ends of `outboxes`.
-    pub fn new(running: Config, again: Again, outboxes: Vec<Outbox>, hz: u64, current: Arc<Current>) -> Self {
-        Self { running, again, outboxes, hz, current }
+    /// Of the switch that `running` has become, whose lcores are at the other ends of `senders`.
+    pub fn new(running: Config, again: Again, senders: Vec<Sender<Tuning>>, hz: u64, current: Arc<Current>) -> Self {
+        Self { running, again, senders, hz, current }
     }
 
     /// The configuration that runs.
@@ -113,22 +114,22 @@ impl Reloader {
     /// Gives every lcore the settings, and waits until all go on by them.
     async fn apply(&mut self, tuning: Tuning, wanted: Config, answer: &mut Reload) {
         // First, so that either all are given or none is.
-        if !self.outboxes.iter_mut().all(Outbox::is_taken) {
+        if !self.senders.iter_mut().all(Sender::is_idle) {
             answer.outcome = Outcome::Busy;
             answer
                 .errors
                 .push("an lcore has not taken the settings of the last reload; does it stand still?".to_owned());
             return;
         }
-        for outbox in &mut self.outboxes {
-            let is_given = outbox.give(Box::new(tuning.clone())).is_ok();
+        for sender in &mut self.senders {
+            let is_given = sender.send(Box::new(tuning.clone())).is_ok();
             debug_assert!(is_given, "it has taken all that it was given");
         }
         let end = Instant::now() + TAKE_TIME;
-        while !self.outboxes.iter_mut().all(Outbox::is_taken) && Instant::now() < end {
+        while !self.senders.iter_mut().all(Sender::is_idle) && Instant::now() < end {
             tokio::time::sleep(LOOK_TIME).await;
         }
-        if !self.outboxes.iter_mut().all(Outbox::is_taken) {
+        if !self.senders.iter_mut().all(Sender::is_idle) {
             // It has the settings and will go on by them; until then ports differ.
             answer
                 .warnings

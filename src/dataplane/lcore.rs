@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::counters::GAP_BUCKETS;
 use super::fdb_view::{FdbWindow, Showing};
 use super::idle::Resting;
+use super::mailbox::Receiver;
 use super::pipeline::Pipeline;
-use super::tuning::Inbox;
+use super::shutdown::Shutdown;
+use super::tuning::Tuning;
 use crate::packet::Ports;
 use crate::sets::{MAX_PORTS, PortSet};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::units::Ticks;
 
 /// Longest time that stopping waits for real peers, which may go on sending, in parts of a second.
@@ -57,19 +59,12 @@ pub struct Orders {
     stations: Box<[FdbWindow]>,
     /// Ticks to wait after each poll.
     delay: AtomicU64,
-    /// How many lcores there are.
-    lcores: usize,
     /// Whether a companion has an lcore of its own, which may still be sending; none means that nobody is.
     apart: AtomicBool,
     has_apart: bool,
     /// Raised when no lcore of the switch runs any more.
     dismissed: AtomicBool,
-    /// Lcores that have nothing to do while they drain, as a mask.
-    quiet: AtomicU64,
-    /// Lcores that receive no more: none of them hands over a frame again.
-    drained: AtomicUsize,
-    /// Lcores that hold nothing, and have said so to the ledgers of the others.
-    emptied: AtomicUsize,
+    shutdown: Shutdown,
 }
 
 impl Orders {
@@ -79,7 +74,6 @@ impl Orders {
     /// If these are more than 64, of which a mask is made.
     #[must_use]
     pub fn new(lcores: usize) -> Self {
-        assert!((1..=64).contains(&lcores), "a mask of lcores");
         Self {
             stop: AtomicBool::new(false),
             links: AtomicU64::new(u64::MAX),
@@ -88,13 +82,10 @@ impl Orders {
             watermarks: AtomicU64::new(0),
             stations: (0..lcores).map(|_| FdbWindow::default()).collect(),
             delay: AtomicU64::new(0),
-            lcores,
             apart: AtomicBool::new(false),
             has_apart: false,
             dismissed: AtomicBool::new(false),
-            quiet: AtomicU64::new(0),
-            drained: AtomicUsize::new(0),
-            emptied: AtomicUsize::new(0),
+            shutdown: Shutdown::new(lcores),
         }
     }
 
@@ -128,11 +119,9 @@ impl Orders {
         self.link_changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Lcore `number` will not come, or has gone without a word: the others must not wait for it.
+    /// Ends the shutdown for lcore `number`, which will not start or has panicked: the others must not wait for it.
     pub fn give_up(&self, number: usize) {
-        self.quiet(number, true);
-        self.drained.fetch_add(1, Ordering::AcqRel);
-        self.emptied.fetch_add(1, Ordering::AcqRel);
+        self.shutdown.give_up(number);
     }
 
     /// Every lcore that starts from now on waits this long after each poll until it drains: a core that is too slow for its
@@ -150,17 +139,6 @@ impl Orders {
     /// Watermarks become what is held now.
     pub fn clear_watermarks(&self) {
         self.watermarks.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Says whether lcore `number` is quiet. True if all are.
-    fn quiet(&self, number: usize, is_quiet: bool) -> bool {
-        let bit = 1 << number;
-        let before = if is_quiet {
-            self.quiet.fetch_or(bit, Ordering::Relaxed) | bit
-        } else {
-            self.quiet.fetch_and(!bit, Ordering::Relaxed) & !bit
-        };
-        before.count_ones() as usize == self.lcores
     }
 }
 
@@ -196,7 +174,7 @@ pub struct Work<I: Ports, C: Companion> {
     /// What it does when nothing comes; `None`: it polls on.
     pub resting: Option<Resting<I>>,
     /// Where new settings come from; `None`: it goes on as it began.
-    pub inbox: Option<Inbox>,
+    pub live_config: Option<Receiver<Tuning>>,
 }
 
 impl<I: Ports, C: Companion> Work<I, C> {
@@ -227,8 +205,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 self.pipeline.telemetry.counters.lcores[self.pipeline.lcore].rest_overshoot_highest_ns.set(0);
                 watermarks = clear;
             }
-            if let Some(inbox) = &mut self.inbox {
-                inbox.look(&mut self.pipeline);
+            if let Some(receiver) = &mut self.live_config {
+                receiver.receive(|tuning| self.pipeline.tune(tuning));
             }
             let asked = self.orders.stations[self.pipeline.lcore].asked();
             if asked != showing.shown {
@@ -326,14 +304,14 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
             let still = now.since(moved_at);
             // Frames may be on their way from a companion, or from another lcore, when nothing is queued.
-            let at_once = !accompanied && self.orders.lcores == 1;
+            let at_once = !accompanied && self.orders.stations.len() == 1;
             let is_quiet = self.pipeline.held_frames() == 0 && (at_once || still > self.hz / QUIET_PARTS);
-            let all_quiet = self.orders.quiet(self.pipeline.number(), is_quiet);
+            let all_quiet = self.orders.shutdown.set_quiet(self.pipeline.number(), is_quiet);
             // An lcore that has nothing to move waits for the others, which may have.
             let is_stuck = still > stall && !is_quiet;
             if all_quiet || is_stuck || now.since(start) > longest {
                 // Whoever gives up keeps nobody waiting.
-                self.orders.quiet(self.pipeline.number(), true);
+                self.orders.shutdown.set_quiet(self.pipeline.number(), true);
                 return;
             }
         }
@@ -341,22 +319,17 @@ impl<I: Ports, C: Companion> Work<I, C> {
 
     /// The last words: XON for every XOFF. It ends when no lcore holds a frame, or has one on its way to another.
     fn farewell(&mut self, clock: &impl Fn() -> Ticks) {
-        let start = clock();
-        self.orders.drained.fetch_add(1, Ordering::AcqRel);
-        let (mut has_emptied, mut alone_since) = (false, None);
+        let (orders, start) = (self.orders.clone(), clock());
+        let (mut emptying, mut alone_since) = (orders.shutdown.drained(), None);
         loop {
             let now = clock();
-            // Before what follows: what others have handed over, or released, until then is seen by it.
-            let all_drained = self.orders.drained.load(Ordering::Acquire) >= self.orders.lcores;
-            let all_emptied = self.orders.emptied.load(Ordering::Acquire) >= self.orders.lcores;
-            let done = self.pipeline.shutdown(&mut self.io, now);
-            if let Some(companion) = &mut self.companion {
-                companion.poll(now);
-            }
-            if all_drained && !has_emptied {
-                self.orders.emptied.fetch_add(1, Ordering::AcqRel);
-                has_emptied = true;
-            }
+            let (done, all_emptied) = emptying.round(|| {
+                let done = self.pipeline.shutdown(&mut self.io, now);
+                if let Some(companion) = &mut self.companion {
+                    companion.poll(now);
+                }
+                done
+            });
             // Long is only the wait for others, which may have to drain first; a port that takes no XON is given up soon.
             let alone = all_emptied.then(|| *alone_since.get_or_insert(now));
             let is_over = alone.is_some_and(|since| done || now.since(since) > self.hz / FAREWELL_PARTS);

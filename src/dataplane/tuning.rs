@@ -2,11 +2,10 @@
 //! every frame, pause and count where it was.
 //!
 //! The control thread makes a [`Tuning`] from the plan that runs and the one that is wanted, with everything that an lcore
-//! would have to work out, and gives each lcore one of its own ([`mailbox`]). The lcore copies and gives the box back: it
+//! would have to work out, and gives each lcore one of its own ([`super::mailbox`]). The lcore copies and gives the box back: it
 //! neither allocates nor frees.
 
 use super::drops::DropReason;
-use super::handoff::{Consumer, Producer, ring};
 use super::pipeline::Pipeline;
 use super::port::Port;
 use super::port_classifier::PortClassifier;
@@ -123,71 +122,5 @@ impl<P: Packet> Pipeline<P> {
         if tuning.stuck_after.0.is_none() {
             self.release_stuck(port);
         }
-    }
-}
-
-/// The control thread's end: gives tunings to one lcore, and frees them when they come back.
-pub struct Outbox {
-    given: Producer<Box<Tuning>>,
-    back: Consumer<Box<Tuning>>,
-    is_underway: bool,
-}
-
-/// An lcore's end.
-pub struct Inbox {
-    given: Consumer<Box<Tuning>>,
-    back: Producer<Box<Tuning>>,
-}
-
-/// A way for one tuning at a time to an lcore and back.
-#[must_use]
-pub fn mailbox() -> (Outbox, Inbox) {
-    let ((given, taken), (back, returned)) = (ring(1), ring(1));
-    (Outbox { given, back: returned, is_underway: false }, Inbox { given: taken, back })
-}
-
-impl Outbox {
-    /// Gives the lcore a tuning, which it takes at the end of its poll.
-    ///
-    /// # Errors
-    /// The tuning, while the lcore has not taken the one before.
-    pub fn give(&mut self, tuning: Box<Tuning>) -> Result<(), Box<Tuning>> {
-        if !self.is_taken() {
-            return Err(tuning);
-        }
-        self.given.push(tuning)?;
-        self.given.publish();
-        self.is_underway = true;
-        Ok(())
-    }
-
-    /// Whether the lcore goes on by all that it was given.
-    pub fn is_taken(&mut self) -> bool {
-        if self.is_underway && self.back.refresh() > 0 {
-            drop(self.back.pop());
-            self.back.release();
-            self.is_underway = false;
-        }
-        !self.is_underway
-    }
-}
-
-impl Inbox {
-    /// Lets `pipeline` go on by what was given, if anything was.
-    #[inline]
-    pub(super) fn look<P: Packet>(&mut self, pipeline: &mut Pipeline<P>) {
-        if self.given.refresh() > 0 {
-            self.take(pipeline);
-        }
-    }
-
-    #[cold]
-    fn take<P: Packet>(&mut self, pipeline: &mut Pipeline<P>) {
-        let Some(tuning) = self.given.pop() else { return };
-        self.given.release();
-        pipeline.tune(&tuning);
-        // There is room, since the control thread gives one at a time.
-        let _ = self.back.push(tuning);
-        self.back.publish();
     }
 }

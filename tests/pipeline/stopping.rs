@@ -33,8 +33,15 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
     orders.stop();
     let counters = bed.counters.clone();
     let now = Cell::new(bed.now);
-    let work =
-        Work { pipeline: bed.switch.into_one(), io: bed.io, companion, orders, hz: HZ, resting: None, inbox: None };
+    let work = Work {
+        pipeline: bed.switch.into_one(),
+        io: bed.io,
+        companion,
+        orders,
+        hz: HZ,
+        resting: None,
+        live_config: None,
+    };
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
     let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();
@@ -79,7 +86,7 @@ fn peers_are_told_to_go_on_before_anything_happens() {
         orders: orders.clone(),
         hz: HZ,
         resting: None,
-        inbox: None,
+        live_config: None,
     };
     let mut work = work.run(clock);
     let told: Vec<Vec<PfcFrame>> =

@@ -187,8 +187,8 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
     let mut spec = spec(2);
     spec.ports.iter_mut().for_each(|port| port.lcore = 0);
     spec.lcores = 1;
-    let (outbox, inbox) = mailbox();
-    let outbox = std::cell::RefCell::new(outbox);
+    let (sender, receiver) = mailbox();
+    let sender = std::cell::RefCell::new(sender);
     let bed = Bed::learned(&spec);
     let (orders, polls, now) = (Arc::new(Orders::new(1)), Cell::new(0), Cell::new(bed.now));
     let tuning = |cells| {
@@ -198,15 +198,15 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
     };
     let clock = || {
         polls.set(polls.get() + 1);
-        let mut outbox = outbox.borrow_mut();
+        let mut sender = sender.borrow_mut();
         match polls.get() {
             2 => {
-                assert!(outbox.give(tuning(12)).is_ok());
-                assert!(outbox.give(tuning(13)).is_err() && !outbox.is_taken(), "before the poll ends");
+                assert!(sender.send(tuning(12)).is_ok());
+                assert!(sender.send(tuning(13)).is_err() && !sender.is_idle(), "before the poll ends");
             }
             3 => {
-                assert!(outbox.is_taken());
-                assert!(outbox.give(tuning(14)).is_ok());
+                assert!(sender.is_idle());
+                assert!(sender.send(tuning(14)).is_ok());
             }
             4 => orders.stop(),
             _ => {}
@@ -214,11 +214,11 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
         Ticks(now.replace(now.get() + 1000))
     };
     let pipeline = bed.switch.into_one();
-    let inbox = Some(inbox);
+    let live_config = Some(receiver);
     let companion = None::<Silent>;
-    let work = Work { pipeline, io: bed.io, companion, orders: orders.clone(), hz: HZ, resting: None, inbox };
+    let work = Work { pipeline, io: bed.io, companion, orders: orders.clone(), hz: HZ, resting: None, live_config };
     let work = work.run(clock);
-    assert!(outbox.borrow_mut().is_taken());
+    assert!(sender.borrow_mut().is_idle());
     assert_eq!(work.pipeline.view(0, LOSSLESS).threshold, Cells(14));
 }
 

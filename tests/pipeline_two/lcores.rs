@@ -152,8 +152,15 @@ fn run_and_stop(
         .map(|(number, mut pipeline)| {
             let mut io = first.sibling();
             prepare(number, &mut pipeline, &mut io);
-            let work: Work<MemPorts, Nobody> =
-                Work { pipeline, io, companion: None, orders: orders.clone(), hz: HZ, resting: None, inbox: None };
+            let work: Work<MemPorts, Nobody> = Work {
+                pipeline,
+                io,
+                companion: None,
+                orders: orders.clone(),
+                hz: HZ,
+                resting: None,
+                live_config: None,
+            };
             std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
         })
         .collect();
@@ -259,7 +266,7 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
     };
     let resting = Resting { idle: Idle::new(Nanos(50_000), Nanos(100_000), HZ), rest: Box::new(rest) };
     let (companion, resting) = (None::<Nobody>, Some(resting));
-    let work = Work { pipeline, io, companion, orders: orders.clone(), hz: HZ, resting, inbox: None };
+    let work = Work { pipeline, io, companion, orders: orders.clone(), hz: HZ, resting, live_config: None };
     let look = || {
         let now = clock.fetch_add(100, Ordering::Relaxed);
         if now > HZ + 5_000_000 {

@@ -52,7 +52,7 @@ pub fn assert_found(messages: &[&str], model: impl Fn() + Sync + Send + 'static)
 macro_rules! breakable {
     ($($name:ident($int:ty)),+) => {$(
         /// loom's, with promises that can be broken.
-        #[derive(Debug)]
+        #[derive(Debug, Default)]
         pub struct $name(loom::sync::atomic::$name);
 
         impl $name {
@@ -74,6 +74,18 @@ macro_rules! breakable {
 
             pub fn fetch_max(&self, value: $int, ordering: Ordering) -> $int {
                 self.0.fetch_max(value, weakened(Broken::Exchanges, ordering))
+            }
+
+            pub fn fetch_add(&self, value: $int, ordering: Ordering) -> $int {
+                self.0.fetch_add(value, weakened(Broken::Exchanges, ordering))
+            }
+
+            pub fn fetch_or(&self, value: $int, ordering: Ordering) -> $int {
+                self.0.fetch_or(value, weakened(Broken::Exchanges, ordering))
+            }
+
+            pub fn fetch_and(&self, value: $int, ordering: Ordering) -> $int {
+                self.0.fetch_and(value, weakened(Broken::Exchanges, ordering))
             }
 
             pub fn fetch_sub(&self, value: $int, ordering: Ordering) -> $int {

@@ -17,12 +17,12 @@ const ATOMICS_OF_ITS_OWN: &str = "src/cli/sim/interrupt.rs";
 /// What each room uses.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-fn repository(path: &str) -> PathBuf {
+pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
 /// Every file of `directory` and below.
-fn files(directory: &Path) -> Vec<PathBuf> {
+pub fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut found = Vec::new();
     for path in entries.map(|entry| entry.expect("an entry").path()) {
@@ -101,8 +101,16 @@ fn first_words<'a>(text: &'a str, root: &str) -> Vec<&'a str> {
     words
 }
 
+/// The names in `text` that follow exactly `depth` times `super::`, as far as they are paths of modules.
+pub fn names_below(text: &str, depth: usize) -> impl Iterator<Item = &str> {
+    let root = "super::".repeat(depth);
+    // More `super::` lead above.
+    let text = text.split(&format!("super::{root}")).collect::<Vec<_>>();
+    text.into_iter().flat_map(move |text| first_words(text, &"super::".repeat(depth)))
+}
+
 /// The sources that are no tests, each with its room.
-fn sources() -> Vec<(String, PathBuf, String)> {
+pub fn sources() -> Vec<(String, PathBuf, String)> {
     let src = repository("src");
     let mut sources = Vec::new();
     for path in files(&src) {

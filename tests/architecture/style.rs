@@ -1,0 +1,117 @@
+//! Limits of the style: comment lines of 120 columns, functions of 70 lines, comments that begin with their subject.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::arrows::{files, repository};
+
+/// Columns of a line. Longer lines do not fit beside a second file.
+const COLUMNS: usize = 120;
+/// Lines of a function, so that it fits a screen.
+const FUNCTION_LINES: usize = 70;
+/// Words with which no comment begins: its first word should be its subject or its verb.
+const BANNED: [&str; 12] =
+    ["And", "Of", "As", "The same", "Likewise", "What", "Who", "Where", "Whose", "Whoever", "Whatever", "Somebody"];
+
+/// Sources of the project, its tests and benchmarks, with their text.
+fn all_sources() -> Vec<(PathBuf, String)> {
+    let paths = ["src", "ffi", "tests", "perf"].map(|folder| files(&repository(folder))).concat();
+    let paths = paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a source");
+        (path, text)
+    };
+    paths.map(read).collect()
+}
+
+/// The text of a comment line, without its slashes.
+fn comment(line: &str) -> Option<&str> {
+    Some(line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']).trim_start())
+}
+
+/// Comment lines that are too long. rustfmt holds the code to the same width, except strings and the insides of macros.
+fn long_lines(text: &str) -> Vec<(usize, String)> {
+    let is_long = |line: &str| line.chars().count() > COLUMNS && comment(line).is_some();
+    let lines = text.lines().enumerate().filter(|(_, line)| is_long(line));
+    lines.map(|(at, line)| (at + 1, format!("{} columns of {COLUMNS}", line.chars().count()))).collect()
+}
+
+/// Functions that are too long, by the indentation that rustfmt gives their last line.
+fn long_functions(text: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let words = line.split(['(', '<']).next().unwrap_or_default();
+        let is_function = words.trim_start().starts_with("fn ") || words.contains(" fn ");
+        if !is_function || comment(line).is_some() || line.contains('"') {
+            continue;
+        }
+        let last = format!("{indent}}}");
+        let length =
+            lines[start..].iter().position(|line| *line == last || line.trim_end().ends_with("; }")).map(|end| end + 1);
+        if let Some(length) = length.filter(|length| *length > FUNCTION_LINES) {
+            found.push((start + 1, format!("a function of {length} lines; {FUNCTION_LINES} fit a screen")));
+        }
+    }
+    found
+}
+
+/// Comments whose first word is banned; lines that go on with a sentence may begin as they like.
+fn banned_words(text: &str) -> Vec<(usize, String)> {
+    let (mut found, mut before) = (Vec::new(), None);
+    for (at, line) in text.lines().enumerate() {
+        let words = comment(line);
+        // A paragraph begins after code or after an empty comment line.
+        if let (Some(words), None | Some("")) = (words, before) {
+            let is_first = |banned: &&&str| {
+                words.strip_prefix(**banned).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
+            };
+            found.extend(BANNED.iter().find(is_first).map(|word| (at + 1, format!("a comment begins with `{word}`"))));
+        }
+        before = words;
+    }
+    found
+}
+
+/// Fails with each finding's file and line.
+#[track_caller]
+fn check(rule: impl Fn(&str) -> Vec<(usize, String)>) {
+    let root = repository("");
+    let sources = all_sources();
+    assert!(sources.len() > 300, "{} files", sources.len());
+    let found = sources.iter().flat_map(|(path, text)| {
+        let path = path.strip_prefix(&root).expect("below the repository").display();
+        rule(text).into_iter().map(move |(line, finding)| format!("{path}:{line}: {finding}"))
+    });
+    let found: Vec<String> = found.collect();
+    assert!(found.is_empty(), "{} findings:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn comments_have_at_most_120_columns() {
+    check(long_lines);
+}
+
+#[test]
+fn functions_have_at_most_70_lines() {
+    check(long_functions);
+}
+
+#[test]
+fn comments_begin_with_their_subject() {
+    check(banned_words);
+}
+
+#[test]
+fn each_rule_finds_what_breaks_it() {
+    let wide = format!("// {}\nlet x = \"{}\";\n", "a".repeat(COLUMNS), "a".repeat(COLUMNS));
+    assert_eq!(long_lines(&wide).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1]);
+    let long =
+        |lines: usize| format!("impl X {{\n    pub fn f(self) {{\n{}    }}\n}}\n", "        g();\n".repeat(lines));
+    assert_eq!(long_functions(&long(FUNCTION_LINES - 2)), []);
+    assert_eq!(long_functions(&long(FUNCTION_LINES - 1)).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2]);
+    let comments =
+        "/// What it does.\nfn f() {}\n/// Returns all\n/// Of them.\n///\n/// As before.\n// Offers more.\n";
+    assert_eq!(banned_words(comments).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 6]);
+}

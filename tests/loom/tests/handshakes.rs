@@ -1,0 +1,56 @@
+//! Models of `src/dataplane/shutdown.rs`, `src/dataplane/mailbox.rs`, `src/dataplane/fdb_view.rs` and
+//! `src/mmu/queue/reserves.rs`.
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/dataplane/fdb_view.rs"]
+#[allow(dead_code)]
+mod fdb_view;
+#[path = "support/forward.rs"]
+mod forward;
+#[path = "../../../src/dataplane/handoff.rs"]
+#[allow(dead_code)]
+mod handoff;
+#[path = "../../../src/dataplane/mailbox.rs"]
+mod mailbox;
+#[path = "support/handshake_models.rs"]
+mod models;
+#[path = "../../../src/mmu/queue/reserves.rs"]
+#[allow(dead_code)]
+mod reserves;
+#[path = "../../../src/sets.rs"]
+#[allow(dead_code)]
+mod sets;
+#[path = "../../../src/dataplane/shutdown.rs"]
+#[allow(dead_code)]
+mod shutdown;
+#[path = "support/units.rs"]
+mod units;
+
+mod sync {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+}
+
+const AS_ASKED: [fn(); 2] = [|| (), || ()];
+
+#[test]
+fn lcores_end_empty() {
+    check::check(3, || models::lcores_end_empty(AS_ASKED));
+}
+
+#[test]
+fn settings_are_applied_in_order() {
+    check::check(3, || models::settings_are_applied_in_order(AS_ASKED));
+}
+
+#[test]
+fn an_answer_is_of_the_last_question() {
+    check::check(3, || models::an_answer_is_of_the_last_question(AS_ASKED));
+}
+
+#[test]
+fn reserves_are_counted_once() {
+    check::check(2, || models::reserves_are_counted_once(|views| views));
+}

@@ -1,0 +1,96 @@
+//! The models of the handshakes see each ordering missing, and a second writer of a value that has one.
+
+#[path = "support/check.rs"]
+mod check;
+#[path = "../../../src/dataplane/fdb_view.rs"]
+#[allow(dead_code)]
+mod fdb_view;
+#[path = "support/forward.rs"]
+mod forward;
+#[path = "../../../src/dataplane/handoff.rs"]
+#[allow(dead_code)]
+mod handoff;
+#[path = "../../../src/dataplane/mailbox.rs"]
+mod mailbox;
+#[path = "support/handshake_models.rs"]
+mod models;
+#[path = "support/mutant.rs"]
+#[allow(dead_code)]
+mod mutant;
+#[path = "../../../src/mmu/queue/reserves.rs"]
+#[allow(dead_code)]
+mod reserves;
+#[path = "../../../src/sets.rs"]
+#[allow(dead_code)]
+mod sets;
+#[path = "../../../src/dataplane/shutdown.rs"]
+#[allow(dead_code)]
+mod shutdown;
+#[path = "support/units.rs"]
+mod units;
+
+use mutant::{Broken, assert_found, break_promise};
+
+mod sync {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::Ordering;
+
+    pub(crate) use crate::mutant::{AtomicU32, AtomicU64, AtomicUsize};
+}
+
+const NOTHING: fn() = || ();
+
+#[test]
+fn a_step_taken_without_release() {
+    const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
+    assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Exchanges), NOTHING]));
+}
+
+#[test]
+fn a_step_seen_without_acquire() {
+    const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
+    assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Loads), NOTHING]));
+}
+
+#[test]
+fn settings_sent_without_release() {
+    assert_found(&["Causality violation"], || {
+        models::settings_are_applied_in_order([|| break_promise(Broken::Stores), NOTHING]);
+    });
+}
+
+#[test]
+fn settings_read_without_acquire() {
+    assert_found(&["Causality violation"], || {
+        models::settings_are_applied_in_order([NOTHING, || break_promise(Broken::Loads)]);
+    });
+}
+
+#[test]
+fn an_answer_shown_without_release() {
+    assert_found(&["from bucket"], || {
+        models::an_answer_is_of_the_last_question([NOTHING, || break_promise(Broken::Stores)]);
+    });
+}
+
+#[test]
+fn an_answer_read_without_acquire() {
+    assert_found(&["from bucket"], || {
+        models::an_answer_is_of_the_last_question([|| break_promise(Broken::Loads), NOTHING]);
+    });
+}
+
+#[test]
+fn a_question_asked_without_release() {
+    assert_found(&["from bucket"], || {
+        models::an_answer_is_of_the_last_question([|| break_promise(Broken::Exchanges), NOTHING]);
+    });
+}
+
+#[test]
+fn reserves_with_two_writers() {
+    assert_found(&["a change is lost"], || {
+        models::reserves_are_counted_once(|[first, _]| [first.clone(), first]);
+    });
+}
