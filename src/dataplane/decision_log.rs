@@ -26,7 +26,8 @@ pub enum Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// A frame was beyond the group's threshold, or the pool was empty: the frame went to headroom or was refused.
+    /// A frame was beyond the group's threshold, or the pool was empty, so that it went to headroom or was refused.
+    /// With dynamic headroom: the group's share passed X_qoff.
     Group,
     /// All lossless groups of the port together exceeded the sum of their thresholds (dynamic headroom).
     Port,
