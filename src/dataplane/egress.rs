@@ -242,8 +242,8 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Takes up to `most` frames that must be discarded out of the port's queues, releases their cells and passes them
-    /// to `drop`, each with its class and reason.
+    /// Takes up to `most` frames that must be discarded out of the port's queues, and releases their cells. Passes each
+    /// to `drop` with its class and reason.
     #[cold]
     pub fn run_discards(
         &mut self,

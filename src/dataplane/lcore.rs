@@ -14,8 +14,8 @@ use crate::units::Ticks;
 
 /// Limit on the time for which a stop waits for real peers, which may continue to send: this fraction of a second.
 const DRAIN_PARTS: u64 = 2;
-/// Limit in seconds on the time for which a stop waits for the frames of companions, which come to an end, and on the
-/// time without any frame.
+/// Limits in seconds of a stop with companions, whose frames come to an end. The first is for the whole drain, the
+/// second for the time without any frame.
 const DRAIN_SECONDS: u64 = 30;
 const STALL_SECONDS: u64 = 1;
 /// Time without frames that counts as drained: this fraction of a second.

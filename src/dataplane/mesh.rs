@@ -1,8 +1,8 @@
 //! Rings between lcores: admitted frames on their way to a queue.
 //!
 //! The lcore that owns the ingress port admits a frame. The lcore that owns the egress port queues, schedules and
-//! releases it. Each pair of lcores has a ring in each direction, with as many slots as the buffer has cells, so that
-//! an admitted frame always finds room.
+//! releases it. Each pair of lcores has a ring in each direction. It has a slot for each cell of the buffer, so an
+//! admitted frame always finds room.
 
 use super::frame_desc::FrameDesc;
 use super::handoff::{Consumer, Producer, ring};

@@ -12,8 +12,8 @@ const HZ: u64 = 1_000_000_000_000;
 /// Picoseconds in a nanosecond.
 const PS: u64 = 1000;
 
-/// One poll: its length, the points at which it visits the port's receive ring and at which it sends, in thousandths of
-/// the length, and the number of frames that wait to be sent.
+/// One poll: its length, and the number of frames that wait to be sent. `visit` and `send` are the points at which it
+/// reads the receive ring and at which it sends, in thousandths of the length.
 #[derive(Debug, Clone, Copy)]
 struct Poll {
     length_ps: u64,
@@ -34,8 +34,8 @@ fn poll(longest_ps: u64) -> impl Strategy<Value = Poll> {
     })
 }
 
-/// Worst cases over a run of polls, in picoseconds: the longest poll or time between two visits, the most data ahead at
-/// a visit, and the largest sum of that data and the time since the previous visit.
+/// Worst cases over a run of polls, in picoseconds. `gap` is the longest poll or time between two visits. `ahead` is
+/// the most data ahead at a visit. `unheard` is the largest sum of that data and the time since the previous visit.
 #[derive(Debug, Default)]
 struct Worst {
     gap: u64,

@@ -27,8 +27,8 @@ impl<P: Packet> Pipeline<P> {
 }
 
 impl Port {
-    /// Whether no timer runs here. There is no XOFF to refresh, no PFC frame to send by a link that is up and not
-    /// stuck, no pause to end, and no storm whose end the watchdog must detect.
+    /// Whether no timer runs here: no XOFF must be refreshed, and no PFC frame is due on a link that is up and not
+    /// stuck. No pause must end, and the watchdog sees no storm.
     fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
         let is_told = self.generator.xoff() == 0 && (!is_up || self.generator.due(now).is_none());
         let is_free = self.arrived.enabled == 0 && self.timers.paused_at(now) == 0;

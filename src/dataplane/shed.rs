@@ -7,8 +7,8 @@
 //! their class. The allowance follows the load: it shrinks while polls are late and grows while they are in time. A
 //! port or class that sends less than its allowance loses nothing, so floods get equal shares of the remaining time.
 //!
-//! Shedding helps only against lossy frames. While few of them pass beside frames that cannot be shed, the allowance
-//! grows again, so that a host that ignores PFC takes nothing from lossy traffic.
+//! Shedding helps only against lossy frames. The allowance grows again while few of them pass beside frames that cannot
+//! be shed. So a host that ignores PFC takes nothing from lossy traffic.
 //!
 //! The unit is the receive ring. A port with one receive queue for each class would need no shedding: its lossy queues
 //! could be polled less often.

@@ -1,5 +1,4 @@
-//! Counts the short paths that bursts take, for tests that compare them with the long paths and must know that they
-//! ran.
+//! Counts the short paths that bursts take. Tests compare these with the long paths, and must be sure that they ran.
 //!
 //! Outside of the unit tests the count is an empty function that the compiler removes.
 

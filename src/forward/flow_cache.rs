@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Two stations that know each other, behind ports 0 and 1.
+    /// Two learned stations, behind ports 0 and 1, and the cached flow between them.
     fn with_one_flow() -> (Fdb, FlowCache, Station, Station) {
         let (mut fdb, mut cache) = (fdb(), FlowCache::default());
         let (one, other) = (station(0), station(2));
@@ -329,7 +329,7 @@ mod tests {
     fn too_many_misses_bypass_the_cache_for_a_while() {
         let (fdb, mut cache) = (fdb(), FlowCache::default());
         let mut frames: u32 = 0;
-        // Each frame is of a new pair, as far as the cache can tell.
+        // Every frame misses, as if each were of a new pair.
         while let Some(lookup) = cache.begin(0, 32, &fdb) {
             (0..32).for_each(|_| _ = cache.miss(lookup, &fdb));
             frames += 32;

@@ -92,10 +92,10 @@ impl Group {
 
     /// Whether the paused group, with nothing in headroom, may resume while `limit` bounds its share.
     ///
-    /// It may resume if its share is below the limit by the offset. At or below the floor it may resume only if offset
-    /// plus floor more cells can come before the next XOFF, in its share or in the free part of its reserve. Otherwise
-    /// XON at a threshold of zero would admit one frame, and each frame would cause a pause. An empty group may always
-    /// resume.
+    /// It may resume if its share is below the limit by the offset. A share at or below the floor may resume only with
+    /// room for offset plus floor more cells before the next XOFF. That room is in its share or in the free part of its
+    /// reserve. Otherwise XON at a threshold of zero would admit one frame, and each frame would cause a pause. An
+    /// empty group may always resume.
     ///
     /// With [`HeadroomPolicy::SharedPool`] a frame may be refused, and so pause the group, while the group's headroom
     /// is empty. XON then waits until a frame of that size has room. Otherwise XOFF and XON would fall into one

@@ -7,10 +7,10 @@ use crate::sets::indices;
 use crate::units::Cells;
 
 impl PortLedger {
-    /// Admits `cells` of each of the `groups` (a mask) at once, and returns true, if [`PortLedger::admit`] would reach
-    /// the same state with the same cells in any frames and any order. Each group's cells must all be outside of the
-    /// headroom or all in it, and no new XOFF may result. In all other cases, and in doubt, nothing changes and it
-    /// returns false.
+    /// Admits `cells` of each of the `groups` (a mask) at once if that is sure to equal [`PortLedger::admit`] frame by
+    /// frame. The same state must result for the same cells in any frames and any order. Each group's cells must all be
+    /// outside of the headroom or all in it, and no new XOFF may result. Otherwise, or in doubt, nothing changes.
+    /// Returns whether it admitted them.
     #[inline]
     pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
         let paused = self.xoff() & groups;

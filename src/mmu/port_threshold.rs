@@ -47,8 +47,8 @@ impl PortThreshold {
         Cells(u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
-    /// Whether a paused port that holds `shared` cells of the pool may resume, while its groups have `free_reserves`
-    /// free cells in their reserves and the pool has `free` free cells.
+    /// Whether a paused port that holds `shared` cells of the pool may resume. `free_reserves` is the sum of its
+    /// groups' free reserve cells, and the pool has `free` free cells.
     pub(super) fn may_resume(self, shared: u32, free_reserves: u64, free: Cells) -> bool {
         let (shared, limit) = (u64::from(shared), u64::from(self.limit(free).0));
         let (offset, floor) = (u64::from(self.xon_offset), u64::from(self.xon_floor));

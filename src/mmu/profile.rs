@@ -62,8 +62,8 @@ pub enum HeadroomPolicy {
     /// Each lossless group has its own eta.
     #[default]
     Independent,
-    /// All lossless groups use one pool that is smaller than the sum of their etas, each up to its eta (SONiC's shared
-    /// headroom pool, with its over-subscription ratio).
+    /// All lossless groups use one pool that is smaller than the sum of their etas, each up to its eta. This is SONiC's
+    /// shared headroom pool, with its over-subscription ratio.
     SharedPool,
     /// Dynamic and Shared Headroom (Shan et al., ICDCS 2023): each port has one eta as insurance. All other headroom is
     /// shared buffer. To keep it free, a group is paused an eta before its threshold, and a port at the sum of its
@@ -115,8 +115,8 @@ impl QueueLimit {
     }
 }
 
-/// The division of the buffer. The configuration builds it and proves with checked arithmetic that `reserves +
-/// lossless_shared + headroom + lossy_shared <= total` (queue reserves are part of the lossy pool).
+/// The division of the buffer. The configuration builds it. With checked arithmetic it proves that `reserves +
+/// lossless_shared + headroom + lossy_shared <= total`. Queue reserves are part of the lossy pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferPlan {
     /// Size of a cell in bytes.

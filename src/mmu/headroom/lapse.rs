@@ -9,8 +9,9 @@ use crate::units::{Bytes, Nanos};
 const LONGEST_PAUSE: u64 = u16::MAX as u64 * 64;
 
 /// Whether a pause may expire before the peer has obeyed its refresh. An XOFF is refreshed after half of its duration.
-/// In the worst case the refresh leaves a poll gap and the pacing slack late, as any XOFF may (docs/headroom.md), and
-/// behind a frame that has begun. The XOFF before it may have left at once. The peer's response time comes on top.
+/// In the worst case the refresh is late by a poll gap and the pacing slack, as any XOFF may be (docs/headroom.md). It
+/// then waits for a frame that has begun. The XOFF before it may have left at once. The peer's response time comes on
+/// top.
 #[must_use]
 pub fn pause_may_lapse(input: &HeadroomInput) -> bool {
     Lapse::of(input).is_some()
