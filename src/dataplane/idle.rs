@@ -7,7 +7,7 @@
 
 use crate::units::{Nanos, Ticks};
 
-/// The first rest is this fraction of the longest one; each further rest is twice as long as the one before.
+/// The first rest is the longest one divided by this; each further rest is twice as long as the one before.
 const FIRST_PART: u64 = 8;
 
 /// Function that puts an lcore to rest: it gets the ports, and sleeps until the given instant or for less.

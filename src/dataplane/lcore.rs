@@ -12,15 +12,15 @@ use crate::sets::{MAX_PORTS, PortSet};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::units::Ticks;
 
-/// Limit on the time for which a stop waits for real peers, which may continue to send: this fraction of a second.
+/// Limit on the time for which a stop waits for real peers, which may continue to send: one second divided by this.
 const DRAIN_PARTS: u64 = 2;
 /// Limits in seconds of a stop with companions, whose frames come to an end. The first is for the whole drain, the
 /// second for the time without any frame.
 const DRAIN_SECONDS: u64 = 30;
 const STALL_SECONDS: u64 = 1;
-/// Time without frames that counts as drained: this fraction of a second.
+/// Time without frames that counts as drained: one second divided by this.
 const QUIET_PARTS: u64 = 100;
-/// Limit on the time to send the last XON: this fraction of a second.
+/// Limit on the time to send the last XON: one second divided by this.
 const FAREWELL_PARTS: u64 = 100;
 
 /// Code that an lcore polls together with its switch, at the same instants: virtual hosts. A stall of the switch stalls
