@@ -5,9 +5,10 @@
 //! Each is one store. The indices are on separate cache lines, and each side caches the last value of the other's
 //! index. So a cache line moves between the cores once per burst instead of once per item.
 //!
-//! Positions only grow (and wrap as `usize` does); slot `position & mask` holds the item. The invariant is `head <=
-//! tail <= head + capacity`: items from `head` to `tail` belong to the consumer, all other slots to the producer. A
-//! ring with a slot for every frame that can be admitted never fills. A full ring returns the item to the caller.
+//! Positions only grow (and wrap as `usize` does); slot `position & mask` holds the item. The invariant is
+//! `head <= tail <= head + capacity`: items from `head` to `tail` belong to the consumer, all other slots to the
+//! producer. A ring with a slot for every frame that can be admitted never fills. A full ring returns the item to the
+//! caller.
 
 use std::mem::MaybeUninit;
 

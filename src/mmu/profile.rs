@@ -76,8 +76,8 @@ pub enum HeadroomPolicy {
 pub struct PortProfile {
     /// Settings of each priority group.
     pub groups: [GroupProfile; CLASSES],
-    /// Cells guaranteed to the port, for any of its groups of one kind beyond their own reserves. Indexed by `lossless
-    /// as usize`.
+    /// Cells guaranteed to the port, for any of its groups of one kind beyond their own reserves. Indexed by
+    /// `lossless as usize`.
     pub reserve: [Cells; 2],
     /// Headroom policy of the lossless groups; equal on every port of a switch.
     pub policy: HeadroomPolicy,
@@ -115,8 +115,8 @@ impl QueueLimit {
     }
 }
 
-/// The division of the buffer. The configuration builds it. With checked arithmetic it proves that `reserves +
-/// lossless_shared + headroom + lossy_shared <= total`. Queue reserves are part of the lossy pool.
+/// The division of the buffer. The configuration builds it. With checked arithmetic it proves that
+/// `reserves + lossless_shared + headroom + lossy_shared <= total`. Queue reserves are part of the lossy pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferPlan {
     /// Size of a cell in bytes.

@@ -24,8 +24,8 @@ pub fn bursts_per_poll(rate: BitRate, mtu: u16, poll_gap: Nanos) -> u32 {
 ///
 /// All of these frames arrived since the previous poll, behind the frames that this poll took. At most `left` of the
 /// taken frames were there before; each of the others has at least the shortest length. The cell count is largest if
-/// each frame is one byte longer than whole cells. So `n` frames in `bytes` have at most `(bytes + n * (cell - 25)) /
-/// cell` cells.
+/// each frame is one byte longer than whole cells. So `n` frames in `bytes` have at most
+/// `(bytes + n * (cell - 25)) / cell` cells.
 #[must_use]
 pub(super) fn left_behind(input: &HeadroomInput) -> (Bytes, u64) {
     let frames = u64::from(input.left);
