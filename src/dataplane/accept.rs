@@ -1,15 +1,15 @@
-//! Frames that other lcores hand over, and those handed to them.
+//! Hand-off between lcores: accepts the frames of other lcores, and publishes those for them.
 
 use super::enqueue::{Entry, Refused};
 use super::pipeline::Pipeline;
 use crate::packet::{Packet, Ports};
 use crate::sets::BURST;
 
-/// Most frames that a poll takes from one lcore: as many as it receives from a port.
+/// The most frames that a poll takes from one lcore: as many as it receives from a port.
 const MOST_HANDOFFS: usize = 16 * BURST;
 
 impl<P: Packet> Pipeline<P> {
-    /// Makes the frames that were handed over visible to their lcores.
+    /// Makes the handed-over frames visible to their lcores, and counts them.
     #[inline]
     pub(super) fn publish_handoffs(&mut self) {
         let frames = self.mesh.publish();
@@ -43,7 +43,7 @@ impl<P: Packet> Pipeline<P> {
             let Some(peer) = &mut mesh.peers[lcore] else { break };
             let entry = Entry { ports, buffer, rule: queue_rule, links };
             let grown = egress.accept(entry, &mut peer.frames_in, frames, &mut refused);
-            // A ring has room for one burst more than the buffer has cells.
+            // Released after each burst, because the ring has room for only one burst more than the buffer has cells.
             peer.frames_in.release();
             self.telemetry.gauges_dirty |= grown;
             for (handed, reason, queue) in refused.drain(..) {

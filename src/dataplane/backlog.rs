@@ -1,29 +1,29 @@
-//! Receive backlog: the software switch's own way of losing. A core that cannot keep up loses in the receive ring, before
-//! any buffer could save the frame, so what waits there beyond a mark makes the senders stop.
+//! Receive backlog: frames that wait in the receive ring. A core that cannot keep up loses frames there, before the
+//! buffer can hold them. A backlog beyond a mark therefore pauses the lossless senders.
 
 use crate::units::Ticks;
 
-/// Polls in a row that leave frames behind, on a device that cannot tell how many, and that count as a backlog: one may
-/// just have met a burst.
+/// Polls in a row that must leave frames behind to count as a backlog, on a device that cannot report how many. A
+/// single such poll may only have met a burst.
 const FULL_POLLS: u8 = 4;
-/// Polls in a row after which a backlog that does not shrink is stalled: where the device tells what is left, and where it
-/// cannot. The latter is the time in which a burst a poll drains a ring of 1,024 frames.
+/// Polls in a row after which a backlog that does not shrink is stalled. The first is for devices that report the
+/// frames left. The second is for all others: in that time, one burst a poll drains a ring of 1,024 frames.
 const STALLED_POLLS: u8 = 4;
 const STALLED_UNSEEN_POLLS: u8 = 32;
 
-/// Whether the receive ring of one port holds more than the core gets done.
+/// The backlog state of one port: whether its receive ring holds more than the core can process.
 #[derive(Debug, Clone)]
 pub(super) struct Backlog {
-    /// Frames left after a poll that count as one; `None`: nobody minds.
+    /// Frames left after a poll that count as a backlog; `None`: no number does.
     mark: Option<u32>,
     is_on: bool,
     /// Polls in a row that left an unknown number of frames.
     full_polls: u8,
-    /// The fewest frames left since it began; `None`: the device cannot tell.
+    /// The fewest frames left since the backlog began; `None`: the device cannot report them.
     lowest: Option<usize>,
-    /// Polls in a row, while it is on, after which no fewer were left.
+    /// Polls in a row, while the backlog is on, after which no fewer frames were left.
     stalled_polls: u8,
-    /// When it began, if it is on, and how long it was on before.
+    /// Instant at which the present backlog began, and the total duration of the earlier ones.
     since: Ticks,
     held_ticks: u64,
 }
@@ -33,27 +33,27 @@ impl Backlog {
         Self { mark, is_on: false, full_polls: 0, lowest: None, stalled_polls: 0, since: Ticks(0), held_ticks: 0 }
     }
 
-    /// Senders are to stop: from when the mark is reached until the ring is drained.
+    /// Whether senders must stop: from the moment the mark is reached until the ring is drained.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Whether a poll that leaves nothing has anything to end: XOFF, or a row of polls that left something.
+    /// Whether a poll that leaves no frames would change the state: XOFF is on, or earlier polls in a row left frames.
     #[inline]
     pub fn is_watching(&self) -> bool {
         self.is_on || self.full_polls != 0
     }
 
-    /// Whether the core does not catch up: the backlog is on, and for some polls in a row it did not shrink. A backlog that a
-    /// stall has left shrinks at almost every poll.
+    /// Whether the core does not catch up: the backlog is on and did not shrink for some polls in a row. The backlog
+    /// after a stall of the core shrinks at almost every poll.
     #[inline]
     pub fn is_stalled(&self) -> bool {
         self.stalled_polls >= if self.lowest.is_some() { STALLED_POLLS } else { STALLED_UNSEEN_POLLS }
     }
 
-    /// A poll took all that it may, or could, and left `left` frames; `None`: some, the device cannot tell how many. So many
-    /// as `most` are a backlog even if the mark is higher.
+    /// Evaluates a poll that took all frames that it could or was allowed to, and left `left` frames; `None`: an
+    /// unknown number above zero. `most` frames are a backlog even if the mark is higher.
     pub fn judge(&mut self, left: Option<usize>, most: u32, now: Ticks) {
         let Some(mark) = self.mark else { return };
         let was_on = self.is_on;
@@ -78,7 +78,7 @@ impl Backlog {
         }
     }
 
-    /// Counts polls after which no fewer frames were left than ever since the backlog began.
+    /// Counts polls in a row that did not reduce the backlog below its lowest level.
     fn follow(&mut self, left: Option<usize>) {
         if left.is_some() && left < self.lowest {
             (self.lowest, self.stalled_polls) = (left, 0);
@@ -87,7 +87,7 @@ impl Backlog {
         }
     }
 
-    /// Ticks for which senders were to stop because of the backlog, up to `now`.
+    /// Ticks for which the backlog has made senders stop, up to `now`.
     pub fn held_ticks(&self, now: Ticks) -> u64 {
         self.held_ticks + if self.is_on { now.since(self.since) } else { 0 }
     }
@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn backlog_that_shrinks_is_not_stalled() {
         let mut backlog = Backlog::new(Some(32));
-        // A stall left 1,000 frames; each poll takes a burst, and a few come. Once three polls in a row do not help.
+        // A stall left 1,000 frames. Each poll takes a burst while a few frames arrive, so the backlog stays level for
+        // up to three polls in a row.
         for left in (100..1000).rev().step_by(9).flat_map(|left| [left + 5, left + 9, left + 7, left]) {
             backlog.judge(Some(left), u32::MAX, Ticks(0));
             assert!(backlog.is_on() && !backlog.is_stalled(), "{left}");

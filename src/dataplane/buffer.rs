@@ -1,7 +1,7 @@
 //! The buffer as one lcore sees it: admission of frames to priority groups, and the release of their cells.
 //!
-//! Admission has a short path for bursts in which nothing can be refused, [`Buffer::admit_burst`], and a path for single
-//! frames, [`Buffer::admit`]. Both come to the same, to the cell and to the watermark.
+//! Admission has a short path for bursts in which no frame can be refused, [`Buffer::admit_burst`], and a path for
+//! single frames, [`Buffer::admit`]. Both reach the same state, to the cell and to the watermark.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::mmu::{
 use crate::sets::{BURST, PortSet, indices};
 use crate::units::{CellSize, Cells};
 
-/// One lcore's part in the shared buffer.
+/// One lcore's part of the shared buffer.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub cell: CellSize,
     /// This lcore's leases of the pools.
     pub pools: Pools,
     pub reserves: QueueReserves,
-    /// Cells that have left the switch, by the lcore that sent them.
+    /// Cells that have left the switch, by the lcore that released them.
     pub tallies: Arc<Tallies>,
     /// This lcore's part of the tallies.
     pub releases: TallyWriter,
-    /// Ports with groups that hold cells.
+    /// Own ports with groups that hold cells.
     pub holding: PortSet,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Before {
 }
 
 impl Buffer {
-    /// The parts of all lcores in the buffer of `spec`.
+    /// Creates the parts of all lcores for the buffer of `spec`.
     pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
         let pools = [SharedPool::new(spec.buffer.lossy_shared), SharedPool::new(spec.buffer.lossless_shared)];
         let headroom = ExactPool::new(spec.buffer.headroom);
@@ -63,7 +63,8 @@ impl Buffer {
         LossyPool { free: self.pools.shared[0].free(), reserved: self.reserves.unused() }
     }
 
-    /// Gives the ledgers of own ports the cells that were released since the last poll. Returns the ports that held some.
+    /// Gives the ledgers of own ports the cells that were released since the last poll. Returns the ports that held
+    /// cells before.
     #[inline]
     pub fn collect_releases(&mut self, ports: &mut [Port]) -> PortSet {
         let held = self.holding;
@@ -88,8 +89,9 @@ impl Buffer {
         held
     }
 
-    /// Admits all frames of `demand`, of ingress `port`, if [`Buffer::admit`] and their queues would take each of them, and
-    /// no group would become XOFF. Otherwise admits none. The ports of `own` are this lcore's.
+    /// Admits all frames of `demand`, which came by ingress `port`, if [`Buffer::admit`] and their queues would accept
+    /// each of them and no group would become XOFF. Otherwise admits none. Returns whether they are admitted. `own` has
+    /// the ports of this lcore.
     #[inline]
     pub fn admit_burst(
         &mut self,
@@ -121,7 +123,7 @@ impl Buffer {
         true
     }
 
-    /// Whether every frame of `demand` in one of the groups `lossy` is sure to find room in its queue.
+    /// Whether every frame of `demand` in one of the groups `lossy` is sure to fit its queue.
     #[inline]
     fn queues_take(
         &self,
@@ -133,7 +135,8 @@ impl Buffer {
         lossy: u8,
     ) -> bool {
         let crosses = !(demand.egresses - own).is_empty();
-        // A frame within its group's reserve must be accepted by the other lcore. One by one it is known which frames are.
+        // The other lcore must accept a frame within its group's reserve. Only frame by frame is it known which frames
+        // these are.
         if crosses && indices(lossy).any(|group| ports[port].ledger.has_free_reserve(group)) {
             return false;
         }
@@ -144,14 +147,14 @@ impl Buffer {
             let needs_draw = |meta: &Meta| rule.needs_wred_draw(meta.desc.queue(), meta.is_droppable());
             demand.sent.iter().any(|index| !metas[index].is_lossless() & needs_draw(&metas[index]))
         };
-        // By port and queue, not by frame: these are fewer.
+        // Iterates by port and queue instead of by frame: there are fewer of them.
         let deepest =
             |queue: usize| demand.egresses.iter().map(|egress| ports[egress].queues[queue].cells()).max().unwrap_or(0);
         rule.admit_burst(request, self.lossy_pool(), draws, deepest)
     }
 
-    /// Charges a frame of ingress `port` for `egress` to its priority group. A lossy frame that its group refuses is admitted
-    /// within the reserve of its queue.
+    /// Charges a frame from ingress port `port` to `egress` to its priority group. A lossy frame that its group refuses
+    /// is still admitted within the reserve of its queue.
     #[inline]
     pub fn admit(&mut self, (port, state): (usize, &mut Port), egress: usize, meta: &Meta) -> Admission {
         let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
@@ -189,7 +192,7 @@ impl Buffer {
         }
     }
 
-    /// Releases the cells of a frame that will not leave, of any lcore's ingress port.
+    /// Releases the cells of a frame that will not be sent; its ingress port may belong to any lcore.
     pub fn uncharge(&mut self, desc: FrameDesc) {
         let (ingress, group, cells) = desc.charge();
         self.releases.release(ingress, group, cells);

@@ -1,33 +1,33 @@
-//! The class of a frame in one word.
+//! The class and the headers of a frame in one word.
 
 use super::counters::UNCLASSIFIED;
 use crate::sets::ClassSet;
 use crate::wire::parse::L3;
 
-/// The class of a frame and its headers in one word, of which the port's table of classifications has most ready.
+/// The class of a frame and its headers in one word. The table of the port's classifier holds most of it ready to copy.
 ///
-/// From bit 0: traffic class or [`UNCLASSIFIED`] (8 bits), mask of its queue if its group is lossy, else zero (8), DSCP and ECN
-/// as one byte, zero without IP (8), network layer (4), number of VLAN tags, 0 to 2 (3), whether the outermost is a priority
-/// tag (1).
+/// From bit 0: traffic class or [`UNCLASSIFIED`] (8 bits); mask of its queue if its group is lossy, else zero (8); DSCP
+/// and ECN as one byte, zero without IP (8); network layer (4); number of VLAN tags, 0 to 2 (3); whether the outermost
+/// is a priority tag (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClassBits(u32);
 
 impl ClassBits {
-    /// Not classified, without IP.
+    /// A frame without a class and without IP.
     pub const NONE: Self = Self(UNCLASSIFIED as u32);
 
-    /// A frame of `class` without IP. `lossy` is its queue, or empty if its group is lossless.
+    /// Creates the word of a frame of `class` without IP. `lossy` has its queue, or is empty if its group is lossless.
     pub const fn new(class: u8, lossy: ClassSet) -> Self {
         Self(class as u32 | (lossy.bits() as u32) << 8)
     }
 
-    /// Adds the headers of `l3` to a word without IP.
+    /// Adds network layer and DSCP and ECN to a word without IP.
     #[inline]
     pub const fn with_ip(self, l3: L3, traffic_class: u8) -> Self {
         Self(self.0 | (traffic_class as u32) << 16 | (l3 as u32) << 24)
     }
 
-    /// Adds the number of `tags`, and whether the outermost is a priority tag.
+    /// Adds the number of VLAN `tags`, and whether the outermost is a priority tag.
     #[inline]
     pub fn with_tags(self, tags: u8, is_priority: bool) -> Self {
         Self(self.0 | u32::from(tags) << 28 | u32::from(is_priority) << 31)
@@ -39,13 +39,13 @@ impl ClassBits {
         self.0 & UNCLASSIFIED as u32 == 0
     }
 
-    /// Traffic class; 0 if it has none.
+    /// Traffic class of the frame; 0 if it has none.
     #[inline]
     pub fn class(self) -> u8 {
         self.0 as u8 & 7
     }
 
-    /// Its queue if its group is lossy, else empty.
+    /// Queue of the frame if its group is lossy, else empty.
     #[inline]
     pub fn lossy_queue(self) -> ClassSet {
         ClassSet::from_bits((self.0 >> 8) as u8)

@@ -9,7 +9,8 @@ use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
 impl Port {
-    /// Obeys or drops the MAC control frame `bytes`, which came with so many VLAN `tags`, while the link is up or not.
+    /// Obeys or drops a MAC control frame. `bytes` is the frame and `tags` its number of VLAN tags; `is_up` is the link
+    /// state.
     #[cold]
     pub fn receive_control(
         &mut self,
@@ -19,21 +20,21 @@ impl Port {
         now: Ticks,
     ) -> Verdict {
         match mac_control::parse(bytes) {
-            // IEEE 802.1Q clause 36: 01-80-C2-00-00-01 and no other destination.
+            // IEEE 802.1Q clause 36: the destination must be 01-80-C2-00-00-01.
             Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(bytes) => {
                 Verdict::Drop(DropReason::PfcDestination)
             }
             // A tagged frame is no PFC frame: PFC frames are always untagged.
             Some(MacControl::Pfc(pfc)) if tags == 0 => {
                 self.count_pfc(&pfc, counters);
-                // A pause of a priority that is not obeyed is counted, with its time, and has no effect. A frame that was in
-                // the ring when the link went down has none either.
+                // A pause of a priority that is not obeyed is counted, with its time, and has no effect. A frame that
+                // was in the ring when the link went down has no effect either.
                 if is_up {
                     self.receive_pause(&pfc, now);
                 }
                 Verdict::Consumed
             }
-            // Where PFC is on, classic PAUSE is ignored; this switch never obeys it.
+            // A port with PFC ignores classic PAUSE; this switch never obeys it.
             Some(MacControl::Pause(_)) if tags == 0 => {
                 counters.pause_rx_frames.add(1);
                 Verdict::Consumed

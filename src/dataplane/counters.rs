@@ -1,4 +1,5 @@
-//! Counters of the packet path: plain loads and stores by the one lcore that owns them, read by anyone at any time.
+//! Counters of the packet path: plain loads and stores by the one lcore that owns them, readable by any thread at any
+//! time.
 
 use crossbeam_utils::CachePadded;
 
@@ -15,19 +16,19 @@ pub const UNCLASSIFIED: usize = CLASSES;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `n`. Only the owner may: two writers would lose counts.
+    /// Adds `n`. Only the owner may call this: two writers would lose counts.
     #[inline]
     pub fn add(&self, n: u64) {
         self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
     }
 
-    /// Sets the value: for gauges.
+    /// Sets the value; used for gauges.
     #[inline]
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Raises the value to `value` if it is lower: for watermarks.
+    /// Raises the value to `value` if it is lower; used for watermarks.
     #[inline]
     pub fn raise(&self, value: u64) {
         if value > self.get() {
@@ -35,7 +36,7 @@ impl Counter {
         }
     }
 
-    /// The value.
+    /// Present value.
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
@@ -43,22 +44,22 @@ impl Counter {
     }
 }
 
-/// One counter a class.
+/// One counter for each class.
 pub type PerClass = [Counter; CLASSES];
 
-/// What one port counts. Written by the lcore that owns the port.
+/// Counters of one port. The lcore that owns the port writes them.
 #[derive(Debug, Default)]
 pub struct PortCounters {
-    /// Data frames received, by traffic class; PFC frames and malformed ones are not among them.
+    /// Data frames received, by traffic class, without PFC frames and malformed frames.
     pub rx_frames: PerClass,
-    /// Their bytes, without the frame check sequence.
+    /// Bytes of the received data frames, by traffic class, without the frame check sequence.
     pub rx_bytes: PerClass,
     /// Data frames sent, by egress queue.
     pub tx_frames: PerClass,
-    /// Their bytes.
+    /// Bytes of the sent data frames, by egress queue.
     pub tx_bytes: PerClass,
-    /// Frames dropped, by traffic class (the last row: before they had one) and reason. Drops before the egress queue
-    /// count at the receiving port, drops at the queue at the port they would have left by.
+    /// Frames dropped, by traffic class and reason; the last row is for frames without a class. Drops before the egress
+    /// queue count at the receiving port. Drops at the queue count at the port by which the frame would have left.
     pub drops: [[Counter; DropReason::COUNT]; CLASSES + 1],
     /// PFC frames sent with XOFF for this priority (refreshes included).
     pub pfc_tx_xoff: PerClass,
@@ -108,49 +109,49 @@ pub struct PortCounters {
     pub insurance_cells: Counter,
     /// Watermark of `insurance_cells`.
     pub insurance_highest_cells: Counter,
-    /// Gauge, 0 or 1: the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).
+    /// Gauge, 0 or 1: the whole port is XOFF, because its groups' share of the pool is at its limit (dynamic headroom).
     pub port_xoff: Counter,
-    /// Gauge: frames left in the receive ring after the last poll that had to leave some.
+    /// Gauge: frames left in the receive ring after the last poll that left frames behind.
     pub backlog_frames: Counter,
     /// Watermark of `backlog_frames`.
     pub backlog_highest_frames: Counter,
     /// Times that the backlog of the receive ring made the lossless groups XOFF.
     pub backlog_xoffs: Counter,
-    /// Nanoseconds for which it did.
+    /// Nanoseconds for which the backlog held the lossless groups at XOFF.
     pub backlog_held_ns: Counter,
-    /// Storms that the watchdog has found, by queue.
+    /// Storms that the watchdog has detected, by queue.
     pub watchdog_storms: PerClass,
-    /// Storms that it has seen end, by queue.
+    /// Storms whose end the watchdog has detected, by queue.
     pub watchdog_restores: PerClass,
     /// Gauge, a mask: queues in a storm.
     pub watchdog_mask: Counter,
-    /// Gauge, 0 or 1: the port is stuck, since its device takes no frames.
+    /// Gauge, 0 or 1: the port is stuck, because its device takes no frames.
     pub egress_stuck: Counter,
     /// Times that the port got stuck.
     pub egress_stucks: Counter,
 }
 
-/// Buckets of the poll-gap histogram: the n-th counts gaps below 2^n ns, the last everything above.
+/// Buckets of the poll-gap histogram: the n-th counts gaps below 2^n ns, the last all longer gaps.
 pub const GAP_BUCKETS: usize = 24;
 
-/// What one lcore counts.
+/// Counters of one lcore.
 #[derive(Debug, Default)]
 pub struct LcoreCounters {
-    /// Polls of all ports.
+    /// Polls; each covers all ports of the lcore.
     pub polls: Counter,
     /// Polls that moved a frame.
     pub busy_polls: Counter,
     /// Histogram of the time between polls, by power of two nanoseconds.
     pub poll_gap: [Counter; GAP_BUCKETS],
-    /// Sum of those times in nanoseconds.
+    /// Sum of the times between polls in nanoseconds.
     pub poll_gap_sum_ns: Counter,
-    /// The longest of them in nanoseconds.
+    /// The longest time between two polls in nanoseconds.
     pub poll_gap_highest_ns: Counter,
     /// Gauge: entries in the forwarding database.
     pub fdb_entries: Counter,
-    /// Addresses learned (or moved to another port).
+    /// Addresses learned, or moved to another port.
     pub fdb_learned: Counter,
-    /// Addresses not learned because their buckets were full of younger or static ones.
+    /// Addresses not learned because their buckets were full of live entries.
     pub fdb_full: Counter,
     /// Gauge: cells in use of the lossless shared pool.
     pub lossless_used_cells: Counter,
@@ -160,44 +161,45 @@ pub struct LcoreCounters {
     pub lossy_used_cells: Counter,
     /// Watermark of `lossy_used_cells`.
     pub lossy_used_highest_cells: Counter,
-    /// Gauge: cells in use of the headroom that lossless groups share (headroom policy `shared-pool`); the same pool,
-    /// seen by each lcore.
+    /// Gauge: cells in use of the headroom pool that lossless groups share (headroom policy `shared-pool`). Every lcore
+    /// reports the same pool.
     pub headroom_pool_used_cells: Counter,
     /// Watermark of `headroom_pool_used_cells`.
     pub headroom_pool_highest_cells: Counter,
-    /// Gauge: the lcore's clock in nanoseconds, by which it dates decisions ([`super::decision_log`]).
+    /// Gauge: the lcore's clock in nanoseconds, which dates decisions ([`super::decision_log`]).
     pub clock_ns: Counter,
     /// Gauge: frames held in egress queues.
     pub held_frames: Counter,
     /// Frames handed to the lcore that owns their egress port.
     pub handed_off_frames: Counter,
-    /// Most frames that ever waited in one hand-off ring to this lcore.
+    /// Watermark of the frames that waited in one hand-off ring to this lcore.
     pub handoff_highest_frames: Counter,
-    /// Rests it has had, since nothing came.
+    /// Rests: sleeps of the lcore because no frames came.
     pub rests: Counter,
-    /// Nanoseconds that it has rested.
+    /// Nanoseconds for which the lcore has rested.
     pub rested_ns: Counter,
-    /// Histogram of how much later than asked it woke from them, by power of two nanoseconds; in time is below 1 ns.
+    /// Histogram of the delays by which the lcore woke later than requested, by power of two nanoseconds. A wake-up in
+    /// time counts as below 1 ns.
     pub rest_overshoot: [Counter; GAP_BUCKETS],
-    /// Sum of those times in nanoseconds.
+    /// Sum of these delays in nanoseconds.
     pub rest_overshoot_sum_ns: Counter,
-    /// The longest of them in nanoseconds.
+    /// The longest of these delays in nanoseconds.
     pub rest_overshoot_highest_ns: Counter,
 }
 
-/// All counters of a switch, shared between the lcores that write and those who look on.
+/// All counters of a switch, shared between the lcores that write them and the threads that read them.
 #[derive(Debug)]
 pub struct Counters {
-    /// By port index; written by the lcore that owns the port.
+    /// Counters by port index; written by the lcore that owns the port.
     pub ports: Box<[CachePadded<PortCounters>]>,
-    /// By dataplane lcore.
+    /// Counters by dataplane lcore.
     pub lcores: Box<[CachePadded<LcoreCounters>]>,
-    /// By port index, why frames were dropped and peers stopped; written by the lcore that owns the port.
+    /// Logged drops and pauses by port index; written by the lcore that owns the port.
     pub decisions: Box<[CachePadded<DecisionLog>]>,
 }
 
 impl PortCounters {
-    /// Frames that the device has taken, PFC included.
+    /// Frames that the device has taken, including PFC frames.
     #[must_use]
     pub fn taken_frames(&self) -> u64 {
         self.tx_frames.iter().map(Counter::get).sum::<u64>() + self.pfc_tx_frames.get()
@@ -205,7 +207,7 @@ impl PortCounters {
 }
 
 impl Counters {
-    /// Zeros for `ports` ports and `lcores` lcores.
+    /// Creates counters of zero for `ports` ports and `lcores` lcores.
     #[must_use]
     pub fn new(ports: usize, lcores: usize) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! The decision log: the state of the buffer when a frame was dropped or a peer was stopped, for `why-dropped`.
+//! The decision log: the state of the buffer when a frame was dropped or a peer was paused, for `why-dropped`.
 //!
-//! Each port keeps the last few decisions of each class. The lcore that owns the port writes at most one drop a poll and
-//! class, so a flood of drops costs a branch each. Readers never delay the writer: an entry that changes while it is read is
-//! not shown.
+//! Each port keeps the last few decisions of each class. The lcore that owns the port logs at most one drop per poll
+//! and class, so a flood of drops costs one branch each. Readers never delay the writer: an entry that changes while it
+//! is read is not shown.
 
 use super::drops::DropReason;
 use super::history_ring::HistoryRing;
@@ -10,58 +10,61 @@ use crate::sets::CLASSES;
 
 /// Words of a packed decision.
 const WORDS: usize = 8;
-/// The last four decisions of a class, and one that may be being written.
+/// The last four decisions of a class, and a fifth slot for the record that may be under construction.
 type Last = HistoryRing<WORDS, 5>;
 
-/// What was decided.
+/// The kind of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// A frame was dropped.
     Dropped(DropReason),
-    /// The peer was told to stop the priority.
+    /// The peer was sent XOFF for the priority.
     Stopped(Cause),
 }
 
-/// What made a group XOFF.
+/// The cause of a group's XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// A frame was beyond the group's threshold, or the pool was empty: it went to headroom.
+    /// A frame was beyond the group's threshold, or the pool was empty, so that it went to headroom or was refused.
+    /// With dynamic headroom: the group's share passed X_qoff.
     Group,
-    /// All groups of the port together were beyond the sum of their thresholds (dynamic headroom).
+    /// All lossless groups of the port together exceeded the sum of their thresholds (dynamic headroom).
     Port,
-    /// More frames waited in the receive ring than its mark: the core did not keep up.
+    /// More frames than the mark allows waited in the receive ring: the core did not keep up.
     Backlog,
 }
 
-/// A decision, and the counters that it followed from.
+/// A decision, and the buffer state that led to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedDecision {
-    /// When, in nanoseconds of the lcore's clock ([`super::counters::LcoreCounters::clock_ns`]); as of the poll before.
+    /// Time of the decision in nanoseconds of the lcore's clock ([`super::counters::LcoreCounters::clock_ns`]): the
+    /// instant of the previous poll.
     pub at_ns: u64,
-    /// What.
+    /// The decision.
     pub decision: Decision,
-    /// Port that the frame came by, and the one it should have left by; for a pause both are the port.
+    /// Ingress port of the frame, and its intended egress port; for a pause both are the paused port.
     pub ports: [u8; 2],
-    /// Traffic class of the frame; for a pause the group.
+    /// Traffic class of the frame; for a pause, the group.
     pub class: u8,
-    /// Priority group at the port that it came by.
+    /// Priority group at the ingress port.
     pub group: u8,
     /// Cells of the frame; zero for a pause.
     pub cells: u32,
-    /// Cells of the group: in its reserve, in the port's, in the shared pool, in headroom.
+    /// Cells that the group held in its reserve, in the port's reserve, in the shared pool and in headroom.
     pub held: [u32; 4],
-    /// What the group could hold of the shared pool then, in cells: T, or with dynamic headroom X_qoff.
+    /// Limit on the group's share of the shared pool at that time, in cells: T, or X_qoff with dynamic headroom.
     pub limit: u32,
-    /// Cells that were free of its pool.
+    /// Free cells of the group's pool; after a refusal by a queue, without the cells that are reserved for queues.
     pub free: u32,
-    /// Cells that headroom could still take: of the group, of the pool that all share, or of the port's insurance.
+    /// Free headroom in cells: of the group, of the shared headroom pool, or of the port's insurance.
     pub headroom_left: u32,
-    /// Cells of the queue that the frame should have joined, with it; zero where that was not asked, or is another lcore's.
+    /// Depth of the frame's queue in cells, including the frame. Zero if no queue was consulted, or another lcore owns
+    /// the queue.
     pub depth: u32,
     /// Limit of that queue in cells; `u32::MAX`: none.
     pub queue_limit: u32,
-    /// Frames left in the receive ring by the last poll that left some.
+    /// Frames left in the receive ring by the last poll that left frames behind.
     pub backlog: u32,
 }
 
@@ -119,13 +122,14 @@ pub struct DecisionLog {
 }
 
 impl DecisionLog {
-    /// The last frames of `class` that were dropped by their group, the watchdog or their queue, the newest first.
+    /// The last frames of `class` dropped by their group, by the watchdog, by their queue or by shedding, the newest
+    /// first.
     #[must_use]
     pub fn last_drops(&self, class: usize) -> Vec<LoggedDecision> {
         self.drops[class].last().into_iter().filter_map(LoggedDecision::unpack).collect()
     }
 
-    /// The last times that the peer was told to stop `group`, the newest first.
+    /// The last times that the peer was paused for `group`, the newest first.
     #[must_use]
     pub fn last_pauses(&self, group: usize) -> Vec<LoggedDecision> {
         self.pauses[group].last().into_iter().filter_map(LoggedDecision::unpack).collect()

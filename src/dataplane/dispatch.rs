@@ -1,4 +1,4 @@
-//! Dispatch: does with each frame of a burst what its verdict says. Frames that leave are admitted to the buffer, and
+//! Dispatch: carries out the verdict on each frame of a burst. Frames that leave are admitted to the buffer, then
 //! enqueued here or handed to the lcore that owns their egress port.
 
 use super::buffer::Before;
@@ -14,7 +14,7 @@ use crate::packet::{Burst, Packet, Ports};
 use crate::sets::{BURST, PortSet};
 
 impl<P: Packet> Pipeline<P> {
-    /// Dispatches a burst of ingress `port`; `demand` is of the frames that leave by one port.
+    /// Dispatches a burst of ingress `port`. `demand` covers the frames that leave by exactly one port.
     #[inline]
     pub(super) fn dispatch<I: Ports<Pkt = P>>(
         &mut self,
@@ -24,7 +24,7 @@ impl<P: Packet> Pipeline<P> {
         metas: &[Meta; BURST],
         demand: &BurstDemand,
     ) {
-        // The watchdog drops a priority both ways.
+        // The watchdog drops a priority in both directions.
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
         let is_admitted =
             !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
@@ -61,7 +61,7 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty |= demand.egresses;
     }
 
-    /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the others.
+    /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest.
     #[inline]
     fn hand_over_burst<I: Ports<Pkt = P>>(
         &mut self,
@@ -87,15 +87,15 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty |= appended.egresses;
     }
 
-    /// The egress stage, and the owners that a frame passes on its way into a queue.
+    /// Splits off the egress stage, and the owners that a frame passes on its way into a queue.
     #[inline(always)]
     pub(super) fn entry(&mut self) -> (&mut super::egress::Egress<P>, Entry<'_>) {
         let Self { ports, buffer, queue_rule, links, egress, .. } = self;
         (egress, Entry { ports, buffer, rule: queue_rule, links })
     }
 
-    /// Floods a frame: a copy for each port of the VLAN but the last, which gets the frame itself. Each copy is admitted and
-    /// charged on its own.
+    /// Floods a frame: a copy for each port of the VLAN but the last, which gets the frame itself. Each copy is
+    /// admitted and charged on its own.
     #[cold]
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
         let egresses = self.forwarder.flooded_to(port, meta.vlan(), self.links.up);
@@ -135,7 +135,8 @@ impl<P: Packet> Pipeline<P> {
     /// Admits one frame to the buffer, and updates PFC of its ingress port.
     #[inline]
     fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
-        // The watchdog drops a priority both ways: its frames would only wait behind others of the paused priority.
+        // The watchdog drops a priority in both directions: its frames would only wait behind others of the paused
+        // priority.
         if self.ports[port].dropping() >> meta.desc.queue() & 1 == 1 {
             return Err(DropReason::Watchdog);
         }
@@ -167,7 +168,7 @@ impl<P: Packet> Pipeline<P> {
         if handed.must_accept || self.buffer.reserves.may_cross(egress, queue, cells, free) {
             return self.push_to_lcore(io, handed);
         }
-        // Counted at the ingress port: the counters of the egress port are another lcore's.
+        // Counted at the ingress port, because another lcore writes the counters of the egress port.
         let ingress = usize::from(handed.desc.ingress());
         self.refuse(io, (handed, DropReason::QueueThreshold), ingress, before);
     }
@@ -195,8 +196,8 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Drops an admitted frame that its queue refused, and frees its cells: at once if `before` is known, so that the next
-    /// frame of the burst finds them. The drop counts at port `at`.
+    /// Drops an admitted frame that its queue refused, and frees its cells. If `before` is given they are free at once,
+    /// so that the next frame of the burst can use them. The drop counts at port `at`.
     #[cold]
     pub(super) fn refuse<I: Ports<Pkt = P>>(
         &mut self,
@@ -217,7 +218,7 @@ impl<P: Packet> Pipeline<P> {
         self.drop_frame(io, handed.packet, at, Some(handed.desc.class()), reason);
     }
 
-    /// Logs that `queue` refused a frame. A fault that loses a frame is no decision.
+    /// Logs that `queue` refused a frame. A frame lost by a fault (`no_buffer`) is not a decision.
     #[cold]
     pub(super) fn log_refused(
         &mut self,
@@ -231,7 +232,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Counts a drop at `port`, and frees the buffer with the next ones.
+    /// Counts a drop at `port`, and collects the buffer to be freed with others.
     #[inline]
     pub(super) fn drop_frame<I: Ports<Pkt = P>>(
         &mut self,

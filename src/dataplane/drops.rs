@@ -1,6 +1,7 @@
-//! Why a frame was dropped: every place that drops has its own reason, its own counter and its own sentence.
+//! Drop reasons: every place that drops frames has its own reason, counter and sentence.
 //!
-//! To add one: a variant here with its name and meaning in [`DropReason::TABLE`], and the place that counts it.
+//! To add one: add a variant here with its label and meaning in [`DropReason::TABLE`], and count it at the place that
+//! drops.
 
 use crate::mmu::{QueueRefusal, Refusal};
 use crate::wire::ParseError;
@@ -13,7 +14,7 @@ macro_rules! drop_reasons {
         pub enum DropReason { $(#[doc = $meaning] $variant),+ }
 
         impl DropReason {
-            /// Every reason, its label in metrics and JSON, and what it means.
+            /// Every reason with its label in metrics and JSON, and its meaning.
             pub const TABLE: &[(DropReason, &str, &str)] = &[$((DropReason::$variant, $label, $meaning)),+];
         }
     };
@@ -53,7 +54,7 @@ drop_reasons! {
 }
 
 impl DropReason {
-    /// How many there are.
+    /// Number of reasons.
     pub const COUNT: usize = Self::TABLE.len();
 
     /// Label in metrics and JSON.
@@ -62,7 +63,7 @@ impl DropReason {
         Self::TABLE[self as usize].1
     }
 
-    /// Whether the frame was lost for want of buffer or of time: what a lossless class must never see.
+    /// Whether the frame was lost for lack of buffer or time. A lossless class must never lose frames in this way.
     #[must_use]
     pub fn is_congestion(self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! From a queue to the wire: schedule, mark, release, transmit.
+//! Egress: schedules frames of the queues, marks them, transmits them and releases their cells.
 
 use arrayvec::ArrayVec;
 
@@ -18,12 +18,12 @@ use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, indices};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
-/// The egress state of one lcore: the memory of its queues, and the burst that it sends.
+/// The egress state of one lcore: the memory of its queues, and the burst that is being sent.
 #[derive(Debug)]
 pub(super) struct Egress<P> {
     pub slab: Slab<P>,
     pub rng: Dice,
-    /// The burst being sent, and the descriptor of each of its frames: empty except during a transmission.
+    /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
     pub posted: Burst<P>,
     pub charges: ArrayVec<FrameDesc, BURST>,
 }
@@ -39,14 +39,14 @@ impl<P> Egress<P> {
     }
 }
 
-/// What was chosen to be sent in one burst.
+/// The frames chosen for one burst.
 #[derive(Debug, Default)]
 struct Chosen {
-    /// The frames that met congestion, by their place in the burst.
+    /// The frames that met congestion, by their index in the burst.
     congested: FrameSet,
-    /// Queues that any came from.
+    /// Queues of the chosen frames.
     queues: ClassSet,
-    /// What is sent, by queue.
+    /// Sums of the chosen frames by queue.
     sums: [BurstSum; CLASSES],
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Offered {
     pub is_refused: bool,
 }
 
-/// An own port to send from.
+/// An own port that sends.
 pub(super) struct Sender<'a> {
     pub number: usize,
     pub port: &'a mut Port,
@@ -84,8 +84,8 @@ pub(super) struct Sender<'a> {
 }
 
 impl<P: Packet> Egress<P> {
-    /// Sends a burst of what the port may send now: schedule, mark, transmit, release. Frames that the device does not take
-    /// go back to the heads of their queues, where a pause stops them.
+    /// Sends one burst of the frames that the port may send now: schedule, mark, transmit, release. Frames that the
+    /// device does not take go back to the heads of their queues, so that a pause still stops them.
     #[inline(never)]
     pub fn transmit<I: Ports<Pkt = P>>(
         &mut self,
@@ -117,7 +117,7 @@ impl<P: Packet> Egress<P> {
         for (packet, desc) in self.posted.drain(..).zip(self.charges.drain(..)).rev() {
             let queue = desc.queue();
             let before = port.queues[queue].cells();
-            // The frame has just left its slot, so there is one.
+            // The frame has just left its slot, so there is room for it.
             if port.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
                 port.waiting |= 1 << queue;
                 reserves.update(number, queue, before, before + u32::from(desc.cells()));
@@ -158,7 +158,7 @@ impl<P: Packet> Egress<P> {
         chosen
     }
 
-    /// Moves frames out of `queue`, which the scheduler chose among those `ready`, as long as it keeps its turn.
+    /// Moves frames out of `queue`, which the scheduler chose among the queues `ready`, as long as its turn lasts.
     #[inline]
     fn serve(
         &mut self,
@@ -176,7 +176,7 @@ impl<P: Packet> Egress<P> {
             let (here, posted, depth) = (descs.len(), self.posted.len(), frames.bytes());
             // Depths only decrease from here on.
             let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
-            // In a long queue the packets have left the cache. Their headers have too, and a mark is written to them.
+            // The packets of a long queue have left the cache, and so have their headers, to which a mark is written.
             frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
             let mut run = Run::default();
             for &desc in &descs[..here.min(self.posted.remaining_capacity())] {
@@ -185,11 +185,11 @@ impl<P: Packet> Egress<P> {
                     break;
                 }
                 pace.charge(len);
-                // Instantaneous depth at dequeue, the leaving frame included.
+                // The instantaneous depth at dequeue, including the leaving frame.
                 if let Some(wred) = wred
                     && desc.is_markable()
                 {
-                    // Drawn for each frame, so that marks do not depend on how frames form bursts.
+                    // One draw for each frame, so that marks do not depend on the size of bursts.
                     let draw = self.rng.roll();
                     if !is_short && wred.judge(Bytes(depth - run.bytes()), draw) == WredVerdict::Congested {
                         chosen.congested.insert(posted + run.frames as usize);
@@ -206,7 +206,8 @@ impl<P: Packet> Egress<P> {
         scheduler.keep_credit(queue, credit);
     }
 
-    /// Marks the `congested` frames of the posted ones. After all are chosen, so that their headers can be prefetched.
+    /// Marks the `congested` frames of the posted ones. It runs after all are chosen, so that their headers can be
+    /// prefetched.
     #[inline]
     fn mark(&mut self, counters: &PortCounters, congested: FrameSet) {
         congested.iter().for_each(|index| self.posted[index].prefetch_bytes());
@@ -224,7 +225,7 @@ impl<P: Packet> Egress<P> {
     #[inline]
     fn release(&mut self, frames: usize, chosen: &Chosen, buffer: &mut Buffer, counters: &PortCounters) {
         if !mutant::is(Mutant::ReleasedWhenQueued) {
-            // By runs of one group: a store to one place in memory after another would wait for the one before.
+            // In runs of one group: consecutive stores to one address would each wait for the one before.
             for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
                 let (ingress, group, _) = charged[0].charge();
                 let cells = charged.iter().map(|desc| u32::from(desc.cells())).sum();
@@ -241,8 +242,8 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Takes up to `most` frames that are to be discarded out of the port's queues, releases their cells and passes them to
-    /// `drop`, each with its class and reason.
+    /// Takes up to `most` frames that must be discarded out of the port's queues, and releases their cells. Passes each
+    /// to `drop` with its class and reason.
     #[cold]
     pub fn run_discards(
         &mut self,

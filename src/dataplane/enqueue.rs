@@ -1,6 +1,7 @@
-//! Enqueue: from the buffer into a queue of this lcore.
+//! Enqueue: moves admitted frames into a queue of this lcore.
 //!
-//! Bursts that need no judgement take [`Egress::push_all`] or [`Egress::append`]; [`Egress::enqueue`] judges a single frame.
+//! Bursts that no queue can refuse take [`Egress::push_all`] or [`Egress::append`]. [`Egress::enqueue`] judges a single
+//! frame.
 
 use arrayvec::ArrayVec;
 
@@ -21,7 +22,7 @@ use crate::packet::{Burst, Packet};
 use crate::sets::{BURST, ClassSet, PortSet};
 use crate::units::{Bytes, Cells};
 
-/// Frames that queues refused, each with the reason and its queue at that moment.
+/// Frames that queues refused, each with the reason and the state of its queue at that moment.
 pub(super) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason, RefusingQueue), BURST>;
 
 /// The owners that a frame passes on its way into a queue.
@@ -41,8 +42,8 @@ pub(super) struct Appended {
 }
 
 impl<P: Packet> Egress<P> {
-    /// Appends a burst of admitted frames, of which `demand` is, to queues of this lcore, none of which has a reserve. Not
-    /// inlined: the loop needs the registers that its caller would keep.
+    /// Appends a burst of admitted frames to queues of this lcore, none of which has a reserve. `demand` covers these
+    /// frames. Not inlined: the loop needs the registers that its caller would keep.
     #[inline(never)]
     pub fn push_all(
         &mut self,
@@ -60,14 +61,15 @@ impl<P: Packet> Egress<P> {
         self.finish(ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });
     }
 
-    /// The slab has a slot for every cell of the buffer, so admitted frames always find room.
+    /// Asserts that the slab has room for `frames` more. It has a slot for every cell of the buffer, so admitted frames
+    /// always fit.
     #[inline]
     pub fn expect_room(&self, frames: usize) {
         assert!(self.slab.has_room(frames), "fewer slots than cells of the buffer");
     }
 
-    /// Appends an admitted frame to a queue without a reserve. [`Egress::finish`] must follow: it updates the counts that all
-    /// frames of a burst share, because an update by each frame would wait for the one before.
+    /// Appends an admitted frame to a queue without a reserve. [`Egress::finish`] must follow: it updates the counts
+    /// that all frames of a burst share, because an update by each frame would wait for the one before.
     #[inline(always)]
     pub fn append(&mut self, state: &mut Port, buffer: &mut Buffer, packet: P, desc: FrameDesc) {
         state.queues[desc.queue()].append(&mut self.slab, packet, desc);
@@ -88,8 +90,8 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Enqueues the next `frames` that another lcore has handed over, and collects the refused ones. Returns the ports whose
-    /// queues have grown.
+    /// Enqueues the next `frames` frames that another lcore has handed over, and collects the refused ones. Returns the
+    /// ports whose queues have grown.
     #[inline]
     pub fn accept(
         &mut self,
@@ -100,14 +102,14 @@ impl<P: Packet> Egress<P> {
     ) -> PortSet {
         self.expect_room(frames);
         let Entry { ports, buffer, rule, links } = entry;
-        // Ports whose queues need more than the admission rule.
+        // Ports whose queues need more checks than the admission rule.
         let special = if buffer.reserves.is_empty() { links.refusing | !links.up } else { PortSet::ALL };
-        // The pool is charged for these frames already, and gets nothing back before the poll ends.
+        // The pool is charged for these frames already, and no cells return to it before the poll ends.
         let pool = buffer.lossy_pool();
         let (mut appended, mut grown) = (Appended::default(), PortSet::EMPTY);
         for _ in 0..frames {
             let Some(handed) = ring.pop() else { break };
-            // The frame is in the other core's cache, and leaves before the poll ends.
+            // The frame is in the cache of the other core, and leaves before the poll ends.
             handed.packet.prefetch();
             let egress = usize::from(handed.egress);
             if special.contains(egress) {
@@ -142,10 +144,10 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Enqueues an admitted frame of any lcore at a port of this one.
+    /// Enqueues an admitted frame, from any lcore, at a port of this one.
     ///
     /// # Errors
-    /// The frame and the reason for which its queue refused it.
+    /// The frame, and the reason for which its queue refused it.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -164,7 +166,7 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// Judges a frame by its queue at port `state`.
+    /// Applies the admission rule of the frame's queue at port `state`.
     #[inline]
     fn judge(
         &mut self,
@@ -180,10 +182,10 @@ impl<P: Packet> Egress<P> {
         rule.admit(handed.desc.queue(), handed.request(), depth, pool, || self.rng.roll()).map_err(DropReason::from)
     }
 
-    /// Appends a frame to its queue, whether that has a reserve or not.
+    /// Appends a frame to its queue, with or without a reserve.
     ///
     /// # Errors
-    /// The frame, if the slab is full: it has a slot for every cell of the buffer, so this is a fault.
+    /// The frame, if the slab is full. The slab has a slot for every cell of the buffer, so this is a fault.
     #[inline]
     pub fn push(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>) -> Result<(), HandoffFrame<P>> {
         let (egress, queue, desc) = (usize::from(handed.egress), handed.desc.queue(), handed.desc);
@@ -209,7 +211,8 @@ fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReas
 }
 
 impl Port {
-    /// The reason for which `queue` takes no frame, if any: the watchdog drops it, the port is stuck or its link is down.
+    /// The reason for which `queue` accepts no frame, if any: the watchdog discards its frames, the port is stuck or
+    /// its link is down.
     #[inline]
     fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
         if self.dropping() >> queue & 1 == 1 {

@@ -1,9 +1,9 @@
-//! Forwarding databases as the control thread sees them: each lcore shows its own on request, a few buckets a poll.
+//! Forwarding databases for the control thread: each lcore copies its own on request, a few buckets per poll.
 //!
-//! A window holds a part of one database at a time. The control thread asks for what comes from some bucket on; the lcore
-//! writes live entries of stations behind its own ports, until the window or the database is at its end, and says so. What
-//! all lcores show together is every station once, as the lcore knows it that sees its frames. While nobody asks, a poll
-//! costs one load and one branch that is always taken alike.
+//! A window holds one part of a database at a time. The control thread requests the entries from some bucket on. The
+//! lcore writes live entries of stations behind its own ports until the window is full or the database ends, and then
+//! publishes them. All lcores together show every station once, from the lcore that receives its frames. Without a
+//! request, a poll costs one load and one predictable branch.
 
 use crate::forward::Fdb;
 use crate::forward::fdb::{Sighting, Station};
@@ -12,35 +12,35 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Entries that a window holds.
 const SLOTS: usize = 512;
-/// Buckets that an lcore looks at in one poll.
+/// Buckets that an lcore copies in one poll.
 const BUCKETS: usize = 16;
-/// Most entries that these have.
+/// The most entries in these buckets.
 const MOST: usize = BUCKETS * Fdb::WAYS;
-/// Says that there is nothing after this window.
+/// Value of `next` if no entries follow this window.
 const END: usize = usize::MAX;
-/// Age of what does not age.
+/// Age value of an entry that does not age.
 const STATIC: u64 = (1 << 56) - 1;
 
 /// The window of one lcore.
 #[derive(Debug)]
 pub struct FdbWindow {
-    /// Number of what was asked for last. Only the control thread stores it, after `from`.
+    /// Number of the last request. Only the control thread stores it, after `from`.
     asked: AtomicU64,
     from: AtomicUsize,
-    /// Number of what the window holds. Only the lcore stores it, after all that follows.
+    /// Number of the request that the window answers. Only the lcore stores it, after all fields below.
     shown: AtomicU64,
     count: AtomicUsize,
     next: AtomicUsize,
-    /// Station, and above 8 bits of port its age in ticks.
+    /// Each slot has the station in its first word; in the second the port (8 bits) and above it the age in ticks.
     slots: Box<[[AtomicU64; 2]]>,
 }
 
-/// What an lcore remembers of its window.
+/// The progress of an lcore with its window.
 #[derive(Debug, Default)]
 pub(super) struct Showing {
-    /// What it has shown.
+    /// Number of the last request that was answered completely.
     pub(super) shown: u64,
-    /// What it is at, and how far.
+    /// Number of the request in progress, its next bucket, and the entries written so far.
     asked: u64,
     bucket: usize,
     count: usize,
@@ -49,9 +49,9 @@ pub(super) struct Showing {
 /// A part of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its entries.
+    /// Entries of the part.
     pub entries: Vec<Sighting>,
-    /// Bucket from which the next part is; `None`: this was the last.
+    /// Bucket at which the next part begins; `None`: this was the last.
     pub next: Option<usize>,
 }
 
@@ -69,14 +69,14 @@ impl Default for FdbWindow {
 }
 
 impl FdbWindow {
-    /// Asks for what comes from bucket `from` on. One thread at a time may ask; whatever was asked for before is not shown
-    /// any more.
+    /// Requests the entries from bucket `from` on. Only one thread at a time may request; an earlier request is
+    /// abandoned.
     pub fn ask(&self, from: usize) {
         self.from.store(from, Ordering::Relaxed);
         self.asked.fetch_add(1, Ordering::Release);
     }
 
-    /// What was asked for last, once it is shown.
+    /// The answer to the last request, once the lcore has published it.
     #[must_use]
     pub fn answer(&self) -> Option<Part> {
         if self.shown.load(Ordering::Acquire) != self.asked.load(Ordering::Relaxed) {
@@ -93,13 +93,13 @@ impl FdbWindow {
         Some(Part { entries: entries.collect(), next: (next != END).then_some(next) })
     }
 
-    /// Number of what is asked for.
+    /// Number of the last request.
     #[inline]
     pub(super) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Goes on with what is `asked` for: entries of `fdb` behind the ports `own`.
+    /// Continues with request `asked`: copies entries of `fdb` behind the ports `own`.
     #[cold]
     pub(super) fn show(&self, showing: &mut Showing, asked: u64, fdb: &Fdb, own: PortSet) {
         if showing.asked != asked {
@@ -140,7 +140,7 @@ mod tests {
         Station::new(1 + number % 2, MacAddr::local(3, number).to_number())
     }
 
-    /// Asks for one part, and polls until it is there.
+    /// Requests one part, and polls until it is published.
     fn part(window: &FdbWindow, showing: &mut Showing, fdb: &Fdb, own: PortSet, from: usize) -> Part {
         window.ask(from);
         assert_eq!(window.answer(), None, "nobody has shown it yet");

@@ -1,6 +1,8 @@
-//! The forwarder: finds the egress port of each frame by VLAN and forwarding database, and learns where stations are.
+//! The forwarder: finds the egress port of each frame by VLAN and forwarding database, and learns the ports of
+//! stations.
 //!
-//! Each lcore has its own database. Lcores tell each other of new stations through rings, so all databases agree.
+//! Each lcore has its own database. Lcores send each other updates on new stations through rings, so all databases
+//! agree.
 
 use super::counters::LcoreCounters;
 use super::drops::DropReason;
@@ -12,7 +14,7 @@ use crate::forward::flow_cache::CacheLookup;
 use crate::forward::{Fdb, FlowCache, VlanTable};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
 
-/// Updates that a ring holds. One that finds no room is sent again with the station's next frame.
+/// Updates that a ring holds. An update that finds no room is sent again with the station's next frame.
 const UPDATES: usize = 1024;
 
 /// The forwarding state of one lcore.
@@ -20,9 +22,9 @@ const UPDATES: usize = 1024;
 pub(super) struct Forwarder {
     pub vlans: VlanTable,
     pub fdb: Fdb,
-    /// Its answers, by pair of stations.
+    /// Cached answers of the database, by pair of stations.
     pub cache: FlowCache,
-    /// Lossless frames may be flooded; for simulation only.
+    /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
     updates: Vec<UpdateLink>,
 }
@@ -34,7 +36,7 @@ struct FdbUpdate {
     port: u8,
 }
 
-/// The own ends of the rings of updates to and from one other lcore.
+/// This lcore's ends of the rings of updates to and from one other lcore.
 struct UpdateLink {
     sent: Producer<FdbUpdate>,
     received: Consumer<FdbUpdate>,
@@ -59,15 +61,15 @@ pub(super) struct Ingress<'a> {
 /// The egress ports of a burst.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Egresses {
-    /// Ports that frames leave by. It may contain extra ports when learning invalidated look-ups within the burst; these
-    /// only cost the fast path.
+    /// Ports by which frames leave. It may contain extra ports when learning invalidated look-ups within the burst;
+    /// these only cost the fast path.
     pub ports: PortSet,
     /// Whether each frame leaves by exactly one port.
     pub are_single: bool,
 }
 
 impl Forwarder {
-    /// The forwarders of all lcores of `spec` on a clock of `hz` ticks a second, with empty databases.
+    /// Creates the forwarders of all lcores of `spec`, on a clock of `hz` ticks a second, with only the static entries.
     pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Self> {
         let lcores = usize::from(spec.lcores);
         let mut links: Vec<Vec<UpdateLink>> = (0..lcores).map(|_| Vec::new()).collect();
@@ -103,7 +105,7 @@ impl Forwarder {
         }
     }
 
-    /// Decides for each frame of `data`, of a burst of `frames`, where it leaves, and learns its source.
+    /// Decides the verdict on each frame of `data`, a subset of a burst of `frames` frames, and learns its source.
     #[inline]
     pub fn forward(
         &mut self,
@@ -127,7 +129,8 @@ impl Forwarder {
         Egresses { ports: hits | missed.ports, are_single: missed.are_single }
     }
 
-    /// Forwards those of `frames` whose pair of stations is in the cache. Returns their egress ports, and the other frames.
+    /// Forwards those of `frames` whose pair of stations is in the cache. Returns their egress ports, and the cache
+    /// misses.
     #[inline]
     fn forward_hits(
         &self,
@@ -147,8 +150,8 @@ impl Forwarder {
         (egresses, misses)
     }
 
-    /// Forwards the `misses` among `data`, and learns. A frame that changes the database ends all cached answers, so every
-    /// frame behind it is a miss.
+    /// Forwards the `misses` among `data`, and learns. A frame that changes the database invalidates all cached
+    /// answers, so every later frame is a miss.
     #[inline]
     fn forward_misses(
         &mut self,
@@ -168,7 +171,7 @@ impl Forwarder {
         let (mut egresses, mut is_first) = (Egresses { ports: PortSet::EMPTY, are_single: true }, true);
         while let Some(index) = misses.pop_lowest() {
             let meta = &mut metas[index % BURST];
-            // Frames come in trains: an earlier miss may have cached this pair.
+            // Frames of one pair come in trains: an earlier miss may have cached this pair.
             let cached = lookup.filter(|_| !std::mem::take(&mut is_first));
             if let Some(egress) = cached.and_then(|lookup| self.cache.get(lookup, meta.dst, meta.src)) {
                 meta.verdict = Verdict::Send(egress as u8);
@@ -190,8 +193,8 @@ impl Forwarder {
         egresses
     }
 
-    /// Forwards a frame by its two stations: the short path of [`Forwarder::decide`], for a source that is known at its port
-    /// and a destination behind another port of its VLAN. Caches the answer.
+    /// Forwards a frame by its two stations: the short path of [`Forwarder::decide`], for a source that is known at its
+    /// port and a destination behind another port of its VLAN. Caches the answer.
     #[inline]
     fn look_up(&mut self, from: Ingress<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Verdict {
         let others = from.up - PortSet::only(from.port);
@@ -220,7 +223,8 @@ impl Forwarder {
         if vlan == 0 {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
-        // A port that went down may still have frames in its ring. Their sources are not learned: they are gone.
+        // A port that went down may still have frames in its ring. Their sources are not learned, because they are
+        // unreachable.
         if from.up.contains(from.port) {
             match self.learn(meta.src, from.port) {
                 Learned::Known | Learned::Refreshed => {}
@@ -244,8 +248,8 @@ impl Forwarder {
         }
     }
 
-    /// Floods a frame to the other ports of its VLAN; a lossless one is dropped for the reason `lossless`. Flooded lossless
-    /// frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
+    /// Floods a frame to the other ports of its VLAN; a lossless one is dropped for the reason `lossless`. Flooded
+    /// lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
     #[cold]
     fn flood(&self, from: Ingress<'_>, vlan: u16, lossless: Option<DropReason>) -> Verdict {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
@@ -263,7 +267,7 @@ impl Forwarder {
         self.vlans.members(vlan) & (up - PortSet::only(port))
     }
 
-    /// Learns that `station` is at `port`, and sends the other lcores an update if this is new to them.
+    /// Learns that `station` is at `port`, and sends the other lcores an update if they need one.
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
         debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
         let learned = self.fdb.learn(station, port);
@@ -293,7 +297,7 @@ impl Forwarder {
                 continue;
             }
             while let Some(FdbUpdate { station, port }) = link.received.pop() {
-                // The link state of its port is checked when a frame is to leave there.
+                // The link state of the port is checked when a frame is forwarded to it.
                 if self.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
                     counters.fdb_full.add(1);
                 }

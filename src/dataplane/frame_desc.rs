@@ -1,18 +1,21 @@
-//! The descriptor that goes with a frame into its queue, and sums of descriptors. Each is one word, which moves in a register.
+//! The descriptor that accompanies a frame into its queue, and sums of descriptors. Each is one word and moves in a
+//! register.
 
 use crate::sets::BURST;
 use crate::units::Cells;
 use crate::wire::parse::L3;
 
-/// Descriptor of a frame: everything that egress needs to know of it.
+/// Descriptor of a frame: everything that egress needs to know about it.
 ///
-/// One word, because a struct of fields was stored narrow and loaded wide, and the loads waited for the stores. From the lowest
-/// bit: cells (16 bits), network header (8), 4 free, length (16), ingress port (6), priority group (3), queue (3), traffic
-/// class (3). A [`Queue`](super::queue::Queue) adds up cells and length in these positions.
+/// It is one word. A struct of fields was stored in narrow pieces and loaded as a wide word, and the loads waited for
+/// the stores. From the lowest bit: cells (16 bits), network header (8), 4 free, length (16), ingress port (6),
+/// priority group (3), queue (3), traffic class (3). A [`Queue`](super::queue::Queue) adds up cells and length in these
+/// positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FrameDesc(u64);
 
-/// Lowest bit of the bytes in a sum of descriptors. Cells are below: a buffer has fewer than 2^28 cells and 2^36 bytes.
+/// Lowest bit of the bytes in a sum of descriptors. The cells are below: a buffer has fewer than 2^28 cells and 2^36
+/// bytes.
 pub(super) const SUM_BYTES: u32 = 28;
 const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
 const IP: u32 = 16;
@@ -21,14 +24,15 @@ const GROUP: u32 = 50;
 const QUEUE: u32 = 53;
 const CLASS: u32 = 56;
 
-/// Bound of the cells of a buffer.
+/// Upper bound on the cells of a buffer.
 pub const MAX_CELLS: u32 = 1 << SUM_BYTES;
 
 impl FrameDesc {
-    /// Descriptor of no frame.
+    /// Empty descriptor, without a frame.
     pub const NONE: Self = Self(0);
 
-    /// Descriptor of a frame of `len` bytes in `cells` cells of (`ingress`, `group`), which leaves by `queue`. Not markable.
+    /// Creates the descriptor of a frame of `len` bytes in `cells` cells of (`ingress`, `group`) that leaves by
+    /// `queue`. The frame is not markable.
     #[inline]
     #[must_use]
     pub const fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
@@ -44,14 +48,14 @@ impl FrameDesc {
         Self(self.0 | group << GROUP | queue << QUEUE | class << CLASS)
     }
 
-    /// Merges two descriptors that have no field in common.
+    /// Merges two descriptors that have no set field in common.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Replaces length, cells and the offset of the network header, which is below 64.
+    /// Replaces length, cells and the offset of the network header, which must be below 64.
     #[inline]
     #[must_use]
     pub fn reshaped(self, len: u16, cells: u16, l3_offset: u8) -> Self {
@@ -60,42 +64,42 @@ impl FrameDesc {
         Self(rest | u64::from(cells) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
     }
 
-    /// Bytes of the frame.
+    /// Length of the frame in bytes.
     #[inline]
     #[must_use]
     pub const fn frame_len(self) -> u16 {
         (self.0 >> SUM_BYTES) as u16
     }
 
-    /// Cells charged for it.
+    /// Cells charged for the frame.
     #[inline]
     #[must_use]
     pub const fn cells(self) -> u16 {
         self.0 as u16
     }
 
-    /// Port it came in by.
+    /// Ingress port of the frame.
     #[inline]
     #[must_use]
     pub const fn ingress(self) -> u8 {
         (self.0 >> INGRESS) as u8 & 63
     }
 
-    /// Priority group it was charged to.
+    /// Priority group that the frame is charged to.
     #[inline]
     #[must_use]
     pub const fn group(self) -> u8 {
         (self.0 >> GROUP) as u8 & 7
     }
 
-    /// Cells and, above them, bytes: a summand.
+    /// Cells, and bytes above them: a summand for sums of descriptors.
     #[inline]
     #[must_use]
     pub(super) const fn sum(self) -> u64 {
         self.0 & SUM_MASK
     }
 
-    /// Offset of its network header.
+    /// Offset of the frame's network header.
     #[inline]
     #[must_use]
     pub const fn l3_offset(self) -> u8 {
@@ -116,30 +120,30 @@ impl FrameDesc {
         (self.0 ^ other.0) >> INGRESS & 0x1ff == 0
     }
 
-    /// Queue it leaves by.
+    /// Egress queue of the frame.
     #[inline]
     #[must_use]
     pub const fn queue(self) -> usize {
         (self.0 >> QUEUE) as usize & 7
     }
 
-    /// Its traffic class.
+    /// Traffic class of the frame.
     #[inline]
     #[must_use]
     pub const fn class(self) -> u8 {
         (self.0 >> CLASS) as u8 & 7
     }
 
-    /// Descriptor of the network header alone, to be merged [`with`](Self::with) the rest.
+    /// Creates a descriptor with only the network header, to be merged by [`with`](Self::with).
     #[inline]
     #[must_use]
     pub const fn ip(l3: L3, offset: u8, ecn_capable: bool) -> Self {
         debug_assert!(offset < 64, "two tags end at 22");
-        // Only IP is ECN-capable, so the two bits of L3 tell both.
+        // Only IP is ECN-capable, so the two bits of L3 encode both.
         Self(((offset << 2) as u64 | (ecn_capable as u64 * l3 as u64)) << IP)
     }
 
-    /// The frame is marked: it is not to be marked or counted again.
+    /// Descriptor of the frame after marking: it is neither marked nor counted again.
     #[inline]
     #[must_use]
     pub const fn marked(self) -> Self {
@@ -176,17 +180,17 @@ impl std::fmt::Debug for FrameDesc {
     }
 }
 
-/// Frames at the head of a queue, one after the other.
+/// Consecutive frames at the head of a queue.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// Number of frames.
     pub frames: u32,
-    /// Cells and, above them, bytes.
+    /// Cells, and bytes above them.
     pub(super) sum: u64,
 }
 
 impl Run {
-    /// The run with the next frame.
+    /// The run extended by the next frame.
     #[inline]
     #[must_use]
     pub fn and(self, desc: FrameDesc) -> Self {
@@ -201,8 +205,8 @@ impl Run {
     }
 }
 
-/// Sum of the frames of one burst: cells (28 bits), bytes (30) and frames (6) in one word. A sum in memory would wait for its
-/// last store each time.
+/// Sums of the frames of one burst in one word: cells (28 bits), bytes (30) and frames (6). A sum in memory would wait
+/// for its last store at each addition.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct BurstSum(u64);
 

@@ -1,13 +1,14 @@
-//! The hand-off ring: how one lcore gives frames to another.
+//! The hand-off ring: one lcore passes frames to another.
 //!
-//! One producer, one consumer, bounded, no lock and no waiting. Both sides work in bursts: what is pushed is seen after
-//! [`Producer::publish`], what is popped is room again after [`Consumer::release`], one store each. The indices lie on
-//! cache lines of their own, and each side keeps what it last saw of the other's, so a line moves between the cores
-//! once a burst and not once an item.
+//! It has one producer and one consumer, a bounded size, no lock and no waiting. Both sides work in bursts. Pushed
+//! items are visible after [`Producer::publish`]; slots of popped items are free again after [`Consumer::release`].
+//! Each is one store. The indices are on separate cache lines, and each side caches the last value of the other's
+//! index. So a cache line moves between the cores once per burst instead of once per item.
 //!
-//! Positions only grow (and wrap as `usize` does); slot `position & mask` holds the item. Always
-//! `head <= tail <= head + capacity`, where items from `head` to `tail` are the consumer's and all others the
-//! producer's. Sized for all that can be admitted, a ring never fills; one that is full hands the item back.
+//! Positions only grow (and wrap as `usize` does); slot `position & mask` holds the item. The invariant is
+//! `head <= tail <= head + capacity`: items from `head` to `tail` belong to the consumer, all other slots to the
+//! producer. A ring with a slot for every frame that can be admitted never fills. A full ring returns the item to the
+//! caller.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +16,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell};
 
-/// A ring for `capacity` items, rounded up to a power of two.
+/// Creates a ring for `capacity` items, rounded up to a power of two.
 #[must_use]
 pub fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     let capacity = capacity.next_power_of_two();
@@ -29,17 +30,17 @@ pub fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 struct Shared<T> {
-    /// A power of two of them.
+    /// The slots; their number is a power of two.
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    /// Position after the last item published. Only the producer stores it.
+    /// Position after the last published item. Only the producer stores it.
     tail: CachePadded<AtomicUsize>,
-    /// Position of the first slot not given back. Only the consumer stores it.
+    /// Position of the first slot that is not released. Only the consumer stores it.
     head: CachePadded<AtomicUsize>,
 }
 
-// SAFETY: a slot is touched by one side at a time: by the consumer from the producer's Release store of `tail` to the
-// consumer's Release store of `head`, else by the producer; each side loads the other's index with Acquire before it
-// touches a slot. So no two threads ever hold a reference to one item, and T: Send suffices to move it.
+// SAFETY: a slot is accessed by one side at a time: by the consumer from the producer's Release store of `tail` to the
+// consumer's Release store of `head`, otherwise by the producer. Each side loads the other's index with Acquire before
+// it accesses a slot. So no two threads ever hold a reference to one item, and T: Send suffices to move it.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -51,40 +52,42 @@ impl<T> Shared<T> {
     /// Moves the item at `position` out.
     ///
     /// # Safety
-    /// The slot holds an item that was published, the caller is the one that may touch it, and nobody reads it again.
+    /// The slot holds a published item, the caller is the side that may access the slot, and no code reads the item
+    /// again.
     #[inline]
     unsafe fn read(&self, position: usize) -> T {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.slot(position).with(|slot| unsafe { (*slot).assume_init_read() })
     }
 }
 
 impl<T> Drop for Shared<T> {
-    /// Both ends are gone, and each has stored its index: what lies between them was never popped.
+    /// Drops the items that were never popped: those from `head` to `tail`. Both ends are gone, and each has stored its
+    /// index.
     fn drop(&mut self) {
         let (mut head, tail) = (self.head.load(Ordering::Relaxed), self.tail.load(Ordering::Relaxed));
         while head != tail {
-            // SAFETY: items from `head` to `tail` were published and not popped, `&mut self` says nobody else is there,
-            // and the count in `Arc` orders this after all that both ends did. Each is read once.
+            // SAFETY: items from `head` to `tail` were published and not popped. `&mut self` excludes all other access,
+            // and the count in `Arc` orders this after everything that both ends did. Each item is read once.
             drop(unsafe { self.read(head) });
             head = head.wrapping_add(1);
         }
     }
 }
 
-/// The end that gives. What is pushed and not published when it is dropped is published then.
+/// The sending end. Its drop publishes items that were pushed and not published.
 pub struct Producer<T> {
     shared: Arc<Shared<T>>,
     /// Position of the next item.
     next: usize,
-    /// What `tail` holds.
+    /// Value of `tail`.
     published: usize,
-    /// `head` as last seen: at most what it is.
+    /// Last seen value of `head`: at most its present value.
     head_seen: usize,
 }
 
 impl<T> Producer<T> {
-    /// Items the ring can hold.
+    /// Number of items that the ring can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.slots.len()
@@ -99,9 +102,9 @@ impl<T> Producer<T> {
         if self.room_seen() == 0 && self.look() == 0 {
             return Err(item);
         }
-        // SAFETY: `next - head_seen < capacity`, so the consumer gave this slot back, if it ever had it, before the
-        // Release store that `look` saw; it comes back to it only after `tail` has passed `next`. An item that was in
-        // the slot was moved out, so writing over it loses none.
+        // SAFETY: `next - head_seen < capacity`, so the consumer released this slot, if it ever owned it, before the
+        // Release store that `look` saw. The consumer gets it again only after `tail` has passed `next`. An item that
+        // was in the slot was moved out, so the write loses none.
         self.shared.slot(self.next).with_mut(|slot| unsafe {
             (*slot).write(item);
         });
@@ -109,7 +112,8 @@ impl<T> Producer<T> {
         Ok(())
     }
 
-    /// Makes all that was pushed visible to the consumer: one store, none if nothing is new. Returns how many items are.
+    /// Makes all pushed items visible to the consumer: one store, or none if there are no new items. Returns their
+    /// number.
     #[inline]
     pub fn publish(&mut self) -> usize {
         let new = self.next.wrapping_sub(self.published);
@@ -120,14 +124,14 @@ impl<T> Producer<T> {
         new
     }
 
-    /// Items ever pushed, published or not; wraps as `usize` does.
+    /// Number of items ever pushed, published or not; wraps as `usize` does.
     #[must_use]
     pub fn pushed(&self) -> usize {
         self.next
     }
 
-    /// Items that can be pushed now: the exact number if it is less than half of the ring, else at least that half.
-    /// Looks at the consumer's index only if less than half was free when last seen.
+    /// Number of items that can be pushed now: exact if it is less than half of the ring, else a lower bound of at
+    /// least half. Loads the consumer's index only if less than half was free at the last look.
     #[inline]
     pub fn room(&mut self) -> usize {
         let seen = self.room_seen();
@@ -151,46 +155,46 @@ impl<T> Drop for Producer<T> {
     }
 }
 
-/// The end that takes. Items that are left when it is dropped are dropped with the ring, by whichever end goes last.
+/// The receiving end. Items that are left when it is dropped are dropped with the ring, by the end that goes last.
 pub struct Consumer<T> {
     shared: Arc<Shared<T>>,
     /// Position of the next item.
     next: usize,
-    /// What `head` holds.
+    /// Value of `head`.
     released: usize,
-    /// `tail` as last seen: at most what it is.
+    /// Last seen value of `tail`: at most its present value.
     tail_seen: usize,
 }
 
 impl<T> Consumer<T> {
-    /// Looks what is published: one load. Returns how many items can be popped.
+    /// Loads the producer's index. Returns the number of items that can be popped.
     #[inline]
     pub fn refresh(&mut self) -> usize {
         self.tail_seen = self.shared.tail.load(Ordering::Acquire);
         self.tail_seen.wrapping_sub(self.next)
     }
 
-    /// The next item of those that [`refresh`](Self::refresh) saw; none if they have all been popped.
+    /// Pops the next item among those that [`refresh`](Self::refresh) saw; `None` if all of these have been popped.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.next == self.tail_seen {
             return None;
         }
         let position = self.next;
-        // First, so that not even a panic below could read an item twice.
+        // Advanced first, so that not even a panic below could read an item twice.
         self.next = position.wrapping_add(1);
-        // SAFETY: `head <= position < tail_seen`: the item was published before the Release store that `refresh` saw,
-        // the producer stays away until `release`, and `next` has moved on.
+        // SAFETY: `head <= position < tail_seen`: the item was published before the Release store that `refresh` saw.
+        // The producer does not access the slot until `release`, and `next` has moved on.
         Some(unsafe { self.shared.read(position) })
     }
 
-    /// Items ever popped; wraps as `usize` does.
+    /// Number of items ever popped; wraps as `usize` does.
     #[must_use]
     pub fn popped(&self) -> usize {
         self.next
     }
 
-    /// Gives the slots of all popped items back to the producer: one store, none if nothing was popped.
+    /// Returns the slots of all popped items to the producer: one store, or none if no item was popped.
     #[inline]
     pub fn release(&mut self) {
         if self.released != self.next {

@@ -1,4 +1,5 @@
-//! Beside and not inside `handoff.rs`, since `tests/loom` includes that file and has no use for these.
+//! Tests of `handoff.rs`. They are in a file of their own because `tests/loom` includes that file and does not need
+//! them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ fn room_is_exact_below_half_and_at_least_half_above() {
     assert_eq!(producer.room(), 7);
 }
 
-/// Five items: two are popped, one of them released, and one is not published. Counted by their strong references.
+/// Five items: two are popped, one of these is released, and one item is not published. Strong references count the
+/// live ones.
 #[test]
 fn what_is_left_is_dropped_by_whoever_is_last() {
     for producer_first in [true, false] {
@@ -121,7 +123,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The ring as it should be: items pushed, of which so many are published, seen and held by slots not given back.
+/// The model of the ring: all items in it, how many of them are published and seen, and the popped slots not yet
+/// released.
 #[derive(Default)]
 struct Reference {
     items: VecDeque<u64>,
@@ -178,7 +181,7 @@ proptest! {
     }
 }
 
-/// A million items of their own heap memory through eight slots, in bursts of changing length: all come, in order.
+/// A million items with their own heap memory pass eight slots in bursts of changing length: all arrive, in order.
 #[test]
 fn a_million_items_pass_in_order() {
     const ITEMS: u64 = 1_000_000;

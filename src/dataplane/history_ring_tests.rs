@@ -1,4 +1,4 @@
-//! The shelf for decisions; `tests/loom` has its model.
+//! Tests of the ring of decisions; `tests/loom` has its model.
 
 use super::history_ring::HistoryRing;
 

@@ -1,39 +1,41 @@
-//! When an lcore with nothing to do may rest, and until when: a state machine without a clock of its own.
+//! Decides when an idle lcore may rest, and for how long. A rest is a sleep between two polls. This is a state machine
+//! without its own clock.
 //!
-//! Nothing may come for a while, then rests begin, short ones first, so that what comes soon after the last frame finds
-//! the lcore almost awake. A rest is counted from the poll before it, not from where it begins: what it must not exceed is
-//! the gap between two polls, of which the poll is part.
+//! Rests begin after a time without frames. The first rests are short, so that a frame soon after the last one finds
+//! the lcore almost awake. The length of a rest counts from the poll before it, because the bound applies to the gap
+//! between two polls, which includes the poll.
 
 use crate::units::{Nanos, Ticks};
 
-/// The first rest is this part of the longest one; each doubles the one before.
+/// The first rest is the longest one divided by this; each further rest is twice as long as the one before.
 const FIRST_PART: u64 = 8;
 
-/// How an lcore rests: until the instant given, with its ports at hand, or less.
+/// Function that puts an lcore to rest: it gets the ports, and sleeps until the given instant or for less.
 pub type Rest<I> = Box<dyn FnMut(&I, Ticks) + Send>;
 
-/// When an lcore rests, and how.
+/// When an lcore rests, and the function that rests.
 pub struct Resting<I> {
-    /// When.
+    /// Decides when to rest.
     pub idle: Idle,
-    /// How.
+    /// Performs the rest.
     pub rest: Rest<I>,
 }
 
-/// For how long nothing has come, and how long the next rest is.
+/// Tracks for how long no frame has come, and the length of the next rest.
 #[derive(Debug, Clone)]
 pub struct Idle {
-    /// Ticks.
+    /// Time without frames before the first rest; then the length of the first and of the longest rest. All in ticks.
     after: u64,
     first: u64,
     longest: u64,
-    /// The first of the polls that found nothing.
+    /// Instant of the first poll in a row without frames, and the length of the next rest in ticks.
     since: Option<Ticks>,
     next: u64,
 }
 
 impl Idle {
-    /// Rests of at most `longest` once nothing has come for `after`, on a clock of `hz` ticks a second.
+    /// Creates the state for rests of at most `longest` after a time `after` without frames, on a clock of `hz` ticks a
+    /// second.
     #[must_use]
     pub fn new(after: Nanos, longest: Nanos, hz: u64) -> Self {
         let longest = ticks(longest, hz);
@@ -41,13 +43,13 @@ impl Idle {
         Self { after: ticks(after, hz), first, longest, since: None, next: first }
     }
 
-    /// There was something to do, or there will be soon.
+    /// Restarts the wait: the last poll had work, or work is due soon.
     #[inline]
     pub fn busy(&mut self) {
         self.since = None;
     }
 
-    /// The poll at `now` found nothing. True if that has lasted for long enough.
+    /// Records that the poll at `now` had no work. Returns whether that has lasted for long enough to rest.
     pub fn is_due(&mut self, now: Ticks) -> bool {
         let since = *self.since.get_or_insert_with(|| {
             self.next = self.first;
@@ -56,19 +58,19 @@ impl Idle {
         now.since(since) >= self.after
     }
 
-    /// Until when the next rest may last, after a poll at `now`.
+    /// Latest end of the next rest, after a poll at `now`.
     #[must_use]
     pub fn until(&self, now: Ticks) -> Ticks {
         Ticks(now.0.saturating_add(self.next))
     }
 
-    /// That rest has been had: the next may be longer.
+    /// Records that the rest took place: the next one may be longer.
     pub fn rested(&mut self) {
         self.next = self.next.saturating_mul(2).min(self.longest);
     }
 }
 
-/// `time` on a clock of `hz`, rounded down: a rest must not be longer than it may be.
+/// Converts `time` to ticks on a clock of `hz`, rounded down: a rest must not exceed its limit.
 fn ticks(time: Nanos, hz: u64) -> u64 {
     u64::try_from(u128::from(time.0) * u128::from(hz) / 1_000_000_000).unwrap_or(u64::MAX)
 }
@@ -78,14 +80,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A tick a nanosecond.
+    /// One tick is one nanosecond.
     const GHZ: u64 = 1_000_000_000;
 
     fn idle() -> Idle {
         Idle::new(Nanos(50), Nanos(80), GHZ)
     }
 
-    /// The rest that a poll at `now` that found nothing leads to.
+    /// Length of the rest after a poll at `now` that found no work.
     fn rest(idle: &mut Idle, now: u64) -> Option<u64> {
         idle.is_due(Ticks(now)).then(|| {
             let until = idle.until(Ticks(now));
@@ -130,8 +132,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes when: quiet comes first, no rest is longer than allowed, and each is the double of the one
-        /// before until then.
+        /// At any pattern of polls: a quiet time precedes the first rest, no rest exceeds the limit, and each is twice
+        /// the one before up to that limit.
         #[test]
         fn rests_are_after_quiet_bounded_and_double(
             after in 0_u64..1000,

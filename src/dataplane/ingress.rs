@@ -1,4 +1,4 @@
-//! Ingress: takes a received burst through parse, control, forward and rewrite to admission.
+//! Ingress: passes a received burst through parse, control, forward and rewrite to admission.
 
 use super::forwarder::Ingress;
 use super::meta::Meta;
@@ -9,7 +9,7 @@ use crate::sets::{BURST, FrameSet};
 use crate::units::Ticks;
 
 impl<P: Packet> Pipeline<P> {
-    /// Takes a burst of `port` from the wire to its queues, or to its drops.
+    /// Processes a burst of `port` from the receive ring to its queues or drops.
     #[inline]
     pub(super) fn receive<I: Ports<Pkt = P>>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The loop that an lcore runs: one instant, one poll of everything, then a look at its orders.
+//! The loop of an lcore: it reads the clock, polls all its ports once, and then reads the orders of the control thread.
 
 use std::sync::Arc;
 
@@ -14,64 +14,65 @@ use crate::sets::{MAX_PORTS, PortSet};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::units::Ticks;
 
-/// Longest time that stopping waits for real peers, which may go on sending, in parts of a second.
+/// Limit on the time for which a stop waits for real peers, which may continue to send: one second divided by this.
 const DRAIN_PARTS: u64 = 2;
-/// Longest time that it waits for companions' frames, which come to an end, in seconds; and how long for the next one.
+/// Limits in seconds of a stop with companions, whose frames come to an end. The first is for the whole drain, the
+/// second for the time without any frame.
 const DRAIN_SECONDS: u64 = 30;
 const STALL_SECONDS: u64 = 1;
-/// Quiet that counts as drained, in parts of a second.
+/// Time without frames that counts as drained: one second divided by this.
 const QUIET_PARTS: u64 = 100;
-/// Longest time to get the last XON out, in parts of a second.
+/// Limit on the time to send the last XON: one second divided by this.
 const FAREWELL_PARTS: u64 = 100;
 
-/// What an lcore polls beside its switch, at the same instants: whatever stalls the switch stalls it too, so that a
-/// machine with few cores shows the switch and not its scheduler.
+/// Code that an lcore polls together with its switch, at the same instants: virtual hosts. A stall of the switch stalls
+/// them too, so that a machine with few cores measures the switch and not its scheduler.
 pub trait Companion {
-    /// Receives and sends what is due at `now`.
+    /// Receives frames, and sends those that are due at `now`.
     fn poll(&mut self, now: Ticks);
-    /// From now on it only receives.
+    /// Stops sending for good; it continues to receive.
     fn fall_silent(&mut self);
-    /// Receives all that is left: the switch has ended and sends no more.
+    /// Receives all frames that are left: the switch has ended and sends no more.
     fn finish(&mut self, now: Ticks) {
         self.poll(now);
     }
-    /// Whether it does nothing of itself from `now`, when it was polled, until `until`: neither sends nor counts time.
-    /// Whoever does not say keeps the lcore from resting.
+    /// Whether it neither sends nor measures time from `now`, the instant of its last poll, until `until`. The default
+    /// prevents the lcore from resting.
     fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
         let _ = (now, until);
         false
     }
 }
 
-/// What the control thread wants of the lcores, looked at once a poll, and how they end together.
+/// Requests of the control thread to the lcores, which read them once a poll, and the state of their common shutdown.
 #[derive(Debug)]
 pub struct Orders {
     stop: AtomicBool,
     links: AtomicU64,
-    /// Times that each port's link was seen to go down: every lcore sees each, also one that came up again meanwhile, or
-    /// what they know of stations would differ for long.
+    /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
+    /// meanwhile. Otherwise the forwarding databases would differ for a long time.
     flaps: Box<[AtomicU32]>,
-    /// Raised when a link has changed.
+    /// Incremented when a link has changed.
     link_changes: AtomicU64,
-    /// Raised when watermarks are to be cleared.
+    /// Incremented to request that watermarks are cleared.
     watermarks: AtomicU64,
     /// Windows into the lcores' forwarding databases.
     stations: Box<[FdbWindow]>,
-    /// Ticks to wait after each poll.
+    /// Minimum duration of a poll in ticks; see [`Orders::set_delay`].
     delay: AtomicU64,
-    /// Whether a companion has an lcore of its own, which may still be sending; none means that nobody is.
+    /// Whether a companion on its own lcore may still be sending, and whether there is such a companion at all.
     apart: AtomicBool,
     has_apart: bool,
-    /// Raised when no lcore of the switch runs any more.
+    /// Set when all lcores of the switch have ended.
     dismissed: AtomicBool,
     shutdown: Shutdown,
 }
 
 impl Orders {
-    /// For `lcores` lcores.
+    /// Creates the orders of `lcores` lcores.
     ///
     /// # Panics
-    /// If these are more than 64, of which a mask is made.
+    /// If `lcores` is zero or above 64, the width of the mask.
     #[must_use]
     pub fn new(lcores: usize) -> Self {
         Self {
@@ -89,24 +90,24 @@ impl Orders {
         }
     }
 
-    /// The same with a companion on an lcore of its own ([`accompany`]).
+    /// Adds a companion on its own lcore ([`accompany`]).
     #[must_use]
     pub fn with_companion_apart(mut self) -> Self {
         (self.has_apart, self.apart) = (true, AtomicBool::new(true));
         self
     }
 
-    /// The switch has ended: a companion on an lcore of its own may end too.
+    /// Signals that the switch has ended: a companion on its own lcore may end too.
     pub fn dismiss(&self) {
         self.dismissed.store(true, Ordering::Relaxed);
     }
 
-    /// Virtual hosts fall silent, queues drain, every XOFF is followed by XON, and the loops end.
+    /// Stops the switch: virtual hosts stop sending, queues drain, every XOFF is followed by XON, and the loops end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The ports that have a link, as a mask. One thread at a time may say so.
+    /// Sets the mask of the ports that have a link. Only one thread at a time may call this.
     pub fn set_links(&self, up: u64) {
         let before = self.links.load(Ordering::Relaxed);
         if before == up {
@@ -124,33 +125,34 @@ impl Orders {
         self.shutdown.give_up(number);
     }
 
-    /// Every lcore that starts from now on waits this long after each poll until it drains: a core that is too slow for its
-    /// load, to see what becomes of it.
+    /// Sets a minimum duration for each poll, for lcores that start from now on, until they drain. It simulates a core
+    /// that is too slow for its load.
     pub fn set_delay(&self, ticks: u64) {
         self.delay.store(ticks, Ordering::Relaxed);
     }
 
-    /// By lcore, the window into its forwarding database.
+    /// Windows into the forwarding databases, by lcore.
     #[must_use]
     pub fn stations(&self) -> &[FdbWindow] {
         &self.stations
     }
 
-    /// Watermarks become what is held now.
+    /// Requests that all watermarks are set to the present values.
     pub fn clear_watermarks(&self) {
         self.watermarks.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Polls `companion` on an lcore of its own until it is dismissed. Ordered to stop, it falls silent, and receives on while
-/// the switch drains.
+/// Polls `companion` on its own lcore until it is dismissed. After the order to stop it sends no more, and continues to
+/// receive while the switch drains.
 #[must_use]
 pub fn accompany<C: Companion>(mut companion: C, orders: &Orders, clock: impl Fn() -> Ticks) -> C {
     while !orders.stop.load(Ordering::Relaxed) {
         companion.poll(clock());
     }
     companion.fall_silent();
-    // After its last frame is in the link, for those who look there once more.
+    // Stored after the companion's last frame is in the link, so that an lcore that sees it and polls once more finds
+    // the frame.
     orders.apart.store(false, Ordering::Release);
     while !orders.dismissed.load(Ordering::Relaxed) {
         companion.poll(clock());
@@ -159,26 +161,26 @@ pub fn accompany<C: Companion>(mut companion: C, orders: &Orders, clock: impl Fn
     companion
 }
 
-/// Everything that one lcore owns while it runs, and gives back when it ends.
+/// Everything that one lcore owns while it runs, and returns when it ends.
 pub struct Work<I: Ports, C: Companion> {
     /// The switch.
     pub pipeline: Pipeline<I::Pkt>,
-    /// Its ports.
+    /// The ports of the switch.
     pub io: I,
-    /// Whoever is polled beside it.
+    /// The companion that is polled together with the switch.
     pub companion: Option<C>,
-    /// Orders.
+    /// Orders of the control thread.
     pub orders: Arc<Orders>,
-    /// Ticks a second.
+    /// Clock ticks per second.
     pub hz: u64,
-    /// What it does when nothing comes; `None`: it polls on.
+    /// Rests while no frames come; `None`: it polls without a pause.
     pub resting: Option<Resting<I>>,
-    /// Where new settings come from; `None`: it goes on as it began.
+    /// Source of new settings; `None`: the settings never change.
     pub live_config: Option<Receiver<Tuning>>,
 }
 
 impl<I: Ports, C: Companion> Work<I, C> {
-    /// Runs until ordered to stop. `clock` is read once a poll.
+    /// Runs until ordered to stop. Each turn reads `clock` once for its poll.
     #[must_use]
     pub fn run(mut self, clock: impl Fn() -> Ticks) -> Self {
         let mut present = Presence { orders: self.orders.clone(), number: self.pipeline.number(), is_over: false };
@@ -187,7 +189,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut showing = Showing::default();
         let delay = self.orders.delay.load(Ordering::Relaxed);
         let mut resting = self.resting.take();
-        // Before the first frame: what leaves by a port without a link is lost.
+        // Before the first frame, because a frame to a port without a link is lost.
         self.follow_links(&mut links, clock());
         self.pipeline.announce_all();
         while !self.orders.stop.load(Ordering::Relaxed) {
@@ -213,7 +215,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 let (fdb, own) = (&self.pipeline.forwarder.fdb, self.pipeline.own);
                 self.orders.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
             }
-            // After the orders: those that are given meanwhile wait until it wakes.
+            // After the orders: an order that is given during the rest waits until the lcore wakes.
             match &mut resting {
                 Some(resting) if moved > 0 => resting.idle.busy(),
                 Some(resting) => self.rest(resting, now, &clock),
@@ -226,7 +228,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
         self
     }
 
-    /// Tells the switch of the links that went down, if only for a moment, and of those that are up.
+    /// Passes the link state to the pipeline: every link that went down, even if only for a moment, and those that are
+    /// up.
     #[cold]
     fn follow_links(&mut self, links: &mut Links, now: Ticks) {
         links.changes = self.orders.link_changes.load(Ordering::Acquire);
@@ -240,7 +243,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         }
     }
 
-    /// Rests after the poll at `now`, which has moved no frame, if that has lasted for long enough and nothing waits.
+    /// Rests after the poll at `now`, which moved no frame, if that has lasted for long enough and nothing is pending.
     #[cold]
     fn rest(&mut self, resting: &mut Resting<I>, now: Ticks, clock: &impl Fn() -> Ticks) {
         let idle = &mut resting.idle;
@@ -261,7 +264,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
         idle.rested();
     }
 
-    /// A rest from `start` that was to last until `until` has lasted until `end`.
+    /// Counts a rest that began at `start`, was due to end at `until` and ended at `end`.
     fn count_rest(&self, start: Ticks, until: Ticks, end: Ticks) {
         let (clock, counters) =
             (&self.pipeline.telemetry.clock, &self.pipeline.telemetry.counters.lcores[self.pipeline.lcore]);
@@ -282,8 +285,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
         moved
     }
 
-    /// Lets what is queued leave, until all lcores have nothing left. Silent companions send no more, so all of it does, as
-    /// fast as ports let it; real peers may go on sending, so there the time has a bound.
+    /// Sends the queued frames until all lcores are empty. Silent companions send no more, so all frames leave as fast
+    /// as the ports allow. Real peers may continue to send, so then the time has a bound.
     fn drain(&mut self, clock: &impl Fn() -> Ticks) {
         if let Some(companion) = &mut self.companion {
             companion.fall_silent();
@@ -298,26 +301,26 @@ impl<I: Ports, C: Companion> Work<I, C> {
         let mut moved_at = start;
         loop {
             let now = clock();
-            // A companion on an lcore of its own may not have been told yet.
+            // A companion on its own lcore may not have seen the order yet.
             if self.orders.apart.load(Ordering::Acquire) | (self.poll(now) > 0) {
                 moved_at = now;
             }
             let still = now.since(moved_at);
-            // Frames may be on their way from a companion, or from another lcore, when nothing is queued.
+            // Even if nothing is queued, frames may be on their way from a companion or from another lcore.
             let at_once = !accompanied && self.orders.stations.len() == 1;
             let is_quiet = self.pipeline.held_frames() == 0 && (at_once || still > self.hz / QUIET_PARTS);
             let all_quiet = self.orders.shutdown.set_quiet(self.pipeline.number(), is_quiet);
-            // An lcore that has nothing to move waits for the others, which may have.
+            // An lcore that has nothing to move waits for the others, which may still move frames.
             let is_stuck = still > stall && !is_quiet;
             if all_quiet || is_stuck || now.since(start) > longest {
-                // Whoever gives up keeps nobody waiting.
+                // An lcore that gives up must not make the others wait.
                 self.orders.shutdown.set_quiet(self.pipeline.number(), true);
                 return;
             }
         }
     }
 
-    /// The last words: XON for every XOFF. It ends when no lcore holds a frame, or has one on its way to another.
+    /// Sends XON for every XOFF. It ends when no lcore holds a frame, or has one on its way to another.
     fn farewell(&mut self, clock: &impl Fn() -> Ticks) {
         let (orders, start) = (self.orders.clone(), clock());
         let (mut emptying, mut alone_since) = (orders.shutdown.drained(), None);
@@ -330,7 +333,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 }
                 done
             });
-            // Long is only the wait for others, which may have to drain first; a port that takes no XON is given up soon.
+            // Only the wait for other lcores is long, because they may have to drain first. A port that takes no XON is
+            // given up soon.
             let alone = all_emptied.then(|| *alone_since.get_or_insert(now));
             let is_over = alone.is_some_and(|since| done || now.since(since) > self.hz / FAREWELL_PARTS);
             if is_over || now.since(start) > self.hz * (DRAIN_SECONDS + 1) {
@@ -340,7 +344,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     }
 }
 
-/// What a loop knows of the links.
+/// The link state that the loop has already passed to the pipeline.
 struct Links {
     changes: u64,
     flaps: [u32; MAX_PORTS],
@@ -352,7 +356,7 @@ impl Default for Links {
     }
 }
 
-/// An lcore that panics must not keep the others waiting.
+/// Releases the other lcores from waiting if this lcore panics.
 struct Presence {
     orders: Arc<Orders>,
     number: usize,

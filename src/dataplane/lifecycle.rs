@@ -1,4 +1,4 @@
-//! Links that go up and down, and the start and the end of the switch's work.
+//! Link changes, and the start and the end of the switch's operation.
 
 use super::drops::DropReason;
 use super::pipeline::Pipeline;
@@ -8,8 +8,9 @@ use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
 impl<P: Packet> Pipeline<P> {
-    /// Sets whether `port` has a link. When it goes down, the frames that wait for it are dropped, the stations behind it are
-    /// forgotten, and its peer's pauses end. When it comes up, PFC frames tell the peer the state of each priority.
+    /// Sets whether `port` has a link. When it goes down, the frames that wait for it are dropped, the stations behind
+    /// it are forgotten, and its peer's pauses end. When it comes up, PFC frames announce the state of each priority to
+    /// the peer.
     pub fn set_link(&mut self, port: usize, up: bool, now: Ticks) {
         if self.links.up.contains(port) == up {
             return;
@@ -35,29 +36,29 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Announces PFC on all links that are up at the start: a switch that died may have left the peers paused.
+    /// Announces PFC on all links that are up at the start: a switch that crashed may have left the peers paused.
     pub fn announce_all(&mut self) {
         for port in (self.own & self.links.up).iter() {
             self.announce_pfc(port);
         }
     }
 
-    /// Makes a PFC frame of `port` due that tells the peer the state of each priority for which PFC is generated.
+    /// Makes a PFC frame of `port` due that announces the state of each priority for which PFC is generated.
     fn announce_pfc(&mut self, port: usize) {
         let state = &mut self.ports[port];
         state.generator.repeat(state.generated);
     }
 
-    /// Ends the switch's work: sends XON for every XOFF, and frees every buffer. Frames in queues and in the rings from other
-    /// lcores are dropped as `shutdown`. Returns false if a port did not take its XON. Another call tries again, and takes
-    /// what other lcores have handed over meanwhile.
+    /// Ends the switch's operation: sends XON for every XOFF, and frees every buffer. Frames in queues and in the rings
+    /// from other lcores are dropped as `shutdown`. Returns false if a port did not take its XON. Another call tries
+    /// again, and accepts the frames that other lcores have handed over meanwhile.
     pub fn shutdown<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
         self.publish_handoffs();
         self.accept_handoffs(io);
         for port in self.own.iter() {
             self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);
             self.run_discards(io, port, usize::MAX);
-            // A stuck port is offered its XON too.
+            // A stuck port gets its XON too.
             self.release_stuck(port);
             self.ports[port].generator.set_all(0);
             self.send_pfc(io, port, now);

@@ -1,4 +1,4 @@
-//! The ports that can send: their links, and those that refuse frames.
+//! The ports that can send: link state, and ports that refuse frames.
 
 use super::counters::PortCounters;
 use super::drops::DropReason;
@@ -11,20 +11,20 @@ use crate::units::Ticks;
 pub(super) struct Links {
     /// Ports that have a link.
     pub up: PortSet,
-    /// Own ports with queues that refuse frames: the watchdog discards them, or the port is stuck.
+    /// Own ports with queues that refuse frames: the watchdog discards their frames, or the port is stuck.
     pub refusing: PortSet,
     /// Own ports whose devices take no frames.
     pub stuck: PortSet,
 }
 
 impl Links {
-    /// `ports` ports, all with a link.
+    /// Creates the state of `ports` ports, all with a link.
     pub fn new(ports: usize) -> Self {
         Self { up: PortSet::first(ports), refusing: PortSet::EMPTY, stuck: PortSet::EMPTY }
     }
 
-    /// Notes that the device of a port took none of the frames that it was offered at `now`. Schedules the discard of what
-    /// waits for a stuck port.
+    /// Records that the device of a port took none of the frames that it was offered at `now`. If the port is stuck,
+    /// schedules the discard of all frames that wait for it.
     #[cold]
     pub fn note_refusal(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters, now: Ticks) {
         if port.progress.refused(now, counters.taken_frames()) {
@@ -38,8 +38,9 @@ impl Links {
         }
     }
 
-    /// Lets a stuck port send again if its device has taken a frame, and else lets a probe be offered: the next frame for the
-    /// port, and a PFC frame, which leaves although no frame comes. Returns whether the port is no longer stuck.
+    /// Lets a stuck port send again if its device has taken a frame. Otherwise it permits a probe if one is due: the
+    /// next frame for the port, and a PFC frame, which is sent even if no frame comes. Returns whether the port is no
+    /// longer stuck.
     #[cold]
     pub fn look_at_stuck(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters, now: Ticks) -> bool {
         if port.progress.has_moved(counters.taken_frames()) {
@@ -51,7 +52,7 @@ impl Links {
         false
     }
 
-    /// Lets a port send again that was stuck. Returns whether it was.
+    /// Ends the stuck state of a port, so that it sends again. Returns whether the port was stuck.
     pub fn release_stuck(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters) -> bool {
         if !self.stuck.contains(number) {
             return false;

@@ -11,7 +11,7 @@ use crate::mmu::{HeadroomPolicy, LossyPool, QueueAdmission};
 use crate::sets::{PortSet, indices};
 use crate::units::Cells;
 
-/// The state that a decision followed from.
+/// The state that led to a decision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing<'a> {
     pub ports: &'a [Port],
@@ -22,7 +22,8 @@ pub(super) struct Standing<'a> {
 }
 
 impl Telemetry {
-    /// Logs that `frame` was refused for `reason`; its drop counts at port `at`. One drop a poll and class is logged.
+    /// Logs that `frame` was refused for `reason`; its drop counts at port `at`. At most one drop per poll and class is
+    /// logged.
     #[cold]
     pub fn log_drop(&mut self, standing: Standing<'_>, at: usize, frame: RefusedFrame, reason: DropReason) {
         let polls = self.clock.polls();
@@ -44,7 +45,7 @@ impl Telemetry {
         self.counters.decisions[at].drops[usize::from(frame.class & 7)].note(logged.pack());
     }
 
-    /// Logs that the peer of `port` is to stop `groups`, which it was not before.
+    /// Logs that the peer of `port` gets XOFF for `groups`, which were not at XOFF before.
     #[cold]
     pub fn log_pauses(&mut self, standing: Standing<'_>, port: usize, groups: u8) {
         let ledger = &standing.ports[port].ledger;
@@ -61,7 +62,7 @@ impl Telemetry {
         }
     }
 
-    /// A decision with the state of group `group` of `ports[0]`, as far as this lcore knows it.
+    /// Creates a record of a decision with the state of group `group` of `ports[0]`, as far as this lcore can see it.
     fn describe(&self, standing: Standing<'_>, ports: [u8; 2], group: usize, decision: Decision) -> LoggedDecision {
         let (state, pools) = (&standing.ports[usize::from(ports[0])], &standing.buffer.pools);
         let (ledger, held) = (&state.ledger, state.ledger.group(group));
@@ -85,7 +86,7 @@ impl Telemetry {
             class: group as u8,
             group: group as u8,
             cells: 0,
-            // Of a port of another lcore this one knows only the settings.
+            // For a port of another lcore only the settings are visible.
             held: if is_own {
                 [held.reserve, held.port_reserve, held.shared, held.headroom].map(|part| part.0)
             } else {
@@ -101,15 +102,15 @@ impl Telemetry {
     }
 }
 
-/// A frame that is not taken.
+/// A frame that was refused.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusedFrame {
-    /// Where it came in, and where it should have left.
+    /// Ingress port, and intended egress port.
     pub ports: [u8; 2],
     pub class: u8,
     pub group: u8,
     pub cells: u32,
-    /// The queue that did not take it, if that was who refused.
+    /// The queue that refused the frame; `None` if no queue did.
     pub queue: Option<RefusingQueue>,
 }
 
@@ -117,13 +118,13 @@ pub(super) struct RefusedFrame {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusingQueue {
     pub number: usize,
-    /// Cells in it together with the frame.
+    /// Cells in the queue, including the frame.
     pub depth: Cells,
     pub pool: LossyPool,
 }
 
 impl RefusingQueue {
-    /// The queue of `desc` at `port`, which is of this lcore.
+    /// The queue of `desc` at `port`. Its depth is valid only if this lcore owns the port.
     pub fn of(port: &Port, desc: FrameDesc, pool: LossyPool) -> Self {
         let (number, cells) = (desc.queue(), u32::from(desc.cells()));
         Self { number, depth: Cells(port.queues[number].cells() + cells), pool }
@@ -131,13 +132,13 @@ impl RefusingQueue {
 }
 
 impl RefusedFrame {
-    /// A frame for `egress` that its group did not take.
+    /// A frame for `egress` that its priority group refused.
     pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
         let (ports, cells) = ([desc.ingress(), egress as u8], desc.cells().into());
         Self { ports, class: desc.class(), group: desc.group(), cells, queue: None }
     }
 
-    /// A frame that its queue did not take.
+    /// A frame that its queue refused.
     pub fn by_queue<P>(handed: &HandoffFrame<P>, queue: RefusingQueue) -> Self {
         Self { queue: Some(queue), ..Self::by_group(&handed.desc, handed.egress.into()) }
     }

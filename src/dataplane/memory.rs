@@ -1,4 +1,4 @@
-//! Ports in memory: the switch without any device, for tests, benchmarks and the simulator.
+//! Ports in memory: the switch without devices, for tests, benchmarks and the simulator.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use crate::packet::{Burst, Packet, Ports};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// Room in front of a frame, as DPDK's mbufs have it.
+/// Free bytes in front of a frame, as in DPDK's mbufs.
 const FRONT: usize = 128;
 
-/// A frame in a buffer of its own, and what else whoever made it wants to know of it.
+/// A frame in its own buffer, with additional data of its creator.
 #[derive(Debug)]
 pub struct MemPacket<C = ()> {
     buffer: Box<[u8]>,
     start: u32,
     end: u32,
-    /// Nothing that the switch looks at.
+    /// Data of the frame's creator; the switch does not read it.
     pub cargo: C,
 }
 
 impl MemPacket {
-    /// A buffer with `frame`.
+    /// Creates a buffer that holds `frame`.
     #[must_use]
     pub fn new(frame: &[u8]) -> Self {
         let mut buffer = vec![0; FRONT + frame.len()].into_boxed_slice();
@@ -31,10 +31,10 @@ impl MemPacket {
 }
 
 impl<C> MemPacket<C> {
-    /// The `len` bytes from `start` on of a buffer that is at hand.
+    /// Creates a packet of the `len` bytes from `start` on in an existing buffer.
     ///
     /// # Panics
-    /// If the buffer ends before.
+    /// If the buffer is too short.
     #[inline]
     #[must_use]
     pub fn in_buffer(buffer: Box<[u8]>, start: usize, len: usize, cargo: C) -> Self {
@@ -42,7 +42,7 @@ impl<C> MemPacket<C> {
         Self { start: start as u32, end: (start + len) as u32, buffer, cargo }
     }
 
-    /// The buffer, for another frame.
+    /// Returns the buffer, for another frame.
     #[inline]
     #[must_use]
     pub fn into_buffer(self) -> Box<[u8]> {
@@ -83,14 +83,14 @@ impl<C: Send> Packet for MemPacket<C> {
     }
 }
 
-/// Ports whose wires are queues. Counts its buffers, so that a test sees a leak.
+/// Ports whose wires are queues. They count their buffers, so that a test detects a leak.
 #[derive(Debug)]
 pub struct MemPorts {
     wires: Vec<Wire>,
     /// Buffers inside the switch: received or made, and neither sent nor freed. Shared by the ports of a switch whose
-    /// lcores have each their own.
+    /// lcores each have their own `MemPorts`.
     held: Arc<AtomicUsize>,
-    /// Buffers that copies and control frames may take; tests lower it.
+    /// Number of buffers available for copies and control frames; tests lower it.
     pub spare_buffers: usize,
     /// Copies made for flooding.
     pub copies: u64,
@@ -100,15 +100,15 @@ pub struct MemPorts {
 struct Wire {
     to_switch: VecDeque<MemPacket>,
     from_switch: VecDeque<Vec<u8>>,
-    /// Frames that the receive ring holds; more are lost.
+    /// Capacity of the receive ring in frames; further frames are lost.
     ring: Option<usize>,
     missed: u64,
-    /// Frames the port still takes before it says that its ring is full.
+    /// Frames that the port still takes before it reports a full ring.
     room: Option<usize>,
 }
 
 impl MemPorts {
-    /// `ports` silent ports.
+    /// Creates `ports` ports without traffic.
     #[must_use]
     pub fn new(ports: usize) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl MemPorts {
         }
     }
 
-    /// `frame` arrives at `port`.
+    /// Delivers `frame` to `port`.
     pub fn inject(&mut self, port: usize, frame: &[u8]) {
         let wire = &mut self.wires[port];
         if wire.ring.is_some_and(|ring| wire.to_switch.len() >= ring) {
@@ -129,7 +129,7 @@ impl MemPorts {
         }
     }
 
-    /// From now on the receive ring of `port` holds `frames`, and loses what comes when it is full, as a NIC's does.
+    /// Limits the receive ring of `port` to `frames`. A full ring loses further frames, like a NIC's.
     pub fn set_ring(&mut self, port: usize, frames: usize) {
         self.wires[port].ring = Some(frames);
     }
@@ -150,7 +150,7 @@ impl MemPorts {
         self.wires[port].from_switch.drain(..).collect()
     }
 
-    /// From now on `port` takes `room` frames and then none; `None`: any number.
+    /// Makes `port` take `room` further frames and then none; `None`: any number.
     pub fn set_room(&mut self, port: usize, room: Option<usize>) {
         self.wires[port].room = room;
     }
@@ -161,7 +161,7 @@ impl MemPorts {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// As many silent ports, for another lcore of the same switch: buffers are counted together.
+    /// Creates as many idle ports for another lcore of the same switch; both count their buffers together.
     #[must_use]
     pub fn sibling(&self) -> Self {
         Self { held: self.held.clone(), ..Self::new(self.wires.len()) }

@@ -1,8 +1,8 @@
 //! Rings between lcores: admitted frames on their way to a queue.
 //!
-//! A frame is admitted by the lcore that owns the port it came in by, and queued, scheduled and released by the one that
-//! owns the port it leaves by. Each pair of lcores has a ring each way that holds as many frames as the buffer has cells,
-//! so that what was admitted always finds room.
+//! The lcore that owns the ingress port admits a frame. The lcore that owns the egress port queues, schedules and
+//! releases it. Each pair of lcores has a ring in each direction. It has a slot for each cell of the buffer, so an
+//! admitted frame always finds room.
 
 use super::frame_desc::FrameDesc;
 use super::handoff::{Consumer, Producer, ring};
@@ -17,30 +17,30 @@ use crate::units::Cells;
 pub(super) struct HandoffFrame<P> {
     pub packet: P,
     pub desc: FrameDesc,
-    /// Port it leaves by.
+    /// Egress port of the frame.
     pub egress: u8,
-    /// Its queue must not refuse it: the frame is lossless, or its group had the cells guaranteed.
+    /// Whether its queue must accept it: the frame is lossless, or its group had the cells guaranteed.
     pub must_accept: bool,
-    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
+    /// Whether WRED drops it instead of marking it: an IP packet that is not ECN-capable.
     pub droppable: bool,
 }
 
 impl<P> HandoffFrame<P> {
-    /// Its request for a place in a queue.
+    /// The frame's request to its queue.
     #[inline]
     pub fn request(&self) -> QueueRequest {
         let cells = Cells(self.desc.cells().into());
         QueueRequest { cells, must_accept: self.must_accept, droppable: self.droppable }
     }
 
-    /// A frame for a queue of port `egress`.
+    /// Creates a frame for a queue of port `egress`.
     #[inline]
     pub fn new(packet: P, meta: &Meta, egress: u8, must_accept: bool) -> Self {
         Self { packet, desc: meta.desc, egress, must_accept, droppable: meta.is_droppable() }
     }
 }
 
-/// Another lcore: the own ends of the rings to and from it.
+/// Another lcore: this lcore's ends of the rings to and from it.
 pub(super) struct PeerLcore<P> {
     pub frames_out: Producer<HandoffFrame<P>>,
     pub frames_in: Consumer<HandoffFrame<P>>,
@@ -55,14 +55,14 @@ impl<P> std::fmt::Debug for PeerLcore<P> {
 /// The other lcores of the switch, as one lcore sees them.
 #[derive(Debug)]
 pub(super) struct Mesh<P> {
-    /// By number; `None` at the own one.
+    /// The other lcores by number; `None` at this lcore's number.
     pub peers: Vec<Option<Box<PeerLcore<P>>>>,
     /// The lcore that owns each port.
     owners: [u8; MAX_PORTS],
 }
 
 impl<P: Send> Mesh<P> {
-    /// The meshes of all lcores of `spec`. A ring holds as many frames as the buffer has cells, and a burst.
+    /// Creates the meshes of all lcores of `spec`. A ring holds as many frames as the buffer has cells, plus one burst.
     pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
         let (lcores, frames) = (usize::from(spec.lcores), spec.buffer.total.0 as usize + BURST);
         let owners = std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore));

@@ -1,4 +1,4 @@
-//! What the stages know of a frame: half a cache line, which follows it through a burst.
+//! Metadata of a frame at ingress: half a cache line, which accompanies it through a burst.
 
 use super::class_bits::ClassBits;
 use super::drops::DropReason;
@@ -8,26 +8,26 @@ use crate::forward::fdb::Station;
 use crate::wire::parse::L3;
 use crate::wire::{Headers, Plain, Usual, ecn};
 
-/// What is to become of a frame.
+/// The forwarding decision on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Out of one port.
+    /// The frame leaves by one port.
     Send(u8),
-    /// A copy out of each port of its VLAN but the one it came by.
+    /// A copy leaves by each port of the VLAN except the ingress port.
     Flood,
-    /// Nothing.
+    /// The frame is dropped for this reason.
     Drop(DropReason),
-    /// It was for the switch itself, which has acted on it.
+    /// The frame was for the switch itself, which has processed it.
     Consumed,
 }
 
-/// What the stages know of a frame.
+/// Metadata of a frame, written and read by the ingress stages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meta {
-    /// Whom it is for and who sent it, in the VLAN that it belongs to; 0 is nobody's.
+    /// Destination and source station in the frame's VLAN; VLAN 0 is not a VLAN.
     pub dst: Station,
     pub src: Station,
-    /// The frame as it is now, and as its queue will know it.
+    /// Descriptor of the frame in its present form; its queue gets it unchanged.
     pub desc: FrameDesc,
     pub class_bits: ClassBits,
     pub verdict: Verdict,
@@ -44,13 +44,13 @@ impl Meta {
         verdict: Verdict::Consumed,
     };
 
-    /// A usual frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
+    /// Metadata of a usual frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
     #[inline]
     pub fn usual(usual: Usual, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         Self::ip(usual, desc.with(classification.desc), vlan, classification.class_bits, (L3::V4, Usual::L3_OFFSET))
     }
 
-    /// A plain frame; arguments as for [`Meta::usual`].
+    /// Metadata of a plain frame; arguments as for [`Meta::usual`].
     #[inline]
     pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let class_bits =
@@ -58,7 +58,7 @@ impl Meta {
         Self::ip(plain.usual, desc.with(classification.desc), vlan, class_bits, (plain.l3, plain.l3_offset))
     }
 
-    /// Any other frame; arguments as for [`Meta::usual`].
+    /// Metadata of any other frame; arguments as for [`Meta::usual`].
     pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
         let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
         let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
@@ -83,23 +83,23 @@ impl Meta {
         }
     }
 
-    /// An unclassified frame that is dropped.
+    /// Metadata of a frame without a class that is dropped.
     pub fn dropped(reason: DropReason) -> Self {
         Self { verdict: Verdict::Drop(reason), ..Self::EMPTY }
     }
 
-    /// A MAC control frame with so many tags.
+    /// Metadata of a MAC control frame with `tags` VLAN tags.
     pub fn control(tags: u8) -> Self {
         Self { class_bits: ClassBits::NONE.with_tags(tags, false), ..Self::EMPTY }
     }
 
-    /// Traffic class; `None` before it is classified.
+    /// Traffic class; `None` if the frame has none.
     #[inline]
     pub fn class(&self) -> Option<u8> {
         self.class_bits.is_classified().then_some(self.class_bits.class())
     }
 
-    /// Whether its group is lossless.
+    /// Whether the frame's group is lossless.
     #[inline]
     pub fn is_lossless(&self) -> bool {
         self.class_bits.lossy_queue().is_empty()
@@ -111,17 +111,17 @@ impl Meta {
         self.dst.vlan()
     }
 
-    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
+    /// Whether WRED drops the frame instead of marking it: an IP packet that is not ECN-capable.
     #[inline]
     pub fn is_droppable(&self) -> bool {
         (self.class_bits.l3() != L3::Other) & (self.class_bits.traffic_class() & 3 == ecn::NOT_ECT)
     }
 }
 
-/// ECT(0) or ECT(1): neither Not-ECT nor marked already.
+/// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE.
 #[inline]
 fn is_ect(traffic_class: u8) -> bool {
-    // The codepoints are 00, 01, 10 and 11: one more, those in the middle have the higher bit.
+    // The codepoints are 00, 01, 10 and 11. After adding one, only the two in the middle have the higher bit set.
     ((traffic_class & 3) + 1) & 2 != 0
 }
 

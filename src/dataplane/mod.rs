@@ -1,4 +1,4 @@
-//! The packet's way through the switch: bursts in, decisions, bursts out.
+//! The packet path of the switch: receive bursts, decide, send bursts.
 
 mod accept;
 pub mod audit;
@@ -15,7 +15,8 @@ mod enqueue;
 pub mod fdb_view;
 mod forwarder;
 pub mod frame_desc;
-// Slots of memory that are not always items, passed between two lcores: the one place outside `dpdk` for unsafe code.
+// The ring's slots are uninitialized memory that two lcores share. Outside `dpdk`, only `handoff` and `near` have
+// unsafe code.
 #[allow(unsafe_code)]
 pub mod handoff;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What pacing leaves ahead of a PFC frame, together with how long the frame that is its cause waited unseen: the rows
-//! `poll gap` and `transmit ring` of headroom, which are proven as a sum.
+//! The data that pacing posts ahead of a PFC frame, plus the time for which the frame that causes it waited unseen.
+//! These are the rows `poll gap` and `transmit ring` of headroom, which are proven as a sum.
 
 use proptest::prelude::*;
 
@@ -7,20 +7,20 @@ use crate::mmu::headroom::PACING_SLACK;
 use crate::qos::shaper::{MIN_FRAME, Shaper, WIRE_OVERHEAD};
 use crate::units::{BitRate, Nanos, Ticks};
 
-/// Ticks are picoseconds, so that no rounding hides anything.
+/// Ticks are picoseconds, so that rounding hides nothing.
 const HZ: u64 = 1_000_000_000_000;
 /// Picoseconds in a nanosecond.
 const PS: u64 = 1000;
 
-/// A poll: how long it lasts, where in it the port is asked for frames, and where it sends, as parts of a thousand; and
-/// how many frames wait to be sent.
+/// One poll: its length, and the number of frames that wait to be sent. `visit` and `send` are the points at which it
+/// reads the receive ring and at which it sends, in thousandths of the length.
 #[derive(Debug, Clone, Copy)]
 struct Poll {
     length_ps: u64,
     visit: u64,
     send: u64,
     waiting: u64,
-    /// PFC frames that leave at the visit, past pacing.
+    /// PFC frames that leave at the visit, outside of pacing.
     pfc: u8,
 }
 
@@ -34,8 +34,8 @@ fn poll(longest_ps: u64) -> impl Strategy<Value = Poll> {
     })
 }
 
-/// What came of a run of polls, in picoseconds: the longest time between two begins or two visits, the most data ahead of a
-/// visit, and the most of that with the time since the visit before.
+/// Worst cases over a run of polls, in picoseconds. `gap` is the longest poll or time between two visits. `ahead` is
+/// the most data ahead at a visit. `unheard` is the largest sum of that data and the time since the previous visit.
 #[derive(Debug, Default)]
 struct Worst {
     gap: u64,
@@ -43,17 +43,17 @@ struct Worst {
     unheard: u64,
 }
 
-/// Polls a port of `rate` that sends frames of `frame` bytes, paced by the instant at which each poll begins and on the
-/// wire from the one at which it sends.
+/// Polls a port of `rate` that sends frames of `frame` bytes. Pacing counts from the instant at which each poll begins;
+/// the wire counts from the instant at which the poll sends.
 fn run(rate: BitRate, frame: u32, polls: &[Poll]) -> Worst {
     let mut shaper = Shaper::new(rate, HZ, PACING_SLACK);
     let [frame_ps, pfc_ps] = [frame, MIN_FRAME].map(|len| u64::from(len + WIRE_OVERHEAD) * 8 * HZ / rate.0);
     let mut worst = Worst::default();
-    // A second in, so that the port has rested.
+    // Starts a second in, so that the port was idle before.
     let (mut begin, mut wire_free) = (HZ, 0_u64);
     let mut last_visit: Option<u64> = None;
     for poll in polls {
-        // No poll is so short that its PFC frames alone were more than the wire takes meanwhile.
+        // Polls are long enough for the wire to carry their PFC frames.
         let length = poll.length_ps.max(u64::from(poll.pfc) * pfc_ps);
         let (visit, send) = (begin + length * poll.visit / 1000, begin + length * poll.send / 1000);
         if let Some(last) = last_visit.replace(visit) {
@@ -86,8 +86,8 @@ proptest! {
         frame in prop_oneof![Just(60_u32), Just(1514), 60_u32..=9238],
     ) {
         let worst = run(BitRate(rate * 1_000_000_000), frame, &polls);
-        // The row `our frame ahead` is for the frame that is let go at the last instant; PFC frames that had their turn
-        // just now are ahead of the next too.
+        // The row `our frame ahead` covers the frame that is posted at the last instant. PFC frames sent just now are
+        // ahead of the next one too.
         let begun = u64::from(frame + WIRE_OVERHEAD + 3 * (MIN_FRAME + WIRE_OVERHEAD)) * 8 * HZ / (rate * 1_000_000_000);
         let bound = worst.gap + PACING_SLACK.0 * PS + begun;
         prop_assert!(worst.unheard <= bound, "{} of {bound} ps", worst.unheard);
@@ -96,7 +96,8 @@ proptest! {
 
 #[test]
 fn a_poll_that_sends_late_leaves_more_than_the_slack_ahead_and_takes_it_from_the_next_gap() {
-    // The first, of 8 us, sends at its end what a rest has earned; from then on polls of a microsecond send at once.
+    // The first poll, of 8 us, sends at its end the data that idle time has earned. Later polls of one microsecond send
+    // at once.
     let late = Poll { length_ps: 8_000 * PS, visit: 0, send: 1000, waiting: u64::MAX, pfc: 0 };
     let quick = Poll { length_ps: 1_000 * PS, send: 0, ..late };
     let worst = run(BitRate(10_000_000_000), 1226, &[late, quick, quick, quick]);

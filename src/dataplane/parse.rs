@@ -12,12 +12,12 @@ use crate::sets::{BURST, CLASSES, FrameSet, PortSet};
 use crate::units::CellSize;
 use crate::wire::{Usual, mac_control, parse, parse_plain, parse_usual};
 
-/// The frames of a burst by what the next stages do with them. Frames of neither set are dropped.
+/// The frames of a burst, by the next stage that processes them. Frames in neither set are dropped.
 pub(super) struct Arrived {
     pub data: FrameSet,
     /// MAC control frames.
     pub control: FrameSet,
-    /// Ports by which not all of `data` would leave with the tags that it came with.
+    /// Ports at which some frame of `data` would leave with other tags than it came with.
     pub retagged_at: PortSet,
     /// Sums of `data` by class.
     pub sums: [BurstSum; CLASSES],
@@ -34,10 +34,10 @@ impl Arrived {
     }
 }
 
-/// Fills `metas` for the frames of `burst`, received by port `number`. Malformed and oversized frames get a drop verdict.
-/// Prefetches the forwarding entries, those of the flow cache if the burst `uses_cache`.
+/// Fills `metas` for the frames of `burst`, received by port `number`. Malformed and oversized frames get a drop
+/// verdict. Prefetches the forwarding entries, or those of the flow cache if the burst `uses_cache`.
 ///
-/// Each reference is a parameter of its own: the compiler then keeps what is behind it in registers over the loop.
+/// Each reference is a parameter of its own: the compiler then keeps the referenced values in registers over the loop.
 #[inline]
 pub(super) fn parse_burst(
     (number, port): (usize, &Port),
@@ -54,7 +54,7 @@ pub(super) fn parse_burst(
     let mut sums = [BurstSum::default(); CLASSES];
     for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
         let bytes = packet.bytes();
-        // An mbuf holds no longer frame; one that did would be cut here and be oversize.
+        // No mbuf holds a longer frame. A longer one would be cut here and would be oversize.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
         let desc = FrameDesc::new(len, cell.cells_of(len).0 as u16, number as u8, 0, 0);
         let (class_bits, dst, src) = match parse_usual(bytes) {
@@ -84,8 +84,8 @@ pub(super) fn parse_burst(
     Arrived { data, control, retagged_at, sums }
 }
 
-/// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports by which the
-/// frame would not leave with the tags that it came with.
+/// Parses a frame that is not untagged UDP over IPv4. Returns `None` for a MAC control frame, else the ports at which
+/// the frame would leave with other tags than it came with.
 #[inline(never)]
 fn parse_other(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
     match parse_plain(bytes) {
@@ -100,7 +100,7 @@ fn parse_other(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc
     }
 }
 
-/// Parses any frame; result as of [`parse_other`].
+/// Parses any frame; the result is as for [`parse_other`].
 #[inline(never)]
 fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
     let headers = match parse(bytes) {
@@ -123,11 +123,11 @@ fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, 
     Some(retagged_at(forwarder, meta))
 }
 
-/// Ports by which a frame would not leave with the tags that it came with.
+/// Ports at which a frame would leave with other tags than it came with.
 #[inline]
 fn retagged_at(forwarder: &Forwarder, meta: &Meta) -> PortSet {
     let untagged = forwarder.vlans.untagged_at(meta.vlan());
-    // A priority tag (VLAN 0) never leaves as it came.
+    // A priority tag (VLAN 0) always changes.
     let always = if meta.class_bits.has_priority_tag() { PortSet::ALL } else { PortSet::EMPTY };
     (if meta.class_bits.tags() > 0 { untagged } else { !untagged }) | always
 }

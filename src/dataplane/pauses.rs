@@ -1,4 +1,4 @@
-//! PFC generation: which peers an lcore has stopped, and why.
+//! PFC generation: the peers that an lcore has paused.
 
 use super::counters::PortCounters;
 use super::links::Links;
@@ -10,18 +10,18 @@ use crate::sets::{PortSet, indices};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
-/// The ports whose peers are stopped.
+/// The ports whose peers are paused.
 #[derive(Debug, Default)]
 pub(super) struct PauseState {
     /// Ports with groups at XOFF.
     pub xoff: PortSet,
-    /// Ports whose receive backlog stops their peers.
+    /// Ports whose receive backlog pauses their peers.
     pub backlogged: PortSet,
 }
 
 impl PauseState {
-    /// Passes the XOFF state of a port (buffer and receive backlog) to its generator. Returns the groups that were not at XOFF
-    /// before.
+    /// Passes the XOFF state of a port (buffer and receive backlog) to its generator. Returns the groups that were not
+    /// at XOFF before.
     #[inline]
     pub fn update(&mut self, number: usize, port: &mut Port) -> u8 {
         let xoff = port.ledger.xoff();
@@ -32,8 +32,9 @@ impl PauseState {
         fresh
     }
 
-    /// Judges the frames `left` in the receive ring of a port after a poll; `None`: not known. From `most` on they are a backlog,
-    /// and from the port's mark on: the lossless groups are XOFF until the ring is drained. Returns whether this changed.
+    /// Evaluates the frames `left` in the receive ring of a port after a poll; `None`: unknown. At least `most` frames,
+    /// or at least the port's mark, are a backlog: the lossless groups are then XOFF until the ring is drained. Returns
+    /// whether this changed.
     pub fn judge_backlog(
         &mut self,
         (number, port): (usize, &mut Port),
@@ -58,7 +59,7 @@ impl PauseState {
 }
 
 impl Links {
-    /// Sends the PFC `frame` that is due at a port. One that the device does not take stays due.
+    /// Sends the PFC `frame` that is due at a port. A frame that the device does not take stays due.
     #[inline]
     pub fn send_pfc<I: Ports>(
         &mut self,
@@ -71,7 +72,8 @@ impl Links {
         if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff() == 0 {
             return;
         }
-        // Without a buffer, or room in the ring, it stays due, and the next poll tries again.
+        // Without a buffer, or without room in the transmit ring below, the frame stays due, and the next poll tries
+        // again.
         let Some(packet) = io.make(&frame.emit(port.mac)) else { return };
         let mut one = Burst::new();
         one.push(packet);
@@ -84,8 +86,8 @@ impl Links {
             return;
         }
         port.generator.sent(frame, now);
-        // The frame passed pacing, but not the wire: the next frames wait for its time. Else each PFC frame would put the
-        // device ahead of the wire, and delay the next PFC frame.
+        // The frame bypassed pacing, but not the wire, so the next data frames wait for its time. Otherwise each PFC
+        // frame would put the device ahead of the wire and delay the next PFC frame.
         port.shaper.charge(MIN_FRAME, now);
         counters.pfc_tx_frames.add(1);
         for priority in indices(frame.enabled) {

@@ -1,5 +1,4 @@
-//! The life of a packet, in order. Each stage is a function over a burst; this file reads like the picture in
-//! docs/architecture.md.
+//! The pipeline of one lcore: it holds the owners of all stages' state. docs/architecture.md shows the stages in order.
 
 use std::sync::Arc;
 
@@ -28,17 +27,17 @@ use crate::wire::MacAddr;
 /// The switch as one lcore runs it: its ports, and the owners of the stages' state.
 #[derive(Debug)]
 pub struct Pipeline<P> {
-    /// Its number among the dataplane lcores.
+    /// Number of this lcore among the dataplane lcores.
     pub(super) lcore: usize,
-    /// The ports that it owns.
+    /// The ports that this lcore owns.
     pub(super) own: PortSet,
-    /// All ports. Of those of other lcores only the settings are read.
+    /// All ports. For ports of other lcores only the settings are read.
     pub(super) ports: Box<[Port]>,
     pub(super) links: Links,
     pub(super) forwarder: Forwarder,
     pub(super) rewriter: Rewriter,
     pub(super) buffer: Buffer,
-    /// Whether a queue takes a frame.
+    /// The admission rule of the queues.
     pub(super) queue_rule: QueueAdmission,
     pub(super) egress: Egress<P>,
     pub(super) mesh: Mesh<P>,
@@ -46,18 +45,19 @@ pub struct Pipeline<P> {
     /// Drops lossy frames when the lcore has more frames than time.
     pub(super) shedder: Shedder,
     pub(super) telemetry: Telemetry,
-    /// Dropped frames whose buffers go back together.
+    /// Dropped frames whose buffers are freed together.
     pub(super) trash: Trash<P>,
-    /// Scratch memory of a poll; `None` only while a poll receives. Boxed: moving it would cost hundreds of instructions per
-    /// idle poll.
+    /// Scratch memory of a poll; `None` only while a poll receives. Boxed: moving it would cost hundreds of
+    /// instructions per idle poll.
     pub(super) scratch: Option<Box<Scratch<P>>>,
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// A switch by `spec` on a clock of `hz` ticks a second, which one lcore runs: all links are up, all queues empty.
+    /// Creates a switch by `spec` that one lcore runs, on a clock of `hz` ticks a second. All links are up, all queues
+    /// empty.
     ///
     /// # Panics
-    /// As [`Pipeline::fleet`], and on a spec for several lcores.
+    /// Under the conditions of [`Pipeline::fleet`], and on a spec for several lcores.
     #[must_use]
     pub fn new(spec: &SwitchSpec, counters: Arc<Counters>, hz: u64, seed: u32) -> Self {
         let mut fleet = Self::fleet(spec, &counters, hz, seed);
@@ -65,11 +65,11 @@ impl<P: Packet> Pipeline<P> {
         fleet.remove(0)
     }
 
-    /// The same switch in as many parts as `spec` has lcores, in their order: each is for one thread.
+    /// Creates a switch by `spec` in as many parts as `spec` has lcores, in their order. Each part is for one thread.
     ///
     /// # Panics
-    /// On a spec that the configuration would have refused: too many ports, an lcore that is not there, maps beyond
-    /// eight classes.
+    /// On a spec that the configuration would have refused: too many ports, an lcore that does not exist, or maps
+    /// beyond eight classes.
     #[must_use]
     pub fn fleet(spec: &SwitchSpec, counters: &Arc<Counters>, hz: u64, seed: u32) -> Vec<Self> {
         let (ports, lcores) = (spec.ports.len(), usize::from(spec.lcores));
@@ -81,7 +81,7 @@ impl<P: Packet> Pipeline<P> {
         parts
             .map(|(lcore, ((mesh, forwarder), buffer))| {
                 let own = owned_by(lcore, spec);
-                // Each lcore needs its own seed, or all would mark the same frames.
+                // Each lcore needs its own seed; otherwise all would mark the same frames.
                 let seed = seed.wrapping_add((lcore as u32).wrapping_mul(0x9e37_79b9));
                 Self {
                     lcore,
@@ -104,12 +104,12 @@ impl<P: Packet> Pipeline<P> {
             .collect()
     }
 
-    /// Buffers that go back at the end of the poll that is under way.
+    /// Number of buffers that are freed at the end of the present poll.
     pub(crate) fn discarded_frames(&self) -> usize {
         self.trash.frames.len()
     }
 
-    /// Forgets the highest figures ever seen: from now on they are what is held now.
+    /// Sets all watermarks to the present values.
     pub fn clear_watermarks(&mut self) {
         for port in self.own.iter() {
             let state = &mut self.ports[port];
@@ -125,13 +125,13 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty |= self.own;
     }
 
-    /// Tells the forwarding database of a station, as a frame from it would.
+    /// Learns a station in the forwarding database, as if it had sent a frame.
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
         self.forwarder.fdb.set_time(now);
         self.forwarder.learn(Station::new(vlan, mac.to_number()), port)
     }
 
-    /// Its number among the dataplane lcores.
+    /// Number of this lcore among the dataplane lcores.
     #[must_use]
     pub fn number(&self) -> usize {
         self.lcore

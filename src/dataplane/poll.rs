@@ -1,7 +1,8 @@
-//! The poll: the life of a packet, in order. docs/architecture.md has the picture.
+//! The poll: the life of a packet, in order. docs/architecture.md shows it as a diagram.
 //!
-//! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its state;
-//! this file and the drivers ([`super::rounds`], [`super::ingress`], [`super::dispatch`], [`super::transmit`]) call them.
+//! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
+//! state; this file and the drivers ([`super::rounds`], [`super::ingress`], [`super::dispatch`], [`super::transmit`])
+//! call them.
 
 use super::drops::DropReason;
 use super::log::{RefusedFrame, Standing};
@@ -14,14 +15,15 @@ use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
 impl<P: Packet> Pipeline<P> {
-    /// Polls the ports of this lcore at the instant `now`. Returns the frames received, taken over and sent.
+    /// Polls the ports of this lcore at the instant `now`. Returns the number of frames received, accepted from other
+    /// lcores and sent.
     pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         let received = self.poll_in(io, now);
         self.poll_out(io, now, received)
     }
 
-    /// The first half of a poll: maintenance, then ingress. Returns the frames received. In the simulator other lcores poll
-    /// between the halves, so that what they publish is as old as it can be.
+    /// The first half of a poll: maintenance, then ingress. Returns the number of frames received. In the simulator,
+    /// other lcores poll between the halves, so that the data they publish is as old as it can be.
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.forwarder.fdb.set_time(now);
@@ -38,7 +40,8 @@ impl<P: Packet> Pipeline<P> {
         received
     }
 
-    /// The second half, of the poll that has `received` frames: egress, then publication. Returns all frames moved.
+    /// The second half of the poll that has `received` frames: egress, then publication. Returns the number of all
+    /// frames moved.
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
         let accepted = self.accept_handoffs(io);
@@ -59,8 +62,8 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty |= held;
     }
 
-    /// Sends XON for each paused group that may resume. Every paused group is judged, because the threshold moves with the
-    /// pool, whichever group's cells were released.
+    /// Sends XON for each paused group that may resume. Every paused group is evaluated, because the threshold moves
+    /// with the pool, no matter which group's cells were released.
     #[inline]
     fn resume_peers<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         for port in self.pauses.xoff.iter() {
@@ -89,7 +92,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Sends a PFC frame of `port`. Apart, because most polls have none.
+    /// Sends a PFC frame of `port`. Out of line, because most polls have none.
     #[inline(never)]
     fn send_pfc_frame<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, frame: &PfcFrame, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
@@ -97,7 +100,7 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Lets stuck ports send again whose devices take frames.
+    /// Lets stuck ports whose devices take frames send again.
     #[cold]
     fn look_at_stuck(&mut self, now: Ticks) {
         for port in self.links.stuck.iter() {
@@ -113,7 +116,7 @@ impl<P: Packet> Pipeline<P> {
         self.buffer.releases.publish();
         io.free(&mut self.trash.frames);
         if self.mesh.has_peers() {
-            // Cells that an lcore keeps leased are missing to the others when the pool runs low.
+            // Cells that an lcore keeps leased are not available to the others when the pool runs low.
             self.buffer.pools.shared.iter_mut().for_each(if moved == 0 { Lease::flush } else { Lease::trim });
         }
         self.telemetry.clock.poll(&self.telemetry.counters.lcores[self.lcore], now, moved);
@@ -130,13 +133,13 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.publish_lcore(self.lcore, &self.buffer, held, now);
     }
 
-    /// Publishes all gauges, for an observer who wants them exact between two polls: the simulator, at its end.
+    /// Publishes all gauges, for an observer that needs exact values between two polls: the simulator, at its end.
     pub(crate) fn settle_gauges(&mut self, now: Ticks) {
         self.telemetry.gauges_dirty |= self.own;
         self.publish_gauges(now);
     }
 
-    /// Logs that the peer of `port` is to stop `groups`, which it was not before.
+    /// Logs that the peer of `port` gets XOFF for `groups`, which were not at XOFF before.
     #[cold]
     fn log_pauses(&mut self, port: usize, groups: u8) {
         let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;

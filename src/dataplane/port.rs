@@ -1,4 +1,4 @@
-//! Everything one port is: plain memory of the lcore that owns it.
+//! The state of one port: plain memory of the lcore that owns it.
 
 use super::backlog::Backlog;
 use super::counters::{Counter, PortCounters};
@@ -21,52 +21,52 @@ use crate::wire::mac_control::PfcFrame;
 pub(super) struct Port {
     pub mac: MacAddr,
     pub mtu: u32,
-    /// Ports that send no packets as long as this one takes.
+    /// Ports with a smaller MTU than this one.
     pub smaller_mtu: PortSet,
-    /// Where what comes in by it goes.
+    /// Class, group and queue of the frames received here.
     pub classifier: PortClassifier,
     /// Priority groups that are lossless here.
     pub lossless: u8,
-    /// Priorities that PFC frames are sent for.
+    /// Priorities for which PFC frames are sent.
     pub generated: u8,
-    /// Priorities that received PFC frames are obeyed for, and the queues that these stop.
+    /// Priorities for which received PFC frames are obeyed, and the queues that these pause.
     pub obeyed: u8,
     obeying: u8,
-    /// From the priorities of received PFC frames to queues.
+    /// Map from the priorities of received PFC frames to queues.
     pub priorities: PriorityMap,
 
-    /// Ingress: what its frames hold of the buffer.
+    /// Ingress: the buffer cells that frames received here hold.
     pub ledger: PortLedger,
     /// Cells ever admitted, by group.
     pub admitted: [u64; CLASSES],
-    /// Of these, the cells whose release the ledger has seen.
+    /// Admitted cells whose release the ledger has seen, by group.
     pub released: [u64; CLASSES],
     /// Groups that hold cells.
     pub holding: u8,
     pub generator: Generator,
     pub backlog: Backlog,
 
-    /// Egress: the queues and what lets them send.
+    /// Egress: the queues, and below the state that controls their sending.
     pub queues: [Queue; CLASSES],
     /// Queues that are not empty.
     pub waiting: u8,
-    /// Frames at the head of queues that are to be discarded, why, and which queues have any: no poll discards a whole
-    /// queue, since the others would wait for it longer than any headroom allows for.
+    /// Frames at the head of each queue that must be discarded, with the reason, and the queues that have any. No poll
+    /// discards a whole queue, because the other ports would wait for longer than any headroom allows.
     pub discard: [(u32, DropReason); CLASSES],
     pub discarding: u8,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
     pub timers: PauseTimers,
     pub watchdog: Option<Watchdog>,
-    /// Whether the device takes what it is offered.
+    /// Whether the device takes the frames that it is offered.
     pub progress: Progress,
-    /// Pauses received during the last poll, whose time is counted from the next one on: the instant of a poll is older
+    /// Pauses received during the last poll. Their time counts from the next poll on: the instant of a poll is older
     /// than the frames that arrive while it runs, and a pause must not end early.
     pub arrived: PfcFrame,
-    /// Bursts that a poll may take, and sends at least if there are as many: what can have arrived in the longest poll gap that
-    /// headroom allows for.
+    /// Bursts that a poll may receive; it also sends at least as many if there are frames. They cover all frames that
+    /// can arrive in the longest poll gap of the headroom formula.
     pub bursts: u32,
-    /// Frames of full ones that it has had in this poll, less those that were shed.
+    /// Frames of full bursts received in this poll, minus those that were shed.
     pub taken: u32,
 }
 
@@ -107,19 +107,19 @@ impl Port {
         }
     }
 
-    /// Priorities whose pauses the port by `spec` obeys.
+    /// Priorities whose pauses a port by `spec` obeys.
     fn obeyed(spec: &PortSpec, switch: &SwitchSpec, priorities: &PriorityMap) -> u8 {
         spec.pfc.obeyed(switch.lossless_queues(spec), priorities)
     }
 
-    /// Who watches the port by `spec`, if anybody does, and by what.
+    /// The watchdog of a port by `spec` and its settings; `None` if it has none.
     pub fn new_watchdog(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Option<(WatchdogSpec, Watchdog)> {
         let watchdog = spec.watchdog.filter(|_| spec.pfc.is_on())?;
         let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
         Some((watchdog, Watchdog::new(watchdog, priorities.queues(Self::obeyed(spec, switch, &priorities)), hz)))
     }
 
-    /// Pauses that arrived during the last poll begin at `now`; until then they were obeyed already.
+    /// Starts the time of the pauses that arrived during the last poll at `now`; they were obeyed before.
     #[inline]
     pub fn start_pauses(&mut self, now: Ticks) {
         if self.arrived.enabled != 0 {
@@ -128,7 +128,7 @@ impl Port {
         }
     }
 
-    /// A PFC frame has come: what of it is obeyed is so from now on, and its time is counted from the next poll on.
+    /// Obeys a received PFC frame from now on. The time of its pauses counts from the next poll on.
     pub fn receive_pause(&mut self, frame: &PfcFrame, now: Ticks) {
         self.timers.receive(frame, now);
         self.arrived.enabled |= frame.enabled;
@@ -139,7 +139,7 @@ impl Port {
         }
     }
 
-    /// All that waits in `queues` is to be discarded for `reason`; what comes after it is not.
+    /// Schedules the discard, for `reason`, of all frames that wait in `queues` now. Frames that come later are kept.
     pub fn schedule_discard(&mut self, queues: u8, reason: DropReason) {
         for queue in (0..CLASSES).filter(|queue| (self.waiting & queues) >> queue & 1 == 1) {
             self.discard[queue] = (self.queues[queue].frames(), reason);
@@ -147,7 +147,7 @@ impl Port {
         }
     }
 
-    /// What of `queues` is left to be discarded for `reason` is not to be.
+    /// Cancels the discard of the remaining frames in `queues`, if it was scheduled for `reason`.
     pub fn cancel_discard(&mut self, queues: u8, reason: DropReason) {
         for queue in (0..CLASSES).filter(|&queue| queues >> queue & 1 == 1) {
             if self.discard[queue].1 == reason {
@@ -157,7 +157,7 @@ impl Port {
         }
     }
 
-    /// Counts `discarded` frames off what `queue` is to discard.
+    /// Subtracts `discarded` frames from those that `queue` must discard.
     pub fn finish_discard(&mut self, queue: usize, discarded: u32) {
         self.discard[queue].0 -= discarded;
         if self.queues[queue].is_empty() {
@@ -170,7 +170,7 @@ impl Port {
         }
     }
 
-    /// Lets the watchdog look at the queues if it is time. Returns whether it did.
+    /// Runs the watchdog's check of the queues if it is due. Returns whether it ran.
     #[inline]
     pub fn watch(&mut self, counters: &PortCounters, now: Ticks) -> bool {
         let is_due = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now));
@@ -197,7 +197,7 @@ impl Port {
         self.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 
-    /// Queues that may not send at `now`: paused, unless the watchdog has had enough of it.
+    /// Queues that may not send at `now`: paused, unless the watchdog ignores the pause.
     #[inline]
     pub fn stopped_queues(&mut self, now: Ticks) -> u8 {
         let paused = self.timers.paused_queues(now) & self.obeying;
@@ -207,7 +207,8 @@ impl Port {
         }
     }
 
-    /// As [`Port::stopped_queues`], for who only looks: between two polls a pause that arrived in the last one lasts.
+    /// Queues that may not send at `now`, like [`Port::stopped_queues`], for an observer: it changes no state. Between
+    /// two polls, a pause that arrived in the last one still holds.
     pub fn stopped_queues_at(&self, now: Ticks) -> u8 {
         let paused = self.timers.paused_at(now) | self.timers.paused_at(Ticks(0)) & self.arrived.enabled;
         self.priorities.queues(paused) & self.obeying & !self.ignoring()
@@ -218,19 +219,19 @@ impl Port {
         self.watchdog.as_ref().map_or(0, Watchdog::ignoring)
     }
 
-    /// Whether a poll may take more of it: it has had no more frames of full bursts than it may.
+    /// Whether a poll may receive more from the port: its frames of full bursts are still below the limit.
     #[inline]
     pub fn may_take_more(&self) -> bool {
         self.taken < self.most_frames()
     }
 
-    /// Frames of full bursts that a poll may take of it.
+    /// Frames of full bursts that a poll may receive from the port.
     #[inline]
     pub fn most_frames(&self) -> u32 {
         self.bursts * BURST as u32
     }
 
-    /// Groups whose senders are to stop: the buffer says so, or the receive ring.
+    /// Groups whose senders must stop, because of the buffer or the receive ring.
     #[inline]
     pub fn wants_xoff(&self) -> u8 {
         self.ledger.xoff() | if self.backlog.is_on() { self.lossless } else { 0 }
@@ -242,14 +243,14 @@ impl Port {
         self.watchdog.as_ref().map_or(0, Watchdog::dropping)
     }
 
-    /// Whether some of its queues refuse frames that the buffer has admitted.
+    /// Whether some of the port's queues refuse frames that the buffer has admitted.
     #[inline]
     pub fn is_refusing(&self) -> bool {
         self.dropping() != 0 || self.progress.is_stuck()
     }
 
-    /// Whether `queue` takes no frame, since the port is stuck: each queue may have one, as a probe. A probe may wait for the end
-    /// of a pause, so other queues have theirs.
+    /// Whether `queue` accepts no frame because the port is stuck. Each queue may hold one frame as a probe: a probe
+    /// may have to wait for the end of a pause, so the other queues get their own.
     #[inline]
     pub fn is_closed(&self, queue: usize) -> bool {
         self.progress.is_closed() || self.progress.is_stuck() && self.waiting >> queue & 1 == 1

@@ -6,7 +6,7 @@ use super::spec::PortSpec;
 use crate::qos::{ClassMap, Trust};
 use crate::sets::{CLASSES, ClassSet};
 
-/// Index of frames that carry nothing trusted: beyond every DSCP and PCP.
+/// Index of frames without a trusted mark: beyond every DSCP and PCP.
 const NO_MARK: u8 = 127;
 
 /// Class, group and queue of a frame, ready to copy into its [`super::meta::Meta`].
@@ -21,15 +21,15 @@ pub(super) struct Classification {
 #[derive(Debug, Clone)]
 pub(super) struct PortClassifier {
     trust: Trust,
-    /// Bits that [`Self::of_ip`] sets in a DSCP: none where the port trusts it, else all, which makes [`NO_MARK`].
+    /// Bits that [`Self::of_ip`] sets in a DSCP: none if the port trusts the DSCP, else all, which gives [`NO_MARK`].
     untrusted: u8,
-    /// By mark; the last entry is for frames without one.
+    /// Entries by mark; the last is for frames without a mark.
     by_mark: [Classification; NO_MARK as usize + 1],
     by_class: [Classification; CLASSES],
 }
 
 impl PortClassifier {
-    /// The classifier of frames that the port of `spec` receives.
+    /// Creates the classifier of frames that the port of `spec` receives.
     pub fn new(spec: &PortSpec, classes: &ClassMap) -> Self {
         let by_class = std::array::from_fn(|class| Self::classification(spec, classes, class as u8));
         let by_mark = std::array::from_fn(|mark| {
@@ -50,7 +50,7 @@ impl PortClassifier {
         }
     }
 
-    /// Classifies a frame: `dscp` if it is IP, `pcp` if it is tagged.
+    /// Classifies a frame with the DSCP `dscp` if it is IP, and the PCP `pcp` if it is tagged.
     #[inline]
     pub fn of(&self, dscp: Option<u8>, pcp: Option<u8>) -> Classification {
         let mark = match self.trust {

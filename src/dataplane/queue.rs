@@ -1,4 +1,4 @@
-//! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer and none allocates.
+//! Egress queues: lists of chunks from one slab, so that any queue may hold the whole buffer without allocating.
 
 use arrayvec::ArrayVec;
 
@@ -9,15 +9,15 @@ use crate::sets::BURST;
 
 const NONE: u32 = u32::MAX;
 
-/// Frames in a chunk: 16 bytes each with an mbuf, so a chunk is four cache lines one after the other.
+/// Frames per chunk: 16 bytes each with an mbuf pointer, so a chunk is four consecutive cache lines.
 const CHUNK: usize = 16;
 const CACHE_LINE: usize = 64;
 
-/// Places for frames that wait in one queue, in order.
+/// Slots for consecutive frames of one queue.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Chunk<P> {
-    /// `None` while vacant.
+    /// `None` in vacant slots.
     packets: [Option<P>; CHUNK],
     descs: [FrameDesc; CHUNK],
 }
@@ -29,7 +29,7 @@ impl<P> Chunk<P> {
         Self { packets: [const { None }; CHUNK], descs: [FrameDesc::NONE; CHUNK] }
     }
 
-    /// Asks for all of it.
+    /// Prefetches the whole chunk.
     #[inline]
     fn prefetch(&self) {
         let start = (&raw const *self).cast::<u8>();
@@ -37,26 +37,28 @@ impl<P> Chunk<P> {
     }
 }
 
-/// All places of an lcore. A queue takes a chunk when it needs one and gives it back when it is through with it, but for its
-/// last: vacant ones are reused last in, first out, so that few are hot when queues are short. In a list of single frames
-/// each step waited for the load before it, which with standing queues is a miss a frame.
+/// The memory of all queued frames of an lcore. A queue takes a chunk when it needs one, and returns it when it is used
+/// up, except its last. Vacant chunks are reused last in, first out, so that few are hot when queues are short. In a
+/// list of single frames each step waited for the load before it, which in standing queues is a miss per frame.
 #[derive(Debug)]
 pub struct Slab<P> {
     chunks: Vec<Chunk<P>>,
-    /// The chunk behind each: beside them, so that who looks ahead steps through what is in the cache.
+    /// The next chunk behind each chunk. The links are outside of the chunks, so that following them ahead stays in the
+    /// cache.
     links: Vec<u32>,
     vacant: Vec<u32>,
-    /// Most frames, and how many there are.
+    /// The most frames that fit, and the frames held now.
     capacity: u32,
     held: u32,
 }
 
 impl<P> Slab<P> {
-    /// Room for `capacity` frames in `queues` queues: the cells of the buffer, since a frame takes one at least.
+    /// Creates room for `capacity` frames in `queues` queues. The capacity is the number of buffer cells, because a
+    /// frame takes at least one.
     #[must_use]
     pub fn new(capacity: usize, queues: usize) -> Self {
         assert!(capacity < MAX_CELLS as usize, "a buffer of fewer cells than a queue can count");
-        // The first and the last chunk of a queue may hold a frame each.
+        // The first and the last chunk of a queue may hold only one frame each.
         let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
         let (links, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
         Self { chunks: Vec::with_capacity(chunks), links, vacant, capacity: capacity as u32, held: 0 }
@@ -69,21 +71,21 @@ impl<P> Slab<P> {
         self.held
     }
 
-    /// Whether `frames` more find room.
+    /// Whether `frames` more frames fit.
     #[inline]
     #[must_use]
     pub fn has_room(&self, frames: usize) -> bool {
         (self.capacity - self.held) as usize >= frames
     }
 
-    /// `frames` have been appended ([`Queue::append`]).
+    /// Counts `frames` that were appended with [`Queue::append`].
     #[inline]
     pub fn appended(&mut self, frames: usize) {
         debug_assert!(self.has_room(frames), "who appends has asked");
         self.held += frames as u32;
     }
 
-    /// A chunk with nothing in it, before `next`.
+    /// Takes an empty chunk, and links it before `next`.
     #[cold]
     fn chunk(&mut self, next: u32) -> u32 {
         let chunk = self.vacant.pop().unwrap_or_else(|| {
@@ -95,7 +97,7 @@ impl<P> Slab<P> {
         chunk
     }
 
-    /// The chunk behind `chunk`, if that is one and not the last.
+    /// The chunk behind `chunk`; `NONE` if `chunk` does not exist or is the last.
     #[inline]
     fn behind(&self, chunk: u32) -> u32 {
         self.links.get(chunk as usize).copied().unwrap_or(NONE)
@@ -105,17 +107,18 @@ impl<P> Slab<P> {
 /// One egress queue.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    /// The chunks of its first and its last frame; of an empty queue the same, or none if it has never held any.
+    /// The chunks of the first and the last frame. In an empty queue both are the same, or none if it never held a
+    /// frame.
     head: u32,
     tail: u32,
-    /// Where the first frame is in its chunk, and where the next one goes in the last.
+    /// Slot of the first frame in its chunk, and slot of the next frame in the last chunk.
     first: u32,
     end: u32,
-    /// Chunks behind the first.
+    /// Number of chunks behind the first.
     behind: u32,
-    /// As of the last frame taken: until the next one they only become more.
+    /// Watermark of the cells as of the last frame taken: in between, the cells only increase.
     cells_highest: u32,
-    /// Cells and bytes in one word, since one is what a frame costs.
+    /// Cells and bytes in one word, so that a frame costs one addition.
     sums: u64,
 }
 
@@ -127,32 +130,32 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Bytes that wait.
+    /// Bytes in the queue.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.sums >> SUM_BYTES
     }
 
-    /// Cells that wait.
+    /// Cells in the queue.
     #[inline]
     #[must_use]
     pub fn cells(&self) -> u32 {
         self.sums as u32 & (MAX_CELLS - 1)
     }
 
-    /// Most cells that ever waited.
+    /// Watermark of the cells in the queue.
     #[must_use]
     pub fn cells_highest(&self) -> u32 {
         self.cells_highest.max(self.cells())
     }
 
-    /// Forgets more cells than wait now.
+    /// Sets the watermark to the cells in the queue now.
     pub fn clear_watermark(&mut self) {
         self.cells_highest = self.cells();
     }
 
-    /// Frames that wait.
+    /// Frames in the queue.
     #[inline]
     #[must_use]
     pub fn frames(&self) -> u32 {
@@ -166,7 +169,7 @@ impl Queue {
         self.first(slab).first().map_or(0, |desc| u32::from(desc.frame_len()))
     }
 
-    /// Whether nothing waits: what does has a cell at least.
+    /// Whether the queue has no frames; each frame has at least one cell.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -176,7 +179,7 @@ impl Queue {
     /// Appends a frame.
     ///
     /// # Errors
-    /// Gives it back if the slab is full, which admission makes impossible.
+    /// Returns the packet if the slab is full, which admission makes impossible.
     #[inline(always)]
     pub fn push<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) -> Result<(), P> {
         if !slab.has_room(1) {
@@ -187,8 +190,8 @@ impl Queue {
         Ok(())
     }
 
-    /// As [`Queue::push`], of a frame that is known to find room ([`Slab::has_room`]), and of which the slab is told when all
-    /// that come with it are appended ([`Slab::appended`]).
+    /// Appends a frame like [`Queue::push`], without a check: the caller has checked that it fits ([`Slab::has_room`]),
+    /// and calls [`Slab::appended`] after the last frame of the burst.
     #[inline(always)]
     pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) {
         debug_assert!(desc.cells() > 0, "a frame takes a cell at least");
@@ -207,7 +210,7 @@ impl Queue {
         self.sums += desc.sum();
     }
 
-    /// Another chunk behind the last.
+    /// Adds a chunk behind the last.
     #[cold]
     fn extend<P>(&mut self, slab: &mut Slab<P>) {
         let chunk = slab.chunk(NONE);
@@ -221,10 +224,10 @@ impl Queue {
         (self.tail, self.end) = (chunk, 0);
     }
 
-    /// Puts a frame that was taken back before all others.
+    /// Puts a frame that was taken out back to the head of the queue.
     ///
     /// # Errors
-    /// As [`Queue::push`].
+    /// The packet if the slab is full, like [`Queue::push`].
     pub fn push_front<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) -> Result<(), P> {
         if self.is_empty() {
             return self.push(slab, packet, desc);
@@ -243,7 +246,7 @@ impl Queue {
         Ok(())
     }
 
-    /// What is known of each frame, first to last, for who checks the queue: as far as the chunks go, whatever is counted.
+    /// Descriptors of all frames, first to last, for checks of the queue. It follows the chunks and not the counts.
     pub fn descs<'a, P>(&self, slab: &'a Slab<P>) -> impl Iterator<Item = FrameDesc> + 'a {
         let (mut chunk, mut place) = if self.is_empty() { (NONE, 0) } else { (self.head, self.first as usize) };
         let (last, end) = (self.tail, self.end as usize);
@@ -256,7 +259,7 @@ impl Queue {
             place += 1;
             Some(here.descs[place - 1])
         });
-        // A list that bites its own tail has no more frames than the slab.
+        // A list with a cycle ends after as many frames as the slab has slots.
         walk.take(slab.chunks.len() * CHUNK + 1)
     }
 
@@ -273,21 +276,22 @@ impl Queue {
         Some((packet, desc))
     }
 
-    /// Where the frames of the first chunk are in it.
+    /// Slots of the frames in the first chunk.
     #[inline]
     fn places(&self) -> std::ops::Range<usize> {
         let to = if self.behind == 0 { self.end as usize } else { CHUNK };
         self.first as usize..to
     }
 
-    /// What is known of the first frames, as far as they are in one chunk.
+    /// Descriptors of the first frames, as far as they are in one chunk.
     #[inline]
     #[must_use]
     pub fn first<'a, P>(&self, slab: &'a Slab<P>) -> &'a [FrameDesc] {
         slab.chunks.get(self.head as usize).map_or(&[], |chunk| &chunk.descs[self.places()])
     }
 
-    /// Moves the first frames, which are `run` and in one chunk, behind `packets` and `tags`, which have room for them.
+    /// Moves the first frames, which are `run` and in one chunk, to the end of `packets` and `descs`, which have room
+    /// for them.
     #[inline]
     pub fn take<P>(
         &mut self,
@@ -310,7 +314,7 @@ impl Queue {
         self.taken(slab, run);
     }
 
-    /// Those of `run` are gone, the first frames of the first chunk.
+    /// Removes `run`, the first frames of the first chunk, from the counts.
     #[inline(always)]
     fn taken<P>(&mut self, slab: &mut Slab<P>, run: Run) {
         self.cells_highest = self.cells_highest.max(self.cells());
@@ -322,7 +326,8 @@ impl Queue {
         }
     }
 
-    /// The last frame of the first chunk was taken, or the last of all: then the chunk is used anew from its beginning.
+    /// Runs when the last frame of the first chunk, or of the queue, was taken. An empty queue reuses its chunk from
+    /// the beginning; otherwise the chunk becomes vacant.
     fn turn<P>(&mut self, slab: &mut Slab<P>) {
         self.first = 0;
         if self.is_empty() {
@@ -335,8 +340,8 @@ impl Queue {
         }
     }
 
-    /// Where a chunk begins, asks for what will be taken when it has been: the packets of the one behind it as `ask` does, and
-    /// the chunk two further, so that its packets are known when it is their turn to be asked for.
+    /// Prefetches at the begin of a chunk the memory needed after it. `ask` prefetches the packets of the next chunk.
+    /// The chunk two further is prefetched too, so that its packet pointers are in the cache when they are needed.
     #[inline]
     pub fn look_ahead<P>(&self, slab: &Slab<P>, ask: impl FnMut(&P)) {
         if self.first != 0 || self.behind == 0 {
@@ -392,12 +397,13 @@ mod tests {
                         model[queue].push_back(number);
                     }
                 } else if operation == 2 {
-                    // Taken, and put back: nothing has changed.
+                    // A frame that is taken and put back changes nothing.
                     if let Some((number, desc)) = queues[queue].pop(&mut slab) {
                         prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
                     }
                 } else if operation == 4 {
-                    // As many as a burst has room for, from chunk to chunk, and back again, the last one first.
+                    // Takes as many frames as a burst has room for, from chunk to chunk, and puts them back, the last
+                    // one first.
                     let (mut packets, mut descs) = (Burst::new(), ArrayVec::<FrameDesc, BURST>::new());
                     loop {
                         let first = queues[queue].first(&slab);
@@ -413,7 +419,7 @@ mod tests {
                         prop_assert!(queues[queue].push_front(&mut slab, number, desc).is_ok());
                     }
                 } else if operation == 5 {
-                    // A burst at once, as far as there is room.
+                    // Appends a burst at once, as far as there is room.
                     let room = (1..=number % 20).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
                     for _ in 0..room {
                         let desc = FrameDesc::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
@@ -422,7 +428,7 @@ mod tests {
                     }
                     slab.appended(room);
                 } else if operation == 3 {
-                    // All that are in one chunk, or some of them.
+                    // Takes all frames that are in one chunk, or some of them.
                     let (mut packets, mut descs) = (ArrayVec::new(), ArrayVec::new());
                     let first = queues[queue].first(&slab).to_vec();
                     let most = first.len().min(number % (CHUNK + 1));

@@ -16,8 +16,8 @@ use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
 use crate::units::CellSize;
 use crate::wire::{ecn, vlan_tag};
 
-/// The settings of an egress port that ingress needs. It is small, because a burst may go to many ports. A reload replaces it
-/// whole.
+/// The settings of an egress port that ingress needs. It is small, because a burst may go to many ports. A reload
+/// replaces it as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EgressView {
     /// VLAN whose frames leave untagged; zero: none.
@@ -62,8 +62,8 @@ impl EgressView {
         Self { keeps_marks: false, ..self }
     }
 
-    /// Inserts, removes or keeps the VLAN tag. Returns the new offset of the network header; `None` if the mbuf has no room
-    /// for a tag.
+    /// Inserts, removes or keeps the VLAN tag. Returns the new offset of the network header; `None` if the mbuf has no
+    /// room for a tag.
     #[inline]
     fn retag(self, packet: &mut impl Packet, meta: &Meta) -> Option<u8> {
         let (offset, tag_len) = (meta.desc.l3_offset(), vlan_tag::TAG_LEN as u8);
@@ -107,7 +107,7 @@ impl Rewriter {
         rewriter
     }
 
-    /// Goes on with new settings of the egress `port`.
+    /// Replaces the settings of the egress `port`.
     pub fn set(&mut self, port: usize, view: EgressView, marks: Rewrite) {
         (self.views[port], self.marks[port]) = (view, marks);
         self.find_remarking();
@@ -137,7 +137,7 @@ impl Rewriter {
         self.rewrite_burst(ingress, burst, metas, arrived.data, changed_at)
     }
 
-    /// Rewrites the frames of `data` one by one; none changes that leaves by a port outside of `changed_at`.
+    /// Rewrites the frames of `data` one by one; a frame that leaves by a port outside of `changed_at` does not change.
     #[inline(never)]
     fn rewrite_burst<P: Packet>(
         &self,
@@ -220,7 +220,8 @@ pub(super) struct BurstDemand {
 }
 
 impl BurstDemand {
-    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class; each leaves by one of `egresses`.
+    /// The demand of the frames `sent` of a burst of port `ingress`, with sums by class; each leaves by one of
+    /// `egresses`.
     #[inline]
     fn new(
         ingress: &Port,

@@ -1,4 +1,5 @@
-//! What a poll receives: a burst of each port in turn, in rounds, as long as there is more and time for it.
+//! The ingress half of a poll: it receives one burst of each port in turn, in rounds, while there are more frames and
+//! time.
 
 use super::drops::DropReason;
 use super::log::RefusedFrame;
@@ -10,34 +11,35 @@ use crate::packet::{Burst, Packet, Ports};
 use crate::sets::{BURST, CLASSES, PortSet};
 use crate::units::Ticks;
 
-/// A burst of `port` that was taken.
+/// A burst that was received from `port`.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     port: usize,
-    /// It was full, and the last that its poll gap lets the port have.
+    /// Whether it was full, and the last that the limit per poll allows the port.
     is_last: bool,
 }
 
-/// Who is asked for a burst next: each port once in a round, those too that had little in the last one.
+/// The ports still to be polled: each once in a round, even those with few frames in the last round.
 #[derive(Debug, Default, Clone, Copy)]
 struct Turns {
-    /// Ports that are still to be asked in this round.
+    /// Ports that are still to be polled in this round.
     left: PortSet,
-    /// It is the poll's first.
+    /// Whether it is the first round of the poll.
     is_first: bool,
-    /// Ports that may be asked once more: those that have had no more full bursts than they may.
+    /// Ports that may be polled in a further round: their frames of full bursts are below the limit.
     again: PortSet,
-    /// Those of them that have more.
+    /// Ports among these whose burst was full, so that more frames may wait.
     more: PortSet,
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Takes one burst of each own port in turn, and tells its peer after each what it must be told; in rounds, as long as
-    /// some port has more and its poll gap lets it. No peer waits longer than a burst of each port takes until it hears XOFF.
-    /// The next burst is taken before work on one begins: what its headers wait for is then no time lost.
+    /// Receives one burst of each own port in turn, in rounds, as long as some port has more and its limit allows it.
+    /// After each burst it sends the port's due PFC frame, so that XOFF waits at most for one burst of each port. The
+    /// next burst is received before the present one is processed: the memory latency of its headers then costs no
+    /// time.
     #[inline]
     pub(super) fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        // Out of self, so that the stages may use the rest of it.
+        // Moved out of self, so that the stages can borrow the rest of it.
         let Some(mut scratch) = self.scratch.take() else { return 0 };
         let Scratch { bursts: [burst, ahead], metas } = &mut *scratch;
         let (mut burst, mut ahead) = (burst, ahead);
@@ -59,12 +61,12 @@ impl<P: Packet> Pipeline<P> {
                 moved += received;
             }
             self.publish_handoffs();
-            // At once: what a peer still sends until it hears this goes into the headroom.
+            // At once, because frames that the peer sends until it obeys go into the headroom.
             self.send_pfc(io, port, now);
             if is_last || is_drained && self.ports[port].backlog.is_watching() {
                 self.judge_backlog(io, port, is_drained, now);
             }
-            // None is taken ahead from one round to the next, so that all of this one is done when the time is looked at.
+            // No burst is received ahead across rounds, so that the round is complete when its time is measured.
             if next.is_none() && !turns.more.is_empty() {
                 if rounds == shed::MOST_ROUNDS || !self.has_time(io, rounds, now) {
                     self.cut_short(io, turns.more, now);
@@ -82,8 +84,8 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Sheds what `burst` of `port` has too much of. Frames that are shed take nothing from what the port may have in this
-    /// poll; returns whether it has had that.
+    /// Sheds the excess frames of `burst` of `port`. Shed frames do not count towards the port's limit per poll.
+    /// Returns whether the port has reached that limit.
     #[inline(never)]
     fn shed_burst<I: Ports<Pkt = P>>(
         &mut self,
@@ -103,7 +105,7 @@ impl<P: Packet> Pipeline<P> {
         !may_more
     }
 
-    /// Takes the next burst of the round, if there is one; an empty one may be among them.
+    /// Receives the next burst of the round, which may be empty; `None` at the end of the round.
     #[inline]
     fn take<I: Ports<Pkt = P>>(
         &mut self,
@@ -120,7 +122,7 @@ impl<P: Packet> Pipeline<P> {
         }
         io.rx(port, burst);
         let is_full = burst.is_full();
-        // What came to a port that was drained takes nothing from what it may have.
+        // A burst that drained the ring does not count towards the port's limit.
         state.taken += if is_full { BURST as u32 } else { 0 };
         let may_more = state.may_take_more();
         turns.again |= PortSet::only_if(may_more, port);
@@ -128,18 +130,18 @@ impl<P: Packet> Pipeline<P> {
         Some(Turn { port, is_last: is_full && !may_more })
     }
 
-    /// Whether a poll that began at `now` and has had `rounds` may have another one like those: until it has worked for half of
-    /// the poll gap that headroom was told, since to send takes as long as to receive. A core that is too slow for all that its
-    /// wires bring would come later the more it took.
+    /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving
+    /// may take half of the poll gap in the headroom formula, because sending takes as long. Without this bound, a core
+    /// that is too slow for its links would poll the later, the more it received.
     #[inline(never)]
     fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u64, now: Ticks) -> bool {
         let Some(time) = io.time() else { return true };
-        // One more round makes `rounds + 1` of them in that time by `rounds`.
+        // With one more round at the same pace, `rounds + 1` rounds must fit.
         time.since(now) * (rounds + 1) <= self.telemetry.clock.half_gap() * rounds
     }
 
-    /// The poll has no time for another round, though `ports` have more: what is left is a backlog, however little. Headroom
-    /// counts on a poll that takes all that it may.
+    /// Ends a poll that has no time for another round although `ports` have more frames. Any frame left is a backlog,
+    /// because the headroom formula assumes a poll that receives all that it may.
     #[cold]
     fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
         for port in ports.iter() {
@@ -148,15 +150,15 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// What the core did not get done is buffer occupancy too: frames left in the receive ring beyond a mark make the
-    /// port's lossless groups XOFF until it is drained.
+    /// Evaluates the backlog of `port`: frames left in the receive ring count as buffer occupancy too. Beyond a mark
+    /// they make the port's lossless groups XOFF until the ring is drained.
     #[cold]
     fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
         let left = if is_drained { Some(0) } else { io.backlog(port) };
         self.judge_left(io, port, left, u32::MAX, now);
     }
 
-    /// Judges the frames `left` in the receive ring of `port`, and tells the peer if it has to stop or may go on.
+    /// Evaluates the frames `left` in the receive ring of `port`, and sends XOFF or XON if the state changed.
     fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         if self.pauses.judge_backlog((port, state), (left, most), counters, now) {
@@ -165,7 +167,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Sheds what `burst` of `port` has too much of. Returns the number of frames shed; no other stage sees them.
+    /// Sheds the excess frames of `burst` of `port`. Returns the number of frames shed; no other stage sees them.
     fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
         if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.pauses.backlogged.contains(port) {
             return 0;

@@ -7,9 +7,9 @@ use crate::sets::BURST;
 /// The bursts of a poll, and the metadata of one.
 #[derive(Debug)]
 pub(super) struct Scratch<P> {
-    /// The burst being worked on and the one taken ahead.
+    /// The burst that is being processed, and the one that was received ahead.
     pub bursts: [Burst<P>; 2],
-    /// Metadata of the first burst's frames; old beyond its length.
+    /// Metadata of the first burst's frames; entries beyond its length are stale.
     pub metas: [Meta; BURST],
 }
 

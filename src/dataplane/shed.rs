@@ -1,13 +1,14 @@
-//! Load shedding: a core with more frames than time drops lossy ones at the receive ring, so that lossless ones go on.
+//! Load shedding: a core with more frames than time drops lossy frames at the receive ring, so that lossless ones get
+//! through.
 //!
-//! Lossy senders do not stop. A flood of small lossy frames keeps a receive ring full; the backlog rule would then hold the
-//! lossless classes of its port for as long as the flood lasts. An lcore that does not catch up therefore gives each port and
-//! lossy class an allowance of frames a poll, and drops the frames beyond it by the bytes that decide their class. The
-//! allowance follows the load: it shrinks while polls are late and grows while they are in time. A port or class that sends
-//! less than its allowance loses nothing, so floods get equal shares of the time that is left.
+//! Lossy senders do not stop. A flood of small lossy frames keeps a receive ring full; the backlog rule would then hold
+//! the lossless classes of its port for as long as the flood lasts. An lcore that does not catch up therefore gives
+//! each port and lossy class an allowance of frames per poll. It drops the frames beyond it by the bytes that decide
+//! their class. The allowance follows the load: it shrinks while polls are late and grows while they are in time. A
+//! port or class that sends less than its allowance loses nothing, so floods get equal shares of the remaining time.
 //!
-//! Shedding helps only against lossy frames. While few of them pass beside frames that cannot be shed, the allowance grows
-//! again, so that a host that ignores PFC takes nothing from lossy traffic.
+//! Shedding helps only against lossy frames. The allowance grows again while few of them pass beside frames that cannot
+//! be shed. So a host that ignores PFC takes nothing from lossy traffic.
 //!
 //! The unit is the receive ring. A port with one receive queue for each class would need no shedding: its lossy queues
 //! could be polled less often.
@@ -19,41 +20,44 @@ use crate::packet::{Burst, Packet};
 use crate::sets::{CLASSES, FrameSet, MAX_PORTS, PortSet};
 use crate::wire::{Purpose, glance, glance_usual};
 
-/// Polls in a row that shed nothing, in time, after which the lcore looks at no frame twice.
+/// Polls in a row, in time and without shed frames, after which shedding ends and no frame is parsed twice.
 const CALM_POLLS: u8 = 64;
-/// The first allowance, and the bounds of those that follow, in frames a poll of one class of one port.
+/// The first allowance, and the bounds of later ones, in frames per poll of one class of one port.
 const FIRST_ALLOWANCE: u16 = 64;
 const LEAST_ALLOWANCE: u16 = 1;
 const MOST_ALLOWANCE: u16 = 4096;
-/// A poll that is near its bounds, and leaves no backlog, does not make the allowance smaller than this: where each poll takes most of
-/// the poll gap, whatever it receives, less would not help. A smaller one grows by a frame in so many such polls.
+/// A poll that is near its bounds and leaves no backlog does not reduce the allowance below this. If each poll takes
+/// most of the poll gap regardless of the frames received, a smaller allowance would not help. A smaller one grows by
+/// one frame in [`SLOW_POLLS`] such polls.
 const SLOW_ALLOWANCE: u16 = 8;
 const SLOW_POLLS: u8 = 64;
-/// Lossy frames that pass, as a part of those that cannot be shed, below which shedding more would not help.
+/// Divisor of the frames that cannot be shed: if no more lossy frames than the quotient pass, further shedding would
+/// not help.
 const SMALL_PART: u32 = 8;
-/// Frames that a port may always pass in a poll: of ARP and neighbour discovery, and of bridge protocols.
+/// Frames of each network row that a port may always pass in a poll: ARP and neighbour discovery, and bridge protocols.
 const NETWORK_ALLOWANCE: u16 = 4;
-/// Polls in a row with a backlog that does not shrink, after which the allowance is the least there is: until the backlog is
-/// stalled, and three quarterings. [`LEAST_PASSED`] is what passes then in a poll at one port.
+/// Polls in a row with a backlog that does not shrink, after which the allowance is at its minimum: the time until the
+/// backlog is stalled, plus three divisions by four. [`LEAST_PASSED`] is the number of frames that then pass per poll
+/// at one port.
 pub(super) const SETTLING_POLLS: u64 = 9;
 pub(super) const LEAST_PASSED: u64 = CLASSES as u64 * LEAST_ALLOWANCE as u64 + 2 * NETWORK_ALLOWANCE as u64;
-/// Rows of what may pass at a port: one for each class, one for network control, one for bridge protocols.
+/// Rows of the frames that may pass at a port: one for each class, one for network control, one for bridge protocols.
 const NETWORK: usize = CLASSES;
 const BRIDGE: usize = CLASSES + 1;
 const ROWS: usize = CLASSES + 2;
-/// Rounds that a poll may have while it sheds, where no clock bounds it.
+/// Rounds that a poll may have while it sheds, if no clock bounds it.
 pub(super) const MOST_ROUNDS: u64 = 256;
 
-/// How a poll went.
+/// The load of one poll.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PollLoad {
-    /// It left a backlog at a port with lossless classes.
+    /// Whether it left a backlog at a port with lossless classes.
     pub is_late: bool,
-    /// It took more than three quarters of the time in which it must receive.
+    /// Whether it took more than three quarters of the time in which it must receive.
     pub is_slow: bool,
 }
 
-/// Frames of one poll that the shedder has looked at.
+/// Frames of one poll that the shedder has inspected.
 #[derive(Debug, Default, Clone, Copy)]
 struct Looked {
     shed: u32,
@@ -61,7 +65,7 @@ struct Looked {
     lossy: u32,
     /// Frames that cannot be shed.
     others: u32,
-    /// A port had more than three quarters of the frames that it may have in a poll.
+    /// Whether a port received more than three quarters of the frames that it may in a poll.
     is_full: bool,
 }
 
@@ -72,17 +76,17 @@ impl Looked {
     }
 }
 
-/// How much of the load one lcore sheds.
+/// The shedding state of one lcore.
 #[derive(Debug)]
 pub(super) struct Shedder {
     is_on: bool,
     /// Frames that a lossy class of a port may pass in one poll.
     allowance: u16,
-    /// Polls in a row that were calm, and polls that were slow at a small allowance.
+    /// Calm polls in a row, and slow polls at a small allowance.
     calm_polls: u8,
     slow_polls: u8,
     looked: Looked,
-    /// Frames that passed in this poll, by port, and class or [`NETWORK`] or [`BRIDGE`].
+    /// Frames that passed in this poll, by port and by class, [`NETWORK`] or [`BRIDGE`].
     passed: Box<[[u16; ROWS]; MAX_PORTS]>,
 }
 
@@ -100,13 +104,13 @@ impl Default for Shedder {
 }
 
 impl Shedder {
-    /// Whether lossy frames are being counted, and dropped beyond their allowance.
+    /// Whether shedding is on: lossy frames are counted, and dropped beyond their allowance.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// The next poll begins, of the ports `own`.
+    /// Begins the next poll, of the ports `own`.
     #[inline]
     pub fn begin(&mut self, own: PortSet) {
         if self.is_on {
@@ -125,7 +129,8 @@ impl Shedder {
         })
     }
 
-    /// So many frames are `left` to pass at `port`, of those that `were`, and so many `others` cannot be shed.
+    /// Counts the frames that passed at `port`, as the difference between the allowances `were` and `left`, and the
+    /// `others` that cannot be shed.
     #[inline]
     fn pass(&mut self, port: usize, were: &[u16; ROWS], left: &[u16; ROWS], others: u32) {
         let passed = &mut self.passed[port % MAX_PORTS];
@@ -136,8 +141,8 @@ impl Shedder {
         self.looked.others += others;
     }
 
-    /// Chooses the lossy frames of `burst`, received by `port`, beyond what their class may pass in this poll. Returns them,
-    /// and their sums by class.
+    /// Chooses the lossy frames of `burst`, received by `port`, beyond the allowance of their class in this poll.
+    /// Returns them, and their sums by class.
     #[inline(never)]
     pub fn choose(
         &mut self,
@@ -179,22 +184,22 @@ impl Shedder {
         (frames, sums)
     }
 
-    /// A port has had `taken` frames of full bursts in this poll, of `most` that it may have.
+    /// Records that a port received `taken` frames of full bursts in this poll, of at most `most`.
     #[inline]
     pub fn take(&mut self, taken: u32, most: u32) {
         self.looked.is_full |= u64::from(taken) * 4 > u64::from(most) * 3;
     }
 
-    /// Begins to shed: a backlog does not shrink.
+    /// Begins to shed, because a backlog does not shrink.
     pub fn start(&mut self) {
         if !mutant::is(Mutant::NeverSheds) {
             (self.is_on, self.calm_polls, self.looked) = (true, 0, Looked::default());
         }
     }
 
-    /// A poll has received all that it may. The allowance decreases at once when it was too much, and increases by and by when
-    /// it was not: classes that flood converge on equal shares (Chiu and Jain 1989). The decrease of a poll that is near its
-    /// bounds, of time or frames, comes before a backlog would stop lossless senders.
+    /// Adapts the allowance after a poll has received all that it may. It decreases at once if it was too much, and
+    /// increases gradually if not: classes that flood converge on equal shares (Chiu and Jain 1989). A poll near its
+    /// bounds, of time or frames, causes a decrease before a backlog would pause lossless senders.
     pub fn adapt(&mut self, load: PollLoad) {
         let (allowance, has_share) = (self.allowance, self.looked.has_share());
         let is_near = load.is_slow || self.looked.is_full;
@@ -225,7 +230,7 @@ impl Shedder {
     }
 }
 
-/// Frames and bytes of one class that are shed of a burst: frames in the upper half, bytes in the lower.
+/// Frames and bytes of one class that are shed in a burst: frames in the upper half, bytes in the lower.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Shed(u64);
 

@@ -1,40 +1,42 @@
-//! Finds a port whose device takes no frames, and sees when it takes some again.
+//! Detects a port whose device takes no frames, and its recovery.
 //!
-//! A peer that goes away leaves a transmit ring that stays full. What waits for it holds cells, and every group that these
-//! are charged to stays XOFF, although its frames for other ports could go. No link state tells of each such case, so the
-//! proof is that frames are offered and none is taken.
+//! A peer that goes away leaves a transmit ring that stays full. Frames that wait for it hold cells, and every group
+//! that these are charged to stays XOFF, although its frames for other ports could leave. Not every such case changes
+//! the link state, so the proof is that frames are offered and none is taken.
 
 use crate::units::{Nanos, Ticks};
 
-/// Probes in the time after which a port counts as stuck.
+/// Number of probes in the time after which a port counts as stuck.
 const PROBES: u64 = 10;
 
-/// Whether the device of one port takes what it is offered.
+/// Tracks whether the device of one port takes the frames that it is offered.
 ///
-/// **Stuck.** Evidence is a run of refusals: bursts of which the device took no frame, while it took no other frame either.
-/// The port is stuck at the refusal that ends a run as long as the limit. A paused or paced queue is not offered, so that
-/// neither is evidence. A run ends where half the limit passes without a refusal: the core stood still then, or nothing
-/// waited, and what the device did meanwhile is not known.
+/// **Stuck.** The evidence is a run of refusals: offered bursts of which the device took no frame, while it took no
+/// other frame either. The port is stuck at the refusal that makes the run as long as the limit. A paused or paced
+/// queue is not offered, so neither is evidence. A run ends if half the limit passes without a refusal: the core was
+/// stalled then, or no frame waited, and the device's state meanwhile is unknown.
 ///
-/// **Probes.** While the port is stuck its frames are discarded, but for one now and then that is offered. A frame that the
-/// device takes, PFC included, shows that it moves again. A PFC frame that stops the peer is offered at every poll.
+/// **Probes.** While the port is stuck its frames are discarded, except one now and then that is offered. A frame that
+/// the device takes, PFC included, proves that it moves again. A PFC frame that pauses the peer is offered at every
+/// poll.
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
-    /// Ticks; `None`: never stuck.
+    /// Limit in ticks; `None`: never stuck.
     limit: Option<u64>,
-    /// The refusal with which the run began, and the last one.
+    /// The first and the last refusal of the run.
     since: Ticks,
     last: Ticks,
-    /// Frames that the device had ever taken when the run began.
+    /// Number of frames that the device had ever taken when the run began.
     taken: u64,
     is_stuck: bool,
-    /// When the next probe may be offered, and whether one may be now.
+    /// Instant from which the next probe may be offered, and whether one may be offered now.
     probe_at: Ticks,
     is_probing: bool,
 }
 
 impl Progress {
-    /// A device counts as stuck after `limit` on a clock of `hz` ticks a second; without a limit never.
+    /// Creates the state of a device that counts as stuck after `limit`, on a clock of `hz` ticks a second; `None`:
+    /// never.
     pub fn new(limit: Option<Nanos>, hz: u64) -> Self {
         let mut progress = Self {
             limit: None,
@@ -49,15 +51,15 @@ impl Progress {
         progress
     }
 
-    /// Goes on by another limit.
+    /// Replaces the limit.
     pub fn set_limit(&mut self, limit: Option<Nanos>, hz: u64) {
         let ticks =
             |limit: Nanos| u64::try_from(u128::from(limit.0) * u128::from(hz) / 1_000_000_000).unwrap_or(u64::MAX);
         self.limit = limit.map(|limit| ticks(limit).max(1));
     }
 
-    /// The device took none of the frames that it was offered at `now`; it has ever taken `taken`. True if the port is stuck
-    /// from now on.
+    /// Records that the device took none of the frames offered at `now`; it has ever taken `taken`. Returns true if
+    /// this makes the port stuck.
     pub fn refused(&mut self, now: Ticks, taken: u64) -> bool {
         let Some(limit) = self.limit else { return false };
         if self.is_stuck {
@@ -77,7 +79,7 @@ impl Progress {
         self.is_stuck
     }
 
-    /// No frame is to be offered until the next probe.
+    /// Stops offering frames until the next probe.
     fn close(&mut self, now: Ticks, limit: u64) {
         self.is_probing = false;
         self.probe_at = Ticks(now.0.saturating_add(limit / PROBES));
@@ -88,25 +90,25 @@ impl Progress {
         taken != self.taken
     }
 
-    /// Lets a probe be offered from now on, if it is time. True if none could be until now.
+    /// Permits a probe from now on, if it is time. Returns true if this call permitted it.
     pub fn probe(&mut self, now: Ticks) -> bool {
         let begins = self.is_stuck && !self.is_probing && self.probe_at <= now;
         self.is_probing |= begins;
         begins
     }
 
-    /// The port is not stuck, as far as is known.
+    /// Ends the stuck state and the run of refusals.
     pub fn clear(&mut self) {
         (self.is_stuck, self.is_probing, self.taken) = (false, false, u64::MAX);
     }
 
-    /// Whether the device takes nothing.
+    /// Whether the device takes no frames.
     #[inline]
     pub fn is_stuck(&self) -> bool {
         self.is_stuck
     }
 
-    /// Whether frames are not to be offered: the port is stuck, and it is not time for a probe.
+    /// Whether no frames may be offered: the port is stuck, and no probe is due.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.is_stuck && !self.is_probing
@@ -123,7 +125,8 @@ mod tests {
         Progress::new(Some(Nanos(100 * MS)), 1_000_000_000)
     }
 
-    /// Refusals each millisecond from `from` until before `to`, none of a frame taken. True if the port gets stuck.
+    /// Refuses each millisecond from `from` until before `to`, with no frame taken. Returns true if the port gets
+    /// stuck.
     fn refuse(progress: &mut Progress, from: u64, to: u64) -> bool {
         (from..to).any(|ms| progress.refused(Ticks(ms * MS), 7))
     }
@@ -150,7 +153,7 @@ mod tests {
     fn a_time_in_which_nothing_is_offered_is_no_evidence() {
         let mut progress = progress();
         assert!(!refuse(&mut progress, 0, 60));
-        // A pause, or a core that stood still.
+        // A gap, as from a pause or a stalled core.
         assert!(!refuse(&mut progress, 111, 211));
         assert!(refuse(&mut progress, 211, 212));
         let mut seldom = self::progress();

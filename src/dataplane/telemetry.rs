@@ -1,5 +1,5 @@
-//! Telemetry: what one lcore publishes for observers. Counters at once, gauges every [`GAUGE_POLLS`] polls, poll gaps at every
-//! poll.
+//! Telemetry: the values that one lcore publishes for observers. Counters are published at once, gauges every
+//! [`GAUGE_POLLS`] polls, poll gaps at every poll.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::port::Port;
 use crate::sets::{CLASSES, PortSet};
 use crate::units::{Nanos, Ticks};
 
-/// Polls between two looks at the gauges of a busy switch; watermarks miss nothing, they are kept by the ledgers.
+/// Polls between two updates of the gauges of a busy switch. Watermarks miss nothing, because the ledgers maintain
+/// them.
 const GAUGE_POLLS: u64 = 64;
 
 /// Measures the time between polls: the switch's own term in every headroom.
@@ -20,7 +21,7 @@ pub(super) struct PollClock {
     polls: u64,
     /// Nanoseconds in a tick, in parts of 2^32.
     tick_ns: u64,
-    /// Half of the poll gap that headroom counts on, in ticks.
+    /// Half of the poll gap in the headroom formula, in ticks.
     half_gap: u64,
 }
 
@@ -30,7 +31,7 @@ impl PollClock {
         Self { last: None, polls: 0, tick_ns: (1_000_000_000_u64 << 32) / hz.max(1), half_gap }
     }
 
-    /// Half of the poll gap that headroom counts on.
+    /// Half of the poll gap in the headroom formula, in ticks.
     #[inline]
     pub fn half_gap(&self) -> u64 {
         self.half_gap
@@ -44,7 +45,8 @@ impl PollClock {
             counters.busy_polls.add(1);
         }
         if let Some(last) = self.last.replace(now) {
-            // A gap is short of a second, or it is an outage whose exact length says nothing more.
+            // A gap is capped at 2^32 - 1 ticks, about a second: a longer one is an outage, whose exact length adds
+            // nothing.
             let ns = self.nanos(now.since(last).min(u64::from(u32::MAX)));
             let bucket = (64 - ns.leading_zeros() as usize).min(GAP_BUCKETS - 1);
             counters.poll_gap[bucket].add(1);
@@ -53,18 +55,18 @@ impl PollClock {
         }
     }
 
-    /// Polls so far.
+    /// Number of polls so far.
     #[inline]
     pub fn polls(&self) -> u64 {
         self.polls
     }
 
-    /// When the last whole poll began, in nanoseconds of this lcore's clock.
+    /// Instant at which the last completed poll began, in nanoseconds of this lcore's clock.
     pub fn last_ns(&self) -> u64 {
         self.nanos(self.last.map_or(0, |last| last.0))
     }
 
-    /// Nanoseconds of `ticks`.
+    /// Converts `ticks` to nanoseconds.
     #[inline]
     pub fn nanos(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64
@@ -76,28 +78,28 @@ impl PollClock {
     }
 }
 
-/// What one lcore publishes for observers.
+/// The values that one lcore publishes for observers.
 #[derive(Debug)]
 pub(super) struct Telemetry {
     pub counters: Arc<Counters>,
     pub clock: PollClock,
     /// Ports whose gauges are out of date.
     pub gauges_dirty: PortSet,
-    /// Ports with a pause that runs, whose time the gauges follow.
+    /// Ports with a running pause, whose duration the gauges must follow.
     pub running_pauses: PortSet,
     /// The poll in which the last drop of each port and class was logged.
     pub logged_drops: Box<[[u64; CLASSES]]>,
 }
 
 impl Telemetry {
-    /// Telemetry of the lcore of ports `own`.
+    /// Creates the telemetry of the lcore that owns the ports `own`.
     pub fn new(counters: Arc<Counters>, own: PortSet, hz: u64, poll_gap: Nanos) -> Self {
         let clock = PollClock::new(hz, poll_gap);
         let logged_drops = counters.ports.iter().map(|_| [u64::MAX; CLASSES]).collect();
         Self { counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY, logged_drops }
     }
 
-    /// Counts a dropped frame at `port`; `None`: it has no class.
+    /// Counts a dropped frame at `port`; `None`: the frame has no class.
     #[inline]
     pub fn count_drop(&self, port: usize, class: Option<u8>, reason: DropReason) {
         let row = class.map_or(UNCLASSIFIED, usize::from);
@@ -141,14 +143,15 @@ impl Telemetry {
                 gauge.set(self.clock.nanos(ticks));
             }
             counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
-            // A pause that runs is published again later, for its time and its end.
+            // A running pause is published again later, because its duration and its end change the gauges.
             let paused = state.timers.paused(now);
             counters.paused_mask.set(u64::from(paused));
             self.running_pauses.set(port, paused != 0 || xoff != 0 || state.backlog.is_on());
         }
     }
 
-    /// Publishes the gauges of an lcore: of its buffer, of the frames that it holds, of the stations that it knows.
+    /// Publishes the gauges of an lcore: its buffer, the number of frames in its queues and of stations in its
+    /// database.
     pub fn publish_lcore(&self, lcore: usize, buffer: &Buffer, (frames, stations): (u32, usize), now: Ticks) {
         let lcore = &self.counters.lcores[lcore];
         for (pool, (gauge, highest)) in buffer.pools.shared.iter().zip([

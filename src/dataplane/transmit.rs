@@ -8,18 +8,18 @@ use crate::packet::{Packet, Ports};
 use crate::sets::{BURST, PortSet};
 use crate::units::Ticks;
 
-/// Frames that a poll discards of a port when a queue is to be emptied at once: a few bursts' worth of time.
+/// Frames of a port that one poll discards when a queue must be emptied: they take the time of a few bursts.
 const DISCARDED: usize = 4 * BURST;
 
 /// The work of a poll at one port.
 pub(super) struct Sent {
     pub frames: usize,
-    /// Its bursts are used up, and frames wait.
+    /// Whether its bursts are used up and frames still wait.
     pub has_more: bool,
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Watches, discards and sends at each own port. Returns the frames sent.
+    /// Runs the watchdog, discards and sends at each own port. Returns the frames sent.
     #[inline]
     pub(super) fn transmit_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         let (mut moved, mut more) = (0, PortSet::EMPTY);
@@ -43,7 +43,7 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Sends what `port` may now, in as many bursts as it may receive.
+    /// Sends the frames that `port` may send now, in as many bursts as it may receive.
     #[inline]
     fn transmit_bursts<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> Sent {
         let (mut frames, most) = (0, self.ports[port].bursts);
@@ -57,9 +57,9 @@ impl<P: Packet> Pipeline<P> {
         Sent { frames, has_more: self.ports[port].waiting != 0 }
     }
 
-    /// Sends further bursts of the ports that have `more`, in rounds. Bursts are counted in frames of the MTU, so a port of
-    /// small frames can send far more in a poll gap. A round begins if the poll would end within three quarters of the gap:
-    /// receiving may have taken half. Without a clock there are none.
+    /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a
+    /// port of small frames can send far more in a poll gap. A round begins if the poll would end within three quarters
+    /// of the gap: receiving may have taken half. Without a clock there are no further rounds.
     #[inline(never)]
     fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: PortSet, now: Ticks) -> usize {
         let Some(start) = io.time() else { return 0 };
@@ -77,7 +77,7 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Sends a burst of `port`. Returns the frames that the device took.
+    /// Sends a burst of port `number`. Returns the frames that the device took.
     #[inline]
     pub(super) fn transmit<I: Ports<Pkt = P>>(&mut self, io: &mut I, number: usize, now: Ticks) -> usize {
         let port: &mut Port = &mut self.ports[number];
@@ -96,7 +96,7 @@ impl<P: Packet> Pipeline<P> {
         taken
     }
 
-    /// Discards up to `most` of the frames of `port` that are to be discarded.
+    /// Discards up to `most` of the frames of `port` that are scheduled for discard.
     #[cold]
     pub(super) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
         let Self { ports, egress, buffer, telemetry, trash, .. } = self;

@@ -1,4 +1,4 @@
-//! Dropped frames whose buffers go back to their pools together.
+//! Dropped frames whose buffers are freed together.
 
 use crate::packet::{Burst, Packet, Ports};
 
@@ -9,7 +9,7 @@ pub(super) struct Trash<P> {
 }
 
 impl<P: Packet> Trash<P> {
-    /// Adds a buffer; a full set goes back at once.
+    /// Adds a dropped frame; a full set is freed at once.
     #[inline]
     pub fn add<I: Ports<Pkt = P>>(&mut self, io: &mut I, packet: P) {
         if self.frames.is_full() {

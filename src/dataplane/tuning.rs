@@ -1,9 +1,9 @@
-//! What may change of a switch while it runs, and how an lcore takes it over: at a poll's edge, between two bursts, with
-//! every frame, pause and count where it was.
+//! Settings that may change while the switch runs, and how an lcore applies them: at the end of a poll, between two
+//! bursts. Every frame, pause and count stays in place.
 //!
-//! The control thread makes a [`Tuning`] from the plan that runs and the one that is wanted, with everything that an lcore
-//! would have to work out, and gives each lcore one of its own ([`super::mailbox`]). The lcore copies and gives the box back: it
-//! neither allocates nor frees.
+//! The control thread makes a [`Tuning`] from the running and the wanted plan, with everything precomputed that an
+//! lcore would have to work out. It gives each lcore its own copy ([`super::mailbox`]). The lcore copies the settings and
+//! returns the box: it neither allocates nor frees.
 
 use super::drops::DropReason;
 use super::pipeline::Pipeline;
@@ -18,9 +18,14 @@ use crate::qos::{QueueDiscipline, Rewrite};
 use crate::sets::{CLASSES, indices};
 use crate::units::Nanos;
 
-/// Settings of a switch that may change while it runs: which class a frame is of, what it is marked with, thresholds and
-/// XON levels of groups, limits, ECN and shares of queues, watchdogs, when ports are stuck. All others are the memory of the
-/// switch, its headroom, or what devices were started with.
+/// Settings of a switch that may change while it runs:
+///
+/// - the class of received frames, and the marks of sent ones;
+/// - thresholds and XON levels of groups;
+/// - limits, ECN and shares of queues;
+/// - watchdogs, and the time after which ports are stuck.
+///
+/// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
 #[derive(Debug, Clone)]
 pub struct Tuning {
     ports: Box<[PortTuning]>,
@@ -34,13 +39,13 @@ struct PortTuning {
     egress_view: EgressView,
     groups: [GroupProfile; CLASSES],
     watchdog: Option<(WatchdogSpec, Watchdog)>,
-    /// With the ticks in a second.
+    /// The limit, and the clock's ticks per second.
     stuck_after: (Option<Nanos>, u64),
 }
 
 impl Tuning {
-    /// What makes a switch by `running` one by `wanted`, on a clock of `hz` ticks a second. `None` if the two differ in
-    /// what cannot change while it runs.
+    /// Creates the change from the plan `running` to the plan `wanted`, on a clock of `hz` ticks a second. `None` if
+    /// the two differ in settings that cannot change while the switch runs.
     #[must_use]
     pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
         (overlaid(running, wanted) == *wanted).then(|| Self {
@@ -50,7 +55,7 @@ impl Tuning {
     }
 }
 
-/// `running` with everything of `wanted` that may change.
+/// `running` with all settings of `wanted` that may change.
 fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     let mut spec = running.clone();
     for (port, new) in spec.ports.iter_mut().zip(&wanted.ports) {
@@ -80,14 +85,14 @@ impl PortTuning {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Goes on by `tuning`, which was made for this switch. What has been queued keeps its class and its marks; a group that
-    /// is above its new threshold is XOFF with its next frame, one below its new XON level gets XON in the next poll.
+    /// Applies `tuning`, which was made for this switch. Queued frames keep their class and marks. A group above its
+    /// new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
     #[cold]
     pub fn tune(&mut self, tuning: &Tuning) {
         self.queue_rule = QueueAdmission::new(tuning.queues.map(|queue| queue.admission()));
         let disciplines = tuning.queues.map(|queue| queue.discipline);
         for (port, tuning) in tuning.ports.iter().enumerate() {
-            // Frames of this lcore leave by the ports of others too.
+            // For all ports, because frames of this lcore leave by the ports of others too.
             self.rewriter.set(port, tuning.egress_view, tuning.rewrite);
             if self.own.contains(port) {
                 self.tune_port(port, tuning, disciplines);
@@ -105,7 +110,7 @@ impl<P: Packet> Pipeline<P> {
         match (&mut state.watchdog, &tuning.watchdog) {
             (Some(watchdog), Some((spec, _))) => watchdog.set_spec(*spec),
             (watchdog, fresh) => {
-                // With nobody to watch, its storms are over.
+                // Without the old watchdog, its storms have ended.
                 for queue in indices(watchdog.as_ref().map_or(0, Watchdog::storm)) {
                     counters.watchdog_restores[queue].add(1);
                 }
@@ -113,7 +118,8 @@ impl<P: Packet> Pipeline<P> {
                 *watchdog = fresh.as_ref().map(|(_, fresh)| fresh.clone());
             }
         }
-        // A storm that drops from now on drops what waits, as it does at its begin; one that does not lets it be.
+        // A storm that drops from now on also discards the waiting frames, as at its begin; one that stops dropping
+        // keeps them.
         let now = state.dropping();
         state.schedule_discard(now & !before, DropReason::Watchdog);
         state.cancel_discard(before & !now, DropReason::Watchdog);

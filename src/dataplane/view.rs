@@ -1,18 +1,18 @@
-//! What an observer between two polls may ask of an lcore: the simulator's samples.
+//! The state of an lcore that an observer can read between two polls: the simulator's samples.
 
 use super::pipeline::Pipeline;
 use crate::mmu::Lease;
 use crate::packet::Packet;
 use crate::units::{Cells, Ticks};
 
-/// One class of a port: the egress queue and the ingress priority group of that number.
+/// State of one class of a port: the egress queue and the ingress priority group of that number.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ClassView {
-    /// Bytes that wait in the queue.
+    /// Bytes in the queue.
     pub queue_bytes: u64,
-    /// Cells that wait in it.
+    /// Cells in the queue.
     pub queue_cells: u32,
-    /// Frames that wait in it.
+    /// Frames in the queue.
     pub queue_frames: u32,
     /// Cells of the group in the shared pool.
     pub shared: Cells,
@@ -20,20 +20,21 @@ pub struct ClassView {
     pub used: Cells,
     /// Cells of the group in headroom, or with dynamic headroom in the port's insurance.
     pub headroom: Cells,
-    /// T: what the group may hold of its pool now.
+    /// T: limit on the group's share of its pool now.
     pub threshold: Cells,
-    /// The group's senders are to stop, by the ledger or by the receive backlog; whether PFC tells them is the port's mode.
+    /// Whether the group's senders must stop, because of the ledger or the receive backlog. The port's PFC mode decides
+    /// whether PFC frames are sent for it.
     pub is_xoff: bool,
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Whether `port` is one of this lcore's.
+    /// Whether this lcore owns `port`.
     #[must_use]
     pub fn owns(&self, port: usize) -> bool {
         self.own.contains(port)
     }
 
-    /// How queue `class` and group `class` of `port`, one of its own, stand.
+    /// The state of queue `class` and group `class` of `port`, which this lcore must own.
     ///
     /// # Panics
     /// If there is no such port or class.
@@ -54,7 +55,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Cells in use of the shared pools of a whole switch, lossy and lossless, by the ledgers of all its lcores: exact.
+    /// Cells in use of a whole switch's lossy and lossless shared pools, by the ledgers of all its lcores: exact.
     #[must_use]
     pub fn pool_used(fleet: &[Self]) -> [Cells; 2] {
         [0, 1].map(|kind| Cells(fleet.iter().map(|part| part.buffer.pools.shared[kind].used().0).sum()))
@@ -66,25 +67,27 @@ impl<P: Packet> Pipeline<P> {
         super::audit::frames_in_rings(fleet)
     }
 
-    /// Most cells of the shared pools that were ever in use when this lcore took some: lossy, lossless.
+    /// Watermarks of the lossy and the lossless shared pool, as of any take by this lcore.
     #[must_use]
     pub fn pool_used_highest(&self) -> [Cells; 2] {
         self.buffer.pools.shared.each_ref().map(Lease::used_highest)
     }
 
-    /// Queues of `port`, one of its own, that may not send at `now`: paused by its peer, and not ignored by the watchdog.
+    /// Queues of `port` that may not send at `now`: paused by the peer, and the watchdog does not ignore the pause.
+    /// This lcore must own the port.
     #[must_use]
     pub fn stopped_queues(&self, port: usize, now: Ticks) -> u8 {
         self.ports[port].stopped_queues_at(now)
     }
 
-    /// Queues of `port`, one of its own, whose pauses the watchdog has made it ignore.
+    /// Queues of `port` whose pauses the watchdog ignores. This lcore must own the port.
     #[must_use]
     pub fn ignoring(&self, port: usize) -> u8 {
         self.ports[port].ignoring()
     }
 
-    /// Priorities that `port`, one of its own, tells its peer not to send; a frame with the last change may still be due.
+    /// Priorities for which `port` holds its peer at XOFF; the PFC frame with the last change may still be due. This
+    /// lcore must own the port.
     #[must_use]
     pub fn generated_xoff(&self, port: usize) -> u8 {
         self.ports[port].generator.xoff()

@@ -1,15 +1,15 @@
-//! Which short ways bursts take, for tests that compare these with the long ones and must see that they were taken.
+//! Counts the short paths that bursts take. Tests compare these with the long paths, and must be sure that they ran.
 //!
-//! Outside of the unit tests nobody counts, and the compiler leaves nothing of it.
+//! Outside of the unit tests the count is an empty function that the compiler removes.
 
-/// A short way.
+/// A short path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// All of a burst leaves as it came.
+    /// No frame of the burst needed a rewrite.
     AsItCame,
-    /// All of a burst was admitted at once.
+    /// The whole burst was admitted at once.
     Together,
-    /// Some of that into headroom.
+    /// A burst was admitted at once with frames for headroom.
     InHeadroom,
 }
 
@@ -22,13 +22,13 @@ thread_local! {
     static TAKEN: [std::cell::Cell<u64>; 3] = const { [const { std::cell::Cell::new(0) }; 3] };
 }
 
-/// A burst has taken `way`.
+/// Counts a burst that took the path `way`.
 #[cfg(test)]
 pub(super) fn took(way: Way) {
     TAKEN.with(|taken| taken[way as usize].set(taken[way as usize].get() + 1));
 }
 
-/// How many bursts have taken `way` on this thread.
+/// Number of bursts that took the path `way` on this thread.
 #[cfg(test)]
 pub(super) fn taken(way: Way) -> u64 {
     TAKEN.with(|taken| taken[way as usize].get())

@@ -1,4 +1,5 @@
-//! The forwarding database: (VLAN, address) to port, learned and static, in buckets of one cache line.
+//! The forwarding database: it maps (VLAN, address) to a port. Entries are learned or static, in buckets of one cache
+//! line.
 
 use crate::near::prefetch;
 use crate::sets::MAX_PORTS;
@@ -10,28 +11,29 @@ use crate::wire::MacAddr;
 pub struct StaticEntry {
     /// VLAN id.
     pub vlan: u16,
-    /// Station.
+    /// MAC address of the station.
     pub mac: MacAddr,
-    /// Index of the port behind which it is.
+    /// Index of the port that leads to the station.
     pub port: u8,
 }
 
-/// How large the database is and how long it remembers.
+/// Capacity, ageing time and static entries of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FdbSpec {
-    /// Entries; rounded up to a power of two of whole buckets.
+    /// Maximum number of entries; rounded up to a power of two of whole buckets.
     pub capacity: u32,
-    /// A dynamic entry not seen for this long is gone (IEEE 802.1Q 8.8.3; 300 s by default); zero: never.
+    /// Ageing time: a dynamic entry not seen for this long is void (IEEE 802.1Q 8.8.3; 300 s by default). Zero: entries
+    /// never age.
     pub ageing: Nanos,
-    /// Static entries.
+    /// Static entries, each with its port.
     pub entries: Vec<StaticEntry>,
 }
 
 const WAYS: usize = 4;
 
-/// What is known of one address, as one word, so that to compare it is one comparison: from below the port (8 bits), the
-/// generation of its port when it was learned (16 bits; an entry of an older one is gone), the origin (8 bits), and the
-/// coarse time it was last seen (32 bits).
+/// The entry of one address in one word, so that one comparison compares all of it. From the lowest bit: the port (8
+/// bits); the generation of that port when the entry was learned (16 bits; an entry of an older generation is void);
+/// the origin (8 bits); the coarse time at which the station was last seen (32 bits).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Entry(u64);
 
@@ -62,27 +64,27 @@ impl Entry {
         (self.0 >> 32) as u32
     }
 
-    /// All but when it was seen.
+    /// Port, generation and origin: all of the entry except the time.
     #[inline]
     fn where_from(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// Where an entry comes from.
+/// The source of an entry.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Origin {
-    /// A frame.
+    /// A frame received by this lcore.
     #[default]
     Seen,
-    /// Update from another lcore: it may be a quarter of the ageing time old, so the entry lasts that much longer.
+    /// An update from another lcore. It may be a quarter of the ageing time old, so the entry lives that much longer.
     Heard,
-    /// The configuration: neither ages nor moves.
+    /// The configuration: the entry neither ages nor moves.
     Fixed,
 }
 
-/// Four entries in one cache line; key zero is an empty way.
+/// Four entries in one cache line. A way with key zero is empty.
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(64))]
 struct Bucket {
@@ -93,8 +95,8 @@ struct Bucket {
 const _: () = assert!(std::mem::size_of::<Bucket>() == 64);
 
 impl Bucket {
-    /// The way that holds `key`, if any does. The sum is computed and not searched for: which way it is, no branch predictor
-    /// could know.
+    /// The way that holds `key`, or `None`. The index is summed without a branch: no branch predictor could guess which
+    /// way matches.
     #[inline]
     fn way_of(&self, key: u64) -> Option<usize> {
         let is = |way: usize| usize::from(self.keys[way] == key);
@@ -103,7 +105,8 @@ impl Bucket {
     }
 }
 
-/// A station: 48 bits of address, above 12 of VLAN. Never zero for one that there is, since no station is at address zero.
+/// A station: 48 bits of address above 12 bits of VLAN. It is never zero for an existing station, because no station
+/// has address zero.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Station(u64);
 
@@ -115,58 +118,58 @@ impl Station {
         Self(address << 12 | vlan as u64 & 0xfff)
     }
 
-    /// As one number.
+    /// The station as one number: see [`Station`] for its bits.
     #[must_use]
     pub const fn to_number(self) -> u64 {
         self.0
     }
 
-    /// The station with this number.
+    /// The station with this number, the inverse of [`Station::to_number`].
     #[must_use]
     pub const fn from_number(number: u64) -> Self {
         Self(number)
     }
 
-    /// Its VLAN.
+    /// VLAN of the station.
     #[inline]
     #[must_use]
     pub const fn vlan(self) -> u16 {
         (self.0 & 0xfff) as u16
     }
 
-    /// Its address.
+    /// MAC address of the station.
     #[must_use]
     pub const fn mac(self) -> MacAddr {
         MacAddr::from_number(self.0 >> 12)
     }
 }
 
-/// A station that was just seen on some port.
+/// The entry that a station on some port has if its last frame came in the current coarse tick.
 #[derive(Debug, Clone, Copy)]
 pub struct JustSeen(Entry);
 
-/// What learning an address did.
+/// The result of learning an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
-    /// It was known there already.
+    /// The station was known at this port already, or it has a static entry.
     Known,
-    /// It was known there, and has been seen for another quarter of the ageing time: databases of other lcores, which
-    /// see no frames of it, should hear so before they forget it.
+    /// The station was known at this port, and its age has passed another quarter of the ageing time. Other lcores,
+    /// which do not receive its frames, must get an update before their entries age out.
     Refreshed,
-    /// It is new, or moved here from another port.
+    /// The station is new, or it moved here from another port.
     New,
-    /// Both of its buckets are full of live entries.
+    /// Both buckets of the station are full of live entries.
     Full,
 }
 
-/// A live entry, for those who look on.
+/// A live entry, as the API and the tests show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
-    /// The station.
+    /// The station that the entry is for.
     pub station: Station,
-    /// Index of the port behind which it is.
+    /// Index of the port that leads to the station.
     pub port: usize,
-    /// Ticks since it was last seen, to an eighth of a second; `None` of a static one.
+    /// Ticks since the station was last seen, to an eighth of a second; `None` for a static entry.
     pub age: Option<u64>,
 }
 
@@ -174,47 +177,47 @@ pub struct Sighting {
 #[derive(Debug)]
 pub struct Fdb {
     buckets: Box<[Bucket]>,
-    /// 64 less the bits of a bucket index.
+    /// 64 minus the number of bits in a bucket index.
     shift: u32,
-    /// Coarse ticks after which a dynamic entry is gone; `u32::MAX`: never.
+    /// Coarse ticks after which a dynamic entry is void; `u32::MAX`: never.
     ageing: u32,
-    /// The same for entries heard of.
+    /// Coarse ticks after which an entry from another lcore is void; `u32::MAX`: never.
     ageing_heard: u32,
-    /// Bits of the coarse time that a quarter of the ageing time leaves out.
+    /// A shift that divides the coarse time into periods of at most a quarter of the ageing time.
     refresh_shift: u32,
-    /// Bits of a tick that the coarse time leaves out.
+    /// Number of low bits of a tick count that the coarse time drops.
     coarse_shift: u32,
-    /// Coarse time of the burst being forwarded.
+    /// Coarse time of the current burst.
     now: u32,
-    /// Raised when a port goes down, which forgets what was learned there at no cost.
+    /// Generation of each port. It is incremented when the port goes down, which voids the port's entries at no cost.
     generations: [u16; MAX_PORTS],
     entries: u32,
-    /// Raised whenever it may have begun to say something else of a station that was known.
+    /// Incremented whenever an answer about a known station may have changed.
     version: u64,
-    /// Bucket that the sweep looks at next.
+    /// Bucket that the next sweep examines.
     sweep: usize,
 }
 
 impl Fdb {
-    /// A database with only the static entries, on a clock of `hz` ticks a second.
+    /// Creates a database with only the static entries, on a clock of `hz` ticks a second.
     ///
     /// # Panics
-    /// If a static entry finds no place, which the configuration has tried ([`Fdb::try_new`]).
+    /// If a static entry finds no place. The configuration has checked this with [`Fdb::try_new`].
     #[must_use]
     pub fn new(spec: &FdbSpec, hz: u64) -> Self {
         Self::try_new(spec, hz).unwrap_or_else(|entry| panic!("no place for the static entry of {}", entry.mac))
     }
 
-    /// As [`Fdb::new`].
+    /// Creates a database like [`Fdb::new`], but returns an error instead of a panic.
     ///
     /// # Errors
     /// The first static entry whose eight places are taken by others.
     pub fn try_new(spec: &FdbSpec, hz: u64) -> Result<Self, StaticEntry> {
         let buckets = (spec.capacity as usize).div_ceil(WAYS).next_power_of_two().clamp(2, 1 << 24);
-        // The largest power of two of ticks within an eighth of a second: a shift instead of a division per burst.
+        // The largest power of two of ticks within an eighth of a second: a shift replaces a division per burst.
         let coarse_shift = (hz / 8).max(1).ilog2();
         let coarse = (u128::from(spec.ageing.0) * u128::from(hz) / 1_000_000_000) >> coarse_shift;
-        // One more, since a time seen late in a coarse tick must not age early.
+        // One more, so that a station seen late in a coarse tick does not age early.
         let ageing = if spec.ageing.0 == 0 { u32::MAX } else { u32::try_from(coarse + 1).unwrap_or(u32::MAX) };
         let mut fdb = Self {
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
@@ -237,7 +240,7 @@ impl Fdb {
         Ok(fdb)
     }
 
-    /// The coarse time of the burst that follows.
+    /// Sets the coarse time for the next burst.
     #[inline]
     pub fn set_time(&mut self, now: Ticks) {
         let now = (now.0 >> self.coarse_shift) as u32;
@@ -247,44 +250,45 @@ impl Fdb {
         }
     }
 
-    /// What it has said of known stations, by [`Fdb::lookup`] and [`Fdb::is_known`], holds as long as this is the same.
+    /// The version of the database. Answers of [`Fdb::lookup`] and [`Fdb::is_known`] about known stations stay valid
+    /// while it is unchanged.
     #[inline]
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// What was said so far may hold no longer.
+    /// Starts a new version: earlier answers may be invalid.
     pub fn change(&mut self) {
         self.version = self.version.wrapping_add(1);
     }
 
-    /// Entries there are, aged ones that were not swept yet among them.
+    /// Number of entries, including aged entries that no sweep has removed yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries as usize
     }
 
-    /// Whether there are none.
+    /// Whether the database has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Multiplicative hashing: the high bits depend on all of the key.
+    /// Multiplicative hash: its high bits depend on all bits of the key.
     #[inline]
     fn hash(key: u64) -> u64 {
         key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The other bucket a key may be in.
+    /// The second bucket that may hold a key.
     #[inline]
     fn second(&self, key: u64) -> usize {
         let hash = (Self::hash(key).rotate_left(29) ^ key).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (hash >> self.shift) as usize
     }
 
-    /// What an entry says that a frame has just made, at `port`.
+    /// The entry that a frame received now at `port` makes.
     #[inline]
     fn fresh(&self, port: usize) -> Entry {
         Entry(u64::from(self.now) << 32 | u64::from(self.generations[port % MAX_PORTS]) << 8 | port as u64 & 0xff)
@@ -293,7 +297,7 @@ impl Fdb {
     #[inline]
     fn is_live(&self, entry: Entry) -> bool {
         let is_young = self.now.wrapping_sub(entry.seen()) <= self.ageing;
-        // Seen by a frame, which is how most are known, the origin is zero.
+        // The origin is zero for stations seen by a frame, which is the usual case.
         let is_of_now = entry.where_from() == self.fresh(entry.port()).where_from();
         is_young & is_of_now || self.is_live_otherwise(entry)
     }
@@ -309,13 +313,13 @@ impl Fdb {
         }
     }
 
-    /// The bucket in which a station would be first.
+    /// The first bucket that may hold a station.
     #[inline]
     fn first(&self, station: Station) -> usize {
         (Self::hash(station.0) >> self.shift) as usize
     }
 
-    /// Asks for what is known of `station`: a burst does so for all of its stations before it needs the first.
+    /// Prefetches the first bucket of `station`. A burst prefetches all its stations before it needs the first.
     #[inline]
     pub fn prefetch(&self, station: Station) {
         prefetch(&self.buckets[self.first(station)]);
@@ -331,14 +335,14 @@ impl Fdb {
         }
     }
 
-    /// Few stations are not where they would be first.
+    /// Searches the second bucket. Out of line: few stations are not in their first bucket.
     #[cold]
     fn find_second(&self, station: Station) -> Option<(usize, usize)> {
         let second = self.second(station.0);
         self.buckets[second].way_of(station.0).map(|way| (second, way))
     }
 
-    /// Port behind which `station` is.
+    /// The port that leads to `station`, if it has a live entry.
     #[inline]
     #[must_use]
     pub fn lookup(&self, station: Station) -> Option<usize> {
@@ -355,14 +359,15 @@ impl Fdb {
         self.find_second(station).map(|(place, way)| self.buckets[place].entries[way])
     }
 
-    /// What a station on `port` looks like that was seen in this coarse tick.
+    /// The entry of a station that was seen on `port` in this coarse tick.
     #[inline]
     #[must_use]
     pub fn just_seen(&self, port: usize) -> JustSeen {
         JustSeen(self.fresh(port))
     }
 
-    /// Whether there is nothing to learn of `station`, since it looks as `seen` has it. It may say no of one that does.
+    /// Whether a frame of `station` teaches nothing new: its entry equals `seen` or is static. A station in its second
+    /// bucket returns false, so false is no proof.
     #[inline]
     #[must_use]
     pub fn is_known(&self, station: Station, seen: JustSeen) -> bool {
@@ -373,7 +378,7 @@ impl Fdb {
         })
     }
 
-    /// `station` was seen as a source on `port`.
+    /// Learns that a frame with source `station` was received on `port`.
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
         let Some((place, way)) = self.find(station) else { return self.insert(station, port as u8, Origin::Seen) };
         let fresh = self.fresh(port);
@@ -387,12 +392,12 @@ impl Fdb {
             return Learned::New;
         }
         let (before, now) = (entry.seen(), self.now);
-        // Written only when it changes: a line that stays clean stays shared.
+        // Reached only when the time changed: a clean cache line stays shared.
         if before == now {
             return Learned::Known;
         }
         *entry = fresh;
-        // Each station has a phase of its own, or all that speak would be refreshed in one instant.
+        // Each station has its own phase. Otherwise all active stations would be refreshed at the same instant.
         let phase = (Self::hash(station.0) >> 32) as u32;
         let quarter = |time: u32| time.wrapping_add(phase) >> self.refresh_shift;
         if quarter(before) == quarter(now) { Learned::Known } else { Learned::Refreshed }
@@ -417,7 +422,8 @@ impl Fdb {
         Learned::Full
     }
 
-    /// Other databases could not be told of `station`: with its next frame it is [`Learned::Refreshed`] again.
+    /// Makes the next frame of `station` return [`Learned::Refreshed`] again, because an update to other lcores was
+    /// lost.
     #[cold]
     pub fn readvertise(&mut self, station: Station) {
         if let Some((place, way)) = self.find(station) {
@@ -428,8 +434,8 @@ impl Fdb {
         }
     }
 
-    /// Learns that another lcore has seen `station` at `port`. Updates come four times in an ageing time, so the entry lasts
-    /// a quarter longer.
+    /// Learns that another lcore has seen `station` at `port`. Updates come four times in an ageing time, so the entry
+    /// lives a quarter longer.
     pub fn learn_remote(&mut self, station: Station, port: usize) -> Learned {
         let before = self.where_from(station);
         let learned = self.learn(station, port);
@@ -441,35 +447,35 @@ impl Fdb {
                 *entry = Entry::new(entry.seen(), entry.generation(), entry.port() as u8, Origin::Heard);
             }
         }
-        // Most updates repeat what is known, and change nothing.
+        // Most updates repeat a known entry and change nothing.
         if before != self.where_from(station) {
             self.change();
         }
         learned
     }
 
-    /// All that is known of `station` but when it was seen.
+    /// The entry of `station` without its time.
     fn where_from(&self, station: Station) -> Option<u32> {
         self.find(station).map(|(place, way)| self.buckets[place].entries[way].where_from())
     }
 
-    /// Forgets what was learned on `port`: its link went down.
+    /// Voids all entries learned on `port`, because its link went down.
     pub fn forget_port(&mut self, port: usize) {
         let generation = &mut self.generations[port % MAX_PORTS];
         *generation = generation.wrapping_add(1);
         self.change();
     }
 
-    /// Most entries of a bucket.
+    /// Entries per bucket.
     pub const WAYS: usize = WAYS;
 
-    /// How many buckets there are.
+    /// Number of buckets.
     #[must_use]
     pub fn buckets(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Live entries of one bucket; there are none beyond the last.
+    /// Live entries of one bucket; none if `bucket` is out of range.
     pub fn in_bucket(&self, bucket: usize) -> impl Iterator<Item = Sighting> + '_ {
         let ways = self.buckets.get(bucket).into_iter().flat_map(|bucket| bucket.keys.iter().zip(&bucket.entries));
         ways.filter(|(key, entry)| **key != 0 && self.is_live(**entry)).map(|(key, entry)| {
@@ -479,7 +485,7 @@ impl Fdb {
         })
     }
 
-    /// Removes what is no longer live from one bucket, the next in turn; called now and then, it keeps the count true.
+    /// Removes the void entries of one bucket, the next in turn. Regular calls keep the entry count true.
     pub fn sweep(&mut self) {
         let place = self.sweep;
         self.sweep = (place + 1) & (self.buckets.len() - 1);

@@ -19,7 +19,8 @@ fn a_station_is_refreshed_four_times_before_it_could_age() {
         fdb.set_time(Ticks(quarter * HZ / 4));
         fdb.learn_at(1, mac(1), 3) == Learned::Refreshed
     });
-    // A power of two of coarse ticks that is no more than a quarter, and more than an eighth, of the ageing time.
+    // The refresh period is a power of two of coarse ticks, at most a quarter and more than an eighth of the ageing
+    // time.
     assert!((4..=8).contains(&refreshed.count()));
 }
 

@@ -1,9 +1,10 @@
 //! A cache of forwarding decisions by pair of source and destination station.
 //!
-//! A frame needs two look-ups in the forwarding database, of its source and of its destination. An entry holds both answers
-//! for a pair whose source is known at the ingress port and whose destination is behind another port of its VLAN. A hit reads
-//! one cache line instead of two and takes a quarter of the instructions. The cache answers exactly as the database would,
-//! because every change of the database ends all entries. It is bypassed for a while when too many look-ups miss.
+//! A frame needs two look-ups in the forwarding database, of its source and of its destination. An entry holds both
+//! answers for a pair whose source is known at the ingress port and whose destination is behind another port of its
+//! VLAN. A hit reads one cache line instead of two and takes a quarter of the instructions. The cache answers exactly
+//! as the database would, because every change of the database ends all entries. It is bypassed for a while when too
+//! many look-ups miss.
 
 use super::Fdb;
 use super::fdb::Station;
@@ -30,8 +31,8 @@ const EGRESS: u64 = MAX_PORTS as u64 - 1;
 
 const _: () = assert!(MAX_PORTS == 64, "ingress and egress take six bits each");
 
-/// Two entries. First word, from below: egress (6 bits), lower half of the epoch (4), ingress (6), destination's address (48).
-/// Second: source with its VLAN, which is the destination's too (60), upper half of the epoch (4).
+/// Two entries. First word, from below: egress (6 bits), lower half of the epoch (4), ingress (6), destination's
+/// address (48). Second: source with its VLAN, which is the destination's too (60), upper half of the epoch (4).
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(32))]
 struct Set {
@@ -98,8 +99,8 @@ impl FlowCache {
         Some(CacheLookup { first: ((port % MAX_PORTS) as u64) << 10 | lower << 6, second: upper << 60 })
     }
 
-    /// Begins the next epoch. Each epoch empties a 256th part of the sets, so no entry survives until its epoch's number
-    /// is used again.
+    /// Begins the next epoch. Each epoch empties a 256th part of the sets, so no entry survives until its epoch's
+    /// number is used again.
     #[cold]
     fn forget(&mut self) {
         self.epoch = if self.epoch + 1 == EPOCHS { 1 } else { self.epoch + 1 };
@@ -135,9 +136,9 @@ impl FlowCache {
     pub fn get(&self, lookup: CacheLookup, dst: Station, src: Station) -> Option<usize> {
         let set = &self.sets[Self::place(dst, src)];
         let (first, second) = lookup.words(dst, src);
-        // XOR with the key leaves the egress port of an entry that matches, and a larger number of any other entry: each bit
-        // of the second word reaches bit 6 or above in one of the two shifts. At most one entry matches. The minimum selects
-        // it without a branch, which would be mispredicted for every other frame.
+        // XOR with the key leaves the egress port of an entry that matches, and a larger number of any other entry:
+        // each bit of the second word reaches bit 6 or above in one of the two shifts. At most one entry matches. The
+        // minimum selects it without a branch, which would be mispredicted for every other frame.
         let left = |way: usize| {
             let rest = set.second[way] ^ second;
             set.first[way] ^ first | rest << 6 | rest >> 6
@@ -146,8 +147,8 @@ impl FlowCache {
         (egress <= EGRESS).then_some(egress as usize)
     }
 
-    /// Counts a miss. `None` ends the look-ups of this burst: the frame has changed the database, which ended the epoch. A
-    /// new epoch for each such frame would empty a part of the cache each time.
+    /// Counts a miss. `None` ends the look-ups of this burst: the frame has changed the database, which ended the
+    /// epoch. A new epoch for each such frame would empty a part of the cache each time.
     #[inline]
     pub fn miss(&mut self, lookup: CacheLookup, fdb: &Fdb) -> Option<CacheLookup> {
         self.missed += 1;
@@ -177,12 +178,12 @@ mod tests {
         Fdb::new(&FdbSpec { capacity: 64, ageing: Nanos(2_000_000_000), entries: Vec::new() }, HZ)
     }
 
-    /// Whose way it is to be: few of both, so that they meet again.
+    /// Few stations in few VLANs, so that pairs repeat. `number` selects both.
     fn station(number: u8) -> Station {
         Station::new(1 + u16::from(number % 2), 0x0200_0000_0000 + u64::from(number / 2))
     }
 
-    /// What the switch asks the database.
+    /// The answer of the database, as the switch computes it on a cache miss.
     fn usual(fdb: &Fdb, port: usize, dst: Station, src: Station) -> Option<usize> {
         let egress = fdb.lookup(dst)?;
         fdb.is_known(src, fdb.just_seen(port)).then_some(egress)
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Two stations that know each other, behind ports 0 and 1.
+    /// Two learned stations, behind ports 0 and 1, and the cached flow between them.
     fn with_one_flow() -> (Fdb, FlowCache, Station, Station) {
         let (mut fdb, mut cache) = (fdb(), FlowCache::default());
         let (one, other) = (station(0), station(2));
@@ -308,7 +309,7 @@ mod tests {
             let (fdb, mut cache) = (fdb(), FlowCache::default());
             let lookup = cache.begin(port, 1, &fdb).unwrap();
             let station = |number: u64| Station::new(1, number);
-            // As if both pairs had one place.
+            // Copies the entry to the place of the other pair, as if both hashed to one place.
             cache.insert(lookup, station(dst), station(src), 5);
             let set = cache.sets[FlowCache::place(station(dst), station(src))];
             let place = FlowCache::place(station(other.0), station(other.1));
@@ -328,7 +329,7 @@ mod tests {
     fn too_many_misses_bypass_the_cache_for_a_while() {
         let (fdb, mut cache) = (fdb(), FlowCache::default());
         let mut frames: u32 = 0;
-        // Each frame is of a new pair, as far as the cache can tell.
+        // Every frame misses, as if each were of a new pair.
         while let Some(lookup) = cache.begin(0, 32, &fdb) {
             (0..32).for_each(|_| _ = cache.miss(lookup, &fdb));
             frames += 32;
@@ -336,7 +337,7 @@ mod tests {
         }
         let rested = (0..).take_while(|_| cache.begin(0, 32, &fdb).is_none()).count() as u32;
         assert!((REST / 32 - 2..=REST / 32).contains(&rested), "{rested} bursts");
-        // Few misses keep it in use.
+        // Few misses keep the cache in use.
         for _ in 0..4 * SAMPLE / 32 {
             let lookup = cache.begin(0, 32, &fdb).expect("worth it");
             (0..7).for_each(|_| _ = cache.miss(lookup, &fdb));

@@ -1,4 +1,4 @@
-//! Where a frame goes: VLANs and the forwarding database.
+//! Forwarding decisions: VLANs, the forwarding database and a cache of its answers.
 
 pub mod fdb;
 pub mod flow_cache;

@@ -5,22 +5,22 @@ use crate::sets::{MAX_PORTS, PortSet};
 /// Highest VLAN id; 4095 is reserved.
 pub const MAX_VLAN: u16 = 4094;
 
-/// What VLANs a port carries.
+/// VLANs that a port carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VlanMode {
     /// One VLAN, untagged on the wire.
     Access(u16),
-    /// Tagged VLANs, and perhaps one that goes untagged.
+    /// Tagged VLANs, and optionally one untagged VLAN.
     Trunk {
         /// VLANs that are tagged on the wire.
         tagged: Vec<u16>,
-        /// VLAN of untagged frames; without one they are dropped.
+        /// VLAN of untagged frames; `None`: untagged frames are dropped.
         native: Option<u16>,
     },
 }
 
 impl VlanMode {
-    /// VLANs whose frames have a tag on the wire, rising.
+    /// VLANs whose frames have a tag on the wire, in ascending order.
     #[must_use]
     pub fn tagged(&self) -> &[u16] {
         match self {
@@ -29,7 +29,7 @@ impl VlanMode {
         }
     }
 
-    /// The VLAN whose frames have none.
+    /// The VLAN whose frames have no tag on the wire.
     #[must_use]
     pub fn untagged(&self) -> Option<u16> {
         match self {
@@ -38,7 +38,7 @@ impl VlanMode {
         }
     }
 
-    /// Whether frames with this tag, or none, belong to a VLAN of the port.
+    /// Whether frames with VLAN id `tag`, or untagged frames if `None`, belong to a VLAN of the port.
     #[must_use]
     pub fn carries(&self, tag: Option<u16>) -> bool {
         match (self, tag) {
@@ -54,15 +54,15 @@ impl VlanMode {
 #[derive(Debug, Default, Clone, Copy)]
 struct Vlan {
     members: PortSet,
-    /// Those of them that it leaves without a tag.
+    /// The member ports at which frames of the VLAN leave untagged.
     untagged: PortSet,
 }
 
-/// Who belongs to which VLAN, for constant-time checks on the packet path.
+/// VLAN membership of all ports, for constant-time checks on the packet path.
 #[derive(Debug)]
 pub struct VlanTable {
     vlans: Box<[Vlan; 4096]>,
-    /// Per port, the VLAN of untagged frames both ways; zero if there is none.
+    /// Per port, the VLAN of untagged frames in both directions; zero if there is none.
     untagged: [u16; MAX_PORTS],
 }
 
@@ -89,8 +89,8 @@ impl VlanTable {
         table
     }
 
-    /// VLAN of a frame received on `port` with this tag, if any; `None` if the port does not carry it.
-    /// A priority tag (VLAN id zero) counts as untagged.
+    /// VLAN of a frame received on `port` with this tag, if any; `None` if the port does not carry it. A priority tag
+    /// (VLAN id zero) counts as untagged.
     #[inline]
     #[must_use]
     pub fn ingress(&self, port: usize, tag: Option<u16>) -> Option<u16> {
@@ -98,7 +98,7 @@ impl VlanTable {
             Some(vlan) if vlan != 0 => vlan & 0xfff,
             _ => self.untagged[port],
         };
-        // Membership of VLAN 0 is empty, so an untagged frame on a port without a native VLAN ends here too.
+        // VLAN 0 has no members, so an untagged frame on a port without a native VLAN returns `None` too.
         (self.vlans[usize::from(vlan)].members.contains(port)).then_some(vlan)
     }
 
@@ -109,14 +109,14 @@ impl VlanTable {
         self.vlans[usize::from(vlan & 0xfff)].members
     }
 
-    /// Whether `vlan` leaves `port` with a tag.
+    /// Whether frames of `vlan` leave `port` with a tag.
     #[inline]
     #[must_use]
     pub fn leaves_tagged(&self, port: usize, vlan: u16) -> bool {
         self.untagged[port] != vlan
     }
 
-    /// Ports by which a frame of `vlan` leaves without a tag; by all others it has one.
+    /// Ports at which frames of `vlan` leave untagged; at all other ports they leave tagged.
     #[inline]
     #[must_use]
     pub fn untagged_at(&self, vlan: u16) -> PortSet {

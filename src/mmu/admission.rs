@@ -1,22 +1,22 @@
-//! What becomes of a packet at the buffer's door.
+//! The result of buffer admission for one packet.
 
-/// Where a packet was put.
+/// The part of the buffer that a packet was charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Within the group's guarantee.
+    /// Within the group's reserve.
     Reserve,
-    /// Within the group's and the port's guarantees.
+    /// Within the reserves of the group and its port.
     PortReserve,
     /// In the shared pool, at least in part.
     Shared,
-    /// In the headroom: the group, or with Dynamic and Shared Headroom its port, is XOFF.
+    /// In the headroom: the group is XOFF. With Dynamic and Shared Headroom its port is XOFF.
     Headroom,
     /// Not admitted, for this reason.
     Refused(Refusal),
 }
 
 impl Admission {
-    /// Whether guarantees alone hold the packet, so that nobody else's limit can have a say.
+    /// Whether reserves alone hold the packet, so that no limit of another group can affect it.
     #[inline]
     #[must_use]
     pub fn is_guaranteed(self) -> bool {
@@ -24,15 +24,17 @@ impl Admission {
     }
 }
 
-/// Which limit refused a packet.
+/// The limit that refused a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// A lossless group's headroom is full, or its port's insurance: the peer did not stop in time, or eta is too small.
+    /// A lossless group's headroom, or its port's insurance, is full: the peer did not stop in time, or eta is too
+    /// small.
     HeadroomFull,
-    /// The switch's headroom pool is empty, though the group's own cap would allow it: too much over-subscription.
+    /// The switch's headroom pool is empty, though the group's own cap would allow the packet: over-subscription is too
+    /// high.
     HeadroomPoolEmpty,
-    /// The group's threshold.
+    /// The group's share would exceed its threshold.
     Threshold,
-    /// The pool is empty, though the threshold would allow it.
+    /// The pool is empty, though the threshold would allow the packet.
     PoolEmpty,
 }

@@ -1,12 +1,12 @@
-//! Headroom (eta): what still arrives after XOFF was due, and must find room.
+//! Headroom (eta): the buffer for frames that still arrive after XOFF became due.
 //!
-//! The seed is `eta = 2*(C*Dprop + L_mtu) + 3840 B`. Its own terms and those that only a software switch has are rows
-//! of a sum, each with where it comes from, so that nobody has to believe one number. All arithmetic is in integers,
+//! The seed is `eta = 2*(C*Dprop + L_mtu) + 3840 B`. Its own terms, and those that only a software switch has, are rows
+//! of a sum. Each row names its source, so that every part of the number can be checked. All arithmetic is in integers,
 //! rounded up.
 //!
 //! `L_mtu` is one largest frame as the wire sees it: MTU, Ethernet header, two VLAN tags, frame check sequence,
-//! preamble and inter-frame gap. It is in the seed twice: a frame of ours that had begun and holds our PFC frame back,
-//! and a frame of the peer's that had begun when the PFC frame came.
+//! preamble and inter-frame gap. It is in the seed twice. The first is a frame of this switch that has begun and delays
+//! the PFC frame. The second is a frame that the peer has begun when the PFC frame arrives.
 
 mod lapse;
 mod left;
@@ -18,23 +18,24 @@ use left::left_behind;
 pub use left::{LEFT_BEHIND, bursts_per_poll};
 pub use small::{SmallPackets, WorstFrame};
 
-/// Ethernet header (14) and up to two VLAN tags (8): what a stored frame has beyond the MTU.
+/// Ethernet header (14) and up to two VLAN tags (8): the bytes of a stored frame beyond the MTU.
 pub const FRAME_OVERHEAD: u64 = 14 + 8;
 
-/// Frame check sequence (4), preamble and delimiter (8), inter-frame gap (12): on the wire, never in the buffer.
+/// Frame check sequence (4), preamble and delimiter (8), inter-frame gap (12): on the wire, but not in the buffer.
 pub const WIRE_OVERHEAD: u64 = 4 + 8 + 12;
 
 /// The shortest frame as the buffer sees it, without the frame check sequence.
 pub const SHORTEST_FRAME: u64 = 60;
 
-/// Propagation in a cable: 5 ns a metre, as IEEE 802.3 counts it (0.2 m/ns; light in glass or copper is no slower).
+/// Propagation delay of a cable in ps per mm, that is 5 ns per metre, as in IEEE 802.3 (0.2 m/ns; light in glass or
+/// copper is no slower).
 pub const PICOSECONDS_PER_MM: u64 = 5;
 
-/// 60 quanta of 64 bytes: the response time the standard gives a 10G peer, and the constant of the seed formula.
+/// 60 quanta of 64 bytes: the response time of a 10G peer in the standard, and the constant of the seed formula.
 const SEED_RESPONSE: u64 = 60 * BYTES_PER_QUANTUM;
 const BYTES_PER_QUANTUM: u64 = 64;
 
-/// Response time of a peer by link speed, in quanta; what lies between takes the next faster one.
+/// Response time of a peer by link speed, in quanta. A speed between two rows uses the faster one.
 const RESPONSE_QUANTA: [(u64, u64); 7] = [
     (10_000_000_000, 60),
     (25_000_000_000, 80),
@@ -48,14 +49,14 @@ const RESPONSE_QUANTA: [(u64, u64); 7] = [
 /// The PFC frame itself: 64 bytes, preamble and gap.
 const PFC_FRAME: u64 = 84;
 
-/// Both ends' MAC and PHY, SONiC's figure.
+/// MAC and PHY delay of both ends, in bytes: SONiC's figure.
 const MAC_AND_PHY: u64 = 819;
 
-/// How far behind a port's pacing may fall and still catch up: so much may be handed to the device at once, and a PFC
-/// frame waits behind it.
+/// The longest time by which a port's pacing may be behind and still catch up. That much data may be posted to the
+/// device at once, and a PFC frame waits behind it.
 pub const PACING_SLACK: Nanos = Nanos(10_000);
 
-/// What headroom is computed from.
+/// The quantities from which headroom is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadroomInput {
     /// Rate of the link.
@@ -64,13 +65,14 @@ pub struct HeadroomInput {
     pub cable: Length,
     /// Largest IP packet.
     pub mtu: u16,
-    /// Longest time between two polls of the port: frames wait unseen that long before they can cause XOFF.
+    /// Longest time between two polls of the port. A frame can wait that long in the receive ring before it can cause
+    /// XOFF.
     pub poll_gap: Nanos,
     /// Bytes of data that may be in the transmit ring ahead of a PFC frame: see [`HeadroomInput::posted_by_pacing`].
     pub posted: Bytes,
     /// Size of a buffer cell.
     pub cell: Bytes,
-    /// What the peer sends until it obeys; `None`: by the standard's table for the speed.
+    /// Bytes that the peer sends until it obeys; `None`: the standard's table for the speed.
     pub peer_response: Option<Bytes>,
     /// Frames that a poll may leave in the receive ring without XOFF: one less than the port's backlog mark.
     pub left: u32,
@@ -79,23 +81,23 @@ pub struct HeadroomInput {
 }
 
 impl HeadroomInput {
-    /// What pacing may have posted ahead of a PFC frame at this rate.
+    /// Bytes that pacing may have posted ahead of a PFC frame at this rate.
     #[must_use]
     pub fn posted_by_pacing(rate: BitRate) -> Bytes {
         rate.bytes_in(PACING_SLACK)
     }
 }
 
-/// One term of the sum.
+/// One term of the headroom sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadroomRow {
-    /// What it stands for.
+    /// Name of the term.
     pub name: &'static str,
-    /// Its share.
+    /// Bytes that the term adds.
     pub value: Bytes,
-    /// How it comes out, with the numbers.
+    /// The calculation of the value, with its numbers.
     pub how: String,
-    /// Where it is from.
+    /// The standard, paper or system that the term comes from.
     pub source: &'static str,
     /// Whether it is a term of the seed formula.
     pub seed: bool,
@@ -104,32 +106,32 @@ pub struct HeadroomRow {
 /// Headroom of one lossless priority group of one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headroom {
-    /// The terms, in the order in which they happen.
+    /// The terms, in the order in which the events happen.
     pub rows: Vec<HeadroomRow>,
     /// Sum of the seed formula's terms.
     pub seed: Bytes,
-    /// Sum of all rows: whole cells.
+    /// Sum of all rows; a whole number of cells.
     pub total: Bytes,
-    /// The same in cells.
+    /// The total in cells.
     pub cells: Cells,
 }
 
-/// Bytes that a frame of `mtu` takes in the buffer.
+/// Bytes that a largest frame of `mtu` takes in the buffer.
 #[must_use]
 pub fn largest_frame(mtu: u16) -> Bytes {
     Bytes(u64::from(mtu) + FRAME_OVERHEAD)
 }
 
-/// Headroom by the seed formula and this switch's own terms.
+/// Computes the headroom by the seed formula and this switch's own terms.
 ///
-/// The last row is the price of cells: the sum counts bytes on the wire, the buffer whole cells, and a peer may send
-/// frames of the worst length. By default all of them are (SONiC's default `small_packet_percentage` is 100 too), as
-/// anything less would make losslessness a matter of what the frames look like: see [`SmallPackets`]. Only the two frames that
-/// the peer has begun when something happens, the poll and the pause, are taken at their largest, and those left in the ring
-/// by their number.
+/// The last row is the cost of cells: the sum counts bytes on the wire, the buffer counts whole cells, and a peer may
+/// send frames of the worst length. By default all frames have that length; SONiC's default `small_packet_percentage`
+/// is 100 too. With any smaller share, losslessness would depend on the frame lengths: see [`SmallPackets`]. Two frames
+/// count at their largest size: those that the peer has begun at the poll and at the pause. Frames left in the ring
+/// count by their number.
 ///
-/// Sums saturate: a headroom of [`u32::MAX`] cells is one that cannot be counted. With quantities in the bounds of
-/// [`crate::config::bounds`] none is.
+/// Sums saturate: a headroom of [`u32::MAX`] cells is too large to count. Quantities within the bounds of
+/// [`crate::config::bounds`] never reach it.
 #[must_use]
 pub fn headroom(input: &HeadroomInput) -> Headroom {
     let mut rows = seed_rows(input);
@@ -139,12 +141,12 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
 
     let begun = 2 * u64::from(largest_frame(input.mtu).to_cells_ceil(input.cell).0);
     let (left, left_cells) = left_behind(input);
-    // Both are rows too, so that the sum has at least as much, unless it has saturated.
+    // Both are rows too, so the sum is at least as large, unless it has saturated.
     let others = bytes.saturating_sub(2 * wire_frame(input.mtu)).saturating_sub(left.0);
     let (others, how) = small::cells_in(Bytes(others), input.small_packets, input.cell, input.mtu);
     let cells = u64::from(others.0).saturating_add(begun).saturating_add(left_cells);
     let cells = u32::try_from(cells).unwrap_or(u32::MAX);
-    // Never below the plain bytes: tiny cells hold a frame without the part that is only on the wire.
+    // Never below the plain bytes: very small cells hold a frame without the bytes that are only on the wire.
     let cells = Cells(cells.max(Bytes(bytes).to_cells_ceil(input.cell).0));
     let total = cells.to_bytes(input.cell);
     let source = if input.small_packets.is_all() {
@@ -227,7 +229,7 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
     rows
 }
 
-/// The row of what polls leave in the receive ring, which is there whether anything is posted or not.
+/// Name of the row for frames that polls leave in the receive ring. The term does not depend on posted data.
 pub const LEFT_ROW: &str = "left in the ring";
 
 /// Bytes of the largest frame on the wire: `L_mtu`.
@@ -244,13 +246,13 @@ fn bytes_in_picoseconds(rate: BitRate, picoseconds: u128) -> u64 {
     u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX)
 }
 
-/// What a peer of this speed may still send after a PFC frame has come, by the standard's table.
+/// Bytes that a peer of this speed may still send after a PFC frame has arrived, by the standard's table.
 #[must_use]
 pub fn standard_response(rate: BitRate) -> Bytes {
     Bytes(response_quanta(rate).saturating_mul(BYTES_PER_QUANTUM))
 }
 
-/// Quanta that a peer of this speed may take; beyond the table, as 400G and in proportion.
+/// Response time of a peer of this speed in quanta. Speeds beyond the table scale in proportion to 400G.
 fn response_quanta(rate: BitRate) -> u64 {
     let known = RESPONSE_QUANTA.iter().find(|&&(speed, _)| rate.0 <= speed);
     known.map_or_else(|| (u128::from(rate.0) * 905).div_ceil(400_000_000_000) as u64, |&(_, quanta)| quanta)
@@ -287,7 +289,7 @@ mod tests {
     fn the_seed_by_hand() {
         // 2*(100e9/8 * 300*5e-9 + 1546) + 3840 = 2*(18750 + 1546) + 3840
         assert_eq!(headroom(&input("100G", "300m", 1500, "20us")).seed, Bytes(44_432));
-        // 2*(10e9/8 * 5*5e-9 = 31.25 + 1546) + 3840, the cable's 62.5 rounded up once
+        // 2*(10e9/8 * 5*5e-9 = 31.25 + 1546) + 3840, with the cable's 62.5 rounded up once
         assert_eq!(headroom(&input("10G", "5m", 1500, "20us")).seed, Bytes(6_995));
         // 2*(40e9/8 * 1.5e-6 = 7500 + 9262) + 3840
         assert_eq!(headroom(&input("40G", "300m", 9216, "0us")).seed, Bytes(37_364));
@@ -309,8 +311,9 @@ mod tests {
         assert_eq!(value(&headroom, "transmit ring"), Some(125_000));
         assert_eq!(value(&headroom, "frame at the poll"), Some(1546));
         assert_eq!(value(&headroom, LEFT_ROW), Some(31 * 1546));
-        // 44,432 + 21,376 + 84 + 819 + 375,000 + 1546 + 47,926 = 491,183 B; without the two frames begun and those left
-        // 440,165 B, in frames of 84 B of wire 5241 of one cell each; 8 cells for each of the 33.
+        // 44,432 + 21,376 + 84 + 819 + 375,000 + 1546 + 47,926 = 491,183 B. Without the two begun frames and those left
+        // in the ring: 440,165 B. That is 5241 frames of 84 B on the wire, of one cell each. Each of the 33 largest
+        // frames has 8 cells.
         assert_eq!(headroom.cells, Cells(5241 + 33 * 8));
         assert_eq!(headroom.total, Bytes(5505 * 208));
         assert_eq!(value(&headroom, "whole cells"), Some(5505 * 208 - 491_183));
@@ -344,7 +347,7 @@ mod tests {
         assert!(pause_may_lapse(&input));
     }
 
-    /// At the bounds of the configuration, all at once: far from what can be counted.
+    /// All quantities at the configuration's bounds at once: the result is far below the largest count.
     #[test]
     fn within_its_bounds_headroom_can_be_counted() {
         use crate::config::bounds::{CELLS, FASTEST, LONGEST_CABLE, LONGEST_POLL_GAP, LONGEST_RESPONSE, MTUS};
@@ -413,7 +416,7 @@ mod tests {
             prop_assert!(more(&|i| i.posted.0 += posted) >= base);
         }
 
-        /// The point of it all: whatever lengths the peer chooses, what fits the wire time fits the cells.
+        /// The central property: frames of any lengths that fit the wire time also fit the cells.
         #[test]
         fn any_mix_of_frames_fits(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
             let headroom = headroom(&input);

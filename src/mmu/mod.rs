@@ -1,6 +1,6 @@
-//! The shared-buffer memory management unit: reserve, shared and headroom, decided packet by packet.
+//! The shared-buffer memory management unit (MMU): reserve, shared pool and headroom, decided packet by packet.
 //!
-//! Pure: knows cells, groups and queues, and nothing of frames, ports' hardware or DPDK.
+//! This module is pure: it handles cells, groups and queues. It does not depend on frames, hardware ports or DPDK.
 
 mod admission;
 pub mod headroom;

@@ -1,40 +1,41 @@
-//! Pools: cells that all lcores share, counted by one atomic each for the whole switch.
+//! Pools: cells that all lcores share. One atomic counts each pool for the whole switch.
 //!
-//! [`SharedPool`] is leased in batches, so that an lcore touches the atomic once in many packets. The price is that
-//! cells lie with an lcore which does not use them. What holds with any number of lcores:
+//! [`SharedPool`] is leased in batches, so that an lcore accesses the atomic once in many packets. The price: an lcore
+//! may hold leased cells that it does not use. The following holds with any number of lcores:
 //!
-//! - `used <= leased <= size`: a lease is taken by compare-and-exchange, so the pool never goes below zero, and only
-//!   what was leased is given back, so it never rises above its size.
-//! - An lcore finds at most `(lcores - 1) * MAX_LEASE` cells stranded with the others. It counts its own lease as free,
-//!   so with one lcore every figure is exact.
-//! - Batches are 1/16 of what is free, and an lcore keeps twice a batch at most as it last saw the pool: a pool that
-//!   runs low strands few cells, and one with fewer than 16 free strands none with an lcore that calls [`Lease::trim`]
-//!   once a burst.
+//! - `used <= leased <= size`. A lease is taken by compare-and-exchange, so the pool never goes below zero. Only leased
+//!   cells are given back, so it never rises above its size.
+//! - The other lcores strand at most `(lcores - 1) * MAX_LEASE` cells. An lcore counts its own lease as free, so with
+//!   one lcore every figure is exact.
+//! - A batch is 1/16 of the free cells. An lcore keeps at most two batches, by the pool's level when it last read it. A
+//!   pool that runs low therefore strands few cells. A pool with fewer than 16 free cells strands none with an lcore
+//!   that calls [`Lease::trim`] once a burst.
 //!
-//! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: one atomic access each way, no lease.
+//! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: each take or give is one atomic access,
+//! and there is no lease.
 //!
-//! Relaxed suffices in both: the count is all there is to agree on, no other memory hangs on it. A figure read late
-//! makes a threshold late by a burst, and never gives out a cell twice.
+//! Relaxed ordering suffices in both: the count is the only shared state, and no other memory depends on it. A late
+//! read makes a threshold late by a burst, but never gives out a cell twice.
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{Arc, AtomicU32, Ordering};
 use crate::units::Cells;
 
-/// Most cells an lcore keeps leased without using them.
+/// The most cells that an lcore keeps leased without use.
 pub const MAX_LEASE: u32 = 256;
 
-/// The part of what is free that one lease may take.
+/// Divisor of the free cells: one lease may take this part of them.
 const LEASE_SHARE: u32 = 16;
 
-/// Cells of one lease while `free` are free.
+/// Cells of one lease while the pool has `free` free cells.
 const fn batch(free: u32) -> u32 {
     let share = free / LEASE_SHARE;
     if share < MAX_LEASE / 2 { share } else { MAX_LEASE / 2 }
 }
 
-/// Takes `least` cells, or `batch` of what is free if that is more, from a pool of `size` with `count` taken. Returns
-/// what it took and what is taken now; none if fewer than `least` are free.
+/// Takes `least` cells, or `batch` of the free cells if that is more, from a pool of `size` whose `count` cells are
+/// taken. Returns the cells taken now and all taken cells; `None` if fewer than `least` are free.
 fn take_from(count: &AtomicU32, size: u32, least: u32, batch: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
     let mut taken = count.load(Ordering::Relaxed);
     loop {
@@ -50,7 +51,7 @@ fn take_from(count: &AtomicU32, size: u32, least: u32, batch: impl Fn(u32) -> u3
     }
 }
 
-/// Gives `cells` back to the pool whose `count` says what is taken.
+/// Gives `cells` back to the pool whose taken cells are in `count`.
 fn give_to(count: &AtomicU32, cells: u32) {
     let before = count.fetch_sub(cells, Ordering::Relaxed);
     debug_assert!(before >= cells, "more cells given back than were taken");
@@ -71,13 +72,13 @@ impl SharedPool {
         Arc::new(Self { size: size.0, leased: CachePadded::new(AtomicU32::new(0)) })
     }
 
-    /// Cells of the pool.
+    /// Size of the pool in cells.
     #[must_use]
     pub fn size(&self) -> Cells {
         Cells(self.size)
     }
 
-    /// Cells leased to lcores: at least the cells in use, at most [`MAX_LEASE`] an lcore more.
+    /// Cells leased to lcores: at least the cells in use, and at most [`MAX_LEASE`] more per lcore.
     #[inline]
     #[must_use]
     pub fn leased(&self) -> Cells {
@@ -89,70 +90,71 @@ impl SharedPool {
     }
 }
 
-/// An lcore's hand in a [`SharedPool`]: plain memory of that lcore beside the one atomic.
+/// An lcore's lease from a [`SharedPool`]: plain memory of that lcore beside the one atomic.
 #[derive(Debug)]
 pub struct Lease {
     pool: Arc<SharedPool>,
-    /// Cells leased and not in use.
+    /// Cells that are leased and not in use.
     spare: u32,
-    /// Most spare cells it keeps: twice a batch, as the pool was when last looked at.
+    /// The most spare cells to keep: two batches, by the pool's level when it was last read.
     keep: u32,
     used: u32,
     used_highest: u32,
 }
 
 impl Lease {
-    /// A hand that holds nothing yet.
+    /// Creates a lease of no cells.
     #[must_use]
     pub fn new(pool: Arc<SharedPool>) -> Self {
         Self { pool, spare: 0, keep: 0, used: 0, used_highest: 0 }
     }
 
-    /// Cells this lcore can still use, its own lease included: what the Dynamic Threshold multiplies.
+    /// Cells that this lcore can still use, including its own spare cells. The Dynamic Threshold multiplies this
+    /// figure.
     #[inline]
     #[must_use]
     pub fn free(&self) -> Cells {
         Cells(self.pool.free() + self.spare)
     }
 
-    /// The pool that it is a hand in.
+    /// The pool that the cells are leased from.
     #[must_use]
     pub fn pool(&self) -> &SharedPool {
         &self.pool
     }
 
-    /// Cells this lcore has in use.
+    /// Cells that this lcore uses.
     #[inline]
     #[must_use]
     pub fn used(&self) -> Cells {
         Cells(self.used)
     }
 
-    /// Most cells of the pool that were ever in use when this lcore took some: with one lcore exact, with more at most what
-    /// the others had leased and not in use too much.
+    /// The most cells of the pool in use, as of any take by this lcore. With one lcore it is exact. With more it is too
+    /// high by at most the other lcores' spare cells.
     #[must_use]
     pub fn used_highest(&self) -> Cells {
         Cells(self.used_highest)
     }
 
-    /// The watermark becomes what is in use now.
+    /// Sets the watermark to the cells in use now.
     pub fn clear_watermark(&mut self) {
         self.used_highest = self.pool.leased().0 - self.spare;
     }
 
-    /// The watermark becomes `highest`, but not less than what is in use now.
+    /// Sets the watermark to `highest`, or to the cells in use now if that is more.
     pub(super) fn set_watermark(&mut self, highest: Cells) {
         self.used_highest = highest.0.max(self.pool.leased().0 - self.spare);
     }
 
-    /// Cells this lcore has leased and not in use: stranded, as others see it.
+    /// Cells that this lcore has leased and does not use: stranded for the other lcores.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> Cells {
         Cells(self.spare)
     }
 
-    /// Takes `cells` into use; false, and nothing taken, if the pool has not got them.
+    /// Takes `cells` into use. Returns false, and takes nothing, if the pool has too few cells.
     #[inline]
     #[must_use]
     pub fn take(&mut self, cells: Cells) -> bool {
@@ -165,7 +167,7 @@ impl Lease {
         true
     }
 
-    /// Out of line: once in many packets.
+    /// Leases at least `missing` more cells. Out of line: runs once in many packets.
     #[cold]
     fn refill(&mut self, missing: u32) -> bool {
         let Some((lease, leased)) = take_from(&self.pool.leased, self.pool.size, missing, batch) else {
@@ -176,7 +178,7 @@ impl Lease {
         true
     }
 
-    /// Returns `cells` from use; the surplus goes back to the pool.
+    /// Returns `cells` from use; surplus cells go back to the pool.
     #[inline]
     pub fn give(&mut self, cells: Cells) {
         debug_assert!(cells.0 <= self.used, "more cells given back than were taken");
@@ -187,9 +189,9 @@ impl Lease {
         }
     }
 
-    /// Looks at the pool, and returns all but a batch if more than two are spare. Call it once a burst: an lcore that
-    /// neither takes nor gives does not see otherwise that the pool runs low. No access at all if nothing is spare, one
-    /// load if nothing is too many.
+    /// Reads the pool's level, and returns all spare cells but a batch if more than two batches are spare. Call it once
+    /// a burst: otherwise an lcore that neither takes nor gives does not notice that the pool runs low. It makes no
+    /// access if nothing is spare, and one load if the spare cells are within the limit.
     #[inline]
     pub fn trim(&mut self) {
         if self.spare == 0 {
@@ -203,15 +205,15 @@ impl Lease {
         }
     }
 
-    /// Nothing is leased beyond what is in use: [`flush`](Self::flush) would do nothing.
+    /// Whether no cell is leased beyond those in use: [`flush`](Self::flush) would do nothing.
     #[inline]
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.spare == 0
     }
 
-    /// Returns what is leased and unused, so that none is stranded with an lcore that rests. Touches nothing shared if
-    /// there is none, so an idle lcore may call it at each poll.
+    /// Returns all leased cells that are not in use, so that an idle lcore strands none. It touches no shared memory if
+    /// there are none, so an idle lcore may call it at each poll.
     #[inline]
     pub fn flush(&mut self) {
         if !self.is_flushed() {
@@ -220,11 +222,11 @@ impl Lease {
     }
 }
 
-/// Cells shared by all lcores to the last one: every take and give is seen by all at once.
+/// Cells that all lcores share exactly: every take and give is visible to all at once.
 #[derive(Debug)]
 pub struct ExactPool {
     size: u32,
-    /// Both are touched by every take: one line.
+    /// Both counts in one cache line, because every take accesses both.
     counts: CachePadded<ExactCounts>,
 }
 
@@ -243,7 +245,7 @@ impl ExactPool {
         Arc::new(Self { size: size.0, counts: CachePadded::new(counts) })
     }
 
-    /// Cells of the pool.
+    /// Size of the pool in cells.
     #[must_use]
     pub fn size(&self) -> Cells {
         Cells(self.size)
@@ -256,27 +258,28 @@ impl ExactPool {
         Cells(self.counts.used.load(Ordering::Relaxed))
     }
 
-    /// Cells that can still be used.
+    /// Cells that are free.
     #[inline]
     #[must_use]
     pub fn free(&self) -> Cells {
         Cells(self.size - self.used().0)
     }
 
-    /// Most cells that were in use at once since the last [`reset_highest`](Self::reset_highest).
+    /// The most cells in use at once since the last [`reset_highest`](Self::reset_highest).
     #[must_use]
     pub fn highest(&self) -> Cells {
         Cells(self.counts.highest.load(Ordering::Relaxed))
     }
 
-    /// Takes `cells` into use; false, and nothing taken, if the pool has not got them.
+    /// Takes `cells` into use. Returns false, and takes nothing, if the pool has too few cells.
     #[inline]
     #[must_use]
     pub fn take(&self, cells: Cells) -> bool {
         let Some((_, used)) = take_from(&self.counts.used, self.size, cells.0, |_| 0) else {
             return false;
         };
-        // Release, so that a reset which erases this mark sees the cells in use; on x86 it costs what Relaxed does.
+        // Release, so that a reset which erases this watermark sees the cells in use; on x86 it costs the same as
+        // Relaxed.
         self.counts.highest.fetch_max(used, Ordering::Release);
         true
     }
@@ -287,7 +290,7 @@ impl ExactPool {
         give_to(&self.counts.used, cells.0);
     }
 
-    /// Starts the watermark anew, from what is in use now.
+    /// Restarts the watermark from the cells in use now.
     pub fn reset_highest(&self) {
         self.counts.highest.swap(0, Ordering::Acquire);
         self.counts.highest.fetch_max(self.used().0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Beside and not inside `pool.rs`, since `tests/loom` includes that file and has no use for these.
+//! Tests of `pool.rs`. They are in a file of their own because `tests/loom` includes that file and does not need them.
 
 use super::{ExactPool, Lease, MAX_LEASE, SharedPool};
 use crate::units::Cells;

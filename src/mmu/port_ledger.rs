@@ -1,7 +1,7 @@
-//! The ledger of one port: where the cells of its eight priority groups are, and whom to tell to stop.
+//! The ledger of one port: the cells that its eight priority groups hold, and the groups whose senders must stop.
 //!
-//! Classes are counts, not labels on packets: whatever leaves frees headroom first, then shared, then the port's reserve,
-//! then the group's. Rules, formulas and examples: docs/buffer.md.
+//! The parts of the buffer are counts, not labels on packets: a release frees headroom first, then the shared pool,
+//! then the port's reserve, then the group's. Rules, formulas and examples: docs/buffer.md.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::units::Cells;
 #[path = "port_ledger_together.rs"]
 mod together;
 
-/// Index of what is lossless where there is one of each kind.
+/// Index of the lossless entry in arrays that are indexed by `lossless as usize`.
 const LOSSLESS: usize = 1;
 
-/// This lcore's hands in the pools.
+/// This lcore's leases of the pools.
 #[derive(Debug)]
 pub struct Pools {
-    /// Lossy and lossless, indexed by `lossless as usize`.
+    /// Leases of the lossy and the lossless pool, indexed by `lossless as usize`.
     pub shared: [Lease; 2],
-    /// Used with [`HeadroomPolicy::SharedPool`] only.
+    /// The headroom pool; used with [`HeadroomPolicy::SharedPool`] only.
     pub headroom: Arc<ExactPool>,
 }
 
-/// Where the cells of a group are. Their sum is what it holds.
+/// The cells that a group holds, by part of the buffer. Their sum is the group's occupancy.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct GroupState {
     /// Cells in the group's own reserve.
@@ -38,18 +38,18 @@ pub struct GroupState {
     pub shared: Cells,
     /// Cells in headroom, or with [`HeadroomPolicy::Dynamic`] in the port's insurance.
     pub headroom: Cells,
-    /// Most that was ever in use outside of the headroom.
+    /// The most cells ever used outside of the headroom.
     pub used_highest: Cells,
-    /// Most that was ever in the shared pool.
+    /// The most cells ever used in the shared pool.
     pub shared_highest: Cells,
-    /// Most that was ever in headroom.
+    /// The most cells ever used in headroom.
     pub headroom_highest: Cells,
-    /// Cells of the last frame that an empty headroom pool has refused, until XON.
+    /// Cells of the last frame that was refused because the headroom pool was empty; reset at XON.
     pub refused: Cells,
 }
 
 impl GroupState {
-    /// Cells outside of the headroom: in the reserves and in the shared pool.
+    /// Cells outside of the headroom: in the two reserves and in the shared pool.
     #[inline]
     #[must_use]
     pub fn used(&self) -> Cells {
@@ -70,7 +70,7 @@ impl GroupState {
     }
 }
 
-/// All that a packet's admission touches of a group, in one cache line.
+/// Everything of a group that the admission of a packet accesses, in one cache line.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 struct Group {
@@ -84,19 +84,22 @@ impl Group {
         self.profile.xoff_level(free).0
     }
 
-    /// With [`HeadroomPolicy::Dynamic`] the share from which on a paused group may go on, if its share is limited by `limit`.
+    /// With [`HeadroomPolicy::Dynamic`], the share at or below which a paused group may resume if `limit` bounds its
+    /// share.
     fn xon_level(&self, limit: u32) -> u32 {
         limit.saturating_sub(self.profile.xon_offset.0).max(self.profile.xon_floor.0)
     }
 
-    /// Whether the group, paused and with nothing in headroom, may go on while its share is limited by `limit`.
+    /// Whether the paused group, with nothing in headroom, may resume while `limit` bounds its share.
     ///
-    /// Below the limit by the offset it may; below the floor only if as much as offset and floor can come before the next
-    /// XOFF, in its share or in what is free of its reserve: with a threshold of zero XON would else buy one frame, and
-    /// each frame would be a pause. An empty group always may.
+    /// It may resume if its share is below the limit by the offset. A share at or below the floor may resume only with
+    /// room for offset plus floor more cells before the next XOFF. That room is in its share or in the free part of its
+    /// reserve. Otherwise XON at a threshold of zero would admit one frame, and each frame would cause a pause. An
+    /// empty group may always resume.
     ///
-    /// With [`HeadroomPolicy::SharedPool`] a frame may be refused, and so stop the group, while its own headroom is empty.
-    /// XON then waits until a frame like it has room: else XOFF and XON would be one judgement, and the sender never held.
+    /// With [`HeadroomPolicy::SharedPool`] a frame may be refused, and so pause the group, while the group's headroom
+    /// is empty. XON then waits until a frame of that size has room. Otherwise XOFF and XON would fall into one
+    /// evaluation, and the sender would never stop.
     fn may_resume(&self, limit: u32, free: Cells) -> bool {
         let GroupProfile { reserve, xon_offset, xon_floor, .. } = self.profile;
         let (share, offset, floor) = (u64::from(self.state.shared.0), u64::from(xon_offset.0), u64::from(xon_floor.0));
@@ -108,7 +111,7 @@ impl Group {
     }
 }
 
-/// How a packet divides up if it stays out of the headroom.
+/// The division of a packet's cells if it stays out of the headroom.
 #[derive(Debug, Default, Clone, Copy)]
 struct Parts {
     reserve: u32,
@@ -124,22 +127,22 @@ pub struct PortLedger {
     reserve_used: [u32; 2],
     /// Cells of all groups in the shared pools: lossy, lossless.
     shared: [u32; 2],
-    /// Groups that are XOFF themselves.
+    /// Groups that are XOFF themselves, as a mask.
     group_off: u8,
-    /// The port is XOFF: all its lossless groups are to stop. Only with [`HeadroomPolicy::Dynamic`].
+    /// Whether the port is XOFF, so that all its lossless groups must stop. Only with [`HeadroomPolicy::Dynamic`].
     port_off: bool,
-    /// Lossless groups.
+    /// Lossless groups, as a mask.
     lossless: u8,
     /// Cells in the port's insurance: the sum of the groups' headroom with [`HeadroomPolicy::Dynamic`], else zero.
     insurance_used: u32,
     insurance_highest: u32,
     port_threshold: PortThreshold,
-    /// Its groups stand in [`Group`] once more, beside their counts.
+    /// The port's settings. [`Group`] has a second copy of each group's profile, beside its counts.
     profile: PortProfile,
 }
 
 impl PortLedger {
-    /// An empty port.
+    /// Creates the ledger of an empty port.
     #[must_use]
     pub fn new(profile: &PortProfile) -> Self {
         let bit = |(group, profile): (usize, &GroupProfile)| u8::from(profile.lossless) << group;
@@ -157,14 +160,14 @@ impl PortLedger {
         }
     }
 
-    /// How the port uses the buffer.
+    /// Buffer settings of the port.
     #[must_use]
     pub fn profile(&self) -> &PortProfile {
         &self.profile
     }
 
-    /// Thresholds and XON levels are those of `groups` from now on; whether a group is lossless, what it is guaranteed and
-    /// its headroom stay. Nobody's state changes by it: the next frame is judged by them, and so is every paused group.
+    /// Replaces the thresholds and XON levels by those of `groups`. Lossless flags, reserves and headroom stay. No
+    /// state changes at once: the new levels apply to the next frame and to the next evaluation of each paused group.
     pub fn set_groups(&mut self, groups: &[GroupProfile; CLASSES]) {
         for (index, new) in groups.iter().enumerate() {
             for profile in [&mut self.groups[index].profile, &mut self.profile.groups[index]] {
@@ -175,7 +178,7 @@ impl PortLedger {
         self.port_threshold = PortThreshold::new(&self.profile);
     }
 
-    /// Where the cells of `group` are.
+    /// The cells that `group` holds.
     #[inline]
     #[must_use]
     pub fn group(&self, group: usize) -> GroupState {
@@ -190,13 +193,13 @@ impl PortLedger {
         profile.threshold.limit(pools.shared[usize::from(profile.lossless)].free())
     }
 
-    /// X_qoff: with [`HeadroomPolicy::Dynamic`] the share beyond which `group` is XOFF now.
+    /// X_qoff: with [`HeadroomPolicy::Dynamic`], the share beyond which `group` is XOFF now.
     #[must_use]
     pub fn xoff_level(&self, group: usize, pools: &Pools) -> Cells {
         Cells(self.groups[group].xoff_level(pools.shared[LOSSLESS].free()))
     }
 
-    /// X_poff: with [`HeadroomPolicy::Dynamic`] the limit on what all lossless groups share of the pool now.
+    /// X_poff: with [`HeadroomPolicy::Dynamic`], the limit on the sum of all lossless groups' shares of the pool now.
     #[must_use]
     pub fn port_threshold(&self, pools: &Pools) -> Cells {
         self.port_limit(pools.shared[LOSSLESS].free())
@@ -226,13 +229,13 @@ impl PortLedger {
         Cells(self.insurance_used)
     }
 
-    /// Most cells that were ever in the port's insurance.
+    /// The most cells ever used in the port's insurance.
     #[must_use]
     pub fn insurance_highest(&self) -> Cells {
         Cells(self.insurance_highest)
     }
 
-    /// Watermarks become what is held now.
+    /// Sets all watermarks to the cells held now.
     pub fn clear_watermarks(&mut self) {
         for Group { state, .. } in &mut self.groups {
             state.used_highest = state.used();
@@ -249,7 +252,7 @@ impl PortLedger {
         if self.port_off { self.group_off | self.lossless } else { self.group_off }
     }
 
-    /// Groups that are XOFF themselves, whatever the port is.
+    /// Groups that are XOFF themselves, as a mask, regardless of the port's state.
     #[must_use]
     pub fn groups_xoff(&self) -> u8 {
         self.group_off
@@ -263,10 +266,15 @@ impl PortLedger {
 
     /// Decides one packet of `cells`, in constant time.
     ///
-    /// In order: the group's reserve; the port's; the shared pool while the group's headroom is empty, its share with
-    /// this packet stays within its threshold and the pool has the cells; the headroom of a lossless group, which turns
-    /// it XOFF; else refused, which turns a lossless group XOFF too. [`HeadroomPolicy::Dynamic`] judges the share by the
-    /// port's threshold instead.
+    /// The parts of the buffer are tried in this order:
+    ///
+    /// - the group's reserve, then the port's reserve;
+    /// - the shared pool, if the group's headroom is empty, its share with this packet stays within its threshold, and
+    ///   the pool has the cells;
+    /// - the headroom of a lossless group, which turns the group XOFF.
+    ///
+    /// Otherwise the packet is refused, which turns a lossless group XOFF too. [`HeadroomPolicy::Dynamic`] compares the
+    /// port's share with the port's threshold instead.
     ///
     /// # Panics
     /// If there is no such group.
@@ -301,7 +309,7 @@ impl PortLedger {
         Admission::Refused(if within { Refusal::PoolEmpty } else { Refusal::Threshold })
     }
 
-    /// Whether `group` holds less than it has guaranteed.
+    /// Whether `group` holds less than its own reserve, or its port has a free reserve for it.
     #[must_use]
     pub fn has_free_reserve(&self, group: usize) -> bool {
         let Group { profile, state } = &self.groups[group];
@@ -309,8 +317,8 @@ impl PortLedger {
             || self.reserve_used[usize::from(profile.lossless)] < self.profile.reserve[usize::from(profile.lossless)].0
     }
 
-    /// Admits a lossy frame that [`PortLedger::admit`] refused, for an egress queue that has less than its guarantee:
-    /// from the pool, whatever the group's threshold. Refused only if the pool has not got the cells.
+    /// Admits a lossy frame that [`PortLedger::admit`] refused, for an egress queue below its reserve. The frame takes
+    /// cells of the pool regardless of the group's threshold. It is refused only if the pool has too few cells.
     ///
     /// # Panics
     /// If there is no such group.
@@ -326,8 +334,8 @@ impl PortLedger {
         Admission::Shared
     }
 
-    /// Dynamic and Shared Headroom: the pool is footroom and headroom in one. The group is XOFF an eta before its
-    /// threshold, and its cells stay in the pool while the port is within the sum of its groups' thresholds.
+    /// Admission with Dynamic and Shared Headroom: the pool serves as footroom and headroom. The group turns XOFF an
+    /// eta before its threshold. Its cells stay in the pool while the port is within the sum of its groups' thresholds.
     fn admit_dynamic(&mut self, group: usize, cells: Cells, parts: Parts, pools: &mut Pools) -> Admission {
         let pool = &mut pools.shared[LOSSLESS];
         let free = pool.free();
@@ -342,12 +350,12 @@ impl PortLedger {
         self.admit_beyond(group, cells, &pools.headroom)
     }
 
-    /// The lossless group's way when the shared pool is not for it: rare, so out of line.
+    /// Admits a packet of a lossless group that the shared pool cannot take. Rare, so out of line.
     #[cold]
     fn admit_beyond(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> Admission {
         let headroom = self.headroom_of(group);
         let Group { state, .. } = &mut self.groups[group];
-        // A sum of two counts of cells in the buffer cannot overflow, but a limit must hold whatever comes.
+        // The sum of two counts of buffer cells cannot overflow, but the limit must hold for any input.
         let after = Cells(state.headroom.0.saturating_add(cells.0));
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
@@ -375,14 +383,16 @@ impl PortLedger {
         Admission::Headroom
     }
 
-    /// Eta: most that `group` may have in headroom. With [`HeadroomPolicy::Dynamic`] the port's insurance is what limits it.
+    /// Eta: the most cells that `group` may have in headroom. With [`HeadroomPolicy::Dynamic`] the port's insurance
+    /// limits it instead.
     #[inline]
     fn headroom_of(&self, group: usize) -> Cells {
         let is_shared = mutant::is(Mutant::HeadroomShared);
         if is_shared { Cells(self.profile.all_headroom()) } else { self.groups[group].profile.headroom }
     }
 
-    /// What of `cells` the group's reserve still holds, then the port's, then neither.
+    /// Divides `cells` between the free reserve of the group, the free reserve of the port and the shared pool, in this
+    /// order.
     #[inline]
     fn divide(&self, group: usize, cells: Cells) -> Parts {
         let Group { profile, state } = &self.groups[group];
@@ -405,9 +415,9 @@ impl PortLedger {
         self.shared[kind] += parts.shared;
     }
 
-    /// Takes back the last admission, of a frame of the lossy `group` that its queue refused, as if it had not been: `before`
-    /// is what [`PortLedger::group`] said and `pool_highest` what the lossy pool's lease did before it. No watermark counts a
-    /// frame that never waited.
+    /// Undoes the last admission, of a frame of the lossy `group` that its queue refused. `before` is the value of
+    /// [`PortLedger::group`] and `pool_highest` the watermark of the lossy pool's lease before it. No watermark
+    /// includes a frame that was never enqueued.
     ///
     /// # Panics
     /// If there is no such group.
@@ -422,10 +432,11 @@ impl PortLedger {
         pools.shared[0].set_watermark(pool_highest);
     }
 
-    /// `cells` of `group` have left the switch.
+    /// Releases `cells` of `group` that have left the switch.
     ///
     /// # Panics
-    /// If more leave than are held: cells would be counted twice from then on. If there is no such group.
+    /// If more cells leave than the group holds, because cells would be counted twice from then on. If there is no such
+    /// group.
     #[inline]
     pub fn release(&mut self, group: usize, cells: Cells, pools: &mut Pools) {
         let mut left = cells.0;
@@ -450,7 +461,7 @@ impl PortLedger {
         }
     }
 
-    /// Frees what of `cells` is in headroom, and says how many.
+    /// Frees the part of `cells` that is in headroom, and returns its size.
     #[cold]
     fn release_headroom(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> u32 {
         let state = &mut self.groups[group].state;
@@ -464,8 +475,8 @@ impl PortLedger {
         freed.0
     }
 
-    /// Judges what is paused, whether its own packets left or not: thresholds move with others. True if
-    /// [`PortLedger::xoff`] changed. One comparison if nothing is paused.
+    /// Re-evaluates everything that is paused, even if none of its own packets left: thresholds depend on other groups.
+    /// Returns true if [`PortLedger::xoff`] changed. It costs one comparison if nothing is paused.
     #[inline]
     pub fn judge(&mut self, pools: &Pools) -> bool {
         (self.group_off != 0 || self.port_off) && self.judge_paused(pools)
@@ -481,7 +492,7 @@ impl PortLedger {
         let dynamic = self.profile.policy == HeadroomPolicy::Dynamic;
         for (index, group) in self.groups.iter_mut().enumerate() {
             let may = if dynamic {
-                // Never below offset and floor, so that XON at the floor has room.
+                // The XOFF level is never below offset plus floor, so XON at the floor has room.
                 group.state.shared.0 <= group.xon_level(group.xoff_level(free))
             } else {
                 group.may_resume(group.profile.threshold.limit(free).0, free)
@@ -494,8 +505,8 @@ impl PortLedger {
         self.xoff() != before
     }
 
-    /// Whether the port, paused and with its insurance empty, may go on: as [`Group::may_resume`], by the sums over its
-    /// lossless groups.
+    /// Whether the port, paused and with its insurance empty, may resume: the rule of [`Group::may_resume`] on the sums
+    /// over its lossless groups.
     fn may_resume(&self, free: Cells) -> bool {
         let lossless = || self.groups.iter().filter(|group| group.profile.lossless);
         let free_reserves = lossless().map(|group| u64::from(group.profile.reserve.0 - group.state.reserve.0)).sum();

@@ -1,5 +1,5 @@
-//! What the policies promise: no loss to peers that obey, Dynamic Threshold's steady state, no flapping, and limits that
-//! hold on two lcores.
+//! Guarantees of the policies: no loss with obedient peers, the steady state of Dynamic Threshold, no flapping, and
+//! limits that hold on two lcores.
 
 use proptest::prelude::*;
 
@@ -11,18 +11,18 @@ use crate::mmu::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
 use crate::units::{BitRate, Bytes};
 
 const PORTS: usize = 3;
-/// Cells of the largest packet, and the smallest eta: one that is smaller could not hold the packet that turns XOFF.
+/// Cells of the largest packet, and the smallest eta: a smaller eta could not hold the packet that turns XOFF.
 const LARGEST: u32 = 9;
 
-/// Who stops, and how much each may still send once it was told to; eta counts the packet that turned it off.
+/// Peers that must stop, and the cells that each may still send after XOFF. Eta includes the packet that caused XOFF.
 struct Peers<'a> {
     switch: &'a Switch,
-    /// Per port and group, or with Dynamic and Shared Headroom per port and in group 0.
+    /// Cells left per port and group. With Dynamic and Shared Headroom they are per port, in the entry of group 0.
     left: Vec<[Option<u32>; CLASSES]>,
 }
 
 impl Peers<'_> {
-    /// With Dynamic and Shared Headroom these peers obey only pauses of the whole port: that alone must be enough.
+    /// With Dynamic and Shared Headroom these peers obey only pauses of the whole port: those alone must suffice.
     fn key(&self, port: usize, group: usize) -> (usize, u32) {
         let profile = &self.switch.ports[port];
         match profile.policy {
@@ -60,7 +60,7 @@ impl Peers<'_> {
     }
 }
 
-/// Packets come as long as their senders may send; none of a lossless group may be refused.
+/// Packets arrive as long as their senders may send; no lossless packet may be refused.
 fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut ledgers, mut pools) = (switch.ledgers(), switch.pools(1).remove(0));
     let mut peers = Peers { switch, left: vec![[None; CLASSES]; PORTS] };
@@ -92,7 +92,8 @@ fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Ports take turns on two lcores: each has its own lease, so that what is free is an estimate, but limits are not.
+/// Ports alternate between two lcores. Each lcore has its own lease, so its free cells are an estimate, but limits are
+/// exact.
 fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut ledgers, mut pools) = (switch.ledgers(), switch.pools(2));
     let mut held: Vec<[Vec<u32>; CLASSES]> = vec![Default::default(); PORTS];
@@ -187,7 +188,7 @@ proptest! {
         no_loss(&switch, &steps)?;
     }
 
-    /// As many etas as there is room for in the pool: what over-subscription risks starts beyond.
+    /// The pool has room for all etas: the risk of over-subscription starts beyond.
     #[test]
     fn obedient_peers_lose_nothing_if_the_headroom_pool_is_not_oversubscribed(
         switch in switch(HeadroomPolicy::SharedPool, PORTS, LARGEST..60),
@@ -210,8 +211,8 @@ proptest! {
     }
 }
 
-/// `alpha = 2^exponent`, and a pool that `shares` times alpha divide without a remainder: what each gets, what stays
-/// free, and the pool.
+/// `alpha = 2^exponent`, and a pool that divides into `shares` shares of alpha without a remainder. Returns the cells
+/// of each share, the cells that stay free, and the pool size.
 fn divisible(exponent: i8, shares: u32, unit: u32) -> (u32, u32, u32) {
     let (each, free) = match exponent {
         0.. => (unit << exponent, unit),
@@ -245,17 +246,17 @@ fn saturated_groups_share_as_the_theory_says_to_the_cell() {
     }
 }
 
-/// Alphas, numbers of groups, and sizes of the pool by its unit.
+/// Exponents of alpha, numbers of groups, and pool sizes in units.
 fn cases() -> impl Iterator<Item = (i8, usize, u32)> {
     let alphas = [-7, -4, -3, -1, 0, 1, 3];
     alphas.into_iter().flat_map(|alpha| (1..=16).flat_map(move |count| [1, 7, 50].map(|unit| (alpha, count, unit))))
 }
 
-/// The same one level up: n saturated ports of Nq groups share as n groups with Nq times their alpha would.
+/// On the port level, n saturated ports of Nq groups share like n groups with Nq times their alpha.
 #[test]
 fn saturated_ports_share_dynamic_headroom_as_the_theory_says_to_the_cell() {
     for (ports, unit) in (1..=16).flat_map(|ports| [1, 7, 50].map(|unit| (ports, unit))) {
-        // Eight groups of alpha 1/16: 1/2 a port.
+        // Eight groups of alpha 1/16: alpha 1/2 per port.
         let (each, free, size) = divisible(-1, ports, unit);
         let groups = PortProfile::independent([group(true, alpha(-4), 9); CLASSES]);
         let profile = PortProfile { policy: HeadroomPolicy::Dynamic, ..groups };
@@ -275,7 +276,7 @@ fn saturated_ports_share_dynamic_headroom_as_the_theory_says_to_the_cell() {
 const POLICIES: [HeadroomPolicy; 3] =
     [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic];
 
-/// The fault of known models: XOFF per arrival and XON per departure when T is 0.
+/// A fault of known models: XOFF per arrival and XON per departure when T is 0.
 #[test]
 fn no_flapping_at_a_threshold_of_zero() {
     for (policy, floor) in POLICIES.into_iter().flat_map(|policy| [(policy, 0), (policy, 5)]) {
@@ -295,8 +296,8 @@ fn no_flapping_at_a_threshold_of_zero() {
     }
 }
 
-/// With Dynamic and Shared Headroom a group is XOFF while still in the pool, so that levels alone must keep it calm:
-/// also where eta is more than its threshold, and the floor above both.
+/// With Dynamic and Shared Headroom a group turns XOFF while its cells are still in the pool. The levels alone must
+/// prevent flapping, even if eta exceeds its threshold and the floor exceeds both.
 #[test]
 fn no_flapping_within_the_offset() {
     for threshold in [0, 3, 30, 100] {
@@ -305,7 +306,7 @@ fn no_flapping_within_the_offset() {
             xon_floor: Cells(6),
             ..group(true, Threshold::Static(Cells(threshold)), 50)
         };
-        // The port has room enough, from its other groups.
+        // The other groups give the port enough room.
         let mut groups = [group(true, Threshold::Static(Cells(1000)), 50); CLASSES];
         groups[3] = member;
         let profile =
@@ -327,7 +328,7 @@ fn no_flapping_within_the_offset() {
     }
 }
 
-/// Thresholds move with others: a paused group goes on when another's cells leave, with none of its own leaving.
+/// Thresholds depend on other groups: a paused group resumes when another group's cells leave and none of its own.
 #[test]
 fn another_groups_departure_lets_a_paused_group_go_on() {
     for policy in POLICIES {
@@ -335,19 +336,20 @@ fn another_groups_departure_lets_a_paused_group_go_on() {
         let profile = PortProfile { policy, insurance: Cells(10), ..groups };
         let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 200, 100));
         assert_eq!(ledger.admit(1, Cells(20), &mut pools), Admission::Shared, "{policy:?}");
-        // Others take all that is left: T is 0.
+        // Others take all free cells: T is 0.
         assert!(pools.shared[LOSSLESS].take(Cells(180)));
         assert_eq!(ledger.admit(1, Cells(1), &mut pools), Admission::Headroom, "{policy:?}");
         ledger.release(1, Cells(1), &mut pools);
         assert!(!ledger.judge(&pools) && ledger.xoff() & 2 != 0, "{policy:?}: its share is beyond T");
-        // T is 70, and an eta less than that 60.
+        // T is 70, and T minus an eta is 60.
         pools.shared[LOSSLESS].give(Cells(140));
         assert!(ledger.judge(&pools) && ledger.xoff() == 0, "{policy:?}");
         assert_eq!(ledger.group(1).shared, Cells(20), "none of its own left");
     }
 }
 
-/// One class may use what its port's other classes leave, beyond its own threshold; only then the port is paused.
+/// One class may exceed its own threshold and use the share that its port's other classes leave; only beyond the port's
+/// threshold is the port paused.
 #[test]
 fn a_port_is_paused_only_when_its_groups_together_exceed_their_thresholds() {
     let groups = PortProfile::independent([group(true, alpha(-4), 10); CLASSES]);
@@ -362,7 +364,7 @@ fn a_port_is_paused_only_when_its_groups_together_exceed_their_thresholds() {
             states.push((ledger.group(2).shared, ledger.xoff(), admission));
         }
     }
-    // The port: omega + 1 > (1600 - omega)/2 at omega = 533.
+    // The port is XOFF if omega + 1 > (1600 - omega)/2, at omega = 533.
     let expected = [(Cells(85), 0b100, Admission::Shared), (Cells(533), 0xff, Admission::Headroom)];
     assert_eq!(states, expected);
     assert_eq!(ledger.insurance_used(), Cells(1));
@@ -390,8 +392,8 @@ fn what_headroom_costs_with_each_policy() {
     assert_eq!(costs(eta.total.0), [1_175_824, 263_384_576, 37_626_368]);
 }
 
-/// Others have used up the headroom pool, so that a frame is refused while the group's own headroom is empty. XOFF and XON
-/// would be one judgement without an offset: the sender would never be held.
+/// Other groups have used up the headroom pool, so a frame is refused while the group's own headroom is empty. Without
+/// an offset, XOFF and XON would fall into one evaluation, and the sender would never stop.
 #[test]
 fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room() {
     for offset in [0, 2] {
@@ -403,11 +405,11 @@ fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room
             assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Shared);
         }
         for group in [1, 1] {
-            // The first fills the group's share, the second the headroom pool.
+            // The first packet fills the group's share, the second the headroom pool.
             let cells = if ledger.group(group).shared == Cells(0) { 20 } else { 40 };
             assert!(!matches!(ledger.admit(group, Cells(cells), &mut pools), Admission::Refused(_)));
         }
-        // A cell leaves, so that a threshold alone would let go on.
+        // Two cells leave, so the threshold alone would allow XON.
         ledger.release(3, Cells(2), &mut pools);
         let refused = Admission::Refused(Refusal::HeadroomPoolEmpty);
         assert_eq!(ledger.admit(3, Cells(5), &mut pools), refused);
@@ -423,7 +425,7 @@ fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room
     }
 }
 
-/// Nothing can hold a group for ever: an empty one goes on, whatever was refused.
+/// No group is held forever: an empty one resumes, even after a refused frame.
 #[test]
 fn an_empty_group_goes_on_though_no_frame_has_room() {
     let member = group(true, Threshold::Static(Cells(0)), 40);

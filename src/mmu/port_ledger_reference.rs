@@ -1,5 +1,5 @@
-//! The rules of docs/buffer.md once more, in the plainest way: every cell of the switch is an entry in a list that says
-//! where it is, every sum is counted afresh, thresholds are fractions. And random switches and traces to try it on.
+//! A naive reference of the rules in docs/buffer.md. Every cell of the switch is an entry in a list that names its
+//! place, every sum is counted anew, and thresholds are fractions. Also random switches and traces for the tests.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::mmu::{SharedPool, Threshold};
 use crate::units::Alpha;
 
-/// Where one cell is, in the order in which cells leave.
+/// The place of one cell, in the order in which cells leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     Headroom,
@@ -23,10 +23,10 @@ pub struct Reference {
     ports: Vec<PortProfile>,
     sizes: [i64; 2],
     headroom_size: i64,
-    /// Per port and group one entry for each cell.
+    /// Per port and group, one entry for each cell.
     cells: Vec<[Vec<Place>; CLASSES]>,
     group_off: Vec<[bool; CLASSES]>,
-    /// Cells of the frame that an empty headroom pool has refused, until XON.
+    /// Cells of the last frame that was refused because the headroom pool was empty; reset at XON.
     refused: Vec<[i64; CLASSES]>,
     port_off: Vec<bool>,
 }
@@ -92,7 +92,7 @@ impl Reference {
         self.port_off[port]
     }
 
-    /// Cell by cell, where a packet would go if it stayed out of the headroom.
+    /// The place of each cell of a packet if it stayed out of the headroom.
     fn places(&self, port: usize, group: usize, cells: u32) -> Vec<Place> {
         let (profile, lossless) = (&self.ports[port], self.ports[port].groups[group].lossless);
         let mut own = self.count(port, group, Place::Reserve);
@@ -132,7 +132,8 @@ impl Reference {
         }
     }
 
-    /// Whether the group's share may grow by `fresh` cells; pauses the group if Dynamic and Shared Headroom has it so.
+    /// Whether the group's share may grow by `fresh` cells. Pauses the group if Dynamic and Shared Headroom requires
+    /// it.
     fn is_within(&mut self, port: usize, group: usize, fresh: i64) -> bool {
         let (switch, profile) = (self.ports[port].policy, self.ports[port].groups[group]);
         let free = self.free(profile.lossless);
@@ -218,7 +219,7 @@ impl Reference {
             let limit = Limit::of(group.threshold);
             let has_room = dynamic || limit.allows(share + floor + offset - reserve, free);
             let below = limit.allows(share + eta + offset, free) || share <= floor && has_room;
-            // What the reserve does not hold of the refused frame has room in the pool.
+            // The part of the refused frame beyond the free reserve must have room in the pool.
             let beyond = (self.refused[port][index] - reserve).max(0);
             let fits = beyond == 0 || beyond <= free && limit.allows(share + beyond, free);
             if self.count(port, index, Place::Headroom) == 0 && (below && fits || self.cells[port][index].is_empty()) {
@@ -238,7 +239,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// The hands of `lcores` in its pools.
+    /// The leases of `lcores` lcores from the pools of this switch.
     pub fn pools(&self, lcores: usize) -> Vec<Pools> {
         let shared = self.sizes.map(|size| SharedPool::new(Cells(size)));
         let headroom = ExactPool::new(Cells(self.headroom_size));
@@ -254,11 +255,11 @@ impl Switch {
 
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// If `guaranteed`, a lossy frame that is refused is for a queue that has less than its guarantee.
+    /// `guaranteed`: if the frame is lossy and refused, its queue is below its reserve.
     Arrive { port: usize, group: usize, cells: u32, guaranteed: bool },
-    /// One of the packets that the group holds.
+    /// One of the packets that the group holds leaves.
     Depart { port: usize, group: usize, which: prop::sample::Index },
-    /// Judges each port.
+    /// Re-evaluates each port.
     Poll,
     /// Clears the watermarks.
     Clear,
@@ -291,7 +292,7 @@ fn port(policy: HeadroomPolicy, headroom: Range<u32>) -> impl Strategy<Value = P
     })
 }
 
-/// Switches of this policy, with etas and insurance in `headroom`.
+/// Switches of this policy, with etas and insurance in the range `headroom`.
 pub fn switch(policy: HeadroomPolicy, ports: usize, headroom: Range<u32>) -> impl Strategy<Value = Switch> {
     (prop::collection::vec(port(policy, headroom), ports), prop::array::uniform2(0_u32..300), 0_u32..120)
         .prop_map(|(ports, sizes, headroom_size)| Switch { ports, sizes, headroom_size })

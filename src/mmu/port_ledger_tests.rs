@@ -1,4 +1,4 @@
-//! The ledger against the reference, over whole traces of many ports and classes; and single rules by hand.
+//! The ledger against the reference, over whole traces of many ports and classes, and single rules by hand.
 
 use proptest::prelude::*;
 
@@ -10,14 +10,14 @@ use crate::units::Alpha;
 const PORTS: usize = 3;
 const LARGEST: u32 = 40;
 
-/// A switch on one lcore, beside its reference and the packets that it holds.
+/// A switch on one lcore, with its reference and the packets that it holds.
 struct World {
     switch: Switch,
     ledgers: Vec<PortLedger>,
     pools: Pools,
     reference: Reference,
     held: Vec<[Vec<u32>; CLASSES]>,
-    /// Per group the most in use, shared and in headroom since the last `Clear`, and per port in insurance.
+    /// Watermarks since the last `Clear`: per group the cells used, shared and in headroom, and per port the insurance.
     highest: Vec<([[i64; 3]; CLASSES], i64)>,
 }
 
@@ -167,7 +167,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything leaves: whatever the thresholds, nobody stays paused and no cell is missing.
+    /// Releases all packets: at any thresholds, no group stays paused and no cell is missing.
     fn drain(&mut self) -> Result<(), TestCaseError> {
         for port in 0..self.ledgers.len() {
             for group in 0..CLASSES {
@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// A group without reserve or hysteresis.
+/// A group without a reserve or hysteresis.
 pub(super) fn group(lossless: bool, threshold: Threshold, headroom: u32) -> GroupProfile {
     GroupProfile {
         lossless,
@@ -248,7 +248,7 @@ pub(super) fn pools(lossy: u32, lossless: u32, headroom: u32) -> Pools {
     Pools { shared, headroom: ExactPool::new(Cells(headroom)) }
 }
 
-/// What `count` packets of one cell each become.
+/// The admissions of `count` packets of one cell each.
 fn fill(ledger: &mut PortLedger, group: usize, count: usize, pools: &mut Pools) -> Vec<Admission> {
     (0..count).map(|_| ledger.admit(group, Cells(1), pools)).collect()
 }
@@ -268,7 +268,7 @@ fn xoff_exactly_beyond_reserve_and_shared() {
     assert_eq!(fill(&mut ledger, 3, 1, &mut pools), [Admission::Refused(Refusal::HeadroomFull)]);
     let state = ledger.group(3);
     assert_eq!((state.used(), state.headroom, state.held()), (Cells(33), Cells(5), Cells(38)));
-    // Neither the group's own reserve nor its headroom is another's; the port's reserve was.
+    // The group's own reserve and headroom are not available to another group; the port's reserve was.
     assert_eq!(fill(&mut ledger, 4, 10, &mut pools), [Admission::Reserve; 10]);
     assert_eq!(fill(&mut ledger, 4, 1, &mut pools), [Admission::Shared]);
 }
@@ -284,7 +284,7 @@ fn a_packet_straddles_what_is_left_of_the_reserves() {
     let state = ledger.group(0);
     assert_eq!((state.reserve, state.port_reserve, state.shared), (Cells(4), Cells(3), Cells(2)));
     assert_eq!(pools.shared[0].used(), Cells(2));
-    // Shared leaves first, then the port's reserve.
+    // The shared cells leave first, then the port's reserve.
     ledger.release(0, Cells(4), &mut pools);
     let state = ledger.group(0);
     assert_eq!((state.reserve, state.port_reserve, state.shared), (Cells(4), Cells(1), Cells(0)));
@@ -315,7 +315,7 @@ fn the_headroom_pool_has_its_own_reason_to_refuse() {
     assert_eq!((pools.headroom.used(), pools.headroom.highest()), (Cells(10), Cells(10)));
 }
 
-/// The fault of known models: a packet larger than what is left of the headroom dropped without ever pausing.
+/// A fault of known models: a packet larger than the free headroom is dropped and never causes a pause.
 #[test]
 fn a_drop_pauses_too() {
     for policy in [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic] {

@@ -1,4 +1,4 @@
-//! A burst admitted at once, where frame by frame would come to the same.
+//! Admission of a whole burst at once, if frame by frame has the same result.
 
 use super::{Group, LOSSLESS, Parts, Pools, PortLedger};
 use crate::mmu::{ExactPool, HeadroomPolicy, Lease};
@@ -7,9 +7,10 @@ use crate::sets::indices;
 use crate::units::Cells;
 
 impl PortLedger {
-    /// Admits `cells` of each of the `groups` (a mask) together, if [`PortLedger::admit`] would admit the same cells in any
-    /// frames and in any order, each group's all outside of the headroom or all in it, with no XOFF that was not said before,
-    /// and come to the same state. Otherwise, or if that is not plain to see, nothing changes.
+    /// Admits `cells` of each of the `groups` (a mask) at once if that is sure to equal [`PortLedger::admit`] frame by
+    /// frame. The same state must result for the same cells in any frames and any order. Each group's cells must all be
+    /// outside of the headroom or all in it, and no new XOFF may result. Otherwise, or in doubt, nothing changes.
+    /// Returns whether it admitted them.
     #[inline]
     pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
         let paused = self.xoff() & groups;
@@ -20,13 +21,13 @@ impl PortLedger {
         let mut shared = [0; 2];
         for group in indices(groups & !paused) {
             parts[group] = self.divide(group, Cells(cells[group]));
-            // Who gets the port's reserve depends on who comes first.
+            // The order of frames decides which group gets the port's reserve.
             if parts[group].port_reserve > 0 {
                 return false;
             }
             shared[usize::from(self.groups[group].profile.lossless)] += parts[group].shared;
         }
-        // What each pool has when all have taken theirs: no frame finds less.
+        // Free cells of each pool after the whole burst: no frame of the burst finds less.
         let [lossy, lossless] = pools.shared.each_ref().map(Lease::free);
         let (Some(lossy), Some(lossless)) = (lossy.0.checked_sub(shared[0]), lossless.0.checked_sub(shared[1])) else {
             return false;
@@ -48,7 +49,7 @@ impl PortLedger {
         true
     }
 
-    /// Whether `group` with `cells` more of its pool, which then has `free` cells, is below every limit.
+    /// Whether `group` stays below every limit with `cells` more of its pool, if that pool then has `free` cells.
     #[inline]
     fn stays_within(&self, group: usize, cells: u32, free: [Cells; 2]) -> bool {
         let Group { profile, state } = &self.groups[group];
@@ -61,26 +62,26 @@ impl PortLedger {
         cells == 0 || state.headroom.0 == 0 && state.shared.0 + cells <= limit
     }
 
-    /// Whether all that comes for the groups `paused`, in whatever frames, goes to their headroom and finds room there, if the
-    /// pool has it: what follows on XOFF until it is heard.
+    /// Whether all cells of the `paused` groups, in any frames, go to their headroom and fit there, if the pool has the
+    /// cells. These are the frames that follow an XOFF until the peer obeys.
     #[inline(never)]
     fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: u8) -> bool {
         let fits = |group: usize| {
             let state = &self.groups[group].state;
             let after = Cells(state.headroom.0.saturating_add(cells[group]));
-            // A frame that a reserve has room for goes there.
+            // A frame that fits a reserve would go there.
             let parts = self.divide(group, Cells(cells[group]));
             state.headroom.0 > 0 && parts.shared == cells[group] && after <= self.headroom_of(group)
         };
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => indices(paused).all(fits),
-            // A paused group may still share the pool, and the insurance is the sum of all groups'.
+            // A paused group may still use the shared pool, and the insurance is the sum over all groups.
             HeadroomPolicy::Dynamic => false,
         }
     }
 
-    /// Puts what has come for the groups `paused` into their headroom. False, and nothing is put, if their pool has not got the
-    /// cells.
+    /// Puts the cells of the `paused` groups into their headroom. Returns false, and changes nothing, if the headroom
+    /// pool has too few cells.
     #[inline(never)]
     fn put_in_headroom(&mut self, cells: &[u32; CLASSES], paused: u8, pool: &ExactPool) -> bool {
         if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(sum(cells, paused)) {
@@ -95,12 +96,13 @@ impl PortLedger {
     }
 }
 
-/// What has come for `groups`.
+/// Sum of the cells of `groups`.
 fn sum(cells: &[u32; CLASSES], groups: u8) -> Cells {
     Cells(indices(groups).map(|group| cells[group]).sum())
 }
 
-/// Takes cells of both pools, or of neither: another lcore may just have taken them. The last word has `and_headroom`.
+/// Takes cells of both pools or of neither: another lcore may have taken them since the check. `and_headroom` runs last
+/// and may still refuse.
 #[inline]
 fn take_all([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2], and_headroom: impl FnOnce() -> bool) -> bool {
     let highest = [lossy.used_highest(), lossless.used_highest()];
@@ -118,7 +120,7 @@ fn take_all([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2], and_headroom:
     false
 }
 
-/// As if they had not been taken: no watermark counts them.
+/// Returns cells as if they had not been taken: no watermark includes them.
 #[cold]
 fn give_back(lease: &mut Lease, cells: Cells, highest: Cells) {
     lease.give(cells);

@@ -1,4 +1,5 @@
-//! A burst admitted together, beside the same burst frame by frame: the same state to the cell and the watermark.
+//! A burst admitted at once compared with the same burst frame by frame: equal states, to the cell and to the
+//! watermark.
 
 use std::cell::Cell;
 
@@ -13,7 +14,7 @@ use crate::mmu::Threshold;
 const PORTS: usize = 3;
 const LARGEST: u32 = 40;
 
-/// Frames of one burst: group and cells.
+/// Frames of one burst: pairs of group and cells.
 type Frames = Vec<(usize, u32)>;
 
 fn one_by_one(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> Vec<Admission> {
@@ -35,9 +36,9 @@ fn state(ledgers: &[PortLedger], pools: &Pools) -> String {
     format!("{ledgers:?} {shared:?} {headroom:?}")
 }
 
-/// Bursts arrive at two switches, which take them each in its way; what each holds leaves both.
+/// Bursts arrive at two switches; one admits frame by frame, the other at once if it can. Both release the same cells.
 ///
-/// Returns how many bursts were admitted together, and how many of these with frames in headroom.
+/// Returns the number of bursts that were admitted at once, and the number of these with frames in headroom.
 fn the_same(switch: &Switch, steps: &[Step], bursts: &[(usize, Frames)]) -> Result<[usize; 2], TestCaseError> {
     let (mut one, mut one_pools) = (switch.ledgers(), switch.pools(1).remove(0));
     let (mut other, mut other_pools) = (switch.ledgers(), switch.pools(1).remove(0));
@@ -82,11 +83,11 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, Frames)>> {
     prop::collection::vec((0..PORTS, frames), 1..60)
 }
 
-/// Random switches of `policy`; of their bursts some must be admitted together and some not.
+/// Random switches of `policy`: some of their bursts must be admitted at once and some must not.
 fn many(policy: HeadroomPolicy) {
     let mut runner = TestRunner::new(ProptestConfig { cases: 200, ..ProptestConfig::default() });
     let (admitted, offered) = (Cell::new([0; 2]), Cell::new(0));
-    // Pools in which a burst has room.
+    // Pools that have room for a burst.
     let roomy = |mut switch: Switch| {
         switch.sizes = switch.sizes.map(|size| 8 * size);
         switch
@@ -122,7 +123,7 @@ fn dynamic_headroom() {
 
 #[test]
 fn a_burst_is_admitted_together_until_its_limit_is_near() {
-    // Alpha 1 of 100 cells: frame by frame up to 50 fit.
+    // Alpha 1 of 100 cells: frame by frame, up to 50 cells fit.
     let mut groups = [group(false, alpha(0), 0); CLASSES];
     groups[3] = group(true, alpha(0), 40);
     let profile = PortProfile::independent(groups);
@@ -140,7 +141,7 @@ fn a_burst_is_admitted_together_until_its_limit_is_near() {
     assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools), "nothing is in headroom, and it is XOFF");
 }
 
-/// A frame that the reserve has room for goes there, XOFF or not: together they are not all in headroom.
+/// A frame that fits the reserve goes there even at XOFF, so a burst with it is not entirely in headroom.
 #[test]
 fn what_a_reserve_has_room_for_is_not_in_headroom() {
     let mut groups = [group(false, alpha(0), 0); CLASSES];

@@ -1,4 +1,5 @@
-//! The limit on all lossless groups of a port together (Dynamic and Shared Headroom's port level): the sum of theirs.
+//! The limit on all lossless groups of a port together (port level of Dynamic and Shared Headroom): the sum of their
+//! limits.
 
 use super::{GroupProfile, PortProfile, Threshold};
 use crate::units::Cells;
@@ -6,8 +7,8 @@ use crate::units::Cells;
 /// Fractional bits of the sum of alphas: the smallest alpha is 2^-7.
 const FRACTION: i8 = 7;
 
-/// X_poff, and the level from which the port may go on: sums over the lossless groups, taken once, so that a packet
-/// costs one multiplication however many groups there are.
+/// X_poff, and the level at which the port may resume. The sums over the lossless groups are computed once, so that a
+/// packet costs one multiplication for any number of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PortThreshold {
     /// Sum of the dynamic thresholds' alphas, in parts of 2^7.
@@ -21,7 +22,7 @@ pub(super) struct PortThreshold {
 }
 
 impl PortThreshold {
-    /// Of the lossless groups of `profile`.
+    /// Creates the threshold for the lossless groups of `profile`.
     pub(super) fn new(profile: &PortProfile) -> Self {
         let nothing = Self { alphas: 0, cells: 0, xon_offset: 0, xon_floor: 0 };
         profile.groups.iter().filter(|group| group.lossless).fold(nothing, Self::with)
@@ -37,7 +38,8 @@ impl PortThreshold {
         self
     }
 
-    /// Most that the groups may hold of the pool together while it has `free` cells: rounded down once, not per group.
+    /// The most cells that the groups together may hold of the pool while it has `free` free cells. Rounded down once,
+    /// not per group.
     #[inline]
     pub(super) fn limit(self, free: Cells) -> Cells {
         // At most 8 * 2^10 * 2^32: no overflow.
@@ -45,8 +47,8 @@ impl PortThreshold {
         Cells(u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
-    /// Whether a paused port may go on that holds `shared` cells of the pool, and whose groups have `free_reserves` of their
-    /// reserves free, while the pool has `free` cells.
+    /// Whether a paused port that holds `shared` cells of the pool may resume. `free_reserves` is the sum of its
+    /// groups' free reserve cells, and the pool has `free` free cells.
     pub(super) fn may_resume(self, shared: u32, free_reserves: u64, free: Cells) -> bool {
         let (shared, limit) = (u64::from(shared), u64::from(self.limit(free).0));
         let (offset, floor) = (u64::from(self.xon_offset), u64::from(self.xon_floor));
@@ -80,7 +82,7 @@ mod tests {
         assert_eq!(port.limit(Cells(1600)), Cells(8 * 100));
         assert!(port.may_resume(800 - 8 * 3, 0, Cells(1600)));
         assert!(!port.may_resume(800 - 8 * 3 + 1, 0, Cells(1600)));
-        // Of a limit of 8 nothing is left by the offsets: the floors have it if the reserves have room for both.
+        // The offsets exceed the limit of 8, so the floors decide: the reserves must have room for both.
         assert!(port.may_resume(8 * 2, 8 * (2 + 3 + 1), Cells(16)));
         assert!(!port.may_resume(8 * 2, 8 * (2 + 3 + 1) - 1, Cells(16)));
     }

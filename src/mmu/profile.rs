@@ -1,19 +1,19 @@
-//! What the buffer is divided into and how each priority group may use it: checked once, then constant.
+//! The division of the buffer and the use that each priority group may make of it: checked once, then constant.
 
 use crate::sets::CLASSES;
 use crate::units::{Alpha, Bytes, Cells};
 
-/// Limit on what a group or queue may hold of a pool.
+/// Limit on the cells of a pool that a group or queue may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
-    /// Dynamic Threshold: alpha times what the pool has free (Choudhury & Hahne 1998).
+    /// Dynamic Threshold: alpha times the free cells of the pool (Choudhury & Hahne 1998).
     Dynamic(Alpha),
     /// A fixed number of cells.
     Static(Cells),
 }
 
 impl Threshold {
-    /// The limit while the pool has `free` cells. One shift, so constant time.
+    /// The limit while the pool has `free` cells. It takes one shift, so constant time.
     #[inline]
     #[must_use]
     pub fn limit(self, free: Cells) -> Cells {
@@ -24,28 +24,30 @@ impl Threshold {
     }
 }
 
-/// How one ingress (port, priority group) uses the buffer.
+/// The buffer settings of one ingress (port, priority group).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupProfile {
-    /// Uses the lossless pool and has headroom and PFC; otherwise the lossy pool and neither.
+    /// Whether the group is lossless: it uses the lossless pool and has headroom and PFC. A lossy group uses the lossy
+    /// pool and has neither.
     pub lossless: bool,
     /// Cells guaranteed to the group.
     pub reserve: Cells,
-    /// Limit on the group's share of its pool; crossing it is XOFF for a lossless group, a drop for a lossy one.
+    /// Limit on the group's share of its pool. Crossing it turns a lossless group XOFF; a lossy group drops the frame.
     pub threshold: Threshold,
-    /// XON waits until the share is this far below the threshold.
+    /// XON is due when the share is this far below the threshold.
     pub xon_offset: Cells,
-    /// XON needs no less than this: with a threshold near zero the offset alone would never let a group go on.
+    /// The XON level is at least this: with a threshold near zero the offset alone would never let a group resume.
     pub xon_floor: Cells,
-    /// Cells for what arrives after XOFF (eta); zero for a lossy group. With [`HeadroomPolicy::SharedPool`] a cap on what
-    /// the group may use of the pool; with [`HeadroomPolicy::Dynamic`] how far before its threshold the group is XOFF.
+    /// Cells for frames that arrive after XOFF (eta); zero for a lossy group. With [`HeadroomPolicy::SharedPool`] it
+    /// caps the group's use of the pool. With [`HeadroomPolicy::Dynamic`] the group turns XOFF this far before its
+    /// threshold.
     pub headroom: Cells,
 }
 
 impl GroupProfile {
-    /// With [`HeadroomPolicy::Dynamic`] the share beyond which the group is XOFF while its pool has `free` cells: X_qoff =
-    /// T - eta, but never so low that XON, which the floor holds up, would follow within less than its offset: that would be
-    /// a pause per packet.
+    /// With [`HeadroomPolicy::Dynamic`], the share beyond which the group is XOFF while its pool has `free` cells:
+    /// X_qoff = T - eta. It is at least floor plus offset. Otherwise XON, which the floor holds up, would follow within
+    /// less than the offset, with a pause per packet.
     #[inline]
     #[must_use]
     pub fn xoff_level(&self, free: Cells) -> Cells {
@@ -54,56 +56,58 @@ impl GroupProfile {
     }
 }
 
-/// Where lossless groups put what arrives after XOFF.
+/// The place of frames that arrive for lossless groups after XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeadroomPolicy {
-    /// Each lossless group has an eta of its own.
+    /// Each lossless group has its own eta.
     #[default]
     Independent,
-    /// Each lossless group may use up to its eta of one pool that is smaller than their sum (SONiC's shared headroom
-    /// pool, with its over-subscription ratio).
+    /// All lossless groups use one pool that is smaller than the sum of their etas, each up to its eta. This is SONiC's
+    /// shared headroom pool, with its over-subscription ratio.
     SharedPool,
-    /// Dynamic and Shared Headroom (Shan et al., ICDCS 2023): each port has one eta as insurance; beyond it headroom is
-    /// shared buffer, kept free by pausing a group an eta before its threshold and a port at the sum of its groups'.
+    /// Dynamic and Shared Headroom (Shan et al., ICDCS 2023): each port has one eta as insurance. All other headroom is
+    /// shared buffer. To keep it free, a group is paused an eta before its threshold, and a port at the sum of its
+    /// groups' thresholds.
     Dynamic,
 }
 
-/// How one port uses the buffer.
+/// The buffer settings of one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortProfile {
-    /// Per priority group.
+    /// Settings of each priority group.
     pub groups: [GroupProfile; CLASSES],
-    /// Cells guaranteed to the port, for any of its lossy and of its lossless groups beyond their own reserves: indexed
-    /// by `lossless as usize`.
+    /// Cells guaranteed to the port, for any of its groups of one kind beyond their own reserves. Indexed by
+    /// `lossless as usize`.
     pub reserve: [Cells; 2],
-    /// What the lossless groups do after XOFF; the same on every port of a switch.
+    /// Headroom policy of the lossless groups; equal on every port of a switch.
     pub policy: HeadroomPolicy,
-    /// With [`HeadroomPolicy::Dynamic`]: the port's insurance; else zero.
+    /// With [`HeadroomPolicy::Dynamic`], the port's insurance; otherwise zero.
     pub insurance: Cells,
 }
 
 impl PortProfile {
-    /// The sum of the groups' etas.
+    /// Sum of the groups' etas.
     pub(super) fn all_headroom(&self) -> u32 {
         self.groups.iter().map(|group| group.headroom.0).sum()
     }
 
-    /// These groups, each with a headroom of its own, and nothing that belongs to the port alone.
+    /// A port with these groups, each with its own headroom, and without a port reserve or insurance.
     #[must_use]
     pub fn independent(groups: [GroupProfile; CLASSES]) -> Self {
         Self { groups, reserve: [Cells(0); 2], policy: HeadroomPolicy::Independent, insurance: Cells(0) }
     }
 }
 
-/// The second judgement of a lossy packet, at its egress queue.
+/// The limit of an egress queue, by which a lossy packet is judged after its ingress group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueLimit {
-    /// Limit on the queue's depth, against the lossy pool.
+    /// Limit on the queue's depth, relative to the lossy pool.
     pub threshold: Threshold,
 }
 
 impl QueueLimit {
-    /// Whether a queue may hold `depth` cells while the lossy pool, already charged for the frame, has `free` ones.
+    /// Whether a queue may hold `depth` cells while the lossy pool, already charged for the frame, has `free` free
+    /// cells.
     #[inline]
     #[must_use]
     pub fn admits(&self, depth: Cells, free: Cells) -> bool {
@@ -111,22 +115,23 @@ impl QueueLimit {
     }
 }
 
-/// The division of the buffer. Built by the configuration, which proves with checked arithmetic that
-/// `reserves + lossless_shared + headroom + lossy_shared <= total` (queue reserves are part of the lossy pool).
+/// The division of the buffer. The configuration builds it. With checked arithmetic it proves that
+/// `reserves + lossless_shared + headroom + lossy_shared <= total`. Queue reserves are part of the lossy pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferPlan {
-    /// Bytes in a cell.
+    /// Size of a cell in bytes.
     pub cell: Bytes,
     /// All cells of the buffer.
     pub total: Cells,
     /// Sum of the groups' and ports' reserves.
     pub reserves: Cells,
-    /// All headroom: the sum of the lossless groups' etas, the pool that they share, or the sum of the ports' insurance.
+    /// All headroom: the sum of the lossless groups' etas, the pool that they share, or the sum of the ports'
+    /// insurance.
     pub headroom: Cells,
-    /// How it is used.
+    /// Policy by which the headroom is used.
     pub policy: HeadroomPolicy,
-    /// Pool that lossless groups share.
+    /// Cells of the pool that lossless groups share.
     pub lossless_shared: Cells,
-    /// Pool that lossy groups share; hard-partitioned from the other.
+    /// Cells of the pool that lossy groups share; no cell belongs to both pools.
     pub lossy_shared: Cells,
 }

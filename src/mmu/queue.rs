@@ -3,9 +3,9 @@
 //! One rule for all callers. [`QueueAdmission::judge`] decides, [`QueueAdmission::admit`] adds the random draw of WRED,
 //! [`QueueAdmission::admit_burst`] is its short path for bursts, and [`QueueAdmission::explain`] shows its terms.
 //!
-//! A lossless frame is never refused here: its priority group bounds it. A lossy frame is admitted within the reserve of its
-//! queue; beyond, up to the queue's Dynamic Threshold over the lossy pool, and then WRED may drop it if it is not
-//! ECN-capable.
+//! A lossless frame is never refused here: its priority group bounds it. A lossy frame is admitted within the reserve
+//! of its queue; beyond, up to the queue's Dynamic Threshold over the lossy pool, and then WRED may drop it if it is
+//! not ECN-capable.
 
 mod reserves;
 #[cfg(test)]
@@ -29,23 +29,23 @@ pub struct QueueProfile {
     pub wred: Option<WredProfile>,
 }
 
-/// A frame that asks for a place in a queue.
+/// A frame to be placed in a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueRequest {
-    /// Its size.
+    /// Size of the frame.
     pub cells: Cells,
-    /// The queue must not refuse it: it is lossless, or within the reserve of its priority group.
+    /// Whether the queue must accept the frame: it is lossless, or within the reserve of its priority group.
     pub must_accept: bool,
-    /// WRED drops it instead of marking it: an IP packet that is not ECN-capable.
+    /// Whether WRED drops the frame instead of marking it: an IP packet that is not ECN-capable.
     pub droppable: bool,
 }
 
-/// A queue before the frame.
+/// The depth of a queue before the frame.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueDepth {
-    /// Cells in it.
+    /// Cells in the queue.
     pub cells: Cells,
-    /// Bytes in it, by which WRED judges.
+    /// Bytes in the queue; WRED compares these.
     pub bytes: Bytes,
 }
 
@@ -66,14 +66,14 @@ impl LossyPool {
     }
 }
 
-/// The judgement of one frame.
+/// The decision on one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueVerdict {
-    /// The queue takes it.
+    /// The queue accepts the frame.
     Accept,
     /// The queue would exceed its limit.
     OverLimit,
-    /// The queue drops it with this probability, in parts of 2^32.
+    /// WRED drops the frame with this probability, in parts of 2^32.
     Draw(u64),
 }
 
@@ -82,11 +82,11 @@ pub enum QueueVerdict {
 pub enum QueueRefusal {
     /// The queue would exceed its limit.
     OverLimit,
-    /// WRED dropped it.
+    /// WRED dropped the frame.
     Wred,
 }
 
-/// The sums of a burst in which no frame is refused by its priority group.
+/// Sums of a burst in which the priority groups refuse no frame.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstRequest {
     /// Cells of the lossy frames, not charged yet.
@@ -95,14 +95,14 @@ pub struct BurstRequest {
     pub all: Cells,
     /// Queues of the lossy frames.
     pub queues: ClassSet,
-    /// Some frame leaves by a port of another lcore.
+    /// Whether some frame leaves by a port of another lcore.
     pub crosses: bool,
 }
 
-/// The terms of a judgement, for `why-dropped` and the replay.
+/// The terms of a decision, for `why-dropped` and the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueExplanation {
-    /// Depth up to which the queue takes lossy frames; `None`: unlimited.
+    /// Depth up to which the queue accepts lossy frames; `None`: unlimited.
     pub limit: Option<Cells>,
     /// Free cells of the lossy pool that are not reserved.
     pub free: Cells,
@@ -136,7 +136,7 @@ impl QueueAdmission {
         self.profiles[queue].wred.as_ref()
     }
 
-    /// Judges a frame for `queue`.
+    /// Decides on a frame for `queue`.
     #[inline]
     #[must_use]
     pub fn judge(&self, queue: usize, frame: QueueRequest, depth: QueueDepth, pool: LossyPool) -> QueueVerdict {
@@ -159,7 +159,7 @@ impl QueueAdmission {
         }
     }
 
-    /// Judges a frame for `queue`, with a uniformly random number from `draw` where WRED asks for one.
+    /// Decides on a frame for `queue`. Calls `draw` for a uniformly random number if WRED needs one.
     ///
     /// # Errors
     /// The reason for which the queue refuses the frame.
@@ -180,16 +180,16 @@ impl QueueAdmission {
         }
     }
 
-    /// Whether [`QueueAdmission::admit`] needs a random number for a lossy frame.
+    /// Whether [`QueueAdmission::admit`] may need a random number for a lossy frame.
     #[inline]
     #[must_use]
     pub fn needs_wred_draw(&self, queue: usize, droppable: bool) -> bool {
         self.wred_queues.contains(queue) & droppable
     }
 
-    /// Whether [`QueueAdmission::admit`] would take every frame of a burst, in any order. `pool` is not charged for them yet;
-    /// `deepest` has the cells in the deepest queue of a number among the burst's egress ports; `draws` is whether some lossy
-    /// frame needs a draw of WRED. False may be wrong, true is not.
+    /// Whether [`QueueAdmission::admit`] would accept every frame of a burst, in any order. `pool` is not charged for
+    /// them yet. `deepest` returns the largest depth, in cells, of a queue number among the burst's egress ports.
+    /// `draws` is whether some lossy frame needs a draw of WRED. True is exact; false may be pessimistic.
     #[inline]
     #[must_use]
     pub fn admit_burst(
@@ -199,7 +199,7 @@ impl QueueAdmission {
         draws: impl FnOnce() -> bool,
         deepest: impl Fn(usize) -> u32,
     ) -> bool {
-        // Which frames use a queue's reserve is known only one by one, and so is which of them may cross.
+        // Only frame by frame is it known which frames use a queue's reserve, and which of them may cross.
         let Some(free) = pool.unreserved().and_then(|free| free.0.checked_sub(burst.lossy.0)) else { return false };
         if burst.crosses && pool.reserved.0 > 0 || !(burst.queues & self.wred_queues).is_empty() && draws() {
             return false;
@@ -211,7 +211,7 @@ impl QueueAdmission {
         })
     }
 
-    /// The terms by which `queue` is judged now.
+    /// The terms that decide for `queue` now.
     #[must_use]
     pub fn explain(&self, queue: usize, pool: LossyPool) -> QueueExplanation {
         let (profile, unreserved) = (&self.profiles[queue], pool.unreserved());

@@ -1,11 +1,13 @@
-//! Tallies: what was admitted and what was released, as counters that only grow, each with one writer.
+//! Tallies of admitted and released cells: counters that only grow, each with one writer.
 //!
 //! The ingress owner of a group writes `admitted`; each lcore that owns egress ports writes its own `released`.
-//! Occupancy is `admitted - sum of released`; whoever sees a release late over-estimates and so never over-admits.
+//! Occupancy is `admitted - sum of released`. A reader that sees a release late over-estimates, and so never
+//! over-admits.
 //!
-//! The bound: what is read as released is never more than what really was. It is less by what
-//! [`TallyWriter`]s still hold, at most what each released since it last published, and by what is stored and not seen
-//! yet. Who publishes and reads once a poll is therefore late by a poll of each lcore, and only ever too careful.
+//! The bound: the released cells that are read never exceed the cells really released. They are fewer by the cells
+//! pending in [`TallyWriter`]s, at most those released since the last publication, and by stores that are not visible
+//! yet. An lcore that publishes and reads once a poll is therefore late by one poll of each lcore, always in the safe
+//! direction.
 
 use crossbeam_utils::CachePadded;
 
@@ -19,12 +21,13 @@ pub struct Tallies {
     lcores: Box<[Released]>,
 }
 
-/// What one lcore released. Only that lcore writes it.
+/// Cells that one lcore released. Only that lcore writes it.
 #[derive(Debug)]
 struct Released {
-    /// By port and group. A port has cache lines of its own: they have one writer, and one reader, the port's owner.
+    /// Released cells by port and group. Each port has its own cache lines: they have one writer, and one reader, the
+    /// port's owner.
     ports: Box<[CachePadded<[AtomicU64; CLASSES]>]>,
-    /// A [`TallyWriter`] was handed out.
+    /// Whether a [`TallyWriter`] exists for the lcore.
     taken: AtomicBool,
 }
 
@@ -36,21 +39,21 @@ impl Released {
 }
 
 impl Tallies {
-    /// Zero for `lcores` times `ports`.
+    /// Creates tallies of zero for `lcores` times `ports`.
     #[must_use]
     pub fn new(lcores: usize, ports: usize) -> Self {
         Self { lcores: (0..lcores).map(|_| Released::new(ports)).collect() }
     }
 
-    /// Cells of `port` and `group` released so far by all lcores: never more than really were, and no reader sees it
-    /// fall.
+    /// Cells of `port` and `group` released so far by all lcores: never more than were really released, and never
+    /// falling for any reader.
     #[inline]
     #[must_use]
     pub fn released(&self, port: usize, group: usize) -> u64 {
         self.lcores.iter().map(|lcore| lcore.ports[port][group].load(Ordering::Acquire)).sum()
     }
 
-    /// The writer of `lcore`: one, so a store does, and no read-modify-write.
+    /// Creates the writer of `lcore`. There is only one, so a plain store suffices instead of a read-modify-write.
     ///
     /// # Panics
     /// On the second call for one `lcore`: two writers would overwrite each other's totals.
@@ -65,36 +68,37 @@ impl Tallies {
     }
 }
 
-/// An lcore's hand in [`Tallies`]: releases are added up in plain memory, and stored where others read them once a poll,
-/// with no load of a line that others read. What is pending is published by [`publish`](Self::publish) and on drop.
+/// The write side of [`Tallies`] for one lcore. Releases are added up in plain memory and stored for readers once a
+/// poll, without a load from a line that others read. [`publish`](Self::publish) and drop publish pending releases.
 #[derive(Debug)]
 pub struct TallyWriter {
     tallies: Arc<Tallies>,
     lcore: usize,
-    /// What this lcore released and stored, by port and group.
+    /// Cells that this lcore released and stored, by port and group.
     totals: Box<[[u64; CLASSES]; MAX_PORTS]>,
-    /// What it released and has not stored yet.
+    /// Cells that this lcore released and has not stored yet, by port and group.
     pending: Box<[[u32; CLASSES]; MAX_PORTS]>,
-    /// Ports with anything pending.
+    /// Ports with pending releases, as a mask.
     touched: u64,
 }
 
 impl TallyWriter {
-    /// This lcore sent or dropped `cells` that were admitted at `port` and `group`; readers see it with the next
-    /// [`publish`](Self::publish).
+    /// Records that this lcore sent or dropped `cells` that were admitted at `port` and `group`. Readers see it after
+    /// the next [`publish`](Self::publish).
     #[inline]
     pub fn release(&mut self, port: usize, group: usize, cells: Cells) {
         self.pending[port % MAX_PORTS][group] += cells.0;
         self.touched |= 1 << (port % MAX_PORTS);
     }
 
-    /// Cells of `port` and `group` that this lcore released, those included that no reader sees yet.
+    /// Cells of `port` and `group` that this lcore released, including those not visible to readers yet.
     #[must_use]
     pub fn written(&self, port: usize, group: usize) -> u64 {
         self.totals[port][group] + u64::from(self.pending[port][group])
     }
 
-    /// Shows readers everything released so far: once a poll, and before the lcore rests. No store if nothing pends.
+    /// Publishes all releases so far: once a poll, and before the lcore sleeps. It stores nothing if nothing is
+    /// pending.
     #[inline]
     pub fn publish(&mut self) {
         while self.touched != 0 {
@@ -105,7 +109,8 @@ impl TallyWriter {
                 if *pending != 0 {
                     let total = &mut self.totals[port][group];
                     *total += u64::from(std::mem::take(pending));
-                    // Release, since whoever counts the cells as free may also reuse what the releaser wrote before.
+                    // Release: a reader that counts the cells as free may also reuse memory that the releaser wrote
+                    // before.
                     stored[group].store(*total, Ordering::Release);
                 }
             }

@@ -1,4 +1,4 @@
-//! Beside and not inside `tally.rs`, since `tests/loom` includes that file and has no use for these.
+//! Tests of `tally.rs`. They are in a file of their own because `tests/loom` includes that file and does not need them.
 
 use std::sync::Arc;
 

@@ -1,37 +1,38 @@
-//! Whether a pause is said again in time: no headroom is for a peer that goes on in between.
+//! Whether a pause is refreshed in time. No headroom suffices for a peer that resumes before the refresh.
 
 use std::fmt;
 
 use super::{HeadroomInput, PACING_SLACK, standard_response, wire_frame};
 use crate::units::{Bytes, Nanos};
 
-/// Bytes of the wire while the longest pause lasts: 65,535 quanta of 512 bits each (IEEE 802.1Qbb), at any rate.
+/// Bytes that pass on the wire during the longest pause: 65,535 quanta of 512 bits each (IEEE 802.1Qbb), at any rate.
 const LONGEST_PAUSE: u64 = u16::MAX as u64 * 64;
 
-/// Whether a pause may be over before the peer has understood that it goes on. It is said again after half of its life; that
-/// leaves a poll gap and the slack of pacing later at worst, as an XOFF does (docs/headroom.md), and a frame that has begun,
-/// and the XOFF that it follows may have left at once. The peer takes its time besides.
+/// Whether a pause may expire before the peer has obeyed its refresh. An XOFF is refreshed after half of its duration.
+/// In the worst case the refresh is late by a poll gap and the pacing slack, as any XOFF may be (docs/headroom.md). It
+/// then waits for a frame that has begun. The XOFF before it may have left at once. The peer's response time comes on
+/// top.
 #[must_use]
 pub fn pause_may_lapse(input: &HeadroomInput) -> bool {
     Lapse::of(input).is_some()
 }
 
-/// A link at which a pause may end early.
+/// A link on which a pause may expire too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lapse {
-    /// The longest time that a pause lasts at this rate, half of which is left when it is said again.
+    /// The longest duration of a pause at this rate; half of it is left when the refresh is due.
     pub pause: Nanos,
-    /// The longest poll gap with which none ends early; `None`: no poll gap is short enough for this peer.
+    /// The longest poll gap with which no pause expires early; `None`: no poll gap is short enough for this peer.
     pub longest_poll_gap: Option<Nanos>,
 }
 
 impl Lapse {
-    /// The lapse of a link; `None` if every pause is said again in time.
+    /// The lapse of a link; `None` if every pause is refreshed in time.
     #[must_use]
     pub fn of(input: &HeadroomInput) -> Option<Self> {
         let Bytes(response) = input.peer_response.unwrap_or_else(|| standard_response(input.rate));
         let left = (LONGEST_PAUSE / 2).checked_sub(wire_frame(input.mtu)).and_then(|left| left.checked_sub(response));
-        // The longest time in which no more bytes pass than are left; it is rounded down as `bytes_in` rounds up.
+        // The longest time in which no more than `left` bytes pass. It is rounded down because `bytes_in` rounds up.
         let time = left.map(|left| u128::from(left) * 8_000_000_000 / u128::from(input.rate.0.max(1)));
         let time = time.map(|time| u64::try_from(time).unwrap_or(u64::MAX));
         let longest = time.and_then(|time| time.checked_sub(PACING_SLACK.0)).map(Nanos);
@@ -63,7 +64,7 @@ mod tests {
     use crate::mmu::headroom::SmallPackets;
     use crate::units::{BitRate, Length};
 
-    /// A pause of 400G lasts 83.9 us; gap, slack, frame and response have half of it.
+    /// A pause at 400G lasts 83.9 us. Poll gap, slack, frame and response share half of it.
     #[test]
     fn a_slow_peer_of_a_fast_link_goes_on_too_early() {
         let lapses = |gap_us: u64, response_us: u64| {
@@ -86,7 +87,7 @@ mod tests {
         );
     }
 
-    /// With the poll gap that it names no pause ends early, with a nanosecond more one may.
+    /// With the reported poll gap no pause expires early; with one nanosecond more a pause may.
     #[test]
     fn the_longest_poll_gap_is_the_longest() {
         let input = |rate: u64, gap: Nanos| HeadroomInput {

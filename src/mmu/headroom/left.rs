@@ -1,30 +1,31 @@
-//! Frames that a poll leaves in the receive ring: too few to be a backlog, and so without XOFF, but there when the next poll
-//! crosses the threshold.
+//! Frames that a poll leaves in the receive ring. They are too few to be a backlog, so they cause no XOFF, but they are
+//! still there when the next poll crosses the threshold.
 
 use super::{HeadroomInput, SHORTEST_FRAME, WIRE_OVERHEAD, largest_frame, wire_frame};
 use crate::sets::BURST;
 use crate::units::{BitRate, Bytes, Nanos};
 
-/// What a poll leaves behind unless the configuration says otherwise: a frame less than what counts as a backlog.
+/// Default number of frames that a poll may leave behind: one less than the default backlog mark.
 pub const LEFT_BEHIND: u32 = BURST as u32 - 1;
 
-/// An Ethernet header, the least that a frame has beyond the MTU.
+/// An Ethernet header: the least that a frame has beyond the MTU.
 const ETHERNET: u64 = 14;
-/// More would keep other ports waiting for longer than any headroom allows for.
+/// A poll with more bursts would delay other ports for longer than any headroom allows.
 const MAX_BURSTS: u64 = 16;
 
-/// Bursts that a poll takes: of frames of the MTU what arrives at `rate` in `poll_gap`.
+/// Bursts that a poll takes: the MTU-sized frames that arrive at `rate` in `poll_gap`.
 #[must_use]
 pub fn bursts_per_poll(rate: BitRate, mtu: u16, poll_gap: Nanos) -> u32 {
     let frame = u64::from(mtu) + WIRE_OVERHEAD + ETHERNET;
     rate.bytes_in(poll_gap).0.div_ceil(frame * BURST as u64).clamp(1, MAX_BURSTS) as u32
 }
 
-/// Bytes of the wire that may be left, and cells that they take.
+/// Bytes of the wire that a poll may leave, and cells that they take.
 ///
-/// All of it came since the poll before, after as many frames as this one took, the shortest at least; a few of these may
-/// have been left before. Of frames that are to take most cells each is a byte longer than whole cells, so that `n` frames
-/// in `bytes` have no more than `(bytes + n * (cell - 25)) / cell` of them.
+/// All of these frames arrived since the previous poll, behind the frames that this poll took. At most `left` of the
+/// taken frames were there before; each of the others has at least the shortest length. The cell count is largest if
+/// each frame is one byte longer than whole cells. So `n` frames in `bytes` have at most
+/// `(bytes + n * (cell - 25)) / cell` cells.
 #[must_use]
 pub(super) fn left_behind(input: &HeadroomInput) -> (Bytes, u64) {
     let frames = u64::from(input.left);
@@ -58,9 +59,9 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // 250,000 B come, 192 frames are taken: room for 31 of 1546 B, 8 cells each.
+        // 250,000 B arrive and 192 frames are taken: room for 31 frames of 1546 B, of 8 cells each.
         assert_eq!(left_behind(&input("100G", 1500)), (Bytes(47_926), 248));
-        // 25,000 B come, of which at least one frame was taken: 24,916 B; (24,916 + 31 * 183) / 208.
+        // 25,000 B arrive, and at least one of these frames was taken: 24,916 B; (24,916 + 31 * 183) / 208.
         assert_eq!(left_behind(&input("10G", 1500)), (Bytes(24_916), 147));
         assert_eq!(left_behind(&HeadroomInput { left: 0, ..input("10G", 1500) }), (Bytes(0), 0));
     }
@@ -82,7 +83,7 @@ mod tests {
             let (bytes, cells) = left_behind(&input);
             let (mut wire, mut held) = (0, 0);
             for len in lengths.into_iter().map(|len| len.min(largest_frame(mtu).0)) {
-                // One byte beyond whole cells is worst.
+                // One byte beyond whole cells is the worst length.
                 let len = ((len / cell) * cell + 1).clamp(60, largest_frame(mtu).0);
                 wire += len + WIRE_OVERHEAD;
                 if wire > bytes.0 {

@@ -1,4 +1,4 @@
-//! How many cells bytes of the wire take: the worst frame length, and the share of bytes that may come in small packets.
+//! Cells that bytes of the wire take: the worst frame length, and the share of bytes that may come in small packets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,18 @@ use crate::units::{Bytes, Cells};
 /// The largest share of the bytes on the wire that a peer sends in small packets, in percent: SONiC's
 /// `small_packet_percentage`. A small packet is shorter than half of the port's largest frame.
 ///
-/// Below [`SmallPackets::ALL`] it is an operator's promise about traffic. Headroom is too small for traffic that breaks it.
+/// A share below [`SmallPackets::ALL`] is an operator's promise about traffic. Headroom is too small for traffic that
+/// breaks the promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmallPackets(u8);
 
 impl SmallPackets {
-    /// Every frame may be small: nothing is promised. The default, as it is SONiC's.
+    /// Every frame may be small: no promise. This is the default, as in SONiC.
     pub const ALL: Self = Self(100);
     /// No frame is small.
     pub const NONE: Self = Self(0);
 
-    /// Whether nothing is promised about traffic.
+    /// Whether there is no promise about traffic.
     #[must_use]
     pub fn is_all(self) -> bool {
         self == Self::ALL
@@ -61,29 +62,30 @@ impl fmt::Display for SmallPackets {
     }
 }
 
-/// The frame length that takes most cells for its time on the wire.
+/// The frame length that takes the most cells for its time on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorstFrame {
-    /// Bytes in the buffer.
+    /// Length of the frame in the buffer, in bytes.
     pub frame: u64,
-    /// Cells it takes.
+    /// Cells that the frame takes.
     pub cells: u64,
 }
 
 impl WorstFrame {
-    /// Of all lengths.
+    /// The worst frame of all lengths.
     #[must_use]
     pub fn of(cell: Bytes, mtu: u16) -> Self {
         Self::from(SHORTEST_FRAME, cell, mtu)
     }
 
-    /// Of lengths that are not small: from half of the largest frame on.
+    /// The worst frame of lengths that are not small: at least half of the largest frame.
     #[must_use]
     pub fn of_large(cell: Bytes, mtu: u16) -> Self {
         Self::from(largest_frame(mtu).0.div_ceil(2).max(SHORTEST_FRAME), cell, mtu)
     }
 
-    /// Only the shortest length and those just beyond a cell's end can be the worst.
+    /// The worst frame of at least `shortest` bytes. Only the shortest length and lengths just beyond a cell's end can
+    /// be the worst.
     fn from(shortest: u64, cell: Bytes, mtu: u16) -> Self {
         let cell = cell.0.max(1);
         let largest = largest_frame(mtu).0.div_ceil(cell).max(1);
@@ -110,14 +112,15 @@ impl WorstFrame {
         Cells(u32::try_from(cells).unwrap_or(u32::MAX))
     }
 
-    /// Buffer bytes to wire bytes, to two decimals.
+    /// The ratio of buffer bytes to wire bytes, to two decimals.
     pub(super) fn factor(self, cell: Bytes) -> String {
         let hundredths = self.cells.saturating_mul(cell.0).saturating_mul(100) / self.wire();
         format!("{}.{:02}", hundredths / 100, hundredths % 100)
     }
 }
 
-/// Most cells that `bytes` of the wire take if at most the share `small` of them is in small packets, and how that comes out.
+/// The most cells that `bytes` of the wire take if at most the share `small` is in small packets, and the calculation
+/// as text.
 pub(super) fn cells_in(bytes: Bytes, small: SmallPackets, cell: Bytes, mtu: u16) -> (Cells, String) {
     let (worst, large) = (WorstFrame::of(cell, mtu), WorstFrame::of_large(cell, mtu));
     if small.is_all() {
@@ -182,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// What keeps the promise fits, whatever the lengths.
+        /// Traffic that keeps the promise fits, at any frame lengths.
         #[test]
         fn traffic_that_keeps_the_promise_fits(
             bytes in 0_u64..1_000_000, percent in 0_u8..=100, cell in 64_u64..=4096, mtu in 256_u16..=9600,
@@ -212,7 +215,7 @@ mod tests {
             bytes in 0_u64..10_000_000, percent in 0_u8..100, cell in 64_u64..=4096, mtu in 256_u16..=9600,
         ) {
             let of = |percent| cells_in(Bytes(bytes), SmallPackets(percent), Bytes(cell), mtu).0;
-            // Each part is whole frames, so that one frame of each may be more than a part of the other.
+            // Each part rounds up to whole frames, so one frame of each kind may be more than the other share needs.
             let frames = WorstFrame::of(Bytes(cell), mtu).cells + WorstFrame::of_large(Bytes(cell), mtu).cells;
             prop_assert!(u64::from(of(percent).0) <= u64::from(of(percent + 1).0) + frames);
             prop_assert!(u64::from(of(percent).0) <= u64::from(of(100).0) + frames);

@@ -1,8 +1,8 @@
 //! Reserves of lossy egress queues: cells of the lossy pool that a queue can use regardless of other traffic.
 //!
-//! A queue that does not use its reserve keeps the cells free: no frame beyond a reserve is enqueued while the pool has fewer
-//! free cells than the unused reserves. The depths of another lcore's queues are seen a poll late; a frame that slips in
-//! meanwhile is judged again at its queue.
+//! A queue that does not use its reserve keeps the cells free: no frame beyond a reserve is enqueued while the pool has
+//! fewer free cells than the unused reserves. The depths of another lcore's queues are visible a poll late. A frame
+//! that is admitted too early for that reason is judged again at its queue.
 
 use std::sync::Arc;
 
@@ -15,9 +15,10 @@ use crate::units::Cells;
 /// The depths of the queues and the unused reserves of the lcores. Each value has one writer.
 #[derive(Debug)]
 struct Shared {
-    /// Cells in each queue, by port; kept only for queues with a reserve. Padded, because neighbours have other writers.
+    /// Cells in each queue, by port; maintained only for queues with a reserve. Padded, because ports have different
+    /// writers.
     depths: Box<[CachePadded<[AtomicU32; CLASSES]>]>,
-    /// Cells reserved for an lcore's queues and not in use, by lcore.
+    /// Cells that are reserved for an lcore's queues and not in use, by lcore.
     unused: Box<[CachePadded<AtomicU32>]>,
 }
 
@@ -33,7 +34,8 @@ pub struct QueueReserves {
 }
 
 impl QueueReserves {
-    /// The views of `lcores` lcores, of `reserves` for the queues of each port. `owners` has each port's lcore.
+    /// Creates the views of `lcores` lcores, with `reserves` for the queues of each port. `owners` has each port's
+    /// lcore.
     #[must_use]
     pub fn fleet(reserves: [Cells; CLASSES], owners: &[u8], lcores: u8) -> Vec<Self> {
         let reserves = reserves.map(|reserve| reserve.0);
@@ -55,16 +57,16 @@ impl QueueReserves {
         self.reserved.is_empty()
     }
 
-    /// Whether `cells` more fit the reserve of `queue` at `port`, of any lcore.
+    /// Whether `cells` more fit the reserve of `queue` at `port`; the port may belong to any lcore.
     #[must_use]
     pub fn covers(&self, port: usize, queue: usize, cells: Cells) -> bool {
         let depth = self.shared.depths[port][queue].load(Ordering::Relaxed);
         self.reserved.contains(queue) && depth + cells.0 <= self.reserves[queue]
     }
 
-    /// Whether a frame of `cells`, charged to the lossy pool already, may go to `queue` at `port` of another lcore while the
-    /// pool has `free` cells. It may not if the cells are those that queues have reserved: they would be missing while the
-    /// frame is in the ring.
+    /// Whether a frame of `cells`, already charged to the lossy pool, may go to `queue` at `port` of another lcore
+    /// while the pool has `free` cells. It may not use cells that are reserved for queues: they would be missing while
+    /// the frame is in the ring.
     #[inline]
     #[must_use]
     pub fn may_cross(&self, port: usize, queue: usize, cells: Cells, free: Cells) -> bool {
@@ -82,13 +84,13 @@ impl QueueReserves {
         Cells(self.shared.unused.iter().map(|unused| unused.load(Ordering::Relaxed)).sum())
     }
 
-    /// The part of [`QueueReserves::unused`] that this lcore's queues have.
+    /// The part of [`QueueReserves::unused`] that belongs to this lcore's queues.
     #[must_use]
     pub fn unused_here(&self) -> Cells {
         Cells(self.shared.unused[self.lcore].load(Ordering::Relaxed))
     }
 
-    /// Cells in `queue` of `port` as all lcores see them; only for queues with a reserve.
+    /// Cells in `queue` of `port` as all lcores see them; maintained only for queues with a reserve.
     #[must_use]
     pub fn depth(&self, port: usize, queue: usize) -> Cells {
         Cells(self.shared.depths[port][queue].load(Ordering::Relaxed))

@@ -6,7 +6,7 @@ use super::*;
 use crate::mmu::Threshold;
 use crate::units::{Alpha, Probability};
 
-/// The rule as a page would state it, in wide integers: refused or not, or the probability of a drop.
+/// The admission rule without optimization, in wide integers: the verdict on one frame.
 fn naive(profile: &QueueProfile, frame: QueueRequest, depth: QueueDepth, pool: LossyPool) -> QueueVerdict {
     let after = u128::from(depth.cells.0) + u128::from(frame.cells.0);
     let is_within_reserve = after <= u128::from(profile.reserve.0);
@@ -110,7 +110,7 @@ fn admit_burst_takes_up_to_the_limit_and_no_cell_more() {
     let rule = rule(QueueProfile { limit, ..QueueProfile::default() });
     let pool = |free| LossyPool { free: Cells(free), reserved: Cells(0) };
     let burst = BurstRequest { lossy: Cells(20), all: Cells(30), queues: ClassSet::only(3), crosses: false };
-    // Alpha 1: as deep as the pool is free when all are charged.
+    // Alpha 1: the queue may be as deep as the pool is free after all frames are charged.
     assert!(rule.admit_burst(burst, pool(60), || false, |_| 10));
     assert!(
         !rule.admit_burst(burst, pool(59), || false, |_| 10) && !rule.admit_burst(burst, pool(60), || false, |_| 11)
@@ -149,7 +149,7 @@ fn reserve_is_kept_free_for_its_queue() {
     one.update(0, 5, 0, 4);
     assert_eq!((other.unused(), other.depth(0, 5)), (Cells(16), Cells(4)));
     assert!(other.covers(0, 5, Cells(6)) && !other.covers(0, 5, Cells(7)) && !other.covers(0, 4, Cells(1)));
-    // Beyond the reserve nothing more is taken from it.
+    // Beyond the reserve, further cells use none of it.
     one.update(0, 5, 4, 40);
     assert_eq!(other.unused(), Cells(10));
     assert!(other.may_cross(0, 3, Cells(1), Cells(10)) && !other.may_cross(0, 3, Cells(1), Cells(9)));
