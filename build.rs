@@ -1,11 +1,11 @@
-//! Puts the version, with the commit where there is one, into `HOLDFAST_VERSION`.
+//! Sets `HOLDFAST_VERSION` to the version of the package and, in a checkout, the commit.
 
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // A path that does not exist would make cargo run this script on every build.
+    // If cargo watched a path that does not exist, it would run this script on every build.
     for path in [".git/HEAD", ".git/logs/HEAD"] {
         if Path::new(path).exists() {
             println!("cargo:rerun-if-changed={path}");
@@ -19,9 +19,10 @@ fn main() {
     println!("cargo:rustc-env=HOLDFAST_VERSION={version}");
 }
 
-/// What git calls this commit; `None` outside a checkout of this project, without git or before the first commit.
+/// Describes this commit with git. Returns `None` outside a checkout of this project, without git or before the first
+/// commit.
 fn commit() -> Option<String> {
-    // Unpacked inside another project's checkout, git would describe that one.
+    // If this source is unpacked inside another project's checkout, git would describe that project.
     if !Path::new(".git").exists() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Binds to the DPDK that pkg-config finds and compiles the shim for what is inline in C.
+//! Generates bindings to the DPDK that pkg-config finds, and compiles a C shim over the inline functions of DPDK.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::process::{Command, exit};
 /// The oldest DPDK whose interfaces this crate uses.
 const OLDEST: &str = "22.11";
 
-/// What to install on Debian and Ubuntu.
+/// Command that installs the requirements on Debian and Ubuntu.
 const REMEDY: &str = "apt-get install libdpdk-dev libclang-dev pkg-config gcc";
 
-/// The functions in use; each one more pulls in its types.
+/// The DPDK functions in use. Each function also brings in the types of its signature.
 const FUNCTIONS: &[&str] = &[
     "hf_.*",
     "rte_cpu_get_intrinsics_support",
@@ -32,18 +32,18 @@ const FUNCTIONS: &[&str] = &[
     "rte_version",
 ];
 
-/// Structs with both a packing and an alignment, which Rust cannot express; none is looked into.
+/// Structs with both a packing and an alignment, which Rust cannot express. Holdfast reads no field of them.
 const OPAQUE: &[&str] = &["rte_arp_hdr", "rte_arp_ipv4", "rte_gtp_psc_generic_hdr", "rte_l2tpv2_combined_msg_hdr"];
 
 fn main() {
     for file in ["wrapper.h", "shim.h", "shim.c"] {
         println!("cargo:rerun-if-changed={file}");
     }
-    // Prints the link lines of the libraries, all of them shared; EAL loads the drivers itself at run time.
+    // This prints the link lines of the libraries, all of them shared. EAL loads the drivers itself at run time.
     if let Err(error) = pkg_config::Config::new().atleast_version(OLDEST).probe("libdpdk") {
         fail(&first_line(&error.to_string()), &format!("DPDK {OLDEST} or newer was not found by pkg-config"));
     }
-    // In-process links are made by calling this driver, so it is linked; pkg-config names no drivers.
+    // In-process links call functions of this driver, so it is linked here. pkg-config lists no drivers.
     println!("cargo:rustc-link-lib=dylib=rte_net_ring");
     let flags = compiler_flags();
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
@@ -66,7 +66,7 @@ fn main() {
         .allowlist_var("HF_.*")
         .allowlist_type("hf_.*")
         .allowlist_var("rte_eth_fp_ops")
-        // Thread-local in C, plain statics to bindgen: they would link and then crash.
+        // These are thread-local in C but plain statics in bindgen's output: they would link and then crash.
         .blocklist_item("per_lcore_.*")
         .prepend_enum_name(false)
         .generate_comments(false)
@@ -89,7 +89,7 @@ fn main() {
     }
 }
 
-/// Every flag of `pkg-config --cflags`: the pkg-config crate passes over `-include rte_config.h` and `-march`,
+/// Returns every flag of `pkg-config --cflags`. The pkg-config crate omits `-include rte_config.h` and `-march`,
 /// without which the headers do not compile.
 fn compiler_flags() -> Vec<String> {
     let program = env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
@@ -102,7 +102,7 @@ fn compiler_flags() -> Vec<String> {
     }
 }
 
-/// The first line that says something.
+/// Returns the first line that is not blank.
 fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }

@@ -1,8 +1,8 @@
 //! Holdfast: a lossless top-of-rack switch in software.
 //!
-//! The rooms and who may know whom are in `docs/architecture.md`. `wire`, `units`, `mmu`, `pfc`, `qos` and `forward`
-//! are pure; `dataplane` ties them into a pipeline over any [`packet::Ports`]; `dpdk` is the only unsafe one, but for
-//! the ring [`dataplane::handoff`].
+//! `docs/architecture.md` describes the modules and their dependencies. `wire`, `units`, `mmu`, `pfc`, `qos` and
+//! `forward` are pure. `dataplane` combines them into a pipeline over any [`packet::Ports`]. Unsafe code is in `dpdk`,
+//! in the ring [`dataplane::handoff`] and in the prefetch of `near`.
 
 #![deny(unsafe_code)]
 

@@ -1,29 +1,29 @@
-//! Faults of known kinds, switched on by tests to see that what watches the switch finds them.
+//! Faults for mutation testing. Tests enable one to check that the auditors of the switch detect it.
 //!
-//! Outside of the unit tests none exists: [`is`] is the constant false, and the compiler leaves nothing of it.
+//! Outside of unit tests no fault exists: [`is`] is the constant false, and the compiler removes its branches.
 
-/// A fault. Each bites where the code asks [`is`] for it.
+/// A fault. It takes effect where the code calls [`is`] with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mutant {
-    /// An XOFF is said once and never again.
+    /// The switch sends each XOFF once and never refreshes it.
     NoRefresh,
-    /// A group may go on although its headroom is not empty.
+    /// A group sends XON before its headroom is empty.
     XonTooEarly,
-    /// A group's headroom is bounded by the sum of the port's: 352 KB enter a buffer of 100 KB.
+    /// Only the sum of the port's headrooms bounds the headroom of a group: 352 KB enter a buffer of 100 KB.
     HeadroomShared,
-    /// What leaves frees the shared pool first and the headroom last.
+    /// A released frame frees the shared pool first and the headroom last.
     ReleaseOrder,
-    /// The tally hears of a frame when it is queued and not when it has left.
+    /// The tally records the release of a frame when it is queued instead of when it has left.
     ReleasedWhenQueued,
-    /// The tally is read, and the ledgers hear of it, when the frames of a poll have been judged and not before.
+    /// The ledgers collect releases from the tally after the frames of a poll are admitted instead of before.
     TallyReadLast,
-    /// Nobody asks what is left in the receive ring.
+    /// The switch never checks the backlog in the receive ring.
     BacklogIgnored,
-    /// No lossy frame is shed, however late the core is.
+    /// No lossy frame is shed, even if the core is late.
     NeverSheds,
-    /// Lossy frames are shed only at ports whose own backlog holds their lossless classes.
+    /// Lossy frames are shed only at ports whose own backlog pauses their lossless classes.
     ShedsOnlyWhereHeld,
-    /// A lossy queue is judged by all that waits at its port.
+    /// A lossy queue is judged by the sum of all queues of its port.
     QueueOfPort,
 }
 
@@ -38,13 +38,14 @@ thread_local! {
     static ON: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
 }
 
-/// Whether the switches of this thread have this fault.
+/// Whether `mutant` is enabled on this thread.
 #[cfg(test)]
 pub(crate) fn is(mutant: Mutant) -> bool {
     ON.get() == Some(mutant)
 }
 
-/// What `f` returns if the switches of this thread have the fault `mutant` meanwhile; it ends with `f`, by a panic too.
+/// Runs `f` with the fault `mutant` enabled on this thread, and returns its result. The fault ends with `f`, even by a
+/// panic.
 #[cfg(test)]
 pub(crate) fn with<R>(mutant: Mutant, f: impl FnOnce() -> R) -> R {
     struct Off(Option<Mutant>);

@@ -1,6 +1,6 @@
-//! What the switch asks of packets and ports, so that one pipeline runs on DPDK, in memory and in simulation.
+//! Traits of packets and ports, so that one pipeline runs on DPDK, in memory and in simulation.
 //!
-//! Generic code over these traits measured the same as code written by hand for mbufs; `dyn` did not.
+//! Generic code over these traits measured as fast as code written by hand for mbufs; `dyn` measured slower.
 
 use arrayvec::ArrayVec;
 
@@ -12,26 +12,26 @@ pub type Burst<P> = ArrayVec<P, BURST>;
 
 /// One frame in one contiguous buffer, from the destination address on, without the frame check sequence.
 ///
-/// Dropping a packet does not return its buffer: a guard per packet costs on the fast path, so buffers go back
-/// with [`Ports::free`] or leave with [`Ports::tx`], and tests count them.
+/// Dropping a packet does not return its buffer, because a guard per packet costs time on the fast path. Buffers return
+/// with [`Ports::free`] or leave with [`Ports::tx`]; tests count them.
 pub trait Packet: Send {
-    /// The frame.
+    /// Returns the bytes of the frame.
     fn bytes(&self) -> &[u8];
-    /// The frame, to rewrite fields in place.
+    /// Returns the bytes of the frame, to rewrite fields in place.
     fn bytes_mut(&mut self) -> &mut [u8];
-    /// Length of the frame in bytes.
+    /// Returns the length of the frame in bytes.
     fn len(&self) -> usize;
-    /// Grows the frame by `n` bytes in front, whose values are unspecified; false if the buffer has no room there.
+    /// Grows the frame by `n` bytes of unspecified value in front. Returns false if the buffer has no room there.
     fn push_front(&mut self, n: usize) -> bool;
-    /// Cuts `n` bytes off the front; false if the frame is shorter.
+    /// Cuts `n` bytes off the front. Returns false if the frame is shorter.
     fn pull_front(&mut self, n: usize) -> bool;
-    /// Asks for the memory of the packet itself, not of its bytes, ahead of its use.
+    /// Prefetches the memory of the packet itself, not its bytes.
     #[inline]
     fn prefetch(&self) {}
-    /// Asks for the first bytes ahead of their use; waits for the packet itself, which says where they are.
+    /// Prefetches the first bytes of the frame. Waits for the memory of the packet, which holds their address.
     #[inline]
     fn prefetch_bytes(&self) {}
-    /// Asks for the packet and for where its first bytes most likely are, far ahead and waiting for neither.
+    /// Prefetches the packet and the most likely address of its first bytes. Waits for neither; called long before use.
     #[inline]
     fn prefetch_ahead(&self) {}
     /// Whether the frame has no bytes.
@@ -89,7 +89,7 @@ impl<I: Ports> Ports for &mut I {
     }
 }
 
-/// As [`Ports::shed`], for ports that do more than that.
+/// Implements [`Ports::shed`]. Implementations that override the method call this function.
 #[inline]
 pub fn shed<I: Ports + ?Sized>(io: &mut I, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
     if frames.len() == packets.len() {
@@ -103,49 +103,52 @@ pub fn shed<I: Ports + ?Sized>(io: &mut I, packets: &mut Burst<I::Pkt>, frames: 
     io.free(&mut freed);
 }
 
-/// The ports that one lcore polls, by index from zero, and the buffers behind them.
+/// The ports that one lcore polls, indexed from zero, and their buffers.
 pub trait Ports {
-    /// What they carry.
+    /// Packet type of the ports.
     type Pkt: Packet;
 
-    /// Takes what `port` has received, up to the room in `out`.
+    /// Receives frames of `port` into `out`, up to its free room.
     fn rx(&mut self, port: usize, out: &mut Burst<Self::Pkt>);
 
-    /// Work on the burst that was taken first of those not begun yet, `port`'s, begins: bursts are taken one ahead, so that
-    /// their headers come near the core while others are worked on. For who must know in which order things are decided.
+    /// Marks the beginning of work on the oldest burst not begun yet, which is a burst of `port`. The switch receives
+    /// bursts one ahead, to prefetch their headers during other work. Recorders override this method to learn the order
+    /// of decisions.
     #[inline]
     fn begin(&mut self, port: usize) {
         let _ = port;
     }
 
-    /// Frames that `port` has received and nobody has taken yet; `None` if the device cannot tell.
+    /// Returns the number of frames in the receive ring of `port`; `None` if the device cannot count them.
     fn backlog(&mut self, port: usize) -> Option<usize> {
         let _ = port;
         None
     }
 
-    /// The time, on the clock by which polls are told theirs; `None` if none passes while a poll works.
+    /// Returns the current time, on the clock of `now` in each poll. Returns `None` if time stands still during a poll.
     #[inline]
     fn time(&mut self) -> Option<Ticks> {
         None
     }
 
-    /// Hands `packets` to `port`, in order; those taken are removed from the front, the rest stay with the caller.
+    /// Passes `packets` to `port` in order. Frames that the port accepts leave the front of `packets`; the rest stay
+    /// there.
     fn tx(&mut self, port: usize, packets: &mut Burst<Self::Pkt>);
 
-    /// Returns the buffers of all `packets`, which is empty afterwards.
+    /// Returns the buffers of all `packets` to their pool and empties `packets`.
     fn free(&mut self, packets: &mut Burst<Self::Pkt>);
 
-    /// Returns the buffers of those of `packets` that `frames` names, a mask; the others keep their order. `packets` are of
-    /// the burst that begins next: the switch has looked at their marks and no further.
+    /// Returns the buffers of those `packets` that are in `frames`; the others keep their order. `packets` belong to
+    /// the burst that begins next. The switch has read only their marks.
     #[inline]
     fn shed(&mut self, packets: &mut Burst<Self::Pkt>, frames: FrameSet) {
         shed(self, packets, frames);
     }
 
-    /// A second buffer with the same frame; `None` when the pool is empty.
+    /// Copies a frame into a second buffer; `None` when the pool is empty.
     fn copy(&mut self, packet: &Self::Pkt) -> Option<Self::Pkt>;
 
-    /// A buffer with `frame`, from a pool of its own, so that control frames leave when data has taken every buffer.
+    /// Allocates a buffer with `frame` from a separate pool, so that control frames leave even when data uses every
+    /// data buffer.
     fn make(&mut self, frame: &[u8]) -> Option<Self::Pkt>;
 }

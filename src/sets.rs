@@ -1,15 +1,15 @@
-//! How many ports, classes and frames there may be at once, and sets of them: one word each.
+//! Limits on ports, classes and frames, and sets of their indices, each in one word.
 
 use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not, Sub, SubAssign};
 
-/// Packets moved at once: one burst of a poll-mode driver.
+/// Maximum number of packets in a burst of a poll-mode driver.
 pub const BURST: usize = 32;
 
-/// Ports a switch may have. DPDK as Debian builds it has 32; a set of them fits a word.
+/// Maximum number of ports of a switch. DPDK as Debian builds it has 32. A set of 64 fits one word.
 pub const MAX_PORTS: usize = 64;
 
-/// Traffic classes, priority groups, queues and PFC priorities of a port: eight each (IEEE 802.1Q).
+/// Number of traffic classes, priority groups, queues and PFC priorities of a port (IEEE 802.1Q).
 pub const CLASSES: usize = 8;
 
 /// Defines a set of indices that fits one word.
@@ -22,40 +22,40 @@ macro_rules! set {
         const _: () = assert!($most == <$word>::BITS as usize);
 
         impl $name {
-            /// No member.
+            /// The set without members.
             pub const EMPTY: Self = Self(0);
-            /// All that there may be.
+            /// The set of all indices.
             pub const ALL: Self = Self(<$word>::MAX);
 
-            /// The set whose members are the positions of the bits set in `bits`.
+            /// Returns the set whose members are the positions of the bits set in `bits`.
             #[inline]
             #[must_use]
             pub const fn from_bits(bits: $word) -> Self {
                 Self(bits)
             }
 
-            /// A word with a bit for each member.
+            /// Returns a word with one bit set for each member.
             #[inline]
             #[must_use]
             pub const fn bits(self) -> $word {
                 self.0
             }
 
-            /// The set of `index` alone.
+            /// Returns the set with the single member `index`.
             #[inline]
             #[must_use]
             pub const fn only(index: usize) -> Self {
                 Self(1 << index)
             }
 
-            /// The set of `index` if `is_member`, else no member.
+            /// Returns the set with the single member `index` if `is_member`, else the empty set.
             #[inline]
             #[must_use]
             pub const fn only_if(is_member: bool, index: usize) -> Self {
                 Self((is_member as $word) << index)
             }
 
-            /// The set of all below `count`.
+            /// Returns the set of all indices below `count`.
             #[inline]
             #[must_use]
             pub const fn first(count: usize) -> Self {
@@ -69,53 +69,53 @@ macro_rules! set {
                 self.0 >> index & 1 == 1
             }
 
-            /// Whether it has no member.
+            /// Whether the set has no member.
             #[inline]
             #[must_use]
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Number of members.
+            /// Returns the number of members.
             #[inline]
             #[must_use]
             pub const fn len(self) -> usize {
                 self.0.count_ones() as usize
             }
 
-            /// The lowest member.
+            /// Returns the lowest member.
             #[inline]
             #[must_use]
             pub const fn lowest(self) -> Option<usize> {
                 if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as usize) }
             }
 
-            /// The highest member.
+            /// Returns the highest member.
             #[inline]
             #[must_use]
             pub const fn highest(self) -> Option<usize> {
                 if self.0 == 0 { None } else { Some(self.0.ilog2() as usize) }
             }
 
-            /// Makes `index` a member.
+            /// Adds `index`.
             #[inline]
             pub const fn insert(&mut self, index: usize) {
                 self.0 |= 1 << index;
             }
 
-            /// Makes `index` no member.
+            /// Removes `index`.
             #[inline]
             pub const fn remove(&mut self, index: usize) {
                 self.0 &= !(1 << index);
             }
 
-            /// Makes `index` a member or not.
+            /// Adds `index` if `is_member`, else removes it.
             #[inline]
             pub const fn set(&mut self, index: usize, is_member: bool) {
                 self.0 = self.0 & !(1 << index) | (is_member as $word) << index;
             }
 
-            /// Removes the lowest member, and returns it.
+            /// Removes the lowest member and returns it.
             #[inline]
             pub const fn pop_lowest(&mut self) -> Option<usize> {
                 if self.0 == 0 {
@@ -126,7 +126,7 @@ macro_rules! set {
                 Some(index)
             }
 
-            /// The members, lowest first.
+            /// Iterates over the members, lowest first.
             #[inline]
             pub fn iter(mut self) -> impl Iterator<Item = usize> + Clone {
                 std::iter::from_fn(move || self.pop_lowest())
@@ -165,7 +165,7 @@ macro_rules! set {
 
         impl Sub for $name {
             type Output = Self;
-            /// The members that are not members of the other.
+            /// Returns the members that are not members of `other`.
             #[inline]
             fn sub(self, other: Self) -> Self {
                 Self(self.0 & !other.0)
@@ -204,26 +204,26 @@ macro_rules! set {
 }
 
 set! {
-    /// Ports of a switch, by index.
+    /// A set of ports of a switch, by index.
     PortSet, u64, MAX_PORTS
 }
 
 set! {
-    /// Traffic classes, or priority groups, queues or PFC priorities of a port.
+    /// A set of traffic classes, priority groups, queues or PFC priorities of a port.
     ClassSet, u8, CLASSES
 }
 
 set! {
-    /// Frames of a burst, by place.
+    /// A set of frames of a burst, by position.
     FrameSet, u32, BURST
 }
 
-/// The classes (groups, queues, priorities) in `mask`, lowest first.
+/// Iterates over the classes (groups, queues, priorities) in `mask`, lowest first.
 #[inline]
 pub fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let index = mask.trailing_zeros() as usize;
-        // Without its lowest bit; of none nothing is left.
+        // Clears the lowest bit; an empty mask stays empty.
         mask &= mask.wrapping_sub(1);
         (index < CLASSES).then_some(index)
     })

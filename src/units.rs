@@ -1,21 +1,21 @@
-//! Quantities with their units as types, as people write them (`25G`, `3m`, `12MiB`, `1/8`).
+//! Quantities with their units as types, parsed from their usual notation (`25G`, `3m`, `12MiB`, `1/8`).
 //!
-//! No bare integer crosses a module's face where a unit could be mistaken for another.
+//! Module interfaces use these types instead of bare integers wherever one unit could be mistaken for another.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// A text that is not the quantity it should be; says what would be right.
+/// The error for a text that is not the expected quantity. It names valid spellings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{value}` is not {what}; write {remedy}")]
 pub struct UnitError {
-    /// What was written.
+    /// The text as it was written.
     pub value: String,
-    /// What was wanted, with its article.
+    /// The expected quantity, with its article.
     pub what: &'static str,
-    /// Right spellings.
+    /// Valid spellings.
     pub remedy: &'static str,
 }
 
@@ -27,7 +27,7 @@ pub struct Cells(pub u32);
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in bits a second.
+/// A rate in bits per second.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(pub u64);
 
@@ -38,7 +38,7 @@ pub struct Length {
     pub mm: u64,
 }
 
-/// A span of time in nanoseconds, as configuration writes it.
+/// A time span in nanoseconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -59,37 +59,37 @@ pub struct Alpha(i8);
 pub struct Probability(pub u32);
 
 impl Bytes {
-    /// Whole cells of `cell` bytes that hold this many bytes; saturates.
+    /// Returns the number of whole cells of `cell` bytes that hold this many bytes; saturates.
     #[must_use]
     pub fn to_cells_ceil(self, cell: Bytes) -> Cells {
         Cells(u32::try_from(self.0.div_ceil(cell.0.max(1))).unwrap_or(u32::MAX))
     }
 
-    /// Whole cells of `cell` bytes that fit into this many bytes; saturates.
+    /// Returns the number of whole cells of `cell` bytes that fit into this many bytes; saturates.
     #[must_use]
     pub fn to_cells_floor(self, cell: Bytes) -> Cells {
         Cells(u32::try_from(self.0 / cell.0.max(1)).unwrap_or(u32::MAX))
     }
 }
 
-/// The size of a cell, prepared for counting the cells of a frame without a division.
+/// The size of a cell, prepared to count the cells of a frame without a division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellSize {
     bytes: u32,
-    /// 2^40 / bytes, rounded up: exact for every frame length (Granlund & Montgomery 1994: the sum below has 17 bits, the
-    /// size 16, and 33 are fewer than 40).
+    /// 2^40 / bytes, rounded up. The result is exact for every frame length (Granlund & Montgomery 1994). The sum in
+    /// `cells_of` has 17 bits and the size 16, and 33 is less than 40.
     reciprocal: u64,
 }
 
 impl CellSize {
-    /// Cells of `cell` bytes; of one byte at least and 65535 at most.
+    /// Creates a size of `cell` bytes, clamped to 1 to 65535.
     #[must_use]
     pub fn new(cell: Bytes) -> Self {
         let bytes = u32::try_from(cell.0).unwrap_or(u32::MAX).clamp(1, u32::from(u16::MAX));
         Self { bytes, reciprocal: (1_u64 << 40).div_ceil(u64::from(bytes)) }
     }
 
-    /// Whole cells that hold a frame of `len` bytes.
+    /// Returns the number of whole cells that hold a frame of `len` bytes.
     #[inline]
     #[must_use]
     pub fn cells_of(self, len: u16) -> Cells {
@@ -98,7 +98,7 @@ impl CellSize {
 }
 
 impl Cells {
-    /// Bytes that this many cells of `cell` bytes span.
+    /// Returns the bytes of this many cells of `cell` bytes.
     #[must_use]
     pub fn to_bytes(self, cell: Bytes) -> Bytes {
         Bytes(u64::from(self.0) * cell.0)
@@ -106,7 +106,7 @@ impl Cells {
 }
 
 impl BitRate {
-    /// Bytes that pass in `time` at this rate, rounded up.
+    /// Returns the bytes that pass in `time` at this rate, rounded up.
     #[must_use]
     pub fn bytes_in(self, time: Nanos) -> Bytes {
         let bits = u128::from(self.0) * u128::from(time.0);
@@ -115,7 +115,7 @@ impl BitRate {
 }
 
 impl Length {
-    /// A length of whole metres.
+    /// Creates a length of whole metres.
     #[must_use]
     pub const fn metres(metres: u64) -> Self {
         Self { mm: metres * 1000 }
@@ -123,7 +123,8 @@ impl Length {
 }
 
 impl Ticks {
-    /// Ticks since `earlier`; zero if `earlier` is later (TSCs of two cores may differ by a hair).
+    /// Returns the ticks since `earlier`; zero if `earlier` is later, because the TSCs of two cores can differ
+    /// slightly.
     #[must_use]
     #[inline]
     pub fn since(self, earlier: Ticks) -> u64 {
@@ -132,19 +133,19 @@ impl Ticks {
 }
 
 impl Alpha {
-    /// 2^`exponent`; `None` outside -7..=3.
+    /// Creates 2^`exponent`; `None` outside -7..=3.
     #[must_use]
     pub const fn from_exponent(exponent: i8) -> Option<Self> {
         if exponent >= -7 && exponent <= 3 { Some(Self(exponent)) } else { None }
     }
 
-    /// The power of two.
+    /// Returns the exponent of the power of two.
     #[must_use]
     pub const fn exponent(self) -> i8 {
         self.0
     }
 
-    /// alpha * `free`, rounded down to whole cells: one shift, so constant time.
+    /// Returns alpha * `free`, rounded down to whole cells. One shift, so constant time.
     #[must_use]
     #[inline]
     pub fn of(self, free: Cells) -> Cells {
@@ -157,11 +158,11 @@ impl Alpha {
 }
 
 impl Probability {
-    /// One: always.
+    /// The probability one.
     pub const ONE: Probability = Probability(1 << 16);
 }
 
-/// Splits `12.5MiB` into its number, as thousandths, and its unit.
+/// Splits a text such as `12.5MiB` into its number, as thousandths, and its unit.
 fn split_number(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -176,11 +177,12 @@ fn split_number(text: &str) -> Option<(u64, &str)> {
     Some((whole.checked_mul(1000)?.checked_add(thousandths)?, unit.trim()))
 }
 
-/// `number unit` with `factor(unit)` base units in one unit; `None` if anything does not fit.
+/// Parses `number unit`, where `factor(unit)` is the number of base units in one unit. Returns `None` if the result is
+/// not an integer that fits.
 fn parse_scaled(text: &str, factor: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let (thousandths, unit) = split_number(text)?;
     let product = u128::from(thousandths) * u128::from(factor(unit)?);
-    // A fraction that does not come out even (1.0001B) is a mistake, not something to round away.
+    // A fraction of a base unit (1.0001B) is a mistake and must not be rounded away.
     if product % 1000 != 0 {
         return None;
     }

@@ -1,7 +1,7 @@
-//! Raw bindings to the part of DPDK that Holdfast uses, made from the headers installed on the machine, and a C shim
-//! for what those headers only define inline.
+//! Raw bindings to the part of DPDK that Holdfast uses, generated from the installed headers, and a C shim over the
+//! functions that those headers define inline.
 //!
-//! Nothing here is safe to call without DPDK's own documentation at hand; `holdfast::dpdk` is the safe layer.
+//! Callers must follow DPDK's own documentation for every function here. `holdfast::dpdk` is the safe layer.
 
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!("Holdfast's DPDK layer reads the x86 time stamp counter; build with --no-default-features elsewhere");

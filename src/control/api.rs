@@ -1,4 +1,4 @@
-//! The API of a switch that runs: where it listens, and what it may ask of the lcores.
+//! The API of a running switch: its socket, its server and its event log.
 
 use std::io::{self, Write};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::dataplane::Orders;
 use crate::stats::Current;
 
-/// The API before and while it is served. Dropped, its socket is gone.
+/// The API before and while it is served. Dropping it removes the socket.
 #[derive(Debug, Default)]
 pub(super) struct Api {
     bound: Option<Bound>,
@@ -25,25 +25,25 @@ pub(super) struct Api {
 }
 
 impl Api {
-    /// Takes the socket that `config` names, before DPDK starts. Without the usual one a switch does its work as well, so
-    /// that is only noted.
+    /// Binds the socket that `config` names, before DPDK starts. If the default socket fails, the switch runs without
+    /// an API and prints a note.
     pub fn listen(config: &Config) -> Result<Self, RunError> {
         let api = &config.api;
         let bound =
             api.socket.to_serve().and_then(|path| path.map(|path| Bound::new(&path, api.group.as_deref())).transpose());
         match bound {
             Ok(bound) => Ok(Self { bound, ..Self::default() }),
-            // Whoever names a group or a socket wants it.
+            // A configured group or socket is required, so its failure is an error.
             Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
             Err(error) => {
-                // Nobody is left to tell if this fails, and `eprintln!` would panic.
+                // A failed write is ignored here; `eprintln!` would panic.
                 let _ = writeln!(io::stderr(), "note: no API: {error}");
                 Ok(Self::default())
             }
         }
     }
 
-    /// Serves it for as long as `runtime` runs.
+    /// Serves the API for as long as `runtime` runs.
     pub fn serve(
         &mut self,
         runtime: &Runtime,
@@ -67,8 +67,8 @@ impl Api {
         Ok(())
     }
 
-    /// Hangs up, and removes the socket: whoever asks from now on is told that no switch listens, and does not wait for one
-    /// that drains.
+    /// Closes all connections and removes the socket. Later clients find no listener, and do not wait for a switch that
+    /// drains.
     pub fn end(self, runtime: &Runtime) {
         drop(self.bound);
         if let Some(task) = self.task {
@@ -77,7 +77,7 @@ impl Api {
         }
     }
 
-    /// The switch goes by `config` from now on.
+    /// Publishes `config` as the running configuration.
     pub fn goes_by(&self, config: &Config) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = RunningConfig {
             source: config.source.clone(),
@@ -87,7 +87,7 @@ impl Api {
         };
     }
 
-    /// Keeps what was told at `at` since the switch began, for who asks later.
+    /// Adds `line`, notified at `at` since the switch began, to the event log.
     pub fn note(&self, at: Duration, line: &str) {
         self.events.add(at, line);
     }

@@ -1,21 +1,21 @@
-//! The devices behind the ports: their flow control, their links, and their counters.
+//! The devices of the ports: their flow control, links and counters.
 
 use super::flow_control::{Asked, FlowControls};
 use crate::dpdk::{EthPort, PortStats};
 use crate::stats::flow_control::FlowControlDevice;
 use crate::stats::{DeviceStats, Subject};
 
-/// A port as the control thread asks it.
+/// Access to a port for the control thread.
 pub(super) trait PortAccess {
     /// Name of its driver.
     fn driver(&self) -> String;
-    /// Whether it is a virtual port on the kernel's interface of a NIC.
+    /// Whether it is a virtual port on the kernel interface of a NIC.
     fn is_on_a_nic(&self) -> bool;
-    /// Whether frames can leave by it.
+    /// Whether the port has a link, so that frames can leave by it.
     fn has_link(&self) -> bool;
-    /// Its counters; `None` if its driver refuses.
+    /// Counters of the port; `None` if its driver refuses.
     fn stats(&self) -> Option<PortStats>;
-    /// Flow control of its device.
+    /// Flow control of the device.
     fn flow_control(&self) -> impl FlowControlDevice;
 }
 
@@ -47,20 +47,21 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    /// Tells the devices of started ports not to pause, and reads them. Returns the mask of links that are up, and warnings.
+    /// Turns off flow control at the devices of started ports, and reads their state. Returns the mask of links that
+    /// are up, and warnings.
     pub fn start(ports: &[impl PortAccess], subject: &Subject) -> (Self, u64, Vec<String>) {
         let (flow_control, warnings) = FlowControls::turn_off(ports, subject);
         (Self { flow_control }, refresh(ports, subject), warnings)
     }
 
-    /// Reads every device. Returns the mask of links that are up, and lines on flow control that has changed.
+    /// Reads every device. Returns the mask of links that are up, and messages about changed flow control.
     pub fn look(&mut self, ports: &[impl PortAccess], subject: &Subject) -> (u64, Vec<String>) {
         let up = refresh(ports, subject);
         (up, self.flow_control.look(ports, subject, up))
     }
 }
 
-/// Reads every device; the mask of links that are up.
+/// Reads every device and publishes its counters. Returns the mask of links that are up.
 pub(super) fn refresh(ports: &[impl PortAccess], subject: &Subject) -> u64 {
     let mut up = 0;
     for (index, (port, counters)) in ports.iter().zip(subject.devices.iter()).enumerate() {
@@ -81,7 +82,8 @@ pub(super) fn refresh(ports: &[impl PortAccess], subject: &Subject) -> u64 {
     up
 }
 
-/// Frames that the host at `port` sent into a full receive ring, which an in-process port does not know of.
+/// Returns the number of frames that the host at `port` sent into a full receive ring. An in-process port does not
+/// count them.
 fn lost_on_wire(subject: &Subject, port: usize) -> u64 {
     let hosts = subject.hosts.iter().flat_map(|hosts| &hosts.hosts).filter(|host| host.port == port);
     hosts.map(|host| host.lost_frames.get()).sum()

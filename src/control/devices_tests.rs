@@ -1,4 +1,4 @@
-//! Devices that start, flap and come back, on a made-up NIC.
+//! Tests of devices that start, flap and come back, on a simulated NIC.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::stats::flow_control::FlowControlReading;
 use crate::stats::{DeviceFlowControl, PfcStanding, fixture};
 
-/// A NIC whose PAUSE is on until it is told, and after each negotiation that turns it on.
+/// A simulated NIC. Its PAUSE is on until it is turned off, and after each negotiation that turns it on again.
 struct Nic {
     driver: &'static str,
     is_on_a_nic: bool,

@@ -1,4 +1,4 @@
-//! Why a switch could not run, each in one sentence that names the cause and the remedy.
+//! Errors that prevent a switch from running, each one sentence that names the cause and the remedy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,47 +7,47 @@ use crate::config::IdleConfig;
 use crate::dpdk;
 use crate::units::Nanos;
 
-/// What can go wrong while running.
+/// An error while starting, running or stopping a switch.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// DPDK, a pool or an lcore.
+    /// An error of DPDK, a pool or an lcore.
     #[error(transparent)]
     Dpdk(#[from] dpdk::Error),
-    /// A port of the configuration.
+    /// An error of a configured port.
     #[error("port `{port}`: {error}")]
     Port {
-        /// Its name.
+        /// Name of the port.
         port: String,
-        /// What its device says.
+        /// Error of its device.
         error: dpdk::Error,
     },
-    /// The metrics address.
+    /// The metrics address cannot be used.
     #[error(
         "metrics cannot be served on {address}: {}; is another holdfast running? \
          choose another address with --metrics ADDRESS, or none with --metrics off",
         .error.kind()
     )]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         error: io::Error,
     },
-    /// The API's socket.
+    /// The API socket cannot be used.
     #[error(transparent)]
     Api(#[from] crate::api::SocketError),
-    /// The control thread's own machinery.
+    /// The runtime or the signals of the control thread cannot be set up.
     #[error("the control thread cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
     Runtime(io::Error),
-    /// Whoever wants to be told that the switch runs cannot be.
+    /// The notification socket of systemd cannot be used.
     #[error(
         "NOTIFY_SOCKET is `{socket}`, where nobody can be told: {}; systemd sets it for units of Type=notify, unset it elsewhere",
         .error.kind()
     )]
     Notify {
-        /// Where.
+        /// The socket.
         socket: String,
-        /// Why not.
+        /// The cause.
         error: io::Error,
     },
     /// The report could not be written.
@@ -56,63 +56,63 @@ pub enum RunError {
     /// A virtual host without a link, which the configuration refuses.
     #[error("host `{host}` hangs on a port that is no in-process link; give that port `device: ring`")]
     NoLink {
-        /// Its name.
+        /// Name of the host.
         host: String,
     },
     /// More ports than the switch can have.
     #[error("{ports} ports are more than the 64 that a switch can have; remove some")]
     TooManyPorts {
-        /// Those configured.
+        /// Number of configured ports.
         ports: usize,
     },
-    /// A PCI device and memory that it cannot use.
+    /// A PCI device is configured with memory that it cannot use.
     #[error("`eal.memory: nohuge` leaves PCI devices without memory they can use; write `memory: huge` or remove it")]
     PciWithoutHugepages,
-    /// The process may use no CPU at all, as far as it can see.
+    /// No CPU is known that the process may use, or DPDK has too few lcores.
     #[error("the CPUs that this process may use are unknown; set `lcores.control` and `lcores.dataplane`")]
     NoCpu,
     /// A configured CPU that this process may not use.
     #[error("`{key}: {cpu}` is not among the CPUs this process may use ({allowed}); choose one of those")]
     CpuNotAllowed {
-        /// The key.
+        /// The configuration key.
         key: &'static str,
-        /// Its value.
+        /// The configured CPU.
         cpu: u16,
-        /// The CPUs it may use.
+        /// The CPUs that the process may use.
         allowed: String,
     },
-    /// A way to rest that the machine does not have.
+    /// A way to rest that the machine does not support.
     #[error("`lcores.idle`: {error}")]
     Idle {
-        /// What is missing.
+        /// Error of the wait function.
         error: dpdk::Error,
     },
-    /// An lcore that wakes later than headroom allows for.
+    /// An lcore wakes up later than headroom allows.
     #[error(
         "`lcores.idle.wake: {}` is too little here: lcore {lcore}, which polls lossless ports, comes back from half of its \
          rests {late} late or more; write `wake: {}` and a `poll_gap` that covers it, or `idle: poll`",
         .idle.wake, twice(*.late)
     )]
     WakesLate {
-        /// Its number among the dataplane lcores.
+        /// Number of the lcore among the dataplane lcores.
         lcore: usize,
-        /// How late half of the rests end at least.
+        /// Median delay of its rests.
         late: Nanos,
-        /// What is configured.
+        /// The idle settings of the lcore.
         idle: IdleConfig,
     },
-    /// `--fail-on-loss`.
+    /// With `--fail-on-loss`: a lossless class lost frames or was starved.
     #[error("a lossless class was not kept lossless, or was starved; the report says where")]
     Lost,
 }
 
-/// What `late` at the median suggests for all rests: the double, in whole microseconds.
+/// Suggests a bound for all rests from their median delay `late`: its double, in whole microseconds.
 fn twice(late: Nanos) -> Nanos {
     Nanos((2 * late.0).div_ceil(1000) * 1000)
 }
 
 impl RunError {
-    /// Names the port that an error of DPDK is about.
+    /// Adds the name of the port to an error of DPDK.
     pub(super) fn at_port(port: &str) -> impl FnOnce(dpdk::Error) -> Self {
         let port = port.to_owned();
         move |error| RunError::Port { port, error }

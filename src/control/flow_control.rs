@@ -1,18 +1,19 @@
-//! Flow control of the devices behind the ports: told at their start, read again whenever a link comes up.
+//! Flow control (PAUSE) of the devices: turned off at the start of their ports, and read again whenever a link comes
+//! up.
 //!
-//! A MAC settles its use of PAUSE when it has negotiated with its partner, so the first reading is not the last word. A device
-//! that has come back with PAUSE on is told again.
+//! A MAC settles its use of PAUSE after it has negotiated with its partner, so the first reading is not final. PAUSE is
+//! turned off again at a device that has come back with it on.
 
 use super::devices::PortAccess;
 use crate::dpdk::{EthPort, FlowControl};
 use crate::stats::flow_control::{FlowControlDevice, FlowControlReading, Told, has_mac, judge, settle};
 use crate::stats::{DeviceFlowControl, Subject};
 
-/// Looks after which every device is read again. A flap between two looks raises no link; with a look each 100 ms these are
-/// ten seconds.
+/// Checks between two readings of every device. A flap between two checks is not seen as a link that came up. At one
+/// check each 100 ms, these are ten seconds.
 const LOOKS_TO_READ_ALL: u32 = 100;
 
-/// A port while it is asked; keeps the settings that were read, since drivers refuse others.
+/// Access to the flow control of a port. It keeps the settings that were read, because drivers refuse others.
 pub(super) struct Asked<'a> {
     port: &'a EthPort,
     settings: Option<FlowControl>,
@@ -40,25 +41,25 @@ impl FlowControlDevice for Asked<'_> {
     }
 }
 
-/// One port's driver, and what it was told.
+/// The driver of one port, and the result of turning its flow control off.
 struct Port {
     told: Told,
     driver: String,
     has_mac: bool,
 }
 
-/// Orders to the devices of all ports.
+/// State of the flow control at the devices of all ports.
 pub(super) struct FlowControls {
     ports: Vec<Port>,
-    /// Links that were up at the last look, a bit a port.
+    /// Links that were up at the last check, one bit per port.
     up: u64,
-    /// Looks since every device was read.
+    /// Checks since every device was read.
     looks: u32,
 }
 
 impl FlowControls {
-    /// Turns flow control of every port's device off and publishes what came of it. Lines name the ports of which it does not
-    /// hold. The ports are started: starting resets what a device was told (`igc_rx_init`).
+    /// Turns off flow control at every port's device, and publishes the result. Returns warnings for the ports where
+    /// this failed. The ports must be started, because starting resets the setting (`igc_rx_init`).
     pub fn turn_off(ports: &[impl PortAccess], subject: &Subject) -> (Self, Vec<String>) {
         let (mut all, mut lines) = (Self { ports: Vec::new(), up: 0, looks: 0 }, Vec::new());
         for (index, port) in ports.iter().enumerate() {
@@ -73,8 +74,8 @@ impl FlowControls {
         (all, lines)
     }
 
-    /// Reads again at ports whose link has come up, and now and then at all; `up` has a bit for each link that is. Lines name
-    /// the ports where the answer changed.
+    /// Reads the devices again whose link has come up since the last check, and all devices every `LOOKS_TO_READ_ALL`
+    /// checks. `up` has a bit for each link that is up. Returns messages for the ports whose state changed.
     pub fn look(&mut self, ports: &[impl PortAccess], subject: &Subject, up: u64) -> Vec<String> {
         let risen = up & !std::mem::replace(&mut self.up, up);
         self.looks = (self.looks + 1) % LOOKS_TO_READ_ALL;
@@ -96,8 +97,9 @@ impl FlowControls {
 }
 
 impl Port {
-    /// The present state. A device that was off and has PAUSE on now is told again, once: telling may take the link down
-    /// (e1000), and a device that stays on would go down and up for ever.
+    /// Returns the current state. Turns PAUSE off again, once, at a device that was off and now has it on. More
+    /// attempts are harmful: turning it off may take the link down (e1000), and the link of a device that stays on
+    /// would flap forever.
     fn read_again(&mut self, port: &impl PortAccess, before: DeviceFlowControl) -> DeviceFlowControl {
         let mut device = port.flow_control();
         let mut reading = device.read();
@@ -109,7 +111,8 @@ impl Port {
     }
 }
 
-/// Warning of a port whose device may break the promise of PFC; `None` where PFC is off or the device keeps quiet.
+/// Returns a warning for a port whose device may break the guarantee of PFC. `None` if PFC is off or the device does
+/// not pause.
 fn line(subject: &Subject, port: usize, driver: &str, state: DeviceFlowControl) -> Option<String> {
     let is_wanted = subject.guarded_groups(port) != 0;
     let consequence = state.consequence().filter(|_| is_wanted)?;

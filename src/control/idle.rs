@@ -1,5 +1,5 @@
-//! How lcores rest, from the configuration to what they call; and the proof, before any port starts, that they wake up in
-//! time where that is what losslessness hangs on.
+//! Sets up how lcores rest, from the configuration to the wait function. Proves before any port starts that lcores of
+//! lossless ports wake up in time.
 
 use super::RunError;
 use crate::config::{Config, IdleConfig, IdleWait};
@@ -7,12 +7,12 @@ use crate::dataplane::{Idle, Rest, Resting};
 use crate::dpdk::{self, Eal, EthIo, Waiter};
 use crate::units::{Nanos, Ticks};
 
-/// Rests that are tried, an odd number: half of them end no later than the one in the middle.
+/// Number of trial rests. It is odd: half of them end no later than the median one.
 const TRIALS: usize = 33;
-/// Longest of them: how late a timer comes hardly hangs on what it was set to.
+/// Longest trial rest: the delay of a timer hardly depends on its length.
 const LONGEST_TRIAL: Nanos = Nanos(100_000);
 
-/// Refuses a way to rest that this CPU does not have. It asks the CPU and nobody else, so it can come before everything.
+/// Refuses a way to rest that this CPU does not have. It queries only the CPU, so it can run before all other steps.
 pub(super) fn check_cpu(config: &Config) -> Result<(), RunError> {
     match config.lcores.idle {
         Some(IdleConfig { wait: IdleWait::Umwait, .. }) => {
@@ -22,7 +22,7 @@ pub(super) fn check_cpu(config: &Config) -> Result<(), RunError> {
     }
 }
 
-/// How lcore `lcore` rests; `None` if it polls on.
+/// Returns how lcore `lcore` rests; `None` if it polls without a rest.
 pub(super) fn resting(config: &Config, lcore: usize, eal: &Eal) -> Result<Option<Resting<EthIo>>, RunError> {
     let Some(idle) = config.idle_of(lcore) else { return Ok(None) };
     let mut waiter = waiter(idle.wait, eal)?;
@@ -38,9 +38,9 @@ fn waiter(wait: IdleWait, eal: &Eal) -> Result<Waiter, RunError> {
     }
 }
 
-/// Refuses a machine that wakes the lcores of lossless ports later than the configuration says, by trying: on each of them,
-/// on its own CPU. It is the median that counts. Single rests last for milliseconds where a machine takes its CPU away,
-/// but so does a poll.
+/// Refuses a machine that wakes the lcores of lossless ports later than configured. Each of these lcores tries it on
+/// its own CPU. The median counts: single rests last for milliseconds if the machine takes the CPU away, but a poll
+/// would suffer the same delay.
 pub(super) fn prove(config: &Config, eal: &Eal) -> Result<(), RunError> {
     for (number, lcore) in eal.workers().iter().take(config.switch.lcores.into()).enumerate() {
         let Some(idle) = config.idle_of(number).filter(|_| config.has_lossless(number)) else { continue };
@@ -54,10 +54,10 @@ pub(super) fn prove(config: &Config, eal: &Eal) -> Result<(), RunError> {
     Ok(())
 }
 
-/// How much later than asked half of the rests of `length` end.
+/// Returns the median delay by which rests of `length` end late.
 fn median_overshoot(waiter: &mut Waiter, length: Nanos, hz: u64) -> Nanos {
     let ticks = length.0 * (hz / 1_000_000) / 1_000;
-    // The first one makes what all others find.
+    // The first rest warms up and is not counted.
     let mut late: Vec<u64> = (0..=TRIALS).map(|_| overshoot(waiter, ticks)).skip(1).collect();
     late.sort_unstable();
     let ticks = u128::from(late[TRIALS / 2]);

@@ -1,7 +1,7 @@
-//! Running a switch: from a configuration to frames, and back to an idle machine.
+//! Runs a switch: from a configuration to frames, and back to an idle machine.
 //!
-//! The control thread sleeps most of the time. It talks to the lcore by [`Orders`] and reads counters; the packet path
-//! waits for neither.
+//! The control thread sleeps most of the time. It controls the lcores by [`Orders`] and reads their counters; the
+//! packet path never waits for it.
 
 mod api;
 mod devices;
@@ -40,51 +40,52 @@ use crate::hosts::{Hosts, HostsOn};
 use crate::sets::PortSet;
 use crate::stats::{Current, Report, Subject, http};
 
-/// Time that a NIC is given to send what was posted to it last: a full ring of it lasts less at any rate from 10G up.
+/// Time for a NIC to send the frames that were posted last. A full ring takes less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
-/// Seed of the WRED dice; one for all runs, since nothing hangs on its value.
+/// Seed of the random numbers for WRED, identical in all runs because no property depends on it.
 const DICE_SEED: u32 = 0x5eed_d1ce;
 
-/// How to run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOptions {
-    /// For how long; `None`: until SIGINT or SIGTERM.
+    /// Duration of the run; `None` runs until SIGINT or SIGTERM.
     pub duration: Option<Duration>,
-    /// Print the report as JSON, and nothing else to standard output.
+    /// Whether to print the report as JSON, and nothing else, to standard output.
     pub json: bool,
-    /// Broken losslessness is an error.
+    /// Whether broken losslessness is an error.
     pub fail_on_loss: bool,
-    /// DPDK's log to standard error.
+    /// Whether to print DPDK's log to standard error.
     pub verbose: bool,
 }
 
-/// What runs: the parts of the switch, and the hosts if they have an lcore of their own.
+/// The running workers: those of the switch, and that of the hosts if they have an lcore of their own.
 struct Running {
     switch: Vec<Worker<Work<EthIo, HostsOn<EthIo>>>>,
     hosts: Option<Worker<HostsOn<EthIo>>>,
 }
 
 impl Running {
-    /// Whether anything has ended on its own, which only a panic makes it do.
+    /// Whether a worker has ended on its own, which only a panic causes.
     fn has_ended(&self) -> bool {
         self.switch.iter().any(Worker::is_finished) || self.hosts.iter().any(Worker::is_finished)
     }
 }
 
-/// MiB of memory that DPDK is given for `config`, in hugepages if `huge`.
+/// Returns the memory in MiB that DPDK gets for `config`, in hugepages if `huge`.
 #[must_use]
 pub fn memory_mib(config: &Config, huge: bool) -> u32 {
     setup::PoolPlan::new(config).mib(huge)
 }
 
-/// Runs a switch by `config` until its time is over or a signal comes, and prints what it did. `again` reads the
-/// configuration once more, when somebody asks for that.
+/// Runs a switch by `config` until its duration ends or a signal arrives, and prints the report. `again` rereads the
+/// configuration when a reload is requested.
 ///
 /// # Errors
-/// What keeps it from starting or stopping in order; with `fail_on_loss`, a lossless class that lost anything or was starved.
+/// Returns an error if the switch cannot start or stop in order. With `fail_on_loss`, also if a lossless class lost
+/// frames or was starved.
 pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), RunError> {
     idle::check_cpu(&config)?;
-    // Before DPDK starts: an address in use is found at once.
+    // Before DPDK starts, so that an address in use is found at once.
     let listener = config.metrics.map(listen).transpose()?;
     let mut api = Api::listen(&config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
@@ -201,7 +202,7 @@ fn end(workers: Running, orders: &Orders) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The virtual hosts, in a part for each lcore that polls some; none if there are none.
+/// Creates the virtual hosts, one part for each lcore that polls some. Empty if no hosts are configured.
 fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
     if config.hosts.is_empty() {
         return Vec::new();
@@ -211,7 +212,8 @@ fn hosts(config: &Config, hz: u64) -> Vec<Hosts> {
     if setup::hosts_apart(config) { parts.map(Hosts::on_wires).collect() } else { parts.collect() }
 }
 
-/// Starts every part of the switch on an lcore of its own, with its part of the hosts unless these have one too.
+/// Starts every part of the switch on its own lcore. Parts of the hosts run beside it, unless they have their own lcore
+/// too.
 fn launch(
     ports: &mut setup::Ports,
     config: &Config,
@@ -244,7 +246,8 @@ fn launch(
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {
-                // Those that run already end, or dropping their workers would wait for ever; of the others none will come.
+                // The running workers are stopped, because dropping them would wait forever. The lcores that were not
+                // started are given up.
                 orders.stop();
                 (running.switch.len()..usize::from(config.switch.lcores)).for_each(|number| orders.give_up(number));
                 orders.dismiss();
@@ -260,7 +263,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     let failed = |error| RunError::Listen { address, error };
     listener.set_nonblocking(true).map_err(failed)?;
     if address.port() == 0 {
-        // Not eprintln, which panics where standard error cannot be written.
+        // `eprintln!` would panic if standard error cannot be written.
         let _ =
             writeln!(std::io::stderr(), "note: metrics at http://{}/metrics", listener.local_addr().map_err(failed)?);
     }
@@ -278,7 +281,7 @@ fn serve(runtime: &Runtime, listener: TcpListener, current: &Arc<Current>) -> st
 /// Stops the ports and prints the report.
 fn finish(mut ports: setup::Ports, report: &Report, options: &RunOptions) -> Result<(), RunError> {
     if ports.ports.iter().any(EthPort::is_physical) {
-        // Stopping resets a NIC's transmit ring, with the last XON in it.
+        // Stopping a port resets the transmit ring of its NIC, which may hold the last XON.
         std::thread::sleep(FAREWELL_TIME);
     }
     for port in ports.ports.iter_mut().chain(&mut ports.hosts) {

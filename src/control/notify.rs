@@ -1,5 +1,4 @@
-//! What systemd is told of a switch that it has started (`Type=notify`): that it runs, that it polls, that it ends. See
-//! sd_notify(3).
+//! Notifies systemd (`Type=notify`) that the switch runs, that it still polls, and that it stops. See sd_notify(3).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -10,23 +9,23 @@ use crate::dataplane::Counters;
 
 use super::RunError;
 
-/// Where systemd listens.
+/// Variable with the path of systemd's notification socket.
 const SOCKET: &str = "NOTIFY_SOCKET";
-/// Microseconds within which it wants a sign of life, and of which process.
+/// Variables with the watchdog timeout of systemd in microseconds, and the process that it applies to.
 const WATCHDOG: (&str, &str) = ("WATCHDOG_USEC", "WATCHDOG_PID");
-/// Time between two looks at the lcores.
+/// Interval between checks of the lcores.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A way to tell systemd.
+/// A connection to systemd's notification socket.
 #[derive(Debug)]
 pub(super) struct Notifier {
     socket: UnixDatagram,
-    /// How often it wants a sign of life: half of what it waits.
+    /// Interval between watchdog notifications: half of systemd's timeout.
     watchdog: Option<Duration>,
 }
 
 impl Notifier {
-    /// That of the environment; none if nobody wants to be told.
+    /// Creates the notifier from the environment; `None` if `NOTIFY_SOCKET` is not set.
     pub fn from_environment() -> Result<Option<Self>, RunError> {
         let Some(name) = std::env::var_os(SOCKET).filter(|name| !name.is_empty()) else { return Ok(None) };
         let name = name.to_string_lossy().into_owned();
@@ -37,7 +36,7 @@ impl Notifier {
             };
             let socket = UnixDatagram::unbound()?;
             socket.connect_addr(&address)?;
-            // The control thread has other things to do than to wait for systemd.
+            // The control thread must not block on systemd.
             socket.set_nonblocking(true)?;
             Ok(socket)
         };
@@ -48,8 +47,8 @@ impl Notifier {
         Ok(Some(Self { socket, watchdog: watchdog.map(|time| Duration::from_micros(time) / 2) }))
     }
 
-    /// Tells that the switch runs once every lcore has polled, and then that it still does while all of them go on polling: a
-    /// switch of which one hangs is to be started anew.
+    /// Notifies systemd once every lcore has polled. Then sends watchdog notifications for as long as all lcores poll,
+    /// so that systemd restarts a switch with an lcore that hangs.
     pub async fn tell(self: Arc<Self>, counters: Arc<Counters>) {
         let polls = || counters.lcores.iter().map(|lcore| lcore.polls.get()).collect::<Vec<u64>>();
         let mut pulse = Pulse::new(counters.lcores.len());
@@ -70,28 +69,28 @@ impl Notifier {
         }
     }
 
-    /// Tells that the switch ends, which takes as long as its queues take to drain.
+    /// Notifies systemd that the switch stops, which takes as long as draining its queues.
     pub fn stopping(&self) {
         self.send("STOPPING=1");
     }
 
     fn send(&self, text: &str) {
-        // Whoever asked to be told and has gone does not stop a switch.
+        // An error is ignored: a missing listener must not stop a switch.
         let _ = self.socket.send(text.as_bytes());
     }
 }
 
-/// Whether lcores poll.
+/// Poll counts of the lcores, to detect one that hangs.
 #[derive(Debug)]
 struct Pulse(Vec<u64>);
 
 impl Pulse {
-    /// Of lcores that have not polled yet.
+    /// Creates the state for `lcores` lcores that have not polled yet.
     fn new(lcores: usize) -> Self {
         Self(vec![0; lcores])
     }
 
-    /// Whether every lcore has polled since this was last true.
+    /// Whether every lcore has polled since this last returned true.
     fn beats(&mut self, polls: &[u64]) -> bool {
         let all = self.0.iter().zip(polls).all(|(before, now)| now != before);
         if all {

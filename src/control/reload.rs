@@ -1,4 +1,4 @@
-//! Reading the configuration again while the switch runs: what differs is applied whole, or not at all.
+//! Reloads the configuration while the switch runs. The differences are applied completely or not at all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,38 +12,38 @@ use crate::dataplane::Tuning;
 use crate::dataplane::mailbox::Sender;
 use crate::stats::Current;
 
-/// How long lcores may take to take new settings over: a poll each, unless one rests or stands still.
+/// Longest time for lcores to apply new settings. It takes one poll each, unless an lcore rests or stalls.
 const TAKE_TIME: Duration = Duration::from_secs(2);
-/// How long the configuration may take to be read.
+/// Longest time to read the configuration.
 const READ_TIME: Duration = Duration::from_secs(2);
-/// Time between two looks whether they have.
+/// Interval between checks whether all lcores have applied the settings.
 const LOOK_TIME: Duration = Duration::from_millis(1);
 
-/// Reads the configuration once more, with what the command line said.
+/// Rereads the configuration with the options of the command line.
 pub type Again = Arc<dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync>;
 
-/// Applies configurations to a switch that runs.
+/// Applies new configurations to a running switch.
 pub(super) struct Reloader {
     running: Config,
     again: Again,
-    /// To each lcore of the switch.
+    /// Senders of settings, one to each lcore of the switch.
     senders: Vec<Sender<Tuning>>,
     hz: u64,
     current: Arc<Current>,
 }
 
 impl Reloader {
-    /// Of the switch that `running` has become, whose lcores are at the other ends of `senders`.
+    /// Creates a reloader for the switch that runs by `running`. Its lcores receive from `senders`.
     pub fn new(running: Config, again: Again, senders: Vec<Sender<Tuning>>, hz: u64, current: Arc<Current>) -> Self {
         Self { running, again, senders, hz, current }
     }
 
-    /// The configuration that runs.
+    /// Returns the running configuration.
     pub fn running(&self) -> &Config {
         &self.running
     }
 
-    /// Reads the file again, and says what it would change; with `apply` makes it so.
+    /// Rereads the file and returns the differences. With `apply`, applies them.
     pub async fn reload(&mut self, apply: bool) -> Reload {
         let source = self.running.source.clone();
         let refused = |outcome, errors| Reload { outcome, source: source.clone(), errors, ..Reload::default() };
@@ -90,17 +90,17 @@ impl Reloader {
         answer
     }
 
-    /// The configuration as it is now; `None` if it does not come. Read on a thread of its own, since a file may be on a
-    /// disk that hangs, and the control thread has signals to hear and a watchdog to calm.
+    /// Reads the configuration; `None` if it takes too long. A separate thread reads the file, which may be on a disk
+    /// that hangs. The control thread must still handle signals and watchdog notifications.
     async fn read(&self) -> Option<Result<Config, ConfigErrors>> {
         let (again, (answer, answered)) = (self.again.clone(), oneshot::channel());
         let reader = std::thread::Builder::new().name("reload".to_owned());
-        // Nobody waits for the answer any more if it comes too late.
+        // The receiver is gone if the answer is too late.
         reader.spawn(move || drop(answer.send(again()))).ok()?;
         tokio::time::timeout(READ_TIME, answered).await.ok()?.ok()
     }
 
-    /// A NIC's own address counts where the configuration gives none.
+    /// Copies the address of a NIC to each port without a configured address.
     fn take_addresses(&self, wanted: &mut Config) {
         for (index, device) in wanted.devices.iter().enumerate() {
             if let (false, Some(port), Some(own)) =
@@ -111,9 +111,9 @@ impl Reloader {
         }
     }
 
-    /// Gives every lcore the settings, and waits until all go on by them.
+    /// Sends the settings to every lcore, and waits until all have applied them.
     async fn apply(&mut self, tuning: Tuning, wanted: Config, answer: &mut Reload) {
-        // First, so that either all are given or none is.
+        // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
             answer.outcome = Outcome::Busy;
             answer

@@ -1,4 +1,4 @@
-//! From a configuration to running ports: memory, devices, pools, lcores.
+//! Sets up running ports from a configuration: memory, devices, pools, lcores.
 
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
 use crate::config::{Config, vdev};
@@ -10,28 +10,28 @@ use crate::wire::MacAddr;
 
 use super::{RunError, idle};
 
-/// Buffers an lcore keeps to itself.
+/// Buffers in the cache of an lcore.
 const POOL_CACHE: u32 = 256;
-/// PFC frames under way at once, per port: one is posted and sent before the next is due.
+/// PFC frames in flight per port: one is posted and sent before the next is due.
 const CONTROL_BUFFERS_PER_PORT: u32 = 32;
-/// Ethernet header, two tags and the frame check sequence around an IP packet of the MTU, as drivers count it.
+/// Bytes around an IP packet of the MTU, as drivers count them: Ethernet header, two tags and frame check sequence.
 const FRAME_EXTRA: u16 = 14 + 8 + 4;
-/// Memory that DPDK takes beside the pools.
+/// Memory in MiB that DPDK needs beside the pools.
 const SPARE_MIB: u32 = 64;
 
-/// The ports of a switch, started, and all that keeps them alive.
+/// The started ports of a switch, and the resources that they need.
 pub(super) struct Ports {
     pub eal: Eal,
-    /// Switch ends, by port index.
+    /// Switch ends of the ports, by port index.
     pub ports: Vec<EthPort>,
-    /// Host ends, by host index.
+    /// Host ends of the in-process links, by host index.
     pub hosts: Vec<EthPort>,
     pub data: Mempool,
     pub control: Mempool,
 }
 
-/// Sizes of the packet pools, such that the MMU is always what binds: a buffer for every frame that the cells allow,
-/// for every descriptor, for both directions of every link, and for the caches.
+/// Sizes of the packet pools. The MMU must always be the limit, so a buffer exists for every frame that the cells
+/// allow. More buffers exist for every descriptor, for both directions of every link, and for the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PoolPlan {
     pub data: u32,
@@ -53,21 +53,22 @@ impl PoolPlan {
             DeviceKind::Vdev(devargs) => vdev::least_buffer(devargs, port.mtu),
             _ => 0,
         });
-        // What NIC drivers expect at least, so that a frame is always in one piece.
+        // At least the size that NIC drivers expect, so that a frame always fits one buffer.
         let room = least.max().unwrap_or(0).max(mtu + FRAME_EXTRA).max(2048);
-        // Per lcore the burst in the pipeline, the burst posted, the burst to be freed; a host's own twice.
+        // Per lcore: the burst in the pipeline, the posted burst and the burst to free. Per port, two bursts of its
+        // host.
         let lcores = u32::from(config.switch.lcores) + u32::from(hosts_apart(config));
         let bursts = (3 * lcores + 2 * ports) * BURST as u32;
         Self {
             data: config.switch.buffer.total.0 + devices + bursts + (2 + lcores) * POOL_CACHE,
-            // A NIC's driver may keep what it has sent until its ring runs low on descriptors: a port that sends
-            // nothing but PFC has a ring full of these.
+            // The driver of a NIC may keep sent buffers until its ring runs low on descriptors. A port that sends only
+            // PFC has a ring full of them.
             control: devices + ports * CONTROL_BUFFERS_PER_PORT + lcores * POOL_CACHE,
             data_room: dpdk::HEADROOM as u16 + room,
         }
     }
 
-    /// Memory of both pools and the rest, in hugepages or in ordinary ones.
+    /// Returns the memory in MiB of both pools and the rest, in hugepages if `huge`, else in ordinary pages.
     pub fn mib(&self, huge: bool) -> u32 {
         let pool = |count| Mempool::footprint(count, self.data_room, huge);
         ((pool(self.data) + pool(self.control)) >> 20) as u32 + 1 + SPARE_MIB
@@ -131,7 +132,7 @@ impl Ports {
         }
     }
 
-    /// For each lcore the queues of the switch's ports that it owns; and for each part of the hosts those of theirs.
+    /// Returns the port queues of each switch lcore, and those of each part of the hosts.
     pub fn queues(&mut self, config: &Config) -> Result<(Vec<EthIo>, Vec<EthIo>), RunError> {
         let empty = |parts: usize, count: usize| (0..parts).map(|_| (0..count).map(|_| None).collect()).collect();
         let mut switch: Vec<Vec<Option<PortQueue>>> = empty(config.switch.lcores.into(), self.ports.len());
@@ -147,16 +148,16 @@ impl Ports {
         Ok((switch.collect(), hosts.into_iter().map(|queues| io(queues, &self.data)).collect()))
     }
 
-    /// The address of a NIC. That of a tap is no port's: Linux gives it to the interface, and so to the host behind it.
+    /// Returns the address of a NIC. The address of a tap belongs to the Linux interface, and so to the host behind it.
     pub fn own_address(&self, port: usize) -> Option<MacAddr> {
         let port = self.ports.get(port).filter(|port| port.is_physical())?;
         let mac = MacAddr(port.mac().ok()?);
         (!mac.is_zero() && !mac.is_group()).then_some(mac)
     }
 
-    /// What is known of PFC on this port before it runs, and the host that may prove it: one in this process that obeys.
-    /// Through taps PFC frames pass, but no Linux host obeys them; what a partner behind a cable has counted cannot be
-    /// asked for, so there it is the operator's word or nothing (docs/nics.md).
+    /// Returns the PFC standing of this port before it runs, and the host that may prove it: one in this process that
+    /// obeys. Taps pass PFC frames, but no Linux host obeys them. The counters of a partner behind a cable cannot be
+    /// read, so only the operator can vouch for it (docs/nics.md).
     pub fn pfc_standing(config: &Config, port: usize) -> (PfcStanding, Option<usize>) {
         let obeys = |host: &crate::hosts::HostSpec| host.port == port && host.obeys_pfc;
         let is_trusted = config.devices.get(port).is_some_and(|device| device.pfc_proven);
@@ -168,37 +169,37 @@ impl Ports {
         (known, config.hosts.iter().position(obeys))
     }
 
-    /// The pools of packet buffers, as statistics know them.
+    /// Returns the pools of packet buffers for the statistics.
     pub fn pools(&self) -> Vec<BufferPool> {
         let pools = [("data", &self.data), ("control", &self.control)];
         pools.map(|(name, pool)| BufferPool { name, size: pool.count(), in_use: Counter::default() }).into()
     }
 
-    /// Counts the buffers that are out of `pools`, which are those of [`Ports::pools`].
+    /// Publishes the buffers in use of each pool. `pools` are those of [`Ports::pools`].
     pub fn count_buffers(&self, pools: &[BufferPool]) {
         for (pool, counted) in [&self.data, &self.control].into_iter().zip(pools) {
             counted.in_use.set(pool.in_use().into());
         }
     }
 
-    /// The driver of this port, if it does not tell of frames lost in front of it.
+    /// Returns the driver of this port, if it does not report frames lost in front of it.
     pub fn blind_driver(&self, port: usize) -> Option<String> {
         self.ports.get(port).filter(|port| !port.sees_receive_loss()).map(EthPort::driver)
     }
 }
 
-/// Whether there are hosts, and they have an lcore of their own.
+/// Whether hosts are configured, and have an lcore of their own.
 pub(super) fn hosts_apart(config: &Config) -> bool {
     !config.hosts.is_empty() && config.lcores.hosts != HostsLcore::WithSwitch
 }
 
-/// Threads that poll hosts.
+/// Returns the number of threads that poll hosts.
 pub(super) fn host_parts(config: &Config) -> usize {
     if hosts_apart(config) { 1 } else { config.switch.lcores.into() }
 }
 
-/// Which of them polls each host: where they run beside the switch the lcore that owns the host's port, so that what
-/// stalls the one stalls the other.
+/// Returns the thread that polls each host. Beside the switch, it is the lcore that owns the host's port, so that a
+/// stall stops both.
 pub(super) fn parts_of_hosts(config: &Config) -> Vec<usize> {
     if hosts_apart(config) {
         return vec![0; config.hosts.len()];
@@ -232,7 +233,8 @@ fn eal_options(config: &Config, plan: &PoolPlan, verbose: bool) -> Result<EalOpt
             Err(RunError::CpuNotAllowed { key, cpu, allowed })
         }
     };
-    // The last CPUs first, since the machine's own work tends to be on the first ones; shared if there are too few.
+    // Takes the last CPUs first, because other work of the machine tends to run on the first ones. CPUs are shared if
+    // there are too few.
     let lcores = usize::from(config.switch.lcores);
     let mut chosen = allowed.iter().rev().cycle();
     let wanted = (0..).map(|index| config.lcores.dataplane.get(index).copied());
@@ -262,7 +264,7 @@ mod tests {
     use super::*;
     use crate::config;
 
-    /// Whatever the MMU may hold, and all that lies in rings, has a buffer: the MMU is what binds, never the pool.
+    /// Every frame that the MMU or a ring may hold has a buffer, so that the MMU is the limit and never the pool.
     #[test]
     fn there_is_a_buffer_for_every_frame_that_the_cells_allow() {
         let config = config::embedded();

@@ -1,16 +1,16 @@
-//! Signals, and what each wants.
+//! Signals and the orders that they stand for.
 
 use std::fs::File;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The terminal that this process may have been started from.
+/// The terminal from which this process may have been started.
 const TERMINAL: &str = "/dev/tty";
-/// SIGHUP in the mask of ignored signals of `/proc/self/status`.
+/// The bit of SIGHUP in the mask of ignored signals in `/proc/self/status`.
 const HANGUP_BIT: u64 = 1;
 
-/// What a signal wants.
+/// The order that a signal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Stop,
@@ -18,22 +18,23 @@ pub(super) enum Order {
     Reload,
 }
 
-/// Signals that end a run in order, read the configuration again, or clear watermarks. Listened to from before DPDK starts,
-/// so that one which comes while it does leaves nothing behind either.
+/// Signals that stop a run in order, reload the configuration or clear watermarks. Handled from before DPDK starts, so
+/// that a signal during its start is handled in order too.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Watermarks are to be cleared.
+    /// Signal to clear the watermarks.
     clear: Signal,
-    /// The configuration is to be read again, or the terminal is gone.
+    /// Signal that the configuration must be reloaded, or that the terminal is gone.
     hangup: Signal,
-    /// Whether it hangs on a terminal with whose end it ends.
+    /// Whether the process ends when its terminal is gone.
     has_terminal: bool,
 }
 
 impl Signals {
     pub fn listen(runtime: &Runtime) -> std::io::Result<Self> {
-        // Before it is listened to, which ends ignoring it: nohup asks for a switch that outlives its terminal.
+        // Read before the handler is installed, which ends the ignoring. nohup starts a switch that must outlive its
+        // terminal.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let has_terminal = !ignores_hangup(&status) && File::open(TERMINAL).is_ok();
         let _inside = runtime.enter();
@@ -51,7 +52,7 @@ impl Signals {
             _ = self.interrupt.recv() => Order::Stop,
             _ = self.terminate.recv() => Order::Stop,
             _ = self.clear.recv() => Order::ClearWatermarks,
-            // The kernel sends the same signal when a terminal goes away, and then there is no terminal any more.
+            // The kernel sends the same signal when a terminal goes away; then the terminal cannot be opened any more.
             _ = self.hangup.recv() => {
                 if self.has_terminal && File::open(TERMINAL).is_err() { Order::Stop } else { Order::Reload }
             }
@@ -59,7 +60,7 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP is ignored by what `/proc/self/status` says.
+/// Whether SIGHUP is ignored, by the content `status` of `/proc/self/status`.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP_BIT != 0)

@@ -1,32 +1,32 @@
-//! When virtual hosts begin to send: after the links of all ports are up.
+//! Starts the flows of virtual hosts after the links of all ports are up.
 //!
-//! A memif port connects some time after its start. Frames for a port without a link are dropped, and a dropped lossless frame
-//! breaks the promise.
+//! A memif port connects some time after its start. The switch drops frames for a port without a link, and a dropped
+//! lossless frame breaks losslessness.
 
 use std::time::{Duration, Instant};
 
 use crate::hosts::StartGate;
 
-/// Longest time for which hosts wait.
+/// Longest time for which the flows wait for links.
 const LINK_WAIT: Duration = Duration::from_secs(5);
-/// Time for which all links must be up: another switch at the far end sees its link a look later.
+/// Time for which all links must be up. A switch at the far end sees its link up to one look later.
 const LINK_SETTLE: Duration = Duration::from_millis(500);
 
 /// Holds the virtual hosts' flows until the links are up.
 pub(super) struct HeldHosts {
     gate: Option<StartGate>,
     start: Instant,
-    /// When all links were first seen up.
+    /// The time at which all links were first seen up.
     up_since: Option<Instant>,
 }
 
 impl HeldHosts {
-    /// Holds the flows behind `gate` from `start` on; `None`: there is nothing to hold.
+    /// Holds the flows behind `gate` from `start` on. With `None` there are no flows to hold.
     pub fn new(gate: Option<StartGate>, start: Instant) -> Self {
         Self { gate, start, up_since: None }
     }
 
-    /// Lets the flows start if `all_up` has held for long enough at `now`, or if they have waited long enough.
+    /// Releases the flows if `all_up` has held for `LINK_SETTLE` at `now`, or if they have waited for `LINK_WAIT`.
     pub fn look(&mut self, all_up: bool, now: Instant) {
         if self.gate.is_none() {
             return;
@@ -57,7 +57,7 @@ mod tests {
             hosts.gate.is_none()
         };
         assert!(!look(false, 0) && !look(true, 100) && !look(true, 500));
-        // A link that went down again begins the time anew.
+        // A link that went down again restarts the settle time.
         assert!(!look(false, 550) && !look(true, 600) && !look(true, 1000) && look(true, 1100));
     }
 

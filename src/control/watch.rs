@@ -1,4 +1,4 @@
-//! The control thread while the lcores run: it looks on, shows what it sees, and passes on what people want.
+//! The control thread while the lcores run: monitors the switch, displays its state, and executes signals and reloads.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Onlooker, Snapshot, Style};
 
-/// Time between two looks at links, device counters, and what an operator should know at once.
+/// Interval between checks of links, device counters and events for the operator.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
-/// Time in which a port has told its peer how things are, and a virtual host has heard it: whoever has not proven itself
-/// by then is named.
+/// Time for each port to send its PFC state to its peer, and for a virtual host to receive it. Ports whose PFC is
+/// unproven by then are reported.
 const SELF_TEST_TIME: Duration = Duration::from_secs(1);
 
-/// Whom and what it looks at.
+/// The state of the control thread while the lcores run.
 pub(super) struct Watch<'a> {
     pub current: &'a Arc<Current>,
     pub ports: &'a setup::Ports,
@@ -34,19 +34,19 @@ pub(super) struct Watch<'a> {
     pub options: &'a RunOptions,
     pub api: &'a Api,
     pub reloader: Reloader,
-    /// Who asks for a reload over the API.
+    /// Requests to reload that arrive over the API.
     pub asked: mpsc::Receiver<Ask>,
-    /// The devices behind the ports.
+    /// The devices of the ports.
     pub devices: Devices,
-    /// The virtual hosts, until they may send.
+    /// The virtual hosts, held until they may send.
     pub held: HeldHosts,
-    /// When the lcores began.
+    /// The time at which the lcores began.
     pub start: Instant,
 }
 
 impl Watch<'_> {
-    /// Shows what happens until the time is over, a signal comes or an lcore has ended on its own, which only a panic makes
-    /// it do.
+    /// Monitors the switch until its duration ends, a signal arrives or an lcore has ended on its own, which only a
+    /// panic causes.
     pub async fn run(mut self, signals: &mut Signals) {
         let style = if self.options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
         let mut live = Live::new(self.current.clone(), style);
@@ -72,7 +72,7 @@ impl Watch<'_> {
                 },
                 Some(ask) = self.asked.recv() => {
                     let answer = self.reload(&mut live, ask.apply).await;
-                    // Whoever asked may be gone.
+                    // An error is ignored: the requester may be gone.
                     let _ = ask.answer.send(answer);
                 }
                 _ = devices.tick() => {
@@ -99,7 +99,7 @@ impl Watch<'_> {
         self.orders.clear_watermarks();
     }
 
-    /// Links, devices, buffers, and what has happened since the last look.
+    /// Checks links, devices and buffers, and reports events since the last check.
     fn look(&mut self, onlooker: &mut Onlooker, live: &mut Live) {
         let subject = self.current.get();
         let (up, lines) = self.devices.look(&self.ports.ports, &subject);
@@ -118,7 +118,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Every port has had its time to prove its PFC.
+    /// Ends the self-test, and reports the ports whose PFC is unproven by now.
     fn name_the_unproven(&self, live: &mut Live) {
         let subject = self.current.get();
         subject.health.set_tested();
@@ -129,7 +129,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads the configuration again, and tells what came of it if it was to be applied.
+    /// Rereads the configuration. If it was to be applied, reports the result.
     async fn reload(&mut self, live: &mut Live, apply: bool) -> Reload {
         let answer = self.reloader.reload(apply).await;
         if apply {
@@ -139,7 +139,7 @@ impl Watch<'_> {
         answer
     }
 
-    /// What came of a reload, setting by setting.
+    /// Reports the result of a reload, setting by setting.
     fn tell_reload(&self, live: &mut Live, answer: &Reload) {
         let head = match answer.outcome {
             Outcome::Applied => "reload: applied",
@@ -160,16 +160,16 @@ impl Watch<'_> {
         }
     }
 
-    /// `line` with its time.
+    /// Prefixes `line` with the time since the start.
     fn at(&self, line: &str) -> String {
         format!("t={:.1}s {line}", self.start.elapsed().as_secs_f64())
     }
 }
 
-/// Draws the next picture; with `--json` standard output is the report's alone.
+/// Draws the next picture. With `--json`, the picture goes to standard error, and standard output has only the report.
 fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
     let text = live.next(snapshot);
-    // A reader that went away is no reason to stop a switch.
+    // A closed output does not stop the switch.
     if json {
         let _ = std::io::stderr().write_all(text.as_bytes());
     } else {
@@ -177,7 +177,7 @@ fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
     }
 }
 
-/// Tells what has just happened: on standard error, or below the picture where that is on the same terminal.
+/// Prints an event to standard error, or below the picture if both are on the same terminal.
 fn tell(live: &mut Live, line: &str) {
     let is_shown = live.notice(line);
     if !is_shown || !std::io::stderr().is_terminal() {

@@ -1,8 +1,8 @@
-//! What the pipeline received and sent, in the order in which it acted: a wrapper around its ports, so that what really
-//! happened can be decided again by a replay (docs/replay.md).
+//! Records the frames that the pipeline received and sent, in the order of its actions. A wrapper around its ports does
+//! this, so that a replay can decide the real events again (docs/replay.md).
 //!
-//! A poll receives first and sends after, and its ledgers hear of what has left when the next poll begins. Bursts are taken
-//! one ahead, so the order of the trace is that in which work on bursts begins, and of the calls that send.
+//! A poll receives first and then sends, and its ledgers collect releases at the beginning of the next poll. Bursts are
+//! received one ahead, so arrivals are recorded when work on their burst begins, and departures when they are sent.
 
 mod trace;
 
@@ -20,22 +20,22 @@ use crate::wire::mac_control::{self, MacControl};
 use crate::wire::parse::L3;
 use crate::wire::{MacAddr, parse};
 
-/// What is known of a frame without asking who forwards it.
+/// The properties of a frame that do not depend on forwarding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Destination.
+    /// Destination address.
     pub dst: MacAddr,
-    /// Source.
+    /// Source address.
     pub src: MacAddr,
     /// TCI of the outermost tag.
     pub tci: Option<u16>,
-    /// DSCP and ECN, where there is IP.
+    /// DSCP and ECN; `None` without IP.
     pub traffic_class: Option<u8>,
     /// Bytes without the frame check sequence.
     pub bytes: u16,
 }
 
-/// What happened at a port.
+/// An event at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// A data frame was received.
@@ -44,49 +44,49 @@ pub enum What {
     Left(Seen),
     /// The driver took a PFC frame.
     Told {
-        /// Priorities that it names.
+        /// Priorities that the frame enables.
         named: u8,
-        /// Of them, those that are to stop.
+        /// Enabled priorities with XOFF.
         stopped: u8,
     },
 }
 
-/// One line of a record.
+/// One entry of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Happened {
-    /// When, on whatever clock the recorder was given.
+    /// Time of the event, on the clock that the recorder was given.
     pub time_ns: u64,
-    /// Where.
+    /// Port of the event.
     pub port: u8,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// A record in memory. When it is full nothing more is recorded, so that it is always the beginning of the truth.
+/// A record in memory. When it is full, recording stops, so that it is always a complete beginning.
 #[derive(Debug, Default)]
 pub struct Tape {
     happened: Vec<Happened>,
     most: usize,
     is_cut: bool,
-    /// How much had been recorded when a test looked at the pipeline, and what it saw.
+    /// For each look of a test: the length of the record, and the digest of the pipeline's state.
     #[cfg(test)]
     pub(crate) looks: Vec<(usize, u64)>,
 }
 
 impl Tape {
-    /// For at most so many frames.
+    /// Creates a record for at most `most` events.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// All of it, in order.
+    /// Returns all events, in order.
     #[must_use]
     pub fn happened(&self) -> &[Happened] {
         &self.happened
     }
 
-    /// Whether more has happened than it had room for.
+    /// Whether events were left out because the record was full.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -100,7 +100,7 @@ impl Tape {
         }
     }
 
-    /// The same but for one thing that happened.
+    /// Returns a copy without one event.
     #[cfg(test)]
     pub(crate) fn without(&self, index: usize) -> Self {
         let others = self.happened.iter().enumerate().filter(|(number, _)| *number != index);
@@ -109,7 +109,7 @@ impl Tape {
         Self { happened, most: self.most, is_cut: self.is_cut, looks }
     }
 
-    /// What the pipeline looks like after all that has been recorded.
+    /// Adds the digest of the pipeline's state after all recorded events.
     #[cfg(test)]
     pub(crate) fn look(&mut self, digest: u64) {
         if !self.is_cut {
@@ -118,21 +118,21 @@ impl Tape {
     }
 }
 
-/// Ports whose traffic is recorded. Ports that are not wrapped do not pay for it.
+/// Ports whose traffic is recorded. Ports without this wrapper have no cost.
 #[derive(Debug)]
 pub struct Recorder<I, T, C> {
     /// The ports.
     pub io: I,
-    /// The record: one's own, or one that is lent.
+    /// The record, owned or borrowed.
     pub tape: T,
-    /// Nanoseconds, read once a burst.
+    /// Clock in nanoseconds, read once per burst.
     pub clock: C,
-    /// Bursts that were taken and not begun yet: of which port, and what is to be recorded.
+    /// Bursts received but not begun yet: the port, and the events to record.
     taken: VecDeque<(usize, ArrayVec<Option<What>, BURST>)>,
 }
 
 impl<I, T, C> Recorder<I, T, C> {
-    /// Records what happens at `io` on `tape`, by `clock`.
+    /// Creates a recorder that records the events at `io` on `tape`, with times from `clock`.
     pub fn new(io: I, tape: T, clock: C) -> Self {
         Self { io, tape, clock, taken: VecDeque::new() }
     }
@@ -167,7 +167,7 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
-        // Before they are gone, and only those that will be.
+        // Before the frames are gone: the driver removes those that it accepts.
         let what: ArrayVec<Option<What>, BURST> =
             packets.iter().map(|packet| told(packet).or_else(|| seen(packet).map(What::Left))).collect();
         self.io.tx(port, packets);
@@ -185,7 +185,7 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
         self.io.free(packets);
     }
 
-    /// Shed frames reach no buffer: they are not recorded.
+    /// Discards shed frames without a record, because they never reach the buffer.
     fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
         if let Some((_, arrived)) = self.taken.front_mut() {
             let mut index = 0;
@@ -206,7 +206,7 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     }
 }
 
-/// A data frame; `None` for MAC control and for what is malformed, neither of which reaches the buffer.
+/// Describes a data frame. Returns `None` for MAC control and malformed frames, which never reach the buffer.
 fn seen(packet: &impl Packet) -> Option<Seen> {
     let headers = parse(packet.bytes()).ok().filter(|headers| headers.ethertype != mac_control::ETHERTYPE)?;
     let traffic_class = (headers.l3 != L3::Other).then_some(headers.traffic_class);

@@ -1,5 +1,5 @@
-//! Reality: the pipeline on one thread, virtual hosts on another, rings between them, and the clock on the wall. What
-//! happened is recorded, and a replay of it must say the same.
+//! Runs the pipeline on one thread and virtual hosts on another, with rings between them, in real time. A replay of the
+//! recorded events must make the same decisions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::sets::PortSet;
 use crate::units::Ticks;
 
 const HZ: u64 = 1_000_000_000;
-/// Hosts send for so long, and until enough has happened: a machine may give them hardly any time.
+/// Hosts send for this long, and until enough events happened, because a machine may give them little CPU time.
 const SENDING: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(20);
 const RING: usize = 1024;
-/// Of so many transmissions of several frames one is taken in part only.
+/// One of this many transmissions of several frames is accepted only in part.
 const STINGY: u64 = 7;
 
 /// One end of each link.
 struct Ends {
     links: Vec<(SyncSender<MemPacket>, Receiver<MemPacket>)>,
-    /// Whether the driver takes some bursts in part, as full rings do.
+    /// Whether the driver accepts some bursts only in part, as full rings do.
     is_stingy: bool,
     bursts: u64,
 }
@@ -87,13 +87,13 @@ impl Ports for Ends {
     }
 }
 
-/// Runs it in real time and replays what happened.
+/// Runs the switch in real time and replays the recorded events.
 fn really(yaml: &str) -> Agreed {
     let Config { mut switch, hosts: specs, .. } =
         config::parse("test", yaml).unwrap_or_else(|errors| panic!("{errors}"));
     let mac = |host: &crate::hosts::HostSpec| (host.mac, host.port);
     let stations = Stations { ports: specs.iter().map(mac).collect(), up: PortSet::first(specs.len()) };
-    // As if all had been learned: no lossless frame to somebody unknown.
+    // All stations are static entries, so that no lossless frame has an unknown destination.
     let entry = |(mac, port): (&_, &usize)| StaticEntry { vlan: 1, mac: *mac, port: *port as u8 };
     switch.fdb.entries.extend(stations.ports.iter().map(entry));
     let counters = Arc::new(Counters::new(switch.ports.len(), 1));
@@ -110,7 +110,7 @@ fn really(yaml: &str) -> Agreed {
                 hosts.stop_sending();
             }
             hosts.poll(&mut host_ends, Ticks(clock()));
-            // There may be one core for both.
+            // Both threads may share one core.
             thread::yield_now();
         }
     });
@@ -142,7 +142,7 @@ fn really(yaml: &str) -> Agreed {
     agreed
 }
 
-/// Whether all has happened that a test wants to have seen.
+/// Whether the events that a test must see have all happened.
 fn is_enough(counters: &Counters) -> bool {
     let counts = counted(counters);
     let sum =
@@ -150,7 +150,7 @@ fn is_enough(counters: &Counters) -> bool {
     ["headroom_full", "queue_threshold", "marked", "XON sent"].iter().all(|what| sum(what) > 20)
 }
 
-/// Four hosts send to a fifth in two classes; one of them ignores PFC. Marks are certain: by one depth.
+/// Four hosts send to a fifth in two classes; one of them ignores PFC. Marks are certain, because kmin equals kmax.
 fn incast(headroom: &str) -> String {
     let mut yaml = format!(
         "preset: roce\nbuffer: {{size: 1MiB, headroom: {headroom}}}\nclasses:\n  \

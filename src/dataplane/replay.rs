@@ -1,8 +1,9 @@
-//! A trace of arrivals and departures, decided by the very code that decides packets, one event at a time.
+//! Replays a trace of arrivals and departures, event by event, with the same code that decides on packets.
 //!
-//! The order is the pipeline's: the ledger admits, the queue judges a lossy frame again, what leaves frees headroom,
-//! then shared, then reserve, and after each event every paused group is judged. What the pipeline has between these
-//! (parsing, forwarding, scheduling, pacing) is the trace's to say. `replay_differential_tests.rs` holds the two together.
+//! The order is that of the pipeline: the ledger admits, and the queue judges a lossy frame again. A release frees
+//! headroom, then shared, then reserve, and after each event every paused group is judged. The trace supplies the
+//! results of the stages between: parsing, forwarding, scheduling, pacing. `replay_differential_tests.rs` compares
+//! replay and pipeline.
 
 #[cfg(test)]
 pub(crate) mod agreement;
@@ -22,10 +23,10 @@ use crate::units::{Bytes, CellSize, Cells};
 
 pub use self::decision::{Decision, DynamicLimits, Ecn, Frame, Limits, Outcome, PortUse, QueueUse, Split, Transition};
 
-/// Probability of what is certain, in parts of 2^32.
+/// The probability one, in parts of 2^32.
 const CERTAIN: u64 = 1 << 32;
 
-/// A frame that waits, and its place in the order of all arrivals.
+/// A queued frame, and its position in the order of all arrivals.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     class: u8,
@@ -37,7 +38,7 @@ struct Waiting {
 struct PortState {
     ledger: PortLedger,
     queues: [Queue; CLASSES],
-    /// Groups that it sends PFC for.
+    /// Groups for which the port sends PFC.
     generated: u8,
 }
 
@@ -50,13 +51,13 @@ impl PortState {
         }
     }
 
-    /// Groups that the peer is told to stop.
+    /// Returns the groups whose XOFF the port sends to its peer.
     fn told(&self) -> u8 {
         self.ledger.xoff() & self.generated
     }
 }
 
-/// Where a frame goes, by the maps.
+/// The group and queue of a frame, by the class maps.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     group: usize,
@@ -65,14 +66,14 @@ struct Way {
     lossless: bool,
 }
 
-/// What a queue judged an arrival by, as far as it came to that.
+/// The limits by which a queue judged an arrival, as far as it judged it.
 #[derive(Debug, Default, Clone, Copy)]
 struct Judged {
     threshold: Option<Cells>,
     dropping: Option<u64>,
 }
 
-/// A switch without packets, links and time, as one lcore runs it.
+/// A switch without packets, links and time, with the decisions of one lcore.
 #[derive(Debug)]
 pub struct Replay {
     ports: Vec<PortState>,
@@ -80,7 +81,7 @@ pub struct Replay {
     admission: QueueAdmission,
     cell: CellSize,
     pools: Pools,
-    /// Whether all lossless groups share their headroom.
+    /// Whether all lossless groups share one headroom pool.
     shares_headroom: bool,
     reserves: QueueReserves,
     slab: Slab<Waiting>,
@@ -88,7 +89,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// An empty switch by `spec`.
+    /// Creates an empty switch with `spec`.
     #[must_use]
     pub fn new(spec: &SwitchSpec) -> Self {
         Self {
@@ -108,11 +109,11 @@ impl Replay {
         }
     }
 
-    /// A frame arrives. What WRED does with a probability between nothing and all it does not do here: only what is
-    /// certain happens, so that the same trace has the same decisions.
+    /// Decides on an arriving frame. WRED acts only with a probability of one, so that the same trace always has the
+    /// same decisions.
     ///
     /// # Panics
-    /// If a port or class is not one of the switch.
+    /// If the switch does not have the port or the class.
     pub fn arrive(&mut self, frame: Frame) -> Decision {
         let way = self.way(&frame);
         let limits = self.limits(frame.port, way.group);
@@ -121,7 +122,7 @@ impl Replay {
         let pool_highest = self.pools.shared[0].used_highest();
 
         let admission = self.admit(&frame, way);
-        // A drop judges XOFF too.
+        // A drop also judges XOFF.
         let mut transitions: Vec<_> = changes(frame.port, told, self.ports[frame.port].told()).collect();
         let mut judged = Judged::default();
         let mut outcome = outcome(admission);
@@ -166,7 +167,7 @@ impl Replay {
         }
     }
 
-    /// The ledger's word; a lossy frame that it refused is tried again if its queue has less than its guarantee.
+    /// Admits a frame by its ledger. A refused lossy frame is admitted again if its queue has less than its reserve.
     fn admit(&mut self, frame: &Frame, way: Way) -> Admission {
         let ledger = &mut self.ports[frame.port].ledger;
         let admission = ledger.admit(way.group, way.cells, &mut self.pools);
@@ -177,7 +178,7 @@ impl Replay {
         admission
     }
 
-    /// Queues an admitted frame; one that is neither lossless nor guaranteed is judged here a second time.
+    /// Queues an admitted frame. The queue judges it again if it is neither lossless nor guaranteed.
     fn enqueue(&mut self, frame: &Frame, way: Way, is_kept: bool, judged: &mut Judged) -> Result<(), DropReason> {
         if !is_kept {
             self.judge_at_queue(frame, way, judged)?;
@@ -221,10 +222,10 @@ impl Replay {
         self.admission.wred(queue).filter(|_| ecn.is_ect()).map(|wred| wred.probability(depth))
     }
 
-    /// The frame that is next to leave `egress`: of the queue of `class`, or the oldest of all queues.
+    /// Returns the next frame to leave `egress`: from the queue of `class`, or the oldest of all queues.
     ///
     /// # Panics
-    /// If the port or class is not one of the switch.
+    /// If the switch does not have the port or the class.
     pub fn next(&mut self, egress: usize, class: Option<u8>) -> Option<Frame> {
         let queue = self.next_queue(egress, class)?;
         let (waiting, desc) = self.peek(egress, queue)?;
@@ -246,15 +247,15 @@ impl Replay {
     fn peek(&mut self, egress: usize, queue: usize) -> Option<(Waiting, FrameDesc)> {
         let queue = &mut self.ports[egress].queues[queue];
         let (waiting, desc) = queue.pop(&mut self.slab)?;
-        // It has just left its slot, so there is one.
+        // The frame has just left a slot, so a slot is free.
         queue.push_front(&mut self.slab, waiting, desc).ok()?;
         Some((waiting, desc))
     }
 
-    /// The frame that [`Replay::next`] names leaves, and its cells are free; `None` if nothing waits.
+    /// Releases the frame that [`Replay::next`] returns, and its cells. Returns `None` if no frame waits.
     ///
     /// # Panics
-    /// If the port or class is not one of the switch.
+    /// If the switch does not have the port or the class.
     pub fn depart(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
         let queue = self.next_queue(egress, class)?;
         let state = &mut self.ports[egress].queues[queue];
@@ -277,7 +278,7 @@ impl Replay {
         Some(Decision { went, marking, ..decision })
     }
 
-    /// Judges every paused group, whether its own packets left or not: the threshold moves with others.
+    /// Judges every paused group, even without releases of its own: the threshold changes with other groups.
     fn judge_paused(&mut self, transitions: &mut Vec<Transition>) {
         for (port, state) in self.ports.iter_mut().enumerate() {
             let told = state.told();
@@ -287,7 +288,7 @@ impl Replay {
         }
     }
 
-    /// What the switch looks like now, around a `frame`; the limits are those of now, too.
+    /// Describes the state of the switch after an event of `frame`. The limits are the current ones.
     fn decision(
         &self,
         frame: Frame,
@@ -329,14 +330,14 @@ impl Replay {
     }
 }
 
-/// The queues' reserves as one lcore that has all ports keeps them.
+/// Creates the reserves of the queues, as one lcore that owns all ports has them.
 fn reserves(spec: &SwitchSpec) -> QueueReserves {
     let mut alone = SwitchSpec { lcores: 1, ..spec.clone() };
     alone.ports.iter_mut().for_each(|port| port.lcore = 0);
     alone.queue_reserves().remove(0)
 }
 
-/// The frame that waited and that leaves `egress`.
+/// Describes the queued frame that leaves `egress`.
 fn left(waiting: &Waiting, desc: &FrameDesc, egress: usize) -> Frame {
     Frame { port: usize::from(desc.ingress()), class: waiting.class, bytes: desc.frame_len(), egress, ecn: waiting.ecn }
 }
@@ -351,7 +352,7 @@ fn outcome(admission: Admission) -> Outcome {
     }
 }
 
-/// What changed from one mask of stopped groups to another.
+/// Returns the transitions between two masks of groups at XOFF.
 fn changes(port: usize, before: u8, after: u8) -> impl Iterator<Item = Transition> {
     crate::sets::indices(before ^ after).map(move |group| Transition { port, group, xoff: after >> group & 1 == 1 })
 }

@@ -1,5 +1,5 @@
-//! A burst through the pipeline beside the same frames one by one: the same in every count, whichever of the short ways
-//! the burst took. Nothing leaves, since all ports are held.
+//! Compares a burst in the pipeline with the same frames one by one: all counts must agree, for every fast path that a
+//! burst can take. No frame leaves, since all ports are paused.
 
 use std::cell::Cell;
 
@@ -15,48 +15,48 @@ use crate::sets::PortSet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-/// What a frame looks like from outside, most of a burst alike.
+/// Headers of a frame. Most frames of a burst have the same.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     network: Network,
     is_tcp: bool,
-    /// TCI of its tag, and whether that is a service tag.
+    /// TCI of the tag.
     tci: Option<u16>,
     is_service: bool,
-    /// There is another tag in that one.
+    /// Whether a second tag follows the first.
     is_double: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Network {
-    /// IPv4 of a protocol that nobody parses.
+    /// IPv4 with a protocol that the switch does not parse.
     Unknown,
     V4,
     V6,
 }
 
-/// A frame, and whether nobody knows its destination.
+/// A frame, and its deviations from an ordinary one.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     frame: Frame,
     look: Option<Look>,
     is_unknown: bool,
-    /// Its source was seen behind another port: it has moved.
+    /// Whether the source was seen behind another port before.
     has_moved: bool,
 }
 
 impl Sent {
-    /// The same without anything odd about it.
+    /// Returns the frame without its deviations.
     fn ordinary(self) -> Self {
         let Frame { port, egress, .. } = self.frame;
         let egress = if port == egress { EGRESSES.start + EGRESSES.end - 1 - egress } else { egress };
         Self { frame: Frame { egress, ..self.frame }, look: None, is_unknown: false, has_moved: false }
     }
 
-    /// Of a burst of which most look so.
+    /// Builds the frame for a burst in which most frames look like `usual`.
     fn bytes(self, usual: Look) -> Vec<u8> {
         let look = self.look.unwrap_or(usual);
-        // Room for the headers of TCP in IPv6.
+        // At least the length of the TCP headers over IPv6.
         let frame =
             Frame { bytes: self.frame.bytes.max(if look.network == Network::V6 { 80 } else { 60 }), ..self.frame };
         let mut bytes = bytes(&frame);
@@ -106,7 +106,7 @@ impl Look {
 
 fn look() -> impl Strategy<Value = Look> {
     let network = prop_oneof![4 => Just(Network::V4), 2 => Just(Network::V6), 1 => Just(Network::Unknown)];
-    // Priority tags, those of two VLANs, and of one that is nowhere.
+    // Priority tags, tags of two VLANs, and tags of a VLAN without members.
     let tci = (prop_oneof![1 => Just(0_u16), 6 => Just(1), 2 => Just(2), 1 => Just(9)], 0_u16..8);
     let tci = prop::option::of(tci.prop_map(|(vlan, pcp)| pcp << 13 | vlan));
     let odd = (prop::bool::weighted(0.1), prop::bool::weighted(0.2));
@@ -131,7 +131,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// What a port is to VLANs 1, in which all stations are, and 2.
+/// The mode of a port in VLANs 1, in which all stations are, and 2.
 fn vlan() -> impl Strategy<Value = VlanMode> {
     prop_oneof![
         3 => Just(VlanMode::Access(1)),
@@ -146,8 +146,8 @@ fn rewrite() -> impl Strategy<Value = Rewrite> {
     prop_oneof![4 => Just(Rewrite::default()), 1 => (mark(64), mark(8)).prop_map(|(dscp, pcp)| Rewrite { dscp, pcp })]
 }
 
-/// Roomier than the traces of single frames have it, and mostly without a reserve of the port, or no burst would be admitted
-/// at once.
+/// A specification with larger pools than those for single frames, and mostly without a reserve of the port. Otherwise
+/// no burst would be admitted at once.
 fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
     let trust = prop_oneof![3 => Just(Trust::Dscp), 2 => Just(Trust::Pcp), 1 => Just(Trust::Port)];
     let ports = prop::collection::vec((vlan(), rewrite(), trust), PORTS);
@@ -158,11 +158,11 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
         spec.buffer.lossy_shared.0 *= times;
         spec.buffer.lossless_shared.0 *= times;
         spec.buffer.total.0 += 400 * times;
-        // Some bursts follow on XOFF.
+        // Some bursts arrive after XOFF.
         spec.buffer.headroom.0 *= times;
         let groups = spec.ports.iter_mut().flat_map(|port| &mut port.buffer.groups);
         groups.for_each(|group| group.headroom.0 *= times);
-        // Floods leave by all ports: each must obey who holds it.
+        // Floods leave by all ports, so each port must obey the pauses of its peer.
         spec.ports.iter_mut().for_each(|port| port.pfc = PfcMode::Asymmetric);
         spec.ports[2].mtu = if times % 2 == 0 { 600 } else { 1500 };
         if !has_reserve {
@@ -172,25 +172,25 @@ fn roomy(policy: HeadroomPolicy) -> impl Strategy<Value = SwitchSpec> {
     })
 }
 
-/// Each frame is looked up, made fit and admitted by itself.
+/// Disables the fast paths: each frame is looked up, rewritten and admitted separately.
 fn take_the_long_ways(bed: &mut Bed) {
     bed.pipeline.forwarder.cache.give_up();
-    // As if no frame left as it is, and as if every port had a queue in a storm, which none has.
+    // This disables leaving without a rewrite, and treats every port as if it had a queue in a storm, which none has.
     bed.pipeline.rewriter.views.iter_mut().for_each(|view| *view = view.changing());
     bed.pipeline.rewriter.remarking = PortSet::ALL;
     bed.pipeline.ports.iter_mut().for_each(|port| port.smaller_mtu = PortSet::ALL);
     bed.pipeline.links.refusing = PortSet::ALL;
 }
 
-/// A burst of a port, of which most look alike, and whether there are odd ones among them.
+/// The port of a burst, the headers of most of its frames, whether it has frames with deviations, and its frames.
 type Sending = (usize, Look, bool, Vec<Sent>);
 
-/// What happened in all cases together.
+/// Counts over all cases.
 #[derive(Debug, Default)]
 struct Happened {
-    /// Frames that were in queues at the end.
+    /// Frames in queues at the end.
     queued: Cell<u64>,
-    /// Bursts that left as they came, of which most had a tag, or were of IPv6 or TCP without one.
+    /// Bursts that left without a rewrite: most frames tagged, or untagged and of IPv6 or TCP.
     tagged: Cell<u64>,
     plain: Cell<u64>,
 }
@@ -201,7 +201,7 @@ impl Happened {
     }
 }
 
-/// Each burst is a port's.
+/// Sends each burst through both switches and compares their state.
 fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(), TestCaseError> {
     let (mut whole, mut single) = (Bed::new(spec), Bed::new(spec));
     take_the_long_ways(&mut single);
@@ -229,7 +229,7 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
     Ok(())
 }
 
-/// All that wait: port, queue, what goes with each, and its bytes.
+/// Returns all queued frames: port, queue, descriptor and bytes.
 fn frames(mut bed: Bed) -> Vec<(usize, usize, FrameDesc, Vec<u8>)> {
     let Pipeline { ports, egress, .. } = &mut bed.pipeline;
     let mut frames = Vec::new();
@@ -255,7 +255,7 @@ fn bursts_agree(policy: HeadroomPolicy) {
     if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &happened)) {
         panic!("{error}");
     }
-    // Of some 18,000 bursts.
+    // These limits are for some 18,000 bursts.
     let [together, in_headroom] = [Way::Together, Way::InHeadroom].map(ways::taken);
     let counts = [&happened.queued, &happened.tagged, &happened.plain].map(Cell::get);
     assert!(counts.iter().all(|&count| count > 200), "{counts:?}");

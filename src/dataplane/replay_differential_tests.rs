@@ -1,10 +1,10 @@
-//! The proof that a replay tells the truth: random traces through [`Replay`] and through the whole [`Pipeline`] over
-//! ports in memory, compared after every event.
+//! Proves that replay and pipeline agree: runs random traces through [`Replay`] and through the whole [`Pipeline`] over
+//! in-memory ports, and compares both after every event.
 //!
-//! Every port is held by its peer's PFC in all eight priorities; a departure lets go of the one queue for one poll. Ports
-//! are so slow that a poll sends one frame, so that frames leave, and are marked, exactly when the trace says. After an
-//! event there is a poll more, in which the pipeline judges what is paused. WRED profiles are of steps only: with any
-//! other the pipeline throws dice.
+//! The peer of every port pauses all eight priorities; a departure resumes its queue for one poll. Ports are so slow
+//! that a poll sends one frame, so that frames leave, and are marked, exactly when the trace requires. After each event
+//! the pipeline polls once more, to judge the paused groups. WRED profiles are steps, since any other shape would make
+//! the pipeline draw random numbers.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,10 +27,11 @@ use crate::wire::MacAddr;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
 pub(super) const PORTS: usize = 3;
-/// Frames leave by these, so that the first may have no PFC, by which a departure is ruled.
+/// Egress ports of all frames. Departures are controlled by PFC, so only the first port may have none.
 pub(super) const EGRESSES: std::ops::Range<usize> = 1..PORTS;
 const HZ: u64 = 1_000_000_000;
-/// At 1 Mb/s a frame of the MTU takes 12 ms, the shortest more than the shaper makes up for.
+/// Rate of the ports. At 1 Mb/s a frame of the MTU takes 12 ms, and the shortest frame takes longer than the slack of
+/// the shaper.
 const RATE: BitRate = BitRate(1_000_000);
 const POLL: u64 = 20_000_000;
 const CELL: u64 = 208;
@@ -41,7 +42,7 @@ enum Event {
     Depart(usize, Option<u8>),
 }
 
-/// The pipeline, moved by events.
+/// A pipeline that is driven by events.
 pub(super) struct Bed {
     pub pipeline: Pipeline<MemPacket>,
     pub io: MemPorts,
@@ -49,12 +50,12 @@ pub(super) struct Bed {
     now: u64,
 }
 
-/// What one event did to the pipeline, as its peers and its counters tell it.
+/// The effects of one event on the pipeline, as its peers and its counters show them.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     drops: Vec<DropReason>,
     pauses: Vec<Transition>,
-    /// Data that left: port, bytes, codepoint.
+    /// Data frames that left: port, bytes, codepoint.
     data: Vec<(usize, usize, u8)>,
 }
 
@@ -76,7 +77,7 @@ impl Bed {
         self.pipeline.poll(&mut self.io, Ticks(self.now));
     }
 
-    /// The peer of `port` says so.
+    /// The peer of `port` pauses these priorities for `quanta`; zero resumes them.
     fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
         let pfc = PfcFrame { enabled: priorities, quanta: [Quanta(quanta); CLASSES] };
         self.io.inject(port, &pfc.emit(mac(port)));
@@ -99,7 +100,7 @@ impl Bed {
         self.seen(&before)
     }
 
-    /// Of each reason, how many.
+    /// Returns the count of each drop reason.
     pub fn drops(&self) -> Vec<u64> {
         let count = |reason: DropReason| {
             let rows = self.counters.ports.iter().flat_map(|port| &port.drops);
@@ -144,7 +145,7 @@ fn codepoint(ecn: Ecn) -> u8 {
     }
 }
 
-/// An IPv4 packet of a protocol that nobody parses; its class selector is the class.
+/// Builds an IPv4 packet with a protocol that the switch does not parse. Its class selector is the class.
 pub(super) fn bytes(frame: &Frame) -> Vec<u8> {
     let mut bytes = vec![0; usize::from(frame.bytes)];
     bytes[..6].copy_from_slice(&mac(frame.egress).0);
@@ -155,7 +156,7 @@ pub(super) fn bytes(frame: &Frame) -> Vec<u8> {
     bytes
 }
 
-/// Both through one trace; `reached` is told what happened.
+/// Runs one trace through both and adds the situations that it reached to `reached`.
 fn compare(spec: &SwitchSpec, events: &[Event], reached: &RefCell<BTreeSet<String>>) -> Result<(), TestCaseError> {
     let (mut replay, mut bed) = (Replay::new(spec), Bed::new(spec));
     for (index, event) in events.iter().enumerate() {
@@ -179,11 +180,11 @@ fn compare(spec: &SwitchSpec, events: &[Event], reached: &RefCell<BTreeSet<Strin
     Ok(())
 }
 
-/// What must be seen of the pipeline if the replay is right.
+/// Returns the effects on the pipeline that the decision of the replay implies.
 fn expected(decision: &Decision) -> Seen {
     let frame = &decision.frame;
     let mut pauses = decision.transitions.clone();
-    // What is sent in one poll is seen port by port; a port's own keep their order.
+    // Frames of one poll are collected port by port; those of one port keep their order.
     pauses.sort_by_key(|change| change.port);
     Seen {
         drops: if let Outcome::Dropped(reason) = decision.outcome { vec![reason] } else { vec![] },
@@ -195,7 +196,7 @@ fn expected(decision: &Decision) -> Seen {
     }
 }
 
-/// Every count of the buffer, watermarks too, and who is stopped.
+/// Compares every count of the buffer, with watermarks, and the paused groups.
 fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseError> {
     for (port, (ours, theirs)) in replay.ports.iter().zip(&bed.pipeline.ports).enumerate() {
         for group in 0..CLASSES {
@@ -222,7 +223,7 @@ fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// As [`same_state`], of two pipelines.
+/// Compares the state of two pipelines, like [`same_state`].
 pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), TestCaseError> {
     let depths = |queues: &[Queue; CLASSES]| {
         queues.each_ref().map(|queue| (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()))
@@ -248,7 +249,7 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
     Ok(())
 }
 
-/// What a decision says of itself fits together.
+/// Checks that the fields of a decision are consistent.
 fn plausible(decision: &Decision) -> Result<(), TestCaseError> {
     let Split { reserve, port_reserve, shared, headroom } = decision.went;
     let sum = reserve.0 + port_reserve.0 + shared.0 + headroom.0;
@@ -264,7 +265,7 @@ fn plausible(decision: &Decision) -> Result<(), TestCaseError> {
     let Some(dynamic) = decision.limits.dynamic.filter(|_| shared.0 > 0 && place == Outcome::Shared) else {
         return Ok(());
     };
-    // The levels that are shown are those that were used.
+    // The levels in the decision are those that were used.
     prop_assert!(decision.port.shared <= dynamic.port_xoff);
     let went_off = decision.transitions.iter().any(|change| change.xoff && change.group == decision.group);
     prop_assert!(!went_off || decision.held.shared > dynamic.group_xoff);
@@ -310,7 +311,7 @@ fn group() -> impl Strategy<Value = GroupProfile> {
     )
 }
 
-/// Steps: nothing up to a depth and everything from there on.
+/// Generates step profiles: probability zero up to a depth, and one from there on.
 fn wred() -> impl Strategy<Value = WredProfile> {
     (0_u64..6000, any::<bool>()).prop_map(|(depth, is_line)| {
         let (kmin, pmax) = if is_line { (depth / 2, "0%") } else { (depth, "100%") };
@@ -329,7 +330,7 @@ fn queue() -> impl Strategy<Value = QueueSpec> {
     )
 }
 
-/// One to one, or anything.
+/// Generates an identity map or an arbitrary map.
 fn map() -> impl Strategy<Value = [u8; CLASSES]> {
     prop_oneof![Just([0, 1, 2, 3, 4, 5, 6, 7]), any::<[u8; CLASSES]>().prop_map(|map| map.map(|to| to % 8))]
 }
@@ -386,7 +387,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![3 => arrive, 2 => depart]
 }
 
-/// Traces that reach few places prove little.
+/// Situations that traces must reach; otherwise they prove little.
 const PLACES: [&str; 14] = [
     "Reserve",
     "PortReserve",
@@ -404,8 +405,8 @@ const PLACES: [&str; 14] = [
     "another port's pause",
 ];
 
-/// As many traces as `PROPTEST_CASES` says; else 400, and up to nine times as many more until all places were reached.
-/// The smallest trace that fails is shown.
+/// Runs as many traces as `PROPTEST_CASES` specifies. Otherwise runs 400, and up to nine times as many more until all
+/// situations were reached. Shows the smallest trace that fails.
 fn traces_agree(policy: HeadroomPolicy, must_reach: &[&str]) {
     let asked = std::env::var("PROPTEST_CASES").is_ok();
     let config = if asked { Config::default() } else { Config::with_cases(400) };

@@ -7,8 +7,8 @@ use crate::qos::{QueueDiscipline, WredProfile};
 use crate::units::{Alpha, BitRate, Nanos};
 use crate::wire::MacAddr;
 
-/// Cells of 100 B. Class 3 is lossless: 4 cells of reserve, `lossless`, 6 of headroom; the lossless pool has 40. Class 0
-/// is lossy: 2 of reserve, alpha 8, alpha 1 at the queue; the lossy pool has 20.
+/// Cells of 100 B. Class 3 is lossless: 4 cells of reserve, the threshold `lossless`, 6 of headroom; the lossless pool
+/// has 40. Class 0 is lossy: 2 of reserve, alpha 8, alpha 1 at the queue; the lossy pool has 20.
 fn switch(lossless: Threshold) -> Replay {
     let lossy = GroupProfile {
         lossless: false,
@@ -65,7 +65,7 @@ fn xoff(port: usize, xoff: bool) -> Transition {
     Transition { port, group: 3, xoff }
 }
 
-/// Outcome, used, headroom, cells of the pool in use.
+/// Returns outcome, used cells, headroom, and used cells of the pool.
 fn short(decision: &Decision) -> (Outcome, u32, u32, u32) {
     let held = decision.held;
     let used = held.reserve.0 + held.port_reserve.0 + held.shared.0;
@@ -108,19 +108,19 @@ fn a_drop_larger_than_the_headroom_tells_to_stop_and_the_next_judgement_to_go_on
 
 #[test]
 fn a_dynamic_threshold_moves_with_others_and_so_does_xon() {
-    // alpha 1/4 of 40 free.
+    // alpha 1/4 of 40 free cells.
     let mut switch = switch(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()));
     let first = switch.arrive(frame(0, 3, 1200));
     assert_eq!((short(&first), first.limits.threshold), ((Outcome::Shared, 12, 0, 8), Cells(10)));
     let second = switch.arrive(frame(1, 3, 1000));
     assert_eq!((short(&second), second.limits.threshold), ((Outcome::Shared, 10, 0, 14), Cells(8)));
-    // 40 - 14 = 26 free: 6; port 1 has 6 already.
+    // 40 - 14 = 26 free cells give a limit of 6, which port 1 has reached already.
     let third = switch.arrive(Frame { egress: 0, ..frame(1, 3, 100) });
     assert_eq!((short(&third), third.limits.threshold), ((Outcome::Headroom, 10, 1, 14), Cells(6)));
     assert_eq!(third.transitions, [xoff(1, true)]);
-    // Its headroom is empty, but a share of 6 is above 6 - 4.
+    // The headroom is empty, but a share of 6 is above 6 - 4.
     assert_eq!(switch.depart(0, None).unwrap().transitions, []);
-    // The frame of port 0 leaves: 34 free, the limit is 8, and 6 is above 8 - 4 still.
+    // The frame of port 0 leaves: 34 free cells give a limit of 8, and 6 is still above 8 - 4.
     let departed = switch.depart(2, None).unwrap();
     assert_eq!((departed.frame.port, departed.limits.threshold, departed.transitions), (0, Cells(8), vec![]));
     let departed = switch.depart(2, None).unwrap();
@@ -131,12 +131,12 @@ fn a_dynamic_threshold_moves_with_others_and_so_does_xon() {
 fn a_lossy_frame_is_judged_by_its_queue_too_and_gives_its_cells_back() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     assert_eq!(short(&switch.arrive(frame(0, 0, 800))), (Outcome::Shared, 8, 0, 6));
-    // The queue would have 16 of at most 20 - 12.
+    // The queue would have 16 of at most 20 - 12 cells.
     let dropped = switch.arrive(frame(1, 0, 800));
     assert_eq!(short(&dropped), (Outcome::Dropped(DropReason::QueueThreshold), 0, 0, 6));
     assert_eq!((dropped.at_queue.bytes, dropped.lossless, dropped.marking), (Bytes(800), false, None));
     assert_eq!((dropped.at_queue.threshold, dropped.went), (Some(Cells(8)), Split::default()));
-    // 10 cells of at most 14, and then guaranteed ones whatever the queue says.
+    // 10 cells of at most 14; then reserved cells, which the queue must accept.
     assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (Outcome::Reserve, 2, 0, 6));
 }
 
@@ -166,7 +166,7 @@ fn a_departure_without_a_class_is_of_the_oldest_frame_of_the_port() {
 fn marking_follows_the_depth() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     let mut arrive = || switch.arrive(frame(0, 3, 200)).marking.map(|parts| parts >> 24);
-    // Parts of 2^8: nothing up to 200 B, half of (depth - 200) / 512 from there, everything from 712 B on.
+    // Parts of 2^8: 0 up to 200 B, then half of (depth - 200) / 512, and 256 from 712 B on.
     assert_eq!([arrive(), arrive(), arrive(), arrive()], [Some(0), Some(50), Some(100), Some(256)]);
     let mut depart = || switch.depart(2, None).and_then(|decision| decision.marking).map(|parts| parts >> 24);
     assert_eq!([depart(), depart(), depart(), depart()], [Some(256), Some(100), Some(50), Some(0)]);

@@ -1,4 +1,4 @@
-//! What can be found out about a device before DPDK tries it, in words that say what to do.
+//! Checks of a device before DPDK tries it, so that errors name their remedy.
 
 use std::ffi::CString;
 use std::fs::OpenOptions;
@@ -13,26 +13,26 @@ use super::driver::Driver;
 /// Kernel drivers that DPDK's own drivers use beside, rather than in place of, the kernel.
 const BIFURCATED: &[&str] = &["mlx4_core", "mlx5_core", "mana", "gve"];
 
-/// Kernel drivers that hand a PCI device to a program.
+/// Kernel drivers that give a program access to a PCI device.
 const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
 
-/// Longest name of a device that DPDK takes.
+/// Longest name of a device in DPDK.
 const NAME_MAX: usize = 63;
 
 /// Longest name of a network interface in Linux.
 const INTERFACE_MAX: usize = 15;
 
-/// The name in `name,argument=value,...`.
+/// Returns the name in `name,argument=value,...`.
 pub(super) fn device_name(devargs: &str) -> &str {
     devargs.split_once(',').map_or(devargs, |(name, _)| name)
 }
 
-/// The value of `key` in `name,key=value,...`.
+/// Returns the value of `key` in `name,key=value,...`.
 pub(super) fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
     devargs.split(',').skip(1).find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, v)| v)
 }
 
-/// `01:00.0` as `0000:01:00.0`, which is how DPDK names it; anything else as it is.
+/// Converts `01:00.0` to `0000:01:00.0`, which is DPDK's form, and leaves anything else unchanged.
 pub(super) fn pci_address(name: &str) -> String {
     let is_hex = |part: &str, digits: usize| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     let short = name.split_once(':').and_then(|(bus, rest)| {
@@ -42,7 +42,7 @@ pub(super) fn pci_address(name: &str) -> String {
     if short == Some(true) { format!("0000:{name}") } else { name.to_owned() }
 }
 
-/// Whether the machine has what a virtual device needs.
+/// Checks that the machine meets the requirements of a virtual device.
 pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
     let name = device_name(devargs);
     if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -62,10 +62,10 @@ pub(super) fn check_vdev(devargs: &str) -> Result<(), Error> {
     super::socket::make_room(devargs)
 }
 
-/// Arguments that net_tap knows, in this DPDK or a later one.
+/// Arguments of net_tap, in this DPDK or a later one.
 const TAP_ARGUMENTS: [&str; 4] = ["iface", "remote", "mac", "persist"];
 
-/// Whether net_tap would take these arguments: at one that it does not know it leaves out all of them, silently.
+/// Checks the arguments of a net_tap device. If net_tap finds an unknown argument, it silently ignores all of them.
 fn check_tap_arguments(devargs: &str) -> Result<(), Error> {
     let unknown = |argument: &&str| !TAP_ARGUMENTS.contains(&argument.split('=').next().unwrap_or_default());
     match devargs.split(',').skip(1).find(unknown) {
@@ -77,7 +77,7 @@ fn check_tap_arguments(devargs: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether this process may make a tap interface called `interface`.
+/// Checks that this process may create a tap interface called `interface`.
 fn check_tap(device: &str, interface: Option<&str>) -> Result<(), Error> {
     match OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -99,7 +99,7 @@ fn check_tap(device: &str, interface: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether this process may use the interface that an af_packet port is made on.
+/// Checks that this process may use the interface of an af_packet port.
 fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
     require_capability(libc_cap::NET_RAW, "CAP_NET_RAW", device)?;
     let Some(interface) = interface else {
@@ -108,7 +108,8 @@ fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
             remedy: format!("name one that exists: {device},iface=eth0"),
         });
     };
-    // Not by /sys/class/net: that shows the interfaces of the namespace it was mounted in, which need not be ours.
+    // /sys/class/net is unsuitable: it shows the interfaces of the namespace in which it was mounted, which may be
+    // another.
     let exists = CString::new(interface).is_ok_and(|name| {
         // SAFETY: the name is a string with a zero at its end, and is only read.
         unsafe { libc::if_nametoindex(name.as_ptr()) != 0 }
@@ -122,13 +123,13 @@ fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Numbers of capabilities, from Linux' `capability.h`.
+/// Numbers of capabilities, from the Linux header `capability.h`.
 mod libc_cap {
     pub(super) const NET_ADMIN: u32 = 12;
     pub(super) const NET_RAW: u32 = 13;
 }
 
-/// Whether this process has a capability; where that cannot be found out, the kernel will say.
+/// Checks that this process has a capability. If that is unknown, the kernel will report a missing one later.
 fn require_capability(bit: u32, name: &str, device: &str) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -143,7 +144,7 @@ fn require_capability(bit: u32, name: &str, device: &str) -> Result<(), Error> {
     })
 }
 
-/// Whether a PCI device is there, bound to something DPDK can use, and open to this user.
+/// Checks that a PCI device exists, is bound to a driver that DPDK can use, and is accessible to this user.
 pub(super) fn check_pci(address: &str) -> Result<(), Error> {
     let device = Path::new("/sys/bus/pci/devices").join(address);
     if address.contains('/') || !device.exists() {
@@ -167,14 +168,13 @@ pub(super) fn check_pci(address: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether this user may open the VFIO group of a PCI device.
+/// Checks that this user may open the VFIO group of a PCI device.
 fn check_vfio(address: &str, group: &str) -> Result<(), Error> {
     let file = format!("/dev/vfio/{group}");
     let Ok(c_file) = std::ffi::CString::new(file.as_str()) else { return Ok(()) };
-    // Asks only: opening the group would make it busy for DPDK.
-    // SAFETY: the path is a string with a zero at its end, which the call reads.
+    // The access is only checked: opening the group would make it busy for DPDK.
     let status = unsafe { libc::access(c_file.as_ptr(), libc::R_OK | libc::W_OK) };
-    // A kernel without IOMMU numbers its groups apart; DPDK will find them.
+    // A kernel without IOMMU numbers its groups differently; DPDK finds them.
     if status == 0 || !Path::new(&file).exists() {
         return Ok(());
     }
@@ -184,11 +184,11 @@ fn check_vfio(address: &str, group: &str) -> Result<(), Error> {
     })
 }
 
-/// What DPDK's number for a virtual device's failure means.
+/// Converts the error number of a failed virtual device to an error.
 pub(super) fn plug_error(status: i32, devargs: &str, log: &str) -> Error {
     let device = device_name(devargs).to_owned();
     match -status {
-        // No bus takes the name, that is to say no driver's name begins it.
+        // No bus accepts the name: no driver's name begins it.
         libc::EFAULT => Error::UnknownDriver { device },
         libc::EEXIST => Error::DeviceExists { device },
         _ => super::socket::socket_error(devargs, log)

@@ -4,7 +4,7 @@ use crate::units::Ticks;
 
 use super::Eal;
 
-/// The time stamp counter of this core: about 25 cycles, so read it once a burst.
+/// Reads the time stamp counter of this core. It takes about 25 cycles, so read it once per burst.
 #[inline]
 #[must_use]
 pub fn now() -> Ticks {
@@ -13,9 +13,9 @@ pub fn now() -> Ticks {
     Ticks(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
-/// Ticks of [`now`] in a second, as DPDK measured when it started.
+/// Returns the ticks of [`now`] per second, as DPDK measured at its start.
 #[must_use]
 pub fn hz(_eal: &Eal) -> u64 {
-    // SAFETY: the function returns a number that EAL, which runs, has set at its start.
+    // SAFETY: the function returns a number that the running EAL has set at its start.
     unsafe { dpdk_sys::rte_get_tsc_hz() }
 }

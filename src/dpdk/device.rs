@@ -1,4 +1,4 @@
-//! An Ethernet device of DPDK's: claimed by one owner, set up, and closed with its last share.
+//! An Ethernet device of DPDK: claimed by one owner, set up, and closed with its last share.
 
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,44 +14,44 @@ use super::port::{PortConfig, VDEV};
 use super::ring::{End, Rings};
 use super::{Eal, Error, HEADROOM, Mempool, interface, log};
 
-/// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the check sequence.
+/// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the frame check sequence.
 const OVERHEAD: usize = 14 + 2 * 4 + 4;
 
-/// Bytes of a frame beyond its MTU as ethdev counts them: Ethernet header and check sequence.
+/// Bytes of a frame beyond its MTU in the calculation of ethdev: Ethernet header and frame check sequence.
 const ETHDEV_OVERHEAD: u32 = 14 + 4;
 
-/// The largest MTU that ethdev lets af_packet have, whose driver says that frames have at most 1518 B.
+/// The largest MTU that ethdev allows for af_packet, whose driver declares a frame length of at most 1518 B.
 const AF_PACKET_ETHDEV_MTU: u16 = 1500;
 
-/// State that a port and its queues share.
+/// State shared by a port and its queues.
 pub(super) struct Device {
     pub(super) id: u16,
     pub(super) name: String,
     pub(super) driver: Driver,
     state: Mutex<State>,
     pub(super) origin: Origin,
-    /// The interface of the kernel's that it sends and receives by.
+    /// The kernel interface by which the device sends and receives.
     pub(super) interface: Option<String>,
-    /// The receive queue takes buffers from it until the port is closed.
+    /// Pool of the receive queue, which takes buffers from it until the port is closed.
     _pool: Mempool,
     eal: Arc<Shared>,
 }
 
-/// Origin of a device, and the things that are freed with it.
+/// Origin of a device, and the resources that are freed with it.
 pub(super) enum Origin {
-    /// Made by EAL, which also removes it.
+    /// Created by EAL, which also removes it.
     Eal,
-    /// Made for this port.
+    /// Created for this port.
     Plugged,
-    /// Made of rings, which are freed after it.
+    /// Created from rings, which are freed after it.
     Rings(Arc<Rings>, End),
 }
 
-/// Whether the port runs, and who has its queues.
+/// State of a port: whether it is started, and which of its queues are out.
 #[derive(Default)]
 pub(super) struct State {
     pub started: bool,
-    /// A bit for each queue that is out.
+    /// One bit per queue that is out.
     pub queues_out: u64,
     /// The kernel's ring of received frames of an af_packet port.
     pub kernel: Option<KernelRings>,
@@ -59,10 +59,10 @@ pub(super) struct State {
     pub interface: Option<Interface>,
 }
 
-/// Queues of each kind.
+/// Number of receive queues, and of transmit queues, of a port.
 pub(super) const QUEUES: u16 = 1;
 
-/// A string of DPDK's, which may be missing.
+/// Converts a string of DPDK, which may be null.
 fn text(string: *const std::ffi::c_char) -> String {
     if string.is_null() {
         return "unknown".to_owned();
@@ -72,7 +72,7 @@ fn text(string: *const std::ffi::c_char) -> String {
 }
 
 impl Device {
-    /// Makes the caller the one owner of port `id`.
+    /// Makes the caller the only owner of port `id`.
     pub(super) fn claim(eal: &Eal, id: u16, name: &str, origin: Origin, pool: &Mempool) -> Result<Self, Error> {
         let mut open = eal.shared().open_ports.lock().unwrap_or_else(PoisonError::into_inner);
         let bit = 1_u64.checked_shl(u32::from(id)).unwrap_or_default();
@@ -101,12 +101,12 @@ impl Device {
         Ok(device)
     }
 
-    /// The name of its driver; `unknown` if DPDK does not say.
+    /// Returns the name of the driver; `unknown` if DPDK does not report it.
     pub(super) fn driver_name(&self) -> String {
         self.info().map_or_else(|_| "unknown".to_owned(), |info| text(info.driver_name))
     }
 
-    /// Remembers the kernel's interface `name` if its driver has one.
+    /// Stores the kernel interface `name` if the driver uses one.
     pub(super) fn find_interface(&mut self, name: Option<&str>) {
         let driver = self.driver;
         if driver.is_on_interface() {
@@ -121,22 +121,22 @@ impl Device {
         }
     }
 
-    /// The interface of an af_packet port, whose driver tells ethdev of a smaller MTU than it takes.
+    /// Returns the interface of an af_packet port. Its driver declares a smaller MTU to ethdev than it supports.
     fn jumbo_interface(&self) -> Option<&str> {
         self.interface.as_deref().filter(|_| self.driver == Driver::AfPacket)
     }
 
-    /// DPDK's number.
+    /// Returns DPDK's number of the device.
     pub(super) fn id(&self) -> u16 {
         self.id
     }
 
-    /// The device's name.
+    /// Returns the name of the device.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Frames that the port has received on queue `number` and that are not taken yet; `None` if the driver cannot tell.
+    /// Returns the number of frames in receive queue `number`; `None` if the driver cannot count them.
     ///
     /// # Safety
     ///
@@ -145,21 +145,21 @@ impl Device {
         if let Origin::Rings(rings, end) = &self.origin {
             return Some(rings.waiting(*end));
         }
-        // SAFETY: as the caller says; DPDK reads what the driver keeps for this very question.
+        // SAFETY: the caller ensures that the queue is started. DPDK reads state that the driver keeps for this call.
         usize::try_from(unsafe { dpdk_sys::hf_rx_backlog(self.id, number) }).ok()
     }
 
-    /// Takes queue `number` back.
+    /// Marks queue `number` as returned.
     pub(super) fn take_back(&self, number: u16) {
         self.state().queues_out &= !(1 << number);
     }
 
-    /// The state, and the right to make control calls on this port, which DPDK wants one at a time.
+    /// Locks the state. The lock also grants control calls on this port, of which DPDK allows one at a time.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one of DPDK's calls, and makes its failure an error.
+    /// Makes one DPDK call and converts its failure to an error.
     pub(super) fn attempt(&self, step: &'static str, call: impl FnOnce() -> i32) -> Result<(), Error> {
         let mark = log::mark();
         match call() {
@@ -171,10 +171,10 @@ impl Device {
         }
     }
 
-    /// The driver's description of itself.
+    /// Returns the driver's description of the device.
     pub(super) fn info(&self) -> Result<rte_eth_dev_info, Error> {
         let mut info = rte_eth_dev_info::default();
-        // SAFETY: the port is open, and the information is written to a value that is ours.
+        // SAFETY: the port is open, and the information is written to a local value.
         self.attempt("be asked for its limits", || unsafe { dpdk_sys::rte_eth_dev_info_get(self.id, &mut info) })?;
         Ok(info)
     }
@@ -185,23 +185,24 @@ impl Device {
         let info = self.info()?;
         self.check_mtu(config.mtu, &info, pool)?;
         let mut conf = rte_eth_conf::default();
-        // af_packet carries what its ring has room for, but tells ethdev of a bound that this would have to keep.
+        // af_packet carries frames up to the size of its ring's slots, but declares a lower limit, which ethdev would
+        // enforce.
         let is_jumbo = self.jumbo_interface().is_some() && config.mtu > AF_PACKET_ETHDEV_MTU;
         let ethdev_mtu = if is_jumbo { AF_PACKET_ETHDEV_MTU } else { config.mtu };
         conf.rxmode.mtu = u32::from(ethdev_mtu);
-        // SAFETY: the port is open, and the configuration, zero but for what is set here, is copied.
+        // SAFETY: the port is open. DPDK copies the configuration, which is zero except for the fields set here.
         self.attempt("be configured", || unsafe { dpdk_sys::rte_eth_dev_configure(self.id, QUEUES, QUEUES, &conf) })?;
 
         let (mut rx, mut tx) = (config.rx_descriptors, config.tx_descriptors);
-        // SAFETY: the port is configured, and the numbers are ours.
+        // SAFETY: the port is configured, and the numbers are local values.
         self.attempt("have so few or so many descriptors", || unsafe {
             dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
         })?;
         // SAFETY: the port is open.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(self.id) }.cast_unsigned();
         for queue in 0..QUEUES {
-            // SAFETY: the port is configured with this queue; null asks for the driver's defaults; the pool outlives
-            // the queue, since `self` holds it until the port is closed.
+            // SAFETY: the port is configured with this queue; null selects the driver's defaults. The pool outlives the
+            // queue, since `self` holds it until the port is closed.
             self.attempt("set up its receive queue", || unsafe {
                 dpdk_sys::rte_eth_rx_queue_setup(self.id, queue, rx, socket, std::ptr::null(), pool.as_ptr())
             })?;
@@ -210,7 +211,8 @@ impl Device {
                 dpdk_sys::rte_eth_tx_queue_setup(self.id, queue, tx, socket, std::ptr::null())
             })?;
         }
-        // Configuring tells DPDK the MTU; this tells the device, where it can be told (a tap's interface, say).
+        // Configuring sets the MTU in DPDK. This call sets it in the device, where that is supported (a tap's
+        // interface, for example).
         let unsupported = [-libc::ENOTSUP, -libc::ENOSYS];
         match self.jumbo_interface() {
             Some(interface) if is_jumbo => interface::set_mtu(interface, config.mtu).map_err(|error| Error::Mtu {
@@ -234,7 +236,7 @@ impl Device {
         Ok(())
     }
 
-    /// Whether frames of that MTU fit the buffers, so that none comes in pieces, and the device.
+    /// Checks that frames of that MTU fit the device, and fit one buffer each.
     fn check_mtu(&self, mtu: u16, info: &rte_eth_dev_info, pool: &Mempool) -> Result<(), Error> {
         let error = |limit| Err(Error::Mtu { device: self.name.clone(), mtu, limit });
         let needed = HEADROOM + usize::from(mtu) + OVERHEAD;
@@ -242,7 +244,7 @@ impl Device {
             let have = pool.data_room();
             return error(format!("buffers of pool `{}` have {have} bytes and must have {needed}", pool.name()));
         }
-        // Drivers that do not care leave these at zero.
+        // Drivers without such limits leave these fields at zero.
         let most = most_of(info);
         if mtu < info.min_mtu || mtu > most && self.jumbo_interface().is_none() {
             return error(format!("its driver takes {} to {most}", info.min_mtu));
@@ -255,9 +257,9 @@ impl Drop for Device {
     fn drop(&mut self) {
         let _one_at_a_time = self.eal.control.lock().unwrap_or_else(PoisonError::into_inner);
         let started = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).started;
-        // SAFETY: the last share is going, so neither the port nor a queue of it is in use. Failures leave nothing to
-        // be done: a device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would
-        // stay on after the port. DPDK complains of stopping what is stopped.
+        // SAFETY: the last share is dropped, so neither the port nor a queue of it is in use. Failures are ignored: a
+        // device that is gone cannot be stopped. Promiscuous mode of a kernel interface (af_packet) would stay on after
+        // the port. A stopped port is not stopped again, because DPDK would log a complaint.
         unsafe {
             dpdk_sys::rte_eth_promiscuous_disable(self.id);
             if started {
@@ -275,10 +277,10 @@ impl Drop for Device {
     }
 }
 
-/// The largest MTU that ethdev lets a driver have: by what the driver says of MTUs and of frames.
+/// Returns the largest MTU that ethdev allows a driver, from the driver's limits on MTU and frame length.
 fn most_of(info: &rte_eth_dev_info) -> u16 {
     let by_mtu = if info.max_mtu == 0 { u16::MAX } else { info.max_mtu };
-    // `eth_dev_get_overhead_len` does the same: the difference of both bounds is what a driver counts beside the packet.
+    // Like `eth_dev_get_overhead_len`: the difference of both limits is the overhead that the driver counts.
     let overhead = match by_mtu {
         u16::MAX => ETHDEV_OVERHEAD,
         most => info.max_rx_pktlen.checked_sub(most.into()).filter(|&extra| extra > 0).unwrap_or(ETHDEV_OVERHEAD),

@@ -1,11 +1,11 @@
-//! Properties of DPDK's drivers for virtual devices, and of the kernel's drivers behind them.
+//! Properties of DPDK's drivers for virtual devices, and of the kernel drivers behind them.
 //!
-//! A device may bear an alias of its driver (`eth_af_packet0`). So each question is asked of the driver, and names are
-//! compared here alone. The properties were read in DPDK 22.11.
+//! A device name may contain an alias of its driver (`eth_af_packet0`), so only this file compares names. The
+//! properties were read from the source of DPDK 22.11.
 
 use std::path::Path;
 
-/// A driver of DPDK that this crate knows something about.
+/// A DPDK driver with properties that this crate needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Driver {
     AfPacket,
@@ -19,7 +19,7 @@ pub(super) enum Driver {
     Other,
 }
 
-/// Drivers by their names, and by those of their aliases.
+/// Names and aliases of the drivers.
 const NAMES: [(&str, Driver); 13] = [
     ("net_af_packet", Driver::AfPacket),
     ("eth_af_packet", Driver::AfPacket),
@@ -36,56 +36,57 @@ const NAMES: [(&str, Driver); 13] = [
     ("virtio_user", Driver::VirtioUser),
 ];
 
-/// Drivers of Linux whose device has no MAC of its own, though it is on a bus.
+/// Linux drivers whose device has no MAC of its own, although it is on a bus.
 const PARAVIRTUAL: [&str; 2] = ["virtio_net", "vmxnet3"];
 
 impl Driver {
-    /// The driver that calls itself `name`.
+    /// Returns the driver whose own name is `name`.
     pub fn named(name: &str) -> Self {
         NAMES.iter().find(|(known, _)| *known == name).map_or(Self::Other, |(_, driver)| *driver)
     }
 
-    /// The driver that DPDK will give a device called `device`: the one whose name or alias the device's name begins with.
+    /// Returns the driver that DPDK uses for a device called `device`. The device's name begins with the driver's name
+    /// or alias.
     pub fn of_device(device: &str) -> Self {
         NAMES.iter().find(|(known, _)| device.starts_with(known)).map_or(Self::Other, |(_, driver)| *driver)
     }
 
-    /// Whether its device sends and receives by an interface of the kernel's that exists before it.
+    /// Whether the device sends and receives by an existing interface of the kernel.
     pub fn is_on_interface(self) -> bool {
         matches!(self, Self::AfPacket | Self::AfXdp)
     }
 
-    /// Whether the kernel's interface tells if frames can leave.
+    /// Whether the state of a kernel interface shows if frames can leave.
     pub fn has_interface_state(self) -> bool {
         matches!(self, Self::AfPacket | Self::Tap | Self::Tun)
     }
 
-    /// Whether an interface without carrier, or not to be found, means that there is no link. The interface of a tap may be in
-    /// another namespace, where frames pass.
+    /// Whether an interface that is missing or has no carrier means that there is no link. The interface of a tap may
+    /// be in another namespace, where frames pass.
     pub fn needs_carrier(self) -> bool {
         self == Self::AfPacket
     }
 
-    /// Whether it knows by itself if there is a link.
+    /// Whether the driver itself reports the link.
     pub fn tells_link(self) -> bool {
         matches!(self, Self::Memif | Self::Vhost | Self::VirtioUser)
     }
 
-    /// Whether it counts frames as errors that it does not take and gives back: one that waits is counted each time that it is
-    /// offered. Such a driver loses none of the frames that it takes.
+    /// Whether the driver counts frames that it refuses and returns as errors. A frame that waits is counted each time
+    /// that it is offered. Such a driver loses none of the frames that it accepts.
     pub fn counts_refusals(self) -> bool {
         matches!(self, Self::AfXdp | Self::Tap | Self::Tun)
     }
 
-    /// Whether no frame is lost in front of its device.
+    /// Whether no frame is lost in front of the device.
     pub fn never_loses(self) -> bool {
         matches!(self, Self::Memif | Self::Null)
     }
 }
 
-/// Whether `interface` of the kernel's is that of a NIC with a MAC. `classes` is `/sys/class/net`.
+/// Whether the kernel interface `interface` belongs to a NIC with a MAC. `classes` is `/sys/class/net`.
 pub(super) fn is_nic(classes: &Path, interface: &str) -> bool {
-    // A network interface with hardware behind it has a link to that in sysfs; veth, tap and bridge have none.
+    // In sysfs, a network interface with hardware has a link to its device; veth, tap and bridge have none.
     let device = classes.join(interface).join("device");
     let driver = std::fs::read_link(device.join("driver")).ok();
     let driver = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());

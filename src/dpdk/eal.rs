@@ -1,4 +1,4 @@
-//! DPDK's environment abstraction layer: started once, shut down when nothing uses it any more.
+//! DPDK's environment abstraction layer (EAL): started once, and shut down when its last user is gone.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::NonNull;
@@ -11,49 +11,49 @@ use crate::sync::{AtomicBool, Ordering};
 use super::lcore::{Lcore, allowed_cpus, list};
 use super::{Error, check, log, mempool, port};
 
-/// Set for good by the first start: EAL does not start twice, not even after it was shut down.
+/// Set permanently by the first start: EAL cannot start twice, not even after it was shut down.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// What DPDK's memory is made of.
+/// The kind of memory that DPDK uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// Ordinary pages: no privilege and no preparation, for virtual ports only.
+    /// Ordinary pages, for virtual ports only. They need no privilege and no preparation.
     NoHuge {
-        /// How much, all of it taken at the start.
+        /// Size in MiB, all of it taken at the start.
         mib: u32,
     },
-    /// Hugepages, taken as needed and given back at the end; no files are left behind.
+    /// Hugepages, taken as needed and returned at the end. No files are left behind.
     Huge {
-        /// How much to take at the start.
+        /// Size in MiB to take at the start.
         mib: Option<u32>,
     },
 }
 
-/// How to start DPDK.
+/// Options to start DPDK.
 #[derive(Debug, Clone)]
 pub struct EalOptions {
     /// Name of the program, for DPDK's log.
     pub program: String,
-    /// What memory is made of.
+    /// The kind of memory to use.
     pub memory: Memory,
     /// The CPU that the calling thread is bound to.
     pub main_cpu: usize,
-    /// A worker lcore on each of these CPUs; one may occur several times, and be the main one.
+    /// The CPUs of the worker lcores. A CPU may occur several times, and may be the main one.
     pub worker_cpus: Vec<usize>,
-    /// Virtual devices to make, e.g. `net_tap0,iface=tap0`; see also [`EthPort::plug`](super::EthPort::plug).
+    /// Virtual devices to create, e.g. `net_tap0,iface=tap0`; see also [`EthPort::plug`](super::EthPort::plug).
     pub vdevs: Vec<String>,
-    /// Addresses of the PCI devices to use, e.g. `0000:01:00.0`; without any, the PCI bus is left alone.
+    /// Addresses of the PCI devices to use, e.g. `0000:01:00.0`. If empty, DPDK does not use the PCI bus.
     pub pci: Vec<String>,
-    /// Name of this process among those of DPDK; one of its own for each process if `None`.
+    /// Name of this process among DPDK processes. `None` selects a name that is unique to the process.
     pub file_prefix: Option<String>,
-    /// More arguments for EAL as they are.
+    /// More arguments for EAL, passed unchanged.
     pub extra: Vec<String>,
-    /// Pass DPDK's log to standard error instead of only keeping its last lines for errors.
+    /// Whether to write DPDK's log to standard error, instead of only keeping its last lines for errors.
     pub verbose: bool,
 }
 
 impl Default for EalOptions {
-    /// No hugepages, 256 MiB, the first allowed CPU, no workers, no devices.
+    /// Returns options with no hugepages, 256 MiB, the first allowed CPU, no workers and no devices.
     fn default() -> Self {
         Self {
             program: "holdfast".to_owned(),
@@ -75,14 +75,14 @@ impl Default for EalOptions {
 #[derive(Clone)]
 pub struct Eal(Arc<Shared>);
 
-/// What the shares share.
+/// The state that all shares have in common.
 pub(super) struct Shared {
     workers: Vec<Lcore>,
-    /// One thread at a time makes and removes devices, ports and workers.
+    /// Held to create or remove devices, ports and workers: one thread at a time may do so.
     pub(super) control: Mutex<()>,
-    /// Ports that are open, by number: each has one owner.
+    /// Mask of the open ports, by number. Each has one owner.
     pub(super) open_ports: Mutex<u64>,
-    /// Pools that were dropped while some of their buffers were still out.
+    /// Pools that were dropped while some of their buffers were out.
     orphans: Mutex<Vec<Orphan>>,
 }
 
@@ -92,10 +92,10 @@ struct Orphan {
     count: u32,
 }
 
-// SAFETY: DPDK's pools may be used from any thread, and nobody but the list has this pointer.
+// SAFETY: DPDK's pools may be used from any thread, and only the list has this pointer.
 unsafe impl Send for Orphan {}
 
-/// The version of the DPDK in use, e.g. `DPDK 22.11.4`.
+/// Returns the version of the DPDK in use, e.g. `DPDK 22.11.4`.
 #[must_use]
 pub fn version() -> String {
     // SAFETY: rte_version returns a string with a zero at its end that lives as long as the program.
@@ -107,8 +107,8 @@ impl Eal {
     ///
     /// # Errors
     ///
-    /// What is wrong with the options or the machine; most of it is found before EAL runs, since some of it makes
-    /// EAL abort the process and after the rest it cannot be started again.
+    /// Returns an error if the options or the machine are unsuitable. Most causes are found before EAL runs: some would
+    /// make EAL abort the process, and after the others it cannot be started again.
     pub fn init(options: &EalOptions) -> Result<Self, Error> {
         let arguments = arguments(options)?;
         preflight(options)?;
@@ -129,7 +129,7 @@ impl Eal {
         let shared =
             Shared { workers, control: Mutex::default(), open_ports: Mutex::default(), orphans: Mutex::default() };
         let eal = Self(Arc::new(shared));
-        // EAL starts without a device that its driver refuses; the switch does not.
+        // EAL ignores a device that its driver refuses; the switch must not.
         for devargs in &options.vdevs {
             let name = check::device_name(devargs);
             if port::find(name).is_none() {
@@ -151,20 +151,20 @@ impl Eal {
         Ok(eal)
     }
 
-    /// The worker lcores, in the order of `worker_cpus`.
+    /// Returns the worker lcores, in the order of `worker_cpus`.
     #[must_use]
     pub fn workers(&self) -> &[Lcore] {
         &self.0.workers
     }
 
-    /// The share itself.
+    /// Returns the share itself.
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.0
     }
 }
 
 impl Shared {
-    /// Takes over a pool whose owner is gone while some of its `count` buffers are not back.
+    /// Takes over a pool whose owner is gone while some of its `count` buffers are out.
     pub(super) fn adopt(&self, pool: NonNull<rte_mempool>, count: u32) {
         self.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(Orphan { pool, count });
     }
@@ -172,10 +172,10 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Every port and ring is gone by now, and what they held is back.
+        // All ports and rings are gone by now, and their buffers are back.
         let orphans = self.orphans.get_mut().unwrap_or_else(PoisonError::into_inner);
         orphans.retain(|orphan| {
-            // SAFETY: the pool is valid: nobody but this list has had it since its owner handed it over.
+            // SAFETY: the pool is valid: only this list has had it since its owner handed it over.
             let back = unsafe { mempool::all_back(orphan.pool, orphan.count) };
             if back {
                 // SAFETY: as above, and no buffer of it is out, so nothing refers to its memory.
@@ -183,41 +183,42 @@ impl Drop for Shared {
             }
             !back
         });
-        // Somebody kept an Mbuf: its memory must stay, so DPDK does.
+        // An Mbuf is still out. Its memory must stay valid, so DPDK is not shut down.
         if !orphans.is_empty() {
             return;
         }
-        // SAFETY: this was the last share, so no pool, port, queue or worker is left that could use DPDK, and no
-        // buffer is out. It runs once, since EAL starts once.
+        // SAFETY: this was the last share, so no pool, port, queue or worker is left that could use DPDK, and no buffer
+        // is out. It runs once, since EAL starts once.
         unsafe { dpdk_sys::rte_eal_cleanup() };
     }
 }
 
-/// Runs EAL's own start; negative if it failed.
+/// Calls EAL's own start function. Returns a negative number if it failed.
 fn start(arguments: Vec<CString>) -> c_int {
     let count = c_int::try_from(arguments.len()).unwrap_or(c_int::MAX);
-    // EAL and its option parser keep pointers into the arguments, so these are never freed; it is done once.
+    // EAL and its option parser keep pointers into the arguments, so these are never freed. This happens once per
+    // process.
     let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
     pointers.push(std::ptr::null_mut());
     let pointers = pointers.leak();
-    // SAFETY: `pointers` holds `count` strings with a zero at their ends and then a null pointer, all of which stay
-    // for good and which nobody else writes; STARTED lets one thread come here once.
+    // SAFETY: `pointers` holds `count` strings with a zero at their ends and then a null pointer. All of them stay
+    // allocated for good and are written by no other code. STARTED lets only one thread get here, once.
     unsafe { dpdk_sys::rte_eal_init(count, pointers.as_mut_ptr()) }
 }
 
-/// Removes the directory that EAL makes for files that it shares between processes: it is told to share none.
+/// Removes the directory that EAL creates for files shared between processes. Holdfast configures EAL to share none.
 fn remove_runtime_directory() {
     // SAFETY: EAL returns a string with a zero at its end, in a buffer that stays for good; it may be empty.
     let directory = unsafe { CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
-    // Fails where the directory is not empty, which is right.
+    // This fails, as it should, if the directory is not empty.
     let _ = std::fs::remove_dir(directory.to_string_lossy().as_ref());
 }
 
-/// Whether EAL has the lcores it was told to have: extra arguments could say otherwise, and launching on an lcore that
-/// is not there would write to a file descriptor that is not DPDK's.
+/// Checks that EAL has the configured lcores. Extra arguments could change them, and launching on a missing lcore would
+/// write to a file descriptor that is not DPDK's.
 fn check_lcores(options: &EalOptions) -> Result<(), Error> {
     let wanted = u32::try_from(options.worker_cpus.len()).unwrap_or(u32::MAX).saturating_add(1);
-    // SAFETY: these only read what EAL, which runs, has set; the numbers are below its limit.
+    // SAFETY: these functions only read values that the running EAL has set; the numbers are below its limit.
     let as_told = unsafe {
         dpdk_sys::rte_get_main_lcore() == 0
             && dpdk_sys::rte_lcore_count() == wanted
@@ -233,7 +234,8 @@ fn check_lcores(options: &EalOptions) -> Result<(), Error> {
     })
 }
 
-/// Whether EAL would end the process, or wait for another, over `argument`; it takes unambiguous beginnings too.
+/// Whether `argument` would make EAL end the process or wait for another one. EAL also accepts unambiguous
+/// abbreviations.
 fn is_refused(argument: &str) -> bool {
     let name = argument.split_once('=').map_or(argument, |(name, _)| name);
     let abbreviates = |option: &str, shortest: usize| name.len() >= shortest && option.starts_with(name);
@@ -244,25 +246,25 @@ fn is_refused(argument: &str) -> bool {
         || argument.starts_with("-v")
 }
 
-/// Whether EAL would load a driver from the file or directory that `argument` names; beside the long option of later versions
-/// the file may be in the same word.
+/// Whether EAL would load a driver from the file or directory in `argument`. Later versions accept the file in the same
+/// word as the long option.
 fn loads_code(argument: &str) -> bool {
     let name = argument.split_once('=').map_or(argument, |(name, _)| name);
     argument.starts_with("-d") || name.len() >= 4 && "--driver-path".starts_with(name)
 }
 
-/// Whether the program's file has given this process rights that its user has not (capabilities, set-user-ID). Whoever may
-/// start it must not be able to run code of his own with these.
+/// Whether the program's file gives this process rights that its user does not have (capabilities, set-user-ID). A user
+/// of the program must not be able to run other code with these rights.
 fn has_rights_of_its_file() -> bool {
-    // SAFETY: it only reads a number that the kernel gave the process at its start.
+    // SAFETY: it only reads a number that the kernel passed to the process at its start.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// EAL's command line.
+/// Builds the command line of EAL.
 fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
     let mut arguments = vec![options.program.clone(), "--no-telemetry".to_owned()];
     match options.memory {
-        // A start without shared files refuses --in-memory, which says the same and more.
+        // `--no-shconf` cannot be combined with `--in-memory`, which includes it.
         Memory::NoHuge { mib } => {
             arguments.extend(["--no-huge", "--no-shconf", "-m"].map(str::to_owned));
             arguments.push(mib.to_string());
@@ -317,7 +319,7 @@ fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
         .collect()
 }
 
-/// Finds what EAL would abort over, or report in other words than a person can act on.
+/// Detects conditions over which EAL would abort, or which EAL reports in unhelpful words.
 fn preflight(options: &EalOptions) -> Result<(), Error> {
     let wanted = options.worker_cpus.len() + 1;
     let limit = HF_MAX_LCORE as usize;
@@ -343,19 +345,19 @@ fn preflight(options: &EalOptions) -> Result<(), Error> {
     for address in &options.pci {
         check::check_pci(&check::pci_address(address))?;
     }
-    // After the devices: nobody should reserve hugepages for one that is not there.
+    // After the devices: hugepages for a missing device would be reserved in vain.
     match options.memory {
         Memory::NoHuge { mib } => check_memory(mib),
         Memory::Huge { mib } => check_hugepages(mib.unwrap_or_default()),
     }
 }
 
-/// Whether there are file descriptors for EAL's pipes, two to each worker: without, it aborts.
+/// Checks that there are file descriptors for EAL's pipes, two pipes per worker. Without them EAL aborts.
 fn check_descriptors(workers: usize) -> Result<(), Error> {
-    /// For EAL itself, drivers and the rest of the program.
+    /// Descriptors for EAL itself, drivers and the rest of the program.
     const OTHERS: u64 = 64;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is written to a value that is ours.
+    // SAFETY: the limit is written to a local value.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
     let wanted = 4 * workers as u64 + OTHERS;
     if !known || limit.rlim_cur >= wanted {
@@ -367,7 +369,8 @@ fn check_descriptors(workers: usize) -> Result<(), Error> {
     })
 }
 
-/// Whether the machine has `mib` MiB of ordinary memory: mapping more succeeds, and then the kernel kills something.
+/// Checks that the machine has `mib` MiB of ordinary memory. Mapping more succeeds, and later the kernel kills a
+/// process.
 fn check_memory(mib: u32) -> Result<(), Error> {
     let what = |free| format!("starting DPDK with {mib} MiB{free}");
     if mib < 16 {
@@ -385,7 +388,7 @@ fn check_memory(mib: u32) -> Result<(), Error> {
     }
 }
 
-/// Whether there are free hugepages, and at least `mib` MiB of them.
+/// Checks that there are free hugepages, and at least `mib` MiB of them.
 fn check_hugepages(mib: u32) -> Result<(), Error> {
     let mut found = Vec::new();
     let mut free_kib = 0;
@@ -408,9 +411,9 @@ fn check_hugepages(mib: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Names the cause where EAL's log, or what it printed, gives it away.
+/// Returns the error of a failed start, with its cause if EAL's log or its output contains it.
 fn start_error(log: &str, printed: &str) -> Error {
-    // Its option parser names the culprit first, if it can; its usage follows.
+    // EAL's option parser prints the wrong argument first, if it can; its usage follows.
     let culprit = printed.split("; ").next().filter(|first| !first.is_empty() && !first.starts_with("Usage"));
     if let Some(culprit) = culprit.filter(|_| log.contains("'command line' arguments")) {
         return Error::Invalid {

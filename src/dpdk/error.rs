@@ -1,8 +1,8 @@
-//! What can go wrong, each in one sentence that names the cause and the remedy.
+//! Errors of DPDK, each one sentence that names the cause and the remedy.
 
 use std::ffi::CStr;
 
-/// Why DPDK, a pool, a port or an lcore could not be had.
+/// An error of DPDK, a pool, a port or an lcore.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,42 +16,42 @@ pub enum Error {
          without them (no-huge), which is slower and serves virtual ports only"
     )]
     NoHugepages {
-        /// What the kernel reports.
+        /// Free and total hugepages, as the kernel reports them.
         found: String,
     },
 
-    /// Something may not be used by this user.
+    /// The user lacks a permission.
     #[error("no permission for {what}: {remedy}")]
     NoPermission {
-        /// The thing.
+        /// The thing that needs the permission.
         what: String,
-        /// How to get it.
+        /// The remedy.
         remedy: String,
     },
 
-    /// The kernel's tap driver is not there.
+    /// The kernel's tap driver is missing.
     #[error(
         "/dev/net/tun does not exist, which `{device}` needs: run `modprobe tun`, or give a container the device with \
          `--device /dev/net/tun`"
     )]
     NoTun {
-        /// The port wanted.
+        /// The port that needs it.
         device: String,
     },
 
-    /// A CPU that this process may not run on.
+    /// A CPU on which this process may not run.
     #[error(
         "CPU {cpu} is not among those this process may use ({allowed}): choose one of them, or widen the cpuset or \
          taskset"
     )]
     CpuNotAllowed {
-        /// The CPU asked for.
+        /// The requested CPU.
         cpu: usize,
-        /// Those allowed.
+        /// The allowed CPUs.
         allowed: String,
     },
 
-    /// The CPU has no light sleep for programs.
+    /// The CPU has no UMWAIT and TPAUSE.
     #[error(
         "this CPU has no UMWAIT and TPAUSE (WAITPKG: Intel Tremont, Alder Lake, Sapphire Rapids and later, and a virtual \
          machine only if it is let through): rest by `sleep` or `pause`"
@@ -61,7 +61,7 @@ pub enum Error {
     /// More lcores than DPDK was built for.
     #[error("{wanted} lcores are more than the {limit} this DPDK was built for: configure fewer workers")]
     TooManyLcores {
-        /// With the main one.
+        /// Number of lcores, with the main one.
         wanted: usize,
         /// `RTE_MAX_LCORE`.
         limit: usize,
@@ -79,40 +79,40 @@ pub enum Error {
         limit: usize,
     },
 
-    /// No driver takes this name.
+    /// No driver matches this device name.
     #[error(
         "no driver is called like `{device}`: names are a driver and a number, e.g. net_ring0, net_tap0, net_null0 or \
          net_af_packet0, and the driver's package (librte-net-...) must be installed"
     )]
     UnknownDriver {
-        /// The name given.
+        /// The given name.
         device: String,
     },
 
-    /// The driver would not make this device.
+    /// The driver refused to create this device.
     #[error("the driver refused `{devargs}` ({log}): check its arguments in DPDK's guide to the driver")]
     DeviceRefused {
-        /// Name and arguments.
+        /// Name and arguments of the device.
         devargs: String,
-        /// What DPDK said.
+        /// Messages of DPDK.
         log: String,
     },
 
-    /// A device of that name is there already.
+    /// A device of that name exists already.
     #[error("the device `{device}` exists already: give each port its own name")]
     DeviceExists {
-        /// The name.
+        /// The name of the device.
         device: String,
     },
 
-    /// There is no such PCI device.
+    /// The PCI device does not exist.
     #[error("there is no PCI device {address} on this machine: see `lspci -D` or `dpdk-devbind.py --status`")]
     PciAbsent {
-        /// The address given.
+        /// The given address.
         address: String,
     },
 
-    /// The PCI device is in the kernel's hands.
+    /// The PCI device is bound to a kernel driver that DPDK cannot use.
     #[error(
         "PCI device {address} is bound to {driver}, which DPDK cannot use: run `dpdk-devbind.py --bind=vfio-pci \
          {address}`"
@@ -124,34 +124,34 @@ pub enum Error {
         driver: String,
     },
 
-    /// DPDK knows no port of that name.
+    /// DPDK has no port of that name.
     #[error(
         "DPDK has no port `{device}` ({log}): name a virtual device or an allowed PCI address with a driver for it"
     )]
     NoSuchPort {
-        /// The name given.
+        /// The given name.
         device: String,
-        /// What DPDK said.
+        /// Messages of DPDK.
         log: String,
     },
 
     /// The port or the queue is in use.
     #[error("{what} is in use: {remedy}")]
     InUse {
-        /// Which.
+        /// The port or queue.
         what: String,
-        /// What to do first.
+        /// The step that frees it.
         remedy: &'static str,
     },
 
     /// Frames of this size do not fit the buffers or the port.
     #[error("`{device}` cannot have an MTU of {mtu}: {limit}; write another `mtu` for the port (`ports[].mtu`)")]
     Mtu {
-        /// The port.
+        /// The name of the port.
         device: String,
-        /// Asked for.
+        /// The requested MTU.
         mtu: u16,
-        /// What binds.
+        /// The limit, and its cause.
         limit: String,
     },
 
@@ -161,62 +161,62 @@ pub enum Error {
          this"
     )]
     Port {
-        /// The port.
+        /// The name of the port.
         device: String,
-        /// What it should have done.
+        /// The step that failed.
         step: &'static str,
-        /// DPDK's reason.
+        /// Messages of DPDK.
         log: String,
     },
 
-    /// Memory for a pool or a ring.
+    /// There is no memory for a pool or a ring.
     #[error(
         "no memory for {what}, {mib} MiB: free some (or reserve more hugepages), or configure a smaller buffer, a \
          smaller MTU or fewer ports"
     )]
     NoMemory {
-        /// Which pool or ring.
+        /// The pool or ring.
         what: String,
-        /// What it takes, rounded up.
+        /// Its size in MiB, rounded up.
         mib: usize,
     },
 
-    /// A name, a size or an option that cannot be.
+    /// An invalid name, size or option.
     #[error("{what} is not possible: {remedy}")]
     Invalid {
-        /// What was given.
+        /// The given value.
         what: String,
-        /// What would be right.
+        /// A valid alternative.
         remedy: String,
     },
 
-    /// EAL did not start, for a reason that no other error names.
+    /// EAL did not start, for a cause that no other error names.
     #[error("DPDK did not start ({log}): run with verbose output for its whole log")]
     Start {
         /// The last lines of its log.
         log: String,
     },
 
-    /// The lcore runs something already.
+    /// The lcore already runs a function.
     #[error("lcore {lcore} is busy or not one of DPDK's: wait for its worker to end first")]
     LcoreBusy {
-        /// Its number.
+        /// Number of the lcore.
         lcore: u32,
     },
 
     /// The function that ran on an lcore panicked.
     #[error("lcore {lcore} stopped by a fault of the program ({message}): please report it with this message")]
     LcorePanicked {
-        /// Its number.
+        /// Number of the lcore.
         lcore: u32,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
 }
 
-/// DPDK's text for an error number of either sign.
+/// Returns DPDK's text for an error number of either sign.
 pub(super) fn errno_text(errno: i32) -> String {
-    // SAFETY: rte_strerror takes any number and returns a string with a zero at its end, in a buffer of the calling
-    // thread that stays until its next call; it is copied before that.
+    // SAFETY: rte_strerror takes any number and returns a string with a zero at its end. The buffer belongs to the
+    // calling thread and stays until its next call; the string is copied before that.
     unsafe { CStr::from_ptr(dpdk_sys::rte_strerror(errno.abs())) }.to_string_lossy().into_owned()
 }

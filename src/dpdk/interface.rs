@@ -1,7 +1,7 @@
-//! Network interfaces of the kernel behind taps and af_packet ports: their state, and their MTU.
+//! Kernel network interfaces behind taps and af_packet ports: their state and their MTU.
 //!
-//! The driver's own word is of no use: af_packet's link is always up, and a tap asks for its interface by name, so that one
-//! in another namespace is down for ever.
+//! The link state of the drivers is useless: the link of af_packet is always up. A tap looks up its interface by name,
+//! so one in another namespace is always down.
 
 use std::ffi::CString;
 use std::io;
@@ -9,15 +9,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use dpdk_sys::libc;
 
-/// An interface, by its number: names change.
+/// An interface, by its number, because names change.
 #[derive(Debug)]
 pub(super) struct Interface {
     index: libc::c_uint,
-    /// Any socket, to ask the kernel by: it belongs to the namespace in which the port was made.
+    /// A socket for requests to the kernel. It belongs to the namespace in which the port was made.
     socket: OwnedFd,
 }
 
-/// Asks an interface for its carrier (linux/ethtool.h).
+/// Request for the carrier of an interface (linux/ethtool.h).
 const ETHTOOL_GLINK: u32 = 0x0a;
 
 /// `struct ethtool_value` of linux/ethtool.h.
@@ -30,18 +30,18 @@ struct EthtoolValue {
 /// State of an interface in the namespace of its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterfaceState {
-    /// It is not there: deleted, or in another namespace.
+    /// The interface is missing: deleted, or in another namespace.
     Absent,
-    /// It is set down: it takes no frames.
+    /// The interface is set down and accepts no frames.
     Down,
-    /// It is set up, and has no carrier.
+    /// The interface is set up and has no carrier.
     NoCarrier,
-    /// It is set up and has a carrier.
+    /// The interface is set up and has a carrier.
     Up,
 }
 
 impl Interface {
-    /// The interface of this name, if there is one.
+    /// Opens the interface of this name; `None` if there is none.
     pub(super) fn of(name: &str) -> Option<Self> {
         let name = CString::new(name).ok()?;
         // SAFETY: the name is a string with a zero at its end, and is only read.
@@ -58,7 +58,7 @@ impl Interface {
         Some(Self { index, socket: unsafe { OwnedFd::from_raw_fd(socket) } })
     }
 
-    /// How it is now; `None` if the kernel does not say.
+    /// Returns the current state; `None` if the kernel does not report it.
     pub(super) fn state(&self) -> Option<InterfaceState> {
         // SAFETY: a struct of numbers, for which zero is a value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -80,8 +80,8 @@ impl Interface {
         })
     }
 
-    /// Whether the named interface has a carrier, which the kernel knows at once; `IFF_RUNNING` may follow a second later.
-    /// `None` if its driver cannot be asked.
+    /// Whether the interface in `request` has a carrier, which the kernel knows at once; `IFF_RUNNING` may follow a
+    /// second later. Returns `None` if its driver does not report it.
     fn carrier(&self, request: &mut libc::ifreq) -> Option<bool> {
         let mut link = EthtoolValue { command: ETHTOOL_GLINK, data: 0 };
         request.ifr_ifru.ifru_data = (&raw mut link).cast();
@@ -90,8 +90,8 @@ impl Interface {
     }
 
     fn ask(&self, what: libc::Ioctl, request: &mut libc::ifreq) -> bool {
-        // SAFETY: the socket is open; all questions read and write one `ifreq`, which is ours, and that of the carrier an
-        // `EthtoolValue` besides, to which its caller has put the address.
+        // SAFETY: the socket is open. All requests read and write one `ifreq`, which is a local value of the caller.
+        // The carrier request also writes an `EthtoolValue`, whose address its caller has set.
         unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &raw mut *request) == 0 }
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_mtu = i32::from(mtu);
-    // SAFETY: creates a socket that belongs to nobody else, and takes no memory of ours.
+    // SAFETY: creates a socket without another owner, and accesses no memory.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
@@ -116,7 +116,7 @@ pub(super) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
     // SAFETY: the socket is open; the request has a name that ends in a zero byte and an MTU, and is only read.
     let status = unsafe { libc::ioctl(socket, libc::SIOCSIFMTU, &request) };
     let result = if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
-    // SAFETY: the socket is open, ours, and not used any more.
+    // SAFETY: the socket is open, has no other owner, and is not used any more.
     unsafe { libc::close(socket) };
     result
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn name_of_no_interface_leaves_no_socket_open() {
-        // Other tests of this process open and close descriptors too, so that many names are asked for.
+        // Other tests of this process open and close descriptors too, so the test repeats with many lookups.
         let open = || std::fs::read_dir("/proc/self/fd").expect("the kernel's list").count();
         let before = open();
         assert!((0..200).all(|_| Interface::of("hf-none").is_none()));

@@ -1,15 +1,15 @@
-//! The ports of one lcore as the pipeline sees them.
+//! The ports of one lcore, as the [`Ports`] of its pipeline.
 
 use crate::packet::{Burst, Packet, Ports};
 use crate::units::Ticks;
 
 use super::{Mbuf, Mempool, PortQueue};
 
-/// Ports by index, and the pools for frames that the switch makes itself.
+/// Ports by index, and the pools for frames that the switch itself makes.
 ///
-/// It belongs to the lcore that polls it: it can be sent there, but not shared.
+/// It belongs to the lcore that polls it: it can be sent to that lcore, but not shared.
 pub struct EthIo {
-    /// By port index; `None` where a port is another lcore's.
+    /// Queues by port index; `None` for a port of another lcore.
     queues: Vec<Option<PortQueue>>,
     data: Mempool,
     control: Mempool,
@@ -17,38 +17,39 @@ pub struct EthIo {
 }
 
 impl EthIo {
-    /// The queues by the indices of their ports, `None` for a port that another lcore polls; `data` for copies of frames and `control` for control frames.
+    /// Creates the ports of an lcore. `queues` are indexed by port, with `None` for a port of another lcore. `data` is
+    /// the pool for copies of frames, and `control` the pool for control frames.
     #[must_use]
     pub fn new(queues: Vec<Option<PortQueue>>, data: Mempool, control: Mempool) -> Self {
         Self { queues, data, control, refused: 0 }
     }
 
-    /// Ports.
+    /// Returns the number of ports.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queues.len()
     }
 
-    /// Whether there is no port.
+    /// Whether there are no ports.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
 
-    /// Received frames that were freed because they came in several pieces or with other owners: no driver set up
-    /// here does that, so anything but zero is a fault to report.
+    /// Returns the number of received frames that were freed because they had several segments or other owners. The
+    /// drivers set up here never deliver such frames, so a number above zero is a fault to report.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// The queue, if there is one and no other.
+    /// Returns the queue if the lcore has exactly one.
     pub(super) fn only_queue(&self) -> Option<&PortQueue> {
         let mut queues = self.queues.iter().flatten();
         queues.next().filter(|_| queues.next().is_none())
     }
 
-    /// The queues again, to stop their ports.
+    /// Returns the queues, so that their ports can be stopped.
     #[must_use]
     pub fn into_queues(self) -> Vec<PortQueue> {
         self.queues.into_iter().flatten().collect()

@@ -1,22 +1,22 @@
-//! What the kernel loses in front of an af_packet port.
+//! Counts the frames that the kernel drops in front of an af_packet port.
 //!
-//! The kernel puts received frames into a ring until the port is polled, and drops what finds it full. It counts that for
-//! the socket alone: no counter of the interface has it, and DPDK 22.11's driver does not ask. But the socket is one of
-//! this process, so it can be found and asked.
+//! The kernel puts received frames into a ring until the port is polled, and drops frames that find the ring full. It
+//! counts them only for the socket: no counter of the interface includes them, and DPDK 22.11's driver does not read
+//! them. The socket belongs to this process, so it can be found and read here.
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use dpdk_sys::libc;
 
-/// The sockets of one port, by descriptors of our own, and what they have lost.
+/// The sockets of one port, by duplicated descriptors, and the frames that they have dropped.
 pub(super) struct KernelRings {
     sockets: Vec<OwnedFd>,
     lost: u64,
 }
 
 impl KernelRings {
-    /// The packet sockets of this process on `interface`; `None` if there is none.
+    /// Returns the packet sockets of this process on `interface`; `None` if there are none.
     pub(super) fn of(interface: &str) -> Option<Self> {
         let name = CString::new(interface).ok()?;
         // SAFETY: the name is a string with a zero at its end, and is only read.
@@ -28,51 +28,51 @@ impl KernelRings {
         (!sockets.is_empty()).then_some(Self { sockets, lost: 0 })
     }
 
-    /// Frames that have found a ring full since [`KernelRings::forget`]. The kernel counts from zero after each answer,
-    /// so that a driver that asks too and reports its part leaves the sum right.
+    /// Returns the number of frames that found a ring full since [`KernelRings::forget`]. The kernel resets its count
+    /// at each read. The sum stays right if the driver also reads the count and reports its part.
     pub(super) fn lost(&mut self) -> u64 {
         self.lost += self.sockets.iter().map(drops).sum::<u64>();
         self.lost
     }
 
-    /// Begins anew.
+    /// Restarts the count from zero.
     pub(super) fn forget(&mut self) {
         self.lost();
         self.lost = 0;
     }
 
-    /// Lets the sockets go, which would outlive the port otherwise; what they have lost stays known.
+    /// Closes the sockets, which would otherwise outlive the port. The count stays known.
     pub(super) fn release(&mut self) {
         self.lost();
         self.sockets.clear();
     }
 }
 
-/// A descriptor of our own for what `number` is.
+/// Duplicates the descriptor `number`.
 fn duplicate(number: RawFd) -> Option<OwnedFd> {
-    // SAFETY: takes numbers only, and fails for one that is not open.
+    // SAFETY: takes numbers only, and fails if the descriptor is not open.
     let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
-    // SAFETY: a descriptor made just now, which nobody else knows.
+    // SAFETY: a descriptor made just now, which has no other owner.
     (copy >= 0).then(|| unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// The number of the interface that a packet socket is bound to; `None` for anything else.
+/// Returns the number of the interface that a packet socket is bound to; `None` for anything else.
 fn interface_of(socket: &OwnedFd) -> Option<i32> {
     // SAFETY: a struct of numbers, for which zero is a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the descriptor is open; the address is ours, and no more than `length` bytes of it are written.
+    // SAFETY: the descriptor is open. The address is a local value, and no more than `length` bytes of it are written.
     let status = unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) };
     let is_packet = status == 0 && i32::from(address.sll_family) == libc::AF_PACKET;
     is_packet.then_some(address.sll_ifindex)
 }
 
-/// Frames that a socket has lost since it was last asked.
+/// Returns the number of frames that a socket has dropped since the previous call.
 fn drops(socket: &OwnedFd) -> u64 {
-    // `struct tpacket_stats`: frames seen, and of these the ones dropped.
+    // `struct tpacket_stats`: frames seen, and the dropped ones among them.
     let mut counts = [0_u32; 2];
     let mut length = size_of_val(&counts) as libc::socklen_t;
-    // SAFETY: the descriptor is open; the counts are ours, and no more than `length` bytes of them are written.
+    // SAFETY: the descriptor is open. The counts are local values, and no more than `length` bytes of them are written.
     let status = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -97,7 +97,7 @@ mod tests {
         assert!(KernelRings::of("a\0b").is_none());
     }
 
-    /// Nobody reads the socket below, so that its buffer, as small as can be, overflows.
+    /// No thread reads the socket below, so its buffer of minimal size overflows.
     #[test]
     fn what_a_socket_loses_is_seen_once() {
         // SAFETY: takes numbers only.
@@ -105,7 +105,7 @@ mod tests {
         if raw < 0 {
             return eprintln!("skipped: only root may open packet sockets");
         }
-        // SAFETY: made just now, and nobody else knows it.
+        // SAFETY: made just now, and it has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         // SAFETY: a struct of numbers, for which zero is a value.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -114,7 +114,7 @@ mod tests {
         // SAFETY: the name has a zero at its end.
         address.sll_ifindex = unsafe { libc::if_nametoindex(c"lo".as_ptr()) }.cast_signed();
         let least = 0_i32;
-        // SAFETY: both calls read a value of ours of the length they are told.
+        // SAFETY: both calls read a local value of the given length.
         unsafe {
             let length = size_of_val(&address) as libc::socklen_t;
             assert_eq!(libc::bind(raw, (&raw const address).cast(), length), 0);

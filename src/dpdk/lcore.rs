@@ -1,4 +1,4 @@
-//! Lcores: which CPUs there are, and functions that run on them.
+//! Lcores: the CPUs of the machine, and functions that run on them.
 
 use std::any::Any;
 use std::ffi::{c_int, c_void};
@@ -10,7 +10,7 @@ use dpdk_sys::libc;
 use super::eal::Shared;
 use super::{Eal, Error};
 
-/// CPUs that the masks given to the kernel can name.
+/// Number of CPUs in an affinity mask.
 const CPUS: usize = 8192;
 
 /// An affinity mask.
@@ -19,20 +19,21 @@ type Mask = [u64; CPUS / 64];
 /// A worker lcore of the running EAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lcore {
-    /// DPDK's number, from 1: the main lcore is 0.
+    /// DPDK's number of the lcore, from 1: the main lcore is 0.
     pub id: u32,
-    /// The CPU it is bound to; several lcores may share one.
+    /// The CPU that the lcore is bound to. Several lcores may share one.
     pub cpu: usize,
 }
 
-/// The CPUs that the calling thread may run on, in order: ask before EAL starts, which binds the thread to one.
+/// Returns the CPUs that the calling thread may run on, in order. Call it before EAL starts, which binds the thread to
+/// one CPU.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let mut mask: Mask = [0; CPUS / 64];
     // SAFETY: the kernel writes at most the given number of bytes to the mask, which has them.
     let status = unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) };
     if status < 0 {
-        // More CPUs than the mask names, or a kernel without the call: all that are there, then.
+        // The mask is too small for all CPUs, or the kernel lacks the call: assume all CPUs of the machine.
         return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
     }
     (0..CPUS).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
@@ -40,12 +41,12 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 /// Lets the calling thread run on `cpus`.
 ///
-/// [`Eal::init`] binds its caller to the main CPU, and threads started from there inherit that: control threads that
-/// should stay off the polling CPUs call this with what [`allowed_cpus`] gave before.
+/// [`Eal::init`] binds its caller to the main CPU, and threads started from there inherit that. Control threads that
+/// must stay off the polling CPUs call this function with the earlier result of [`allowed_cpus`].
 ///
 /// # Errors
 ///
-/// [`Error::CpuNotAllowed`] if the kernel grants none of them.
+/// [`Error::CpuNotAllowed`] if the kernel allows none of them.
 pub fn pin_to(cpus: &[usize]) -> Result<(), Error> {
     let mut mask: Mask = [0; CPUS / 64];
     for &cpu in cpus.iter().filter(|&&cpu| cpu < CPUS) {
@@ -59,37 +60,37 @@ pub fn pin_to(cpus: &[usize]) -> Result<(), Error> {
     Err(Error::CpuNotAllowed { cpu: cpus.first().copied().unwrap_or_default(), allowed: list(&allowed_cpus()) })
 }
 
-/// `0,2,3` for an error.
+/// Formats CPUs like `0,2,3` for an error.
 pub(super) fn list(cpus: &[usize]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// A function that runs on an lcore.
 ///
-/// Dropping it waits for the function to end, as [`Worker::join`] does, so tell the function to stop before.
+/// Dropping it waits for the function to end, like [`Worker::join`], so the function must be stopped first.
 pub struct Worker<T> {
     lcore: Lcore,
     slot: Arc<Slot<T>>,
-    /// DPDK must not shut down under a thread that runs in it.
+    /// Keeps DPDK from shutting down while a thread runs in it.
     _eal: Arc<Shared>,
 }
 
-/// Where the function's result arrives.
+/// Receives the function's result.
 struct Slot<T> {
     outcome: Mutex<Outcome<T>>,
     arrived: Condvar,
 }
 
-/// What became of a function.
+/// The state of a launched function.
 enum Outcome<T> {
     Running,
     Returned(T),
     Panicked(String),
-    /// Handed to whoever joined.
+    /// The result was returned by `join`.
     Taken,
 }
 
-/// What travels to the lcore.
+/// The value that `launch` passes to the lcore.
 struct Task<F, T> {
     function: F,
     slot: Arc<Slot<T>>,
@@ -100,22 +101,22 @@ impl Eal {
     ///
     /// # Errors
     ///
-    /// [`Error::LcoreBusy`] if it is not, or is no worker of this EAL.
+    /// [`Error::LcoreBusy`] if the lcore is busy, or is no worker of this EAL.
     pub fn launch<T, F>(&self, lcore: Lcore, function: F) -> Result<Worker<T>, Error>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        // DPDK indexes an array by the number without looking at it.
+        // DPDK indexes an array by the number without a check.
         if !self.workers().contains(&lcore) {
             return Err(Error::LcoreBusy { lcore: lcore.id });
         }
         let slot = Arc::new(Slot { outcome: Mutex::new(Outcome::Running), arrived: Condvar::new() });
         let task = Box::into_raw(Box::new(Task { function, slot: Arc::clone(&slot) }));
-        // DPDK's own check that the lcore is idle and its change to busy are not one step.
+        // DPDK's check that the lcore is idle and its change to busy are not one atomic step.
         let launching = self.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: `run::<F, T>` is the function for this very type of task, takes it over and does not unwind; the
-        // lcore is one of EAL's workers, checked above.
+        // SAFETY: `run::<F, T>` is the function for exactly this type of task, takes ownership of it and does not
+        // unwind. The lcore is one of EAL's workers, checked above.
         let status = unsafe { dpdk_sys::rte_eal_remote_launch(Some(run::<F, T>), task.cast(), lcore.id) };
         drop(launching);
         if status != 0 {
@@ -127,11 +128,11 @@ impl Eal {
     }
 }
 
-/// Runs a task on the lcore's own thread.
+/// Runs a task on the thread of the lcore.
 unsafe extern "C" fn run<F: FnOnce() -> T, T>(task: *mut c_void) -> c_int {
     // SAFETY: `launch` made this pointer from a box of exactly this type, for this call alone.
     let Task { function, slot } = *unsafe { Box::from_raw(task.cast::<Task<F, T>>()) };
-    // Nothing of the function's is looked at after a panic, and C must not be unwound through.
+    // After a panic no state of the function is used, and a panic must not unwind through C.
     let outcome = match catch_unwind(AssertUnwindSafe(function)) {
         Ok(value) => Outcome::Returned(value),
         Err(payload) => Outcome::Panicked(panic_message(&*payload)),
@@ -141,7 +142,7 @@ unsafe extern "C" fn run<F: FnOnce() -> T, T>(task: *mut c_void) -> c_int {
     0
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),
@@ -151,7 +152,7 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
 }
 
 impl<T> Worker<T> {
-    /// The lcore it runs on.
+    /// Returns the lcore that runs the function.
     #[must_use]
     pub fn lcore(&self) -> Lcore {
         self.lcore
@@ -167,7 +168,7 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::LcorePanicked`] if it panicked.
+    /// [`Error::LcorePanicked`] if the function panicked.
     pub fn join(self) -> Result<T, Error> {
         let panicked = |message: String| Error::LcorePanicked { lcore: self.lcore.id, message };
         match std::mem::replace(&mut *self.wait(), Outcome::Taken) {
@@ -177,10 +178,10 @@ impl<T> Worker<T> {
         }
     }
 
-    /// Waits for the function.
+    /// Waits for the function to end.
     fn wait(&self) -> MutexGuard<'_, Outcome<T>> {
         let mut outcome = self.slot.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        // DPDK's own wait spins, which would take the CPU from the function if the two share one.
+        // DPDK's own wait spins, which would take the CPU from the function if both share one.
         while matches!(*outcome, Outcome::Running) {
             outcome = self.slot.arrived.wait(outcome).unwrap_or_else(PoisonError::into_inner);
         }
@@ -192,7 +193,7 @@ impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         drop(self.wait());
         // SAFETY: the lcore is a worker of EAL, which the share held here keeps running. The function has ended, so
-        // this spins for the few instructions in which the lcore becomes idle.
+        // this spins only for the few instructions until the lcore becomes idle.
         unsafe { dpdk_sys::rte_eal_wait_lcore(self.lcore.id) };
     }
 }

@@ -1,4 +1,4 @@
-//! DPDK's log, kept in memory so that it does not spill onto a terminal, and quoted where something failed.
+//! Keeps DPDK's log in memory instead of on the terminal, and quotes it in errors.
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
@@ -11,13 +11,13 @@ use dpdk_sys::{HF_LOG_CRIT, HF_LOG_WARNING, libc};
 
 use crate::sync::{AtomicBool, AtomicI32, Ordering};
 
-/// Messages kept; older ones go.
+/// Messages kept. Older ones are discarded.
 const KEPT: usize = 256;
 
 /// Messages quoted in an error.
 const QUOTED: usize = 3;
 
-/// What DPDK says after each failure of a device, when the reason was given before.
+/// Messages that DPDK logs after each failure of a device, behind the actual reason.
 const NOISE: &[&str] = &[
     "Driver cannot attach the device",
     "Failed to attach device on primary process",
@@ -26,13 +26,13 @@ const NOISE: &[&str] = &[
     "Cannot init memory",
 ];
 
-/// Bytes kept of one message.
+/// Maximum number of bytes kept of one message.
 const LONGEST: usize = 512;
 
 /// Whether messages are written to standard error as well.
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Where standard error is while it is redirected; -1 while it is not.
+/// Descriptor of the original standard error during a redirection; -1 otherwise.
 static TRUE_STDERR: AtomicI32 = AtomicI32::new(-1);
 
 static LOG: Mutex<Log> = Mutex::new(Log { messages: VecDeque::new(), total: 0 });
@@ -40,28 +40,28 @@ static LOG: Mutex<Log> = Mutex::new(Log { messages: VecDeque::new(), total: 0 })
 /// The last messages.
 struct Log {
     messages: VecDeque<(c_int, String)>,
-    /// Messages ever, so that a place in the log can be remembered.
+    /// Number of all messages so far, so that a position in the log can be stored.
     total: u64,
 }
 
-/// A place in the log.
+/// A position in the log.
 #[derive(Clone, Copy)]
 pub(super) struct Mark(u64);
 
-/// Sends DPDK's log here; `verbose` passes it on to standard error.
+/// Redirects DPDK's log to this module; `verbose` also writes it to standard error.
 pub(super) fn install(verbose: bool) {
     VERBOSE.store(verbose, Ordering::Relaxed);
-    // SAFETY: `sink` is a plain function that lives for the program and does not unwind. Should the stream not be
-    // made, DPDK goes on logging where it did, which harms nobody.
+    // SAFETY: `sink` is a plain function that exists for the whole program and does not unwind. If the stream cannot be
+    // made, DPDK continues to log to its previous destination, which is harmless.
     let _ = unsafe { dpdk_sys::hf_log_to(Some(sink)) };
 }
 
-/// The end of the log as it is.
+/// Returns the current end of the log.
 pub(super) fn mark() -> Mark {
     Mark(LOG.lock().unwrap_or_else(PoisonError::into_inner).total)
 }
 
-/// The last warnings and errors since `mark`, in one line; `otherwise` if there were none.
+/// Returns the last warnings and errors since `mark` in one line, or `otherwise` if there were none.
 pub(super) fn since(mark: Mark, otherwise: &str) -> String {
     let log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
     let new = usize::try_from(log.total - mark.0).unwrap_or(usize::MAX).min(log.messages.len());
@@ -76,11 +76,11 @@ pub(super) fn since(mark: Mark, otherwise: &str) -> String {
     if bad.is_empty() { otherwise.to_owned() } else { bad[bad.len().saturating_sub(QUOTED)..].join("; ") }
 }
 
-/// Takes one message from DPDK, on whatever thread logs it.
+/// Receives one message from DPDK on the thread that logs it.
 unsafe extern "C" fn sink(level: c_int, text: *const c_char, length: usize) {
     // SAFETY: the C library passes `length` bytes of its stream's buffer, which nothing writes during this call.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-    // A panic of DPDK logs at this level and then aborts: its reason must be seen.
+    // DPDK logs the reason of a panic at this level before it aborts, so the message must be visible.
     if level <= HF_LOG_CRIT as c_int || VERBOSE.load(Ordering::Relaxed) {
         write_stderr(bytes);
     }
@@ -93,7 +93,7 @@ unsafe extern "C" fn sink(level: c_int, text: *const c_char, length: usize) {
     log.total += 1;
 }
 
-/// Writes to the true standard error; what cannot be written is not worth an error.
+/// Writes to the original standard error and ignores failures.
 fn write_stderr(bytes: &[u8]) {
     let redirected = TRUE_STDERR.load(Ordering::Relaxed);
     let fd = if redirected >= 0 { redirected } else { libc::STDERR_FILENO };
@@ -101,15 +101,15 @@ fn write_stderr(bytes: &[u8]) {
     let _ = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
 }
 
-/// Standard output and error go to memory while this lives: EAL prints its usage on the one and its fatal errors,
-/// which are in the log too, on the other.
+/// Redirects standard output and standard error to memory while it exists. EAL prints its usage to the one, and its
+/// fatal errors, which are also in the log, to the other.
 pub(super) struct Redirect {
     memory: File,
     saved: [(RawFd, OwnedFd); 2],
 }
 
 impl Redirect {
-    /// Starts; `None`, and nothing changed, where the system does not allow it.
+    /// Starts the redirection. Returns `None`, and changes nothing, if the system does not allow it.
     pub(super) fn start() -> Option<Self> {
         let _ = std::io::stdout().flush();
         // SAFETY: the name is a string with a zero at its end; the result is checked below.
@@ -117,7 +117,7 @@ impl Redirect {
         if memory < 0 {
             return None;
         }
-        // SAFETY: memfd_create just returned this descriptor, and nobody else knows it.
+        // SAFETY: memfd_create just returned this descriptor, so it has no other owner.
         let memory = unsafe { File::from_raw_fd(memory) };
         let saved = [
             (libc::STDOUT_FILENO, duplicate(libc::STDOUT_FILENO)?),
@@ -135,7 +135,7 @@ impl Redirect {
         Some(redirect)
     }
 
-    /// Ends, and returns the first lines of what was printed.
+    /// Ends the redirection and returns the first lines that were printed.
     pub(super) fn finish(mut self) -> String {
         self.restore();
         let mut text = String::new();
@@ -164,10 +164,10 @@ impl Drop for Redirect {
     }
 }
 
-/// A second descriptor for the same file.
+/// Duplicates a descriptor.
 fn duplicate(fd: RawFd) -> Option<OwnedFd> {
     // SAFETY: fcntl fails on a descriptor that is not open, and touches no memory of ours.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: fcntl just returned this descriptor, and nobody else knows it.
+    // SAFETY: fcntl just returned this descriptor, so it has no other owner.
     (copy >= 0).then(|| unsafe { OwnedFd::from_raw_fd(copy) })
 }

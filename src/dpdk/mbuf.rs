@@ -1,4 +1,4 @@
-//! Packet buffers: DPDK's mbufs, of one segment and with one owner.
+//! Packet buffers: DPDK's mbufs with one segment and one owner.
 
 use std::ptr::NonNull;
 
@@ -10,32 +10,32 @@ use dpdk_sys::{
 use crate::near::prefetch;
 use crate::packet::{Burst, Packet};
 
-/// Bytes kept free in front of each frame as it arrives.
+/// Bytes kept free in front of each received frame.
 pub const HEADROOM: usize = HF_PKTMBUF_HEADROOM as usize;
 
-/// From a descriptor to where drivers put the first byte of its frame, in pools as [`Mempool`](super::Mempool) makes them.
-/// A buffer from elsewhere may have it in another place, as a frame may whose headers have grown by a line: then what was
-/// asked for in vain is a prefetch.
+/// Offset from an mbuf to the place where drivers put the first byte of its frame, in pools created by
+/// [`Mempool`](super::Mempool). It may differ for a buffer from elsewhere, or for a frame whose headers have grown.
+/// Then only a prefetch is wasted.
 const FIRST_BYTES: usize = size_of::<rte_mbuf>() + HEADROOM;
 
 /// Reference count and number of segments as one word, when both are one.
 const SOLE: u32 = 0x0001_0001;
 
-/// A frame in a DPDK buffer, with no other owner and in one piece.
+/// A frame in a DPDK buffer with one owner and one segment.
 ///
-/// It has no destructor: buffers go back with [`Ports::free`](crate::packet::Ports::free), [`Mbuf::free`] or by
-/// sending. One that is forgotten is lost to its pool, and keeps the pool's memory from being freed.
+/// It has no destructor. Buffers return with [`Ports::free`](crate::packet::Ports::free) or [`Mbuf::free`], or are
+/// sent. A forgotten buffer is lost to its pool, and prevents the pool's memory from being freed.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Mbuf(NonNull<rte_mbuf>);
 
-// SAFETY: an Mbuf is the only way to its buffer, which is plain memory that any thread may use and return.
+// SAFETY: an Mbuf is the only access to its buffer, which is plain memory that any thread may use and return.
 unsafe impl Send for Mbuf {}
 // SAFETY: through a shared reference the buffer is only read.
 unsafe impl Sync for Mbuf {}
 
 impl Mbuf {
-    /// Takes over a buffer.
+    /// Takes ownership of a buffer.
     ///
     /// # Safety
     ///
@@ -45,15 +45,16 @@ impl Mbuf {
         Self(raw)
     }
 
-    /// Whether it is what an Mbuf must be: drivers may hand out chains and shared buffers where asked to.
+    /// Whether the buffer has one segment and one owner, as an Mbuf requires. Drivers may deliver chains and shared
+    /// buffers if configured so.
     #[inline]
     pub(super) fn is_sole(&self) -> bool {
-        // SAFETY: the offset is that of the reference count, a word of 16 bits; the number of segments follows it
+        // SAFETY: the offset is that of the reference count, a word of 16 bits. The number of segments follows it
         // directly, as the shim asserts, so 32 bits may be read, aligned or not.
         unsafe { self.field::<u32>(HF_MBUF_REFCNT).read_unaligned() == SOLE }
     }
 
-    /// Returns the buffer to its pool; for whole bursts use [`Ports::free`](crate::packet::Ports::free).
+    /// Returns the buffer to its pool. For whole bursts use [`Ports::free`](crate::packet::Ports::free).
     #[inline]
     pub fn free(self) {
         let mut raw = self.0.as_ptr();
@@ -61,22 +62,23 @@ impl Mbuf {
         unsafe { dpdk_sys::rte_pktmbuf_free_bulk(&mut raw, 1) };
     }
 
-    /// Returns all buffers of a burst, which is empty afterwards.
+    /// Returns all buffers of a burst to their pools and empties it.
     #[inline]
     pub fn free_all(packets: &mut Burst<Mbuf>) {
         let count = packets.len();
         if count == 0 {
             return;
         }
-        // SAFETY: an Mbuf is a pointer in memory, so the burst is an array of `count` of them, each the only owner of
-        // its buffer. Setting the length to zero first forgets them here; Mbuf has no destructor to miss.
+        // SAFETY: an Mbuf is a pointer in memory, so the burst is an array of `count` pointers, each the only owner of
+        // its buffer. Setting the length to zero first forgets them here; Mbuf has no destructor.
         unsafe {
             packets.set_len(0);
             dpdk_sys::rte_pktmbuf_free_bulk(packets.as_mut_ptr().cast(), count as u32);
         }
     }
 
-    /// Replaces the frame, with the standard headroom in front; false, and nothing changed, if it is too long.
+    /// Replaces the frame, with the standard headroom in front. Returns false, and changes nothing, if the frame is too
+    /// long.
     #[inline]
     pub fn set_frame(&mut self, frame: &[u8]) -> bool {
         let room = usize::from(self.buffer_len());
@@ -93,43 +95,43 @@ impl Mbuf {
         true
     }
 
-    /// Address of the field at `offset`.
+    /// Returns the address of the field at `offset`.
     ///
     /// # Safety
     ///
     /// `offset` must be one of the shim's offsets, and `T` the type of the field there.
     #[inline]
     unsafe fn field<T>(&self, offset: u32) -> *mut T {
-        // SAFETY: the caller vouches that the offset is inside the struct, to which the pointer is valid.
+        // SAFETY: the caller ensures that the offset is inside the struct, to which the pointer is valid.
         unsafe { self.0.as_ptr().byte_add(offset as usize).cast() }
     }
 
-    /// Where the frame starts.
+    /// Returns the address of the first byte of the frame.
     #[inline]
     fn data(&self) -> *mut u8 {
-        // SAFETY: the offsets are those of the buffer's address and of the start of data in it, which the driver and
-        // the functions here keep inside the buffer.
+        // SAFETY: the offsets are those of the buffer's address and of the start of data in it. The driver and the
+        // functions here keep that start inside the buffer.
         unsafe {
             let buffer = self.field::<*mut u8>(HF_MBUF_BUF_ADDR).read();
             buffer.add(usize::from(self.field::<u16>(HF_MBUF_DATA_OFF).read()))
         }
     }
 
-    /// Bytes in the buffer, with the headroom.
+    /// Returns the size of the buffer in bytes, with the headroom.
     #[inline]
     fn buffer_len(&self) -> u16 {
         // SAFETY: the offset is that of the buffer's length.
         unsafe { self.field::<u16>(HF_MBUF_BUF_LEN).read() }
     }
 
-    /// Bytes in the frame.
+    /// Returns the length of the frame in bytes.
     #[inline]
     fn data_len(&self) -> u16 {
         // SAFETY: the offset is that of the segment's length.
         unsafe { self.field::<u16>(HF_MBUF_DATA_LEN).read() }
     }
 
-    /// Sets both lengths, which are the same in one segment.
+    /// Sets both lengths, which are equal in one segment.
     #[inline]
     fn set_len(&mut self, length: u16) {
         // SAFETY: the offsets are those of the segment's and the packet's length.
@@ -161,8 +163,8 @@ impl Packet for Mbuf {
 
     #[inline]
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the driver, or the functions here, keep the frame inside the buffer and have written all of it;
-        // nobody else has the buffer, and it is not written while `self` is borrowed.
+        // SAFETY: the driver, or the functions here, keep the frame inside the buffer and have written all of it. The
+        // buffer has no other owner, and it is not written while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.data(), usize::from(self.data_len())) }
     }
 
@@ -181,12 +183,12 @@ impl Packet for Mbuf {
     fn push_front(&mut self, n: usize) -> bool {
         // SAFETY: the offset is that of the start of data.
         let start = unsafe { self.field::<u16>(HF_MBUF_DATA_OFF) };
-        // SAFETY: as above; nobody else has the buffer.
+        // SAFETY: as above; the buffer has no other owner.
         let offset = unsafe { start.read() };
         let grown = u16::try_from(n).ok().and_then(|n| Some((offset.checked_sub(n)?, self.data_len().checked_add(n)?)));
         let Some((offset, length)) = grown else { return false };
-        // SAFETY: the new start is in the buffer, before the old one. Pool memory is zeroed when mapped, so what the
-        // frame now begins with has some value.
+        // SAFETY: the new start is in the buffer, before the old one. Pool memory is zeroed when mapped, so the new
+        // first bytes of the frame are initialized.
         unsafe { start.write(offset) };
         self.set_len(length);
         true
@@ -196,8 +198,8 @@ impl Packet for Mbuf {
     fn pull_front(&mut self, n: usize) -> bool {
         let shrunk = u16::try_from(n).ok().and_then(|n| Some((n, self.data_len().checked_sub(n)?)));
         let Some((n, length)) = shrunk else { return false };
-        // SAFETY: the offset is that of the start of data; the new start is inside the frame or at its end, so the
-        // sum stays within the buffer's length, which has 16 bits.
+        // SAFETY: the offset is that of the start of data. The new start is inside the frame or at its end, so the sum
+        // stays within the buffer's length, which has 16 bits.
         unsafe {
             let start = self.field::<u16>(HF_MBUF_DATA_OFF);
             start.write(start.read() + n);
@@ -209,12 +211,12 @@ impl Packet for Mbuf {
 
 #[cfg(test)]
 impl Mbuf {
-    /// Whether the first byte is where [`Packet::prefetch_ahead`] asks for it.
+    /// Whether the first byte of the frame is at the address that [`Packet::prefetch_ahead`] prefetches.
     pub(super) fn begins_where_expected(&self) -> bool {
         self.data().cast_const() == self.0.as_ptr().cast::<u8>().wrapping_add(FIRST_BYTES)
     }
 
-    /// Hangs `next` behind the frame, as drivers do with large frames.
+    /// Chains `next` behind the frame, as drivers do with large frames.
     pub(super) fn chain_for_test(&mut self, next: Mbuf) {
         // SAFETY: the offset is that of the number of segments; the chain owns `next` from here on.
         unsafe {
@@ -223,13 +225,13 @@ impl Mbuf {
         }
     }
 
-    /// Counts a second reference.
+    /// Sets the reference count to two.
     pub(super) fn share_for_test(&mut self) {
         // SAFETY: the offset is that of the reference count.
         unsafe { self.field::<u16>(HF_MBUF_REFCNT).write(2) };
     }
 
-    /// The second owner, which must be there for [`Mbuf::share_for_test`] to be true.
+    /// Returns a second owner, which must exist after [`Mbuf::share_for_test`].
     pub(super) fn alias_for_test(&self) -> Mbuf {
         Mbuf(self.0)
     }

@@ -11,8 +11,8 @@ use super::{Eal, Error, HEADROOM, Mbuf};
 
 /// A pool of packet buffers of one size, for use from any thread.
 ///
-/// Clones are the same pool. Dropping the last one frees its memory, or, while buffers are still out, leaves that to
-/// the [`Eal`].
+/// Clones refer to the same pool. Dropping the last one frees its memory. While buffers are out, it leaves that to the
+/// [`Eal`].
 #[derive(Clone)]
 pub struct Mempool(Arc<Pool>);
 
@@ -25,8 +25,8 @@ struct Pool {
     eal: Arc<Shared>,
 }
 
-// SAFETY: DPDK's pools are made for many threads: each lcore has its own cache, other threads bypass the caches, and
-// the ring behind them takes several producers and consumers. The rest of the struct is not written.
+// SAFETY: DPDK's pools are made for many threads. Each lcore has its own cache, and other threads bypass the caches.
+// The ring behind them takes several producers and consumers. The rest of the struct is not written.
 unsafe impl Send for Pool {}
 // SAFETY: as above.
 unsafe impl Sync for Pool {}
@@ -37,18 +37,18 @@ unsafe impl Sync for Pool {}
 ///
 /// `pool` must be valid.
 pub(super) unsafe fn all_back(pool: NonNull<rte_mempool>, count: u32) -> bool {
-    // SAFETY: the caller vouches for the pool; the count is only read.
+    // SAFETY: the caller ensures that the pool is valid; the count is only read.
     unsafe { dpdk_sys::rte_mempool_avail_count(pool.as_ptr()) >= count }
 }
 
-/// An ordinary page.
+/// Bytes of an ordinary page.
 const PAGE: usize = 4096;
 
 impl Mempool {
-    /// Makes a pool of `count` buffers with `data_room` bytes each, of which [`HEADROOM`] stay free in front.
+    /// Creates a pool of `count` buffers with `data_room` bytes each, of which [`HEADROOM`] stay free in front.
     ///
-    /// `cache` buffers are kept per lcore (at most 512, and two thirds of the pool); `socket` is the NUMA node whose
-    /// memory it takes, any if `None`. `name` is unlike that of any other pool of the process.
+    /// Each lcore caches up to `cache` buffers (at most 512, and two thirds of the pool). `socket` is the NUMA node of
+    /// the memory; `None` allows any. `name` must differ from that of every other pool of the process.
     ///
     /// # Errors
     ///
@@ -90,15 +90,15 @@ impl Mempool {
         Ok(Self(Arc::new(Pool { raw, name: name.to_owned(), count, data_room, eal })))
     }
 
-    /// Bytes that a pool takes, to size the memory given to EAL: `huge` is whether that is made of hugepages. In ordinary
-    /// ones no buffer lies across two pages, unless it is larger than one.
+    /// Returns the bytes that a pool takes, to size the memory given to EAL. `huge` is whether that memory is made of
+    /// hugepages. In ordinary pages no buffer crosses a page boundary, unless it is larger than a page.
     #[must_use]
     pub fn footprint(count: u32, data_room: u16, huge: bool) -> usize {
         let element = size_of::<dpdk_sys::rte_mbuf>() + usize::from(data_room);
         let element = u32::try_from(element).unwrap_or(u32::MAX);
-        // SAFETY: only calculates; a null pointer asks for the sum alone.
+        // SAFETY: only calculates; a null pointer requests the sum alone.
         let object = unsafe { dpdk_sys::rte_mempool_calc_obj_size(element, 0, std::ptr::null_mut()) };
-        // Beside the objects: a pointer each in a ring of the next power of two, and the caches of every lcore.
+        // Beside the objects: one pointer each in a ring of the next power of two, and the caches of every lcore.
         let object = object as usize;
         let room = match PAGE / object {
             _ if huge => object,
@@ -108,39 +108,39 @@ impl Mempool {
         count as usize * room + (count as usize + 1).next_power_of_two() * 8 + (2 << 20)
     }
 
-    /// Its name.
+    /// Returns the name of the pool.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Buffers in all.
+    /// Returns the number of all buffers.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.count
     }
 
-    /// Bytes in each buffer, with the headroom.
+    /// Returns the bytes of each buffer, with the headroom.
     #[must_use]
     pub fn data_room(&self) -> u16 {
         self.0.data_room
     }
 
-    /// Buffers that could be taken: walks all caches, so not for the packet path, and exact only while nobody else
-    /// takes or returns any.
+    /// Returns the number of free buffers. It walks all caches, so it is not for the packet path. It is exact only
+    /// while no other thread takes or returns buffers.
     #[must_use]
     pub fn available(&self) -> u32 {
         // SAFETY: the pool is valid while `self` lives; the count is only read.
         unsafe { dpdk_sys::rte_mempool_avail_count(self.0.raw.as_ptr()) }
     }
 
-    /// Buffers that are out, as [`Mempool::available`] counts.
+    /// Returns the number of buffers that are out, as exact as [`Mempool::available`].
     #[must_use]
     pub fn in_use(&self) -> u32 {
         self.0.count.saturating_sub(self.available())
     }
 
-    /// A buffer with an empty frame and the standard headroom; `None` when the pool is empty.
+    /// Allocates a buffer with an empty frame and the standard headroom; `None` when the pool is empty.
     #[inline]
     #[must_use]
     pub fn alloc(&self) -> Option<Mbuf> {
@@ -150,7 +150,7 @@ impl Mempool {
         NonNull::new(raw).map(|raw| unsafe { Mbuf::from_raw(raw) })
     }
 
-    /// A buffer with `frame`; `None` when the pool is empty or the frame too long for its buffers.
+    /// Allocates a buffer with `frame`; `None` when the pool is empty or the frame is too long for its buffers.
     #[inline]
     #[must_use]
     pub fn alloc_with(&self, frame: &[u8]) -> Option<Mbuf> {
@@ -162,7 +162,7 @@ impl Mempool {
         None
     }
 
-    /// DPDK's handle, valid while `self` lives.
+    /// Returns DPDK's handle, valid while `self` exists.
     pub(super) fn as_ptr(&self) -> *mut rte_mempool {
         self.0.raw.as_ptr()
     }

@@ -1,12 +1,13 @@
-//! DPDK, safely: the environment (EAL), buffers, ports, in-process links and lcores.
+//! Safe wrappers of DPDK: the environment (EAL), buffers, ports, in-process links and lcores.
 //!
-//! This module and the crate `dpdk-sys` hold all the `unsafe` of Holdfast. What makes it sound as a whole:
+//! This module and the crate `dpdk-sys` hold the `unsafe` code that calls DPDK. These rules make it sound:
 //!
-//! - [`Eal`] is counted: every pool, port, queue and running worker holds a share, so DPDK is shut down only after
-//!   the last of them is gone, whatever the order in which they are dropped.
-//! - A [`Mbuf`] is a bare pointer without a share. Instead a [`Mempool`] whose buffers are not all back when it is
-//!   dropped is handed to the [`Eal`], which frees it when they are, or else leaves it (and DPDK) in place for good.
-//! - A [`PortQueue`] exists once per queue, can be sent to another thread but not shared, and keeps its port from
+//! - [`Eal`] is reference-counted: every pool, port, queue and running worker holds a share. DPDK is shut down only
+//!   after the last of them is dropped, in any order.
+//! - A [`Mbuf`] is a bare pointer without a share. If a [`Mempool`] is dropped while some of its buffers are out, the
+//!   [`Eal`] takes it over and frees it at its own end. If buffers are still out then, the pool and DPDK stay in place
+//!   for good.
+//! - A [`PortQueue`] exists once per queue and can be sent to another thread but not shared. It prevents its port from
 //!   being stopped, so the packet path needs no lock and no check.
 
 mod check;

@@ -1,4 +1,4 @@
-//! Ethernet ports: physical, virtual and in-process ones alike.
+//! Ethernet ports: physical, virtual and in-process.
 
 use std::ffi::{CStr, CString};
 use std::path::Path;
@@ -16,17 +16,17 @@ use super::{Eal, Error, Mempool, PortQueue, driver, log};
 /// The bus of virtual devices.
 pub(super) const VDEV: &CStr = c"vdev";
 
-/// How a port is set up.
+/// Settings of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortConfig {
     /// Descriptors of the receive queue; the driver may adjust them.
     pub rx_descriptors: u16,
-    /// Descriptors of the transmit queue; the driver may adjust them. What is posted drains even while the peer
-    /// pauses the port, so a lossless port has few.
+    /// Descriptors of the transmit queue; the driver may adjust them. Posted frames are sent even while the peer pauses
+    /// the port, so a lossless port has few descriptors.
     pub tx_descriptors: u16,
-    /// Largest payload of a frame.
+    /// Largest payload of a frame in bytes.
     pub mtu: u16,
-    /// Receive frames for any address, as a switch must; virtual ports that cannot be asked do so anyway.
+    /// Whether to receive frames for any address, as a switch must. Virtual ports without this setting do so anyway.
     pub promiscuous: bool,
 }
 
@@ -36,7 +36,7 @@ impl Default for PortConfig {
     }
 }
 
-/// Flow control of a device, with settings that this crate only passes on (`autoneg`, water marks, pause time).
+/// Flow control settings of a device. This crate passes some of them on unchanged (`autoneg`, water marks, pause time).
 #[derive(Clone, Copy)]
 pub struct FlowControl(rte_eth_fc_conf);
 
@@ -47,13 +47,14 @@ impl FlowControl {
         self.0.mode != dpdk_sys::RTE_ETH_FC_NONE
     }
 
-    /// Whether MAC control frames are said to reach software.
+    /// Whether the device reports that it passes MAC control frames to software.
     #[must_use]
     pub fn passes_control(&self) -> bool {
         self.0.mac_ctrl_frame_fwd != 0
     }
 
-    /// The same settings with PAUSE off both ways, and MAC control frames passed to software or not.
+    /// Returns the settings with PAUSE off in both directions. `pass_control` is whether MAC control frames pass to
+    /// software.
     #[must_use]
     pub fn off(mut self, pass_control: bool) -> Self {
         self.0.mode = dpdk_sys::RTE_ETH_FC_NONE;
@@ -62,35 +63,35 @@ impl FlowControl {
     }
 }
 
-/// State of the link.
+/// State of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkState {
     /// Whether frames can pass.
     pub up: bool,
-    /// Speed in Mb/s where the driver knows it; for virtual ports a made-up number.
+    /// Speed in Mb/s if the driver knows it. Virtual ports report an arbitrary number.
     pub speed_mbps: Option<u32>,
 }
 
-/// What the driver has counted.
+/// Counters of the driver.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PortStats {
     /// Frames received.
     pub ipackets: u64,
-    /// Their bytes, where the driver counts them.
+    /// Bytes received, if the driver counts them.
     pub ibytes: u64,
-    /// Frames lost since the receive queue was full, or the kernel's ring before it: loss before any admission, where it
-    /// is seen ([`EthPort::sees_receive_loss`]).
+    /// Frames lost because the receive queue, or the kernel's ring before it, was full. This is loss before admission,
+    /// where it can be seen ([`EthPort::sees_receive_loss`]).
     pub imissed: u64,
     /// Frames received with errors.
     pub ierrors: u64,
-    /// Frames lost since the pool was empty.
+    /// Frames lost because the pool was empty.
     pub rx_nombuf: u64,
     /// Frames sent.
     pub opackets: u64,
-    /// Their bytes, where the driver counts them.
+    /// Bytes sent, if the driver counts them.
     pub obytes: u64,
-    /// Frames that the driver took and could not send. A count of frames that it did not take, as net_tap's, is left out:
-    /// these are offered again, and again counted.
+    /// Frames that the driver accepted and could not send. Counts of refused frames, like those of net_tap, are left
+    /// out: refused frames are offered again, and counted again.
     pub oerrors: u64,
 }
 
@@ -98,13 +99,13 @@ pub struct PortStats {
 pub struct EthPort(Arc<Device>);
 
 impl EthPort {
-    /// Opens a device that EAL knows, by its name (`net_tap0`) or PCI address, and sets it up, stopped.
+    /// Opens and sets up a device that EAL has probed, by its name (`net_tap0`) or PCI address. The port is stopped.
     ///
-    /// `pool` is where received frames go.
+    /// Received frames use buffers of `pool`.
     ///
     /// # Errors
     ///
-    /// What hinders it; [`Error::InUse`] if it is open already.
+    /// Returns the cause if the port cannot be opened; [`Error::InUse`] if it is open already.
     pub fn open(eal: &Eal, name: &str, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
         let name = pci_address(name);
         let mark = log::mark();
@@ -114,12 +115,12 @@ impl EthPort {
         Self::from_device(Device::claim(eal, id, &name, Origin::Eal, pool)?, config, pool)
     }
 
-    /// Makes a virtual device from its name and arguments (`net_tap0,iface=tap0`) and opens it; the device goes
+    /// Creates a virtual device from its name and arguments (`net_tap0,iface=tap0`) and opens it. The device is removed
     /// when the port is closed.
     ///
     /// # Errors
     ///
-    /// What hinders it.
+    /// Returns the cause if the device cannot be created or opened.
     pub fn plug(eal: &Eal, devargs: &str, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
         check_vdev(devargs)?;
         let (name, arguments) = devargs.split_once(',').unwrap_or((devargs, ""));
@@ -154,13 +155,13 @@ impl EthPort {
         Self::from_device(device, config, pool)
     }
 
-    /// Sets a device up.
+    /// Configures `device` and makes a port of it.
     pub(super) fn from_device(device: Device, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
         device.configure(config, pool)?;
         Ok(Self(Arc::new(device)))
     }
 
-    /// Starts it: frames arrive from here on.
+    /// Starts the port: from here on it receives frames.
     ///
     /// # Errors
     ///
@@ -171,21 +172,22 @@ impl EthPort {
         if state.started {
             return Ok(());
         }
-        // SAFETY: the port is configured and owned by `device`; the lock keeps other control calls on it away.
+        // SAFETY: the port is configured and owned by `device`; the lock excludes other control calls on it.
         device.attempt("start", || unsafe { dpdk_sys::rte_eth_dev_start(device.id) })?;
         state.started = true;
         if let Some(kernel) = &mut state.kernel {
-            // What came while nobody could have taken it is no loss of this port.
+            // Frames that the kernel dropped before the port could be polled are not losses of this port.
             kernel.forget();
         }
         Ok(())
     }
 
-    /// Takes out queue `number`, which is 0 as long as ports have one queue.
+    /// Takes out queue `number`. Ports have one queue, so it must be 0.
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] if it is out already, [`Error::Invalid`] if there is none, or the port is not started.
+    /// [`Error::InUse`] if the queue is out already; [`Error::Invalid`] if it does not exist or the port is not
+    /// started.
     pub fn queue(&mut self, number: u16) -> Result<PortQueue, Error> {
         let device = &self.0;
         let mut state = device.state();
@@ -201,12 +203,12 @@ impl EthPort {
             return Err(Error::InUse { what, remedy: "a queue has one owner: drop the other first" });
         }
         state.queues_out |= 1 << number;
-        // SAFETY: the port is started and has the queue, and its bit says that this is the only value for it; `stop`
+        // SAFETY: the port is started and has the queue, and the bit ensures that this is the only value for it. `stop`
         // refuses while the bit is set, and the device is closed only when the value has dropped its share.
         Ok(unsafe { PortQueue::new(Arc::clone(device), number) })
     }
 
-    /// Stops it; frames in its queues may be lost.
+    /// Stops the port. Frames in its queues may be lost.
     ///
     /// # Errors
     ///
@@ -229,41 +231,42 @@ impl EthPort {
         Ok(())
     }
 
-    /// Stops and closes it, which dropping does too, but silently.
+    /// Stops and closes the port. Dropping the port does the same, but ignores errors.
     ///
     /// # Errors
     ///
-    /// As [`EthPort::stop`].
+    /// Returns the errors of [`EthPort::stop`].
     pub fn close(mut self) -> Result<(), Error> {
         self.stop()
     }
 
-    /// The name it was opened by.
+    /// Returns the name by which the port was opened.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Whether it was opened by a PCI address, as a NIC is: its word on its link counts.
+    /// Whether the port was opened by a PCI address, as a NIC is. The link state of such a port is valid.
     #[must_use]
     pub fn is_physical(&self) -> bool {
-        // `0000:3b:00.0`: no virtual device's name has colons, since DPDK splits devargs at them.
+        // A PCI address is like `0000:3b:00.0`. No virtual device has colons in its name, since DPDK splits devargs at
+        // them.
         self.name().matches(':').count() == 2
     }
 
-    /// Whether it is a virtual port on the kernel's interface of a NIC with a MAC, as af_packet's can be.
+    /// Whether the port is a virtual one on the kernel interface of a NIC with a MAC, as af_packet ports can be.
     #[must_use]
     pub fn is_on_a_nic(&self) -> bool {
         self.0.interface.as_ref().is_some_and(|name| driver::is_nic(Path::new("/sys/class/net"), name))
     }
 
-    /// DPDK's number for it.
+    /// Returns DPDK's number of the port.
     #[must_use]
     pub fn id(&self) -> u16 {
         self.0.id
     }
 
-    /// Its MAC address; all zero for in-process ports, whose driver has none.
+    /// Returns the MAC address of the port. It is all zero for in-process ports, whose driver has none.
     ///
     /// # Errors
     ///
@@ -272,12 +275,12 @@ impl EthPort {
         let mut address = rte_ether_addr::default();
         let device = &*self.0;
         let _state = device.state();
-        // SAFETY: the port is open, and the address is written to a value that is ours.
+        // SAFETY: the port is open, and the address is written to a local value.
         device.attempt("tell its MAC address", || unsafe { dpdk_sys::rte_eth_macaddr_get(device.id, &mut address) })?;
         Ok(address.addr_bytes)
     }
 
-    /// The link as it is, without waiting.
+    /// Returns the current state of the link, without waiting.
     ///
     /// # Errors
     ///
@@ -286,15 +289,15 @@ impl EthPort {
         let (mut speed, mut up) = (0, 0);
         let device = &*self.0;
         let _state = device.state();
-        // SAFETY: the port is open, and the results are written to values that are ours.
+        // SAFETY: the port is open, and the results are written to local values.
         device.attempt("tell its link state", || unsafe { dpdk_sys::hf_link(device.id, &mut speed, &mut up) })?;
         Ok(LinkState { up: up != 0, speed_mbps: (speed != 0).then_some(speed) })
     }
 
-    /// Whether frames can leave by it, as far as anything tells: the driver of a NIC and those of memif, vhost and virtio-user
-    /// do, and of the interface behind an af_packet port the kernel does. A virtio-user port that listens connects again only
-    /// when it is asked. A tap that is set down takes nothing. One that is not to be found may be in another namespace, where
-    /// frames pass. Other ports count as up.
+    /// Whether frames can leave by the port, as far as it is known. The drivers of NICs, memif, vhost and virtio-user
+    /// report the link; reading it also makes a listening virtio-user port connect again. For an af_packet port the
+    /// state of its kernel interface decides. A tap that is set down accepts no frames; a missing one may be in another
+    /// namespace, where frames pass. All other ports count as up.
     #[must_use]
     pub fn has_link(&self) -> bool {
         let of = self.0.driver;
@@ -308,7 +311,7 @@ impl EthPort {
         }
     }
 
-    /// Its counters; another thread may poll the queues meanwhile.
+    /// Returns the counters of the port. Another thread may poll the queues meanwhile.
     ///
     /// # Errors
     ///
@@ -317,7 +320,7 @@ impl EthPort {
         let mut stats = rte_eth_stats::default();
         let device = &*self.0;
         let mut state = device.state();
-        // SAFETY: the port is open, and the counters are written to a value that is ours.
+        // SAFETY: the port is open, and the counters are written to a local value.
         device.attempt("tell its counters", || unsafe { dpdk_sys::rte_eth_stats_get(device.id, &mut stats) })?;
         Ok(PortStats {
             ipackets: stats.ipackets,
@@ -331,7 +334,7 @@ impl EthPort {
         })
     }
 
-    /// Sets its counters to zero; while another thread polls the queues, some drivers lose that.
+    /// Sets the counters to zero. Some drivers lose the reset if another thread polls the queues meanwhile.
     ///
     /// # Errors
     ///
@@ -346,9 +349,9 @@ impl EthPort {
         device.attempt("reset its counters", || unsafe { dpdk_sys::rte_eth_stats_reset(device.id) })
     }
 
-    /// Whether frames that are lost in front of it, since it was polled too late, are counted as missed. NICs count them,
-    /// in-process links lose none, nor does memif, whose sender keeps what finds no room in the memory between the two; and
-    /// af_packet's are asked for here. Of other virtual ports it is not known.
+    /// Whether frames that are lost in front of the port, because it was polled too late, are counted as missed. NICs
+    /// count them. In-process links lose none, and neither does memif, whose sender keeps frames that do not fit the
+    /// shared memory. For af_packet ports the kernel's count is added here. For other virtual ports it is unknown.
     #[must_use]
     pub fn sees_receive_loss(&self) -> bool {
         let device = &*self.0;
@@ -356,7 +359,7 @@ impl EthPort {
         never_loses || self.is_physical() || device.state().kernel.is_some()
     }
 
-    /// The MTU in force.
+    /// Returns the MTU in force.
     ///
     /// # Errors
     ///
@@ -365,28 +368,28 @@ impl EthPort {
         let mut mtu = 0;
         let device = &*self.0;
         let _state = device.state();
-        // SAFETY: the port is open, and the MTU is written to a value that is ours.
+        // SAFETY: the port is open, and the MTU is written to a local value.
         device.attempt("tell its MTU", || unsafe { dpdk_sys::rte_eth_dev_get_mtu(device.id, &mut mtu) })?;
         Ok(mtu)
     }
 
-    /// Flow control that its device does by itself, and all settings that go with it.
+    /// Returns the flow control that the device does by itself, with all settings that belong to it.
     ///
     /// # Errors
     ///
-    /// The driver's error number, negative: `-ENOTSUP` where it has no such function.
+    /// The driver's error number, negative: `-ENOTSUP` if the driver has no such function.
     pub fn flow_control(&self) -> Result<FlowControl, i32> {
         let mut settings = rte_eth_fc_conf::default();
         let device = &*self.0;
         let _state = device.state();
-        // SAFETY: the port is open, and the settings are written to a value that is ours.
+        // SAFETY: the port is open, and the settings are written to a local value.
         match unsafe { dpdk_sys::rte_eth_dev_flow_ctrl_get(device.id, &mut settings) } {
             0.. => Ok(FlowControl(settings)),
             status => Err(status),
         }
     }
 
-    /// Tells its device what to do of flow control by itself.
+    /// Sets the flow control that the device does by itself.
     ///
     /// # Errors
     ///
@@ -395,21 +398,21 @@ impl EthPort {
         let mut settings = wanted.0;
         let device = &*self.0;
         let _state = device.state();
-        // SAFETY: the port is open; the driver reads a value that is ours.
+        // SAFETY: the port is open; the driver reads a local value.
         match unsafe { dpdk_sys::rte_eth_dev_flow_ctrl_set(device.id, &mut settings) } {
             0.. => Ok(()),
             status => Err(status),
         }
     }
 
-    /// The NUMA node it is on; `None` where that means nothing.
+    /// Returns the NUMA node of the device; `None` if it has none.
     #[must_use]
     pub fn socket(&self) -> Option<u32> {
         // SAFETY: the port is open.
         u32::try_from(unsafe { dpdk_sys::rte_eth_dev_socket_id(self.0.id) }).ok()
     }
 
-    /// Name of its driver, e.g. `net_tap`.
+    /// Returns the name of the driver, e.g. `net_tap`.
     #[must_use]
     pub fn driver(&self) -> String {
         let _state = self.0.state();
@@ -417,19 +420,19 @@ impl EthPort {
     }
 }
 
-/// The number of the port called `name`.
+/// Returns the number of the port called `name`.
 pub(super) fn find(name: &str) -> Option<u16> {
     let name = CString::new(name).ok()?;
     let mut id = 0;
-    // SAFETY: the name is a string with a zero at its end, and the number is written to a value that is ours.
+    // SAFETY: the name is a string with a zero at its end, and the number is written to a local value.
     let status = unsafe { dpdk_sys::rte_eth_dev_get_port_by_name(name.as_ptr(), &mut id) };
     (status == 0).then_some(id)
 }
 
-/// Whether DPDK can have one port more.
+/// Checks that DPDK has room for one more port.
 pub(super) fn check_room_for(device: &str) -> Result<(), Error> {
     let limit = HF_MAX_ETHPORTS as usize;
-    // SAFETY: only counts.
+    // SAFETY: the function only counts ports.
     let there = unsafe { dpdk_sys::rte_eth_dev_count_total() };
     if usize::from(there) < limit { Ok(()) } else { Err(Error::TooManyPorts { device: device.to_owned(), limit }) }
 }

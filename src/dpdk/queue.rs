@@ -1,4 +1,4 @@
-//! The packet path of a port: one receive queue and one transmit queue, of one thread.
+//! The packet path of a port: one receive queue and one transmit queue, used by one thread.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -13,9 +13,10 @@ use crate::units::Ticks;
 use super::Mbuf;
 use super::device::Device;
 
-/// A pair of queues of a started port; there is one for each number, and while it lives the port is not stopped.
+/// A pair of queues of a started port. Each number has one value at a time, and the port cannot be stopped while it
+/// exists.
 ///
-/// It can be sent to the lcore that polls it, but not shared: DPDK's queues are not for two threads at once.
+/// It can be sent to the lcore that polls it, but not shared: two threads must not use a DPDK queue at once.
 pub struct PortQueue {
     device: Arc<Device>,
     operations: NonNull<rte_eth_fp_ops>,
@@ -23,19 +24,19 @@ pub struct PortQueue {
     not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
-// SAFETY: DPDK's queues belong to no thread in particular; one at a time may use each, and only one can have this
+// SAFETY: DPDK's queues are not bound to a thread. Each may be used by one thread at a time, and only one can have this
 // value. The operations are static.
 unsafe impl Send for PortQueue {}
 
 impl PortQueue {
-    /// The queues `number` of `device`.
+    /// Creates the pair of queues `number` of `device`.
     ///
     /// # Safety
     ///
-    /// The device must be started with that queue and stay so while the value lives, and there must be no other value
-    /// for it.
+    /// The device must be started with that queue and stay so while the value exists, and no other value for the queue
+    /// may exist.
     pub(super) unsafe fn new(device: Arc<Device>, number: u16) -> Self {
-        // SAFETY: the table has an element for each port number that DPDK gives out; only its address is taken.
+        // SAFETY: the table has an element for each port number that DPDK assigns; only its address is taken.
         let operations = unsafe {
             NonNull::new_unchecked(
                 (&raw mut dpdk_sys::rte_eth_fp_ops).cast::<rte_eth_fp_ops>().add(usize::from(device.id())),
@@ -44,22 +45,22 @@ impl PortQueue {
         Self { device, operations, number, not_sync: PhantomData }
     }
 
-    /// The port's name.
+    /// Returns the name of the port.
     #[must_use]
     pub fn name(&self) -> &str {
         self.device.name()
     }
 
-    /// Takes what was received, up to the room in `out`, and returns how many frames were refused and freed because
-    /// they came in several pieces or with other owners.
+    /// Receives frames into `out`, up to its free room. Returns how many frames it refused and freed because they had
+    /// several segments or other owners.
     #[inline]
     pub fn rx(&mut self, out: &mut Burst<Mbuf>) -> usize {
         let start = out.len();
         let room = out.remaining_capacity() as u16;
         let queue = usize::from(self.number);
-        // SAFETY: the table's entry is valid, and filled since the port is started; the queue is one of the port's.
-        // The pointer is to the burst's free part, which has `room` elements, each laid out as a pointer to an mbuf.
-        // What the driver writes there are mbufs that it gives away.
+        // SAFETY: the table's entry is valid, and filled since the port is started; the queue is one of the port's. The
+        // pointer is to the free part of the burst, which has `room` elements, each laid out as a pointer to an mbuf.
+        // The driver writes mbufs there and gives up their ownership.
         let received = unsafe {
             let operations = self.operations.as_ref();
             let packets = out.as_mut_ptr().add(start).cast::<*mut rte_mbuf>();
@@ -90,25 +91,26 @@ impl PortQueue {
         if sole { 0 } else { refuse(out, start) }
     }
 
-    /// Frames received and not yet taken; `None` if the driver cannot tell.
+    /// Returns the number of frames in the receive queue; `None` if the driver cannot count them.
     #[must_use]
     pub fn backlog(&self) -> Option<usize> {
         // SAFETY: while this value lives the port is started with this queue.
         unsafe { self.device.backlog(self.number) }
     }
 
-    /// Lets the CPU sleep lightly until a frame is there or `until`; false, at once, if the driver or the CPU cannot.
+    /// Waits in a light sleep of the CPU until a frame arrives or until `until`. Returns false at once if the driver or
+    /// the CPU does not support it.
     pub(super) fn monitor(&self, until: Ticks) -> bool {
         let mut condition = rte_power_monitor_cond::default();
-        // SAFETY: while this value lives the port is started with this queue, so the descriptor that the driver names
-        // stays where it is; the condition is ours, and the driver fills it in unless it fails.
+        // SAFETY: while this value exists the port is started with this queue, so the descriptor whose address the
+        // driver returns stays valid. The condition is a local value, which the driver fills in unless it fails.
         unsafe {
             dpdk_sys::rte_eth_get_monitor_addr(self.device.id(), self.number, &mut condition) == 0
                 && dpdk_sys::rte_power_monitor(&condition, until.0) == 0
         }
     }
 
-    /// Hands `packets` to the port, in order; those taken are removed from the front.
+    /// Passes `packets` to the port in order. The frames that the driver accepts are removed from the front.
     #[inline]
     pub fn tx(&mut self, packets: &mut Burst<Mbuf>) {
         let count = packets.len() as u16;
@@ -116,8 +118,8 @@ impl PortQueue {
             return;
         }
         let queue = usize::from(self.number);
-        // SAFETY: as in `rx`; the burst has `count` elements laid out as pointers to mbufs that nobody else owns. The
-        // driver takes over those from the front that it reports, and the burst forgets them below.
+        // SAFETY: as in `rx`. The burst has `count` elements laid out as pointers to mbufs without another owner. The
+        // driver takes ownership of the first `sent` of them, and the burst forgets those below.
         let sent = unsafe {
             let operations = self.operations.as_ref();
             let pointers = packets.as_mut_ptr().cast::<*mut rte_mbuf>();
@@ -130,7 +132,7 @@ impl PortQueue {
             transmit(*operations.txq.data.add(queue), pointers, offered)
         };
         if sent >= count {
-            // SAFETY: shorter than before; the driver has the buffers, and Mbuf has no destructor to miss.
+            // SAFETY: the new length is smaller. The driver owns the buffers, and Mbuf has no destructor.
             unsafe { packets.set_len(0) };
         } else {
             packets.drain(..usize::from(sent));
@@ -138,7 +140,7 @@ impl PortQueue {
     }
 }
 
-/// The first callback of a queue, which packet capture and test generators set; null mostly.
+/// Returns the first callback of a queue, which packet capture and test generators set. It is usually null.
 ///
 /// # Safety
 ///
@@ -149,7 +151,8 @@ unsafe fn callback(slot: *mut *mut std::ffi::c_void) -> *mut std::ffi::c_void {
     unsafe { AtomicPtr::from_ptr(slot) }.load(Ordering::Acquire)
 }
 
-/// Frees what of `out` from `start` on is no sole Mbuf; no port is set up to give such, so this is rare.
+/// Frees the frames of `out`, from `start` on, that have several segments or other owners. Rare: no port is set up to
+/// deliver them.
 #[cold]
 fn refuse(out: &mut Burst<Mbuf>, start: usize) -> usize {
     let mut refused = 0;
@@ -158,7 +161,7 @@ fn refuse(out: &mut Burst<Mbuf>, start: usize) -> usize {
         if out[index].is_sole() {
             index += 1;
         } else {
-            // Freeing follows the chain and gives up one reference, which is right for both kinds.
+            // Freeing follows the chain and releases one reference, which is right for both kinds.
             out.remove(index).free();
             refused += 1;
         }

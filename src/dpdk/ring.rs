@@ -1,4 +1,4 @@
-//! In-process links: two ports, each receiving what the other sends.
+//! In-process links: two ports, each of which receives the frames that the other sends.
 
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -11,28 +11,28 @@ use super::eal::Shared;
 use super::port::check_room_for;
 use super::{Eal, Error, EthPort, Mempool, PortConfig, log};
 
-/// Longest name of a link, so that DPDK's names made of it fit.
+/// Longest name of a link, so that the DPDK names derived from it fit.
 const NAME_MAX: usize = 15;
 
-/// A cable inside the process, whose ends are ports.
+/// A link inside the process whose two ends are ports.
 ///
-/// No frame is copied: a buffer sent at one end **is** the buffer received at the other, so the receiver returns
-/// buffers to the sender's pool, and both pools must have the frames that are under way in both directions to spare.
-/// The frames that are in the link when both ends are gone are freed.
+/// No frame is copied: a buffer sent at one end **is** the buffer received at the other, and the receiver returns it to
+/// the sender's pool. Both pools therefore need spare buffers for the frames in transit in both directions. Frames in
+/// the link are freed when both ends are gone.
 pub struct RingLink {
-    /// The end for the switch.
+    /// The port of the switch.
     pub switch: EthPort,
-    /// The end for the host.
+    /// The port of the host.
     pub host: EthPort,
 }
 
-/// The two directions.
+/// The rings of both directions.
 pub(super) struct Rings {
     to_switch: Ring,
     to_host: Ring,
 }
 
-/// Which end of a link a port is.
+/// The end of a link that a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Switch,
@@ -40,10 +40,11 @@ pub(super) enum End {
 }
 
 impl Rings {
-    /// Frames that wait for the port at `end`.
+    /// Returns the number of frames that wait for the port at `end`.
     pub(super) fn waiting(&self, end: End) -> usize {
         let ring = if end == End::Switch { &self.to_switch } else { &self.to_host };
-        // SAFETY: the ring is there while this value is; counting reads its indices, which both ends may move meanwhile.
+        // SAFETY: the ring exists while this value does. Counting reads its indices, which both ends may move
+        // meanwhile.
         unsafe { dpdk_sys::hf_ring_count(ring.raw.as_ptr()) as usize }
     }
 }
@@ -54,22 +55,22 @@ struct Ring {
     _eal: Arc<Shared>,
 }
 
-// SAFETY: the rings are used by the two ports only; this value, shared by them, counts what is in them and frees them in
-// the end.
+// SAFETY: only the two ports use the rings. This value, which they share, counts the frames in the rings and finally
+// frees them.
 unsafe impl Send for Ring {}
-// SAFETY: as above: through a shared reference only the indices are read, which any thread may.
+// SAFETY: as above. Through a shared reference only the indices are read, which any thread may do.
 unsafe impl Sync for Ring {}
 
 impl RingLink {
-    /// Makes a link that holds up to `size` frames in each direction, and opens both ends.
+    /// Creates a link that holds up to `size` frames in each direction, and opens both ends.
     ///
-    /// The ports are called `net_ring_<name>s` and `net_ring_<name>h`; their number of descriptors means nothing, nor
-    /// do the pools receive: each is only what DPDK demands of a port.
+    /// The ports are called `net_ring_<name>s` and `net_ring_<name>h`. Their number of descriptors and their receive
+    /// pools have no effect, but DPDK requires both for a port.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for a bad name or size, [`Error::NoMemory`], [`Error::TooManyPorts`], and what opening a
-    /// port gives.
+    /// [`Error::Invalid`] for a bad name or size, [`Error::NoMemory`], [`Error::TooManyPorts`], and the errors of
+    /// opening a port.
     pub fn new(eal: &Eal, name: &str, size: u32, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
         if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',')
         {
@@ -88,7 +89,7 @@ impl RingLink {
     }
 }
 
-/// Makes the port `net_ring_<name>` of two rings.
+/// Creates the port `net_ring_<name>` from two rings.
 fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -> Result<Device, Error> {
     let (rx, tx) = match end {
         End::Switch => (&rings.to_switch, &rings.to_host),
@@ -101,8 +102,8 @@ fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -
     let guard = eal.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
     check_room_for(&device)?;
     let mark = log::mark();
-    // SAFETY: EAL runs; the name is a string with a zero at its end and the arrays have one ring each, which DPDK
-    // copies. The rings outlive the port, which is given a share of them below.
+    // SAFETY: EAL runs. The name is a string with a zero at its end, and the arrays have one ring each; DPDK copies
+    // them. The rings outlive the port, which shares ownership of them below.
     let id = unsafe {
         let (rx, tx) = (rx.raw.as_ptr(), tx.raw.as_ptr());
         dpdk_sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0)
@@ -115,7 +116,7 @@ fn attach(eal: &Eal, name: &str, rings: &Arc<Rings>, end: End, pool: &Mempool) -
 }
 
 impl Ring {
-    /// Makes a ring for exactly `size` frames.
+    /// Creates a ring for exactly `size` frames.
     fn create(eal: &Eal, name: &str, size: u32) -> Result<Self, Error> {
         let what = || format!("ring `{name}` of {size} frames");
         let c_name = CString::new(name).ok().filter(|_| (1..=1 << 20).contains(&size));
@@ -142,8 +143,8 @@ impl Drop for Ring {
         const BATCH: usize = 64;
         let mut left: [*mut rte_mbuf; BATCH] = [std::ptr::null_mut(); BATCH];
         loop {
-            // SAFETY: both ports are gone, since they share the rings: nobody else uses this one. It holds mbufs only,
-            // each given away by its sender, and their pools are still there while they are out.
+            // SAFETY: both ports are gone, since they share the rings, so no other code uses this one. It holds only
+            // mbufs that their senders gave away, whose pools exist while they are out.
             let count = unsafe {
                 let count = dpdk_sys::hf_ring_dequeue(self.raw.as_ptr(), left.as_mut_ptr().cast(), BATCH as u32);
                 dpdk_sys::rte_pktmbuf_free_bulk(left.as_mut_ptr(), count);
@@ -153,7 +154,7 @@ impl Drop for Ring {
                 break;
             }
         }
-        // SAFETY: made in `create`, freed nowhere else, empty and unused as said above.
+        // SAFETY: created in `create`, freed nowhere else, and empty and unused as shown above.
         unsafe { dpdk_sys::rte_ring_free(self.raw.as_ptr()) };
     }
 }

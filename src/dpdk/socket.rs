@@ -1,5 +1,5 @@
-//! The sockets that ports listen on (memif servers, vhost, virtio-user servers): a killed process leaves its own behind, and
-//! another process or file may be in the way.
+//! The sockets of server ports (memif servers, vhost, virtio-user servers). A killed process leaves its socket behind,
+//! and another process or file may occupy the path.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,11 +11,11 @@ use super::Error;
 use super::check::{argument, device_name};
 use super::driver::Driver;
 
-/// Where DPDK's memif driver listens if the device does not say.
+/// Default path of the socket of DPDK's memif driver.
 const DEFAULT_SOCKET: &str = "/run/memif.sock";
 
-/// The file that the port makes to listen on. A memif server listens at an abstract address by default, which ends with its
-/// process.
+/// Returns the path of the socket file that the port creates. By default a memif server listens at an abstract address
+/// instead, which vanishes with its process.
 fn server_socket(devargs: &str) -> Option<&Path> {
     let has = |key, value| argument(devargs, key) == Some(value);
     match Driver::of_device(device_name(devargs)) {
@@ -34,8 +34,9 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
 }
 
-/// Whether no process has the socket any more. A live socket refuses a connection of another type than its own with another
-/// error. Datagrams come first: a live vhost port would take a connection of its own type (stream) for a guest.
+/// Whether no process owns the socket any more. A live socket refuses a connection of another type than its own with
+/// another error. The check begins with datagrams, because a live vhost port would take a connection of its own type
+/// (stream) for a guest.
 fn is_dead(path: &Path) -> bool {
     let refused = |outcome: io::Result<()>| outcome.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
     is_socket(path)
@@ -47,23 +48,24 @@ fn is_memif(devargs: &str) -> bool {
     Driver::of_device(device_name(devargs)) == Driver::Memif
 }
 
-/// Removes the dead socket of a port that is to be made: its driver would find the address in use. A live socket stays, and so
-/// does any other file.
+/// Removes the dead socket of a port before the port is created, because its driver would find the address in use. Live
+/// sockets and all other files stay.
 ///
 /// # Errors
 ///
-/// The file that is in the way of a vhost or virtio-user port. memif's driver says so itself, but vhost's removes the file of
-/// the port that it could not start, and guests could connect to the live port no more.
+/// Returns an error if a file occupies the path of a vhost or virtio-user port. The memif driver reports this itself.
+/// The vhost driver removes the file of the port that it could not start, and guests could no longer connect to the
+/// live port.
 pub(super) fn make_room(devargs: &str) -> Result<(), Error> {
     let Some(path) = server_socket(devargs) else { return Ok(()) };
     if is_dead(path) {
-        // If it cannot be, it is in the way.
+        // If the removal fails, the file is reported below.
         let _ = fs::remove_file(path);
     }
     if is_memif(devargs) || fs::symlink_metadata(path).is_err() { Ok(()) } else { Err(occupied(devargs, path)) }
 }
 
-/// The error for a server's socket that its driver could not make, if the driver's log says that the path hindered it.
+/// Returns the error for a server socket that its driver could not create, if the driver's log has a cause in the path.
 pub(super) fn socket_error(devargs: &str, log: &str) -> Option<Error> {
     let path = server_socket(devargs)?;
     if log.contains("Invalid socket directory") {
@@ -79,7 +81,7 @@ fn name(devargs: &str, path: &Path) -> String {
     format!("the socket {} of `{}`", path.display(), device_name(devargs))
 }
 
-/// The error for the file at `path`, which is in the way.
+/// Returns the error for the file that occupies `path`.
 fn occupied(devargs: &str, path: &Path) -> Error {
     let (listens, moves) = if is_memif(devargs) {
         (

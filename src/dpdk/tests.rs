@@ -1,7 +1,7 @@
 //! Tests on a real DPDK, without hugepages or privileges.
 //!
-//! EAL starts once in a process. Under nextest each test has its own process; under `cargo test` they share one EAL,
-//! which is never shut down then. What needs a process of its own runs this test program again.
+//! EAL starts once per process. Under nextest each test has its own process. Under `cargo test` the tests share one
+//! EAL, which is then never shut down. A test that needs its own process runs this test program again.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use super::*;
 use crate::packet::{Burst, Packet, Ports};
 use crate::sets::BURST;
 
-/// Set for the test that runs as its own process.
+/// Environment variable set in a test that runs as its own process.
 const CHILD: &str = "HOLDFAST_DPDK_TEST_CHILD";
 
 fn eal() -> &'static Eal {
@@ -26,7 +26,7 @@ fn pool(name: &str, count: u32) -> Mempool {
     Mempool::create(eal(), name, count, 2048 + 128, 32, None).unwrap()
 }
 
-/// A link with both ends started, and their queues.
+/// Creates a link with both ends started, and returns it with their queues.
 fn link(name: &str, size: u32, pool: &Mempool) -> (RingLink, PortQueue, PortQueue) {
     let mut link = RingLink::new(eal(), name, size, &PortConfig::default(), pool).unwrap();
     link.switch.start().unwrap();
@@ -39,7 +39,7 @@ fn frame(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect()
 }
 
-/// Runs this very test again as a process of its own; true in that process.
+/// Runs this test again as its own process. Returns true in that process.
 fn in_child(test: &str, as_nobody: bool) -> bool {
     if std::env::var_os(CHILD).is_some() {
         return true;
@@ -58,7 +58,7 @@ fn in_child(test: &str, as_nobody: bool) -> bool {
         ]);
         command.env_remove("XDG_RUNTIME_DIR").env("HOME", "/nonexistent");
     }
-    // The program may be where others cannot go, so it comes in as a file that is open already.
+    // The user of the test may have no access to the program's path, so it is passed as an open file.
     let file = std::fs::File::open(program).unwrap();
     command.args(["-c", "exec /proc/self/fd/0 \"$@\"", "sh", "--exact", test, "--nocapture", "--test-threads=1"]);
     let output = command.stdin(file).current_dir("/").env(CHILD, "1").output().unwrap();
@@ -151,7 +151,7 @@ fn rx_appends_up_to_the_room() {
 #[test]
 fn what_a_link_holds_is_freed_with_it() {
     let data = pool("left", 1023);
-    // More links, one after the other, than there are ports.
+    // More links, one after the other, than DPDK has ports.
     for _ in 0..40 {
         let (link, mut switch, mut host) = link("left", 64, &data);
         let mut burst: Burst<Mbuf> = (0..20).map(|_| data.alloc_with(&[1; 60]).unwrap()).collect();
@@ -325,7 +325,7 @@ fn find_port_is_gone(name: &str) -> bool {
 #[test]
 fn lcores_run_return_and_panic() {
     let lcore = eal().workers()[0];
-    // One test alone uses the worker.
+    // Only one test uses the worker.
     let thread = eal().launch(lcore, || std::thread::current().id()).unwrap().join().unwrap();
     assert_ne!(thread, std::thread::current().id());
     let (send, receive) = std::sync::mpsc::channel::<()>();
@@ -351,7 +351,7 @@ fn the_clock_runs_at_its_rate() {
         let (ticks, real) = (now().since(start), instant.elapsed());
         (ticks as f64 / hz(eal()) as f64 / real.as_secs_f64() - 1.0).abs()
     };
-    // Being moved off the CPU between the two readings spoils one try, hardly all.
+    // A preemption between the two readings spoils one try, but hardly all of them.
     let best = (0..10).map(|_| off_by()).fold(f64::INFINITY, f64::min);
     assert!(best < 0.05, "off by {best}");
 }
@@ -463,7 +463,7 @@ fn everything_ends_in_any_order() {
     });
     drop((data, link, eal));
     drop(worker.unwrap().join().unwrap());
-    // The last share went with the queue, and DPDK with it.
+    // The last share was dropped with the queue, and DPDK was shut down.
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn a_wait_ends_no_earlier_than_asked() {
     for mut waiter in [Waiter::Pause, Waiter::sleep(eal())] {
         let until = crate::units::Ticks(now().0 + length);
         waiter.wait(None, until);
-        // What is asked of the kernel is whole nanoseconds.
+        // The kernel's timer has whole nanoseconds.
         assert!(now().0 + hz(eal()) / 1_000_000 >= until.0, "{waiter:?}");
         waiter.wait(None, crate::units::Ticks(0));
     }

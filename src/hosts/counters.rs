@@ -1,4 +1,4 @@
-//! What virtual hosts count: written by the thread that polls them, read by anyone at any time.
+//! Counters of virtual hosts: written by the thread that polls the hosts, readable by any thread at any time.
 
 use super::spec::{FlowKind, FlowPattern};
 use crate::dataplane::counters::{Counter, PerClass};
@@ -6,14 +6,14 @@ use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::units::{BitRate, Nanos};
 
-/// Buckets of equal width into which each power of two is divided.
+/// Number of equal buckets per power of two.
 const STEPS: usize = 8;
-/// Values below this have a bucket each.
+/// Values below this limit have a bucket each.
 const EXACT: u64 = STEPS as u64;
-/// Powers of two from 2^3 to 2^63, and the exact values below them.
+/// Number of buckets: those of the powers of two from 2^3 to 2^63, and those of the exact values below.
 const BUCKETS: usize = (64 - 3) * STEPS + STEPS;
 
-/// A histogram over all of `u64` whose buckets are an eighth of a power of two wide, so it is right to 12.5 %.
+/// A histogram over all of `u64`. Buckets are an eighth of a power of two wide, so a quantile is accurate to 12.5 %.
 #[derive(Debug)]
 pub struct LogHistogram {
     buckets: Box<[Counter; BUCKETS]>,
@@ -32,8 +32,8 @@ impl LogHistogram {
         self.buckets[Self::bucket(value)].add(1);
     }
 
-    /// The value below which `per_mille` thousandths of all lie, as the upper end of its bucket; `None` if there is
-    /// none.
+    /// Returns the value below which `per_mille` thousandths of all values lie, as the upper end of its bucket. Returns
+    /// `None` if the histogram is empty.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> Option<u64> {
         let total: u64 = self.buckets.iter().map(Counter::get).sum();
@@ -57,7 +57,7 @@ impl LogHistogram {
         (power - 2) * STEPS + ((value >> (power - 3)) as usize & (STEPS - 1))
     }
 
-    /// Largest value of `bucket`.
+    /// Returns the largest value of `bucket`.
     fn highest(bucket: usize) -> u64 {
         if bucket < STEPS {
             return bucket as u64;
@@ -68,27 +68,27 @@ impl LogHistogram {
     }
 }
 
-/// What is known of a flow before it sends.
+/// The properties of a flow that are fixed before it sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Index of the sending host.
     pub from: usize,
-    /// Index of the receiving host; `None` for a station outside, of which nothing comes back.
+    /// Index of the receiving host; `None` for a station outside, whose received frames cannot be counted.
     pub to: Option<usize>,
-    /// Shape.
+    /// Shape of the frames.
     pub kind: FlowKind,
-    /// Its class.
+    /// Traffic class.
     pub class: u8,
     /// Bytes of a frame.
     pub frame_len: u32,
     /// Rate on the wire.
     pub rate: BitRate,
-    /// Spread over time.
+    /// Pattern of sending over time.
     pub pattern: FlowPattern,
 }
 
 impl FlowInfo {
-    /// Frames that it has to send in `time` at its rate.
+    /// Returns the number of frames that the flow has to send in `time` at its rate.
     #[must_use]
     pub fn wanted_frames(&self, time: Nanos) -> u64 {
         let sending = match self.pattern {
@@ -103,37 +103,37 @@ impl FlowInfo {
     }
 }
 
-/// What one flow counts, at both ends.
+/// Counters of one flow at both ends.
 #[derive(Debug)]
 pub struct FlowTally {
-    /// Which flow it is.
+    /// Properties of the flow.
     pub info: FlowInfo,
-    /// Frames that its host's transmit ring took, or the wire lost.
+    /// Frames that the transmit ring of the host accepted, or that the wire lost.
     pub sent_frames: Counter,
-    /// Their bytes, without the frame check sequence.
+    /// Bytes of the sent frames, without the frame check sequence.
     pub sent_bytes: Counter,
-    /// Frames that arrived whole, each number once.
+    /// Frames that arrived intact, each sequence number once.
     pub received_frames: Counter,
-    /// Their bytes.
+    /// Bytes of the received frames, without the frame check sequence.
     pub received_bytes: Counter,
-    /// Of those received, how many were overtaken by a later one.
+    /// Received frames that a later one had overtaken.
     pub late_frames: Counter,
-    /// Frames that had arrived before, or were too old to tell.
+    /// Frames whose number had arrived before, or was older than the window.
     pub duplicate_frames: Counter,
     /// Frames that arrived with a wrong bit.
     pub corrupt_frames: Counter,
-    /// Of those received, how many carried Congestion Experienced.
+    /// Received frames that carried Congestion Experienced.
     pub ce_frames: Counter,
-    /// Ticks from sending to receiving, each to the nearest poll.
+    /// Latency from sending to receiving in ticks; both ends are rounded to a poll.
     pub latency: LogHistogram,
-    /// The shortest, in ticks; `u64::MAX` before there is one.
+    /// The shortest latency, in ticks; `u64::MAX` before the first frame.
     pub latency_lowest: Counter,
-    /// The longest, in ticks.
+    /// The longest latency, in ticks.
     pub latency_highest: Counter,
 }
 
 impl FlowTally {
-    /// Zeros.
+    /// Creates counters of zero.
     #[must_use]
     pub fn new(info: FlowInfo) -> Self {
         let counters = Self {
@@ -154,16 +154,17 @@ impl FlowTally {
         counters
     }
 
-    /// Frames sent and neither received nor found corrupt: lost, once the switch has drained. `None` if the receiver
-    /// is not ours.
+    /// Returns the number of frames that were sent but neither received nor found corrupt. They are lost if the switch
+    /// has drained. Returns `None` if the receiver is not a virtual host.
     #[must_use]
     pub fn missing(&self) -> Option<u64> {
-        // Receiver first: read the other way round a frame in between would count as received and not sent.
+        // The receiver's counters are read first. Otherwise a frame between the reads would count as received but not
+        // as sent.
         let arrived = self.received_frames.get() + self.corrupt_frames.get();
         self.info.to.map(|_| self.sent_frames.get().saturating_sub(arrived))
     }
 
-    /// Counts one latency.
+    /// Records one latency.
     #[inline]
     pub(super) fn record_latency(&self, ticks: u64) {
         self.latency.record(ticks);
@@ -174,58 +175,58 @@ impl FlowTally {
     }
 }
 
-/// What one host counts.
+/// Counters of one host.
 #[derive(Debug, Default)]
 pub struct HostTally {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
-    /// Index of the switch port it hangs on.
+    /// Index of its switch port.
     pub port: usize,
-    /// Frames of its flows sent, by class.
+    /// Frames sent by its flows, by class.
     pub tx_frames: PerClass,
-    /// Their bytes.
+    /// Bytes of the sent frames, by class.
     pub tx_bytes: PerClass,
-    /// Frames of flows to it received, by class; corrupt and duplicate ones too.
+    /// Received frames of flows to this host, by class, including corrupt and duplicate ones.
     pub rx_frames: PerClass,
-    /// Their bytes.
+    /// Bytes of the received frames, by class.
     pub rx_bytes: PerClass,
     /// PFC frames received.
     pub pfc_rx_frames: Counter,
-    /// Ticks for which PFC told it to stop, by class, whether it obeyed or not.
+    /// Ticks for which PFC paused the host, by class, whether it obeyed or not.
     pub paused_ticks: [Counter; CLASSES],
     /// Announcements sent.
     pub announced_frames: Counter,
     /// ARP frames received.
     pub arp_rx_frames: Counter,
-    /// Frames received that are of no flow to this host: other stations', flooded ones, rubbish.
+    /// Received frames of no flow to this host: frames for other stations, flooded frames, unknown frames.
     pub foreign_frames: Counter,
-    /// Frames lost since the switch's receive ring was full, where the wire does not wait.
+    /// Frames lost because the switch's receive ring was full, on a wire that does not wait.
     pub lost_frames: Counter,
-    /// Times the transmit ring was full and the host waited.
+    /// Number of times that the host waited because the transmit ring was full.
     pub tx_waits: Counter,
-    /// Times there was no buffer for a frame and the host waited.
+    /// Number of times that the host waited because the pool had no buffer.
     pub buffer_waits: Counter,
 }
 
 /// All counters of the virtual hosts.
 #[derive(Debug)]
 pub struct HostCounters {
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u64,
-    /// By host index.
+    /// Counters of the hosts, by host index.
     pub hosts: Box<[HostTally]>,
-    /// By flow number: those of the first host in order, then those of the second, and so on.
+    /// Counters of the flows, by flow number: those of the first host in order, then those of the second, and so on.
     pub flows: Box<[FlowTally]>,
 }
 
 impl HostCounters {
-    /// Frames under way, or lost: sent by flows to our own hosts and not yet received.
+    /// Returns the number of frames in transit or lost: sent to virtual hosts and not received yet.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.flows.iter().filter_map(FlowTally::missing).sum()
     }
 
-    /// `ticks` in nanoseconds.
+    /// Converts `ticks` to nanoseconds.
     #[must_use]
     pub fn nanos(&self, ticks: u64) -> u64 {
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.hz.max(1));

@@ -1,4 +1,4 @@
-//! One flow at both its ends: when the sender's next frame is due, and what the receiver has seen.
+//! One flow at both of its ends: the schedule of the sender and the received sequence numbers of the receiver.
 
 use super::frame::Template;
 use super::sequence::SequenceWindow;
@@ -9,21 +9,21 @@ use crate::units::{Nanos, Ticks};
 /// A flow.
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// Its frames.
+    /// Template of its frames.
     pub template: Template,
     /// Traffic class.
     pub class: usize,
-    /// PFC priority that stops it.
+    /// PFC priority that pauses the flow.
     pub priority: usize,
-    /// Index of the host it goes to, if that is ours.
+    /// Index of the receiving host; `None` for a station outside.
     pub to: Option<usize>,
-    /// Number of the next frame.
+    /// Sequence number of the next frame.
     pub sequence: u64,
-    /// Its own rate.
+    /// Pacer of the flow's own rate.
     pub pacer: Shaper,
-    /// Its pattern.
+    /// Phases of the on/off pattern.
     pub phases: Option<Phases>,
-    /// The receiver's memory.
+    /// Sequence numbers that the receiver has seen.
     pub window: SequenceWindow,
 }
 
@@ -36,24 +36,24 @@ impl Flow {
             && self.phases.as_mut().is_none_or(|phases| phases.is_on(now))
     }
 
-    /// Whether no frame of it is due until `until`, as far as is known since it was last polled.
+    /// Whether no frame of the flow is due until `until`, judged by its state at the last poll.
     pub fn is_silent_until(&self, until: Ticks) -> bool {
         !self.pacer.is_free(until) || self.phases.as_ref().is_some_and(|phases| phases.is_off_until(until))
     }
 }
 
-/// The phases of [`FlowPattern::OnOff`], from the time it is first asked for.
+/// The phases of [`FlowPattern::OnOff`], which begin at the first call of `is_on`.
 #[derive(Debug)]
 pub(super) struct Phases {
     on: u64,
     off: u64,
     is_on: bool,
-    /// When the present phase ends; `None` before the first.
+    /// The end of the current phase; `None` before the first.
     until: Option<u64>,
 }
 
 impl Phases {
-    /// The phases of `pattern` on a clock of `hz`; `None` if it has none.
+    /// Creates the phases of `pattern` on a clock of `hz`; `None` for a steady flow.
     pub fn new(pattern: FlowPattern, hz: u64) -> Option<Self> {
         match pattern {
             FlowPattern::Steady => None,
@@ -73,12 +73,12 @@ impl Phases {
         self.is_on
     }
 
-    /// Whether the present phase is off and lasts beyond `until`.
+    /// Whether the current phase is off and lasts beyond `until`.
     fn is_off_until(&self, until: Ticks) -> bool {
         !self.is_on && self.until.is_some_and(|end| until.0 < end)
     }
 
-    /// To the phase that `now` is in; whole rounds that nobody looked at are skipped at once.
+    /// Advances to the phase that contains `now`. Whole rounds without a poll are skipped in one step.
     #[cold]
     fn advance(&mut self, now: u64, mut until: u64) {
         until += (now - until) / (self.on + self.off) * (self.on + self.off);
@@ -90,7 +90,7 @@ impl Phases {
     }
 }
 
-/// `time` in ticks of a clock of `hz`; saturates.
+/// Converts `time` to ticks of a clock of `hz`; saturates.
 pub(super) fn to_ticks(time: Nanos, hz: u64) -> u64 {
     u64::try_from(u128::from(time.0) * u128::from(hz) / 1_000_000_000).unwrap_or(u64::MAX)
 }

@@ -1,18 +1,19 @@
-//! The frames of virtual hosts: one template a flow, stamped per frame, and checked where it arrives.
+//! The frames of virtual hosts: one template per flow, stamped for each frame, and verified at the receiver.
 //!
-//! From the IPv4 header on a frame of a flow is
+//! The layout of a flow's frame, from the IPv4 header on:
 //!
-//! | offset | bytes | what |
+//! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 20 | IPv4: no options, DF, identification 0, so that its checksum is the same for every frame |
 //! | 20 | 8 | UDP: source port [`SOURCE_PORT_BASE`] + flow; checksum 0, that is none (RFC 768, and usual for RoCEv2) |
 //! | 28 | 12 | RoCE only: base transport header, RC SEND Only, queue pair [`QUEUE_PAIR_BASE`] + flow, 24-bit PSN |
-//! | +0 | 18 | the mark: flow (16 bits), sequence number (64), time of sending in ticks (64), big-endian |
+//! | +0 | 18 | the mark: flow (16 bits), sequence number (64), send time in ticks (64), big-endian |
 //! | | n | filler that differs from flow to flow |
 //! | | 4 | check word over the mark |
 //!
-//! In a RoCE frame the check word stands where the ICRC belongs and is none: it is the shape of RoCEv2, not its
-//! transport, and a CRC over every byte would cost more than all else here. The filler is compared byte by byte.
+//! In a RoCE frame the check word takes the place of the ICRC, but is none. The frame has the shape of RoCEv2 without
+//! its transport, and a CRC over every byte would cost more than all other work here. The receiver compares the filler
+//! byte by byte.
 
 use std::net::Ipv4Addr;
 
@@ -25,11 +26,11 @@ use crate::wire::{MacAddr, mac_control};
 pub const ROCE_PORT: u16 = 4791;
 /// UDP destination port of plain UDP flows.
 pub const UDP_PORT: u16 = 18_502;
-/// Source port of flow 0. The range up to 65535 is what RoCEv2 uses for the entropy of a queue pair.
+/// Source port of flow 0. RoCEv2 uses the range up to 65535 for the entropy of a queue pair.
 pub const SOURCE_PORT_BASE: u16 = 0xc000;
 /// Queue pair of flow 0; 0 and 1 have special meanings.
 pub const QUEUE_PAIR_BASE: u32 = 0x100;
-/// Flows there can be: as many as there are source ports.
+/// Maximum number of flows: one per source port.
 pub const MAX_FLOWS: usize = 1 << 14;
 
 const ETHERNET: usize = 14;
@@ -49,10 +50,10 @@ const RC_SEND_ONLY: u8 = 0x04;
 const ECT_0: u8 = 0b10;
 const CE: u8 = 0b11;
 
-/// Length of an announcement: a minimum frame, tag included.
+/// Length of an announcement: a minimum frame, including the tag.
 const ANNOUNCEMENT: usize = 60;
 
-/// Shortest frame of a flow that holds its headers, mark and check word.
+/// Returns the length of the shortest frame of a flow that holds its headers, mark and check word.
 #[must_use]
 pub const fn min_frame_len(kind: FlowKind, tagged: bool) -> u16 {
     let transport = match kind {
@@ -72,18 +73,18 @@ pub struct Station {
     pub ip: Ipv4Addr,
 }
 
-/// What a received frame says of itself.
+/// The mark that a received frame carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// Sequence number in its flow, from zero.
     pub sequence: u64,
-    /// When it was made.
+    /// Time of sending.
     pub sent: Ticks,
     /// Whether a switch marked it Congestion Experienced.
     pub ce: bool,
 }
 
-/// A frame of a flow with everything but sequence number, time and check word.
+/// A frame of a flow without its sequence number, time and check word.
 #[derive(Debug)]
 pub struct Template {
     bytes: Box<[u8]>,
@@ -95,7 +96,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// The template of flow number `flow`. A `frame_len` that cannot hold the headers is raised to
+    /// Creates the template of flow number `flow`. A `frame_len` that cannot hold the headers is raised to
     /// [`min_frame_len`].
     #[must_use]
     pub fn new(flow: u16, spec: &FlowSpec, from: Station, to: Station) -> Self {
@@ -121,21 +122,21 @@ impl Template {
         Self { bytes: bytes.into(), flow, packet, mark }
     }
 
-    /// The bytes to copy into a buffer before [`Template::stamp`].
+    /// Returns the bytes to copy into a buffer before [`Template::stamp`].
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Length of each frame.
+    /// Returns the length of each frame in bytes.
     #[inline]
     #[must_use]
     pub fn frame_len(&self) -> u32 {
         self.bytes.len() as u32
     }
 
-    /// Makes `frame`, a copy of the template, the one with this number and time.
+    /// Writes this sequence number, this time and the check word into `frame`, a copy of the template.
     #[inline]
     pub fn stamp(&self, frame: &mut [u8], sequence: u64, now: Ticks) {
         let mark = self.packet + self.mark;
@@ -149,17 +150,17 @@ impl Template {
         frame[end - CHECK..].copy_from_slice(&check_word(self.flow, sequence, now.0).to_be_bytes());
     }
 
-    /// Whether `packet`, an IPv4 packet with this flow's source port, is between this flow's ends.
+    /// Whether `packet`, an IPv4 packet with this flow's source port, has the addresses and ports of this flow.
     #[inline]
     #[must_use]
     pub fn is_between(&self, packet: &Ipv4Udp<'_>) -> bool {
         let own = &self.bytes[self.packet..];
-        // Both addresses and both ports are neighbours.
+        // Both addresses and both ports are contiguous.
         packet.0[12..24] == own[12..24]
     }
 
-    /// The mark of a packet for which [`Template::is_between`] holds; `None` if a bit of it is not as it was sent.
-    /// TTL, ECN and so the header checksum may change on the way.
+    /// Returns the mark of a packet for which [`Template::is_between`] holds, or `None` if the packet was corrupted.
+    /// TTL and ECN, and with them the header checksum, may change on the way.
     #[inline]
     #[must_use]
     pub fn verify(&self, packet: &Ipv4Udp<'_>) -> Option<Mark> {
@@ -188,19 +189,19 @@ impl Template {
         self.mark > IPV4 + UDP
     }
 
-    /// Offset of the PSN from the IPv4 header.
+    /// Returns the offset of the PSN from the IPv4 header.
     fn psn(&self) -> usize {
         IPV4 + UDP + BTH_PSN
     }
 }
 
-/// The bytes from the IPv4 header on of a frame that is IPv4 without options and UDP, up to the end of the frame.
-/// At least both headers are there.
+/// A UDP packet over IPv4 without options: the bytes from the IPv4 header to the end of the frame. Both headers are
+/// complete.
 #[derive(Debug, Clone, Copy)]
 pub struct Ipv4Udp<'a>(&'a [u8]);
 
 impl Ipv4Udp<'_> {
-    /// Number of the flow that uses this source port.
+    /// Returns the number of the flow that uses this source port.
     #[inline]
     #[must_use]
     pub fn flow(&self) -> Option<usize> {
@@ -209,21 +210,21 @@ impl Ipv4Udp<'_> {
     }
 }
 
-/// What arrived, as far as its headers tell. Total: any bytes are one of these.
+/// Classification of a received frame by its headers. Any bytes belong to one of these variants.
 #[derive(Debug, Clone, Copy)]
 pub enum Arrival<'a> {
     /// MAC control: PFC, PAUSE or neither.
     MacControl,
     /// An ARP packet, such as another host's announcement.
     Arp,
-    /// A UDP packet that may be of a flow.
+    /// A UDP packet that may belong to a flow.
     Udp(Ipv4Udp<'a>),
-    /// Something else.
+    /// Any other frame.
     Other,
 }
 
 impl<'a> Arrival<'a> {
-    /// Looks at the headers of `frame`, through up to two VLAN tags.
+    /// Classifies `frame` by its headers, behind up to two VLAN tags.
     #[inline]
     #[must_use]
     pub fn of(frame: &'a [u8]) -> Self {
@@ -231,7 +232,7 @@ impl<'a> Arrival<'a> {
         for _ in 0..3 {
             let Some(rest) = frame.get(at + 2..) else { return Self::Other };
             match be16(frame, at) {
-                // Always untagged.
+                // MAC control frames are always untagged.
                 mac_control::ETHERTYPE if at == 12 => return Self::MacControl,
                 ETHERTYPE_ARP => return Self::Arp,
                 ETHERTYPE_IPV4 if is_plain_udp(rest) => return Self::Udp(Ipv4Udp(rest)),
@@ -248,7 +249,7 @@ fn is_plain_udp(packet: &[u8]) -> bool {
     packet.len() >= IPV4 + UDP && packet[0] == 0x45 && packet[9] == PROTOCOL_UDP
 }
 
-/// A gratuitous ARP (RFC 5227 announcement) by which a switch learns where `who` is.
+/// Builds a gratuitous ARP (RFC 5227 announcement), from which a switch learns the port of `who`.
 #[must_use]
 pub fn announcement(who: Station, vlan: Option<u16>) -> Box<[u8]> {
     let mut bytes = Vec::with_capacity(ANNOUNCEMENT);
@@ -263,7 +264,7 @@ pub fn announcement(who: Station, vlan: Option<u16>) -> Box<[u8]> {
     bytes.into()
 }
 
-/// Returns where the payload begins.
+/// Appends the Ethernet header and returns the offset of the payload.
 fn put_ethernet(bytes: &mut Vec<u8>, to: MacAddr, from: MacAddr, tag: Option<(u16, u8)>, ethertype: u16) -> usize {
     bytes.extend(to.0);
     bytes.extend(from.0);
@@ -280,7 +281,7 @@ fn put_ipv4(bytes: &mut Vec<u8>, spec: &FlowSpec, len: u16, from: Ipv4Addr, to: 
     let ecn = if spec.ecn { ECT_0 } else { 0 };
     bytes.extend([0x45, spec.dscp << 2 | ecn]);
     bytes.extend(len.to_be_bytes());
-    // Identification 0, don't fragment, TTL, protocol, checksum to come.
+    // Identification 0, don't fragment, TTL, protocol, checksum set below.
     bytes.extend([0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
     bytes.extend(from.octets());
     bytes.extend(to.octets());
@@ -292,11 +293,11 @@ fn put_bth(bytes: &mut Vec<u8>, flow: u16) {
     // Opcode; no solicited event, migrated, no padding, version 0; default partition.
     bytes.extend([RC_SEND_ONLY, 0x40, 0xff, 0xff]);
     bytes.extend((QUEUE_PAIR_BASE + u32::from(flow)).to_be_bytes());
-    // No acknowledgement asked for; the PSN to come.
+    // No acknowledgement requested; `stamp` writes the PSN.
     bytes.extend([0; 4]);
 }
 
-/// One's complement sum of an IPv4 header without options (RFC 1071); 0xffff if its checksum is right.
+/// Returns the one's complement sum of an IPv4 header without options (RFC 1071); 0xffff if its checksum is right.
 #[inline]
 fn ipv4_sum(packet: &[u8]) -> u16 {
     let sum: u32 = packet[..IPV4].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -304,7 +305,8 @@ fn ipv4_sum(packet: &[u8]) -> u16 {
     (sum + (sum >> 16)) as u16
 }
 
-/// A word that a wrong bit in the mark changes: multiplied by odd constants, so that every bit reaches the upper half.
+/// Computes a word that changes with a wrong bit in the mark. Multiplications by odd constants spread every bit to the
+/// upper half.
 #[inline]
 fn check_word(flow: u16, sequence: u64, time: u64) -> u32 {
     let mixed = (sequence ^ u64::from(flow) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ time;
@@ -391,7 +393,7 @@ mod tests {
         let mut bytes = frame(&template, 5, 6);
         bytes.drain(12..16);
         assert_eq!(mark(&template, &bytes).unwrap().sequence, 5);
-        // ECT(0) to CE adds one to a word of the header, so its checksum loses one.
+        // ECT(0) to CE adds one to a word of the header, so its checksum decreases by one.
         bytes[15] |= 3;
         bytes[25] -= 1;
         assert!(mark(&template, &bytes).unwrap().ce);

@@ -1,4 +1,4 @@
-//! One host: what it receives, whether it may send, and what it sends.
+//! One virtual host: receives and checks frames, obeys pauses, and sends its flows.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,42 +17,44 @@ use crate::sets::{BURST, CLASSES};
 use crate::units::{Nanos, Ticks};
 use crate::wire::mac_control::{self, MacControl};
 
-/// Frames handed to the transmit ring at once.
+/// Frames passed to the transmit ring at once.
 const CHUNK: usize = 8;
-/// Chunks a poll: more than the link's slack ever allows, and a bound whatever it allows.
+/// Maximum number of chunks per poll, a bound on its work. Small frames on a fast link may fill more than this in the
+/// link's slack.
 const CHUNKS: usize = 8;
-/// Bursts received a poll: whole receive rings of the usual sizes.
+/// Maximum number of bursts received per poll: whole receive rings of the usual sizes.
 const RX_BURSTS: usize = 64;
-/// Most time a link or flow makes up for after a late poll.
+/// Upper limit of the time that a link or flow makes up for after a late poll.
 const SLACK: Nanos = Nanos(10_000);
-/// Least of it: polls are not closer than this.
+/// Lower limit of that time: polls are not closer than this.
 const LEAST_SLACK: Nanos = Nanos(2_000);
-/// Frames a link or flow makes up for, between those two.
+/// Frames that a link or flow makes up for, within those limits.
 const SLACK_FRAMES: u64 = 8;
 
-/// A host.
+/// A virtual host.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// Its port, of those the hosts are polled on.
+    /// Index of its port among the host ports.
     port: usize,
     link: Shaper,
     timers: PauseTimers,
     obeys_pfc: bool,
-    /// Whether a full ring loses what is sent, as a wire into a full receive ring does, instead of making it wait.
+    /// Whether the host loses frames when its transmit ring is full, like a wire into a full receive ring, instead of
+    /// waiting.
     pub wire_loses: bool,
     /// Numbers of its flows.
     flows: Range<usize>,
-    /// The flow whose turn it is.
+    /// The flow that is considered first in the next send.
     turn: usize,
     announcements: Vec<Box<[u8]>>,
-    /// Announcements of this round that have left.
+    /// Number of announcements of this round that were sent.
     announced: usize,
     announce_at: Ticks,
-    /// When it was last polled, and what was paused then.
+    /// The time of the last poll, and the priorities paused then.
     before: (Ticks, u8),
 }
 
-/// What a frame that did not fit the transmit ring gives back.
+/// The state before a frame was made, to restore if the transmit ring does not take the frame.
 struct Undo {
     flow: usize,
     pacer: Shaper,
@@ -61,7 +63,7 @@ struct Undo {
 }
 
 impl Host {
-    /// Host number `port` with the flows numbered `flows`, which announces itself in each of `vlans`.
+    /// Creates the host at host port `port` with the flows numbered `flows`. It announces itself in each of `vlans`.
     pub fn new(port: usize, spec: &HostSpec, flows: Range<usize>, vlans: &BTreeSet<Option<u16>>, hz: u64) -> Self {
         let largest = spec.flows.iter().map(|flow| u64::from(flow.frame_len)).max().unwrap_or(0);
         let who = Station { mac: spec.mac, ip: spec.ip };
@@ -80,7 +82,8 @@ impl Host {
         }
     }
 
-    /// Takes what has arrived, [`RX_BURSTS`] at most, and returns its buffers; whether there may be more.
+    /// Receives at most [`RX_BURSTS`] bursts and returns their buffers to the pool. Returns true if more frames may
+    /// wait.
     pub fn receive<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, now: Ticks) -> bool {
         let mut burst = Burst::new();
         for _ in 0..RX_BURSTS {
@@ -125,7 +128,8 @@ impl Host {
         }
     }
 
-    /// Priorities it must not send now. Time spent paused is counted from poll to poll.
+    /// Returns the priorities that the host must not send now, and adds the paused time since the previous poll to its
+    /// counters.
     pub fn paused(&mut self, tally: &HostTally, now: Ticks) -> u8 {
         let (then, before) = self.before;
         if before != 0 {
@@ -138,13 +142,13 @@ impl Host {
         if self.obeys_pfc { paused } else { 0 }
     }
 
-    /// Whether it neither sends nor counts the time of a pause from `now` until `until`, if its flows begin at `start`.
+    /// Whether the host neither sends nor counts paused time from `now` to `until`, given that flows begin at `start`.
     pub fn is_silent_until(&self, flows: &[Flow], start: Ticks, now: Ticks, until: Ticks) -> bool {
         let is_quiet = until < start || self.flows.clone().all(|flow| flows[flow].is_silent_until(until));
         self.timers.paused_at(now) == 0 && until < self.announce_at && is_quiet
     }
 
-    /// Sends what is left of this round of announcements. True once the first round is out.
+    /// Sends the remaining announcements of this round. Returns true once the first round is complete.
     pub fn announce<P: Ports>(&mut self, io: &mut P, tally: &HostTally, period: u64, now: Ticks) -> bool {
         let first = self.announce_at == Ticks(0);
         if !first && now < self.announce_at {
@@ -167,7 +171,7 @@ impl Host {
         true
     }
 
-    /// Sends what is due and not `paused`, as far as link and transmit ring allow.
+    /// Sends the due frames of priorities that are not `paused`, as far as link and transmit ring allow.
     pub fn send<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, paused: u8, now: Ticks) {
         for _ in 0..CHUNKS {
             let mut batch = Burst::new();
@@ -197,7 +201,8 @@ impl Host {
         }
     }
 
-    /// Makes the next frames, each charged to its flow and the link. False if there was no buffer for one.
+    /// Makes the next frames, and charges each to its flow and the link. Returns false if no buffer was available for a
+    /// frame.
     #[inline]
     fn fill<P: Ports>(
         &mut self,
@@ -223,7 +228,7 @@ impl Host {
         true
     }
 
-    /// The first flow from the one whose turn it is that may send.
+    /// Returns the first flow that may send, in a circle from `turn`.
     #[inline]
     fn next_due(&self, flows: &mut [Flow], paused: u8, now: Ticks) -> Option<usize> {
         (self.turn..self.flows.end).chain(self.flows.start..self.turn).find(|&flow| flows[flow].is_due(paused, now))
@@ -242,7 +247,8 @@ impl Host {
         }
     }
 
-    /// The transmit ring is full: frames it did not take were never made. Nothing is lost, and no pacing either.
+    /// Restores the state before the frames that the full transmit ring refused. They lose neither sequence numbers nor
+    /// pacing credit.
     #[cold]
     fn take_back(&mut self, flows: &mut [Flow], refused: impl DoubleEndedIterator<Item = Undo>) {
         for undo in refused.rev() {
@@ -255,7 +261,7 @@ impl Host {
     }
 }
 
-/// Checks and counts a frame of `flow` at its receiver.
+/// Checks a frame of `flow` at its receiver and counts it.
 #[inline]
 fn accept(flow: &mut Flow, packet: &frame::Ipv4Udp<'_>, len: usize, tally: &FlowTally, now: Ticks) {
     let Some(mark) = flow.template.verify(packet) else {
@@ -272,8 +278,8 @@ fn accept(flow: &mut Flow, packet: &frame::Ipv4Udp<'_>, len: usize, tally: &Flow
     tally.record_latency(now.since(mark.sent));
 }
 
-/// How late a poll may come without costing throughput: the time of eight frames, within 2 to 10 us. It is also the
-/// burst that a host sends after it was kept from polling.
+/// Returns how late a poll may be without loss of throughput: the time of eight frames, within 2 to 10 us. This is also
+/// the burst that a host sends after a late poll.
 pub(super) fn slack(frame_len: u64, rate: u64) -> Nanos {
     let bits = SLACK_FRAMES * 8 * (frame_len + u64::from(crate::qos::shaper::WIRE_OVERHEAD));
     Nanos((bits * 1_000_000_000 / rate.max(1)).clamp(LEAST_SLACK.0, SLACK.0))

@@ -1,8 +1,9 @@
-//! Virtual hosts: senders and receivers of RoCE-like traffic on in-process ports. They obey PFC, or do not.
+//! Virtual hosts: senders and receivers of RoCE-like traffic on in-process ports. Each obeys PFC unless configured
+//! otherwise.
 //!
-//! A host is what a NIC and its driver are to a switch: it paces its link, obeys pause frames with the same timers the
-//! switch obeys them with, and checks each frame it receives, so that loss, reordering, duplication and corruption show
-//! end to end, whatever the switch's own counters say.
+//! A host behaves like a NIC and its driver: it paces its link and obeys pause frames with the same timers as the
+//! switch. It checks each received frame, so that it detects loss, reordering, duplication and corruption end to end,
+//! independently of the switch's counters.
 
 pub mod counters;
 mod flow;
@@ -30,19 +31,19 @@ use crate::qos::Shaper;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::units::{Nanos, Ticks};
 
-/// Each host announces itself anew after this, or after a quarter of the switch's ageing time, since a lossless frame to a
-/// station that the switch has forgotten is dropped.
+/// Longest interval between announcements of a host. A quarter of the switch's ageing time replaces it if that is
+/// shorter. The switch drops lossless frames to a station that it has forgotten.
 pub const ANNOUNCE_PERIOD: Nanos = Nanos(60_000_000_000);
 
-/// Flows start this long after the last host has announced itself, when the switch has seen it.
+/// Flows start this long after the last host has announced itself, so that the switch has learned it.
 pub const SETTLE: Nanos = Nanos(1_000_000);
 
-/// The same for hosts on a thread of their own: the switch may be kept from polling meanwhile.
+/// Replaces [`SETTLE`] for hosts on their own thread: the switch may be kept from polling during this time.
 const SETTLE_APART: Nanos = Nanos(100_000_000);
-/// Polls of each host at the end: more than the largest ring takes.
+/// Maximum number of polls of each host at the end. They receive more than the largest ring holds.
 const LAST_POLLS: usize = 64;
 
-/// Keeps the flows of virtual hosts from starting until it is dropped.
+/// Prevents the flows of virtual hosts from starting until it is dropped.
 #[derive(Debug)]
 pub struct StartGate {
     unannounced: Arc<AtomicUsize>,
@@ -54,7 +55,7 @@ impl Drop for StartGate {
     }
 }
 
-/// Virtual hosts, as one thread polls them.
+/// The virtual hosts as one thread polls them.
 #[derive(Debug)]
 pub struct Hosts {
     hosts: Vec<Host>,
@@ -62,32 +63,32 @@ pub struct Hosts {
     counters: Arc<HostCounters>,
     announce_period: u64,
     settle: u64,
-    /// Which of them this thread polls, by number.
+    /// Whether this thread polls each host, by host number.
     mine: Vec<bool>,
-    /// Threads whose hosts have not all announced themselves yet, and gates that are closed.
+    /// Number of threads whose hosts have not all announced themselves yet, plus the number of closed gates.
     unannounced: Arc<AtomicUsize>,
     has_announced: bool,
-    /// When flows start: unknown until all hosts, of all threads, have announced themselves.
+    /// Start time of the flows; `None` until the hosts of all threads have announced themselves.
     start: Option<Ticks>,
     stopped: bool,
 }
 
 impl Hosts {
-    /// Hosts on a clock of `hz` ticks a second. Host n uses port n of the [`Ports`] it is polled with.
+    /// Creates hosts on a clock of `hz` ticks per second. Host n uses port n of the [`Ports`] it is polled with.
     ///
     /// # Panics
-    /// If a flow goes to a host that is not there, names a class above 7, or there are more than
-    /// [`frame::MAX_FLOWS`] flows: the configuration refuses all three.
+    /// If a flow has a target host that does not exist or a class above 7, or if there are more than
+    /// [`frame::MAX_FLOWS`] flows. The configuration refuses all three.
     #[must_use]
     pub fn new(specs: &[HostSpec], hz: u64) -> Self {
         Self::spread(specs, hz, &vec![0; specs.len()], 1).remove(0)
     }
 
-    /// The same hosts spread over `threads`: host n is polled by thread `thread_of[n]`. Each part knows all flows, since
-    /// their receivers may be another's, and all count in the same counters.
+    /// Creates hosts that are spread over `threads`: thread `thread_of[n]` polls host n. Each part knows all flows,
+    /// because another thread may poll their receivers. All parts share the same counters.
     ///
     /// # Panics
-    /// As [`Hosts::new`], and if a host is not given to one of the threads.
+    /// In the cases of [`Hosts::new`], and if a host is not assigned to one of the threads.
     #[must_use]
     pub fn spread(specs: &[HostSpec], hz: u64, thread_of: &[usize], threads: usize) -> Vec<Self> {
         assert!(thread_of.len() == specs.len() && thread_of.iter().all(|&thread| thread < threads), "a thread a host");
@@ -128,7 +129,7 @@ impl Hosts {
         }
     }
 
-    /// Announces often enough for a switch that forgets a station after `ageing`; zero: never.
+    /// Sets the announcement interval for a switch that forgets a station after `ageing`; zero means never.
     #[must_use]
     pub fn for_ageing(mut self, ageing: Nanos) -> Self {
         if ageing.0 > 0 {
@@ -138,9 +139,9 @@ impl Hosts {
         self
     }
 
-    /// The same hosts on links that do not wait: a frame that finds its ring full is lost, as on a wire. It is right for
-    /// hosts on a thread of their own, which go on whatever the switch does; beside the switch they would lose by what its
-    /// machine does, and wait instead.
+    /// Puts the hosts on links that lose a frame if the ring is full, like a wire. This suits hosts on their own
+    /// thread, which run independently of the switch. Hosts polled beside the switch would lose frames whenever the
+    /// machine stalls the switch, so they wait instead.
     #[must_use]
     pub fn on_wires(mut self) -> Self {
         self.hosts.iter_mut().for_each(|host| host.wire_loses = true);
@@ -148,20 +149,20 @@ impl Hosts {
         self
     }
 
-    /// Closes a gate: no flow of any thread starts while it exists.
+    /// Closes a gate: no flow of any thread starts until it is dropped.
     #[must_use]
     pub fn close_gate(&self) -> StartGate {
         self.unannounced.fetch_add(1, Ordering::Relaxed);
         StartGate { unannounced: self.unannounced.clone() }
     }
 
-    /// What they count, for any thread to read.
+    /// Returns the counters of the hosts, which any thread may read.
     #[must_use]
     pub fn counters(&self) -> Arc<HostCounters> {
         self.counters.clone()
     }
 
-    /// Receives all that has arrived at each host, then sends what is due at `now`.
+    /// Receives all arrived frames at each host, then sends the frames that are due at `now`.
     pub fn poll<P: Ports>(&mut self, io: &mut P, now: Ticks) {
         let started = !self.stopped && self.start.is_some_and(|start| start <= now);
         let mut announced = true;
@@ -182,7 +183,8 @@ impl Hosts {
         }
     }
 
-    /// This thread's hosts have announced themselves: flows start soon, unless other threads' have not.
+    /// Records that the hosts of this thread have announced themselves. If those of all other threads have too, sets
+    /// the start of the flows.
     #[cold]
     fn begin(&mut self, now: Ticks) {
         if !std::mem::replace(&mut self.has_announced, true) {
@@ -193,22 +195,22 @@ impl Hosts {
         }
     }
 
-    /// Whether the hosts of this thread, polled at `now`, neither send nor count the time of a pause until `until`.
+    /// Whether the hosts of this thread, polled at `now`, neither send nor count paused time until `until`.
     #[must_use]
     pub fn is_silent_until(&self, now: Ticks, until: Ticks) -> bool {
-        // Until all have announced themselves nobody knows when flows start.
+        // The start of the flows is unknown until all hosts have announced themselves.
         let Some(start) = self.start else { return false };
         let mut hosts = self.hosts.iter().zip(&self.mine).filter(|(_, mine)| **mine);
         hosts.all(|(host, _)| host.is_silent_until(&self.flows, start, now, until))
     }
 
-    /// From now on polls only receive, so that the switch can drain.
+    /// Stops sending: from now on polls only receive, so that the switch can drain.
     pub fn stop_sending(&mut self) {
         self.stopped = true;
     }
 
-    /// Receives all that has arrived: hosts that had no CPU for a while have whole rings left. Not without end, since a
-    /// peer in another process may go on.
+    /// Receives all arrived frames: hosts that had no CPU for a while have full rings. The number of polls is bounded,
+    /// because a peer in another process may continue to send.
     pub fn receive_rest<P: Ports>(&mut self, io: &mut P, now: Ticks) {
         let hosts = self.hosts.iter_mut().zip(&self.mine).filter(|(_, mine)| **mine);
         for (host, _) in hosts {
@@ -245,7 +247,8 @@ impl<P: Ports> Companion for HostsOn<P> {
     }
 }
 
-/// VLANs in which host `index` sends or is sent to: those in which a switch must learn it. Untagged if there are none.
+/// Returns the VLANs in which host `index` sends or receives, where a switch must learn it. Untagged if it has no
+/// flows.
 fn vlans_of(index: usize, specs: &[HostSpec]) -> BTreeSet<Option<u16>> {
     let own = specs[index].flows.iter();
     let others = specs.iter().flat_map(|spec| &spec.flows).filter(|flow| flow.to == FlowTarget::Host(index));
@@ -265,7 +268,7 @@ fn new_flow(number: usize, spec: &FlowSpec, from: &HostSpec, hosts: &[HostSpec],
         priority: usize::from(spec.priority),
         to,
         sequence: 0,
-        // A flow makes up for as much time as its link does: its own rate must not earn it a longer burst.
+        // A flow makes up for as much time as its link: the flow's own rate must not allow a longer burst.
         pacer: Shaper::new(spec.rate, hz, host::slack(u64::from(template.frame_len()), spec.rate.0)),
         phases: Phases::new(spec.pattern, hz),
         window: SequenceWindow::new(),

@@ -1,36 +1,37 @@
-//! Sequence numbers as the receiver of a flow sees them: what is new, late, or here for the second time.
+//! Sequence numbers at the receiver of a flow: detects new, late and duplicate frames.
 
-/// How many numbers back a late frame can be told from a duplicate.
+/// Size of the window in which a late frame can be distinguished from a duplicate.
 pub const WINDOW: u64 = 1024;
 
-/// What a sequence number means to its receiver.
+/// Classification of a sequence number at its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// It is the next, or a later one.
+    /// The next number, or a later one.
     Ahead,
-    /// It was overtaken by others.
+    /// A number that was overtaken by later ones.
     Late,
-    /// It was here before, or is too old to tell: counted so that it cannot hide a loss.
+    /// A number that arrived before, or is older than the window. It is not counted as received, so that it cannot hide
+    /// a loss.
     Duplicate,
 }
 
-/// Which of the last [`WINDOW`] numbers of one flow have arrived.
+/// The numbers among the last [`WINDOW`] of one flow that have arrived.
 #[derive(Debug, Clone)]
 pub struct SequenceWindow {
     /// One more than the highest number seen.
     next: u64,
-    /// By number modulo [`WINDOW`].
+    /// One bit per number, at its value modulo [`WINDOW`].
     seen: [u64; (WINDOW / 64) as usize],
 }
 
 impl SequenceWindow {
-    /// Nothing has arrived yet.
+    /// Creates a window in which no number has arrived yet.
     #[must_use]
     pub fn new() -> Self {
         Self { next: 0, seen: [0; (WINDOW / 64) as usize] }
     }
 
-    /// Number `sequence` has arrived.
+    /// Records the arrival of number `sequence` and classifies it.
     #[inline]
     pub fn receive(&mut self, sequence: u64) -> Order {
         let (word, bit) = Self::place(sequence);
@@ -49,7 +50,7 @@ impl SequenceWindow {
         Order::Late
     }
 
-    /// The numbers from `next` up to `sequence` are missing, for now.
+    /// Marks the numbers from `next` to below `sequence` as missing.
     #[cold]
     fn skip_to(&mut self, sequence: u64) {
         let first = self.next.max(sequence.saturating_sub(WINDOW - 1));

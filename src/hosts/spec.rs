@@ -1,4 +1,4 @@
-//! What virtual hosts there are and what they send.
+//! Specifications of virtual hosts and their flows.
 
 use std::net::Ipv4Addr;
 
@@ -10,21 +10,21 @@ use crate::wire::MacAddr;
 pub struct HostSpec {
     /// Name in tables and errors.
     pub name: String,
-    /// Index of the switch port it hangs on.
+    /// Index of its switch port.
     pub port: usize,
-    /// Its address.
+    /// Its MAC address.
     pub mac: MacAddr,
     /// Its IPv4 address.
     pub ip: Ipv4Addr,
     /// Rate of its link: that of the switch port.
     pub rate: BitRate,
-    /// Whether it stops when PFC tells it to. One that does not is a broken host, to see what it harms.
+    /// Whether the host obeys PFC. One that does not is a broken host, to test its effect on others.
     pub obeys_pfc: bool,
-    /// What it sends.
+    /// Flows that the host sends.
     pub flows: Vec<FlowSpec>,
 }
 
-/// Where a flow goes.
+/// The receiver of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowTarget {
     /// Another virtual host, by index.
@@ -38,7 +38,7 @@ pub enum FlowTarget {
     },
 }
 
-/// What the frames of a flow look like.
+/// The shape of a flow's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowKind {
     /// RoCEv2-shaped: UDP destination port 4791, source port by queue pair, a base transport header with a packet
@@ -51,9 +51,9 @@ pub enum FlowKind {
 /// How a flow spreads its frames over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowPattern {
-    /// At its rate throughout.
+    /// Sends at its rate throughout.
     Steady,
-    /// At its rate for `on`, then silent for `off`.
+    /// Sends at its rate for `on`, then is silent for `off`.
     OnOff {
         /// Time sending.
         on: Nanos,
@@ -65,27 +65,27 @@ pub enum FlowPattern {
 /// One flow from a virtual host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowSpec {
-    /// Where to.
+    /// Receiver of the flow.
     pub to: FlowTarget,
-    /// Frames' shape.
+    /// Shape of the frames.
     pub kind: FlowKind,
     /// Rate on the wire, preamble and gap included.
     pub rate: BitRate,
-    /// Bytes of each frame, without the frame check sequence; from [`super::frame::min_frame_len`] (a shorter one is
-    /// raised to it) to the MTU plus 14, plus 4 with a tag.
+    /// Bytes of each frame, without the frame check sequence. A length below [`super::frame::min_frame_len`] is raised
+    /// to it. The maximum is the MTU plus 14, plus 4 with a tag.
     pub frame_len: u16,
     /// DSCP of its packets.
     pub dscp: u8,
     /// PCP of its frames if they carry a tag.
     pub pcp: u8,
-    /// VLAN tag, if the frames carry one.
+    /// VLAN id, if the frames carry a tag.
     pub vlan: Option<u16>,
-    /// Traffic class that the switch will find for it.
+    /// Traffic class that the switch assigns to the frames.
     pub class: u8,
-    /// PFC priority that it obeys: the priority group of that class.
+    /// PFC priority that the flow obeys: the priority group of its class.
     pub priority: u8,
     /// Whether its packets are ECN-capable (ECT(0)).
     pub ecn: bool,
-    /// Spread over time.
+    /// Pattern of sending over time.
     pub pattern: FlowPattern,
 }

@@ -1,4 +1,4 @@
-//! Hosts on a wire: an in-memory hub that delivers by address, with rings that fill and faults on demand.
+//! Hosts on a simulated wire: an in-memory hub that delivers by address, with rings that fill and injectable faults.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -11,7 +11,7 @@ use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
 
-/// Picoseconds.
+/// Ticks per second: one tick is a picosecond.
 const HZ: u64 = 1_000_000_000_000;
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000 * US;
@@ -44,7 +44,7 @@ pub(super) fn host(index: u16) -> HostSpec {
     }
 }
 
-/// Two hosts; the first sends `flows`.
+/// Returns two hosts; the first sends `flows`.
 fn pair(flows: Vec<FlowSpec>) -> Vec<HostSpec> {
     vec![HostSpec { flows, ..host(0) }, host(1)]
 }
@@ -70,17 +70,17 @@ impl Packet for Frame {
     }
 }
 
-/// Delivers each frame at once to the host with its destination address, broadcasts to all others.
+/// Delivers each frame at once to the host with its destination address, and broadcasts to all other hosts.
 struct Hub {
     rx: Vec<VecDeque<Frame>>,
     macs: Vec<MacAddr>,
-    /// Frames a transmit takes before it says full; refilled by each poll.
+    /// Frames that a transmit ring accepts before it is full; refilled at each poll.
     room: usize,
     room_left: usize,
-    /// Buffers there may be, and buffers there are.
+    /// Size of the buffer pool, and buffers in use.
     buffers: usize,
     live: usize,
-    /// Does something to each frame: what it returns is delivered.
+    /// Fault that is applied to each frame. The hub delivers the frames that it returns.
     fault: Box<dyn FnMut(Frame) -> Vec<Frame>>,
 }
 
@@ -161,7 +161,7 @@ fn run(hosts: &mut Hosts, hub: &mut Hub, from: u64, until: u64) {
     }
 }
 
-/// From announcement to `until`, then a poll that only receives.
+/// Runs from the announcement to `until`, then polls once to receive only.
 fn run_and_drain(specs: &[HostSpec], hub: &mut Hub, until: u64) -> Arc<HostCounters> {
     let mut hosts = Hosts::new(specs, HZ);
     run(&mut hosts, hub, US, until);
@@ -171,7 +171,7 @@ fn run_and_drain(specs: &[HostSpec], hub: &mut Hub, until: u64) -> Arc<HostCount
     hosts.counters()
 }
 
-/// Frames of 1000 bytes that 10 Gb/s carry in `time`.
+/// Returns the number of 1000-byte frames that 10 Gb/s carry in `time`.
 fn frames_in(time: u64) -> u64 {
     time * 10 / (8 * 1024 * 1000)
 }
@@ -197,7 +197,7 @@ fn what_is_sent_is_received_and_counted() {
     assert_eq!(receiver.foreign_frames.get(), 0);
 }
 
-/// A host that had no CPU until the switch has ended finds more in its ring than a poll takes.
+/// A host that had no CPU until the switch has ended finds more frames in its ring than one poll receives.
 #[test]
 fn what_waits_in_the_rings_at_the_end_is_received() {
     let specs = pair(vec![flow(1, 3, "1G")]);
@@ -344,7 +344,7 @@ fn on_and_off() {
     assert!((due - 25..due + 25 * 9).contains(&sent), "{sent} of {due}");
 }
 
-/// Runs one flow over a wire on which `fault` happens to its frame number 100.
+/// Runs one flow over a wire that applies `fault` to its frame number 100.
 fn with_fault(mut fault: impl FnMut(Frame) -> Vec<Frame> + 'static) -> Arc<HostCounters> {
     let specs = pair(vec![flow(1, 3, "2G")]);
     let mut hub = Hub::new(&specs);
@@ -398,7 +398,7 @@ fn frames_that_swap_places_are_found() {
 
 #[test]
 fn latency_is_the_time_on_the_way() {
-    // What host 1 sends to host 0 waits for the next poll, a microsecond later.
+    // Frames from host 1 to host 0 wait for the next poll, a microsecond later.
     let specs = vec![host(0), HostSpec { flows: vec![flow(0, 3, "1G")], ..host(1) }];
     let counters = run_and_drain(&specs, &mut Hub::new(&specs), 3 * MS);
     let flow = &counters.flows[0];
@@ -426,7 +426,7 @@ fn strangers_are_counted_and_freed() {
     for bytes in strange {
         hub.inject(1, bytes);
     }
-    // A frame for the other host, as flooding would bring it.
+    // A frame for the other host, as if it was flooded.
     let who = |index| Station { mac: host(index).mac, ip: host(index).ip };
     hub.inject(0, Template::new(0, &specs[0].flows[0], who(0), who(1)).bytes());
     hosts.poll(&mut hub, Ticks(US));

@@ -1,4 +1,5 @@
-//! Pauses sent: XOFF at once, again at half its life while it must last, XON at once; priorities merge into one frame.
+//! Generates pauses. XOFF and XON are due at once, and XOFF again at half its life while it lasts. Several priorities
+//! share one frame.
 
 use super::held::HeldTime;
 use super::quantum_ticks;
@@ -8,45 +9,46 @@ use crate::sets::indices;
 use crate::units::{BitRate, Quanta, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
-/// What one port has told its peer, and what it must tell it next.
+/// The PFC state that one port has sent to its peer, and the changes to send next.
 #[derive(Debug, Clone)]
 pub struct Generator {
-    /// Priorities that must not send.
+    /// Priorities at XOFF.
     xoff: u8,
-    /// Priorities whose state the peer has not been told.
+    /// Priorities whose state has changed and was not sent yet.
     untold: u8,
-    /// When what was told must be said again.
+    /// Time at which the XOFFs must be sent again.
     refresh_at: Ticks,
     /// Half the life of an XOFF, in ticks.
     half_life: u64,
-    /// What the peer was told to hold.
+    /// Time for which each priority of the peer was paused.
     held: HeldTime,
 }
 
 impl Generator {
-    /// A port of `rate` on a clock of `hz` ticks a second, with nobody paused.
+    /// Creates a generator for a port of `rate` on a clock of `hz` ticks per second, with no priority paused.
     #[must_use]
     pub fn new(rate: BitRate, hz: u64) -> Self {
         let half_life = ((u64::from(u16::MAX) * quantum_ticks(rate, hz)) >> 16) / 2;
         Self { xoff: 0, untold: 0, refresh_at: Ticks(0), half_life: half_life.max(1), held: HeldTime::default() }
     }
 
-    /// The priorities `xoff` must not send, and all others may. Saying what is so already changes nothing.
+    /// Sets the priorities in `xoff` to XOFF and all others to XON. Setting the current state again changes nothing.
     #[inline]
     pub fn set_all(&mut self, xoff: u8) {
-        // Off and on again before a frame left: the peer must still hear the last word.
+        // `|=`: if a priority changed and changed back before a frame left, the peer must still receive the final
+        // state.
         self.untold |= self.xoff ^ xoff;
         self.xoff = xoff;
     }
 
-    /// Priorities that must not send, as a mask.
+    /// Returns the priorities at XOFF, as a mask.
     #[inline]
     #[must_use]
     pub fn xoff(&self) -> u8 {
         self.xoff
     }
 
-    /// The frame to send now, if one is due. It stays due until [`Generator::sent`].
+    /// Returns the frame to send now, if one is due. It stays due until [`Generator::sent`].
     #[inline]
     #[must_use]
     pub fn due(&self, now: Ticks) -> Option<PfcFrame> {
@@ -66,11 +68,11 @@ impl Generator {
         frame
     }
 
-    /// `frame`, which was due, has left at `now`.
+    /// Records that `frame`, which was due, has left at `now`.
     pub fn sent(&mut self, frame: &PfcFrame, now: Ticks) {
         self.untold &= !frame.enabled;
-        // The oldest XOFF still standing decides when to refresh: a frame that named them all restarts the time, one
-        // for a single priority starts it only if that is the only one.
+        // The oldest XOFF determines the next refresh. Only a frame that contains all current XOFFs restarts the
+        // interval.
         if frame.enabled & self.xoff == self.xoff {
             self.refresh_at = Ticks(now.0.saturating_add(self.half_life));
         }
@@ -79,26 +81,26 @@ impl Generator {
         self.held.end(frame.enabled & !told_off, now);
     }
 
-    /// Ticks for which this port has ever held its peer, by priority, up to `now`: from an XOFF that left to the XON
-    /// that left. Never less than at an earlier `now`.
+    /// Returns the total ticks, up to `now`, for which this port has paused its peer, by priority. A pause lasts from
+    /// the XOFF that left to the XON that left. The totals never decrease.
     #[must_use]
     pub fn paused_ticks(&self, now: Ticks) -> [u64; CLASSES] {
         self.held.ticks(|_| now)
     }
 
-    /// The link went down at `now`: whoever comes next is held only from the next XOFF on.
+    /// Records that the link went down at `now`. The next peer is paused only from the next XOFF on.
     pub fn link_down(&mut self, now: Ticks) {
         self.held.end(u8::MAX, now);
     }
 
-    /// The link is up, and the peer may be another, or have been paused by a switch that died: it is told anew how each
-    /// of `priorities` is, those that stand at XOFF and, by XON, those that do not.
+    /// Repeats the state after the link came up: the peer may be another one, or may have been paused by a switch that
+    /// died. The next frame has XOFF for every paused priority, and XON for the others in `priorities`.
     pub fn repeat(&mut self, priorities: u8) {
         self.untold |= self.xoff | priorities;
     }
 }
 
-/// Priorities that `frame` tells to stop, as a mask.
+/// Returns the priorities with XOFF in `frame`, as a mask.
 fn xoff_of(frame: &PfcFrame) -> u8 {
     indices(frame.enabled).filter(|&priority| frame.quanta[priority].0 > 0).fold(0, |mask, bit| mask | 1 << bit)
 }
@@ -114,13 +116,13 @@ mod tests {
         Generator::new(BitRate(100_000_000_000), PS)
     }
 
-    /// `priority` must not send, or may again.
+    /// Sets `priority` to XOFF or XON.
     fn set(generator: &mut Generator, priority: usize, xoff: bool) {
         let bit = 1 << priority;
         generator.set_all(if xoff { generator.xoff() | bit } else { generator.xoff() & !bit });
     }
 
-    /// Takes the frame due at `now` as sent.
+    /// Sends the frame that is due at `now`. Returns its enabled priorities and those with XOFF.
     fn send(generator: &mut Generator, now: u64) -> Option<(u8, u8)> {
         let frame = generator.due(Ticks(now))?;
         generator.sent(&frame, Ticks(now));
@@ -135,7 +137,7 @@ mod tests {
         set(&mut generator, 3, true);
         assert_eq!(send(&mut generator, 10), Some((0b1000, 0b1000)));
         assert_eq!(send(&mut generator, 11), None);
-        // 65535 quanta at 100G last 335.5 us: again after 167.8 us, not before.
+        // 65535 quanta at 100G last 335.5 us: the refresh is due after 167.8 us.
         assert_eq!(send(&mut generator, 167_000_000), None);
         assert_eq!(send(&mut generator, 168_000_000), Some((0b1000, 0b1000)));
         set(&mut generator, 3, false);

@@ -1,11 +1,12 @@
-//! For how long each of eight things was held: a stopwatch each, started and stopped by mask.
+//! Measures for how long each of eight priorities or queues was paused: one stopwatch each, started and stopped by
+//! mask.
 
 use crate::sets::CLASSES;
 use crate::sets::indices;
 use crate::units::Ticks;
 
-/// Eight stopwatches. Starting one that runs and stopping one that does not changes nothing, so that what is said twice
-/// is counted once.
+/// Eight stopwatches. Starting a running one or stopping a stopped one changes nothing, so that a repeated pause counts
+/// once.
 #[derive(Debug, Default, Clone)]
 pub(super) struct HeldTime {
     held: u8,
@@ -14,12 +15,12 @@ pub(super) struct HeldTime {
 }
 
 impl HeldTime {
-    /// Those that run, as a mask.
+    /// Returns the running stopwatches as a mask.
     pub fn held(&self) -> u8 {
         self.held
     }
 
-    /// Starts those of `mask` at `now`.
+    /// Starts the stopwatches in `mask` at `now`.
     pub fn begin(&mut self, mask: u8, now: Ticks) {
         for index in indices(mask & !self.held) {
             self.since[index] = now;
@@ -27,7 +28,7 @@ impl HeldTime {
         self.held |= mask;
     }
 
-    /// Stops those of `mask` at `now`.
+    /// Stops the stopwatches in `mask` at `now`.
     pub fn end(&mut self, mask: u8, now: Ticks) {
         for index in indices(mask & self.held) {
             self.total[index] = self.total[index].saturating_add(now.since(self.since[index]));
@@ -35,7 +36,7 @@ impl HeldTime {
         self.held &= !mask;
     }
 
-    /// Ticks ever held; one that runs is counted up to `until(index)`.
+    /// Returns the total ticks of each stopwatch. A running one counts up to `until(index)`.
     pub fn ticks(&self, until: impl Fn(usize) -> Ticks) -> [u64; CLASSES] {
         let mut ticks = self.total;
         for index in indices(self.held) {

@@ -1,37 +1,39 @@
-//! From PFC priorities to the queues that they stop (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
+//! Maps PFC priorities to the queues that they pause (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
 
 use crate::sets::CLASSES;
 use crate::sets::indices;
 
-/// Which queue each PFC priority stops. Several priorities may stop one queue; a queue that no priority stops is never
+/// The queue that each PFC priority pauses. Several priorities may pause one queue. A queue without a priority is never
 /// paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorityMap {
     /// Queue of each priority.
     to_queue: [u8; CLASSES],
-    /// Every priority stops the queue of its number: known beforehand, since it is the rule and costs nothing then.
+    /// Whether every priority pauses the queue of its number. Computed once: this is the usual map, and it then costs
+    /// nothing.
     is_identity: bool,
 }
 
 impl PriorityMap {
-    /// Every priority stops the queue of its number.
+    /// The map where every priority pauses the queue of its number.
     pub const IDENTITY: PriorityMap = PriorityMap { to_queue: [0, 1, 2, 3, 4, 5, 6, 7], is_identity: true };
 
-    /// Priority n stops queue `to_queue[n]`, which the configuration has seen to be below [`CLASSES`].
+    /// Creates a map where priority n pauses queue `to_queue[n]`. The configuration ensures that each entry is below
+    /// [`CLASSES`].
     #[must_use]
     pub fn new(to_queue: [u8; CLASSES]) -> Self {
         let to_queue = to_queue.map(|queue| queue % CLASSES as u8);
         Self { to_queue, is_identity: to_queue == Self::IDENTITY.to_queue }
     }
 
-    /// Whether every priority stops the queue of its number.
+    /// Whether every priority pauses the queue of its number.
     #[inline]
     #[must_use]
     pub fn is_identity(&self) -> bool {
         self.is_identity
     }
 
-    /// Queues that the `priorities` stop; both are masks.
+    /// Returns the queues that the `priorities` pause; both are masks.
     #[inline]
     #[must_use]
     pub fn queues(&self, priorities: u8) -> u8 {
@@ -41,7 +43,7 @@ impl PriorityMap {
         indices(priorities).fold(0, |queues, priority| queues | 1 << self.to_queue[priority])
     }
 
-    /// Priorities that stop any of `queues`; both are masks.
+    /// Returns the priorities that pause any of `queues`; both are masks.
     #[inline]
     #[must_use]
     pub fn priorities_of(&self, queues: u8) -> u8 {

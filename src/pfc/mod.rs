@@ -1,4 +1,4 @@
-//! Priority-based flow control, both ways: pausing the peer, and being paused by it. docs/pfc.md tells it in prose.
+//! Priority-based flow control in both directions: pausing the peer, and being paused by it. docs/pfc.md explains it.
 
 mod generator;
 mod held;
@@ -13,34 +13,35 @@ pub use watchdog::{Watchdog, WatchdogEvents};
 
 use crate::units::{BitRate, Nanos};
 
-/// What a port does of PFC.
+/// The PFC mode of a port.
 ///
 /// | mode | sends XOFF for | obeys | classic PAUSE (802.3 31B) |
 /// |---|---|---|---|
 /// | `off` | none | none | never obeyed |
-/// | `software` ([`PfcMode::Symmetric`]) | lossless priorities | priorities whose queue is lossless here | never obeyed |
+/// | `software` ([`PfcMode::Symmetric`]) | lossless priorities | priorities of its lossless queues | never obeyed |
 /// | `asymmetric` | lossless priorities | all eight | never obeyed |
 ///
-/// A priority that is not obeyed is counted and its time too. Classic PAUSE would stop the whole port, lossy classes and
-/// all, and IEEE 802.1Q excludes it where PFC is on; it is counted. `asymmetric` is SONiC's `pfc_asym`.
+/// The switch counts pauses that it does not obey, and their time. Classic PAUSE would stop the whole port with its
+/// lossy classes, and IEEE 802.1Q excludes it where PFC is on; the switch only counts it. `asymmetric` is SONiC's
+/// `pfc_asym`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PfcMode {
-    /// Neither generated nor obeyed.
+    /// PFC is neither generated nor obeyed.
     Off,
-    /// Generated for the lossless priorities, and obeyed for them.
+    /// PFC is generated and obeyed for the lossless priorities.
     Symmetric,
-    /// Generated for the lossless priorities, and obeyed for all eight.
+    /// PFC is generated for the lossless priorities, and obeyed for all eight.
     Asymmetric,
 }
 
 impl PfcMode {
-    /// Whether it does anything.
+    /// Whether PFC is generated and obeyed.
     #[must_use]
     pub fn is_on(self) -> bool {
         self != PfcMode::Off
     }
 
-    /// Priorities whose pauses stop their queue at a port where the queues `lossless_queues` are lossless.
+    /// Returns the priorities whose pauses the port obeys, given the mask `lossless_queues` of its lossless queues.
     #[must_use]
     pub fn obeyed(self, lossless_queues: u8, map: &PriorityMap) -> u8 {
         match self {
@@ -50,8 +51,8 @@ impl PfcMode {
         }
     }
 
-    /// Priorities for which pauses are sent by a port where the groups `lossless_groups` are lossless: a group is paused
-    /// by the priority of its number.
+    /// Returns the priorities for which a port with the lossless groups `lossless_groups` sends pauses. A group is
+    /// paused by the priority of its number.
     #[must_use]
     pub fn generated(self, lossless_groups: u8) -> u8 {
         match self {
@@ -61,36 +62,37 @@ impl PfcMode {
     }
 }
 
-/// What the watchdog does with a queue that a storm holds.
+/// The action of the watchdog on a queue in a storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchdogAction {
-    /// Discards what waits and what comes for the queue, and what comes in of the priority, and ignores its PFC.
+    /// Ignores the PFC of the priority, and discards queued frames, new frames for the queue and received frames of the
+    /// priority.
     Drop,
-    /// Ignores the PFC of the priority: the queue sends.
+    /// Ignores the PFC of the priority, so that the queue sends.
     Forward,
-    /// Only counts and tells.
+    /// Only counts and reports the storm.
     Alert,
 }
 
-/// When a pause is a storm, and what then (SONiC's pfcwd).
+/// The times and the action of the PFC watchdog (modelled on SONiC's pfcwd).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchdogSpec {
-    /// A queue with frames that has sent none and was paused for more than 99 % of this time is in a storm; what counts
-    /// precisely stands at [`Watchdog`].
+    /// A storm is detected when a queue with frames has sent none and was paused for more than 99 % of this time.
+    /// [`Watchdog`] has the exact definition.
     pub detection: Nanos,
-    /// A storm is over when its priority was not paused for this time.
+    /// A storm ends when its queue was not paused for this time.
     pub restoration: Nanos,
-    /// What happens meanwhile.
+    /// Action during a storm.
     pub action: WatchdogAction,
 }
 
 /// Bit times in a quantum (IEEE 802.3 31B.2).
 const QUANTUM_BITS: u64 = 512;
 
-/// Wire time of a quantum at `rate` on a clock of `hz`, in parts of 2^16 of a tick.
+/// Returns the wire time of a quantum at `rate` on a clock of `hz`, in parts of 2^16 of a tick.
 fn quantum_ticks(rate: BitRate, hz: u64) -> u64 {
     let ticks = ((u128::from(QUANTUM_BITS) * u128::from(hz)) << 16) / u128::from(rate.0.max(1));
-    // A pause of 65535 of them must fit a u64 too.
+    // The product with 65535 quanta must fit a u64 too.
     u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::MAX >> 17)
 }
 

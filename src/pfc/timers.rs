@@ -1,4 +1,4 @@
-//! Pauses received: one timer a priority, set by each frame anew, ended by XON or by itself.
+//! Timers of received pauses, one per priority. Each PFC frame sets them anew; XON or expiry ends them.
 
 use super::held::HeldTime;
 use super::{PriorityMap, quantum_ticks};
@@ -9,33 +9,34 @@ use crate::wire::mac_control::PfcFrame;
 
 /// The pause timers of one port (IEEE 802.1Qbb 36.1.3.2: the last value received overwrites the timer).
 ///
-/// They tell what the peer asks for; what of it is obeyed ([`super::PfcMode::obeyed`], a watchdog's action) is masked
-/// off by the caller, so that the time held is counted whether obeyed or not. That time is the time in which a timer
-/// runs: from a frame to XON or expiry, and a frame that comes while it runs goes on with it.
+/// The timers record the pauses that the peer requests. The caller masks off those that it does not obey
+/// ([`super::PfcMode::obeyed`], the action of a watchdog), so that paused time counts whether obeyed or not. Paused
+/// time lasts from a frame to XON or expiry. A frame that arrives while the timer runs continues the same pause.
 #[derive(Debug, Clone)]
 pub struct PauseTimers {
     until: [Ticks; CLASSES],
-    /// Priorities whose timer runs, or has run out and nobody has looked since.
+    /// Priorities whose timer runs, or has expired since the last poll of the timers.
     running: u8,
-    /// No timer runs out before this.
+    /// No timer expires before this time.
     next_end: Ticks,
     quantum: u64,
     map: PriorityMap,
     priorities: HeldTime,
-    /// Kept only where it differs from that of the priorities.
+    /// Paused time of the queues. Maintained only where it differs from that of the priorities.
     queues: HeldTime,
 }
 
 const NEVER: Ticks = Ticks(u64::MAX);
 
 impl PauseTimers {
-    /// Timers of a port of `rate` on a clock of `hz` ticks a second, where each priority stops the queue of its number.
+    /// Creates timers for a port of `rate` on a clock of `hz` ticks per second, where each priority pauses the queue of
+    /// its number.
     #[must_use]
     pub fn new(rate: BitRate, hz: u64) -> Self {
         Self::with_map(rate, hz, PriorityMap::IDENTITY)
     }
 
-    /// Timers of a port where priorities stop queues by `map`.
+    /// Creates timers for a port where priorities pause queues as in `map`.
     #[must_use]
     pub fn with_map(rate: BitRate, hz: u64, map: PriorityMap) -> Self {
         Self {
@@ -49,9 +50,9 @@ impl PauseTimers {
         }
     }
 
-    /// Takes the pauses of `frame`, received at `now`.
+    /// Applies the pauses of `frame`, received at `now`.
     pub fn receive(&mut self, frame: &PfcFrame, now: Ticks) {
-        // What has run out by now has an end of its own: a refresh that came too late begins anew.
+        // Timers that have expired by now end first: a refresh that arrives too late starts a new pause.
         self.paused(now);
         let (mut on, mut off) = (0, 0);
         for priority in indices(frame.enabled) {
@@ -76,7 +77,7 @@ impl PauseTimers {
         }
     }
 
-    /// Priorities paused at `now`, as a mask; expired timers end here.
+    /// Returns the priorities paused at `now`, as a mask. Ends the timers that have expired.
     #[inline]
     pub fn paused(&mut self, now: Ticks) -> u8 {
         if self.next_end <= now {
@@ -85,14 +86,14 @@ impl PauseTimers {
         self.running
     }
 
-    /// Queues paused at `now`, as a mask: those of which any priority is.
+    /// Returns the queues paused at `now`, as a mask: those with at least one paused priority.
     #[inline]
     pub fn paused_queues(&mut self, now: Ticks) -> u8 {
         let paused = self.paused(now);
         self.map.queues(paused)
     }
 
-    /// As [`PauseTimers::paused`], for who only looks.
+    /// Returns the priorities paused at `now`, like [`PauseTimers::paused`], without a change to the timers.
     #[must_use]
     pub fn paused_at(&self, now: Ticks) -> u8 {
         indices(self.running).filter(|&priority| self.until[priority] > now).fold(0, |mask, bit| mask | 1 << bit)
@@ -118,20 +119,20 @@ impl PauseTimers {
         }
     }
 
-    /// When the last of the timers `running` that hold `queue` runs out.
+    /// Returns the time at which the last timer in `running` that pauses `queue` expires.
     fn last_end(&self, running: u8, queue: usize) -> Ticks {
         let timers = indices(running & self.map.priorities_of(1 << queue));
         timers.map(|priority| self.until[priority]).max().unwrap_or_default()
     }
 
-    /// Ticks for which the peer has ever held each priority, up to `now`. Never less than at an earlier `now`.
+    /// Returns the total ticks, up to `now`, for which the peer has paused each priority. The totals never decrease.
     #[must_use]
     pub fn paused_ticks(&self, now: Ticks) -> [u64; CLASSES] {
         self.priorities.ticks(|priority| now.min(self.until[priority]))
     }
 
-    /// Ticks for which the peer has ever held each queue, up to `now`: time in which two of its priorities are paused
-    /// counts once. Never less than at an earlier `now`.
+    /// Returns the total ticks, up to `now`, for which the peer has paused each queue. Time in which two of a queue's
+    /// priorities are paused counts once. The totals never decrease.
     #[must_use]
     pub fn paused_queue_ticks(&self, now: Ticks) -> [u64; CLASSES] {
         if self.map.is_identity() {
@@ -140,7 +141,7 @@ impl PauseTimers {
         self.queues.ticks(|queue| now.min(self.last_end(self.running, queue)))
     }
 
-    /// Ends all pauses at `now`: the link went down, and the peer's word with it.
+    /// Ends all pauses at `now`, because the link went down.
     pub fn clear(&mut self, now: Ticks) {
         self.paused(now);
         self.running = 0;
@@ -156,7 +157,7 @@ mod tests {
     use crate::units::Quanta;
     use proptest::prelude::*;
 
-    /// Picoseconds, as the simulator has them.
+    /// Ticks per second of the simulator: one tick is a picosecond.
     const PS: u64 = 1_000_000_000_000;
 
     fn frame(enabled: u8, quanta: u16) -> PfcFrame {
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(timers.paused(Ticks(2)), 0b1000, "an empty vector says nothing");
     }
 
-    /// Ticks of `quanta` at 10G, as the timers count them.
+    /// Returns the ticks of `quanta` at 10G, as the timers count them.
     fn ticks(quanta: u64) -> u64 {
         quanta * 51_200 + 1
     }
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!(timers.paused_ticks(NEVER), [1; 8]);
     }
 
-    /// What happens to timers of which all is known tick by tick.
+    /// An event for timers and for a model that counts every tick.
     #[derive(Debug, Clone)]
     enum Event {
         Frame { enabled: u8, quanta: [u16; 8] },

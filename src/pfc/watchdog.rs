@@ -1,60 +1,61 @@
-//! The watchdog: finds queues that a peer holds for too long, and sees when it lets go (SONiC's pfcwd).
+//! The PFC watchdog: detects queues that a peer pauses for too long, and their restoration (modelled on SONiC's pfcwd).
 
 use super::{WatchdogAction, WatchdogSpec};
 use crate::sets::CLASSES;
 use crate::sets::indices;
 use crate::units::{Nanos, Ticks};
 
-/// Looks in a detection time, unless that is too long for so few.
+/// Minimum number of looks per detection time, except where the shortest interval limits it.
 const LOOKS: u64 = 4;
-/// Looks closer than this would find nothing but the jitter of the polls.
+/// Shortest interval between looks. Closer looks would only measure the jitter of the polls.
 const SHORTEST_LOOK: Nanos = Nanos(100_000);
-/// Looks further apart than this would make a storm wait (SONiC's shortest interval between looks).
+/// Longest interval between looks (SONiC's shortest). A longer one would delay the detection of a storm.
 const LONGEST_LOOK: Nanos = Nanos(100_000_000);
-/// What a storm must hold of the time, in percent: more than this (sonic-swss #3036).
+/// Share of time in percent that a queue must be paused for a storm: more than this (sonic-swss #3036).
 const PAUSED_PERCENT: u128 = 99;
 
-/// The watchdog of one port over its eight queues. Each queue is judged for itself, whatever the others do.
+/// The watchdog of one port over its eight queues. It judges each queue independently of the others.
 ///
-/// It looks every quarter of the detection time T (0.1 ms at least; 100 ms at most, and then oftener, so that whole
-/// looks make T). Between two looks it sees nothing.
+/// It looks every quarter of the detection time T. The interval is at least 0.1 ms and at most 100 ms; where 100 ms
+/// limits it, a whole number of looks makes T. Between two looks the watchdog observes nothing.
 ///
-/// **Storm.** LoggedDecision is a run of looks at each of which the queue has frames and has sent none since the first, and was
-/// paused for more than 99 % of the run so far. A look that breaks this starts the next run. It is a storm at the look
-/// where the pauses of the run come to T. So a queue that is paused without a break from s on, with frames and stuck, is
-/// found at a look from s + T to s + T plus one interval between looks, if the looks are in time; each that is late adds
-/// its lateness. A storm that lasts for less than T is never one.
+/// **Storm.** Evidence is a run of looks. At each look the queue has frames, has sent none since the first look, and
+/// was paused for more than 99 % of the run. A look without these properties starts the next run. A storm is detected
+/// at the look where the pauses of the run reach T. Consider a stuck queue with frames that is paused without a break
+/// from time s on. It is detected between s + T and s + T plus one interval, if the looks are in time; each late look
+/// adds its delay. A pause shorter than T is never a storm.
 ///
-/// **Restoration.** The storm is over at the first look that ends a run of looks without any pause, not for a tick, that
-/// is as long as the restoration time R: from R to R plus two intervals after the last pause, one if R is a multiple of
-/// the interval. LoggedDecision starts anew then: the next storm takes a whole T.
+/// **Restoration.** A run of quiet consists of looks without a pause of even one tick between them. The storm ends at
+/// the first look at which this run is as long as the restoration time R. This happens between R and R plus two
+/// intervals after the last pause. If R is a multiple of the interval, it takes at most R plus one interval. Evidence
+/// then starts anew: the next storm takes a whole T.
 ///
-/// **Late looks.** A look more than two intervals after the one before means that the core stood still: it sent nothing
-/// because nobody sent, and XON or XOFF may wait unread. Such an interval counts as evidence only if it was paused all
-/// the time, and even then the look that ends it finds no storm: the queue has until the next one to hear its XON and to
-/// send. As quiet it does not count at all.
+/// **Late looks.** A look more than two intervals after the previous one means that the lcore stood still. The queue
+/// sent nothing because the lcore did not run, and XON or XOFF may wait unread. Such an interval counts as evidence
+/// only if the queue was paused all the time. Even then the late look detects no storm: the queue has until the next
+/// look to receive its XON and to send. A late look never counts as quiet.
 #[derive(Debug, Clone)]
 pub struct Watchdog {
     action: WatchdogAction,
-    /// Queues that are watched.
+    /// Queues that the watchdog observes, as a mask.
     watched: u8,
     hz: u64,
-    /// Ticks.
+    /// Detection time, in ticks like the two fields below.
     detection: u64,
     restoration: u64,
     interval: u64,
-    /// The last look, and the next.
+    /// The times of the last look and of the next.
     looked: Ticks,
     due: Ticks,
     /// Queues that had frames at the last look, and so may be in a run of evidence.
     suspects: u8,
     storm: u8,
     runs: [Run; CLASSES],
-    /// Ticks ever paused, at the last look.
+    /// Total paused ticks of each queue at the last look.
     paused: [u64; CLASSES],
 }
 
-/// How things stood at the look with which a queue's run began: a run of evidence, or in a storm of quiet.
+/// The state of a queue at the look where its run began: a run of evidence, or of quiet during a storm.
 #[derive(Debug, Default, Clone, Copy)]
 struct Run {
     since: Ticks,
@@ -62,7 +63,7 @@ struct Run {
     paused: u64,
 }
 
-/// What a look has found, as masks of queues.
+/// The result of a look, as masks of queues.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct WatchdogEvents {
     /// Queues whose storm began.
@@ -72,7 +73,7 @@ pub struct WatchdogEvents {
 }
 
 impl Watchdog {
-    /// A watchdog by `spec` over the queues `watched`, on a clock of `hz` ticks a second.
+    /// Creates a watchdog with `spec` over the queues in `watched`, on a clock of `hz` ticks per second.
     #[must_use]
     pub fn new(spec: WatchdogSpec, watched: u8, hz: u64) -> Self {
         let mut watchdog = Self {
@@ -93,26 +94,26 @@ impl Watchdog {
         watchdog
     }
 
-    /// Goes on by `spec`. Storms, evidence and quiet so far stay, and count towards the new times.
+    /// Changes to `spec`. Storms, evidence and quiet so far remain, and count towards the new times.
     pub fn set_spec(&mut self, spec: WatchdogSpec) {
         self.action = spec.action;
         self.detection = ticks(spec.detection, self.hz);
         self.restoration = ticks(spec.restoration, self.hz);
-        // Whole looks make a detection time, or rounding would cost one more.
+        // The interval divides the detection time into whole looks; otherwise rounding would cost one more look.
         let looks = self.detection.div_ceil(ticks(LONGEST_LOOK, self.hz)).max(LOOKS);
         self.interval = self.detection.div_ceil(looks).max(ticks(SHORTEST_LOOK, self.hz));
         self.due = Ticks(self.due.0.min(self.looked.0.saturating_add(self.interval)));
     }
 
-    /// Due for [`Watchdog::tick`]?
+    /// Whether [`Watchdog::tick`] is due.
     #[inline]
     #[must_use]
     pub fn is_due(&self, now: Ticks) -> bool {
         self.due <= now
     }
 
-    /// Looks at the queues: `backlog` is a mask of those that hold frames now, `sent` the frames each has ever sent,
-    /// `paused` the ticks for which it was ever paused, obeyed or not, up to `now`.
+    /// Looks at the queues. `backlog` is a mask of the queues that hold frames now, and `sent` the total frames that
+    /// each has sent. `paused` is the total of ticks up to `now` for which each was paused, whether obeyed or not.
     pub fn tick(&mut self, now: Ticks, backlog: u8, sent: &[u64; CLASSES], paused: &[u64; CLASSES]) -> WatchdogEvents {
         let gap = now.since(self.looked);
         let late = gap > self.interval.saturating_mul(2);
@@ -143,21 +144,22 @@ impl Watchdog {
         events
     }
 
-    /// Queues in a storm.
+    /// Returns the queues in a storm, as a mask.
     #[inline]
     #[must_use]
     pub fn storm(&self) -> u8 {
         self.storm
     }
 
-    /// Queues whose frames are to be discarded: those in a storm, if the action is to drop.
+    /// Returns the queues whose frames must be discarded: those in a storm, if the action is [`WatchdogAction::Drop`].
     #[inline]
     #[must_use]
     pub fn dropping(&self) -> u8 {
         if self.action == WatchdogAction::Drop { self.storm } else { 0 }
     }
 
-    /// Queues whose pauses are to be ignored: those in a storm, unless the action is only to tell.
+    /// Returns the queues whose pauses must be ignored: those in a storm, unless the action is
+    /// [`WatchdogAction::Alert`].
     #[inline]
     #[must_use]
     pub fn ignoring(&self) -> u8 {
@@ -166,7 +168,7 @@ impl Watchdog {
 }
 
 impl Run {
-    /// Whether a queue has sent nothing from this look to `seen`, and was paused for almost all of the time.
+    /// Whether a queue sent nothing from this look to `seen`, and was paused for more than 99 % of the time.
     fn is_stuck(&self, seen: &Run) -> bool {
         let held = seen.paused.saturating_sub(self.paused);
         let elapsed = seen.since.since(self.since);
@@ -174,7 +176,7 @@ impl Run {
     }
 }
 
-/// `time` on a clock of `hz`, rounded up; one at least.
+/// Converts `time` to ticks of a clock of `hz`, rounded up, at least one.
 fn ticks(time: Nanos, hz: u64) -> u64 {
     let ticks = (u128::from(time.0) * u128::from(hz)).div_ceil(1_000_000_000);
     u64::try_from(ticks).unwrap_or(u64::MAX).max(1)

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Ticks of 0.1 ms.
+/// One tick is 0.1 ms.
 const HZ: u64 = 10_000;
 const MS: u64 = HZ / 1000;
 
@@ -9,7 +9,7 @@ fn spec(action: WatchdogAction) -> WatchdogSpec {
     WatchdogSpec { detection: Nanos(200_000_000), restoration: Nanos(200_000_000), action }
 }
 
-/// A watchdog of 200 ms and 200 ms, which looks every 50 ms, and the queues that it watches.
+/// A watchdog with times of 200 ms and 200 ms, which looks every 50 ms, and the queues that it observes.
 struct Bed {
     watchdog: Watchdog,
     now: u64,
@@ -17,7 +17,7 @@ struct Bed {
     pausing: u8,
     sent: [u64; 8],
     paused: [u64; 8],
-    /// (queue, ms, whether a storm began).
+    /// Events: queue, time in ms, and whether a storm began (true) or ended.
     events: Vec<(usize, u64, bool)>,
 }
 
@@ -27,7 +27,8 @@ impl Bed {
         Self { watchdog, now: 0, backlog: 0xff, pausing: 0, sent: [0; 8], paused: [0; 8], events: Vec::new() }
     }
 
-    /// `ms` in which the peer pauses `pausing`; queues with frames send when they are not paused. Polled at every tick.
+    /// Runs for `ms` while the peer pauses `pausing`, and polls at every tick. Queues with frames send when they are
+    /// not paused.
     fn run(&mut self, ms: u64, pausing: u8) {
         self.pausing = pausing;
         for _ in 0..ms * MS {
@@ -37,7 +38,8 @@ impl Bed {
         }
     }
 
-    /// `ms` in which nobody polls, and so nobody sends; the timers hold `pausing` for as long as `held`.
+    /// Stands still for `ms`: the lcore does not poll, and no queue sends. The timers pause `pausing` for the first
+    /// `held` ms.
     fn stall(&mut self, ms: u64, pausing: u8, held: u64) {
         self.pausing = pausing;
         self.pass(held * MS);
@@ -45,7 +47,8 @@ impl Bed {
         self.pass((ms - held) * MS);
     }
 
-    /// A pause of `on` ticks and a gap of `off`, too short for a frame, polled at every tick.
+    /// Pauses all queues for `on` ticks and then for `off` ticks none. The gap is too short for a frame. Polls at every
+    /// tick.
     fn hold(&mut self, on: u64, off: u64) {
         for (ticks, pausing) in [(on, 0xff), (off, 0)] {
             self.pausing = pausing;
@@ -77,7 +80,7 @@ fn a_storm_is_found_after_its_time_and_restored_after_quiet() {
     bed.run(1010, 0);
     bed.run(500, 1 << 3);
     bed.run(1000, 0);
-    // It began at 1010 and was seen from 1050 on; it ended at 1510, which was seen at 1550.
+    // The pause began at 1010 and was seen from 1050 on; it ended at 1510, which was seen at 1550.
     assert_eq!(bed.events, [(3, 1250, true), (3, 1750, false)]);
 }
 
@@ -180,11 +183,11 @@ fn the_action_says_what_is_dropped_and_ignored() {
 #[test]
 fn a_core_that_stood_still_finds_no_storm_in_its_own_sleep() {
     let mut bed = Bed::new(WatchdogAction::Drop);
-    // Timers of a fast link run out in the sleep.
+    // Timers of a fast link expire while the lcore stands still.
     bed.run(100, 0xff);
     bed.stall(1000, 0xff, 3);
     bed.run(100, 0);
-    // Those of a slow one do not; but the XON that came meanwhile is heard now, and the queues send.
+    // Timers of a slow link do not. The lcore now receives the XON that arrived meanwhile, and the queues send.
     bed.run(100, 0xff);
     bed.stall(320, 0xff, 320);
     bed.run(100, 0);
@@ -233,10 +236,10 @@ fn it_looks_four_times_in_its_time_or_oftener() {
     }
 }
 
-/// Ticks that the random schedules last.
+/// Length of the random schedules in ticks.
 const END: usize = 8000;
 
-/// What one queue goes through, tick by tick.
+/// The schedule of one queue, tick by tick.
 #[derive(Debug, Clone)]
 struct Story {
     paused: Vec<bool>,
@@ -244,7 +247,7 @@ struct Story {
     sends: bool,
 }
 
-/// Alternating stretches of true and false.
+/// Generates alternating stretches of true and false.
 fn stretches(on: std::ops::Range<usize>, off: impl Strategy<Value = usize>) -> impl Strategy<Value = Vec<bool>> {
     prop::collection::vec((on, off), 40).prop_map(|stretches| {
         let ticks = stretches.into_iter().flat_map(|(on, off)| [(true, on), (false, off)]);
@@ -260,7 +263,7 @@ fn story() -> impl Strategy<Value = Story> {
     (paused, backlog, any::<bool>()).prop_map(|(paused, backlog, sends)| Story { paused, backlog, sends })
 }
 
-/// What a queue shows at a look.
+/// The state of a queue at a look.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     at: u64,
@@ -270,7 +273,7 @@ struct Look {
     late: bool,
 }
 
-/// All that eight queues show, and what was found, look by look.
+/// Runs the schedules of eight queues. Returns the state of the queues and the events of every look.
 fn watch(watchdog: &mut Watchdog, stories: &[Story], stalls: &[(usize, usize)]) -> Vec<([Look; 8], WatchdogEvents)> {
     let (mut sent, mut paused, mut looks, mut last) = ([0_u64; 8], [0_u64; 8], Vec::new(), 0);
     for tick in 0..END {
@@ -298,7 +301,8 @@ fn watch(watchdog: &mut Watchdog, stories: &[Story], stalls: &[(usize, usize)]) 
     looks
 }
 
-/// A storm, by its definition: some look back to which all looks are evidence, and a detection time of pauses since.
+/// Whether the last look detects a storm, by definition: since some earlier look, every look is evidence, and the
+/// pauses sum to the detection time.
 fn is_storm(looks: &[Look], detection: u64) -> bool {
     let last = looks.len() - 1;
     (0..last).any(|first| {
@@ -315,7 +319,8 @@ fn is_storm(looks: &[Look], detection: u64) -> bool {
     })
 }
 
-/// Its end, by its definition: some look back to which nothing was paused, a restoration time ago.
+/// Whether the last look ends a storm, by definition: since some look at least a restoration time ago, the queue was
+/// not paused.
 fn is_quiet(looks: &[Look], restoration: u64) -> bool {
     let last = looks[looks.len() - 1];
     (0..looks.len() - 1).any(|first| {

@@ -1,8 +1,8 @@
-//! DSCP or PCP to traffic class to priority group and egress queue.
+//! Maps from DSCP or PCP to traffic class, and from traffic class to priority group and egress queue.
 
 use crate::sets::CLASSES;
 
-/// Which of a frame's marks decides its class.
+/// The mark of a frame that determines its traffic class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
@@ -10,11 +10,11 @@ pub enum Trust {
     Dscp,
     /// The PCP of the outermost VLAN tag; untagged frames get the port's own class.
     Pcp,
-    /// Nothing: every frame gets the port's own class.
+    /// No mark: every frame gets the port's own class.
     Port,
 }
 
-/// From marks to traffic classes. Every value is below [`CLASSES`], which [`MarkMap::is_valid`] checks.
+/// Maps from DSCP and PCP to traffic class. Every value is below [`CLASSES`], which [`MarkMap::is_valid`] checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkMap {
     /// DSCP to traffic class.
@@ -24,20 +24,21 @@ pub struct MarkMap {
 }
 
 impl MarkMap {
-    /// Class selector of the DSCP (its upper three bits), PCP as it is.
-    /// DSCP 26 (RoCE by convention) comes out as 3, 48 (CNP) as 6.
+    /// Maps a DSCP to its class selector (the upper three bits) and a PCP to the class of its number. DSCP 26 (RoCE by
+    /// convention) maps to 3, DSCP 48 (CNP) to 6.
     #[must_use]
     pub fn identity() -> Self {
         Self { dscp_to_tc: std::array::from_fn(|dscp| (dscp >> 3) as u8), pcp_to_tc: IDENTITY }
     }
 
-    /// Whether every entry names one of the eight classes.
+    /// Whether every entry is one of the eight classes.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.dscp_to_tc.iter().chain(&self.pcp_to_tc).all(|&class| usize::from(class) < CLASSES)
     }
 
-    /// Traffic class of a frame with this `dscp` and `pcp` (where it has them) on a port that trusts `trust`.
+    /// Returns the traffic class of a frame with this `dscp` and `pcp`, if present, at a port that trusts `trust`. A
+    /// frame without the trusted mark gets `port_class`.
     #[inline]
     #[must_use]
     pub fn class(&self, trust: Trust, port_class: u8, dscp: Option<u8>, pcp: Option<u8>) -> u8 {
@@ -52,26 +53,26 @@ impl MarkMap {
 
 const IDENTITY: [u8; CLASSES] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// From traffic classes to groups and queues: the same on every port. Every value is below [`CLASSES`], which
+/// Maps from traffic classes to groups and queues, identical on every port. Every value is below [`CLASSES`], which
 /// [`ClassMap::is_valid`] checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassMap {
-    /// Traffic class to priority group (and so the PFC priority that stops its sender) at ingress.
+    /// Traffic class to priority group at ingress. The group's number is the PFC priority that pauses its sender.
     pub tc_to_group: [u8; CLASSES],
     /// Traffic class to queue at egress.
     pub tc_to_queue: [u8; CLASSES],
-    /// PFC priority, as received, to the queue that it stops.
+    /// Received PFC priority to the queue that it pauses.
     pub pfc_to_queue: [u8; CLASSES],
 }
 
 impl ClassMap {
-    /// All one to one.
+    /// Maps every class and priority to the same number.
     #[must_use]
     pub fn identity() -> Self {
         Self { tc_to_group: IDENTITY, tc_to_queue: IDENTITY, pfc_to_queue: IDENTITY }
     }
 
-    /// Whether every entry names one of the eight.
+    /// Whether every entry is below [`CLASSES`].
     #[must_use]
     pub fn is_valid(&self) -> bool {
         [&self.tc_to_group, &self.tc_to_queue, &self.pfc_to_queue]
@@ -81,20 +82,20 @@ impl ClassMap {
     }
 }
 
-/// The class that `map` sends to `target`, if it alone is.
+/// Returns the class that `map` maps to `target`; `None` if there is no such class, or more than one.
 #[must_use]
 pub fn only_class(map: &[u8; CLASSES], target: usize) -> Option<usize> {
     let mut classes = (0..CLASSES).filter(|&class| usize::from(map[class]) == target);
     classes.next().filter(|_| classes.next().is_none())
 }
 
-/// Marks that frames get when they leave by a port, by traffic class; `None`: they keep their own.
+/// Marks to write into frames at egress, by traffic class. `None` keeps the mark of the frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rewrite {
-    /// DSCP, below 64, for IP packets.
+    /// New DSCP, below 64, of IP packets.
     pub dscp: [Option<u8>; CLASSES],
-    /// PCP, below 8, for frames that leave tagged. A tag that is put on has the traffic class for PCP where there is
-    /// `None`.
+    /// New PCP, below 8, of frames that leave tagged. If it is `None`, an inserted tag gets the traffic class as its
+    /// PCP.
     pub pcp: [Option<u8>; CLASSES],
 }
 

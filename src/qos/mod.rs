@@ -1,4 +1,4 @@
-//! Quality of service: which class a packet has, when its queue may send, when it is marked.
+//! Quality of service: the class of a frame, the schedule of its queue, and its ECN mark.
 
 pub mod classify;
 pub mod scheduler;

@@ -1,40 +1,41 @@
-//! Which queue sends next: strict ones first, the rest by deficit round robin on bytes (Shreedhar & Varghese 1995).
+//! Schedules the queues of a port: strict ones first, the others by deficit round robin on bytes (Shreedhar & Varghese
+//! 1995).
 //!
-//! A paused class is skipped and its credit does not pile up. Masks of eight bits stand for the eight queues, so that
-//! a choice is a few shifts whatever their state.
+//! A paused class is skipped and gathers no credit. Masks of eight bits represent the eight queues, so that a choice
+//! costs a few shifts.
 
 use crate::sets::CLASSES;
 
-/// How a queue shares its port.
+/// The scheduling discipline of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueDiscipline {
-    /// Before all that are not strict; among strict ones the higher queue first.
+    /// Served before all queues that are not strict. Among strict queues, the higher number is first.
     Strict,
-    /// A share of what strict queues leave, in proportion to the weight (1 to 100, what ETS calls bandwidth).
+    /// Gets a share of the rate that strict queues leave, in proportion to the weight (1 to 100, the bandwidth of ETS).
     Dwrr {
         /// The proportion.
         weight: u8,
     },
 }
 
-/// Bytes a round gives for each unit of weight. With weight 1 a queue needs several rounds for a large frame, which
-/// costs a few shifts; a larger quantum would make bursts of one class longer.
+/// Bytes per round for each unit of weight. At weight 1, a queue needs several rounds for a large frame, which costs a
+/// few shifts. A larger quantum would make bursts of one class longer.
 const QUANTUM: u32 = 512;
 
-/// A queue that has the port to itself is lent the quanta of 2^32 rounds, each of less than 2^17 bytes: more than any burst has.
+/// A lone ready queue is lent the quanta of 2^32 rounds, each below 2^17 bytes. That is more than any burst has.
 const LENT_SHIFT: u32 = 32;
 
-/// What a queue may send in its turn.
+/// Bytes that a queue may send in its turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Credit {
-    /// Bytes.
+    /// Bytes left.
     left: u64,
-    /// How many of them are quanta of rounds to come.
+    /// Bytes of the initial credit that were lent from quanta of future rounds.
     lent: u64,
 }
 
 impl Credit {
-    /// Takes what a packet of `len` bytes costs; false, and nothing changed, if that is more than there is.
+    /// Subtracts a packet of `len` bytes. Returns false, and changes nothing, if less credit is left.
     #[inline]
     #[must_use]
     pub fn spend(&mut self, len: u32) -> bool {
@@ -44,18 +45,18 @@ impl Credit {
     }
 }
 
-/// The scheduler of one port.
+/// The scheduler of one port: strict priority, then DWRR.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     strict: u8,
     quantum: [u32; CLASSES],
     deficit: [u32; CLASSES],
-    /// The DWRR queue whose turn it is.
+    /// The DWRR queue that has the turn.
     turn: u8,
 }
 
 impl Scheduler {
-    /// A scheduler in which nobody has credit yet.
+    /// Creates a scheduler in which no queue has credit yet.
     #[must_use]
     pub fn new(disciplines: [QueueDiscipline; CLASSES]) -> Self {
         let mut scheduler = Self { strict: 0, quantum: [0; CLASSES], deficit: [0; CLASSES], turn: 0 };
@@ -63,8 +64,7 @@ impl Scheduler {
         scheduler
     }
 
-    /// Queues are served by `disciplines` from the next choice on. Credit that was given stays; a queue that is strict now
-    /// has none.
+    /// Sets `disciplines`, which hold from the next choice on. DWRR queues keep their credit; strict queues lose it.
     pub fn set_disciplines(&mut self, disciplines: [QueueDiscipline; CLASSES]) {
         (self.strict, self.quantum) = (0, [0; CLASSES]);
         for (queue, discipline) in disciplines.iter().enumerate() {
@@ -78,8 +78,8 @@ impl Scheduler {
         }
     }
 
-    /// The queue to send from among `ready` (has packets and is not paused); `head_len` gives the length of a queue's
-    /// first packet. `None` if none is ready. The chosen packet's length is charged.
+    /// Chooses the queue to send from among `ready` (queues that have packets and are not paused), and charges its
+    /// first packet. `head_len` returns the length of a queue's first packet. Returns `None` if no queue is ready.
     #[inline]
     pub fn choose(&mut self, ready: u8, head_len: impl Fn(usize) -> u32) -> Option<usize> {
         if ready == 0 {
@@ -92,8 +92,9 @@ impl Scheduler {
         Some(self.choose_dwrr(ready, head_len))
     }
 
-    /// Bytes that `queue`, which was chosen last for a packet of `head_len` among `ready`, may send before another has its turn,
-    /// that packet among them. Where no other is ready, one turn of it follows the next: that is one long one.
+    /// Returns the bytes that `queue` may send before another queue's turn, with its first packet of `head_len` bytes
+    /// included. `queue` must be the last choice among `ready`. If no other queue is ready, its consecutive turns count
+    /// as one.
     #[inline]
     #[must_use]
     pub fn credit(&self, queue: usize, head_len: u32, ready: u8) -> Credit {
@@ -105,7 +106,7 @@ impl Scheduler {
         Credit { left: u64::from(self.deficit[queue]) + u64::from(head_len) + lent, lent }
     }
 
-    /// Of the bytes that `queue` might send `credit` is left, should its turn go on.
+    /// Stores the unused `credit` of `queue` as its deficit, so that its turn can continue.
     #[inline]
     pub fn keep_credit(&mut self, queue: usize, credit: Credit) {
         let queue = queue & 7;
@@ -114,8 +115,8 @@ impl Scheduler {
         } else if credit.left >= credit.lent {
             (credit.left - credit.lent) as u32
         } else {
-            // It has had as many quanta as it needed, and each time the turn passed over all others. One division a burst: turn by
-            // turn costs a misprediction each.
+            // The queue spent quanta of future rounds, and in each of them the turn passed over all other queues. One
+            // division per burst replaces a loop over these turns, which costs a branch misprediction each.
             self.deficit = [0; CLASSES];
             (credit.left % u64::from(self.quantum[queue])) as u32
         };
@@ -132,10 +133,10 @@ impl Scheduler {
                     return turn;
                 }
             } else {
-                // Empty or paused: what is left of its credit is forfeit.
+                // The queue is empty or paused and forfeits its credit.
                 self.deficit[turn] = 0;
             }
-            // The next ready queue in the circle, which may be the same one again, starts its turn with a quantum.
+            // The turn passes to the next ready queue, which may be the same one, and adds its quantum.
             let circle = u32::from(ready.rotate_right(turn as u32 + 1)).trailing_zeros();
             let next = (turn + 1 + circle as usize) & 7;
             self.forfeit_between(turn, next, ready);
@@ -144,7 +145,7 @@ impl Scheduler {
         }
     }
 
-    /// Queues that the turn passes over are not ready and lose their credit.
+    /// Removes the credit of the queues between `turn` and `next`, which are not ready.
     #[inline]
     fn forfeit_between(&mut self, turn: usize, next: usize, ready: u8) {
         let mut queue = (turn + 1) & 7;
@@ -155,7 +156,7 @@ impl Scheduler {
         }
     }
 
-    /// `queue` has become empty: its credit is forfeit, as the algorithm has it.
+    /// Removes the credit of `queue`, which has become empty, as deficit round robin requires.
     #[inline]
     pub fn emptied(&mut self, queue: usize) {
         self.deficit[queue & 7] = 0;
@@ -171,7 +172,7 @@ mod tests {
         QueueDiscipline::Dwrr { weight }
     }
 
-    /// Bytes each queue sends when those in `ready` always have packets of the given lengths.
+    /// Returns the bytes that each queue sends when the queues in `ready` always have packets of the given lengths.
     fn shares(scheduler: &mut Scheduler, ready: u8, lens: [u32; 8], frames: usize) -> [u64; 8] {
         let mut sent = [0; 8];
         for _ in 0..frames {
@@ -243,7 +244,7 @@ mod tests {
             let weight: u64 = (0..8).filter(|q| ready >> q & 1 == 1).map(|q| u64::from(weights[q])).sum();
             for queue in 0..8 {
                 let due = if ready >> queue & 1 == 1 { total * u64::from(weights[queue]) / weight } else { 0 };
-                // DWRR is off by no more than a round: each queue's quantum and its largest packet.
+                // The error of DWRR is at most a round: each queue's quantum and its largest packet.
                 let slack = 2 * (u64::from(weights[queue]) * u64::from(QUANTUM) + 9216) + total / 100;
                 prop_assert!(sent[queue].abs_diff(due) <= slack, "queue {queue}: {} of {due}", sent[queue]);
             }

@@ -1,31 +1,33 @@
-//! Pacing of a port to its link rate, in integer arithmetic.
+//! Paces a port to its link rate, in integer arithmetic.
 
 use crate::units::{BitRate, Bytes, Nanos, Ticks};
 
-/// Preamble, start delimiter, frame check sequence and inter-frame gap: what a frame costs the wire beyond its bytes.
+/// Bytes that a frame occupies on the wire beyond its own: preamble, start delimiter, frame check sequence and
+/// inter-frame gap.
 pub const WIRE_OVERHEAD: u32 = 8 + 4 + 12;
 
-/// Frames below this are padded on the wire (IEEE 802.3 minimum, without the frame check sequence).
+/// Shorter frames are padded on the wire (IEEE 802.3 minimum, without the frame check sequence).
 pub const MIN_FRAME: u32 = 60;
 
-/// Most ticks that may be made up for, minutes of them: with a fraction below they are still a number of 63 bits.
+/// Upper limit of the slack in ticks, several minutes. With 16 bits of fraction below, it still fits 63 bits.
 const MOST_SLACK: u64 = 1 << 40;
 
-/// Lets a port send as its link would: each frame takes its wire time, and time lost may be made up within `slack`.
+/// Paces a port like its link: each frame takes its wire time. Idle time of up to `slack` can be made up.
 #[derive(Debug, Clone)]
 pub struct Shaper {
-    /// When the wire is free, in whole ticks.
+    /// The time at which the wire becomes free, in whole ticks.
     free_at: u64,
-    /// Its fraction, in parts of 2^16 of a tick.
+    /// Fraction of `free_at`, in parts of 2^16 of a tick.
     fraction: u64,
     /// Wire time of a byte, in parts of 2^16 of a tick.
     byte_time: u64,
-    /// How far behind `now` the wire may be taken to be: the poll gap that must not cost throughput.
+    /// Maximum number of ticks that `free_at` may lie behind `now`. A poll that is late by this much costs no
+    /// throughput.
     slack: u64,
 }
 
 impl Shaper {
-    /// A port of `rate` on a clock of `hz` ticks a second that makes up for polls up to `slack` late.
+    /// Creates a shaper of `rate` on a clock of `hz` ticks per second that makes up for polls up to `slack` late.
     #[must_use]
     pub fn new(rate: BitRate, hz: u64, slack: Nanos) -> Self {
         // Rounded up: a port paced faster than its wire would slowly fill the ring behind it.
@@ -46,7 +48,7 @@ impl Shaper {
         self.free_at <= now.0
     }
 
-    /// A frame of `len` bytes starts now.
+    /// Charges a frame of `len` bytes that starts now.
     #[inline]
     pub fn charge(&mut self, len: u32, now: Ticks) {
         let earliest = now.0.saturating_sub(self.slack);
@@ -59,7 +61,7 @@ impl Shaper {
         self.fraction = time & 0xffff;
     }
 
-    /// The shaper at `now`, for who sends a burst; `None` if no frame may start.
+    /// Returns the state of the shaper at `now`, to pace a burst. Returns `None` if no frame may start.
     #[inline]
     #[must_use]
     pub fn pace(&self, now: Ticks) -> Option<Pace> {
@@ -68,25 +70,25 @@ impl Shaper {
         Some(Pace { ahead: fraction as i64 - ((behind as i64) << 16), byte_time: self.byte_time as i64 })
     }
 
-    /// What was sent at `now` has been charged to `pace`.
+    /// Stores `pace`, to which the frames sent at `now` were charged.
     #[inline]
     pub fn keep(&mut self, pace: Pace, now: Ticks) {
-        // Rounded down, so that the fraction is none below zero.
+        // Rounded down, so that the fraction is never negative.
         self.free_at = now.0.wrapping_add_signed(pace.ahead >> 16);
         self.fraction = (pace.ahead & 0xffff) as u64;
     }
 
-    /// Bytes of frames that could start at one instant after a long rest: the burst this shaper lets through.
+    /// Returns the bytes of frames that may start at one instant after a long idle time: the burst of this shaper.
     #[must_use]
     pub fn burst(&self) -> Bytes {
         Bytes((u128::from(self.slack) * (1 << 16) / u128::from(self.byte_time.max(1))) as u64)
     }
 }
 
-/// A shaper at one instant, while a burst is chosen: the sums of [`Shaper::charge`], in two registers.
+/// A shaper at one instant, while a burst is chosen. It computes the sums of [`Shaper::charge`] in two registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// How far ahead of the instant the wire is taken, in parts of 2^16 of a tick.
+    /// Time from the instant until the wire is free, in parts of 2^16 of a tick; negative if the wire is free already.
     ahead: i64,
     byte_time: i64,
 }
@@ -99,7 +101,7 @@ impl Pace {
         self.ahead < 1 << 16
     }
 
-    /// A frame of `len` bytes starts.
+    /// Charges a frame of `len` bytes that starts.
     #[inline]
     pub fn charge(&mut self, len: u32) {
         self.ahead += i64::from(len.max(MIN_FRAME) + WIRE_OVERHEAD) * self.byte_time;

@@ -1,31 +1,32 @@
-//! WRED on a queue's instantaneous depth (RFC 3168 for the codepoints, SONiC and DCQCN for the profile's shape).
+//! WRED on the instantaneous depth of a queue (RFC 3168 for the codepoints, SONiC and DCQCN for the shape of the
+//! profile).
 
 use crate::units::{Bytes, Probability};
 
-/// Between `kmin` and `kmax` the probability rises from zero to `pmax`; from `kmax` on it is one.
+/// A WRED profile. Between `kmin` and `kmax` the probability rises from zero to `pmax`; from `kmax` on it is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WredProfile {
-    /// Depth up to which nothing happens.
+    /// Depth up to which no packet is marked or dropped.
     pub kmin: Bytes,
-    /// Depth from which everything is marked.
+    /// Depth from which every packet is marked or dropped. If it equals `kmin`, only deeper queues are.
     pub kmax: Bytes,
     /// Probability just below `kmax`.
     pub pmax: Probability,
-    /// pmax / (kmax - kmin) in parts of 2^48 a byte, so that the packet path multiplies and never divides.
+    /// pmax / (kmax - kmin) in parts of 2^48 per byte, so that the packet path multiplies and never divides.
     slope: u64,
 }
 
-/// What WRED says of one packet.
+/// The verdict of WRED on one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WredVerdict {
-    /// Leave it alone.
+    /// The packet stays unchanged.
     Pass,
-    /// Tell the sender: mark it if it is ECN-capable, drop it if not and its class may lose.
+    /// The packet is marked if it is ECN-capable, or dropped if it is not and its class is lossy.
     Congested,
 }
 
 impl WredProfile {
-    /// `None` if `kmax < kmin` or `pmax` is more than one.
+    /// Creates a profile. Returns `None` if `kmax < kmin`, `kmax` needs more than 32 bits, or `pmax` is more than one.
     #[must_use]
     pub fn new(kmin: Bytes, kmax: Bytes, pmax: Probability) -> Option<Self> {
         if kmax < kmin || pmax > Probability::ONE || kmax.0 > u64::from(u32::MAX) {
@@ -35,19 +36,19 @@ impl WredProfile {
         Some(Self { kmin, kmax, pmax, slope })
     }
 
-    /// Probability at `depth`, in parts of 2^32.
+    /// Returns the probability at `depth`, in parts of 2^32.
     #[inline]
     #[must_use]
     pub fn probability(&self, depth: Bytes) -> u64 {
         if depth.0 >= self.kmax.0 && depth.0 > self.kmin.0 {
             1 << 32
         } else {
-            // Below kmax, so the product is at most pmax in parts of 2^48.
+            // `depth` is at most `kmax`, so the product is at most pmax in parts of 2^48.
             (depth.0.saturating_sub(self.kmin.0) * self.slope) >> 16
         }
     }
 
-    /// Judges a packet at `depth` with a uniformly random `dice`.
+    /// Judges a packet at `depth` with the uniformly random number `dice`.
     #[inline]
     #[must_use]
     pub fn judge(&self, depth: Bytes, dice: u32) -> WredVerdict {
@@ -55,18 +56,19 @@ impl WredProfile {
     }
 }
 
-/// Marsaglia's xorshift32: the dice of WRED, one a lcore; the quality that marking needs at a few cycles.
+/// Marsaglia's xorshift32, the random numbers of WRED, one generator per lcore. Its quality suffices for marking, at a
+/// few cycles per number.
 #[derive(Debug, Clone)]
 pub struct Dice(u32);
 
 impl Dice {
-    /// Dice from a seed; zero, which would stay zero, is replaced.
+    /// Creates a generator from `seed`. Zero would yield only zeros and is replaced.
     #[must_use]
     pub fn new(seed: u32) -> Self {
         Self(if seed == 0 { 0x9e37_79b9 } else { seed })
     }
 
-    /// The next 32 bits.
+    /// Returns the next 32 random bits.
     #[inline]
     pub fn roll(&mut self) -> u32 {
         self.0 ^= self.0 << 13;

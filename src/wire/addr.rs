@@ -8,19 +8,21 @@ use std::str::FromStr;
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// All stations.
+    /// The broadcast address, to all stations.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
-    /// Where MAC control frames go (IEEE 802.3 annex 31A); never forwarded by a bridge.
+    /// Destination of MAC control frames (IEEE 802.3 annex 31A). Bridges never forward it.
     pub const MAC_CONTROL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 
-    /// The locally administered unicast address with this number: for virtual hosts and ports without one of their own.
+    /// Returns the locally administered unicast address of `kind` and `number`. Virtual hosts use it, and ports without
+    /// an address.
     #[must_use]
     pub const fn local(kind: u8, number: u16) -> Self {
         let [high, low] = number.to_be_bytes();
         Self([0x02, 0x48, 0x46, kind, high, low])
     }
 
-    /// The address as a number of 48 bits, the first byte on the wire highest: what the packet path computes with.
+    /// Converts the address to a 48-bit number whose highest byte is the first on the wire. The packet path uses this
+    /// form.
     #[inline]
     #[must_use]
     pub const fn to_number(self) -> u64 {
@@ -28,28 +30,28 @@ impl MacAddr {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// The address of this number; what is above 48 bits is ignored.
+    /// Converts a number to an address and ignores bits above 48.
     #[must_use]
     pub const fn from_number(number: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
         Self([a, b, c, d, e, f])
     }
 
-    /// Group address: broadcast or multicast.
+    /// Whether the address is a group address: broadcast or multicast.
     #[inline]
     #[must_use]
     pub fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
 
-    /// All zero: no station has it.
+    /// Whether the address is all zero. No station has this address.
     #[inline]
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 6]
     }
 
-    /// 01-80-C2-00-00-00 to 0F: what a bridge must not relay (IEEE 802.1Q table 8-1).
+    /// Whether the address is one of 01-80-C2-00-00-00 to 0F, which a bridge must not relay (IEEE 802.1Q table 8-1).
     #[inline]
     #[must_use]
     pub fn is_link_local(self) -> bool {
@@ -64,7 +66,7 @@ impl fmt::Display for MacAddr {
     }
 }
 
-/// A text that is not a MAC address.
+/// The error for a text that is not a MAC address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a MAC address; write six bytes in hex, e.g. 02:48:46:00:00:01")]
 pub struct MacAddrError(pub String);

@@ -1,4 +1,4 @@
-//! The byte of DSCP and ECN (RFC 2474, RFC 3168), changed in place.
+//! Changes the byte of DSCP and ECN (RFC 2474, RFC 3168) in place.
 
 use super::parse::L3;
 
@@ -7,20 +7,20 @@ pub const CE: u8 = 3;
 /// Not ECN-capable.
 pub const NOT_ECT: u8 = 0;
 
-/// Turns the codepoint of the IP packet at `offset` into CE and, in IPv4, repairs the header checksum.
-/// Does nothing to a packet that is not IP or too short, neither of which [`super::parse()`] lets through.
+/// Sets the ECN codepoint of the IP packet at `offset` to CE and, in IPv4, updates the header checksum.
+/// Packets that are too short or not IP stay unchanged; [`super::parse()`] rejects the short ones.
 #[inline]
 pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
     change(frame, l3, offset, |byte| byte | CE);
 }
 
-/// Gives the IP packet at `offset` this DSCP; its ECN codepoint stays. As [`mark_ce`] otherwise.
+/// Sets the DSCP of the IP packet at `offset` and keeps its ECN codepoint. Updates the IPv4 checksum like [`mark_ce`].
 #[inline]
 pub fn set_dscp(frame: &mut [u8], l3: L3, offset: usize, dscp: u8) {
     change(frame, l3, offset, |byte| byte & 3 | dscp << 2);
 }
 
-/// Changes the byte of DSCP and ECN: IPv4's type of service, IPv6's traffic class.
+/// Changes the byte of DSCP and ECN: the type of service of IPv4, the traffic class of IPv6.
 #[inline]
 fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
     let Some(packet) = frame.get_mut(offset..) else { return };
@@ -33,7 +33,7 @@ fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
             packet[10..12].copy_from_slice(&update_checksum(checksum, before, after).to_be_bytes());
         }
         L3::V6 if packet.len() >= 2 => {
-            // It lies across two bytes: version and upper half, lower half and flow label.
+            // The traffic class spans two bytes: version and upper half, then lower half and flow label.
             let class = to(packet[0] << 4 | packet[1] >> 4);
             packet[0] = packet[0] & 0xf0 | class >> 4;
             packet[1] = packet[1] & 0x0f | class << 4;
@@ -42,7 +42,7 @@ fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
     }
 }
 
-/// RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+/// Updates a checksum by RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
 #[inline]
 fn update_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);

@@ -1,44 +1,45 @@
-//! The few bytes of a frame that decide its traffic class, read without a look at the rest.
+//! Reads the few bytes of a frame that determine its traffic class.
 //!
-//! A core with more frames than time drops lossy ones by these bytes alone. [`parse()`](super::parse()) reads the same DSCP
-//! and PCP of every frame that it accepts.
+//! An overloaded lcore drops lossy frames by these bytes alone. [`parse()`](super::parse()) reads the same DSCP and PCP
+//! from every frame that it accepts.
 
 use super::mac_control;
 use super::parse::{ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_LEN, is_tag};
 use super::vlan_tag::TAG_LEN;
 
 const ETHERTYPE_ARP: u16 = 0x0806;
-/// Next header of ICMPv6, and its messages of neighbour discovery (RFC 4861 section 4).
+/// Next header value of ICMPv6.
 const ICMPV6: u8 = 58;
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 /// Destinations that bridges must not relay: 01-80-C2-00-00-00 to 0F (IEEE 802.1Q table 8-1).
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
-/// The use of a frame, as far as its first bytes tell.
+/// The use of a frame, as far as its first bytes show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// MAC control from the link peer, PFC and PAUSE: untagged and to 01-80-C2-00-00-01.
     MacControl,
-    /// Frames that find stations: ARP and neighbour discovery.
+    /// Frames that find stations: ARP and IPv6 neighbour discovery (RFC 4861).
     Network,
-    /// Protocols of bridges (LLDP, LACP, STP), by their destination.
+    /// Bridge protocols (LLDP, LACP, STP), recognized by their destination address.
     Bridge,
     /// All others.
     Data,
 }
 
-/// The marks and the purpose of a frame.
+/// The marks (DSCP and PCP) and the purpose of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glance {
-    /// DSCP, where there is IP.
+    /// DSCP; `None` without an IP header.
     pub dscp: Option<u8>,
-    /// PCP of the outermost tag.
+    /// PCP of the outermost tag; `None` without a tag.
     pub pcp: Option<u8>,
-    /// Its use.
+    /// Purpose of the frame.
     pub purpose: Purpose,
 }
 
-/// DSCP of most frames: IPv4 without a tag, to a station. `None` says nothing of the frame: it is for [`glance`].
+/// Returns the DSCP of the most common frames: untagged IPv4 to a unicast address. For all others it returns `None`,
+/// and [`glance`] must read the frame.
 #[inline]
 #[must_use]
 pub fn glance_usual(frame: &[u8]) -> Option<u8> {
@@ -47,14 +48,14 @@ pub fn glance_usual(frame: &[u8]) -> Option<u8> {
     is_usual.then_some(first[15] >> 2)
 }
 
-/// Reads the marks of `frame`, which starts with the destination address. Bytes that are not there read as zero.
+/// Reads the marks and the purpose of `frame`, which starts with the destination address. Missing bytes read as zero.
 #[inline(never)]
 #[must_use]
 pub fn glance(frame: &[u8]) -> Glance {
     let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
     let word = |at: usize| u16::from_be_bytes([byte(at), byte(at + 1)]);
     let (mut ethertype, mut l3, mut pcp) = (word(12), ETHERNET_LEN, None);
-    // Two at most, as the parser has it.
+    // Skips at most two tags, like the parser.
     while is_tag(ethertype) && l3 < ETHERNET_LEN + 2 * TAG_LEN {
         pcp = pcp.or(Some(byte(l3) >> 5));
         ethertype = word(l3 + 2);
@@ -137,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of each frame that the parser accepts, a glance reads the same marks.
+        /// For every frame that the parser accepts, a glance reads the same marks.
         #[test]
         fn a_glance_reads_the_marks_that_the_parser_reads(
             kind in prop::sample::select(vec![
@@ -146,7 +147,7 @@ mod tests {
                 vec![8, 6], vec![0x88, 8, 1, 1],
             ]),
             rest in prop::collection::vec(any::<u8>(), 60..90),
-            // A total or payload length that is there.
+            // A total length or payload length that fits into the frame.
             len in 20_u8..50,
             to_peer in any::<bool>(),
         ) {

@@ -1,6 +1,6 @@
 //! MAC control frames: PFC (IEEE 802.1Qbb, 802.3 annex 31D) and classic PAUSE (annex 31B).
 //!
-//! Always untagged, 60 bytes and the frame check sequence:
+//! The frames are always untagged and have 60 bytes plus the frame check sequence:
 //! `01:80:c2:00:00:01 | source | 88 08 | opcode | PFC: 00 e[7..0], 8 x u16 time | PAUSE: u16 time | zeros`.
 
 use super::MacAddr;
@@ -19,7 +19,7 @@ const VECTOR_AT: usize = 16;
 const TIMES_AT: usize = 18;
 const PFC_LEN: usize = TIMES_AT + 2 * CLASSES;
 
-/// A MAC control frame that a bridge understands.
+/// A MAC control frame that the switch parses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MacControl {
     /// Priority-based flow control.
@@ -30,8 +30,8 @@ pub enum MacControl {
 
 /// Whether a MAC control frame is addressed to the other end of its link.
 ///
-/// IEEE 802.1Qbb gives a PFC frame the destination 01-80-C2-00-00-01 and no other. Bridges never relay this address, so a frame
-/// with another one may be from a station behind the peer, which this port must not obey.
+/// IEEE 802.1Qbb gives every PFC frame the destination 01-80-C2-00-00-01. Bridges never relay this address. A frame
+/// with another destination may come from a station behind the peer, and this port must not obey it.
 #[must_use]
 pub fn is_to_link_peer(frame: &[u8]) -> bool {
     frame.starts_with(&MacAddr::MAC_CONTROL.0)
@@ -40,9 +40,9 @@ pub fn is_to_link_peer(frame: &[u8]) -> bool {
 /// The content of a PFC frame.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PfcFrame {
-    /// Priorities whose time counts; the time of any other is ignored.
+    /// Priorities whose time counts. The times of all others are ignored.
     pub enabled: u8,
-    /// Pause time of each priority; zero is XON.
+    /// Pause time of each priority. Zero is XON.
     pub quanta: [Quanta; CLASSES],
 }
 
@@ -67,7 +67,7 @@ fn be16(frame: &[u8], at: usize) -> Option<u16> {
 }
 
 impl PfcFrame {
-    /// The frame as it leaves a port whose address is `source`.
+    /// Returns the frame as a port with the address `source` sends it.
     #[must_use]
     pub fn emit(&self, source: MacAddr) -> [u8; FRAME_LEN] {
         let mut frame = [0; FRAME_LEN];

@@ -1,4 +1,4 @@
-//! Frames on the wire: views that check every bound, and the valid representations they parse into.
+//! Frames on the wire: readers that check every bound, and the valid representations that they return.
 
 pub mod addr;
 pub mod ecn;

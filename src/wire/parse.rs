@@ -1,6 +1,6 @@
-//! One look at a frame's headers: Ethernet, up to two VLAN tags, IPv4, IPv6, UDP and TCP.
+//! Parses the headers of any frame: Ethernet, up to two VLAN tags, IPv4, IPv6, UDP and TCP.
 //!
-//! Every length is checked once, here; what comes out can be used without looking again.
+//! The parser checks every length once, so that callers use its results without further checks.
 
 use super::MacAddr;
 use super::vlan_tag::TAG_LEN;
@@ -14,7 +14,7 @@ pub const ETHERTYPE_IPV4: u16 = 0x0800;
 /// EtherType of IPv6.
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 
-// Headers without options, and protocols of IP.
+// Lengths of headers without options, and IP protocol numbers.
 pub(super) const ETHERNET_LEN: usize = 14;
 pub(super) const IPV4_LEN: usize = 20;
 pub(super) const IPV6_LEN: usize = 40;
@@ -22,28 +22,28 @@ pub(super) const UDP_LEN: usize = 8;
 pub(super) const TCP_LEN: usize = 20;
 pub(super) const UDP: u8 = 17;
 pub(super) const TCP: u8 = 6;
-/// IPv6 extension headers walked before the rest is taken as unknown.
+/// Maximum number of IPv6 extension headers that the parser walks. It reads no ports behind more of them.
 const MAX_EXTENSIONS: usize = 4;
 
-/// Why a frame is malformed.
+/// The reason why a frame is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Ends inside its Ethernet header or a tag.
+    /// The frame ends inside its Ethernet header or a tag.
     #[error("truncated Ethernet frame")]
     Truncated,
-    /// Ends inside the IPv4 header or packet.
+    /// The frame ends inside its IPv4 header or packet.
     #[error("truncated IPv4 packet")]
     Ipv4Truncated,
     /// Impossible IPv4 version or length.
     #[error("malformed IPv4 header")]
     Ipv4Malformed,
-    /// Ends inside the IPv6 header or packet.
+    /// The frame ends inside its IPv6 header or packet.
     #[error("truncated IPv6 packet")]
     Ipv6Truncated,
     /// Impossible IPv6 version.
     #[error("malformed IPv6 header")]
     Ipv6Malformed,
-    /// Ends inside the UDP or TCP header.
+    /// The frame ends inside its UDP or TCP header.
     #[error("truncated UDP or TCP header")]
     L4Truncated,
     /// Impossible UDP length or TCP header length.
@@ -64,7 +64,7 @@ pub enum L3 {
     V6,
 }
 
-/// UDP or TCP ports, where the packet has them.
+/// UDP or TCP ports of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct L4 {
     /// IP protocol: 17 or 6.
@@ -75,7 +75,7 @@ pub struct L4 {
     pub destination: u16,
 }
 
-/// What the switch needs to know of a frame.
+/// Header fields of a frame that the switch needs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Headers {
     /// Destination.
@@ -84,7 +84,7 @@ pub struct Headers {
     pub src: MacAddr,
     /// TCI of the outermost tag.
     pub tci: Option<u16>,
-    /// Tags there are: 0 to 2.
+    /// Number of tags that were read: 0 to 2.
     pub tags: u8,
     /// EtherType behind the tags.
     pub ethertype: u16,
@@ -94,14 +94,14 @@ pub struct Headers {
     pub l3_offset: u8,
     /// DSCP and ECN as one byte; zero without IP.
     pub traffic_class: u8,
-    /// Protocol of the ports; zero if there are none.
+    /// IP protocol of the ports; zero without ports.
     l4_protocol: u8,
     /// Source and destination port.
     l4_ports: [u16; 2],
 }
 
 impl Headers {
-    /// What is known of a frame before it was looked at.
+    /// The fields before any header is read.
     const NONE: Self = Self {
         dst: MacAddr([0; 6]),
         src: MacAddr([0; 6]),
@@ -115,35 +115,35 @@ impl Headers {
         l4_ports: [0; 2],
     };
 
-    /// Ports of UDP and TCP, but for later fragments.
+    /// Returns the ports of UDP or TCP. Later fragments have none.
     #[must_use]
     pub fn l4(&self) -> Option<L4> {
         let [source, destination] = self.l4_ports;
         (self.l4_protocol != 0).then_some(L4 { protocol: self.l4_protocol, source, destination })
     }
 
-    /// DSCP, where there is IP.
+    /// Returns the DSCP, or `None` without IP.
     #[inline]
     #[must_use]
     pub fn dscp(&self) -> Option<u8> {
         (self.l3 != L3::Other).then_some(self.traffic_class >> 2)
     }
 
-    /// ECN codepoint; Not-ECT without IP.
+    /// Returns the ECN codepoint. Frames without IP have Not-ECT.
     #[inline]
     #[must_use]
     pub fn ecn(&self) -> u8 {
         self.traffic_class & 3
     }
 
-    /// PCP of the outermost tag.
+    /// Returns the PCP of the outermost tag.
     #[inline]
     #[must_use]
     pub fn pcp(&self) -> Option<u8> {
         self.tci.map(|tci| (tci >> 13) as u8)
     }
 
-    /// VLAN id of the outermost tag; zero is a priority tag.
+    /// Returns the VLAN id of the outermost tag. Zero is a priority tag.
     #[inline]
     #[must_use]
     pub fn vlan(&self) -> Option<u16> {
@@ -154,7 +154,7 @@ impl Headers {
 /// Reads the headers of `frame`, which starts with the destination address and has no frame check sequence.
 ///
 /// # Errors
-/// If any header that is there is cut short or contradicts itself.
+/// Returns an error if a header is cut short or contradicts itself.
 pub fn parse(frame: &[u8]) -> Result<Headers, ParseError> {
     let mut headers = Headers::NONE;
     let ethernet: &[u8; ETHERNET_LEN] = frame.first_chunk().ok_or(ParseError::Truncated)?;
@@ -229,7 +229,8 @@ fn parse_ipv6(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     }
 }
 
-/// Walks hop-by-hop, routing, destination and fragment headers (RFC 8200 section 4) to the ports, if they are near.
+/// Walks hop-by-hop, routing, destination and fragment headers (RFC 8200 section 4) to the ports, at most
+/// `MAX_EXTENSIONS` of them.
 fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let mut whole = true;
     for _ in 0..MAX_EXTENSIONS {
@@ -253,7 +254,7 @@ fn parse_extensions(mut next: u8, mut payload: &[u8], headers: &mut Headers) -> 
     parse_l4(next, payload, whole, headers)
 }
 
-/// Ports of a UDP or TCP `segment`; a fragment (not `whole`) may be shorter than its header says.
+/// Reads the ports of a UDP or TCP `segment`. A fragment (not `whole`) may be shorter than its header indicates.
 #[inline]
 fn parse_l4(protocol: u8, segment: &[u8], whole: bool, headers: &mut Headers) -> Result<(), ParseError> {
     let needed = match protocol {

@@ -1,4 +1,4 @@
-//! The parser against an independent one, and against bytes of any kind.
+//! Tests of the parser against an independent parser and against arbitrary bytes.
 
 use etherparse::PacketBuilder;
 use proptest::prelude::*;

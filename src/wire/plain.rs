@@ -1,8 +1,8 @@
-//! The plain frame: UDP or TCP, in IPv4 without options or in IPv6 without extension headers, whole and in order, with one VLAN
-//! tag at most.
+//! The plain frame: UDP or TCP, over IPv4 without options or IPv6 without extension headers. It is complete, not a
+//! fragment, and has at most one VLAN tag.
 //!
-//! RoCE by PCP, RoCE over IPv6 and most of what is not RoCE. What is not even plain, malformed frames among them, is for
-//! [`parse()`](super::parse()), which says of a plain frame the same.
+//! Plain frames include RoCE classified by PCP, RoCE over IPv6 and most other traffic. [`parse()`](super::parse())
+//! reads all other frames, malformed ones included, and returns the same fields for a plain frame.
 
 use super::parse::{
     ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN, IPV4_LEN, IPV6_LEN, L3, TCP,
@@ -11,7 +11,7 @@ use super::parse::{
 use super::usual::Usual;
 use super::vlan_tag::TAG_LEN;
 
-/// What the switch needs to know of a plain frame.
+/// Header fields of a plain frame that the switch needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plain {
     /// Addresses and traffic class.
@@ -20,17 +20,18 @@ pub struct Plain {
     pub l3: L3,
     /// Offset of the network header.
     pub l3_offset: u8,
-    /// Whether it has a tag.
+    /// Whether the frame has a tag.
     pub is_tagged: bool,
-    /// VLAN id of its tag; zero if that is a priority tag, or there is none.
+    /// VLAN id of the tag; zero for a priority tag or without a tag.
     pub vlan: u16,
-    /// PCP of its tag; zero if there is none.
+    /// PCP of the tag; zero without a tag.
     pub pcp: u8,
 }
 
-/// Reads `frame`, which starts with the destination address and has no frame check sequence; `None` if it is not plain.
+/// Reads `frame`, which starts with the destination address and has no frame check sequence. Returns `None` if the
+/// frame is not plain.
 ///
-/// Always inline: what it finds goes into one word each of what is kept of a frame, and through memory otherwise.
+/// Always inline: the caller then packs each field into a word of metadata directly, without a copy through memory.
 #[inline(always)]
 #[must_use]
 pub fn parse_plain(frame: &[u8]) -> Option<Plain> {
@@ -58,31 +59,32 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// DSCP and ECN of a plain `packet` of IPv4, as one byte.
+/// Returns DSCP and ECN of a plain IPv4 `packet` as one byte. Returns `None` if the packet is not plain.
 #[inline]
 fn ipv4(packet: &[u8]) -> Option<u8> {
     let headers: &[u8; IPV4_LEN + TCP_LEN] = packet.first_chunk()?;
     let total_len = usize::from(u16_at(headers, 2));
-    // Version 4 and five words; neither more fragments nor an offset.
+    // Version 4, a header of five words, no more-fragments flag and no fragment offset.
     let is_plain = (headers[0] == 0x45) & (u16_at(headers, 6) & 0x3fff == 0) & (total_len <= packet.len());
     let (udp_len, tcp_words) = (u16_at(headers, IPV4_LEN + 4), headers[IPV4_LEN + 12]);
     (is_plain && is_segment(headers[9], udp_len, tcp_words, IPV4_LEN, total_len)).then_some(headers[1])
 }
 
-/// Of IPv6, likewise.
+/// Returns DSCP and ECN of a plain IPv6 `packet` as one byte. Returns `None` if the packet is not plain.
 #[inline]
 fn ipv6(packet: &[u8]) -> Option<u8> {
     let headers: &[u8; IPV6_LEN + UDP_LEN] = packet.first_chunk()?;
     let total_len = IPV6_LEN + usize::from(u16_at(headers, 4));
     let is_plain = (headers[0] >> 4 == 6) & (total_len <= packet.len());
-    // Where TCP says how long its header is; a packet that ends before has none.
+    // The byte with the header length of TCP. A packet that ends before it cannot hold a TCP header, and zero is too
+    // small.
     let (udp_len, tcp_words) = (u16_at(headers, IPV6_LEN + 4), packet.get(IPV6_LEN + 12).copied().unwrap_or(0));
     (is_plain && is_segment(headers[6], udp_len, tcp_words, IPV6_LEN, total_len))
         .then_some(headers[0] << 4 | headers[1] >> 4)
 }
 
-/// Whether a packet of `total_len` bytes holds the UDP or TCP behind its header of `l3_len`: `udp_len` is where the one, and
-/// `tcp_words` where the other says how long it is.
+/// Whether a packet of `total_len` bytes has room for its UDP or TCP segment behind a network header of `l3_len` bytes.
+/// `udp_len` is the length field of UDP; the upper half of `tcp_words` is the header length of TCP in words.
 #[inline]
 fn is_segment(protocol: u8, udp_len: u16, tcp_words: u8, l3_len: usize, total_len: usize) -> bool {
     let (len, least) = match protocol {
@@ -99,7 +101,7 @@ mod tests {
     use crate::wire::{MacAddr, parse};
     use proptest::prelude::*;
 
-    /// A frame of each kind: TCI, version of IP, protocol.
+    /// Builds a frame with this TCI, IP version and protocol.
     fn frame(tci: Option<u16>, version: u8, protocol: u8) -> Vec<u8> {
         let mut frame: Vec<u8> = (0..12).collect();
         if let Some(tci) = tci {
@@ -132,7 +134,7 @@ mod tests {
         })
     }
 
-    /// What both say of a frame that is plain.
+    /// Asserts that both parsers return the same fields for a plain frame.
     fn assert_same(plain: Plain, frame: &[u8]) {
         let headers = parse(frame).expect("what is plain is not malformed");
         assert_eq!([plain.usual.dst, plain.usual.src].map(MacAddr::from_number), [headers.dst, headers.src]);
@@ -148,7 +150,7 @@ mod tests {
             let plain = parse_plain(&frame).unwrap_or_else(|| panic!("{tci:?}, IPv{version}, protocol {protocol}"));
             assert_eq!((plain.is_tagged, plain.usual.traffic_class), (tci.is_some(), 0x6a));
             assert_same(plain, &frame);
-            // With bytes behind that belong to nobody, and in a service tag.
+            // With a byte of padding behind the packet, and with a service tag.
             frame.push(0);
             assert_same(parse_plain(&frame).unwrap(), &frame);
             if tci.is_some() {
@@ -187,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of edited and cut frames of all kinds both say the same, or the plain says nothing.
+        /// For edited and cut frames of all kinds, `parse_plain` returns the same fields as the parser, or `None`.
         #[test]
         fn plain_is_what_the_parser_says(
             kind in 0_usize..12,

@@ -1,24 +1,25 @@
-//! The usual frame, read in a few words: untagged UDP in IPv4 without options, whole and in order.
+//! The usual frame: untagged UDP over IPv4 without options, complete and not a fragment. It is read in a few words.
 //!
-//! What RoCE is most often. All other frames are for [`parse_plain`](super::parse_plain), and what is not even plain for
-//! [`parse()`](super::parse()), which says of a usual frame the same.
+//! Most RoCE frames are usual. [`parse_plain`](super::parse_plain) reads other common frames, and
+//! [`parse()`](super::parse()) reads any frame. All three return the same fields for a usual frame.
 
 use super::parse::{self, ETHERNET_LEN, IPV4_LEN, UDP_LEN};
 
-/// Bytes of the headers, from the destination address to the end of UDP's.
+/// Bytes of the headers, from the destination address to the end of the UDP header.
 const HEADERS_LEN: usize = ETHERNET_LEN + IPV4_LEN + UDP_LEN;
-/// At byte 20, of four: more fragments, and the fragment's offset; behind the time to live the protocol, which is UDP.
+/// Mask over the four bytes at offset 20: more-fragments flag, fragment offset, and protocol. It leaves out the time to
+/// live.
 const FRAGMENT_PROTOCOL: u32 = 0x3fff_00ff;
 const UDP: u32 = parse::UDP as u32;
-/// EtherType of IPv4, then version 4 and a header of five words.
+/// EtherType of IPv4, then version 4 and a header length of five words.
 const IPV4_PLAIN: u32 = 0x08_00_45;
 
-/// What the switch needs to know of a usual frame.
+/// Header fields of a usual frame that the switch needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usual {
-    /// Destination, as [`MacAddr::to_number`](super::MacAddr::to_number) has it.
+    /// Destination address, encoded like [`MacAddr::to_number`](super::MacAddr::to_number).
     pub dst: u64,
-    /// Source, likewise.
+    /// Source address, encoded like [`MacAddr::to_number`](super::MacAddr::to_number).
     pub src: u64,
     /// DSCP and ECN as one byte.
     pub traffic_class: u8,
@@ -29,7 +30,8 @@ impl Usual {
     pub const L3_OFFSET: u8 = ETHERNET_LEN as u8;
 }
 
-/// Reads `frame`, which starts with the destination address and has no frame check sequence; `None` if it is not usual.
+/// Reads `frame`, which starts with the destination address and has no frame check sequence. Returns `None` if the
+/// frame is not usual.
 #[inline]
 #[must_use]
 pub fn parse_usual(frame: &[u8]) -> Option<Usual> {
@@ -70,7 +72,8 @@ mod tests {
 
     #[test]
     fn what_is_not_usual_is_left_to_the_parser() {
-        // Each byte of the headers that decides, with a value that is another kind of frame or none at all.
+        // Each header byte that makes a frame usual, with a value that makes it another kind of frame or a malformed
+        // one.
         for (at, value) in
             [(12, 0x81), (14, 0x46), (14, 0x65), (16, 1), (17, 27), (20, 0x20), (21, 1), (23, 6), (38, 1), (39, 7)]
         {
@@ -83,7 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of edited and cut RoCE frames both say the same, or the usual says nothing.
+        /// For edited and cut RoCE frames, `parse_usual` returns the same fields as the parser, or `None`.
         #[test]
         fn usual_is_what_the_parser_says(
             edits in prop::collection::vec((0_usize..48, any::<u8>()), 0..4),

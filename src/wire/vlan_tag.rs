@@ -1,13 +1,14 @@
-//! Putting a VLAN tag on a frame, taking one off, changing its id.
+//! Inserts a VLAN tag into a frame, removes one, and changes its priority or its VLAN id.
 
 use super::parse::ETHERTYPE_VLAN;
 use crate::packet::Packet;
 
 const ADDRESSES_LEN: usize = 12;
-/// Bytes of a tag.
+/// Bytes of an 802.1Q tag.
 pub const TAG_LEN: usize = 4;
 
-/// Inserts a customer tag behind the addresses; false if the buffer has no room in front.
+/// Inserts a customer tag behind the addresses. Returns false if the buffer has no room in front, or the frame is too
+/// short.
 #[must_use]
 pub fn insert(packet: &mut impl Packet, tci: u16) -> bool {
     if packet.len() < ADDRESSES_LEN || !packet.push_front(TAG_LEN) {
@@ -20,7 +21,8 @@ pub fn insert(packet: &mut impl Packet, tci: u16) -> bool {
     true
 }
 
-/// Removes the outermost tag, which the caller knows to be there; false if the frame is too short to have one.
+/// Removes the outermost tag. The caller ensures that the frame has one. Returns false if the frame is too short for a
+/// tag.
 #[must_use]
 pub fn remove(packet: &mut impl Packet) -> bool {
     if packet.len() < ADDRESSES_LEN + TAG_LEN {
@@ -30,14 +32,14 @@ pub fn remove(packet: &mut impl Packet) -> bool {
     packet.pull_front(TAG_LEN)
 }
 
-/// Sets the priority of the outermost tag, which the caller knows to be there, and leaves the rest.
+/// Sets the priority of the outermost tag and keeps its other bits. The caller ensures that the frame has a tag.
 pub fn set_pcp(packet: &mut impl Packet, pcp: u8) {
     if let Some(high) = packet.bytes_mut().get_mut(ADDRESSES_LEN + 2) {
         *high = *high & 0x1f | pcp << 5;
     }
 }
 
-/// Sets the id of the outermost tag, which the caller knows to be there, and leaves its priority.
+/// Sets the VLAN id of the outermost tag and keeps its other bits. The caller ensures that the frame has a tag.
 pub fn set_id(packet: &mut impl Packet, vlan: u16) {
     if let Some(tci) = packet.bytes_mut().get_mut(ADDRESSES_LEN + 2..ADDRESSES_LEN + 4) {
         let [high, low] = vlan.to_be_bytes();

@@ -1,4 +1,4 @@
-//! Cells in are cells out and cells held; limits are limits.
+//! Rules on counts: admitted cells are released or held, and no limit is exceeded.
 
 use super::super::pipeline::Pipeline;
 use super::{Auditor, Check, Look, ensure, queues};
@@ -29,7 +29,7 @@ impl Look<'_> {
         self.check_sums(port_reserve, shared, headroom)
     }
 
-    /// What the ledger holds was admitted and not released.
+    /// Checks that the ledger holds exactly the cells that were admitted and not released.
     fn check_conserved(&self, group: usize, state: &GroupState) -> Check {
         let (admitted, released) = (self.port.admitted[group], self.port.released[group]);
         let held = state.held().0;
@@ -45,8 +45,9 @@ impl Look<'_> {
         })
     }
 
-    /// What the ledger believes is at least what is there: it has heard of no release that was not published, and none was
-    /// published that was not made. And it has heard of all that was published when its lcore last ended a poll.
+    /// Checks that the ledger never underestimates: it has collected no release that was not published, and none was
+    /// published that was not made. It has also collected all releases that were published when its lcore last ended a
+    /// poll.
     fn check_believed<P: Packet>(&self, fleet: &[Pipeline<P>], port: usize, group: usize, state: &GroupState) -> Check {
         let (admitted, heard) = (self.port.admitted[group], self.port.released[group]);
         let published = fleet[0].buffer.tallies.released(port, group);
@@ -79,7 +80,7 @@ impl Look<'_> {
         })
     }
 
-    /// The port's own counts are the sums of its groups', and within its limits.
+    /// Checks that the port's own counts are the sums of its groups' counts, and within its limits.
     fn check_sums(&self, port_reserve: [u32; 2], shared: [u32; 2], headroom: u32) -> Check {
         let (ledger, profile, name) = (&self.port.ledger, &self.audited.profile, &self.audited.name);
         let is_dynamic = profile.policy == HeadroomPolicy::Dynamic;
@@ -98,7 +99,7 @@ impl Look<'_> {
 }
 
 impl Auditor {
-    /// What the pools count is what the ledgers hold of them, and no pool gives more than it has.
+    /// Checks that the counts of the pools match the ledgers, and that no pool lends more cells than it has.
     pub(super) fn check_pools<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> Check {
         for kind in 0..2 {
             let mut leased = 0;
@@ -137,8 +138,8 @@ impl Auditor {
         ledgers.map(|ledger| (0..CLASSES).map(|group| ledger.group(group).headroom.0).sum::<u32>()).sum()
     }
 
-    /// What was admitted and not released, of the whole switch, is what is in queues and between lcores: a frame there has
-    /// a cell at least, and as many as the longest at most.
+    /// Checks that the cells that the whole switch admitted and did not release are in queues and between lcores. A
+    /// frame between lcores has at least one cell, and at most those of the longest frame.
     pub(super) fn check_whole<P: Packet>(&self, fleet: &[Pipeline<P>], busy: PortSet) -> Check {
         let charged = |port: usize, group: usize| {
             let made: u64 = fleet.iter().map(|part| part.buffer.releases.written(port, group)).sum();

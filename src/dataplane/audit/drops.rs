@@ -1,5 +1,5 @@
-//! Whom the switch drops: a lossy frame goes for want of room only where its group, its queue or the pool has none. Who is
-//! not congested is not dropped because another is.
+//! Rules on drops: a lossy frame is dropped for lack of room only if its group, its queue or the pool has none. A frame
+//! without congestion of its own is never dropped because of another's.
 
 use super::super::decision_log::{Decision, LoggedDecision};
 use super::super::drops::DropReason;
@@ -9,11 +9,11 @@ use crate::packet::Packet;
 use crate::sets::CLASSES;
 use crate::units::Cells;
 
-/// Lossy frames' pool and reserves.
+/// Index of the pool and the reserves of lossy frames.
 const LOSSY: usize = 0;
 
 impl Auditor {
-    /// The drops that were noted since the last check: of each class at each port the first of a poll.
+    /// Checks the drops that were logged since the last check: the first of each poll, for each class at each port.
     pub(super) fn check_drops<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for index in 0..self.ports.len() {
             let part = &fleet[self.ports[index].owner];
@@ -31,7 +31,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// What the lcore knew when it dropped the frame explains it, by the limits of the configuration.
+    /// Checks that the values in the log explain the drop, by the limits of the configuration.
     fn check_drop<P: Packet>(&self, fleet: &[Pipeline<P>], lcore: usize, logged: &LoggedDecision) -> Check {
         let Decision::Dropped(reason) = logged.decision else { return Ok(()) };
         let (wanted, allowed) = match reason {
@@ -41,7 +41,7 @@ impl Auditor {
                 (logged.held[2] + self.beyond_reserves(fleet, logged), limit.0)
             }
             DropReason::PoolEmpty => (self.beyond_reserves(fleet, logged), logged.free),
-            // Nothing is free that no queue is guaranteed: then it is not asked how deep this one is.
+            // If no unreserved cell is free, the depth of the queue does not matter.
             DropReason::QueueThreshold if logged.free == 0 => return Ok(()),
             DropReason::QueueThreshold => {
                 let queue = usize::from(self.queue_of[usize::from(logged.class)]);
@@ -63,8 +63,8 @@ impl Auditor {
         })
     }
 
-    /// Cells of the frame that neither its group's reserve nor its port's had room for. The port's may have become fuller
-    /// since, not emptier: releases are heard before anything is received.
+    /// Returns the cells of the frame that fitted neither its group's reserve nor its port's. The port's reserve may
+    /// have become fuller since, but not emptier: releases are collected before frames are received.
     fn beyond_reserves<P: Packet>(&self, fleet: &[Pipeline<P>], logged: &LoggedDecision) -> u32 {
         let port = usize::from(logged.ports[0]);
         let profile = &self.ports[port].profile;

@@ -1,8 +1,8 @@
-//! What must hold of a switch between two polls, and who checks it.
+//! The auditor: checks the invariants of a switch between two polls.
 //!
-//! The rules are written from docs/buffer.md and docs/pfc.md and not from the code that they watch. They look at all lcores
-//! of a switch at once, which nobody may do while they run: the simulator runs them in turn, in one thread. What each
-//! invariant means, and what it cannot see, is in docs/simulation.md.
+//! The rules are derived from docs/buffer.md and docs/pfc.md, not from the code that they check. They read the state of
+//! all lcores of a switch at once, which is impossible while lcores run in parallel. The simulator runs them in turn,
+//! in one thread. docs/simulation.md explains each invariant and its limits.
 
 mod counts;
 mod drops;
@@ -22,16 +22,16 @@ use crate::packet::Packet;
 use crate::sets::{CLASSES, PortSet, indices};
 use crate::units::Cells;
 
-/// Checks between two at which the queues are walked, and idle ports looked at too.
+/// Every check of this number is a deep one, which also walks the queues and examines idle ports.
 const DEEP: u64 = 64;
 
-/// Bytes that a frame may have beyond its port's MTU: Ethernet, two tags, and one that the switch puts on.
+/// Bytes that a frame may have beyond its port's MTU: Ethernet header, two tags, and one tag that the switch inserts.
 const HEADERS: u64 = 26;
 
 /// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// Its name.
+    /// Name of the invariant.
     pub invariant: &'static str,
     /// A sentence with the place and the numbers.
     pub what: String,
@@ -39,7 +39,7 @@ pub struct Broken {
 
 type Check = Result<(), Broken>;
 
-/// `what` says how it is if `holds` is false.
+/// Returns [`Broken`] with the text of `what` if `holds` is false.
 #[inline]
 fn ensure(holds: bool, invariant: &'static str, what: impl FnOnce() -> String) -> Check {
     if holds { Ok(()) } else { Err(Broken { invariant, what: what() }) }
@@ -49,36 +49,36 @@ fn ensure(holds: bool, invariant: &'static str, what: impl FnOnce() -> String) -
 #[derive(Debug)]
 pub struct Auditor {
     ports: Vec<Audited>,
-    /// Sizes of the shared pools, lossy and lossless, and of all headroom.
+    /// Sizes of the shared pools, lossy and lossless.
     shared: [Cells; 2],
     headroom: Cells,
     policy: HeadroomPolicy,
-    /// Cells guaranteed to each queue of a port.
+    /// Cells reserved for each queue of a port.
     reserves: [u32; CLASSES],
     /// Queue of each traffic class.
     queue_of: [u8; CLASSES],
-    /// Most cells that a frame can have.
+    /// Maximum number of cells of a frame.
     most: u32,
     lcores: Vec<Lcore>,
     checks: u64,
     /// Ports that were not idle at the last check.
     busy: PortSet,
-    /// Ports whose lossless classes were held by their own backlog at the last check.
+    /// Ports whose own backlog paused their lossless classes at the last check.
     held: PortSet,
 }
 
-/// What does not change of a port, and how it was at the last check.
+/// The constants of a port, and its state at the last check.
 #[derive(Debug)]
 struct Audited {
     name: String,
     owner: usize,
     profile: PortProfile,
     seen: Seen,
-    /// The groups as they are to be when the ledger has heard of what it has heard of since, and nothing else: what the
-    /// poll judged by.
+    /// The groups at the last check, less the releases that the ledger has collected since. The poll made its decisions
+    /// from this state.
     collected: [GroupState; CLASSES],
     counters: [u64; 5],
-    /// The poll in which the last drop of each class was noted that has been checked.
+    /// For each class, the poll of the last logged drop that was checked.
     noted_drops: [u64; CLASSES],
     held: starved::HeldByBacklog,
 }
@@ -87,18 +87,18 @@ struct Audited {
 struct Seen {
     groups: [GroupState; CLASSES],
     released: [u64; CLASSES],
-    /// At the end of the owner's last poll.
+    /// Released cells that were published at the end of the owner's last poll.
     published: [u64; CLASSES],
     groups_off: u8,
     is_port_off: bool,
-    /// Groups that were looked at.
+    /// Groups that the next check must examine, because they held cells or were XOFF.
     busy: u8,
 }
 
-/// An lcore at the last check.
+/// The state of an lcore at the last check.
 #[derive(Debug, Default, Clone, Copy)]
 struct Lcore {
-    /// What was free of the lossless pool as this lcore sees it, and what it is when it has collected.
+    /// Free cells of the lossless pool, as this lcore sees it: at the last check, and after it collected releases.
     free: Cells,
     free_collected: Cells,
     polls: u64,
@@ -108,25 +108,25 @@ struct Lcore {
     passed: starved::PassedWhileHeld,
 }
 
-/// One port, as the rules want it.
+/// One port with the values that the rules need.
 struct Look<'a> {
     audited: &'a Audited,
     port: &'a Port,
-    /// Groups that may be other than idle.
+    /// Groups that may not be idle.
     groups: u8,
-    /// What is free of the lossless pool: when the lcore judged what is paused, and now.
+    /// Free cells of the lossless pool: when the lcore judged the paused groups, and now.
     free_then: Cells,
     free: Cells,
-    /// What is free of the headroom pool.
+    /// Free cells of the headroom pool.
     headroom_free: Cells,
-    /// Most cells that a frame can have.
+    /// Maximum number of cells of a frame.
     most: u32,
-    /// A poll of its lcore has ended since the last check.
+    /// Whether a poll of its lcore has ended since the last check.
     has_polled: bool,
 }
 
 impl Auditor {
-    /// For a switch by `spec` that has not begun.
+    /// Creates an auditor for a switch with `spec` that has not started.
     #[must_use]
     pub fn new(spec: &SwitchSpec) -> Self {
         let audited = |index: usize| {
@@ -160,7 +160,7 @@ impl Auditor {
         }
     }
 
-    /// The ports of lcore `lcore` go on by the thresholds of `spec` ([`Pipeline::tune`]).
+    /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::tune`]).
     pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
             audited.profile = port.buffer;
@@ -168,11 +168,11 @@ impl Auditor {
         self.lcores[lcore].limits = spec.queues.map(|queue| queue.limit);
     }
 
-    /// Checks the switch of all these lcores, in their order: to be called after each poll, or half of one, of any of
-    /// them, since some rules compare with the check before.
+    /// Checks the switch of all these lcores, in their order. Call it after each poll or half poll of any of them,
+    /// since some rules compare with the previous check.
     ///
     /// # Errors
-    /// The first invariant that does not hold.
+    /// Returns the first invariant that does not hold.
     pub fn check<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         self.checks += 1;
         let is_deep = self.checks.is_multiple_of(DEEP);
@@ -197,10 +197,10 @@ impl Auditor {
         Ok(())
     }
 
-    /// Checks that nothing is held anywhere and nobody is paused: traffic has ended, and all has left.
+    /// Checks that the switch holds no frames and pauses no peer, after traffic has ended and all frames have left.
     ///
     /// # Errors
-    /// What is held yet, or the first invariant that does not hold.
+    /// Returns the remaining frames, cells or pauses, or the first invariant that does not hold.
     pub fn check_idle<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
         self.check_queues(fleet)?;
         for (index, audited) in self.ports.iter().enumerate() {
@@ -225,7 +225,7 @@ impl Auditor {
         })
     }
 
-    /// What the ledgers have heard of since the last check, by the rules.
+    /// Applies the releases that the ledgers have collected since the last check, by the rules.
     fn collect<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: PortSet) {
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
             lcore.free_collected = lcore.free;
@@ -286,7 +286,7 @@ impl Auditor {
     }
 }
 
-/// Ports that hold cells or pause anybody.
+/// Returns the ports that hold cells or pause their peer.
 fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
     let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| part.ports[port].generator.xoff() != 0).collect();
     fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | told(part))

@@ -1,4 +1,4 @@
-//! What may have changed since the last check: whom the switch stops, whom it lets go on, and what it frees first.
+//! Rules on changes since the last check: XOFF, XON, admission and the order of releases.
 
 use super::super::pipeline::Pipeline;
 use super::{Check, Look, ensure};
@@ -10,7 +10,7 @@ use crate::units::Cells;
 const TOO_EARLY: &str = "xon_too_early";
 const NO_CAUSE: &str = "paused_without_cause";
 
-/// `cells` of the group are released: headroom first, then shared, then the port's reserve, then its own.
+/// Releases `cells` of the group: headroom first, then shared, then the port's reserve, then its own.
 pub(super) fn collect(state: &mut GroupState, cells: u64) {
     let mut left = cells;
     for part in [&mut state.headroom, &mut state.shared, &mut state.port_reserve, &mut state.reserve] {
@@ -44,7 +44,8 @@ impl Look<'_> {
         }
     }
 
-    /// The peer is told what ledger and backlog say, of the priorities for which PFC is generated.
+    /// Checks that the peer receives the XOFF state of ledger and backlog, for the priorities for which PFC is
+    /// generated.
     pub(super) fn check_telling<P: Packet>(&self, part: &Pipeline<P>, index: usize) -> Check {
         let (wanted, told) = (self.port.wants_xoff() & self.port.generated, self.port.generator.xoff());
         let (xoff, followed) = (self.port.ledger.xoff(), part.pauses.xoff.contains(index));
@@ -57,7 +58,7 @@ impl Look<'_> {
         })
     }
 
-    /// Nothing has left a part while there was something in one that is freed before it.
+    /// Checks that no part has released cells while a part that is released before it still held some.
     fn check_release_order(&self, group: usize) -> Check {
         let (least, now) = (&self.audited.collected[group], self.port.ledger.group(group));
         let kept = now.headroom >= least.headroom
@@ -71,7 +72,7 @@ impl Look<'_> {
         })
     }
 
-    /// Whoever has anything in headroom is not let go on.
+    /// Checks that a group with cells in headroom is paused.
     fn check_headroom_is_paused(&self, group: usize, is_off: u8) -> Check {
         let headroom = self.port.ledger.group(group).headroom.0;
         let is_paused = match self.audited.profile.policy {
@@ -83,7 +84,8 @@ impl Look<'_> {
         })
     }
 
-    /// A share that has grown was within the threshold of what was free when the poll began, and nothing was in headroom.
+    /// Checks a share that has grown: it was within the threshold of the pool's free cells when the poll began, and
+    /// headroom was empty.
     fn check_share(&self, group: usize) -> Check {
         let profile = &self.audited.profile;
         let (then, now) = (&self.audited.collected[group], self.port.ledger.group(group));
@@ -108,7 +110,7 @@ impl Look<'_> {
         })
     }
 
-    /// The group went on: by what it held when the poll had heard of what was released, it might.
+    /// Checks an XON of a group: the rules allowed it by the state after the poll collected releases.
     fn check_xon(&self, group: usize) -> Check {
         let (profile, then) = (&self.audited.profile.groups[group], &self.audited.collected[group]);
         let (offset, floor) = (u64::from(profile.xon_offset.0), u64::from(profile.xon_floor.0));
@@ -134,7 +136,7 @@ impl Look<'_> {
         })
     }
 
-    /// The port went on: its insurance was empty, and what it shared within the sum of its groups' limits.
+    /// Checks an XON of a port: its insurance was empty, and its share was within the sum of its groups' limits.
     fn check_port_xon(&self) -> Check {
         let profile = &self.audited.profile;
         let groups = || (0..CLASSES).filter(|&group| profile.groups[group].lossless);
@@ -156,8 +158,8 @@ impl Look<'_> {
         })
     }
 
-    /// The group was stopped: a frame was no longer within its reserves and its threshold, by what they are now. A group
-    /// that is not congested is never paused because another is.
+    /// Checks an XOFF of a group: a frame no longer fits its reserves and its threshold, by their current values. A
+    /// group without congestion is never paused because another one is congested.
     fn check_xoff(&self, group: usize) -> Check {
         let (profile, now) = (&self.audited.profile.groups[group], self.port.ledger.group(group));
         let limit = profile.threshold.limit(self.free).0;
@@ -184,7 +186,7 @@ impl Look<'_> {
         })
     }
 
-    /// The port was stopped: a frame of one of its groups was beyond the sum of their limits, or the pool was empty.
+    /// Checks an XOFF of a port: a frame of one of its groups exceeded the sum of their limits, or the pool was empty.
     fn check_port_xoff(&self) -> Check {
         let (share, limit) = (self.port.ledger.shared()[1].0, self.port.ledger.port_limit(self.free).0);
         let groups = (0..CLASSES).filter(|&group| self.audited.profile.groups[group].lossless);
@@ -197,7 +199,7 @@ impl Look<'_> {
         })
     }
 
-    /// What is free for a lossless group outside of the pools.
+    /// Returns the free cells of the reserves that a lossless group can use.
     fn free_reserve(&self, group: usize) -> u32 {
         let (profile, ledger) = (&self.audited.profile, &self.port.ledger);
         profile.groups[group].reserve.0 - ledger.group(group).reserve.0 + profile.reserve[1].0
@@ -205,12 +207,13 @@ impl Look<'_> {
     }
 }
 
-/// docs/buffer.md: below the limit by the offset; or below the floor, if offset and floor can come before the next XOFF.
+/// Whether docs/buffer.md allows XON: the share is below the limit by the offset. Or it is below the floor, and floor
+/// and offset fit below the next XOFF.
 fn may_resume(share: u64, limit: u64, offset: u64, floor: u64, free_reserve: u64) -> bool {
     share + offset <= limit || share <= floor && share + floor + offset <= limit + free_reserve
 }
 
-/// Where the cells of a group are, in words.
+/// Describes the cells of a group by their parts.
 fn parts(state: &GroupState) -> String {
     let GroupState { reserve, port_reserve, shared, headroom, .. } = state;
     format!("{}+{} reserve, {} shared, {} headroom", reserve.0, port_reserve.0, shared.0, headroom.0)

@@ -1,4 +1,5 @@
-//! Queues, walked frame by frame: what they count is what is in them, and what is in them is what is charged.
+//! Rules on queues, which are walked frame by frame: their counts match their frames, and their frames match the
+//! charges.
 
 use super::super::counters::{Counter, PerClass};
 use super::super::pipeline::Pipeline;
@@ -11,32 +12,33 @@ const QUEUES: &str = "queues_consistent";
 /// Cells charged to a group, by port and group.
 type Charges = Vec<[u64; CLASSES]>;
 
-/// Cells in the queues of an lcore.
+/// Returns the cells in the queues of an lcore.
 pub(super) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
     let waiting = |port: usize| indices(part.ports[port].waiting);
     let queues = part.own.iter().flat_map(|port| waiting(port).map(move |queue| &part.ports[port].queues[queue]));
     queues.map(|queue| u64::from(queue.cells())).sum()
 }
 
-/// Frames that `part` has handed over and `other` has not taken.
+/// Returns the number of frames that `part` has pushed to `other` and that `other` has not taken.
 fn frames_between<P: Packet>(part: &Pipeline<P>, other: &Pipeline<P>) -> usize {
     let pushed = part.mesh.peers.get(other.lcore).and_then(Option::as_ref).map_or(0, |there| there.frames_out.pushed());
     let popped = other.mesh.peers.get(part.lcore).and_then(Option::as_ref).map_or(0, |back| back.frames_in.popped());
     pushed.wrapping_sub(popped)
 }
 
-/// Frames that `part` has handed over and nobody has taken.
+/// Returns the number of frames that `part` has pushed and no other lcore has taken.
 fn frames_handed<P: Packet>(part: &Pipeline<P>, fleet: &[Pipeline<P>]) -> usize {
     fleet.iter().map(|other| frames_between(part, other)).sum()
 }
 
-/// Frames on their way between lcores.
+/// Returns the number of frames in the rings between lcores.
 pub(in crate::dataplane) fn frames_in_rings<P: Packet>(fleet: &[Pipeline<P>]) -> usize {
     fleet.iter().map(|part| frames_handed(part, fleet)).sum()
 }
 
 impl Auditor {
-    /// Every queue is what it counts, and the frames in it are charged to the groups that they name.
+    /// Checks that the counts of every queue match its frames, and that its frames are charged to the groups in their
+    /// descriptors.
     pub(super) fn check_queues<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
         let mut queued: Charges = vec![[0; CLASSES]; self.ports.len()];
         for part in fleet {
@@ -90,7 +92,7 @@ impl Auditor {
         Ok(frames)
     }
 
-    /// What queues are guaranteed and do not use is what is kept free for them.
+    /// Checks that the cells kept free for queues equal the unused parts of their reserves.
     fn check_guarantees<P: Packet>(&self, part: &Pipeline<P>) -> Check {
         let mut unused = 0;
         for port in part.own.iter() {
@@ -111,8 +113,8 @@ impl Auditor {
         })
     }
 
-    /// Every frame in a queue is charged. What is charged and in no queue is on its way from the lcore that admitted it, and
-    /// nobody looks into a ring: it has as many frames as there are, of a cell at least and the longest at most.
+    /// Checks that every queued frame is charged. Charged cells that are in no queue belong to frames in a ring, whose
+    /// content cannot be read. Each of these frames has at least one cell, and at most those of the longest frame.
     fn check_charges<P: Packet>(&self, fleet: &[Pipeline<P>], queued: &Charges) -> Check {
         for part in fleet {
             let mut crossing = 0;
@@ -136,7 +138,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// What ports count never falls.
+    /// Checks that the counters of ports never decrease.
     pub(super) fn check_counters<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for (index, audited) in self.ports.iter_mut().enumerate() {
             let counters = &fleet[audited.owner].telemetry.counters.ports[index];

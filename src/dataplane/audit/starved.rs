@@ -1,4 +1,4 @@
-//! Isolation on a busy core: an lcore with more frames than time sheds lossy frames before it holds lossless senders.
+//! Isolation on an overloaded lcore: it sheds lossy frames before it pauses the senders of lossless ones.
 
 use super::super::counters::UNCLASSIFIED;
 use super::super::drops::DropReason;
@@ -8,28 +8,28 @@ use super::{Auditor, Check, ensure};
 use crate::packet::Packet;
 use crate::sets::CLASSES;
 
-/// Polls beyond those in which the allowance settles, after which the rule is asked.
+/// Polls in addition to [`SETTLING_POLLS`] before the rule applies.
 const PROOF_POLLS: u64 = 2;
 
-/// How long the lossless classes of a port have been held by its own receive backlog, while that did not shrink.
+/// How long a port's own receive backlog has paused its lossless classes without shrinking.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct HeldByBacklog {
-    /// Polls in a row after which no fewer frames were left than ever since it began.
+    /// Consecutive polls since the backlog last shrank below `lowest`.
     polls: u64,
-    /// The fewest frames left; `None` before the first poll.
+    /// The smallest backlog so far, in frames; `None` before the first poll.
     lowest: Option<u64>,
 }
 
-/// Frames that one lcore has passed since the backlog of one of its ports has been held for longer than the allowance takes
-/// to settle.
+/// Frames that one lcore has passed since the backlog of one of its ports paused lossless classes for longer than
+/// [`SETTLING_POLLS`].
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct PassedWhileHeld {
     polls: u64,
-    /// Frames received and not shed when that began.
+    /// Frames passed when that period began.
     before: Passed,
 }
 
-/// Frames received and not shed, of all ports of an lcore.
+/// Frames received and not shed, summed over all ports of an lcore.
 #[derive(Debug, Default, Clone, Copy)]
 struct Passed {
     lossy: u64,
@@ -38,9 +38,10 @@ struct Passed {
 }
 
 impl Auditor {
-    /// While the lossless classes of some port are held by its own backlog, and it does not shrink, the ports of its lcore pass
-    /// no more lossy frames in a poll than the least allowance, or fewer than frames that cannot be shed. Judged after each poll
-    /// of the lcore: a flood at any of its ports takes the time of all.
+    /// Checks that an lcore sheds enough while the backlog of one of its ports pauses lossless classes and does not
+    /// shrink. Its ports then pass at most the least allowance of lossy frames per poll, or fewer lossy frames than
+    /// frames that cannot be shed. The rule is judged after each poll of the lcore: a flood at any of its ports takes
+    /// time from all.
     pub(super) fn check_starved<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
         for part in fleet {
             if !self.lcores[part.lcore].has_polled {

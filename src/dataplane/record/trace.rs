@@ -1,4 +1,4 @@
-//! From a record to the arrivals and departures that a replay takes: to each frame its class, and where it goes.
+//! Converts a record to the arrivals and departures of a replay: determines each frame's class and egress ports.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -16,50 +16,50 @@ pub const HEADER: &str = "time_ns,event,port,class,bytes,egress,ecn";
 const ETHERNET_LEN: u16 = 14;
 const TAG_LEN: u16 = 4;
 
-/// Where frames leave: stations that do not move.
+/// The egress ports of frames: stations that do not move.
 #[derive(Debug, Clone, Default)]
 pub struct Stations {
-    /// The port behind which each is. A lossless frame to any other is dropped, a lossy one is flooded.
+    /// Port of each station. A lossless frame to any other station is dropped, and a lossy one is flooded.
     pub ports: HashMap<MacAddr, usize>,
     /// Ports that have a link throughout.
     pub up: PortSet,
 }
 
-/// What a peer was told.
+/// A PFC frame that was sent to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Telling {
-    /// Of this port.
+    /// Port that sent the frame.
     pub port: usize,
-    /// Priorities that the frame names.
+    /// Priorities that the frame enables.
     pub named: u8,
-    /// Of them, those that are to stop.
+    /// Enabled priorities with XOFF.
     pub stopped: u8,
 }
 
 /// A step of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// A frame arrives; one that is flooded once for each port that it leaves by.
+    /// A frame arrives. A flooded frame has one step for each of its egress ports.
     Arrive(Frame),
-    /// A frame leaves; its codepoint is that with which it does.
+    /// A frame leaves, with the codepoint that it leaves with.
     Depart(Frame),
-    /// A PFC frame leaves: what a replay should have said by then.
+    /// A PFC frame leaves. A replay must have reached this state by then.
     Told(Telling),
 }
 
-/// A step, and when.
+/// A step with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traced {
-    /// By the recorder's clock.
+    /// Time of the step, on the recorder's clock.
     pub time_ns: u64,
-    /// Which of what happened it is of, counted from zero.
+    /// Index of the recorded event that the step belongs to, from zero.
     pub index: usize,
-    /// What.
+    /// The step.
     pub step: Step,
 }
 
-/// Why what happens at this switch cannot be written as a trace of a replay, or would be another one: a class is what the
-/// frame says that leaves, and the order of a queue is that in which frames came.
+/// Returns the reason why the events at this switch cannot be written as a trace, or would give another one. A trace
+/// requires that the departing frame shows its class, and that queues keep the order of arrival.
 #[must_use]
 pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
     if spec.lcores > 1 {
@@ -75,7 +75,7 @@ pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
 }
 
 impl Tape {
-    /// The steps, of a switch for which [`why_not`] knows no reason.
+    /// Returns the steps of a switch for which [`why_not`] returns no reason.
     pub fn steps<'a>(&'a self, spec: &'a SwitchSpec, stations: &'a Stations) -> impl Iterator<Item = Traced> + use<'a> {
         let mut reader = Reader {
             spec,
@@ -94,7 +94,7 @@ struct Reader<'a> {
     spec: &'a SwitchSpec,
     stations: &'a Stations,
     vlans: VlanTable,
-    /// The port that frames from one station to another came by.
+    /// The port by which frames from one station to another arrived.
     came: HashMap<(MacAddr, MacAddr), usize>,
 }
 
@@ -124,7 +124,7 @@ impl Reader<'_> {
         spec.marks.class(spec.trust, spec.port_class, dscp, seen.tci.map(|tci| (tci >> 13) as u8))
     }
 
-    /// The ports that a frame leaves by, and its length there; none if it does not reach the buffer.
+    /// Returns the egress ports of a frame, and its length at each. Empty if the frame does not reach the buffer.
     fn ways(&self, port: usize, class: u8, seen: &Seen) -> Vec<(usize, u16)> {
         let Some(vlan) = self.vlans.ingress(port, seen.tci.map(|tci| tci & 0xfff)) else { return Vec::new() };
         let (tag, plain) = match seen.tci {
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 }
 
-/// A frame without IP is never marked: for a replay it is as if it were already.
+/// Returns the codepoint. A frame without IP is never marked, so a replay treats it as marked already.
 fn codepoint(seen: &Seen) -> Ecn {
     match seen.traffic_class.map(|class| class & 3) {
         None | Some(ecn::CE) => Ecn::Ce,
@@ -167,16 +167,17 @@ fn codepoint(seen: &Seen) -> Ecn {
     }
 }
 
-/// Writes the record as `holdfast replay` takes it.
+/// Writes the record in the format of `holdfast replay`.
 ///
 /// # Errors
-/// What `out` has to say.
+/// Returns the errors of `out`.
 pub fn write_csv(out: &mut impl Write, tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> io::Result<()> {
     writeln!(out, "{HEADER}")?;
     for Traced { time_ns, step, .. } in tape.steps(spec, stations) {
         let (event, frame, ecn) = match step {
             Step::Arrive(frame) => ("arrive", frame, frame.ecn.label()),
-            // How one came that leaves as CE is not known; a departure is checked by how it came.
+            // A departing frame with CE may have arrived with another codepoint. A replay checks departures by the
+            // codepoint at arrival.
             Step::Depart(frame) => ("depart", frame, if frame.ecn == Ecn::Ce { "" } else { frame.ecn.label() }),
             Step::Told(_) => continue,
         };

@@ -1,5 +1,5 @@
-//! Whether a replay of what a pipeline did says the same: after each burst what peers were told, after each poll's arrivals
-//! every count there is, of each departure the frame and its mark, and at the end the sums.
+//! Checks that a replay of a pipeline's record agrees with it. It compares the PFC state after each burst, every count
+//! after each poll's arrivals, the frame and mark of each departure, and the sums at the end.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -15,17 +15,17 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::mmu::{GroupState, Lease, Pools, PortLedger};
 use crate::sets::CLASSES;
 
-/// Counts by what they are of; what is zero is not there.
+/// Counts by name. Zero counts are absent.
 pub(crate) type Counts = BTreeMap<String, u64>;
 
-/// Of a port and a class, group or queue.
+/// Adds `count` to the counter `what` of a port and a class, group or queue.
 pub(crate) fn add(counts: &mut Counts, port: usize, class: usize, what: &str, count: u64) {
     if count > 0 {
         *counts.entry(format!("port {port} class {class}: {what}")).or_default() += count;
     }
 }
 
-/// What buffer and queues drop, and a replay knows.
+/// Drop reasons of buffer and queues, which a replay also decides.
 pub(crate) const DROPS: [DropReason; 6] = [
     DropReason::HeadroomFull,
     DropReason::HeadroomPoolEmpty,
@@ -35,16 +35,16 @@ pub(crate) const DROPS: [DropReason; 6] = [
     DropReason::Wred,
 ];
 
-/// What a replay made of a record.
+/// The results of a replayed record.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
-    /// To be compared with what the pipeline has counted.
+    /// Counts to compare with the counters of the pipeline.
     pub counts: Counts,
-    /// Frames admitted, by where they went, and how often each thing was decided: to see that a test saw something.
+    /// Number of decisions of each kind, so that a test can check that it covered them.
     pub decided: BTreeMap<&'static str, u64>,
-    /// Polls after which every count was the same.
+    /// Number of polls after which every count agreed.
     pub looks: usize,
-    /// Pauses that peers heard begin, by port and class.
+    /// Pauses that began at the peer, by port and class.
     pub begun: Counts,
     /// Watermarks: cells in use and in headroom.
     pub highest: Counts,
@@ -61,7 +61,7 @@ impl Agreed {
 /// Replays all of `tape`.
 ///
 /// # Panics
-/// At the first thing that is not the same.
+/// At the first difference.
 pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agreed {
     assert!(!tape.is_cut(), "all of it was recorded");
     let mut bench = Bench {
@@ -87,9 +87,10 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
 
 struct Bench {
     replay: Replay,
-    /// By port, what its peer has heard to stop.
+    /// Priorities that are paused at the peer of each port.
     heard: Vec<u8>,
-    /// Something has left, and the ledgers of the pipeline hear of it when the next poll begins.
+    /// Whether frames have left since the last arrival. The ledgers of the pipeline collect their releases at the next
+    /// poll.
     is_sending: bool,
     agreed: Agreed,
 }
@@ -113,7 +114,7 @@ impl Bench {
             Outcome::Shared => "shared",
             Outcome::Headroom => "headroom",
             Outcome::Dropped(reason) => {
-                // A queue drops at the port that the frame would have left by.
+                // A drop by a queue counts at the egress port.
                 let at_queue = matches!(reason, DropReason::QueueThreshold | DropReason::Wred);
                 let port = if at_queue { frame.egress } else { frame.port };
                 add(&mut self.agreed.counts, port, class, reason.label(), 1);
@@ -126,7 +127,7 @@ impl Bench {
     }
 
     fn depart(&mut self, left: Frame, index: usize) {
-        // Nothing leaves before all peers have heard what the arrivals of the poll have changed.
+        // Frames leave only after all peers received the PFC state that the poll's arrivals caused.
         let is_settled = !std::mem::replace(&mut self.is_sending, true);
         for (port, heard) in self.heard.iter().enumerate().filter(|_| is_settled) {
             assert_eq!(self.replay.ports[port].told(), *heard, "port {port} before {index} of what happened");
@@ -183,7 +184,7 @@ impl Bench {
     }
 }
 
-/// What a pipeline has counted of that which a replay decides.
+/// Returns the counters of a pipeline that a replay decides, too.
 pub(crate) fn counted(counters: &Counters) -> Counts {
     let mut counts = Counts::new();
     for (port, of) in counters.ports.iter().enumerate() {
@@ -214,7 +215,7 @@ impl Replay {
 }
 
 impl<P> Pipeline<P> {
-    /// Every count of the buffer, watermarks too, and who is stopped, as one number.
+    /// Returns a digest of every count of the buffer, with watermarks, and of the paused groups.
     pub(crate) fn digest(&self) -> u64 {
         let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.generator.xoff()));
         digest(ports, &self.buffer.pools, self.buffer.reserves.unused().0)

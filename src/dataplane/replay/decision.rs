@@ -1,4 +1,4 @@
-//! What goes into a replay and what comes out: frames, and what was decided of each.
+//! Input and output of a replay: frames, and the decision on each.
 
 use crate::dataplane::drops::DropReason;
 use crate::mmu::GroupState;
@@ -7,18 +7,18 @@ use crate::units::{Bytes, Cells};
 /// A frame's ECN codepoint (RFC 3168).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not capable: WRED drops it, where its class may lose.
+    /// Not ECN-capable: WRED drops the frame if its class is lossy.
     NotEct,
-    /// Capable: WRED marks it.
+    /// ECN-capable: WRED marks the frame.
     Ect0,
-    /// Capable, by the other codepoint.
+    /// ECN-capable, by the other codepoint.
     Ect1,
-    /// Marked: WRED has nothing to add.
+    /// Marked already: WRED changes nothing.
     Ce,
 }
 
 impl Ecn {
-    /// As traces and decisions spell it.
+    /// Returns the spelling in traces and decisions.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -29,46 +29,47 @@ impl Ecn {
         }
     }
 
-    /// Whether WRED can mark it.
+    /// Whether WRED can mark a frame with this codepoint.
     #[must_use]
     pub fn is_ect(self) -> bool {
         matches!(self, Ecn::Ect0 | Ecn::Ect1)
     }
 }
 
-/// A frame, as a trace knows it.
+/// A frame in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Port it came in by.
+    /// Ingress port.
     pub port: usize,
-    /// Its traffic class.
+    /// Traffic class.
     pub class: u8,
-    /// Its bytes in the buffer, without the frame check sequence.
+    /// Bytes in the buffer, without the frame check sequence.
     pub bytes: u16,
-    /// Port it leaves by.
+    /// Egress port.
     pub egress: usize,
-    /// Its codepoint: of an arrival as it came, of a departure as it leaves, as far as that is certain.
+    /// ECN codepoint: that of an arrival at its arrival, and that of a departure when it leaves, as far as marking is
+    /// certain.
     pub ecn: Ecn,
 }
 
-/// What became of an event's frame.
+/// The result for an event's frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Admitted within the group's guarantee.
+    /// Admitted within the group's reserve.
     Reserve,
-    /// Admitted within the group's and the port's guarantees.
+    /// Admitted within the group's and the port's reserves.
     PortReserve,
     /// Admitted to the shared pool, at least in part.
     Shared,
     /// Admitted to the headroom.
     Headroom,
-    /// Not admitted, or refused by its queue.
+    /// Refused by the buffer or by its queue.
     Dropped(DropReason),
     /// Departed: its cells are free.
     Released,
 }
 
-/// Cells by what they are of.
+/// Cells by the part of the buffer that they belong to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
     /// The group's reserve.
@@ -82,7 +83,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// What `more` holds beyond `less`.
+    /// Returns the cells that `more` holds beyond `less`.
     pub(super) fn between(less: &Split, more: &Split) -> Split {
         let beyond = |part: fn(&Split) -> Cells| Cells(part(more).0.saturating_sub(part(less).0));
         Split {
@@ -101,25 +102,25 @@ impl From<GroupState> for Split {
     }
 }
 
-/// The limits that go with a group: those that an arrival was judged by, those there are after a departure.
+/// The limits of a group: for an arrival those that decided it, for a departure those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// T: on the group's share of its pool.
+    /// The limit T on the group's share of its pool.
     pub threshold: Cells,
-    /// Of a lossless group with [`crate::mmu::HeadroomPolicy::Dynamic`].
+    /// More limits of a lossless group with [`crate::mmu::HeadroomPolicy::Dynamic`].
     pub dynamic: Option<DynamicLimits>,
 }
 
-/// What Dynamic and Shared Headroom adds to the threshold.
+/// Limits that Dynamic and Shared Headroom adds to the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DynamicLimits {
-    /// X_qoff: beyond this share the group is XOFF.
+    /// X_qoff: a group with a larger share is XOFF.
     pub group_xoff: Cells,
-    /// X_poff: what does not fit below it turns the port XOFF.
+    /// X_poff: a frame that does not fit below it turns the port XOFF.
     pub port_xoff: Cells,
 }
 
-/// What a port holds, after the event.
+/// Cells that a port holds after the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortUse {
     /// Cells of the port's reserve for groups of this kind, lossy or lossless.
@@ -128,69 +129,70 @@ pub struct PortUse {
     pub shared: Cells,
     /// Cells of the port's insurance.
     pub insurance: Cells,
-    /// The whole port is XOFF.
+    /// Whether the whole port is XOFF.
     pub is_xoff: bool,
 }
 
-/// What a queue holds, after the event.
+/// Cells and bytes that a queue holds after the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueUse {
     /// Cells that wait.
     pub cells: Cells,
     /// Bytes that wait.
     pub bytes: Bytes,
-    /// For a lossy queue: the most cells it may hold, as an arrival was judged by, or as it is now if none was.
+    /// Maximum number of cells that a lossy queue may hold: the limit that judged an arrival, or the current one if
+    /// none did.
     pub threshold: Option<Cells>,
 }
 
-/// A group of a port whose sender was told to stop, or to go on.
+/// A change of a port's group to XOFF or XON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
     /// The port.
     pub port: usize,
-    /// Its priority group.
+    /// The priority group.
     pub group: usize,
-    /// XOFF; otherwise XON.
+    /// Whether the change is to XOFF; otherwise it is to XON.
     pub xoff: bool,
 }
 
-/// An event decided, and what the switch looks like after it.
+/// The decision on an event, and the state of the switch after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The frame that came, or the one that left.
+    /// The frame that arrived or departed.
     pub frame: Frame,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
-    /// Cells it takes.
+    /// Number of cells of the frame.
     pub cells: Cells,
-    /// Where they went, or for a departure where as many were freed; nothing for a drop.
+    /// Parts that the cells were charged to, or freed from at a departure; all zero for a drop.
     pub went: Split,
-    /// Its priority group at `frame.port`.
+    /// Priority group at `frame.port`.
     pub group: usize,
-    /// Its queue at `frame.egress`.
+    /// Queue at `frame.egress`.
     pub queue: usize,
-    /// Whether the group is lossless, and so its pool.
+    /// Whether the group, and so its pool, is lossless.
     pub lossless: bool,
-    /// What it was judged by.
+    /// Limits that decided the event.
     pub limits: Limits,
-    /// What the group holds.
+    /// Cells that the group holds.
     pub held: Split,
-    /// Whether the group's sender is to stop.
+    /// Whether the group is XOFF.
     pub is_xoff: bool,
-    /// What its port holds.
+    /// Cells that the ingress port holds.
     pub port: PortUse,
-    /// Cells in use of the group's pool.
+    /// Used cells of the group's pool.
     pub pool_used: Cells,
-    /// Cells in use of the headroom that all lossless groups share, if they do.
+    /// Used cells of the headroom pool, if all lossless groups share one.
     pub headroom_pool_used: Option<Cells>,
-    /// What its queue holds.
+    /// Cells and bytes in the queue.
     pub at_queue: QueueUse,
-    /// Probability in parts of 2^32 that WRED marks the frame, if it can: for an arrival by the depth after it, for a
-    /// departure by the depth with the frame that leaves, which is how the pipeline marks.
+    /// Probability, in parts of 2^32, that WRED marks the frame, if it can. For an arrival it uses the depth after it.
+    /// For a departure it uses the depth including the departing frame, like the pipeline.
     pub marking: Option<u64>,
-    /// Probability in parts of 2^32 that WRED drops the frame, if it was judged by it: of an arrival that is not
+    /// Probability, in parts of 2^32, that WRED drops the frame, if WRED judged it: for an arrival that is not
     /// ECN-capable, by the depth before it.
     pub dropping: Option<u64>,
-    /// Who was told to stop or to go on, in this order.
+    /// Changes to XOFF and XON, in their order.
     pub transitions: Vec<Transition>,
 }

@@ -1,4 +1,4 @@
-//! A switch of which every half poll is audited.
+//! A switch whose every half poll is audited.
 
 use std::sync::Arc;
 
@@ -18,21 +18,23 @@ pub const PORTS: usize = 4;
 /// A tick is a nanosecond.
 pub const HZ: u64 = 1_000_000_000;
 pub const CELL: u64 = 208;
-/// What happens to a switch.
+/// A step in the life of a switch.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
     /// Half a poll of an lcore.
     Half(usize),
-    /// From, to, class, bytes, how many. Nobody knows where the last station is.
+    /// Frames arrive: ingress port, egress port, class, bytes, count. The egress after the last port is an unknown
+    /// station.
     Frames(usize, usize, u8, usize, usize),
-    /// The peer of a port pauses these priorities.
+    /// The peer of a port pauses these priorities for these quanta.
     Pause(usize, u8, u16),
     Link(usize, bool),
-    /// A port takes so many frames.
+    /// A port's driver accepts this many frames.
     Room(usize, Option<usize>),
     Wait(u64),
     ClearWatermarks,
-    /// New settings of a port's lossless groups, and of all queues and watchdogs: each lcore takes them when it polls next.
+    /// New settings for a port's lossless groups, and for all queues and watchdogs. Each lcore applies them at its next
+    /// poll.
     Tune(usize, Tuned),
 }
 
@@ -69,11 +71,11 @@ impl Tuned {
 pub struct Bed {
     pub fleet: Vec<Pipeline<MemPacket>>,
     pub io: MemPorts,
-    /// Frames that the first half of an lcore's poll has received.
+    /// Frames received in the first half of each lcore's poll, until its second half.
     received: Vec<Option<usize>>,
     pub auditor: Auditor,
     pub now: u64,
-    /// What runs, or will when all lcores have taken what they were given.
+    /// The running settings, or those that will run when all lcores have applied the pending ones.
     spec: SwitchSpec,
     given: Vec<Option<(Tuning, SwitchSpec)>>,
 }
@@ -109,7 +111,7 @@ impl Bed {
         self.auditor.check(&self.fleet)
     }
 
-    /// A poll of each lcore, in halves.
+    /// Polls each lcore once, in halves.
     pub fn poll(&mut self) -> Check {
         (0..self.fleet.len()).try_for_each(|lcore| self.half(lcore).and_then(|()| self.half(lcore)))
     }
@@ -142,7 +144,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Nobody pauses any more, and all leaves.
+    /// Ends all pauses and polls until all frames have left.
     pub fn drain(&mut self) -> Check {
         for port in 0..PORTS {
             self.step(Event::Link(port, true))?;
@@ -171,7 +173,7 @@ fn mac(port: usize) -> MacAddr {
     MacAddr::local(1, port as u16)
 }
 
-/// An IPv4 packet that may be marked; its class selector is the class.
+/// Builds an ECN-capable IPv4 packet whose class selector is the class.
 fn frame(from: usize, to: usize, class: u8, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     bytes[..6].copy_from_slice(&mac(to).0);

@@ -1,4 +1,4 @@
-//! Each invariant, broken on purpose: by changing the switch behind its own back, or by auditing it for another than it is.
+//! Breaks each invariant on purpose: by a change of the switch's state, or by an audit with another specification.
 
 use super::bed::*;
 use crate::dataplane::audit::{Auditor, Broken, Check};
@@ -58,7 +58,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
     }
 }
 
-/// Port 1 may not send class 3, and 40 frames of a cell each come for it at port 0: more than there is room for.
+/// Pauses class 3 at port 1 and sends it 40 frames of one cell each from port 0, more than fit.
 fn filled(bed: &mut Bed) -> Check {
     bed.pause(1, 1 << 3, 0xffff);
     bed.poll()?;
@@ -67,7 +67,7 @@ fn filled(bed: &mut Bed) -> Check {
     bed.poll()
 }
 
-/// It may again, and sends frame by frame.
+/// Ends the pause; port 1 then sends frame by frame.
 fn emptied(bed: &mut Bed) -> Check {
     bed.pause(1, 1 << 3, 0);
     for _ in 0..100 {
@@ -82,7 +82,7 @@ fn invariant(outcome: Check) -> &'static str {
     outcome.map_or_else(|Broken { invariant, .. }| invariant, |()| "none")
 }
 
-/// What is broken if the switch is audited as one by a spec that `change` has changed.
+/// Returns the invariant that breaks if the switch is audited with a specification that `change` has modified.
 fn audited_as(policy: HeadroomPolicy, change: impl Fn(&mut SwitchSpec)) -> &'static str {
     let mut bed = Bed::new(&spec(policy));
     let mut other = spec(policy);
@@ -91,7 +91,7 @@ fn audited_as(policy: HeadroomPolicy, change: impl Fn(&mut SwitchSpec)) -> &'sta
     invariant(filled(&mut bed).and_then(|()| emptied(&mut bed)))
 }
 
-/// What is broken once `change` has changed a switch that is full, within so many polls that each check has its turn.
+/// Returns the invariant that breaks after `change` modified a full switch, within enough polls for every check to run.
 fn after(change: impl Fn(&mut Bed)) -> &'static str {
     let mut bed = Bed::new(&spec(HeadroomPolicy::Independent));
     assert_eq!(filled(&mut bed), Ok(()));
@@ -172,7 +172,7 @@ fn what_is_not_told_or_not_counted_is_found() {
     assert_eq!(after(|bed| (counted(bed), charge(bed)).1), "counters_monotonic");
 }
 
-/// 40 lossy frames of a cell each come at port 0 for port 1, which takes none.
+/// Sends 40 lossy frames of one cell each from port 0 to port 1, whose driver accepts none.
 fn crowded(bed: &mut Bed) -> Check {
     bed.io.set_room(1, Some(0));
     bed.frames(0, 1, 0, CELL as usize, 40);
@@ -231,7 +231,7 @@ fn an_observer_sees_how_a_class_stands() {
     assert_eq!((queue.used, queue.is_xoff), (Cells(0), false));
     assert_eq!(crate::dataplane::Pipeline::pool_used(&bed.fleet), [Cells(0), Cells(10)]);
     assert_eq!((part.generated_xoff(0), part.stopped_queues(1, Ticks(bed.now)), part.ignoring(1)), (1 << 3, 1 << 3, 0));
-    // 65535 quanta of 10G.
+    // 65535 quanta at 10G have passed.
     assert_eq!(part.stopped_queues(1, Ticks(bed.now + 3_400_000)), 0);
     assert_eq!(emptied(&mut bed), Ok(()));
     assert_eq!(bed.fleet[0].view(0, 3).used, Cells(0));

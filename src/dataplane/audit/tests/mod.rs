@@ -1,4 +1,4 @@
-//! The auditor raises no alarm while there is nothing wrong, and the right one when there is.
+//! Tests that the auditor reports nothing for a correct switch, and the right invariant for each fault.
 
 mod bed;
 mod faults;

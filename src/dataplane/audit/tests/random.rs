@@ -1,4 +1,5 @@
-//! Random switches and random traffic: no alarm while there is nothing wrong, and one for each fault that mutants know.
+//! Random switches and random traffic: no invariant breaks without a fault. One breaks for each mutant of the ledgers,
+//! the tally and the queues.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use crate::sets::CLASSES;
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
 
-/// Classes that frames have here; the first is lossy.
+/// Classes of the frames in these tests; the first is lossy.
 const TRAFFIC: [u8; 3] = [0, 3, 4];
 const LOSSLESS: u8 = 0b1_1000;
 
@@ -137,7 +138,7 @@ fn tuned() -> impl Strategy<Value = Tuned> {
     )
 }
 
-/// Counts of what a run that proves anything reaches.
+/// Counts of the situations that runs have reached.
 type Reached = BTreeMap<&'static str, u64>;
 
 fn run(spec: &SwitchSpec, events: &[Event], reached: &mut Reached) -> Check {
@@ -173,7 +174,7 @@ fn note(bed: &Bed, reached: &mut Reached) {
     }
 }
 
-/// Runs that reach few places prove little.
+/// Situations that runs must reach; otherwise they prove little.
 const PLACES: [&str; 14] = [
     "headroom",
     "port reserve",
@@ -205,7 +206,7 @@ fn a_switch_without_a_fault_breaks_no_invariant() {
     assert!(PLACES.iter().all(|place| reached[place] > 0), "{reached:?}");
 }
 
-/// Invariants that break when random switches have the fault, and how often in 300 runs.
+/// Returns the invariants that break when random switches have the fault, and how often in 300 runs.
 fn hunt(mutant: Mutant) -> BTreeMap<&'static str, u32> {
     let mut runner = TestRunner::deterministic();
     let cases = (switch(), prop::collection::vec(event(), 1..200));
