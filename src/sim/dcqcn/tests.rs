@@ -174,8 +174,8 @@ fn share(seed: u64, head_start_us: u64, all_us: u64) -> [u64; 2] {
             senders[flow].sent(bytes, now);
             queue += bytes;
             sent[flow] += if us >= all_us / 2 { bytes } else { 0 };
-            // Packets of 1000 bytes, each marked with a probability that rises to 1 % as the queue grows from kmin to
-            // kmax, and always from kmax on.
+            // Packets of 1000 bytes. The probability of a mark rises to 1 % as the queue grows from kmin to kmax; from
+            // kmax on, every packet is marked.
             let depth = queue.clamp(kmin, kmax) - kmin;
             let chance = if queue >= kmax { 1_000_000 } else { (10_000 * depth / (kmax - kmin)) as u32 };
             let marked = (0..bytes / 1000).any(|_| rng.chance(chance));
