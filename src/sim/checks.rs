@@ -1,4 +1,5 @@
-//! What must always hold (docs/simulation.md has the list), checked after each step of a switch and at the end.
+//! Invariants of the simulation (listed in docs/simulation.md), checked after each step of a switch and at the end of a
+//! run.
 
 use super::engine::Engine;
 use super::load::PS;
@@ -9,28 +10,28 @@ use super::waivers::{self, Waiver};
 use crate::dataplane::drops::DropReason;
 use crate::sets::CLASSES;
 
-/// What is counted only to be checked.
+/// Counters that exist only for the checks.
 #[derive(Debug, Default)]
 pub struct Checks {
     /// Steps checked.
     pub done: u64,
-    /// Whether frames of a flow may come late or twice here: stations move, or frames are flooded.
+    /// Whether frames of a flow may arrive late or twice: stations move, or frames are flooded.
     pub may_disorder: bool,
-    /// Frames of hosts that are of no flow.
+    /// CNPs that hosts sent. This and the next five counters count frames of hosts that belong to no flow.
     pub cnps_sent: u64,
     pub cnps_received: u64,
     pub announcements_sent: u64,
     pub announcements_received: u64,
     pub garbage_sent: u64,
     pub garbage_received: u64,
-    /// Lossless drops for want of buffer, by switch, as far as they are known.
+    /// Lossless frames dropped for lack of buffer, by switch, as of the last check.
     lossless_dropped: Vec<u64>,
-    /// Classes that are lossless, by switch, as a mask.
+    /// Lossless classes, by switch, as a mask.
     lossless: Vec<u8>,
 }
 
 impl Checks {
-    /// Of a scenario.
+    /// Returns the checks of `scenario` before its first step.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let floods = scenario.learning == Learning::Frames || scenario.hosts.iter().any(|host| !host.known);
@@ -51,7 +52,7 @@ impl Checks {
 }
 
 impl Engine<'_> {
-    /// After a step of `switch`.
+    /// Checks the invariants of `switch` after one of its steps.
     pub(super) fn check(&mut self, switch: usize) {
         self.checks.done += 1;
         let (name, node) = (&self.scenario.switches[switch].name, &mut self.nodes[switch]);
@@ -68,7 +69,7 @@ impl Engine<'_> {
         self.check_lossless(switch);
     }
 
-    /// A switch that polls later than its headroom was computed for promises nothing, and says so.
+    /// Waives the lossless guarantee once a switch polls later than its headroom was computed for.
     fn check_lateness(&mut self, switch: usize) {
         let node = &mut self.nodes[switch];
         let longest = node.lcores.iter().map(|lcore| lcore.gap_highest_ps).max().unwrap_or(0);
@@ -81,7 +82,8 @@ impl Engine<'_> {
         }
     }
 
-    /// No lossless frame is dropped for want of buffer, nor lost in a receive ring, where that is promised.
+    /// Checks that no lossless frame is dropped for lack of buffer, nor lost in a full receive ring. Switches that a
+    /// waiver covers are exempt.
     fn check_lossless(&mut self, switch: usize) {
         if self.waivers.iter().any(|waiver| waiver.switches >> switch & 1 == 1) {
             return;
@@ -108,15 +110,15 @@ impl Engine<'_> {
         }
     }
 
-    /// When all is over: nothing is held anywhere, and every frame is accounted for.
+    /// Checks the end of a run: nothing is held anywhere, and every frame is accounted for.
     pub(super) fn check_end(&mut self, ending: Ending) {
         self.check_accounts();
         let is_quiet = self.under_way() == 0 && !self.watch.is_anyone_held(self.now) && !self.is_any_host_pausing();
         if ending != Ending::Drained && !is_quiet {
             return;
         }
-        // A switch that comes to no rest although nothing is left to do has lost count. One that had no time to hear of
-        // what has left has not.
+        // A switch that is not idle although nothing is left to do has lost count of its cells. A switch that had no
+        // time to collect the releases of departed frames is exempt.
         let has_rested = |node: &Node| ending == Ending::Drained || node.has_heard_all(self.now);
         let nodes = self.nodes.iter().zip(&self.scenario.switches).filter(|(node, _)| has_rested(node));
         for (node, switch) in nodes {
@@ -133,8 +135,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Frames that hosts sent, and copies, are received, dropped with a reason, lost in a ring or on a wire by a fault, or
-    /// still under way.
+    /// Checks that every frame that a host sent, and every flooded copy, has an end. It was received, dropped with a
+    /// reason, missed by a ring, lost on a wire by a fault, or it is still under way.
     fn check_accounts(&mut self) {
         let sum = |values: &mut dyn Iterator<Item = u64>| values.sum::<u64>();
         let data = sum(&mut self.flows.iter().map(|flow| flow.outcome.sent_frames));
@@ -163,7 +165,7 @@ impl Engine<'_> {
     }
 }
 
-/// Lossless drops of a switch for want of buffer.
+/// Sums the lossless frames that a switch dropped for lack of buffer.
 fn lossless_drops(node: &Node, lossless: u8) -> u64 {
     let mut sum = 0;
     for port in &node.counters.ports {
@@ -193,7 +195,8 @@ fn describe_drops(node: &Node, lossless: u8) -> String {
     drops.join("; ")
 }
 
-/// Every frame that a switch dropped. A flooded copy that found no buffer is counted without one having been made.
+/// Sums all frames that a switch dropped. A flooded copy that found no buffer counts as dropped, although no copy was
+/// made.
 fn all_drops(node: &Node) -> u64 {
     node.counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|count| count.get()).sum()
 }

@@ -2,14 +2,14 @@
 
 use crate::units::{BitRate, Bytes, Nanos};
 
-/// Its parameters; the default is the paper's.
+/// Parameters of DCQCN; the default is the paper's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DcqcnSpec {
-    /// A receiver sends at most one CNP a flow in this time (N, 50 us).
+    /// A receiver sends at most one CNP per flow in this time (N, 50 us).
     pub cnp_interval: Nanos,
     /// alpha decays after this time without a CNP (K, 55 us).
     pub alpha_timer: Nanos,
-    /// g, as the power of two that it is one over (1/256: 8).
+    /// g, given as n where g = 1/2^n (the default 1/256 is 8).
     pub g_shift: u8,
     /// Time between two increases (T, 55 us).
     pub increase_timer: Nanos,
@@ -41,37 +41,37 @@ impl Default for DcqcnSpec {
     }
 }
 
-/// One of alpha, in the 2^-32 that it is kept in.
+/// The value 1 of alpha, which is stored in units of 2^-32.
 const ONE: u64 = 1 << 32;
 
-/// The sender's part, the paper's reaction point: how fast a flow sends.
+/// The sender's part, the paper's reaction point: it sets the rate of a flow.
 ///
-/// It has nothing to do before the first CNP, nor once it is back at line rate: no timer runs then, and what alpha has
-/// decayed by meanwhile is made up for when next it is needed.
+/// No timer runs before the first CNP, nor once the flow is back at line rate. The decay of alpha that is due meanwhile
+/// is computed when alpha is next needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sender {
     line: u64,
     least: u64,
-    /// RC.
+    /// RC, the current rate, in bit/s.
     current: u64,
-    /// RT.
+    /// RT, the target rate, in bit/s.
     target: u64,
-    /// alpha, in parts of 2^32.
+    /// alpha, in units of 2^-32.
     alpha: u64,
-    /// When alpha decays next; `None` before the first CNP.
+    /// Time of the next decay of alpha; `None` before the first CNP.
     alpha_due: Option<u64>,
-    /// When the timer increases the rate next.
+    /// Time of the next increase by the timer.
     increase_due: u64,
     /// Increases by the timer since the last cut.
     timer_rounds: u32,
-    /// Increases by the byte counter since then.
+    /// Increases by the byte counter since the last cut.
     byte_rounds: u32,
-    /// Bytes since the byte counter's last increase.
+    /// Bytes sent since the byte counter's last increase.
     bytes: u64,
     rules: Rules,
 }
 
-/// The parameters in the units that are computed with.
+/// The parameters, with times in picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rules {
     g_shift: u32,
@@ -97,13 +97,13 @@ impl Rules {
     }
 }
 
-/// A nanosecond at least: a timer of no time would never be done.
+/// Converts to picoseconds, with a minimum of one nanosecond: a timer of zero length would never finish.
 fn picoseconds(time: Nanos) -> u64 {
     time.0.max(1).saturating_mul(super::HZ / 1_000_000_000)
 }
 
 impl Sender {
-    /// A flow that begins now: at line rate, there being no slow start, and with alpha = 1.
+    /// Returns the sender of a flow that begins now: at line rate, since DCQCN has no slow start, and with alpha = 1.
     #[must_use]
     pub fn new(spec: &DcqcnSpec, line: BitRate, now_ps: u64) -> Self {
         Self {
@@ -121,20 +121,21 @@ impl Sender {
         }
     }
 
-    /// RC: what it may send at.
+    /// Returns RC, the rate at which the flow may send.
     #[must_use]
     #[inline]
     pub fn rate(&self) -> BitRate {
         BitRate(self.current)
     }
 
-    /// alpha, its estimate of the share of congested packets; as of the last call of anything else.
+    /// Returns alpha, the estimated share of congested packets, in millionths. Its decay is up to date as of the last
+    /// other call.
     #[must_use]
     pub fn alpha_millionths(&self) -> u32 {
         ((self.alpha * 1_000_000) >> 32) as u32
     }
 
-    /// A CNP has arrived. Equation 1:
+    /// Handles an arriving CNP by equation 1:
     ///
     /// ```text
     /// RT = RC,  RC = RC (1 - alpha/2),  alpha = (1 - g) alpha + g
@@ -150,7 +151,7 @@ impl Sender {
         (self.timer_rounds, self.byte_rounds, self.bytes) = (0, 0, 0);
     }
 
-    /// Bytes have left: each B of them increase the rate once.
+    /// Counts bytes that have left: each B of them increase the rate once.
     #[inline]
     pub fn sent(&mut self, bytes: u64, now_ps: u64) {
         self.decay(now_ps);
@@ -165,7 +166,7 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::timer`] has something to do; `None` while nothing holds the flow back.
+    /// Returns when [`Sender::timer`] is due; `None` while the flow is at line rate.
     #[must_use]
     #[inline]
     pub fn next_timer(&self) -> Option<u64> {
@@ -173,8 +174,8 @@ impl Sender {
         Some(alpha_due.min(self.increase_due))
     }
 
-    /// The time has come that [`Sender::next_timer`] told, or a later one: alpha decays every K, the rate increases
-    /// every T.
+    /// Runs the timers that are due: alpha decays every K, the rate increases every T. Call it at the time that
+    /// [`Sender::next_timer`] returns, or later.
     pub fn timer(&mut self, now_ps: u64) {
         self.decay(now_ps);
         while self.increase_due <= now_ps && !self.is_at_line() {
@@ -189,7 +190,7 @@ impl Sender {
         self.current == self.line
     }
 
-    /// Equation 2, once for each K that has gone by without a CNP:
+    /// Decays alpha by equation 2, once for each K that has passed without a CNP:
     ///
     /// ```text
     /// alpha = (1 - g) alpha
@@ -208,7 +209,8 @@ impl Sender {
         }
     }
 
-    /// An increase, of either counter. Figure 7 and equations 3 and 4, with T and BC counting this increase:
+    /// Increases the rate once, for either counter. Figure 7 and equations 3 and 4, where T and BC include this
+    /// increase:
     ///
     /// ```text
     /// fast recovery, max(T, BC) <= F:                     RC = (RT + RC) / 2
@@ -216,8 +218,8 @@ impl Sender {
     /// hyper increase, min(T, BC) > F:  RT = RT + i RHAI,  RC = (RT + RC) / 2,  i = min(T, BC) - F
     /// ```
     ///
-    /// The paper leaves i to QCN, and its authors' own simulator has it. Halves are rounded up, or the line rate were
-    /// never reached.
+    /// The paper leaves i to QCN; this i is the one in the simulator of the paper's authors. Halves are rounded up,
+    /// because otherwise the line rate would never be reached.
     fn increase(&mut self) {
         let Rules { fast_recovery, additive, hyper, .. } = self.rules;
         let (fewer, more) = (self.timer_rounds.min(self.byte_rounds), self.timer_rounds.max(self.byte_rounds));
@@ -229,27 +231,28 @@ impl Sender {
             additive
         };
         self.target = self.target.saturating_add(step).min(self.line);
-        // RC is never above RT: it begins there, and all that RC does on its own is to fall.
+        // RC never exceeds RT: both begin equal, and only a cut changes RC on its own, downward.
         self.current += (self.target.saturating_sub(self.current)).div_ceil(2);
     }
 }
 
-/// The receiver's part, the paper's notification point: when to tell a flow's sender of congestion.
+/// The receiver's part, the paper's notification point: it decides when a flow's sender gets a CNP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receiver {
     interval: u64,
-    /// No CNP before.
+    /// Time until which the receiver sends no further CNP.
     quiet_until: u64,
 }
 
 impl Receiver {
-    /// A flow of which nothing has arrived.
+    /// Returns the receiver of a flow of which no packet has arrived.
     #[must_use]
     pub fn new(spec: &DcqcnSpec) -> Self {
         Self { interval: spec.cnp_interval.0.saturating_mul(super::HZ / 1_000_000_000), quiet_until: 0 }
     }
 
-    /// A marked packet has arrived: whether a CNP answers it, which is so for the first in each N.
+    /// Handles an arriving marked packet. Returns whether a CNP answers it: only the first in each interval N is
+    /// answered.
     #[must_use]
     pub fn marked(&mut self, now_ps: u64) -> bool {
         let answers = now_ps >= self.quiet_until;

@@ -1,4 +1,4 @@
-//! The world: events in their order, each to whom it concerns, and every rule checked after each step of a switch.
+//! The event loop: handles events in order of time, and checks every invariant after each step of a switch.
 
 use super::checks::Checks;
 use super::events::{Event, Events};
@@ -19,14 +19,14 @@ use super::wire::Wire;
 use super::{faults, finish, routes, waivers};
 use crate::dataplane::record::Tape;
 
-/// Streams of random numbers.
+/// Stream of random numbers of faults on wires.
 const FAULT_STREAM: u64 = 1;
-/// No pause has run out at half of its life by then, at any speed.
+/// A time shorter than half the life of a pause at any supported speed.
 const SHORTEST_HALF_LIFE_PS: u64 = 20_000 * PS;
-/// Time between two looks at what runs out by itself.
+/// Time between two checks for expired pauses.
 const LOOK_PS: u64 = 10_000 * PS;
 
-/// Everything there is.
+/// The state of a whole simulated run.
 #[derive(Debug)]
 pub struct Engine<'a> {
     pub(super) scenario: &'a Scenario,
@@ -42,26 +42,26 @@ pub struct Engine<'a> {
     pub(super) checks: Checks,
     pub(super) sampler: Sampler,
     pub(super) faults: Rng,
-    /// What the switches held when hosts fell silent.
+    /// State of each switch when hosts stopped sending.
     pub(super) at_stop: Vec<finish::AtStop>,
     pub(super) waivers: Vec<Waiver>,
-    /// Receive backlogs on the ways of lossless flows.
+    /// Receive backlogs on the paths of lossless flows.
     pub(super) held: Vec<Option<HeldFlow>>,
-    /// Frames that reached a dead host.
+    /// Frames that reached a dead host; PFC frames do not count.
     pub(super) buried: u64,
     used: Vec<usize>,
     pub(super) duration_ps: u64,
     deadline_ps: u64,
 }
 
-/// Runs a scenario to its end. `progress` hears now and then of the network time that has gone by, in parts of a thousand
-/// of the time for which hosts send.
+/// Runs a scenario to its end. `progress` receives the elapsed network time, in thousandths of the time for which hosts
+/// send.
 #[must_use]
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(u64)) -> Outcome {
     run_prepared(scenario, |_| {}, progress)
 }
 
-/// As [`run`], of a world that `prepare` has made worse than a scenario can say.
+/// Runs a scenario like [`run`], after `prepare` has changed the engine in ways that no scenario can express.
 pub(super) fn run_prepared(
     scenario: &Scenario,
     prepare: impl FnOnce(&mut Engine<'_>),
@@ -73,7 +73,7 @@ pub(super) fn run_prepared(
     finish::outcome(engine, ending, violation)
 }
 
-/// As [`run`], and what switch number `switch` received and sent is written down.
+/// Runs a scenario like [`run`], and records the frames that switch number `switch` received and sent.
 ///
 /// # Panics
 /// If there is no such switch.
@@ -87,7 +87,7 @@ pub fn run_recorded(scenario: &Scenario, switch: usize, progress: &mut dyn FnMut
 }
 
 impl<'a> Engine<'a> {
-    /// The world of `scenario` before anything has happened.
+    /// Returns the engine of `scenario` before any event.
     #[must_use]
     fn new(scenario: &'a Scenario) -> Self {
         let wires =
@@ -159,7 +159,7 @@ impl<'a> Engine<'a> {
         (0..self.hosts.len()).for_each(|host| self.wake(host, 0));
     }
 
-    /// Cables to both their ends.
+    /// Attaches each cable to both its ends.
     fn connect(&mut self) {
         let mut hosts: Vec<Option<Host>> = (0..self.scenario.hosts.len()).map(|_| None).collect();
         for (number, link) in self.scenario.links.iter().enumerate() {
@@ -187,7 +187,7 @@ impl<'a> Engine<'a> {
         Host::new(spec, wires, flows.map(|(flow, _)| flow).collect(), link.rate, lossless)
     }
 
-    /// Until all has arrived, or a bound is met.
+    /// Handles events until every frame has arrived, or a limit is reached.
     fn go(&mut self, progress: &mut dyn FnMut(u64)) -> (Ending, Option<Violation>) {
         while let Some((at, event)) = self.events.next() {
             debug_assert!(at >= self.now, "time does not go back");
@@ -215,7 +215,7 @@ impl<'a> Engine<'a> {
         unreachable!("lcores poll on and on");
     }
 
-    /// The last checks.
+    /// Makes the checks at the end of a run.
     fn end(&mut self, ending: Ending) -> (Ending, Option<Violation>) {
         self.check_end(ending);
         match self.watch.violation_at(self.now, self.handled) {
@@ -272,8 +272,8 @@ impl<'a> Engine<'a> {
         self.events.at(next, Event::PollIn { switch: switch as u32, lcore: lcore as u32 });
     }
 
-    /// The next poll comes `gap` after the last one: where that is longer than half the life of a pause, none can be
-    /// refreshed in time. Whether the switch promises anything with such gaps, the waivers say.
+    /// Records that the next poll comes `gap` after the last one, if that exceeds half the life of a pause. No pause
+    /// can then be refreshed in time. The waivers state whether the switch guarantees anything with such gaps.
     fn watch_gap(&mut self, switch: usize, gap: u64) {
         if gap > SHORTEST_HALF_LIFE_PS {
             let wires = self.nodes[switch].devices.iter().filter_map(|device| device.wires);
@@ -281,7 +281,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Lets a switch do something, and the hosts expect what it has sent them.
+    /// Calls `work` on a switch, then schedules the reception of the frames that it sent to hosts.
     fn with_node<R>(&mut self, switch: usize, work: impl FnOnce(&mut Node, u64, &mut node::World<'_>) -> R) -> R {
         let mut world = node::World {
             wires: &mut self.wires,
@@ -299,33 +299,33 @@ impl<'a> Engine<'a> {
         result
     }
 
-    /// Everything that has arrived by now is in a receive ring.
+    /// Moves every frame that has arrived by now into its receive ring.
     pub(super) fn settle(&mut self) {
         for switch in 0..self.nodes.len() {
             self.with_node(switch, |node, now, world| node.settle(now, world));
         }
     }
 
-    /// Frames in switches, on wires, and in receive rings.
+    /// Counts the frames in switches, on wires and in receive rings.
     pub(super) fn under_way(&self) -> u64 {
         let flying: usize = self.wires.iter().map(Wire::flying).sum();
         let held: usize = self.nodes.iter().map(Node::held_frames).sum();
         (flying + held) as u64
     }
 
-    /// PFC frames among them: in rings and on wires.
+    /// Counts the PFC frames among those under way: in receive rings and on wires.
     pub(super) fn pfc_under_way(&self) -> u64 {
         let wires: usize = self.wires.iter().map(Wire::flying_pfc).sum();
         let rings = self.nodes.iter().flat_map(|node| &node.devices).flat_map(|device| &device.ring);
         (wires + rings.filter(|packet| packet.cargo.kind == Kind::Pfc).count()) as u64
     }
 
-    /// Whether a host says XOFF.
+    /// Whether any host currently sends XOFF.
     pub(super) fn is_any_host_pausing(&self) -> bool {
         self.hosts.iter().any(|host| host.generator.xoff() != 0)
     }
 
-    /// Whether all has arrived, nobody is held, and the switches are idle.
+    /// Whether every frame has arrived, no transmitter is paused, and the switches are idle.
     fn is_over(&self) -> bool {
         self.under_way() == 0
             && !self.watch.is_anyone_held(self.now)

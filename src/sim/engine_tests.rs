@@ -7,7 +7,7 @@ use crate::hosts::FlowKind;
 use crate::units::{BitRate, Length, Nanos};
 use crate::wire::MacAddr;
 
-/// `hosts` hosts at a switch with ports of `rate`: all send to the last, in class 3.
+/// Builds a switch with ports of `rate` and `hosts` hosts. All hosts send to the last one, in class 3.
 fn incast(hosts: usize, rate: &str, keys: &str) -> Scenario {
     let mut yaml = format!("preset: roce\n{keys}\nports:\n");
     (0..hosts).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: {rate}, cable: 5m}}\n"));
@@ -87,7 +87,8 @@ fn assert_held(outcome: &Outcome) {
     assert_eq!(outcome.ending, Ending::Drained);
 }
 
-/// Without the rule a core that is too slow loses in its receive rings: that is not promised, and no violation.
+/// Without `backlog_xoff` a core that is too slow loses frames in its receive rings. That is not guaranteed against, so
+/// it is no violation.
 #[test]
 fn a_backlog_that_stops_nobody_promises_nothing_for_a_slow_core() {
     let mut scenario = incast(5, "10G", "lcores: {backlog_xoff: off}\n");
@@ -117,7 +118,7 @@ fn an_incast_loses_nothing_and_fills_its_link() {
     assert!(!outcome.pauses.is_empty());
 }
 
-/// At 5G from the first of four hosts, to the end.
+/// Builds an incast of four hosts whose first host also sends garbage at 5G until the end.
 fn with_garbage() -> Scenario {
     let mut scenario = incast(4, "100G", "");
     let kind = FaultKind::Garbage { host: 0, rate: BitRate(5_000_000_000) };
@@ -150,9 +151,9 @@ fn garbage_is_counted_and_dropped_and_nobody_suffers() {
         "vlan_not_allowed",
     ];
     assert_eq!(reasons.keys().copied().collect::<Vec<_>>(), expected, "{reasons:?}");
-    // Nothing that looked like PFC was taken for it.
+    // No malformed PFC frame was accepted as PFC.
     assert_eq!(port.pfc_rx_frames, 0);
-    // Some went on to others, in class 0.
+    // The switch forwarded some of them to other hosts, in class 0.
     assert!(outcome.switches[0].ports.iter().any(|port| port.classes[0].tx_frames > 0));
 }
 

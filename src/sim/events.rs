@@ -1,45 +1,46 @@
-//! What happens next: a heap of events in the order of their time, and of their making where that is the same.
+//! Future events: a heap in order of time, and in order of creation for equal times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something that happens to a part of the world, by its index.
+/// An event, with the index of the part of the simulated network that it concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// An lcore of a switch begins a poll.
     PollIn { switch: u32, lcore: u32 },
-    /// It comes to the second half of it.
+    /// An lcore begins the second half of its poll.
     PollOut { switch: u32, lcore: u32 },
     /// A host may have something to send.
     HostSend(u32),
     /// A frame arrives at a host.
     HostReceive(u32),
-    /// A host has understood a PFC frame.
+    /// A host begins to obey a PFC frame that it received.
     HostHear(u32),
-    /// A timer of a flow's congestion control ends.
+    /// A timer of a flow's congestion control expires.
     FlowTimer(u32),
-    /// The time in which a lossless flow sends begins or ends.
+    /// The sending period of a lossless flow begins or ends.
     FlowSpan(u32),
     /// A fault begins or ends.
     Fault(u32),
-    /// Time to look at what plots show.
+    /// Time to sample the values that plots show.
     Sample,
-    /// Time to look for pauses that have run out, and, after the end of sending, whether all has arrived.
+    /// Time to check for expired pauses and, after hosts have stopped sending, whether every frame has arrived.
     Look,
-    /// Hosts fall silent.
+    /// Hosts stop sending.
     Stop,
-    /// What has not arrived by now is waited for no longer.
+    /// The run ends, even if frames have not arrived.
     Deadline,
 }
 
 impl Event {
-    /// Whether it changes the world. Events that only look are not counted, so that looking changes no output.
+    /// Whether the event changes the simulated network. Events that only observe are not counted, so observing changes
+    /// no output.
     pub fn is_counted(self) -> bool {
         !matches!(self, Event::Sample | Event::FlowSpan(_))
     }
 }
 
-/// Events to come.
+/// Future events.
 #[derive(Debug, Default)]
 pub struct Events {
     heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -47,14 +48,14 @@ pub struct Events {
 }
 
 impl Events {
-    /// `event` happens at `at_ps`.
+    /// Schedules `event` for `at_ps`.
     #[inline]
     pub fn at(&mut self, at_ps: u64, event: Event) {
         self.made += 1;
         self.heap.push(Reverse((at_ps, self.made, event)));
     }
 
-    /// The next event and its time.
+    /// Removes and returns the next event and its time.
     #[inline]
     pub fn next(&mut self) -> Option<(u64, Event)> {
         self.heap.pop().map(|Reverse((at, _, event))| (at, event))

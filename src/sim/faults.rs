@@ -1,12 +1,12 @@
-//! What goes wrong on purpose. Whenever a fault begins or ends, what it concerns becomes what all faults that go on now make
-//! of it: two of a kind may overlap, and neither ends the other.
+//! Deliberate faults. When a fault begins or ends, the affected part takes the state that all active faults define
+//! together. Two faults of the same kind may overlap, and neither ends the other.
 
 use super::engine::Engine;
 use super::garbage::Garbage;
 use super::load::PS;
 use super::spec::{End, FaultKind, Lost, Way};
 
-/// Fault number `fault` begins or ends.
+/// Handles the beginning or the end of fault number `fault`.
 pub fn change(engine: &mut Engine<'_>, fault: usize) {
     match engine.scenario.faults[fault].kind {
         FaultKind::LinkDown { link } => set_link(engine, link),
@@ -50,7 +50,7 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
     }
 }
 
-/// Kinds of the faults that go on now.
+/// Returns the kinds of the active faults.
 fn active(engine: &Engine<'_>) -> std::vec::IntoIter<FaultKind> {
     let now = engine.now;
     let goes_on = move |at: u64, until: Option<u64>| at <= now && until.is_none_or(|until| now < until);
@@ -59,7 +59,7 @@ fn active(engine: &Engine<'_>) -> std::vec::IntoIter<FaultKind> {
     active.map(|fault| fault.kind).collect::<Vec<_>>().into_iter()
 }
 
-/// Of several that one host sends at once the most counts.
+/// Sets the garbage of `host`. If several garbage faults are active on one host, the highest rate applies.
 fn set_garbage(engine: &mut Engine<'_>, host: usize, fault: usize) {
     let kinds = active(engine);
     let rates = kinds.filter_map(|kind| match kind {
@@ -71,7 +71,8 @@ fn set_garbage(engine: &mut Engine<'_>, host: usize, fault: usize) {
     engine.wake(host, engine.now);
 }
 
-/// Only its beginning matters: until when is said with it.
+/// Stalls an lcore when the fault begins. The call includes the end of the stall, so the end of the fault needs no
+/// work.
 fn stall(engine: &mut Engine<'_>, fault: usize, switch: usize, lcore: Option<usize>) {
     let fault = &engine.scenario.faults[fault];
     if fault.until.is_none_or(|until| until.0 * PS > engine.now) {
@@ -89,7 +90,7 @@ fn set_link(engine: &mut Engine<'_>, link: usize) {
     if is_up {
         engine.wires[2 * link..=2 * link + 1].iter_mut().for_each(|wire| wire.is_up = true);
     } else {
-        // What has arrived by now is in receive rings, whether somebody has polled them or not.
+        // Frames that have arrived by now are in receive rings and survive, even if no lcore has polled them yet.
         engine.settle();
         engine.wires[2 * link..=2 * link + 1].iter_mut().for_each(|wire| wire.cut(now, &mut engine.pool));
         engine.watch.cut(link, now);
@@ -102,9 +103,9 @@ fn set_link(engine: &mut Engine<'_>, link: usize) {
     }
 }
 
-/// Of several faults that lose the same frames the worst counts.
+/// Sets the loss rates of a link. If several faults lose the same frames, the highest rate applies.
 fn set_losses(engine: &mut Engine<'_>, link: usize) {
-    // What end a sends goes toward b.
+    // Frames that end a sends travel toward b.
     for (wire, way) in [(2 * link, Way::B), (2 * link + 1, Way::A)] {
         let mut loses = [0; 2];
         for kind in active(engine) {

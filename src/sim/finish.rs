@@ -1,4 +1,4 @@
-//! From the world to numbers.
+//! Collects the [`Outcome`] of a finished run.
 
 use super::engine::Engine;
 use super::load::PS;
@@ -11,16 +11,16 @@ use crate::dataplane::drops::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Ticks;
 
-/// What a switch held when hosts fell silent.
+/// State of a switch when hosts stopped sending.
 #[derive(Debug, Clone, Default)]
 pub struct AtStop {
-    /// By port and class: cells in reserve and shared pool, bytes in the queue.
+    /// By port and class: cells in the reserve and the shared pool, bytes in the queue.
     held: Vec<[(u64, u64); CLASSES]>,
-    /// Lossy and lossless shared pool.
+    /// Cells used in the lossy and the lossless shared pool.
     shared: [u64; 2],
 }
 
-/// What each switch holds now.
+/// Returns the state that each switch has now.
 #[must_use]
 pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
     let of_port = |node: &Node, port| {
@@ -37,11 +37,11 @@ pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
     nodes.iter().map(of_node).collect()
 }
 
-/// All of it.
+/// Returns the outcome of the whole run.
 #[must_use]
 pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violation>) -> Outcome {
     let now = engine.now;
-    // A run that is given up before hosts fall silent has no such instant.
+    // A run that is given up before hosts stop sending has no such state.
     engine.at_stop.resize_with(engine.nodes.len(), AtStop::default);
     let watch = &engine.watch;
     let switches =
@@ -70,7 +70,7 @@ pub fn outcome(mut engine: Engine<'_>, ending: Ending, violation: Option<Violati
 }
 
 fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchOutcome {
-    // A busy switch brings its gauges up to date now and then only.
+    // A busy switch publishes its gauges only now and then.
     node.fleet.iter_mut().for_each(|pipeline| pipeline.settle_gauges(Ticks(EPOCH + now)));
     let lcores = node.counters.lcores.iter();
     let highest = |of: &dyn Fn(&LcoreCounters) -> u64| lcores.clone().map(|lcore| of(lcore)).max().unwrap_or(0);
@@ -83,7 +83,7 @@ fn switch(node: &mut Node, at_stop: &AtStop, watch: &Watch, now: u64) -> SwitchO
         shared_at_stop_cells: at_stop.shared,
         headroom_pool_highest_cells: highest(&|lcore| lcore.headroom_pool_highest_cells.get()),
         polls: lcores.clone().map(|lcore| lcore.polls.get()).sum(),
-        // The one that goes on counts too: an lcore that stalls for ever has none behind it.
+        // The gap in progress counts too: an lcore that stalls for ever has no completed gap.
         poll_gap_highest_ps: node
             .lcores
             .iter()

@@ -1,4 +1,4 @@
-//! One flow at both its ends.
+//! The state of one flow at its sender and its receiver.
 
 use super::dcqcn;
 use super::frame::{Cargo, Header, Part, Station};
@@ -9,53 +9,53 @@ use super::spec::{End, FlowNode, HostNode, Scenario};
 use super::spread::Collector;
 use crate::hosts::sequence::{Order, SequenceWindow};
 
-/// ECT(0).
+/// ECN codepoint ECT(0).
 const ECT_0: u8 = 0b10;
-/// DSCP of CNPs: class 6 of the preset, strict.
+/// DSCP of CNPs: class 6 of the preset, a strict class.
 const CNP_DSCP: u8 = 48;
-/// Stream of random numbers of the first flow.
+/// Stream of random numbers of the first flow; each further flow uses the next one.
 const FLOW_STREAM: u64 = 1 << 32;
 
-/// A flow.
+/// A flow at both its ends.
 #[derive(Debug)]
 pub struct Flow {
-    /// What it is.
+    /// The flow as the scenario specifies it.
     pub spec: FlowNode,
     /// Headers of its frames.
     pub header: Header,
     /// Headers of the CNPs for it.
     pub cnp_header: Header,
-    /// What it has to send.
+    /// Amount of data that the flow has to send.
     pub demand: Demand,
-    /// When its rate allows the next frame.
+    /// Time from which the flow's rate allows the next frame.
     pub next_ps: u64,
-    /// Length of the next frame, unless a message ends before.
+    /// Length of the next frame, unless a message ends earlier.
     pub next_len: u16,
     /// Number of the next frame.
     pub sequence: u64,
-    /// Its dice.
+    /// Random numbers of the flow.
     pub rng: Rng,
-    /// Congestion control, at the sender and at the receiver.
+    /// Congestion control at the sender; `None`: the flow sends at its rate.
     pub sender: Option<dcqcn::Sender>,
     receiver: Option<dcqcn::Receiver>,
-    /// When the timer of the sender is looked at next; `u64::MAX`: no event is under way.
+    /// Time of the next event for the sender's timer; `u64::MAX`: no event is scheduled.
     pub timer_at: u64,
-    /// PFC priority of the CNPs for it at its receiver.
+    /// PFC priority of the flow's CNPs at the port of its receiver.
     pub cnp_priority: usize,
-    /// Which of its frames the receiver has seen.
+    /// Sequence numbers that the receiver has seen.
     window: SequenceWindow,
-    /// The message that comes in, and how many of its frames have come.
+    /// Number of the message being received, and how many of its frames have arrived.
     incoming: (u64, u32),
-    /// What came of it.
+    /// Results of the flow.
     pub outcome: FlowOutcome,
-    /// Bytes received, for samples.
+    /// Bytes received since the last sample.
     pub sampled_bytes: u64,
     latency: Collector,
     completion: Collector,
 }
 
 impl Flow {
-    /// Flow number `number` of `scenario`.
+    /// Returns flow number `number` of `scenario`.
     #[must_use]
     pub fn new(number: usize, scenario: &Scenario) -> Self {
         let spec = scenario.flows[number].clone();
@@ -88,7 +88,7 @@ impl Flow {
         }
     }
 
-    /// Whether a frame may leave at `now`; if not, from when on to ask again.
+    /// Whether a frame may leave at `now`. The error is the time from which a retry makes sense.
     #[inline]
     pub fn ready(&mut self, now: u64) -> Result<(), u64> {
         if self.next_ps > now {
@@ -97,14 +97,15 @@ impl Flow {
         self.demand.ready(now, &mut self.rng)
     }
 
-    /// Rate at which it sends now, in bit/s.
+    /// Returns the rate at which the flow sends now, in bit/s.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> u64 {
         self.sender.as_ref().map_or(self.spec.rate.0, |sender| sender.rate().0.min(self.spec.rate.0)).max(1)
     }
 
-    /// A frame of it arrives at its receiver, marked or not. True if a CNP is due; an error if the frames are not in order.
+    /// Handles the arrival of a frame at the receiver, marked or not. Returns whether a CNP is due; the error states
+    /// that the frame is out of order or a duplicate.
     #[inline]
     pub fn arrive(&mut self, cargo: &Cargo, len: usize, is_ce: bool, now: u64) -> Result<bool, Disorder> {
         let outcome = &mut self.outcome;
@@ -113,7 +114,7 @@ impl Flow {
             Order::Ahead => {}
             Order::Late => outcome.late_frames += 1,
             Order::Duplicate => {
-                // It was received already: neither its bytes nor its time count again.
+                // The frame was received before: neither its bytes nor its latency count again.
                 outcome.duplicate_frames += 1;
                 return Err(Disorder);
             }
@@ -133,7 +134,7 @@ impl Flow {
         if order == Order::Ahead { Ok(cnp) } else { Err(Disorder) }
     }
 
-    /// A message is complete with its last frame, if all others came before.
+    /// Counts a frame of a message. A message is complete when its last frame arrives, if all others came before.
     #[inline]
     fn complete(&mut self, part: &Part, now: u64) {
         let (number, frames) = &mut self.incoming;
@@ -148,7 +149,7 @@ impl Flow {
         }
     }
 
-    /// What came of it, at the end.
+    /// Returns the results of the flow at the end of the run.
     #[must_use]
     pub fn finish(&self) -> FlowOutcome {
         FlowOutcome {
@@ -161,7 +162,7 @@ impl Flow {
     }
 }
 
-/// Where a CNP for the flow belongs, at the port of who sends it.
+/// Returns the PFC priority of the flow's CNPs at the port of the host that sends them.
 fn cnp_priority(flow: &FlowNode, scenario: &Scenario) -> usize {
     let port = scenario.links.iter().find_map(|link| match (link.a, link.b) {
         (End::Port(port), End::Host(host)) | (End::Host(host), End::Port(port)) if host == flow.to => Some(port),
@@ -174,6 +175,6 @@ fn cnp_priority(flow: &FlowNode, scenario: &Scenario) -> usize {
     usize::from(spec.classes.tc_to_group[usize::from(class & 7)] & 7)
 }
 
-/// A frame came after a later one, or twice.
+/// A frame arrived after a later one, or twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disorder;

@@ -1,5 +1,5 @@
-//! Frames in the simulator: real headers in real bytes, in buffers that are used again, with what the world knows of them
-//! beside. Payloads are whatever the buffer held: nobody looks at them.
+//! Frames in the simulator: real headers in reused buffers, with simulation metadata beside the bytes. A payload is
+//! leftover buffer content, which no code reads.
 
 use std::net::Ipv4Addr;
 
@@ -11,64 +11,65 @@ use crate::wire::MacAddr;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_VLAN};
 
-/// Room in front of a frame, for tags.
+/// Room in front of a frame for tags, in bytes.
 const FRONT: usize = 16;
-/// Buffers come in powers of two from 2^SMALLEST bytes.
+/// Log2 of the smallest buffer size. Buffer sizes are powers of two.
 const SMALLEST: u32 = 8;
 const SIZES: usize = 7;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Of a flow.
+    /// Data of a flow.
     Data,
     /// A congestion notification packet for the sender of a flow.
     Cnp,
     /// A PFC frame.
     Pfc,
-    /// A host's announcement.
+    /// A host's announcement of its address.
     Announcement,
-    /// What nobody should send.
+    /// A malformed or strange frame that a fault sends.
     Garbage,
 }
 
-/// What the world knows of a frame.
+/// Simulation metadata of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cargo {
-    /// What it is.
+    /// Kind of the frame.
     pub kind: Kind,
-    /// Index of the flow it is of, or for.
+    /// Index of the flow that the frame belongs to, or that a CNP is for.
     pub flow: u32,
-    /// Its number in the flow.
+    /// Number of the frame in its flow.
     pub sequence: u64,
-    /// When its first bit left the host.
+    /// Time at which the frame's first bit left the host.
     pub born_ps: u64,
-    /// Of which message of the flow it is.
+    /// Place of the frame in a message of its flow.
     pub message: Part,
 }
 
-/// What of a message a frame is.
+/// The place of a frame in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Part {
     /// Number of the message in its flow.
     pub number: u64,
-    /// In its last frame: of how many frames it is, and when there was first something to send of it.
+    /// In the last frame of a message: the number of frames in the message, and the time at which it was first ready to
+    /// send.
     pub end: Option<(u32, u64)>,
 }
 
 impl Cargo {
-    /// That of a frame which is of no flow.
+    /// Returns the metadata of a frame that belongs to no flow.
     #[must_use]
     pub fn of(kind: Kind) -> Self {
         Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, message: Part::default() }
     }
 }
 
-/// A frame.
+/// A simulated frame.
 pub type SimPacket = MemPacket<Cargo>;
 
 impl SimPacket {
-    /// Whether it was marked CE: an IPv4 frame, tagged or not.
+    /// Whether the frame is an IPv4 frame, tagged or not, that is marked CE.
     #[must_use]
     pub fn is_ce(&self) -> bool {
         let bytes = self.bytes();
@@ -76,7 +77,7 @@ impl SimPacket {
         bytes[at - 2..at] == ETHERTYPE_IPV4.to_be_bytes() && bytes[at + 1] & 3 == 3
     }
 
-    /// What it says, if it is a PFC frame.
+    /// Parses the frame, if it is a PFC frame.
     #[must_use]
     pub fn pfc(&self) -> Option<PfcFrame> {
         if self.cargo.kind != Kind::Pfc {
@@ -89,7 +90,7 @@ impl SimPacket {
     }
 }
 
-/// Buffers, all that there are.
+/// All frame buffers, in free lists by size.
 #[derive(Debug, Default)]
 pub struct Pool {
     free: [Vec<Box<[u8]>>; SIZES],
@@ -97,7 +98,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A frame of `len` bytes that begins with `head`.
+    /// Returns a frame of `len` bytes that begins with `head`.
     #[inline]
     pub fn make(&mut self, head: &[u8], len: usize, cargo: Cargo) -> SimPacket {
         self.taken += 1;
@@ -108,7 +109,7 @@ impl Pool {
         SimPacket::in_buffer(buffer, FRONT, len, cargo)
     }
 
-    /// Its buffer may be used again.
+    /// Returns the buffer of `packet` to the pool.
     #[inline]
     pub fn free(&mut self, packet: SimPacket) {
         self.taken -= 1;
@@ -116,14 +117,14 @@ impl Pool {
         self.free[class_of(buffer.len())].push(buffer);
     }
 
-    /// Buffers that have not come back.
+    /// Counts the buffers that have not been returned.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
     }
 }
 
-/// The list of buffers of at least `bytes`.
+/// Returns the index of the free list whose buffers hold at least `bytes`.
 #[inline]
 fn class_of(bytes: usize) -> usize {
     let class = bytes.next_power_of_two().trailing_zeros().saturating_sub(SMALLEST) as usize;
@@ -131,7 +132,7 @@ fn class_of(bytes: usize) -> usize {
     class
 }
 
-/// One end of a flow.
+/// Addresses of one end of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Station {
     /// MAC address.
@@ -146,12 +147,12 @@ pub struct Header {
     bytes: Vec<u8>,
     /// Offset of the IPv4 header.
     ip: usize,
-    /// Sum of the IPv4 header with a length and a checksum of zero.
+    /// Sum of the IPv4 header's words, with length and checksum zero.
     sum: u32,
 }
 
 impl Header {
-    /// Of frames of `kind` between two stations. `tag`: VLAN and PCP. `ecn`: the codepoint.
+    /// Returns the headers of frames of `kind` between two stations. `tag` is VLAN and PCP, `ecn` the ECN codepoint.
     #[must_use]
     pub fn new(
         number: u16,
@@ -171,19 +172,19 @@ impl Header {
         }
         bytes.extend(ETHERTYPE_IPV4.to_be_bytes());
         let ip = bytes.len();
-        // No options; length and checksum to come; don't fragment; TTL 64; UDP.
+        // No options; length and checksum set later; don't fragment; TTL 64; UDP.
         bytes.extend([0x45, dscp << 2 | ecn, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0]);
         bytes.extend(from.ip.octets());
         bytes.extend(to.ip.octets());
         let words = bytes[ip..].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum = words.sum();
         let port = if kind == FlowKind::Roce { ROCE_PORT } else { UDP_PORT };
-        // The checksum of UDP is zero, that is none.
+        // The UDP checksum is zero: the packet has none.
         for field in [SOURCE_PORT_BASE | number & 0x3fff, port, 0, 0] {
             bytes.extend(field.to_be_bytes());
         }
         if kind == FlowKind::Roce {
-            // RC SEND only, as the virtual hosts of `holdfast run` have it.
+            // RC SEND Only, which the virtual hosts of `holdfast run` also send.
             bytes.extend([0x04, 0x40, 0xff, 0xff]);
             bytes.extend((QUEUE_PAIR_BASE + u32::from(number)).to_be_bytes());
             bytes.extend([0; 4]);
@@ -191,7 +192,7 @@ impl Header {
         Self { bytes, ip, sum }
     }
 
-    /// Makes it that of a frame of `len` bytes.
+    /// Fills in the lengths and the checksum for a frame of `len` bytes.
     #[inline]
     pub fn for_len(&mut self, len: u16) -> &[u8] {
         let ip_len = len - self.ip as u16;
@@ -206,7 +207,7 @@ impl Header {
         &self.bytes
     }
 
-    /// The shortest frame that holds it.
+    /// Returns the length of the shortest frame that holds the headers, at least 60 bytes.
     #[must_use]
     pub fn least_frame(&self) -> u16 {
         self.bytes.len().max(60) as u16

@@ -1,5 +1,5 @@
-//! Frames that nobody should send: what a broken NIC, a wrong driver or a fuzzer puts on the wire. Each has a shape, drawn
-//! from a list, and what the shape does not say is drawn too.
+//! Malformed and strange frames, as from a broken NIC, a wrong driver or a fuzzer. Each has a shape drawn from a list;
+//! the fields that the shape leaves open are drawn too.
 
 use super::rng::Rng;
 use super::routes::Cables;
@@ -10,20 +10,21 @@ use crate::wire::MacAddr;
 use crate::wire::mac_control;
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_SVLAN, ETHERTYPE_VLAN};
 
-/// Stream of random numbers of the first fault.
+/// Stream of random numbers of the first garbage fault; fault number n uses the stream n further.
 const GARBAGE_STREAM: u64 = 1 << 41;
 const PAUSE: u16 = 0x0001;
 const PFC: u16 = 0x0101;
 const UDP: u8 = 17;
-/// Ethertypes that no switch here reads: ARP, MPLS, LLDP, an experiment, and lengths, which some take for types.
+/// Ethertypes that the switch does not parse: ARP, MPLS, LLDP, an experimental type, and length values, which some take
+/// for types.
 const UNKNOWN: [u16; 7] = [0x0806, 0x8847, 0x88cc, 0x88b5, 0x0005, 0x05dc, 0xffff];
-/// Where LLDP goes, which no bridge relays.
+/// Destination address of LLDP, which no bridge relays.
 const LINK_LOCAL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
-/// What is wrong with a frame.
+/// A function that makes frames with one specific defect.
 type Shape = fn(&mut Garbage) -> Vec<u8>;
 
-/// A switch forwards none of these, whatever its configuration says.
+/// Shapes that a switch never forwards, independent of its configuration.
 const REFUSED: [Shape; 16] = [
     runt,
     cut_tag,
@@ -42,26 +43,26 @@ const REFUSED: [Shape; 16] = [
     unknown_control,
     tagged_control,
 ];
-/// It may forward these.
+/// Shapes that a switch may forward.
 const STRANGE: [Shape; 3] = [unknown_type, priority_tag, two_tags];
 
-/// A host that sends garbage.
+/// The garbage that a host sends.
 #[derive(Debug)]
 pub struct Garbage {
     rng: Rng,
     rate: BitRate,
-    /// When the next frame may begin.
+    /// Earliest time of the next frame.
     next_ps: u64,
     from: MacAddr,
-    /// Other hosts that switches know in the VLAN of its port: what goes to one of them is not flooded, or it would go round
-    /// for ever in a circle of switches.
+    /// Other hosts that switches know in the VLAN of the port. Frames to them are not flooded; a flooded frame would
+    /// circulate for ever in a loop of switches.
     to: Vec<MacAddr>,
-    /// Of its port of the switch.
+    /// MTU of the host's switch port.
     mtu: usize,
 }
 
 impl Garbage {
-    /// Of `host`, at `rate` on the wire, by the dice of fault number `fault`.
+    /// Returns the garbage of `host`, at `rate` on the wire, with the random numbers of fault number `fault`.
     #[must_use]
     pub fn new(scenario: &Scenario, host: usize, rate: BitRate, fault: usize) -> Self {
         let cables = Cables::new(scenario);
@@ -78,14 +79,14 @@ impl Garbage {
         }
     }
 
-    /// When it has a frame, `now` at the earliest.
+    /// Returns when the next frame is ready, `now` at the earliest.
     #[must_use]
     pub fn ready_at(&self, now: u64) -> u64 {
         self.next_ps.max(now)
     }
 
-    /// The frame that leaves `now`. What a switch may forward is in a class that the host may have to be silent in: none of
-    /// that if it `is_held` in any.
+    /// Returns the frame that leaves at `now`. A frame that a switch may forward uses a class in which the host may be
+    /// paused. None is drawn while the host `is_held` in any class.
     pub fn frame(&mut self, now: u64, is_held: bool) -> Vec<u8> {
         let may_forward = !is_held && !self.to.is_empty();
         let shapes = REFUSED.len() + if may_forward { STRANGE.len() } else { 0 };
@@ -96,22 +97,22 @@ impl Garbage {
         frame
     }
 
-    /// A number from `low` to `high`.
+    /// Draws a number from `low` to `high`, both included.
     fn between(&mut self, low: usize, high: usize) -> usize {
         self.rng.between(low as u64, high as u64) as usize
     }
 
-    /// Between `low` and `high` bytes.
+    /// Returns `low` to `high` random bytes.
     fn noise(&mut self, low: usize, high: usize) -> Vec<u8> {
         (0..self.between(low, high)).map(|_| self.rng.next() as u8).collect()
     }
 
-    /// One of the other hosts, or this one.
+    /// Draws the address of another host; the own address if there is none.
     fn station(&mut self) -> MacAddr {
         if self.to.is_empty() { self.from } else { *self.rng.pick(&self.to) }
     }
 
-    /// A frame for one of the other hosts.
+    /// Returns a frame for a drawn other host.
     fn frame_of(&mut self, ethertype: u16, body: &[u8]) -> Vec<u8> {
         let (to, from) = (self.station(), self.from);
         frame(to, from, ethertype, body)
@@ -126,7 +127,7 @@ fn frame(to: MacAddr, from: MacAddr, ethertype: u16, body: &[u8]) -> Vec<u8> {
     [&to.0[..], &from.0, &ethertype.to_be_bytes(), body].concat()
 }
 
-/// Ends in its Ethernet header.
+/// A frame that ends within its Ethernet header.
 fn runt(of: &mut Garbage) -> Vec<u8> {
     of.noise(1, 13)
 }
@@ -136,20 +137,20 @@ fn cut_tag(of: &mut Garbage) -> Vec<u8> {
     of.frame_of(ETHERTYPE_VLAN, &body)
 }
 
-/// VLAN 4095, which nobody may use.
+/// VLAN 4095, which 802.1Q reserves.
 fn reserved_vlan(of: &mut Garbage) -> Vec<u8> {
     let body = [&[0x0f, 0xff][..], &of.unknown().to_be_bytes(), &of.noise(40, 200)].concat();
     of.frame_of(ETHERTYPE_VLAN, &body)
 }
 
-/// Longer than the port takes, even with two tags.
+/// A frame longer than the port accepts, even with two tags.
 fn oversize(of: &mut Garbage) -> Vec<u8> {
     let (ethertype, least) = (of.unknown(), of.mtu + 9);
     let body = of.noise(least, least + 500);
     of.frame_of(ethertype, &body)
 }
 
-/// From a group, or from nobody.
+/// A source address that is a group address or all zeros.
 fn bad_source(of: &mut Garbage) -> Vec<u8> {
     let (to, from) = (of.station(), *of.rng.pick(&[MacAddr::BROADCAST, LINK_LOCAL, MacAddr([0; 6])]));
     frame(to, from, of.unknown(), &of.noise(46, 200))
@@ -159,14 +160,14 @@ fn link_local(of: &mut Garbage) -> Vec<u8> {
     frame(LINK_LOCAL, of.from, of.unknown(), &of.noise(46, 200))
 }
 
-/// Ends in its IP header.
+/// A frame that ends within its IP header.
 fn cut_ip(of: &mut Garbage) -> Vec<u8> {
     let (ethertype, most) = *of.rng.pick(&[(ETHERTYPE_IPV4, 19), (ETHERTYPE_IPV6, 39)]);
     let body = of.noise(0, most);
     of.frame_of(ethertype, &body)
 }
 
-/// Ends before its IP packet does.
+/// A frame that ends before its IP packet does.
 fn longer_ip(of: &mut Garbage) -> Vec<u8> {
     let (ethertype, first, at) = *of.rng.pick(&[(ETHERTYPE_IPV4, 0x45, 2), (ETHERTYPE_IPV6, 0x60, 4)]);
     let mut body = of.noise(40, 200);
@@ -176,7 +177,7 @@ fn longer_ip(of: &mut Garbage) -> Vec<u8> {
     of.frame_of(ethertype, &body)
 }
 
-/// Another version, or lengths that are shorter than the header.
+/// An IPv4 header with a wrong version, or with a length shorter than the header.
 fn impossible_ipv4(of: &mut Garbage) -> Vec<u8> {
     let mut body = of.noise(20, 200);
     let (first, length) = *of.rng.pick(&[(0x55, 20), (0x44, 20), (0x45, 19)]);
@@ -190,25 +191,25 @@ fn impossible_ipv6(of: &mut Garbage) -> Vec<u8> {
     of.frame_of(ETHERTYPE_IPV6, &body)
 }
 
-/// An IPv4 header that is as it should be, in front of `segment`.
+/// A valid IPv4 header in front of `segment`.
 fn ipv4(of: &mut Garbage, segment: &[u8]) -> Vec<u8> {
     let length = (20 + segment.len()) as u16;
     let mut body = of.noise(20, 20);
     body[0] = 0x45;
     body[2..4].copy_from_slice(&length.to_be_bytes());
-    // No fragment.
+    // Not a fragment.
     (body[6], body[7], body[9]) = (0, 0, UDP);
     body.extend(segment);
     of.frame_of(ETHERTYPE_IPV4, &body)
 }
 
-/// Ends in its UDP header.
+/// A frame that ends within its UDP header.
 fn cut_udp(of: &mut Garbage) -> Vec<u8> {
     let segment = of.noise(0, 7);
     ipv4(of, &segment)
 }
 
-/// A UDP length of less than the header.
+/// A UDP length shorter than the UDP header.
 fn impossible_udp(of: &mut Garbage) -> Vec<u8> {
     let mut segment = of.noise(8, 100);
     (segment[4], segment[5]) = (0, of.between(0, 7) as u8);
@@ -220,22 +221,22 @@ fn control(of: &Garbage, to: MacAddr, opcode: u16, rest: &[u8]) -> Vec<u8> {
     frame(to, of.from, mac_control::ETHERTYPE, &body)
 }
 
-/// MAC control that ends before or in its opcode.
+/// A MAC control frame that ends before or within its opcode.
 fn cut_control(of: &mut Garbage) -> Vec<u8> {
     let body = of.noise(0, 1);
     frame(MacAddr::MAC_CONTROL, of.from, mac_control::ETHERTYPE, &body)
 }
 
-/// PFC or PAUSE that ends before its times do.
+/// A PFC or PAUSE frame that ends before its pause times do.
 fn cut_pause(of: &mut Garbage) -> Vec<u8> {
     let (opcode, most) = *of.rng.pick(&[(PAUSE, 1), (PFC, 17)]);
     let rest = of.noise(0, most);
     control(of, MacAddr::MAC_CONTROL, opcode, &rest)
 }
 
-/// An opcode that bridges do not know, or, half of the time, PFC to an address that is not the link's.
+/// An opcode that bridges do not know or, in half of the cases, PFC to an address other than the MAC control address.
 fn unknown_control(of: &mut Garbage) -> Vec<u8> {
-    // One draw for all, so that what else a seed draws stays what it was.
+    // One draw serves all choices, so that the later draws of a seed stay unchanged.
     let draw = of.rng.next();
     let rest = of.noise(44, 44);
     if draw >> 63 == 1 {
@@ -249,27 +250,27 @@ fn unknown_control(of: &mut Garbage) -> Vec<u8> {
     control(of, MacAddr::MAC_CONTROL, opcode, &rest)
 }
 
-/// PFC in a VLAN, which there is none of.
+/// A PFC frame with a tag; PFC frames are never tagged.
 fn tagged_control(of: &mut Garbage) -> Vec<u8> {
     let tag = of.noise(2, 2);
     let body = [&tag[..], &mac_control::ETHERTYPE.to_be_bytes(), &PFC.to_be_bytes(), &of.noise(40, 40)].concat();
     frame(MacAddr::MAC_CONTROL, of.from, ETHERTYPE_VLAN, &body)
 }
 
-/// Also such as are shorter than Ethernet allows.
+/// An unknown ethertype. The frame may be shorter than Ethernet's minimum.
 fn unknown_type(of: &mut Garbage) -> Vec<u8> {
     let (ethertype, body) = (of.unknown(), of.noise(0, 1000));
     of.frame_of(ethertype, &body)
 }
 
-/// VLAN 0, and any priority.
+/// A tag with VLAN 0 and any priority.
 fn priority_tag(of: &mut Garbage) -> Vec<u8> {
     let tag = [(of.between(0, 15) << 4) as u8, 0];
     let body = [&tag[..], &of.unknown().to_be_bytes(), &of.noise(0, 1000)].concat();
     of.frame_of(ETHERTYPE_VLAN, &body)
 }
 
-/// In VLAN 0, and within it in any.
+/// Two tags: VLAN 0 outside, any VLAN inside.
 fn two_tags(of: &mut Garbage) -> Vec<u8> {
     let inner = [&ETHERTYPE_VLAN.to_be_bytes()[..], &of.noise(2, 2), &of.unknown().to_be_bytes()].concat();
     let body = [&[0, 0][..], &inner, &of.noise(0, 1000)].concat();

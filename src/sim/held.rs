@@ -1,4 +1,5 @@
-//! Time for which receive backlogs on the way of a lossless flow held it, within the time in which it had to send.
+//! Time for which receive backlogs on the path of a lossless flow kept their ports at XOFF during the flow's sending
+//! period.
 
 use super::engine::Engine;
 use super::events::Event;
@@ -9,16 +10,16 @@ use super::routes::Cables;
 use super::spec::{End, FlowNode, PortRef};
 use crate::units::Ticks;
 
-/// The receive rings on the way of a flow.
+/// The receive rings on the path of a flow.
 #[derive(Debug)]
 pub struct HeldFlow {
     ports: Vec<PortRef>,
-    /// Picoseconds for which each had been held when the flow began; empty before.
+    /// Picoseconds for which each backlog had kept XOFF when the flow began; empty before.
     before: Vec<u64>,
 }
 
 impl Engine<'_> {
-    /// Plans a look at the begin and at the end of every lossless flow.
+    /// Schedules an event at the beginning and at the end of every lossless flow.
     pub(super) fn watch_backlogs(&mut self) {
         let cables = Cables::new(self.scenario);
         for (number, flow) in self.scenario.flows.iter().enumerate() {
@@ -34,13 +35,13 @@ impl Engine<'_> {
         }
     }
 
-    /// When `flow` begins and when it ends.
+    /// Returns when `flow` begins and when it ends, in picoseconds.
     fn span(&self, flow: &FlowNode) -> (u64, u64) {
         let end = flow.stop.map_or(self.duration_ps, |stop| self.duration_ps.min(stop.0 * PS));
         ((flow.start.0 * PS).min(end), end)
     }
 
-    /// The time of flow `number` begins or ends.
+    /// Handles the beginning or the end of the sending period of flow `number`.
     pub(super) fn flow_span(&mut self, number: usize) {
         let Some(held) = &mut self.held[number] else { return };
         let now: Vec<u64> =
@@ -55,7 +56,7 @@ impl Engine<'_> {
     }
 }
 
-/// The ports by which frames of `flow` enter switches, in their order.
+/// Returns the ports at which frames of `flow` enter switches, in path order.
 fn ingress_ports(flow: &FlowNode, cables: &Cables) -> Vec<PortRef> {
     let toward = cables.toward(flow.to);
     let (mut ports, mut next) = (Vec::new(), cables.port_of(flow.from));
@@ -70,13 +71,13 @@ fn ingress_ports(flow: &FlowNode, cables: &Cables) -> Vec<PortRef> {
     ports
 }
 
-/// Picoseconds for which the receive backlog of `port` has held its lossless classes by `now`.
+/// Returns the picoseconds for which the receive backlog of `port` has kept its lossless classes at XOFF by `now`.
 fn held_ps(node: &mut Node, port: PortRef, now: u64) -> u64 {
     let counters = &node.counters.ports[port.port];
     if counters.backlog_xoffs.get() == 0 {
         return 0;
     }
-    // A busy switch brings its gauges up to date now and then only.
+    // A busy switch publishes its gauges only now and then.
     if let Some(owner) = node.fleet.iter_mut().find(|pipeline| pipeline.owns(port.port)) {
         owner.settle_gauges(Ticks(EPOCH + now));
     }

@@ -1,5 +1,5 @@
-//! A host: what a NIC is to a switch. It sends when its link is free, a flow after the other, obeys PFC in its own time,
-//! and may be slow, late, storming or dead.
+//! A simulated host with its NIC. It sends when its link is free, in turns among its flows, and obeys PFC after its own
+//! response time. Faults make it slow, late, storming or dead.
 
 use std::collections::VecDeque;
 
@@ -15,53 +15,54 @@ use crate::sets::CLASSES;
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
-/// Quanta in the longest pause, and bits in a quantum.
+/// Quanta in the longest pause.
 const LONGEST: u64 = 65_535;
+/// Bits in a quantum.
 const QUANTUM_BITS: u64 = 512;
-/// Time after which a refresh that was not due yet is tried again.
+/// Time until the next try, if a refresh was not due yet.
 const RETRY_PS: u64 = 10_000;
 
-/// A host.
+/// A simulated host.
 #[derive(Debug)]
 pub struct Host {
-    /// What it is.
+    /// The host as the scenario specifies it.
     pub spec: HostNode,
     /// Index of the wire that it sends on, and of the one it receives from.
     pub wires: (usize, usize),
-    /// Its flows.
+    /// Indices of the flows that it sends.
     pub flows: Vec<usize>,
-    /// Of them, whose turn it is.
+    /// Index into `flows` of the flow that sends next.
     pub turn: usize,
     /// Flows whose senders are to get a CNP.
     pub cnps: VecDeque<usize>,
-    /// What it says before anything else, so that bridges learn where it is.
+    /// Announcement frames, sent before anything else so that bridges learn the host's port.
     pub announcements: VecDeque<Box<[u8]>>,
-    /// Malformed frames that it sends beside all else.
+    /// Malformed frames that it sends in addition to its flows.
     pub garbage: Option<Garbage>,
-    /// PFC of its own: of a slow receiver, or of a storm.
+    /// Generator of its own PFC frames: for a slow receiver or a storm.
     pub generator: Generator,
-    /// PFC frames that have come and that it has yet to understand, with when it will.
+    /// Received PFC frames that the host does not obey yet: time to obey, frame, time of arrival.
     pub heard: VecDeque<(u64, PfcFrame, u64)>,
-    /// Until when each priority is paused.
+    /// End of the pause of each priority.
     paused_until: [u64; CLASSES],
-    /// Since when, of those that are.
+    /// Time since which each priority is paused; `None`: it is not.
     paused_since: [Option<u64>; CLASSES],
-    /// When it is to look for something to send; `u64::MAX`: no event is under way.
+    /// Time of the next send event; `u64::MAX`: no event is scheduled.
     pub wake_at: u64,
-    /// When it receives next; `u64::MAX`: no event is under way.
+    /// Time of the next receive event; `u64::MAX`: no event is scheduled.
     pub expects_at: u64,
-    /// Neither sends nor receives.
+    /// Whether it neither sends nor receives.
     pub is_dead: bool,
-    /// Priorities of a storm that goes on.
+    /// Priorities of an active storm, as a mask.
     storm: u8,
     response_ps: u64,
     receiver: Option<Receiver>,
-    /// Lossless priorities at its port of the switch.
+    /// Lossless priorities at the host's switch port, as a mask.
     lossless: u8,
     rate: BitRate,
-    /// When it last sent a PFC frame.
+    /// Time of its last PFC frame.
     told_ps: u64,
-    /// What it did.
+    /// Results of the host.
     pub outcome: HostOutcome,
 }
 
@@ -70,13 +71,14 @@ pub struct Host {
 struct Receiver {
     spec: ReceiverSpec,
     bytes: u64,
-    /// When that was so.
+    /// Time at which the buffer held `bytes`.
     at_ps: u64,
     is_xoff: bool,
 }
 
 impl Host {
-    /// On a link of `rate` whose wires are `wires` (sending, receiving), at a port where the priorities `lossless` are.
+    /// Returns a host on a link of `rate` with the `wires` (sending, receiving), at a port with the `lossless`
+    /// priorities.
     #[must_use]
     pub fn new(spec: &HostNode, wires: (usize, usize), flows: Vec<usize>, rate: BitRate, lossless: u8) -> Self {
         let response_ps = spec.response.map_or_else(|| standard_response_ps(rate), |response| response.0 * PS);
@@ -105,12 +107,12 @@ impl Host {
         }
     }
 
-    /// It will say who it is in `vlan`.
+    /// Queues an announcement of the host in `vlan`.
     pub fn announce_in(&mut self, vlan: Option<u16>) {
         self.announcements.push_back(announcement(Station { mac: self.spec.mac, ip: self.spec.ip }, vlan));
     }
 
-    /// Until when `priority` is paused, if it is at `now`.
+    /// Returns when the pause of `priority` ends; `None` if it is not paused at `now`.
     #[inline]
     #[must_use]
     pub fn paused_until(&self, priority: usize, now: u64) -> Option<u64> {
@@ -124,16 +126,17 @@ impl Host {
         (0..CLASSES).any(|priority| self.paused_until(priority, now).is_some())
     }
 
-    /// A PFC frame has come. Returns when it will be understood.
+    /// Receives a PFC frame. Returns when the host will obey it.
     pub fn hear(&mut self, frame: PfcFrame, now: u64) -> u64 {
         self.outcome.pfc_rx_frames += 1;
-        // In their order, also if it has become quicker meanwhile.
+        // Frames take effect in order, even if the host has become faster meanwhile.
         let at = self.heard.back().map_or(0, |(at, ..)| *at).max(now + self.response_ps);
         self.heard.push_back((at, frame, now));
         at
     }
 
-    /// Understands what it has heard. The last value overwrites the timer; its time counts from when it came.
+    /// Applies the received PFC frames whose response time has passed. The last frame sets the timer, which counts from
+    /// the frame's arrival.
     pub fn understand(&mut self, now: u64) {
         while let Some((at, frame, came)) = self.heard.front().copied()
             && at <= now
@@ -152,7 +155,7 @@ impl Host {
         }
     }
 
-    /// Counts the time of a pause that ends, or is told anew.
+    /// Counts the time of a pause that ends or is refreshed.
     fn end_pause(&mut self, priority: usize, now: u64) {
         if let Some(since) = self.paused_since[priority].take() {
             let end = now.min(self.paused_until[priority]);
@@ -164,7 +167,7 @@ impl Host {
         (u128::from(quanta * QUANTUM_BITS) * 1_000_000_000_000).div_ceil(u128::from(self.rate.0.max(1))) as u64
     }
 
-    /// The PFC frame that it has to send now.
+    /// Returns the PFC frame that is due now.
     pub fn pfc_due(&mut self, now: u64) -> Option<PfcFrame> {
         let frame = self.generator.due(Ticks(now))?;
         self.generator.sent(&frame, Ticks(now));
@@ -173,12 +176,12 @@ impl Host {
         Some(frame)
     }
 
-    /// When it may have one to send: a refresh, or the end of what its receive buffer is too full with.
+    /// Returns when a PFC frame may be due next: a refresh, or the XON of a receive buffer that has drained.
     #[must_use]
     pub fn pfc_wake(&self, now: u64) -> Option<u64> {
         let refresh = (self.generator.xoff() != 0).then(|| {
             let at = self.told_ps + self.quanta_ps(LONGEST) / 2;
-            // Its time has come, and the generator, which rounds otherwise, does not think so yet.
+            // The refresh time has come, but the generator rounds differently and does not consider it due yet.
             if at > now { at } else { now + RETRY_PS }
         });
         let drained = self.receiver.filter(|receiver| receiver.is_xoff).map(|receiver| receiver.below_xon_at());
@@ -186,8 +189,9 @@ impl Host {
         Some(next.max(now + 1))
     }
 
-    /// A frame of `bytes` has come. False if it is dropped: beyond its XOFF the receive buffer of a slow host has room for
-    /// lossless frames only, and for those as much as it takes, since headroom of hosts is not the subject here.
+    /// Receives a frame of `bytes`. Returns false if it is dropped. Above its XOFF mark, the receive buffer of a slow
+    /// host accepts only lossless frames. It accepts those without limit, because the simulation does not examine
+    /// headroom of hosts.
     pub fn fill(&mut self, bytes: usize, lossless: bool, now: u64) -> bool {
         let Some(receiver) = &mut self.receiver else { return true };
         receiver.drain(now);
@@ -201,7 +205,7 @@ impl Host {
         true
     }
 
-    /// Says XOFF or XON, as its receive buffer and storms have it.
+    /// Sets XOFF or XON as the receive buffer and the storm require.
     pub fn judge(&mut self, now: u64) {
         let mut xoff = self.storm;
         if let Some(receiver) = &mut self.receiver {
@@ -218,13 +222,13 @@ impl Host {
         self.generator.set_all(xoff);
     }
 
-    /// A storm of `priorities` begins; of none: it ends.
+    /// Begins a storm of `priorities`; zero ends it.
     pub fn storm(&mut self, priorities: u8, now: u64) {
         self.storm = priorities;
         self.judge(now);
     }
 
-    /// From now on it receives so; `None`: as its specification has it.
+    /// Sets the receive buffer of the host; `None` restores the specified one.
     pub fn receive_by(&mut self, spec: Option<ReceiverSpec>, now: u64) {
         let before = self.receiver.take();
         self.receiver = spec.or(self.spec.receiver).map(|spec| Receiver {
@@ -235,13 +239,13 @@ impl Host {
         self.judge(now);
     }
 
-    /// From now on it takes this long to obey PFC; `None`: as its specification has it.
+    /// Sets the time in which the host obeys PFC; `None` restores the specified one.
     pub fn respond_in(&mut self, response_ps: Option<u64>) {
         let own = || self.spec.response.map_or_else(|| standard_response_ps(self.rate), |response| response.0 * PS);
         self.response_ps = response_ps.unwrap_or_else(own);
     }
 
-    /// Its link went down: what its peer said is void, and what it said too.
+    /// Handles the loss of the link: PFC state in both directions becomes void.
     pub fn link_down(&mut self, now: u64) {
         for priority in 0..CLASSES {
             self.end_pause(priority, now);
@@ -251,21 +255,21 @@ impl Host {
         self.generator.link_down(Ticks(now));
     }
 
-    /// Its link came up: it says again what it has to say.
+    /// Handles the return of the link: current XOFFs are sent again.
     pub fn link_up(&mut self, now: u64) {
         let xoff = self.generator.xoff();
         self.generator.repeat(xoff);
         self.judge(now);
     }
 
-    /// The end: pauses that go on are counted up to now.
+    /// Returns the results. Pauses in progress count up to `now`.
     pub fn finish(&mut self, now: u64) -> HostOutcome {
         (0..CLASSES).for_each(|priority| self.end_pause(priority, now));
         self.outcome.clone()
     }
 }
 
-/// The longest that the standard lets a peer take at this speed.
+/// Returns the longest response time that the standard allows a peer at this rate, in picoseconds.
 #[must_use]
 pub fn standard_response_ps(rate: BitRate) -> u64 {
     let bits = u128::from(standard_response(rate).0) * 8;
@@ -277,7 +281,7 @@ impl Receiver {
         Self { spec, bytes: 0, at_ps: 0, is_xoff: false }
     }
 
-    /// Whole bytes leave; what is left of one stays with the time.
+    /// Removes the whole bytes that have left by `now`. The fraction of a byte is kept as time.
     fn drain(&mut self, now: u64) {
         let rate = u128::from(self.spec.rate.0.max(1));
         let gone = u128::from(now - self.at_ps) * rate / 8_000_000_000_000;
@@ -289,7 +293,7 @@ impl Receiver {
         }
     }
 
-    /// When it holds less than `xon`, if nothing comes.
+    /// Returns when the buffer holds less than `xon`, if no frame arrives.
     fn below_xon_at(&self) -> u64 {
         let excess = u128::from((self.bytes + 1).saturating_sub(self.spec.xon.0));
         let ps = (excess * 8_000_000_000_000).div_ceil(u128::from(self.spec.rate.0.max(1))) + 1;
@@ -320,7 +324,7 @@ mod tests {
     fn a_pause_is_obeyed_after_the_response_and_ends_by_itself() {
         let mut host = host(None);
         let frame = PfcFrame { enabled: 8, quanta: [Quanta(1000); CLASSES] };
-        // 60 quanta of 51.2 ns.
+        // 60 quanta of 51.2 ns each.
         let at = host.hear(frame, 1_000_000);
         assert_eq!(at, 1_000_000 + 3_072_000);
         host.understand(at - 1);
@@ -351,7 +355,7 @@ mod tests {
         assert!(!host.fill(1, false, 0), "lossy, and full");
         assert_eq!(host.outcome.receive_dropped_frames, 1);
         assert_eq!(host.pfc_due(0).map(|frame| (frame.enabled, frame.quanta[3])), Some((8, Quanta(65535))));
-        // A byte a nanosecond: 1001 bytes to go.
+        // The rate is a byte per nanosecond, and 1001 bytes must leave.
         let wake = host.pfc_wake(0).unwrap();
         assert!((1_001_000..1_001_010).contains(&wake), "{wake}");
         host.judge(wake);

@@ -1,14 +1,14 @@
-//! What a flow has to send, and when: patterns, messages, frame lengths.
+//! The traffic that a flow has to send, and when: patterns, messages, frame lengths.
 
 use super::frame::Part;
 use super::rng::Rng;
 use super::spec::{FrameSizes, Load, MessageSize};
 
-/// Bytes of the frames of IMIX without the frame check sequence, by what is drawn from twelve.
+/// IMIX frame lengths without the frame check sequence, for a draw from twelve.
 const IMIX: [u16; 12] = [60, 60, 60, 60, 60, 60, 60, 572, 572, 572, 572, 1496];
 
-/// Sizes in the web search workload of the DCTCP paper, in packets of 1460 B, at these parts of a thousand of the
-/// distribution (the table that simulators of the field share); linear in between.
+/// Size distribution of the web search workload of the DCTCP paper: thousandths of the distribution, and packets of
+/// 1460 B. Values in between are interpolated linearly. Simulators of the field share this table.
 const WEB_SEARCH: [(u64, u64); 12] = [
     (0, 1),
     (150, 6),
@@ -28,7 +28,7 @@ const WEB_SEARCH: [(u64, u64); 12] = [
 pub const PS: u64 = 1_000;
 
 impl FrameSizes {
-    /// The length of the next frame; from `least` to what the buffers of the simulator hold.
+    /// Draws the length of the next frame, at least `least`.
     #[inline]
     pub fn draw(self, least: u16, rng: &mut Rng) -> u16 {
         let len = match self {
@@ -41,7 +41,7 @@ impl FrameSizes {
 }
 
 impl MessageSize {
-    /// Bytes of the next message.
+    /// Draws the size of the next message, in bytes.
     pub fn draw(self, rng: &mut Rng) -> u64 {
         match self {
             MessageSize::Fixed(bytes) => bytes.0.max(1),
@@ -57,7 +57,7 @@ impl MessageSize {
     }
 }
 
-/// The message that is being sent.
+/// The message being sent.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     born_ps: u64,
@@ -65,7 +65,7 @@ struct Message {
     frames: u32,
 }
 
-/// What is to be sent, as time goes by. Messages that wait are a time only: each is drawn when its turn comes.
+/// The traffic to be sent over time. A waiting message is only a time: its size is drawn when its turn comes.
 #[derive(Debug)]
 pub struct Demand {
     load: Load,
@@ -73,18 +73,19 @@ pub struct Demand {
     stop_ps: u64,
     current: Option<Message>,
     next_message_ps: u64,
-    /// Messages that were begun to be sent.
+    /// Messages whose sending has begun.
     pub made: u64,
 }
 
 impl Demand {
-    /// Of a flow that sends from `start_ps` until `stop_ps`.
+    /// Returns the demand of a flow that sends from `start_ps` until `stop_ps`.
     #[must_use]
     pub fn new(load: Load, start_ps: u64, stop_ps: u64) -> Self {
         Self { load, start_ps, stop_ps, current: None, next_message_ps: start_ps, made: 0 }
     }
 
-    /// Whether there is something to send at `now`; if not, from when on there may be: `u64::MAX` for never.
+    /// Whether there is data to send at `now`. The error is the time from which there may be some: `u64::MAX` for
+    /// never.
     #[inline]
     pub fn ready(&mut self, now: u64, rng: &mut Rng) -> Result<(), u64> {
         if now < self.start_ps {
@@ -117,7 +118,7 @@ impl Demand {
         }
     }
 
-    /// A frame of at most `len` bytes is sent: how long it is, and what of which message.
+    /// Takes a frame of at most `len` bytes. Returns its length and its place in a message.
     #[inline]
     pub fn take(&mut self, len: u16, least: u16) -> (u16, Part) {
         let Some(message) = &mut self.current else { return (len, Part::default()) };
@@ -170,7 +171,7 @@ mod tests {
         let mut rng = Rng::new(5, 0);
         let mut sizes: Vec<u64> = (0..200_000).map(|_| MessageSize::WebSearch.draw(&mut rng)).collect();
         sizes.sort_unstable();
-        // Between 33 and 53 packets at the 400th and 530th of a thousand: 48.4 in the middle.
+        // The median lies between 33 and 53 packets, at 400 and 530 thousandths: 48.4.
         assert!(sizes[100_000].abs_diff(48_385 * 146 / 100) < 1_500, "{}", sizes[100_000]);
         let mean = sizes.iter().sum::<u64>() / 200_000;
         assert!((1_600_000..1_800_000).contains(&mean), "{mean}, the workload's mean is about 1.7 MB");

@@ -1,7 +1,8 @@
-//! Holdfast in simulated time: the pipeline itself, over simulated ports, cables, hosts and faults, by one seed.
+//! Holdfast in simulated time: the real pipeline over simulated ports, cables, hosts and faults, all determined by one
+//! seed.
 //!
-//! Not a model of the switch: [`crate::dataplane::Pipeline`] decides every frame. What is simulated is the world around
-//! it, in picoseconds. docs/simulation.md tells what is exact and what is chosen.
+//! The switch itself is not a model: [`crate::dataplane::Pipeline`] decides every frame. Only its surroundings are
+//! simulated, in picoseconds. docs/simulation.md lists the exact parts and the assumptions.
 
 mod checks;
 pub mod dcqcn;
@@ -38,5 +39,5 @@ mod wire;
 
 pub use engine::{run, run_recorded};
 
-/// Ticks a second of the simulator's clock: one is a picosecond.
+/// Ticks per second of the simulator's clock: one tick is a picosecond.
 pub const HZ: u64 = 1_000_000_000_000;

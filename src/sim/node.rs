@@ -1,4 +1,4 @@
-//! A switch in the world: the pipeline of each lcore, and the receive rings and wires that it polls.
+//! A simulated switch: the pipeline of each lcore, and the receive rings and wires that it polls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,102 +18,104 @@ use crate::pfc::PriorityMap;
 use crate::sets::{CLASSES, FrameSet};
 use crate::units::Ticks;
 
-/// Stream of random numbers of the first switch.
+/// Stream of random numbers of the first switch; each further switch uses the next one.
 const SWITCH_STREAM: u64 = 1 << 40;
-/// Ticks before the world begins: the pipeline takes zero for never.
+/// Tick at which the simulation begins: the pipeline reserves zero for "never".
 pub const EPOCH: u64 = HZ;
 
-/// A port of a switch as its device has it.
+/// The device behind a switch port.
 #[derive(Debug)]
 pub struct Device {
-    /// The wire that it sends on and the one it receives from; `None` where no cable is.
+    /// The wire that the port sends on, and the one it receives from; `None` without a cable.
     pub wires: Option<(usize, usize)>,
-    /// Frames received and not polled yet.
+    /// Frames received but not polled yet.
     pub ring: VecDeque<SimPacket>,
-    /// Frames that fit the ring, and that may be posted.
+    /// Capacity of the receive ring, in frames.
     pub descriptors: usize,
+    /// Frames that may be posted for transmission.
     pub tx_descriptors: usize,
-    /// Frames that the ring had no room for.
+    /// Frames dropped because the ring was full.
     pub missed: u64,
-    /// Of them, all but PFC.
+    /// Frames among `missed` other than PFC.
     pub missed_data: u64,
-    /// Of them, lossless.
+    /// Lossless frames among `missed`.
     pub missed_lossless: u64,
-    /// The flow of the first of these that nobody has judged, and how many frames in the ring were none themselves then.
+    /// First missed lossless frame that the checks have not handled yet: its flow, and how many frames in the ring were
+    /// not lossless then.
     pub first_missed: Option<(u32, usize)>,
-    /// Most frames that waited.
+    /// Most frames in the ring at a time.
     pub highest: usize,
-    /// Until when each priority must be silent, by the last PFC frame that was polled.
+    /// End of the pause of each priority, by the last PFC frame that was polled.
     silent_until: [u64; CLASSES],
-    /// Whether the lcore that owns the port believes that its link is up.
+    /// Whether the lcore that owns the port considers its link up.
     is_believed_up: bool,
 }
 
-/// A switch.
+/// A simulated switch.
 #[derive(Debug)]
 pub struct Node {
-    /// What it is made of.
+    /// Specification of the switch.
     pub spec: SwitchSpec,
     poll: PollSpec,
-    /// Time from a poll's first half to its second; `None`: half of a poll where there are several lcores, none where there
-    /// is one.
+    /// Time from a poll's first half to its second. `None`: half of a poll with several lcores, zero with one.
     pub sends_after_ps: Option<u64>,
-    /// A poll that is followed by the next sooner than others.
+    /// A poll after which the next one comes earlier than usual.
     pub hurry: Option<Hurry>,
-    /// Its lcores.
+    /// The pipelines of the lcores.
     pub fleet: Vec<Pipeline<SimPacket>>,
-    /// What each of them is at.
+    /// State of each lcore.
     pub lcores: Vec<Lcore>,
-    /// Its ports.
+    /// Devices of its ports.
     pub devices: Vec<Device>,
-    /// What it counts.
+    /// Counters of the switch.
     pub counters: Arc<Counters>,
-    /// What must hold of it.
+    /// Checker of the switch's invariants.
     pub auditor: Auditor,
     rng: Rng,
     /// Frames copied for flooding.
     pub copies: u64,
-    /// Longest time between two polls that headroom allows for, and whether that was ever too short.
+    /// Longest time between two polls that the headroom allows for.
     pub gap_allowed_ps: u64,
+    /// Whether the gap was ever exceeded.
     pub was_late: bool,
-    /// Port and queue that sent what its peer had paused.
+    /// Port and queue that sent frames although the peer had paused them.
     pub disobeyed: Option<(usize, usize)>,
-    /// What it received and sent, if somebody asked for that.
+    /// Recording of the frames that it received and sent, if requested.
     pub tape: Option<Tape>,
 }
 
-/// The first poll that begins at this instant or later, and when the next begins after it.
+/// The first poll that begins at `from_ps` or later is followed by the next one after `gap_ps`.
 #[derive(Debug, Clone, Copy)]
 pub struct Hurry {
-    /// From when on a poll is meant.
+    /// Earliest beginning of the poll.
     pub from_ps: u64,
-    /// Time to the next.
+    /// Time from that poll to the next.
     pub gap_ps: u64,
 }
 
-/// What an lcore is at.
+/// State of an lcore.
 #[derive(Debug, Default)]
 pub struct Lcore {
-    /// When its poll began.
+    /// Beginning of the current poll.
     pub began_ps: u64,
-    /// Frames that it received in the first half.
+    /// Frames received in the first half of the current poll.
     received: usize,
-    /// Time that frames have taken since its poll began, in picoseconds.
+    /// Time that frames have taken since the poll began, in picoseconds.
     worked_for_ps: u64,
-    /// When it may poll again: it stalls until then.
+    /// End of a stall: the lcore does not poll before.
     pub stalled_until: u64,
-    /// When the last of its polls that has ended began.
+    /// Beginning of the last completed poll.
     heard_ps: u64,
-    /// When the last of its polls ended that had anything to do.
+    /// End of the last poll that had any work.
     worked_ps: u64,
-    /// Links that changed since it last looked: port, up.
+    /// Links that changed since the last poll: port, up.
     link_changes: Vec<(usize, bool)>,
-    /// Longest time between two of its polls.
+    /// Longest time between two polls.
     pub gap_highest_ps: u64,
 }
 
 impl Node {
-    /// Switch number `number`, whose ports have no cables yet.
+    /// Returns switch number `number`, whose ports have no cables yet.
     #[must_use]
     pub fn new(number: usize, switch: &SwitchNode, spec: SwitchSpec, seed: u64) -> Self {
         let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
@@ -150,17 +152,17 @@ impl Node {
         }
     }
 
-    /// Each lcore begins when it does: nobody knows which is first.
+    /// Draws when an lcore begins to poll: the order of the lcores is random.
     pub fn first_poll(&mut self) -> u64 {
         self.rng.below(self.poll.every.0 * PS)
     }
 
-    /// Every lcore hears of the link of `port` when it next polls.
+    /// Reports the link state of `port` to every lcore, which reads it at its next poll.
     pub fn set_link(&mut self, port: usize, up: bool) {
         self.lcores.iter_mut().for_each(|lcore| lcore.link_changes.push((port, up)));
     }
 
-    /// No lcore but `lcore`, if that is given, is polled before `until`.
+    /// Stalls `lcore`, or every lcore if it is `None`, until `until`.
     pub fn stall(&mut self, lcore: Option<usize>, until: u64) {
         for (_, state) in self.lcores.iter_mut().enumerate().filter(|(number, _)| lcore.is_none_or(|of| of == *number))
         {
@@ -168,7 +170,8 @@ impl Node {
         }
     }
 
-    /// The first half of a poll of `lcore`. Returns when the second is due; at once if nobody could tell the difference.
+    /// Runs the first half of a poll of `lcore`. Returns when the second half is due: at once if a delay would make no
+    /// difference.
     pub fn poll_in(&mut self, lcore: usize, now: u64, world: &mut World<'_>) -> u64 {
         let state = &mut self.lcores[lcore];
         if state.began_ps > 0 {
@@ -213,14 +216,16 @@ impl Node {
         now + half + self.lcores[lcore].worked_for_ps
     }
 
-    /// Time from the begin of the poll of `lcore` that is under way to that of the next, if it moves nothing.
+    /// Returns the time from the beginning of the current poll of `lcore` to that of the next, if the poll moves no
+    /// frames.
     fn every_ps(&self, lcore: usize) -> u64 {
         let began = self.lcores[lcore].began_ps;
         let hurry = self.hurry.filter(|hurry| began >= hurry.from_ps);
         hurry.map_or(self.poll.every.0 * PS, |hurry| hurry.gap_ps)
     }
 
-    /// The second half, at the instant `now` of the first: what it sends leaves at `leaves`. Returns when the next is due.
+    /// Runs the second half of a poll. The pipeline's time is that of the first half; its frames leave at `leaves`.
+    /// Returns when the next poll is due.
     pub fn poll_out(&mut self, lcore: usize, leaves: u64, world: &mut World<'_>) -> u64 {
         let silent = self.silent(lcore, world);
         let state = &mut self.lcores[lcore];
@@ -254,12 +259,13 @@ impl Node {
         (state.began_ps + busy + late).max(leaves + 1).max(state.stalled_until)
     }
 
-    /// Queues of the lcore's ports that their peers have paused for longer than this poll, and what each had sent before.
+    /// Returns the queues of the lcore's ports that peers have paused beyond this poll, with the number of frames each
+    /// has sent.
     fn silent(&self, lcore: usize, world: &World<'_>) -> Vec<(usize, usize, u64)> {
         let began = self.lcores[lcore].began_ps;
         let mut silent = Vec::new();
         for (port, device) in self.devices.iter().enumerate() {
-            // A few picoseconds are rounding's.
+            // A few picoseconds may be rounding errors.
             let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > began + PS);
             let paused: u8 = paused.fold(0, |mask, priority| mask | 1 << priority);
             if paused == 0 || !self.fleet[lcore].owns(port) || !device.is_up(world) {
@@ -276,7 +282,7 @@ impl Node {
         silent
     }
 
-    /// One of these queues that has sent all the same, and not because the watchdog ignores pauses.
+    /// Returns one of these queues that has sent nevertheless, unless the watchdog makes it ignore pauses.
     fn broken_silence(&self, lcore: usize, silent: &[(usize, usize, u64)]) -> Option<(usize, usize)> {
         let has_sent = |&&(port, queue, before): &&(usize, usize, u64)| {
             self.counters.ports[port].tx_frames[queue].get() != before
@@ -285,47 +291,48 @@ impl Node {
         silent.iter().find(has_sent).map(|&(port, queue, _)| (port, queue))
     }
 
-    /// What has arrived by `now` is in the receive rings, whoever polls them and when.
+    /// Moves every frame that has arrived by `now` into its receive ring, independent of polls.
     pub fn settle(&mut self, now: u64, world: &mut World<'_>) {
         self.devices.iter_mut().for_each(|device| device.receive(now, world));
     }
 
-    /// Frames held: in receive rings, in queues, and on their way from one lcore to another.
+    /// Counts the frames in receive rings, in queues and in transit between lcores.
     #[must_use]
     pub fn held_frames(&self) -> usize {
         let rings: usize = self.devices.iter().map(|device| device.ring.len()).sum();
         rings + self.fleet.iter().map(Pipeline::held_frames).sum::<usize>() + Pipeline::crossing_frames(&self.fleet)
     }
 
-    /// Frames that are done with and whose buffers go back at the end of a poll that is under way.
+    /// Counts discarded frames, whose buffers return at the end of the current poll.
     #[must_use]
     pub fn discarded_frames(&self) -> usize {
         self.fleet.iter().map(Pipeline::discarded_frames).sum()
     }
 
-    /// Whether each lcore has had the time to hear of all that has left: since the last frame did it has begun a poll and
-    /// ended it, and it does not stall. Until then cells are rightly held for frames that are gone.
+    /// Whether each lcore has had time to collect all releases. It has completed a poll that began after the last frame
+    /// moved, and it is not stalled. Until then, cells rightly stay charged for departed frames.
     #[must_use]
     pub fn has_heard_all(&self, now: u64) -> bool {
         let last = self.lcores.iter().map(|lcore| lcore.worked_ps).max().unwrap_or(0);
         self.lcores.iter().all(|lcore| lcore.heard_ps > last && lcore.stalled_until <= now)
     }
 
-    /// Whether it holds nothing, also not on the way between two lcores, and nobody at XOFF.
+    /// Whether the switch holds no frames, including transit between lcores, and has no group at XOFF.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.held_frames() == 0 && self.auditor.check_idle(&self.fleet).is_ok()
     }
 }
 
-/// The dice of switch `number`, and the seed of its pipeline's: these are xorshift's, for which zero is none.
+/// Returns the random numbers of switch `number`, and the seed of its pipeline's. The pipeline uses xorshift, for which
+/// a seed of zero is invalid.
 fn dice(seed: u64, number: usize) -> (Rng, u32) {
     let mut rng = Rng::new(seed, SWITCH_STREAM + number as u64);
     let dice = rng.next() as u32 | 1;
     (rng, dice)
 }
 
-/// When the first lcore of switch `number` begins to poll, if it polls `every_ps`.
+/// Returns when the first lcore of switch `number` begins to poll, if it polls every `every_ps`.
 pub fn first_poll(seed: u64, number: usize, every_ps: u64) -> u64 {
     dice(seed, number).0.below(every_ps)
 }
@@ -335,7 +342,8 @@ impl Device {
         self.wires.is_some_and(|(out, _)| world.wires[out].is_up)
     }
 
-    /// The lcore has heard of its link. With one that goes down what its peer said is void, also what is in the ring still.
+    /// Records the link state that the lcore has read. When the link goes down, all pauses of the peer become void,
+    /// including PFC frames still in the ring.
     fn believe(&mut self, up: bool) {
         self.is_believed_up = up;
         if !up {
@@ -343,7 +351,7 @@ impl Device {
         }
     }
 
-    /// A PFC frame is polled.
+    /// Applies a PFC frame that the lcore polled.
     fn hear(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) {
         if !self.is_believed_up {
             return;
@@ -356,7 +364,7 @@ impl Device {
         }
     }
 
-    /// Takes into the ring what has arrived by `now`.
+    /// Moves frames that have arrived by `now` into the ring.
     fn receive(&mut self, now: u64, world: &mut World<'_>) {
         let Some((_, wire)) = self.wires else { return };
         while let Some((at, packet)) = world.wires[wire].arrived(now) {
@@ -380,29 +388,30 @@ impl Device {
     }
 }
 
-/// What a switch touches of the rest of the world.
+/// The parts of the simulation outside a switch that the switch accesses.
 pub struct World<'a> {
     /// All wires.
     pub wires: &'a mut [Wire],
-    /// All buffers.
+    /// Pool of frame buffers.
     pub pool: &'a mut Pool,
-    /// Who looks on.
+    /// The observer of all pauses and invariants.
     pub watch: &'a mut Watch,
-    /// Dice of what goes wrong on wires.
+    /// Random numbers of faults on wires.
     pub faults: &'a mut Rng,
-    /// Wires that something was sent on.
+    /// Wires on which the switch has sent.
     pub used: &'a mut Vec<usize>,
 }
 
-/// The switch's ends of its cables, during one half of a poll.
+/// The device interface of the pipeline during one half of a poll.
 struct End<'a, 'b> {
     devices: &'a mut [Device],
     now: u64,
     copies: &'a mut u64,
     world: &'a mut World<'b>,
     poll: PollSpec,
-    /// When the poll began, and what frames have taken of its time.
+    /// Beginning of the poll.
     began_ps: u64,
+    /// Time that frames have taken since then, in picoseconds.
     worked_ps: u64,
 }
 
@@ -422,7 +431,8 @@ impl Ports for End<'_, '_> {
         self.worked_ps += self.poll.frame.0 * PS * (out.len() - before) as u64;
     }
 
-    /// Time passes by frames, where they take any. What arrives meanwhile is seen by the next poll.
+    /// Returns the time of the poll plus the time of its frames, if frames take time. Frames that arrive meanwhile wait
+    /// for the next poll.
     fn time(&mut self) -> Option<Ticks> {
         (self.poll.frame.0 > 0).then(|| Ticks(EPOCH + self.began_ps + self.worked_ps))
     }
@@ -439,7 +449,7 @@ impl Ports for End<'_, '_> {
     fn tx(&mut self, port: usize, packets: &mut Burst<SimPacket>) {
         let device = &mut self.devices[port];
         let Some((wire, _)) = device.wires else {
-            // Nothing is connected: it goes nowhere, as out of a port without a cable that says it has a link.
+            // No cable is connected. The frame disappears, as on a port without a cable whose device reports a link.
             packets.drain(..).for_each(|packet| self.world.pool.free(packet));
             return;
         };
@@ -467,7 +477,7 @@ impl Ports for End<'_, '_> {
     }
 
     fn make(&mut self, frame: &[u8]) -> Option<SimPacket> {
-        // The only frames that a switch makes.
+        // PFC frames are the only frames that a switch creates.
         Some(self.world.pool.make(frame, frame.len(), Cargo::of(Kind::Pfc)))
     }
 }

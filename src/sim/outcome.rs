@@ -1,5 +1,5 @@
-//! What a run found: plain numbers, in the order of the scenario, for tables, JSON, CSV and plots. All times are
-//! picoseconds of network time, all counts exact.
+//! Results of a run: plain numbers, in the order of the scenario, for tables, JSON, CSV and plots. All times are
+//! picoseconds of network time, all counts are exact.
 
 use crate::dataplane::drops::DropReason;
 use crate::sets::CLASSES;
@@ -9,189 +9,190 @@ use super::spec::PortRef;
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Network time at the end, drained or given up.
+    /// Network time at the end of the run, drained or given up.
     pub end_ps: u64,
     /// Network time for which hosts sent.
     pub sending_ps: u64,
-    /// Events.
+    /// Number of events that were handled.
     pub events: u64,
-    /// Polls of switches after which every invariant was checked.
+    /// Steps of switches after which every invariant was checked.
     pub checks: u64,
-    /// How it ended.
+    /// Reason for which the run ended.
     pub ending: Ending,
-    /// What must hold and did not; `None`: all held.
+    /// The invariant that was violated; `None`: all held.
     pub violation: Option<Violation>,
-    /// Why the switch does not promise to lose nothing here, as sentences; empty: it promises.
+    /// Reasons, as sentences, for which lossless service is not guaranteed here; empty: it is guaranteed.
     pub waivers: Vec<String>,
-    /// By flow.
+    /// Results by flow.
     pub flows: Vec<FlowOutcome>,
-    /// By host.
+    /// Results by host.
     pub hosts: Vec<HostOutcome>,
-    /// By switch.
+    /// Results by switch.
     pub switches: Vec<SwitchOutcome>,
-    /// By link.
+    /// Results by link.
     pub links: Vec<LinkOutcome>,
-    /// Every pause, in the order in which they began; no more than [`MOST_PAUSES`].
+    /// Every pause, in order of beginning; at most [`MOST_PAUSES`].
     pub pauses: Vec<Pause>,
-    /// Pauses beyond [`MOST_PAUSES`].
+    /// Number of pauses beyond [`MOST_PAUSES`].
     pub pauses_left_out: u64,
-    /// What was sampled.
+    /// The sampled series.
     pub samples: Samples,
 }
 
-/// Pauses kept for plots.
+/// Maximum number of pauses kept for plots.
 pub const MOST_PAUSES: usize = 1 << 16;
 
-/// How a run ended.
+/// Reason for which a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// All that was sent has arrived or is counted as lost, and nothing is held anywhere.
+    /// Every frame has arrived or is counted as lost, and nothing is held anywhere.
     Drained,
-    /// Something was still under way or held when the time to drain was over: a deadlock, a storm, or too short a time.
+    /// Frames were still under way or held when the time to drain was over: a deadlock, a storm, or too short a time.
     Undrained {
-        /// Frames in switches' queues, on wires and in receive rings.
+        /// Frames in queues of switches, on wires and in receive rings.
         frames: u64,
     },
-    /// More events than the scenario allows.
+    /// The run reached the number of events that the scenario allows.
     TooManyEvents,
     /// An invariant was violated.
     Violated,
 }
 
-/// What must hold and did not.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// Name of the invariant, e.g. `cells_conserved`.
     pub invariant: &'static str,
-    /// When.
+    /// Time of the violation.
     pub at_ps: u64,
-    /// After which event.
+    /// Number of the event after which it was found.
     pub event: u64,
     /// A sentence with the place and the numbers.
     pub what: String,
 }
 
-/// What one flow did.
+/// Results of one flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowOutcome {
     /// Frames that left the host.
     pub sent_frames: u64,
-    /// Their bytes, without the frame check sequence.
+    /// Bytes of these frames, without the frame check sequence.
     pub sent_bytes: u64,
-    /// Frames that arrived.
+    /// Frames that arrived; duplicates are not counted.
     pub received_frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub received_bytes: u64,
-    /// Of them, marked CE.
+    /// Received frames that were marked CE.
     pub marked_frames: u64,
-    /// CNPs that its receiver sent.
+    /// CNPs that the receiver generated.
     pub cnps: u64,
     /// Frames that arrived after a later one.
     pub late_frames: u64,
-    /// Frames that arrived twice.
+    /// Frames that arrived again after they had been received.
     pub duplicate_frames: u64,
     /// Time from a frame's start at the sender to its end at the receiver.
     pub latency: Spread,
     /// Time from a message's arrival at the sender's queue to the end of its last frame at the receiver.
     pub completion: Spread,
-    /// Messages that were begun; those of which every frame arrived are the count of `completion`.
+    /// Messages whose sending began; `completion` counts those of which every frame arrived.
     pub messages: u64,
-    /// DCQCN's rate at the end, bit/s; the flow's rate without it.
+    /// DCQCN's rate at the end, in bit/s; without DCQCN, the flow's rate.
     pub rate_at_end: u64,
-    /// When its last frame arrived.
+    /// Time at which the flow's last frame arrived.
     pub last_arrival_ps: u64,
-    /// Time in which it had to send.
+    /// Length of the flow's sending period.
     pub span_ps: u64,
-    /// Of the ports on its way the one whose receive backlog held it for longest within that time; lossless flows only.
+    /// The port on the flow's path whose receive backlog kept XOFF longest during the sending period; lossless flows
+    /// only.
     pub backlog: Option<BacklogHold>,
 }
 
-/// A receive backlog that held the lossless classes of a port.
+/// Time for which a receive backlog kept the lossless classes of a port at XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BacklogHold {
-    /// Which port.
+    /// The port with the backlog.
     pub port: PortRef,
-    /// For how long.
+    /// Time for which it kept XOFF.
     pub held_ps: u64,
 }
 
 impl FlowOutcome {
-    /// Frames that were sent and never arrived.
+    /// Returns the number of frames that were sent and never arrived.
     #[must_use]
     pub fn lost_frames(&self) -> u64 {
         self.sent_frames.saturating_sub(self.received_frames)
     }
 }
 
-/// How a set of times is spread; all zero if there are none. Quantiles are exact for up to [`Spread::KEPT`] values and
-/// those of an evenly chosen part beyond.
+/// Statistics of a set of times; all zero for an empty set. Quantiles are exact for up to [`Spread::KEPT`] values.
+/// Beyond that, they come from an evenly spaced subset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// How many.
+    /// Number of times.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the times.
     pub sum_ps: u64,
-    /// The least.
+    /// Shortest time.
     pub least_ps: u64,
-    /// The median.
+    /// Median.
     pub p50_ps: u64,
-    /// 99 of 100 are no longer.
+    /// 99th percentile.
     pub p99_ps: u64,
-    /// The longest.
+    /// Longest time.
     pub most_ps: u64,
 }
 
 impl Spread {
-    /// Values from which quantiles are taken.
+    /// Maximum number of values from which quantiles are computed.
     pub const KEPT: usize = 1 << 14;
 
-    /// The mean; zero if there is nothing.
+    /// Returns the mean; zero for an empty set.
     #[must_use]
     pub fn mean_ps(&self) -> u64 {
         self.sum_ps.checked_div(self.count).unwrap_or(0)
     }
 }
 
-/// What one host did.
+/// Results of one host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostOutcome {
     /// PFC frames received.
     pub pfc_rx_frames: u64,
-    /// PFC frames sent: a slow receiver's, or a storm's.
+    /// PFC frames sent, for a slow receiver or a storm.
     pub pfc_tx_frames: u64,
-    /// Time held at XOFF, by priority.
+    /// Time for which the host was paused, by priority.
     pub paused_ps: [u64; CLASSES],
-    /// Frames that were nobody's here.
+    /// Received data frames and CNPs that were for another host.
     pub foreign_frames: u64,
-    /// Most bytes that its receive buffer held.
+    /// Most bytes in its receive buffer.
     pub receive_highest_bytes: u64,
-    /// Lossy frames that a slow host had no room for.
+    /// Lossy frames dropped because a slow host's buffer was full.
     pub receive_dropped_frames: u64,
 }
 
-/// What one switch did.
+/// Results of one switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SwitchOutcome {
-    /// By port.
+    /// Results by port.
     pub ports: Vec<PortOutcome>,
-    /// Most cells that were used of the shared pools: lossy, lossless.
+    /// Most cells used of the shared pools: lossy, lossless.
     pub shared_highest_cells: [u64; 2],
-    /// Cells used of them at the end of sending.
+    /// Cells used of the shared pools when hosts stopped sending.
     pub shared_at_stop_cells: [u64; 2],
-    /// Most cells that were used of the headroom pool (policy `shared-pool`).
+    /// Most cells used of the headroom pool (policy `shared-pool`).
     pub headroom_pool_highest_cells: u64,
-    /// Polls.
+    /// Number of polls.
     pub polls: u64,
     /// Longest time between two polls of an lcore.
     pub poll_gap_highest_ps: u64,
-    /// Frames that crossed between lcores.
+    /// Frames handed from one lcore to another.
     pub handed_off_frames: u64,
 }
 
-/// What one port did.
+/// Results of one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortOutcome {
-    /// By traffic class (received, dropped), priority group (cells, PFC) or queue (sent, marked).
+    /// Results by traffic class (received, dropped), priority group (cells, PFC) or queue (sent, marked).
     pub classes: [ClassOutcome; CLASSES],
     /// Drops of frames that have no class, by reason.
     pub unclassified_drops: Vec<(DropReason, u64)>,
@@ -199,23 +200,23 @@ pub struct PortOutcome {
     pub pfc_tx_frames: u64,
     /// PFC frames received.
     pub pfc_rx_frames: u64,
-    /// Frames that its receive ring had no room for.
+    /// Frames dropped because the receive ring was full.
     pub missed_frames: u64,
-    /// Of them, lossless.
+    /// Lossless frames among `missed_frames`.
     pub missed_lossless_frames: u64,
-    /// Most frames that its receive ring held.
+    /// Most frames in the receive ring.
     pub ring_highest_frames: u64,
-    /// Times that its receive backlog turned its lossless groups XOFF.
+    /// Times that the receive backlog set the port's lossless groups to XOFF.
     pub backlog_xoffs: u64,
-    /// Time for which it did.
+    /// Time for which the receive backlog kept XOFF.
     pub backlog_held_ps: u64,
-    /// Most cells that were in its insurance (policy `dynamic`).
+    /// Most cells in the port's insurance (policy `dynamic`).
     pub insurance_highest_cells: u64,
-    /// Storms that its watchdog found, and saw end.
+    /// Storms that the watchdog detected, and storms whose end it detected.
     pub watchdog: (u64, u64),
 }
 
-/// What one class of a port did.
+/// Results of one class of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassOutcome {
     /// Whether the group is lossless here.
@@ -224,7 +225,7 @@ pub struct ClassOutcome {
     pub rx_frames: u64,
     /// Frames sent, by queue.
     pub tx_frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub tx_bytes: u64,
     /// Frames marked CE, by queue.
     pub marked_frames: u64,
@@ -232,96 +233,96 @@ pub struct ClassOutcome {
     pub drops: Vec<(DropReason, u64)>,
     /// XOFFs sent, refreshes included, by priority.
     pub xoff_tx: u64,
-    /// Times that the group went from XON to XOFF.
+    /// Times that the group changed from XON to XOFF.
     pub pauses_tx: u64,
-    /// XONs sent.
+    /// XONs sent, by priority.
     pub xon_tx: u64,
-    /// XOFFs received.
+    /// XOFFs received, by priority.
     pub xoff_rx: u64,
-    /// Time for which the port held its peer at XOFF.
+    /// Time for which the port kept its peer paused.
     pub held_ps: u64,
-    /// Time for which its peer held it at XOFF.
+    /// Time for which the peer kept the port paused.
     pub paused_ps: u64,
-    /// Most cells in reserve and shared pool, by group.
+    /// Most cells in the reserve and the shared pool, by group.
     pub used_highest_cells: u64,
-    /// Cells there at the end of sending.
+    /// Cells in the reserve and the shared pool when hosts stopped sending.
     pub used_at_stop_cells: u64,
     /// Most cells in headroom, by group.
     pub headroom_highest_cells: u64,
-    /// What there is of it.
+    /// Size of the group's headroom.
     pub headroom_cells: u64,
-    /// Most cells that waited in the queue.
+    /// Most cells in the queue.
     pub queue_highest_cells: u64,
-    /// Bytes in the queue at the end of sending.
+    /// Bytes in the queue when hosts stopped sending.
     pub queue_at_stop_bytes: u64,
 }
 
 impl ClassOutcome {
-    /// All drops.
+    /// Returns the number of drops for all reasons.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.drops.iter().map(|(_, count)| count).sum()
     }
 }
 
-/// What one link did.
+/// Results of one link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkOutcome {
     /// Frames lost on the wire by a fault: toward a, toward b.
     pub lost_frames: [u64; 2],
-    /// PFC frames among them.
+    /// PFC frames among `lost_frames`.
     pub lost_pfc_frames: [u64; 2],
 }
 
-/// A time for which one end of a link held the other at XOFF.
+/// A period in which one end of a link kept the other paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     /// Index of the link.
     pub link: usize,
-    /// Whether end `a` is the one that is held.
+    /// Whether end `a` is the paused one.
     pub holds_a: bool,
     /// Priority.
     pub priority: u8,
-    /// When the first XOFF arrived.
+    /// Time at which the first XOFF arrived.
     pub from_ps: u64,
-    /// When the XON arrived, the time ran out, or the run ended.
+    /// Time at which the XON arrived, the pause expired, or the run ended.
     pub to_ps: u64,
 }
 
-/// What was looked at every `every_ps`, from zero on.
+/// Values sampled every `every_ps`, from time zero on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// Distance.
+    /// Time between two samples.
     pub every_ps: u64,
-    /// How many instants there are: all series are of this length.
+    /// Number of samples: the length of every series.
     pub count: usize,
-    /// Switch ports where anything was ever not zero, or those that the scenario watches.
+    /// Switch ports where any value was ever nonzero, or those that the scenario watches.
     pub ports: Vec<PortSeries>,
-    /// By flow: bytes received since the sample before.
+    /// By flow: bytes received since the previous sample.
     pub flow_bytes: Vec<Vec<u32>>,
-    /// By flow: DCQCN's rate in Mbit/s; empty for a flow without.
+    /// By flow: DCQCN's rate in Mbit/s; empty for a flow without DCQCN.
     pub flow_rate_mbps: Vec<Vec<u32>>,
-    /// By switch: cells used of the shared pools: lossy, lossless.
+    /// By switch: cells used of the shared pools, lossy and lossless.
     pub pools: Vec<[Vec<u32>; 2]>,
 }
 
 /// Samples of a switch port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortSeries {
-    /// Which.
+    /// The sampled port.
     pub port: PortRef,
-    /// Classes where anything was ever not zero.
+    /// Classes where any value was ever nonzero.
     pub classes: Vec<ClassSeries>,
-    /// Bytes sent since the sample before.
+    /// Bytes sent since the previous sample.
     pub tx_bytes: Vec<u32>,
 }
 
 /// Samples of a class of a switch port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassSeries {
-    /// Number of the class: the priority group of what comes in, the queue of what leaves.
+    /// Number of the priority group for received frames, and of the queue for sent frames.
     pub class: u8,
-    /// Bytes that wait in the queue.
+    /// Bytes in the queue.
     pub queue_bytes: Vec<u32>,
     /// Cells of the group in the shared pool.
     pub shared_cells: Vec<u32>,
@@ -331,6 +332,6 @@ pub struct ClassSeries {
     pub threshold_cells: Vec<u32>,
     /// Whether the group is at XOFF.
     pub xoff: Vec<bool>,
-    /// Frames marked since the sample before.
+    /// Frames marked since the previous sample.
     pub marked: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! What a switch received and sent in a run, as `holdfast replay` takes it.
+//! Recording of the frames that a switch received and sent in a run, as input of `holdfast replay`.
 
 use std::io::{self, Write};
 
@@ -8,27 +8,27 @@ use crate::dataplane::SwitchSpec;
 use crate::dataplane::drops::DropReason;
 use crate::dataplane::record::{self, Stations, Tape};
 
-/// Frames that are recorded at most, each of 32 bytes.
+/// Maximum number of recorded frames, each of 32 bytes.
 pub const MOST_RECORDED: usize = 1 << 23;
 
-/// Drops of which a trace says nothing: of frames that were in a queue, or had nowhere to go for a while.
+/// Drop reasons that a trace cannot represent: of frames that were in a queue, or that had no egress for a while.
 const UNTOLD: [DropReason; 5] =
     [DropReason::EgressDown, DropReason::Watchdog, DropReason::NoBuffer, DropReason::Shutdown, DropReason::EgressStuck];
 
-/// The record of one switch.
+/// The recording of one switch.
 #[derive(Debug)]
 pub struct Recording {
-    /// What happened.
+    /// Recorded events.
     pub tape: Tape,
-    /// Of what the switch is made, routes included.
+    /// Specification of the switch, including routes.
     pub spec: SwitchSpec,
-    /// Where frames leave it.
+    /// Egress ports of stations.
     pub stations: Stations,
-    /// Frames dropped where a replay does not drop them, by reason.
+    /// Frames that were dropped but that a replay does not drop, by reason.
     pub untold: Vec<(DropReason, u64)>,
 }
 
-/// Why the record of a switch would not be what a replay decides; `None`: it is.
+/// Returns the reason for which a replay would decide differently from the recorded switch; `None`: it would not.
 #[must_use]
 pub fn why_not(scenario: &Scenario, switch: usize) -> Option<&'static str> {
     if scenario.learning == Learning::Frames {
@@ -59,7 +59,7 @@ impl Recording {
     /// Writes the trace.
     ///
     /// # Errors
-    /// What `out` has to say.
+    /// Errors of `out`.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         record::write_csv(out, &self.tape, &self.spec, &self.stations)
     }

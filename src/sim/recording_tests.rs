@@ -1,5 +1,5 @@
-//! The simulator is held to what reality is held to (`src/dataplane/record_tests.rs`): a replay of what its switch received
-//! and sent says the same, poll by poll, and so do its counters.
+//! Checks the simulator like the real switch (`src/dataplane/record_tests.rs`). A replay of the frames that the
+//! simulated switch received and sent must decide the same, poll by poll, with the same counters.
 
 use super::why_not;
 use crate::dataplane::replay::agreement::{Agreed, Counts, DROPS, add, agree};
@@ -50,13 +50,14 @@ fn agrees(yaml: &str) -> Agreed {
     agreed
 }
 
-/// Hosts that send to one or two others, by dice: frames of all lengths, lossy classes beside lossless ones, tags, floods,
-/// somebody who ignores PFC, slow receivers, late polls. Marks are certain.
+/// Returns a random scenario with hosts that send to one or two others. It has frames of all lengths, lossy and
+/// lossless classes, tags, floods, a host that ignores PFC, slow receivers and late polls. Marking is certain, so that
+/// no random draw affects it.
 fn random(headroom: &str, seed: u64) -> String {
     let mut dice = Rng::new(seed, 77);
     let hosts = dice.between(3, 6);
     let kmin = dice.between(2, 60);
-    // A limit must be further up than the headroom that is taken off it.
+    // A limit must exceed the headroom that is subtracted from it.
     let buffer = if headroom == "dynamic" { dice.between(4500, 6000) } else { dice.between(2000, 2800) };
     let mut yaml = format!(
         "duration: 300us\ndrain: 20ms\nseed: {seed}\nswitches:\n  - name: tor\n    \
@@ -136,7 +137,7 @@ fn so_is_the_incast_that_the_program_runs_without_a_file() {
     assert!(agreed.decided["XOFF"] > 10 && agreed.decided["marked"] > 100, "{:?}", agreed.decided);
 }
 
-/// What is compared would notice if a frame were missing.
+/// The comparison detects a missing frame.
 #[test]
 fn a_record_that_is_not_true_is_no_replay() {
     let scenario = scenario(&random("independent", 1));

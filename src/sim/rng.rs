@@ -1,19 +1,19 @@
-//! The simulator's own random numbers: the same on every machine, whatever crates do.
+//! Random numbers of the simulator: equal on every machine and independent of other crates.
 
 /// xoshiro256** (Blackman & Vigna 2018), seeded by splitmix64 as its authors advise.
 #[derive(Debug, Clone)]
 pub struct Rng([u64; 4]);
 
 impl Rng {
-    /// The generator of `seed` for the purpose `stream`: those of two purposes have nothing to do with each other, so that
-    /// a fault drawn more often does not move the hosts' dice.
+    /// Returns the generator of `seed` for the purpose `stream`. Streams are independent, so a fault that draws more
+    /// often does not change the draws of hosts.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95);
         Self(std::array::from_fn(|_| splitmix(&mut state)))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[expect(clippy::should_implement_trait, reason = "an iterator would have to be asked whether there is one more")]
     #[inline]
     pub fn next(&mut self) -> u64 {
@@ -29,39 +29,40 @@ impl Rng {
         result
     }
 
-    /// A number below `bound`; zero if that is zero. Lemire's multiplication: its bias, at most bound / 2^64, is nobody's.
+    /// Returns a number below `bound`; zero if `bound` is zero. Lemire's multiplication has a bias of at most bound /
+    /// 2^64, which is negligible.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from `low` to `high`, both included; `low` if they are the wrong way round.
+    /// Returns a number from `low` to `high`, both included; `low` if `high` is smaller.
     #[inline]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
-    /// Whether something happens that does `per_million` times of a million.
+    /// Returns true with a probability of `per_million` in a million.
     #[inline]
     pub fn chance(&mut self, per_million: u32) -> bool {
         self.below(1_000_000) < u64::from(per_million)
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `choices` is empty.
     #[inline]
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// A time from an exponential distribution with this mean. In integers (von Neumann's comparison method), since no two
-    /// libraries agree on the last bit of a logarithm.
+    /// Draws a time from an exponential distribution with this mean. It uses integers (von Neumann's comparison
+    /// method), because implementations of logarithms differ in the last bit.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         let mut whole = 0_u64;
         loop {
-            // A run of falling numbers of odd length: its first is the fraction; else one more unit has gone by.
+            // If a falling run has odd length, its first number is the fraction. Otherwise one more unit has passed.
             let first = self.next();
             let (mut last, mut length) = (first, 1_u32);
             loop {
@@ -128,7 +129,7 @@ mod tests {
         let times: Vec<u64> = (0..100_000).map(|_| rng.exponential(1_000_000)).collect();
         let mean = times.iter().sum::<u64>() / 100_000;
         assert!((985_000..1_015_000).contains(&mean), "{mean}");
-        // Of an exponential distribution e^-1 are above the mean and e^-3 above three times it.
+        // In an exponential distribution, a share of e^-1 exceeds the mean, and e^-3 exceeds three times the mean.
         let above = |limit| times.iter().filter(|&&time| time > limit).count();
         assert!((36_300..37_300).contains(&above(1_000_000)), "{}", above(1_000_000));
         assert!((4_700..5_260).contains(&above(3_000_000)), "{}", above(3_000_000));

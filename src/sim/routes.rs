@@ -1,11 +1,11 @@
-//! Where the hosts are, from each switch: shortest paths, the same on every machine.
+//! Shortest paths from each switch to the hosts, equal on every machine.
 
 use std::collections::VecDeque;
 
 use super::spec::{End, PortRef, Scenario};
 use crate::forward::fdb::StaticEntry;
 
-/// The entries that lead to every host that is known, by switch.
+/// Returns the static entries that lead to every known host, by switch.
 #[must_use]
 pub fn entries(scenario: &Scenario) -> Vec<Vec<StaticEntry>> {
     let mut entries = vec![Vec::new(); scenario.switches.len()];
@@ -20,17 +20,17 @@ pub fn entries(scenario: &Scenario) -> Vec<Vec<StaticEntry>> {
     entries
 }
 
-/// Which cable is where.
+/// The cables of a scenario, by their ends.
 #[derive(Debug)]
 pub struct Cables {
-    /// By switch and port, what is at the other end.
+    /// By switch and port, the other end of the cable.
     peers: Vec<Vec<Option<End>>>,
-    /// By host, the port it is at.
+    /// By host, the switch port.
     ports: Vec<Option<PortRef>>,
 }
 
 impl Cables {
-    /// Of a scenario.
+    /// Returns the cables of `scenario`.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let peers = scenario.switches.iter().map(|switch| vec![None; switch.config.switch.ports.len()]);
@@ -48,19 +48,20 @@ impl Cables {
         cables
     }
 
-    /// The port that `host` is at.
+    /// Returns the switch port of `host`.
     #[must_use]
     pub fn port_of(&self, host: usize) -> Option<PortRef> {
         self.ports[host]
     }
 
-    /// What is at the other end of `port`.
+    /// Returns the other end of the cable at `port`.
     #[must_use]
     pub fn peer(&self, port: PortRef) -> Option<End> {
         self.peers[port.switch][port.port]
     }
 
-    /// By switch, the port that leads to `host` on a shortest path: of several the one of the lowest number.
+    /// Returns, by switch, the port that leads to `host` on a shortest path. If there are several, it is the one with
+    /// the lowest number.
     #[must_use]
     pub fn toward(&self, host: usize) -> Vec<Option<usize>> {
         let mut toward = vec![None; self.peers.len()];
@@ -85,7 +86,7 @@ impl Cables {
     }
 }
 
-/// VLANs in which `host` sends or is sent to: those of tags, and its port's own.
+/// Returns the VLANs in which `host` sends or receives: those of tags, and the untagged VLAN of its port.
 fn vlans_of(host: usize, scenario: &Scenario, cables: &Cables) -> Vec<u16> {
     let flows = scenario.flows.iter().filter(|flow| flow.from == host || flow.to == host);
     let mut vlans: Vec<u16> = flows.filter_map(|flow| flow.tag.map(|(vlan, _)| vlan)).collect();

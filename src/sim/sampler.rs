@@ -1,4 +1,4 @@
-//! What plots show: queues, groups, thresholds and rates, looked at from time to time.
+//! Periodic samples of the values that plots show: queues, groups, thresholds and rates.
 
 use super::flow::Flow;
 use super::node::Node;
@@ -7,18 +7,18 @@ use super::spec::{PortRef, Scenario};
 use crate::dataplane::Pipeline;
 use crate::sets::CLASSES;
 
-/// Takes samples.
+/// Takes samples and collects them.
 #[derive(Debug)]
 pub struct Sampler {
     samples: Samples,
     ports: Vec<Watched>,
 }
 
-/// A port that is looked at.
+/// A port that is sampled.
 #[derive(Debug)]
 struct Watched {
     port: PortRef,
-    /// From when there first was something; until then all was zero.
+    /// Series from the first sample with any activity on; all earlier values are zero.
     classes: [Option<ClassSeries>; CLASSES],
     tx_bytes: Vec<u32>,
     tx_before: u64,
@@ -26,7 +26,7 @@ struct Watched {
 }
 
 impl Sampler {
-    /// Looks at the ports that the scenario watches, or at all.
+    /// Returns a sampler of the ports that the scenario watches, or of all ports.
     #[must_use]
     pub fn new(scenario: &Scenario, every_ps: u64) -> Self {
         let all =
@@ -51,7 +51,7 @@ impl Sampler {
         Self { samples, ports: ports.into_iter().map(watched).collect() }
     }
 
-    /// Looks.
+    /// Takes a sample.
     pub fn sample(&mut self, nodes: &[Node], flows: &mut [Flow]) {
         self.samples.count += 1;
         for watched in &mut self.ports {
@@ -72,7 +72,7 @@ impl Sampler {
         }
     }
 
-    /// What was seen: ports and classes where anything was, or that the scenario asked for.
+    /// Returns the samples. They include ports and classes with any activity, and all ports that the scenario watches.
     #[must_use]
     pub fn finish(mut self, scenario: &Scenario) -> Samples {
         for watched in self.ports {
@@ -86,7 +86,7 @@ impl Sampler {
 }
 
 impl Watched {
-    /// The sample after `before` others.
+    /// Takes the sample of the port that follows `before` others.
     fn sample(&mut self, node: &Node, before: usize) {
         let port = self.port.port;
         let Some(pipeline) = node.fleet.iter().find(|pipeline| pipeline.owns(port)) else { return };
@@ -113,8 +113,8 @@ impl Watched {
 }
 
 impl ClassSeries {
-    /// The series of a class in which there was nothing for `samples`. Its threshold then was that of the first sample, as
-    /// near as nobody looked.
+    /// Returns the series of a class that was idle for `samples` samples. Its threshold in that time was not recorded;
+    /// the threshold of the first sample stands in for it.
     fn after(class: u8, samples: usize, threshold: u32) -> Self {
         let nothing = vec![0; samples];
         Self {

@@ -1,4 +1,5 @@
-//! A scenario as it is run: switches, hosts, cables, flows, faults and bounds, all checked. [`super::scenario`] reads one.
+//! A validated scenario, ready to run: switches, hosts, cables, flows, faults and limits. [`super::scenario`] reads
+//! one.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -13,46 +14,47 @@ use super::dcqcn::DcqcnSpec;
 /// A whole scenario.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// Where it came from, for messages: a path, or what stands for one.
+    /// Origin of the scenario, for messages: a path, or a name in place of one.
     pub source: String,
-    /// Files that its switches' configurations are from.
+    /// Files with the configurations of its switches.
     pub files: Vec<PathBuf>,
-    /// Its name in tables and plots.
+    /// Name in tables and plots.
     pub name: String,
-    /// Which of its variants this is; empty: it has none.
+    /// Name of this variant; empty: the scenario has no variants.
     pub variant: String,
-    /// What all randomness follows from.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Network time for which hosts send.
     pub duration: Nanos,
-    /// Longest network time after that in which all that is under way may arrive.
+    /// Longest network time, after that, for frames under way to arrive.
     pub drain: Nanos,
-    /// Network time between two samples of what plots show; zero: there are none.
+    /// Network time between two samples for plots; zero: no samples.
     pub sample: Nanos,
-    /// Events after which the run is given up.
+    /// Number of events after which the run is given up.
     pub most_events: u64,
-    /// How switches know where hosts are.
+    /// Method by which switches learn the ports of hosts.
     pub learning: Learning,
     /// Switches, by index.
     pub switches: Vec<SwitchNode>,
     /// Hosts, by index.
     pub hosts: Vec<HostNode>,
-    /// Every cable: one a host, and those between switches.
+    /// Every cable: one per host, and those between switches.
     pub links: Vec<LinkNode>,
     /// All flows, by index.
     pub flows: Vec<FlowNode>,
-    /// What goes wrong on purpose.
+    /// Deliberate faults.
     pub faults: Vec<Fault>,
-    /// Switch ports that plots show; empty: those where something waits or is paused.
+    /// Switch ports that plots show; empty: those with any queued frames or pauses.
     pub watch: Vec<PortRef>,
-    /// Columns of the table that compares variants, by title, or by a flow's name for its rate; empty: the usual ones.
+    /// Columns of the table that compares variants: titles, or names of flows for their rates; empty: the default
+    /// columns.
     pub columns: Vec<String>,
-    /// What works, but hardly as it was meant; each with file, line and key.
+    /// Warnings about valid but probably unintended settings, each with file, line and key.
     pub warnings: Vec<String>,
 }
 
 impl Scenario {
-    /// Which run this is, for the head of a table and under the title of a picture.
+    /// Identifies the run, for the head of a table and the subtitle of a plot.
     #[must_use]
     pub fn title(&self) -> String {
         let of = if self.variant.is_empty() { "" } else { ": " };
@@ -60,71 +62,74 @@ impl Scenario {
     }
 }
 
-/// How switches know where hosts are.
+/// Method by which switches learn the ports of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Learning {
-    /// Static entries along the shortest paths: the first port of the lowest number where there are several. Any topology.
+    /// Static entries along the shortest paths. If a switch has several, the port with the lowest number is used. Works
+    /// in any topology.
     #[default]
     Routes,
-    /// As bridges learn, from announcements that hosts send before anything else. Topologies without circles only.
+    /// Learning by bridges, from announcements that hosts send before anything else. Only for topologies without loops.
     Frames,
 }
 
 /// A switch.
 #[derive(Debug, Clone)]
 pub struct SwitchNode {
-    /// Its name, unique among switches and hosts.
+    /// Name, unique among switches and hosts.
     pub name: String,
-    /// What `holdfast run` would take. Its `hosts` have become [`HostNode`]s.
+    /// Configuration as for `holdfast run`. Its `hosts` have become [`HostNode`]s.
     pub config: Config,
-    /// When its lcores poll.
+    /// Times at which its lcores poll.
     pub poll: PollSpec,
-    /// The safety rule against deadlock is off: lossless frames to unknown stations are flooded. To show what it prevents.
+    /// Whether lossless frames to unknown stations are flooded. This disables the safety rule against deadlock, to
+    /// demonstrate the deadlock that the rule prevents.
     pub floods_lossless: bool,
 }
 
-/// When the lcores of a switch poll: the next poll begins `every` + `frame` for each frame of the last one, or `shed` if it was shed,
-/// + up to `jitter` after the last one. Drawn anew for each poll and lcore.
+/// Poll times of the lcores of a switch. The next poll begins after `every`, plus `frame` for each frame of the current
+/// poll (`shed` if it was shed), plus up to `jitter`. The jitter is drawn anew for each poll and lcore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollSpec {
-    /// Time of a poll that finds nothing.
+    /// Time of a poll without frames.
     pub every: Nanos,
-    /// Time that a frame takes the lcore, received or sent; a core faster than any load if zero.
+    /// Time that an lcore needs to receive or send a frame; zero: the core is never too slow.
     pub frame: Nanos,
-    /// Time that a frame takes which the lcore sheds.
+    /// Time that an lcore needs to shed a frame.
     pub shed: Nanos,
-    /// Most time that a poll is late by.
+    /// Most time by which a poll is late.
     pub jitter: Nanos,
 }
 
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostNode {
-    /// Its name, unique among switches and hosts.
+    /// Name, unique among switches and hosts.
     pub name: String,
-    /// Its address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// Its IPv4 address.
+    /// IPv4 address.
     pub ip: Ipv4Addr,
-    /// Whether it stops when PFC tells it to.
+    /// Whether the host obeys PFC.
     pub obeys_pfc: bool,
-    /// Time from the end of a PFC frame until the host begins no frame more of the priority; a frame begun is finished.
-    /// `None`: as long as the standard lets a peer of the link's speed take (facts: 60 quanta at 10G, 394 at 100G ...).
+    /// Time from the end of a PFC frame until the host begins no further frame of the priority; a frame in progress is
+    /// completed. `None`: the longest time that the standard allows at the link's speed (60 quanta at 10G, 394 at 100G
+    /// ...).
     pub response: Option<Nanos>,
-    /// What it takes off its receive buffer; `None`: all, at once.
+    /// Receive buffer of a slow host; `None`: the host receives every frame at once.
     pub receiver: Option<ReceiverSpec>,
-    /// Whether switches know where it is from the beginning ([`Learning`]).
+    /// Whether switches know the port of the host from the beginning ([`Learning`]).
     pub known: bool,
 }
 
-/// A host that receives more slowly than its link, and says so with PFC by a buffer of its own.
+/// A host that receives more slowly than its link, and sends PFC frames by the fill of its own buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverSpec {
-    /// Rate at which it empties its buffer.
+    /// Rate at which the host empties its buffer.
     pub rate: BitRate,
-    /// XOFF for all lossless priorities from this fill on.
+    /// Fill from which on all lossless priorities are at XOFF.
     pub xoff: Bytes,
-    /// XON below this.
+    /// Fill below which they are at XON.
     pub xon: Bytes,
 }
 
@@ -133,44 +138,44 @@ pub struct ReceiverSpec {
 pub struct PortRef {
     /// Index of the switch.
     pub switch: usize,
-    /// Index of its port.
+    /// Index of the port in the switch.
     pub port: usize,
 }
 
 /// One end of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// A switch's port.
+    /// A port of a switch.
     Port(PortRef),
-    /// A host's only port, by the host's index.
+    /// The only port of a host, by the index of the host.
     Host(usize),
 }
 
 /// A cable. Both ends have the same rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkNode {
-    /// `tor.p1-h1`, for tables.
+    /// Name for tables, like `tor.p1-h1`.
     pub name: String,
-    /// One end; the switch's port if the other is a host.
+    /// One end; the switch port if the other end is a host.
     pub a: End,
-    /// The other.
+    /// The other end.
     pub b: End,
-    /// Rate.
+    /// Rate of both directions.
     pub rate: BitRate,
-    /// Length; 5 ns a metre.
+    /// Length; the delay is 5 ns per metre.
     pub length: Length,
 }
 
-/// A flow from a host to another.
+/// A flow from one host to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowNode {
-    /// Name in tables: `h1-h2`, with a number if there are several.
+    /// Name in tables: `h1-h2`, with a number if a pair has several flows.
     pub name: String,
     /// Index of the sender.
     pub from: usize,
     /// Index of the receiver.
     pub to: usize,
-    /// Shape of its frames.
+    /// Kind of its frames.
     pub kind: FlowKind,
     /// Lengths of its frames without the frame check sequence.
     pub frames: FrameSizes,
@@ -178,58 +183,58 @@ pub struct FlowNode {
     pub dscp: u8,
     /// VLAN tag and PCP, if its frames carry one.
     pub tag: Option<(u16, u8)>,
-    /// Traffic class that the first switch finds for it.
+    /// Traffic class that the first switch assigns.
     pub class: u8,
-    /// PFC priority that stops it.
+    /// PFC priority that pauses the flow.
     pub priority: u8,
-    /// Whether that class is lossless at the first switch.
+    /// Whether the class is lossless at the first switch.
     pub lossless: bool,
     /// Whether its packets are ECN-capable.
     pub ecn: bool,
-    /// Rate on the wire beyond which it never sends.
+    /// Maximum rate, on the wire.
     pub rate: BitRate,
-    /// When it begins.
+    /// Time at which the flow begins.
     pub start: Nanos,
-    /// When it ends; `None`: with the scenario.
+    /// Time at which the flow ends; `None`: with the scenario.
     pub stop: Option<Nanos>,
-    /// What it has to send, and when.
+    /// Load: data that the flow has to send, over time.
     pub load: Load,
-    /// Congestion control; `None`: it sends at its rate.
+    /// Congestion control; `None`: the flow sends at its rate.
     pub dcqcn: Option<DcqcnSpec>,
 }
 
 /// Lengths of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameSizes {
-    /// All the same.
+    /// One length for all frames.
     Fixed(u16),
-    /// Each drawn from this range, both ends included.
+    /// Each length drawn from this range, both ends included.
     Uniform(u16, u16),
-    /// 7 of 64 B, 4 of 576 B and 1 of 1500 B on the wire, frame check sequence included, in a drawn order.
+    /// 7 frames of 64 B, 4 of 576 B and 1 of 1500 B on the wire, frame check sequence included, in random order.
     Imix,
 }
 
-/// What a flow has to send.
+/// Load of a flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
-    /// Always a frame.
+    /// There is always a frame to send.
     Steady,
-    /// Always a frame for `on`, none for `off`, from the flow's start.
+    /// There is always a frame for the time `on`, none for the time `off`, from the flow's start.
     OnOff {
-        /// Time sending.
+        /// Length of a sending phase.
         on: Nanos,
-        /// Time silent.
+        /// Length of a silent phase.
         off: Nanos,
     },
-    /// Messages, one every `every` (the first at the start), at most `count`: the time each takes is reported.
+    /// Messages, one every `every` (the first at the start), at most `count`. The completion time of each is reported.
     Messages {
         /// Bytes of frames in a message, at least one frame.
         size: MessageSize,
-        /// Mean time from one to the next.
+        /// Mean time from one message to the next.
         every: Nanos,
         /// Whether these times are drawn from an exponential distribution.
         poisson: bool,
-        /// How many; `None`: as many as there is time for.
+        /// Number of messages; `None`: no limit.
         count: Option<u32>,
     },
 }
@@ -237,29 +242,29 @@ pub enum Load {
 /// Sizes of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSize {
-    /// All the same.
+    /// One size for all messages.
     Fixed(Bytes),
-    /// Each drawn from this range, both ends included.
+    /// Each size drawn from this range, both ends included.
     Uniform(Bytes, Bytes),
-    /// Each drawn from the web search distribution of the DCTCP paper (Alizadeh et al., SIGCOMM 2010, figure 4).
+    /// Each size drawn from the web search distribution of the DCTCP paper (Alizadeh et al., SIGCOMM 2010, figure 4).
     WebSearch,
 }
 
-/// Something that goes wrong from `at` on.
+/// A deliberate fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
-    /// When it begins.
+    /// Time at which it begins.
     pub at: Nanos,
-    /// When it ends; `None`: with the run.
+    /// Time at which it ends; `None`: with the run.
     pub until: Option<Nanos>,
-    /// What.
+    /// Kind of the fault.
     pub kind: FaultKind,
 }
 
-/// What goes wrong.
+/// Kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FaultKind {
-    /// The link is down, and both ends see it. What is on the wire is lost.
+    /// The link is down, and both ends detect it. Frames on the wire are lost.
     LinkDown {
         /// Index of the link.
         link: usize,
@@ -268,14 +273,14 @@ pub enum FaultKind {
     Lose {
         /// Index of the link.
         link: usize,
-        /// Which way; `None`: both.
+        /// Direction of the losses; `None`: both.
         toward: Option<Way>,
-        /// Which frames.
+        /// Frames that are lost.
         what: Lost,
-        /// Of a million, how many.
+        /// Number of frames lost in a million.
         per_million: u32,
     },
-    /// A host says XOFF for these priorities, for the longest time there is, again and again; XON at the end.
+    /// A host repeatedly sends XOFF for these priorities with the longest pause time, and XON at the end.
     Storm {
         /// Index of the host.
         host: usize,
@@ -291,28 +296,28 @@ pub enum FaultKind {
     Late {
         /// Index of the host.
         host: usize,
-        /// This long.
+        /// Time in which the host obeys.
         response: Nanos,
     },
     /// A host receives more slowly.
     Slow {
         /// Index of the host.
         host: usize,
-        /// How.
+        /// Receive buffer of the host.
         receiver: ReceiverSpec,
     },
-    /// A host sends malformed and strange frames beside its flows, until hosts fall silent.
+    /// A host sends malformed and strange frames in addition to its flows, until hosts stop sending.
     Garbage {
         /// Index of the host.
         host: usize,
-        /// At this rate on the wire.
+        /// Rate of the malformed frames on the wire.
         rate: BitRate,
     },
     /// An lcore does not poll.
     Stall {
         /// Index of the switch.
         switch: usize,
-        /// Which lcore; `None`: all.
+        /// Index of the lcore; `None`: all.
         lcore: Option<usize>,
     },
 }
@@ -333,6 +338,6 @@ pub enum Lost {
     Data,
     /// PFC frames only.
     Pfc,
-    /// Any.
+    /// All frames.
     Any,
 }

@@ -1,8 +1,8 @@
-//! Times collected for quantiles, in bounded memory and without dice.
+//! Collects times for quantiles, in bounded memory and without random numbers.
 
 use super::outcome::Spread;
 
-/// Keeps every value while there are few and every 2^n-th as they become more.
+/// A collector of times. It keeps every value while there are few, and every 2^n-th of many.
 #[derive(Debug, Clone, Default)]
 pub struct Collector {
     spread: Spread,
@@ -11,7 +11,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// One more.
+    /// Adds a value.
     #[inline]
     pub fn add(&mut self, ps: u64) {
         let spread = &mut self.spread;
@@ -21,7 +21,7 @@ impl Collector {
         let stride = self.stride.max(1);
         if spread.count.is_multiple_of(stride) {
             if self.kept.len() == Spread::KEPT {
-                // Those at even places are the multiples of twice the stride.
+                // The values at even indices are those at multiples of twice the stride.
                 let mut place = 0;
                 self.kept.retain(|_| {
                     place += 1;
@@ -36,7 +36,7 @@ impl Collector {
         spread.count += 1;
     }
 
-    /// What came together.
+    /// Returns the statistics of the collected values.
     #[must_use]
     pub fn finish(&self) -> Spread {
         let mut kept = self.kept.clone();

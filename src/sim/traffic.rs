@@ -1,4 +1,4 @@
-//! What hosts do in the world: receive, answer, and send when their link is free.
+//! Host behaviour in the simulation: hosts receive, answer, and send when their link is free.
 
 use super::engine::Engine;
 use super::events::Event;
@@ -11,10 +11,10 @@ use crate::wire::mac_control::PfcFrame;
 const CNP_LEN: u16 = 14 + 20 + 8 + 12 + 16;
 
 impl Engine<'_> {
-    /// The host has an event for the next frame that arrives.
+    /// Schedules an event for the next frame that arrives at the host.
     pub(super) fn expect(&mut self, host: usize) {
         let state = &mut self.hosts[host];
-        // A cut may have taken what was expected, and something shorter be on its way since.
+        // A link failure may have removed the expected frame, and a shorter one may arrive earlier than it would have.
         if let Some(at) = self.wires[state.wires.1].next_arrival()
             && at < state.expects_at
         {
@@ -23,12 +23,12 @@ impl Engine<'_> {
         }
     }
 
-    /// The link of `host` goes up or down.
+    /// Handles a change of the link of `host`.
     pub(super) fn host_link(&mut self, host: usize, is_up: bool) {
         let now = self.now;
         if is_up {
             self.hosts[host].link_up(now);
-            // Switches forget where it is with its link.
+            // Switches forget the host's port when its link goes down.
             if self.scenario.learning == Learning::Frames {
                 self.announce(host);
             }
@@ -38,7 +38,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The host says who it is before anything else, in every VLAN that it sends or is sent to in.
+    /// Queues announcements, which the host sends before anything else, in every VLAN in which it sends or receives.
     pub(super) fn announce(&mut self, host: usize) {
         if !self.scenario.hosts[host].known {
             return;
@@ -50,7 +50,7 @@ impl Engine<'_> {
         vlans.into_iter().for_each(|vlan| self.hosts[host].announce_in(vlan));
     }
 
-    /// The host looks for something to send at `at`, if not before.
+    /// Schedules a send event for `host` at `at`, unless an earlier one is scheduled.
     pub(super) fn wake(&mut self, host: usize, at: u64) {
         let state = &mut self.hosts[host];
         if at < state.wake_at {
@@ -68,7 +68,7 @@ impl Engine<'_> {
         while let Some((at, packet)) = self.wires[wire].arrived(self.now) {
             let pfc = packet.pfc();
             if let Some(frame) = &pfc {
-                // Also what nobody listens to has been said in time.
+                // A PFC frame counts as a timely refresh even if the host is dead.
                 self.watch.heard(wire, frame, at);
             }
             if self.hosts[host].is_dead {
@@ -104,7 +104,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A frame of a flow reaches whom it is for.
+    /// Receives a frame of a flow at its destination.
     fn accept(&mut self, host: usize, packet: &SimPacket, at: u64) {
         let number = packet.cargo.flow as usize;
         if !self.hosts[host].fill(packet.len(), self.flows[number].spec.lossless, at) {
@@ -150,7 +150,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The host sends a frame, if its link is free and there is one, and says when it wants to look again.
+    /// Sends a frame if the host's link is free and a frame is ready, and schedules the next send event.
     pub(super) fn host_send(&mut self, host: usize) {
         let (now, state) = (self.now, &mut self.hosts[host]);
         if state.wake_at != now {
@@ -158,7 +158,7 @@ impl Engine<'_> {
         }
         state.wake_at = u64::MAX;
         let wire = state.wires.0;
-        // Without a carrier a NIC keeps what it has. Whoever ends that wakes it.
+        // Without a carrier a NIC keeps its frames. The end of that state wakes the host.
         if state.is_dead || !self.wires[wire].is_up {
             return;
         }
@@ -180,7 +180,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The frame that `host` sends now, or when there may be one.
+    /// Returns the frame that `host` sends now. The error is the time at which there may be one.
     fn next_frame(&mut self, host: usize) -> Result<SimPacket, u64> {
         let (now, state) = (self.now, &mut self.hosts[host]);
         if let Some(frame) = state.pfc_due(now) {
@@ -191,7 +191,7 @@ impl Engine<'_> {
             self.checks.announcements_sent += 1;
             return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Announcement)));
         }
-        // Answers to congestion go before what causes it, and in a class of their own.
+        // CNPs precede the data that causes congestion, and have a class of their own.
         let cnp_paused = |number: &usize| state.paused_until(self.flows[*number].cnp_priority, now);
         let cnp_until = state.cnps.front().and_then(cnp_paused);
         if cnp_until.is_none()
@@ -233,7 +233,7 @@ impl Engine<'_> {
         Err(again)
     }
 
-    /// The next frame of a flow, which leaves now.
+    /// Returns the next frame of a flow, which leaves now.
     fn data_frame(&mut self, number: usize) -> SimPacket {
         let (now, flow) = (self.now, &mut self.flows[number]);
         let least = flow.header.least_frame();

@@ -1,4 +1,5 @@
-//! When a scenario is one in which the switches promise to lose nothing, and why not.
+//! Waivers: the reasons for which switches do not guarantee lossless service in a scenario. Reports list waivers under
+//! `not promised`.
 
 use super::host::standard_response_ps;
 use super::load::PS;
@@ -12,12 +13,12 @@ use crate::mmu::headroom::{
 use crate::pfc::PriorityMap;
 use crate::units::{BitRate, Bytes, Cells, Nanos};
 
-/// Why some switches promise nothing.
+/// A reason for which some switches guarantee nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiver {
-    /// Which, as a mask: a scenario has 64 at most.
+    /// The switches, as a mask: a scenario has at most 64.
     pub switches: u64,
-    /// A sentence.
+    /// The reason, as a sentence.
     pub what: String,
 }
 
@@ -27,7 +28,8 @@ impl Waiver {
     }
 }
 
-/// Every reason. A lossless frame that a switch drops for want of buffer although none is its is a bug.
+/// Returns every waiver of a scenario. If a switch without a waiver drops a lossless frame for lack of buffer, that is
+/// a bug.
 #[must_use]
 pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
     let mut waivers = Vec::new();
@@ -47,26 +49,27 @@ pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
     for (number, switch) in scenario.switches.iter().enumerate() {
         waivers.extend(of_pool(switch).into_iter().chain(of_backlog(switch)).map(|what| Waiver::of(number, what)));
         if switch.floods_lossless {
-            // Its neighbours get what nobody meant for them, but they are paused for it like for anything else.
+            // Flooded frames also reach neighbours that are not their destination. PFC stops them there like any other
+            // frame, so neighbours need no waiver.
             waivers.push(Waiver::of(number, format!("{} floods lossless frames", switch.name)));
         }
     }
     waivers
 }
 
-/// The switches at both ends of a link, as a mask.
+/// Returns the switches at both ends of a link, as a mask.
 fn ends(link: &LinkNode) -> u64 {
     let of = |end| if let End::Port(port) = end { 1 << port.switch } else { 0 };
     of(link.a) | of(link.b)
 }
 
-/// The switch that a host is at.
+/// Returns the switch at which a host is, as a mask.
 fn of_host(host: usize, scenario: &Scenario) -> u64 {
     let links = scenario.links.iter().filter(|link| link.a == End::Host(host) || link.b == End::Host(host));
     links.fold(0, |mask, link| mask | ends(link))
 }
 
-/// A switch and those next to it: one that polls late obeys late, too.
+/// Returns a switch and its neighbours, as a mask: a switch that polls late also obeys PFC late.
 #[must_use]
 pub fn around(switch: usize, scenario: &Scenario) -> u64 {
     let next = scenario.links.iter().map(ends).filter(|mask| mask >> switch & 1 == 1);
@@ -84,7 +87,7 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
         FaultKind::Stall { switch, .. } => {
             (around(switch, scenario), format!("{} stalls", scenario.switches[switch].name))
         }
-        // It does not hear while it is dead, and may send before it is told again.
+        // A dead host receives no PFC frames, and may send before it receives the next refresh.
         FaultKind::Dead { host } if fault.until.is_some() => {
             let sends = scenario.flows.iter().any(|flow| flow.from == host && flow.lossless);
             let name = &scenario.hosts[host].name;
@@ -92,7 +95,8 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
                 (of_host(host, scenario), format!("{name} comes to life again, and has not heard who is at XOFF"))
             })?
         }
-        // What they do is what headroom, watchdog and back-pressure are for; a late one is counted with its port.
+        // Headroom, watchdog and back-pressure exist for these faults. A late host is included in the headroom check of
+        // its port.
         FaultKind::Lose { .. }
         | FaultKind::Storm { .. }
         | FaultKind::Dead { .. }
@@ -111,7 +115,8 @@ fn of_pool(switch: &SwitchNode) -> Option<String> {
     is_short.then(|| format!("{}: the headroom pool of {pool} cells is shared by groups with {sum}", switch.name))
 }
 
-/// A core that a frame takes time may be slower than its load, and a full receive ring stops nobody by itself.
+/// Returns a reason if frames take time and a port has no backlog mark. Such a core may be slower than its load, and a
+/// full receive ring alone pauses no sender.
 fn of_backlog(switch: &SwitchNode) -> Option<String> {
     let unmarked = |port: &&PortSpec| {
         port.pfc.is_on() && port.backlog_mark.is_none() && port.buffer.groups.iter().any(|group| group.lossless)
@@ -121,16 +126,16 @@ fn of_backlog(switch: &SwitchNode) -> Option<String> {
     Some(format!("a frame takes a core of {name} {frame}, and the backlog of {name}.{} stops nobody", port.name))
 }
 
-/// What the lossless groups of `port` have, against what this cable and this peer need.
+/// Compares the headroom of the lossless groups of `port` with the need of this cable and this peer.
 fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Option<Waiver> {
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
-    // The one that has least: each needs the same.
+    // The group with the least headroom is checked: all groups need the same.
     let lossless = spec.buffer.groups.iter().enumerate().filter(|(_, group)| group.lossless);
     let (class, group) = lossless.min_by_key(|(_, group)| group.headroom)?;
     let name = format!("{}.{}", switch.name, spec.name);
     if !spec.pfc.is_on() {
-        // Neither does it say XOFF, nor does it obey its peer's.
+        // The port neither sends XOFF nor obeys that of its peer.
         return Some(Waiver { switches: ends(link), what: format!("PFC is off at {name}") });
     }
     if let End::Port(peer) = peer
@@ -161,21 +166,22 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
     })
 }
 
-/// Priorities whose pauses `port` obeys.
+/// Returns the priorities whose pauses `port` obeys.
 fn obeyed(port: PortRef, scenario: &Scenario) -> u8 {
     let switch = &scenario.switches[port.switch].config.switch;
     let spec = &switch.ports[port.port];
     spec.pfc.obeyed(switch.lossless_queues(spec), &PriorityMap::new(switch.classes.pfc_to_queue))
 }
 
-/// What headroom of `port` has to be for, with this cable and this peer.
+/// Returns the input of the headroom formula for `port`, with this cable and this peer.
 fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> HeadroomInput {
     let switch = &scenario.switches[port.switch];
     let (config, spec) = (&switch.config.switch, &switch.config.switch.ports[port.port]);
     let poll_gap = if switch.poll.frame.0 == 0 {
         Nanos(switch.poll.every.0 + switch.poll.jitter.0)
     } else {
-        // How long a poll takes depends on what comes: as long as headroom was computed for, or the run says so.
+        // The length of a poll depends on its load. The run adds a waiver if a poll exceeds the gap that headroom was
+        // computed for.
         config.poll_gap
     };
     HeadroomInput {
@@ -191,8 +197,9 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
     }
 }
 
-/// The share of small packets that `port` has to expect: what its switch is told, where no lossless flow
-/// sends a small packet; else any. The last frame of a message may be small, so that messages keep no promise here.
+/// Returns the share of small packets that `port` must expect. It is the configured share if no lossless flow sends
+/// small packets, otherwise any share. The last frame of a message may be small, so messages do not satisfy the
+/// configured share.
 fn small_packets(port: PortRef, scenario: &Scenario) -> SmallPackets {
     let switch = &scenario.switches[port.switch];
     let (share, mtu) = (switch.config.outlook.small_packets, switch.config.switch.ports[port.port].mtu);
@@ -207,8 +214,8 @@ fn small_packets(port: PortRef, scenario: &Scenario) -> SmallPackets {
     if has_small { SmallPackets::ALL } else { share }
 }
 
-/// Why the receive ring of `port`, which has lost a lossless frame, does not promise to lose none: `others` frames were in
-/// it that no pause of a lossless priority stops.
+/// Returns the reason for which the receive ring of `port`, which has lost a lossless frame, is not guaranteed to lose
+/// none. `others` frames in it are not stopped by a pause of a lossless priority.
 #[must_use]
 pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option<Waiver> {
     let switch = &scenario.switches[port.switch];
@@ -223,7 +230,7 @@ pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option
         _ => None,
     });
     let (peer, link) = link?;
-    // As docs/configuration.md has it: the mark, and what arrives in the shortest frames until the peer has stopped.
+    // The rule of docs/configuration.md: the mark, and the shortest frames that arrive until the peer has stopped.
     let rows = headroom(&input(port, peer, link, scenario)).rows;
     let wire: u64 = rows.iter().filter(|row| row.name != "whole cells").map(|row| row.value.0).sum();
     let needed = u64::from(mark) + wire.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);
@@ -238,13 +245,13 @@ pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option
     })
 }
 
-/// Bytes that pass in `ps`, rounded up once.
+/// Returns the bytes that pass in `ps`, rounded up once.
 fn bytes_in_ps(rate: BitRate, ps: u64) -> Bytes {
     let bits = u128::from(rate.0) * u128::from(ps);
     Bytes(u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX))
 }
 
-/// How long the peer may take to obey; `None`: as long as the standard lets it.
+/// Returns the response time of the peer, in picoseconds; `None`: the longest that the standard allows.
 fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> Option<u64> {
     match peer {
         End::Host(host) => {
@@ -256,7 +263,7 @@ fn response_ps(peer: End, link: &LinkNode, scenario: &Scenario) -> Option<u64> {
             let late = late.max().map(|late| late.max(own.unwrap_or_else(|| standard_response_ps(link.rate))));
             late.or(own)
         }
-        // It hears at its next poll, and what it has posted by then still leaves.
+        // A switch reacts at its next poll; frames that it has posted by then still leave.
         End::Port(port) => {
             let switch = &scenario.switches[port.switch];
             let poll = if switch.poll.frame.0 == 0 {

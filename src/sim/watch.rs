@@ -1,4 +1,5 @@
-//! Who looks on: every pause from its first XOFF to its end, and whether frames and PFC keep to the rules on the wire.
+//! The observer of all links. It records every pause from its first XOFF to its end, and checks that frames and PFC
+//! obey the rules on the wire.
 
 use super::frame::{Cargo, Kind};
 use super::load::PS;
@@ -8,21 +9,21 @@ use crate::sets::CLASSES;
 use crate::units::BitRate;
 use crate::wire::mac_control::PfcFrame;
 
-/// A switch refreshes a pause at half its life; so late may a refresh be and still be none too late. What is longer, e.g. a
-/// stall, is a fault.
+/// Tolerated delay of a refresh. A switch refreshes a pause at half its life, so a refresh with this delay is still in
+/// time. A longer delay, for example by a stall, is a fault.
 const GRACE_PS: u64 = 1_000 * PS;
 const QUANTUM_BITS: u128 = 512;
 
-/// What the receiver of a wire was told on it: its own transmitter is held.
+/// Pauses that the receiver of a wire was sent on it. They hold the receiver's own transmitter.
 #[derive(Debug, Clone, Default)]
 struct Held {
     until: [u64; CLASSES],
     since: [Option<u64>; CLASSES],
-    /// Pauses that have begun.
+    /// Number of pauses that have begun.
     begun: [u64; CLASSES],
-    /// Wire time of 2^16 quanta.
+    /// Time of 2^16 quanta on the wire, in picoseconds.
     quanta_ps: u128,
-    /// Whether a pause may run out here without XON: PFC frames are lost, or whoever says XOFF is not a switch.
+    /// Whether a pause on this wire may expire without XON: PFC frames are lost, or the sender of XOFF is not a switch.
     may_lapse: bool,
 }
 
@@ -31,15 +32,17 @@ struct Held {
 pub struct Watch {
     held: Vec<Held>,
     lossless_flows: Vec<bool>,
-    /// Every pause so far, and those that were too many.
+    /// Every pause so far, at most [`MOST_PAUSES`].
     pub pauses: Vec<Pause>,
+    /// Number of pauses beyond that limit.
     pub pauses_left_out: u64,
-    /// The first rule that was broken.
+    /// The first violated invariant, with a description.
     pub violation: Option<(&'static str, String)>,
 }
 
 impl Watch {
-    /// Of the world of `scenario`: wire 2n carries what leaves end a of link n, wire 2n + 1 what leaves end b.
+    /// Returns the observer of `scenario`. Wire 2n carries the frames that leave end a of link n, wire 2n + 1 those
+    /// that leave end b.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let held = scenario.links.iter().enumerate().flat_map(|(link, node)| {
@@ -65,14 +68,14 @@ impl Watch {
         cargo.kind == Kind::Data && self.lossless_flows[cargo.flow as usize]
     }
 
-    /// Something is not as it must be.
+    /// Records a violated invariant, if it is the first.
     pub fn broken(&mut self, invariant: &'static str, what: impl FnOnce() -> String) {
         if self.violation.is_none() {
             self.violation = Some((invariant, what()));
         }
     }
 
-    /// A PFC frame arrived on `wire` at `at`.
+    /// Records a PFC frame that arrived on `wire` at `at`.
     pub fn heard(&mut self, wire: usize, frame: &PfcFrame, at: u64) {
         for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
             self.expire(wire, priority, at);
@@ -89,7 +92,8 @@ impl Watch {
         }
     }
 
-    /// A pause that has run out by `now` is over, and should have ended by XON.
+    /// Ends a pause that expired before `now`. A pause should end by XON, so this violates `pause_refreshed` unless the
+    /// pause may expire.
     fn expire(&mut self, wire: usize, priority: usize, now: u64) {
         let held = &self.held[wire];
         let until = held.until[priority];
@@ -117,12 +121,12 @@ impl Watch {
             self.pauses_left_out += 1;
             return;
         }
-        // Wire 2n ends at b, which is held by what it hears there.
+        // Wire 2n ends at b; PFC frames on it pause b.
         let holds_a = wire % 2 == 1;
         self.pauses.push(Pause { link: wire / 2, holds_a, priority: priority as u8, from_ps: since, to_ps: at });
     }
 
-    /// Looks for pauses that have run out.
+    /// Checks for expired pauses.
     pub fn look(&mut self, now: u64) {
         for wire in 0..self.held.len() {
             if self.held[wire].since.iter().any(Option::is_some) {
@@ -131,39 +135,39 @@ impl Watch {
         }
     }
 
-    /// Who sends on `wire` polls with a `gap`: a pause that was refreshed at the last poll before half of its life may run
-    /// out before the next.
+    /// Allows pauses on `wire` to expire if its sender polls with a long `gap`. A pause refreshed at the last poll
+    /// before half its life may then expire before the next poll.
     pub fn polled_late(&mut self, wire: usize, gap: u64) {
         self.held[wire].may_lapse |= gap + GRACE_PS >= self.pause_ps(wire, u16::MAX) / 2;
     }
 
-    /// The link went down: what was said on it is void.
+    /// Ends all pauses on a link that went down.
     pub fn cut(&mut self, link: usize, now: u64) {
         for wire in [2 * link, 2 * link + 1] {
             (0..CLASSES).for_each(|priority| self.end(wire, priority, now.min(self.held[wire].until[priority])));
         }
     }
 
-    /// How long a pause of `quanta` lasts that is heard on `wire`.
+    /// Returns the length of a pause of `quanta` on `wire`, in picoseconds.
     #[must_use]
     pub fn pause_ps(&self, wire: usize, quanta: u16) -> u64 {
         ((u128::from(quanta) * self.held[wire].quanta_ps) >> 16) as u64
     }
 
-    /// Pauses that began by what was heard on `wire`, by priority.
+    /// Returns the number of pauses that PFC frames on `wire` began, by priority.
     #[must_use]
     pub fn begun(&self, wire: usize) -> [u64; CLASSES] {
         self.held[wire].begun
     }
 
-    /// Whether anybody is held at `now`.
+    /// Whether any transmitter is paused at `now`.
     #[must_use]
     pub fn is_anyone_held(&self, now: u64) -> bool {
         let is_held = |held: &Held| (0..CLASSES).any(|n| held.since[n].is_some() && held.until[n] > now);
         self.held.iter().any(is_held)
     }
 
-    /// The end: pauses that still hold end now. In the order in which they began.
+    /// Ends all pauses at the end of the run. Returns them in the order in which they began.
     pub fn finish(&mut self, now: u64) -> Vec<Pause> {
         for wire in 0..self.held.len() {
             (0..CLASSES).for_each(|priority| self.end(wire, priority, now.min(self.held[wire].until[priority])));
@@ -172,19 +176,19 @@ impl Watch {
         std::mem::take(&mut self.pauses)
     }
 
-    /// Names the rule that was broken.
+    /// Takes the recorded violation.
     #[must_use]
     pub fn violation_at(&mut self, at_ps: u64, event: u64) -> Option<Violation> {
         self.violation.take().map(|(invariant, what)| Violation { invariant, at_ps, event, what })
     }
 }
 
-/// Wire time of 2^16 quanta of 512 bits.
+/// Returns the time of 2^16 quanta of 512 bits on the wire, in picoseconds.
 fn quanta_ps(rate: BitRate) -> u128 {
     ((QUANTUM_BITS * 1_000_000_000_000) << 16) / u128::from(rate.0.max(1))
 }
 
-/// Whether pauses told by `from` on link `link` may run out: it is a host, or faults keep its frames away.
+/// Whether pauses that `from` sends on link `link` may expire: `from` is a host, or faults suppress its PFC frames.
 fn may_lapse(scenario: &Scenario, link: usize, from: End) -> bool {
     let End::Port(port) = from else { return true };
     scenario.faults.iter().any(|fault| match fault.kind {
@@ -222,7 +226,7 @@ mod tests {
     #[test]
     fn a_pause_lasts_from_its_first_xoff_to_xon() {
         let mut watch = watch();
-        // 51.2 ns a quantum.
+        // A quantum takes 51.2 ns.
         watch.heard(1, &pfc(1000), 100);
         watch.heard(1, &pfc(1000), 40_000_000);
         watch.heard(1, &pfc(0), 60_000_000);

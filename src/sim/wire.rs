@@ -1,4 +1,4 @@
-//! One direction of a cable: frames leave one after the other and arrive as much later as it is long.
+//! One direction of a cable: frames leave one after the other, and arrive after the delay of the cable.
 
 use std::collections::VecDeque;
 
@@ -10,35 +10,35 @@ use crate::packet::Packet;
 use crate::qos::shaper::MIN_FRAME;
 use crate::units::{BitRate, Length};
 
-/// Frame check sequence, preamble and delimiter: what is on the wire beside the frame until it has arrived.
+/// Frame check sequence, preamble and delimiter: bytes around a frame that precede its complete arrival.
 const AROUND: u64 = 4 + 8;
-/// The gap after it (IEEE 802.3 4.4.2).
+/// The interframe gap after a frame (IEEE 802.3 4.4.2).
 const GAP: u64 = 12;
 
-/// One direction.
+/// One direction of a cable.
 #[derive(Debug)]
 pub struct Wire {
-    /// Who receives.
+    /// The receiving end.
     pub to: End,
     /// Rate in bit/s.
     rate: u64,
     delay_ps: u64,
-    /// When the next frame may begin.
+    /// Earliest time at which the next frame begins.
     free_at: u64,
-    /// On their way, with when their last bit arrives.
+    /// Frames on their way, each with the arrival time of its last bit.
     flying: VecDeque<(u64, SimPacket)>,
-    /// When frames that were posted begin, as far as they have not yet.
+    /// Start times of posted frames that have not begun yet.
     waiting: VecDeque<u64>,
     /// Whether the link is up.
     pub is_up: bool,
-    /// Of a million frames, how many are lost: data, PFC.
+    /// Number of frames lost in a million: data, PFC.
     pub loses: [u32; 2],
-    /// Frames lost so: data, PFC.
+    /// Frames lost by these rates or by a link that is down: data, PFC.
     pub lost: [u64; 2],
 }
 
 impl Wire {
-    /// An idle wire.
+    /// Returns an idle wire.
     #[must_use]
     pub fn new(to: End, rate: BitRate, length: Length) -> Self {
         Self {
@@ -54,28 +54,28 @@ impl Wire {
         }
     }
 
-    /// Time that `bytes` take.
+    /// Returns the time that `bytes` take, in picoseconds.
     #[inline]
     fn time_of(&self, bytes: u64) -> u64 {
         // A frame has fewer than 2^14 bytes: no product overflows.
         (bytes * 8_000_000_000_000).div_ceil(self.rate)
     }
 
-    /// Time from the beginning of a frame of `len` bytes to that of the next.
+    /// Returns the time from the beginning of a frame of `len` bytes to that of the next, in picoseconds.
     #[inline]
     #[must_use]
     pub fn frame_ps(&self, len: usize) -> u64 {
         self.time_of(len.max(MIN_FRAME as usize) as u64 + AROUND + GAP)
     }
 
-    /// When the next frame may begin.
+    /// Returns the earliest time at which the next frame begins.
     #[inline]
     #[must_use]
     pub fn free_at(&self) -> u64 {
         self.free_at
     }
 
-    /// Frames posted at `now` that have not begun.
+    /// Counts the posted frames that have not begun by `now`.
     pub fn waiting(&mut self, now: u64) -> usize {
         while self.waiting.front().is_some_and(|start| *start <= now) {
             self.waiting.pop_front();
@@ -83,7 +83,7 @@ impl Wire {
         self.waiting.len()
     }
 
-    /// Posts a frame: it leaves when those before it have. Returns when it begins.
+    /// Posts a frame, which leaves after the frames before it. Returns the time at which it begins.
     #[inline]
     pub fn send(&mut self, packet: SimPacket, now: u64, pool: &mut Pool, faults: &mut Rng) -> u64 {
         let len = packet.len();
@@ -104,14 +104,14 @@ impl Wire {
         start
     }
 
-    /// When the next frame arrives.
+    /// Returns when the next frame arrives.
     #[inline]
     #[must_use]
     pub fn next_arrival(&self) -> Option<u64> {
         self.flying.front().map(|(at, _)| *at)
     }
 
-    /// The next frame that has arrived by `now`, and when.
+    /// Returns the next frame that has arrived by `now`, with its arrival time.
     #[inline]
     pub fn arrived(&mut self, now: u64) -> Option<(u64, SimPacket)> {
         if self.next_arrival()? > now {
@@ -120,19 +120,19 @@ impl Wire {
         self.flying.pop_front()
     }
 
-    /// Frames on their way.
+    /// Counts the frames on their way.
     #[must_use]
     pub fn flying(&self) -> usize {
         self.flying.len()
     }
 
-    /// PFC frames among them.
+    /// Counts the PFC frames on their way.
     #[must_use]
     pub fn flying_pfc(&self) -> usize {
         self.flying.iter().filter(|(_, packet)| packet.cargo.kind == Kind::Pfc).count()
     }
 
-    /// The link goes down: what is on its way is lost.
+    /// Takes the link down: frames on their way are lost.
     pub fn cut(&mut self, now: u64, pool: &mut Pool) {
         self.is_up = false;
         self.free_at = self.free_at.min(now);
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn frames_take_their_time_and_the_cable_its_own() {
         let (mut pool, mut rng, mut wire) = (Pool::default(), Rng::new(1, 1), wire(100_000_000_000, 300));
-        // 1500 B and 12 around them at 80 ps a byte; 1.5 us of cable.
+        // 1500 B and 12 B around them at 80 ps per byte; the cable delays by 1.5 us.
         let frames = [packet(&mut pool, 1500), packet(&mut pool, 20)];
         let starts: Vec<u64> = frames.into_iter().map(|frame| wire.send(frame, 1000, &mut pool, &mut rng)).collect();
         assert_eq!(starts, [1000, 1000 + 1524 * 80]);

@@ -1,4 +1,4 @@
-//! The equations by hand, the bounds by property, and what the protocol is for: fairness.
+//! Tests of DCQCN: the equations against values computed by hand, the bounds as properties, and fairness between flows.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn spec() -> DcqcnSpec {
     DcqcnSpec::default()
 }
 
-/// The rate after each of `times` calls of the timer, each when it was asked for.
+/// Returns the rate after each of `times` timer calls, each made when it is due.
 fn rates(sender: &mut Sender, times: usize) -> Vec<u64> {
     let mut next = || {
         sender.timer(sender.next_timer().unwrap());
@@ -34,12 +34,12 @@ fn it_begins_at_line_rate_with_nothing_to_do() {
 fn a_cnp_cuts_by_half_of_alpha() {
     let mut sender = Sender::new(&spec(), LINE, 0);
     sender.cnp(US);
-    // alpha = 1: by half. alpha stays 1: 255/256 + 1/256.
+    // alpha = 1 cuts the rate by half. alpha stays 1: 255/256 + 1/256.
     assert_eq!((sender.rate().0, sender.alpha_millionths()), (20_000_000_000, 1_000_000));
     assert_eq!(sender.next_timer(), Some(56 * US));
     sender.cnp(2 * US);
     assert_eq!(sender.rate().0, 10_000_000_000);
-    // A K later alpha = 255/256; then a CNP cuts by 255/512 and lifts it to (255/256)^2 + 1/256 = 65281/65536.
+    // One K later alpha = 255/256. A CNP then cuts by 255/512 and raises alpha to (255/256)^2 + 1/256 = 65281/65536.
     sender.decay(57 * US);
     assert_eq!(sender.alpha_millionths(), 996_093);
     sender.cnp(57 * US);
@@ -55,7 +55,7 @@ fn fast_recovery_halves_the_gap_then_it_adds() {
     // RT 20G, RC 10G; alpha and rate have the same period here, so each call does both.
     let fast = rates(&mut sender, 5);
     assert_eq!(fast, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000, 19_687_500_000]);
-    // RT 20.04G, 20.08G.
+    // RT is 20.04G, then 20.08G.
     assert_eq!(rates(&mut sender, 2), [19_863_750_000, 19_971_875_000]);
     assert_eq!(sender.next_timer(), Some(8 * 55 * US));
     assert_eq!(sender.alpha_millionths(), 972_974, "(255/256)^7");
@@ -153,7 +153,8 @@ proptest! {
     }
 }
 
-/// Two flows over one link of their own rate, in steps of a microsecond: the bytes that each sent in the last half.
+/// Runs two flows over one link of their own rate, in steps of a microsecond. Returns the bytes that each sent in the
+/// second half.
 fn share(seed: u64, head_start_us: u64, all_us: u64) -> [u64; 2] {
     let (kmin, kmax) = (100_000, 400_000);
     let mut rng = Rng::new(seed, 0);
@@ -173,7 +174,8 @@ fn share(seed: u64, head_start_us: u64, all_us: u64) -> [u64; 2] {
             senders[flow].sent(bytes, now);
             queue += bytes;
             sent[flow] += if us >= all_us / 2 { bytes } else { 0 };
-            // A packet a kilobyte, each marked with up to 1 % as the queue is between kmin and kmax.
+            // Packets of 1000 bytes. The probability of a mark rises to 1 % as the queue grows from kmin to kmax; from
+            // kmax on, every packet is marked.
             let depth = queue.clamp(kmin, kmax) - kmin;
             let chance = if queue >= kmax { 1_000_000 } else { (10_000 * depth / (kmax - kmin)) as u32 };
             let marked = (0..bytes / 1000).any(|_| rng.chance(chance));

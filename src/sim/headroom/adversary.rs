@@ -1,67 +1,67 @@
-//! What goes wrong at once.
+//! Adversaries: combinations of worst-case conditions on a link.
 
 use std::fmt;
 
 use super::link::Link;
 
-/// Lengths of the frames that the peer sends from the one on that crosses the threshold, as the buffer sees them.
+/// Frame lengths, as the buffer counts them, that the peer sends from the frame on that crosses the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizes {
-    /// All the same.
+    /// All frames have this length.
     All(u16),
-    /// The first and the last the largest, and these in between.
+    /// The first and the last frame are the largest; those between have this length.
     Framed(u16),
-    /// These, and the last the largest.
+    /// All frames have this length, except that the last is the largest.
     Last(u16),
-    /// Any, drawn.
+    /// Any lengths, drawn at random.
     Drawn,
-    /// The internet mix, drawn.
+    /// The internet mix, in drawn order.
     Imix,
 }
 
-/// What the switch sends to the peer meanwhile, which its PFC frames wait behind.
+/// Traffic from the switch to the peer, behind which PFC frames wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reverse {
-    /// Nothing.
+    /// No traffic.
     Quiet,
-    /// Just before XOFF as much as pacing ever posts at once, a largest frame last, and nothing more.
+    /// Just before XOFF, as much as pacing ever posts at once, ending in a largest frame; then nothing.
     Once,
-    /// As `Once`, and from then on without end, so that each refresh waits too.
+    /// Like `Once`, followed by endless traffic, so that each refresh waits too.
     Lasting,
-    /// Without end, and since long before: pacing has caught up over several polls.
+    /// Endless traffic that began long before: pacing has caught up over several polls.
     Always,
-    /// Nothing until XOFF has left, and from then on without end: each refresh waits longer than XOFF did.
+    /// No traffic until XOFF has left, then endless traffic: each refresh waits longer than XOFF did.
     After,
 }
 
 impl Reverse {
-    /// Whether it goes on for as long as a pause and its refreshes.
+    /// Whether the traffic lasts as long as a pause and its refreshes.
     #[must_use]
     pub fn lasts(self) -> bool {
         matches!(self, Self::Lasting | Self::Always | Self::After)
     }
 }
 
-/// One way in which everything goes wrong at once.
+/// One combination of worst-case conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adversary {
-    /// What the peer sends.
+    /// Lengths of the frames that the peer sends.
     pub sizes: Sizes,
-    /// Time from the poll that just does not see the frame which crosses the threshold to that frame's last bit.
+    /// Time from the poll that just misses the frame which crosses the threshold to that frame's last bit.
     pub offset_ps: u64,
-    /// Length of the frames that the poll before leaves in the receive ring, too few for an XOFF by the backlog; zero:
-    /// it leaves none.
+    /// Length of the frames that the previous poll leaves in the receive ring, too few for a backlog XOFF. Zero: it
+    /// leaves none.
     pub left: u16,
-    /// What goes the other way.
+    /// Traffic in the opposite direction.
     pub reverse: Reverse,
-    /// The poll before the one that sees the frame sends at its end.
+    /// Whether the poll before the one that receives the crossing frame transmits at its end.
     pub sends_late: bool,
-    /// Of what is drawn, and of when the switch polls.
+    /// Seed of the drawn lengths and of the switch's poll times.
     pub seed: u64,
 }
 
 impl Adversary {
-    /// With these sizes, at the worst instant.
+    /// Returns the adversary with these sizes at the worst instant.
     #[must_use]
     pub fn of(sizes: Sizes) -> Self {
         Self { sizes, offset_ps: 1, left: 0, reverse: Reverse::Once, sends_late: true, seed: 1 }
@@ -95,17 +95,18 @@ impl fmt::Display for Adversary {
     }
 }
 
-/// The largest frame that a host sends: without tags.
+/// Returns the length of the largest frame that a host sends: the MTU and an Ethernet header without tags.
 #[must_use]
 pub fn largest(link: &Link) -> u16 {
     link.mtu + 14
 }
 
-/// All that a search tries on a link: each pattern of lengths with the crossing frame at the worst instant, beside it and
-/// at all others; traffic the other way that does not end; and frames left behind, of lengths that are worst for cells.
+/// Returns all adversaries that a search tries on a link. They cover each pattern of lengths at the worst instant, and
+/// other instants for the crossing frame. They also cover endless reverse traffic, and leftover frames of lengths that
+/// waste the most cells.
 ///
-/// Where the formula is told that not all packets are small, the peer keeps that promise: it sends no small packet. Frames
-/// that a poll leaves behind are an exception, since the formula counts them whatever their length.
+/// If the formula is given a share of small packets, the peer sends no small packet. Leftover frames are an exception,
+/// because the formula counts them with any length.
 #[must_use]
 pub fn all(link: &Link) -> Vec<Adversary> {
     let (largest, cell, short) = (largest(link), link.cell.0 as u16, link.worst_frame().frame as u16);

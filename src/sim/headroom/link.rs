@@ -7,21 +7,21 @@ use crate::mmu::headroom::{
 use crate::sim::load::PS;
 use crate::units::{BitRate, Bytes, Length, Nanos};
 
-/// Who is at the other end, as far as its time to obey goes.
+/// The response time of the device at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// It takes as long as the standard lets it.
+    /// The longest time that the standard allows.
     Standard,
-    /// It takes this long.
+    /// This response time.
     Takes(Nanos),
 }
 
-/// A link, and the switch at its end that must not lose.
+/// A link, and the switch at one end that must not lose frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: BitRate,
-    /// Its length.
+    /// Length of the cable.
     pub cable: Length,
     /// Largest IP packet.
     pub mtu: u16,
@@ -29,14 +29,14 @@ pub struct Link {
     pub cell: Bytes,
     /// Longest time between two polls of the port.
     pub poll_gap: Nanos,
-    /// Who sends.
+    /// The device that sends to the switch.
     pub peer: Peer,
-    /// The share of small packets that the formula is told of.
+    /// The share of small packets that the formula is given.
     pub small_packets: SmallPackets,
 }
 
 impl Link {
-    /// What its headroom is computed from.
+    /// Returns the input of the headroom formula.
     #[must_use]
     pub fn input(&self) -> HeadroomInput {
         HeadroomInput {
@@ -55,13 +55,14 @@ impl Link {
         }
     }
 
-    /// Its headroom by the formula.
+    /// Returns the headroom by the formula.
     #[must_use]
     pub fn formula(&self) -> Headroom {
         headroom(&self.input())
     }
 
-    /// The frame that takes most cells for its time on the wire, of those that keep the promise whatever their number.
+    /// Returns the frame that takes the most cells for its time on the wire. Only frames that the share of small
+    /// packets allows in any number are candidates.
     pub(super) fn worst_frame(&self) -> WorstFrame {
         if self.small_packets.is_all() {
             return WorstFrame { frame: SHORTEST_FRAME, cells: SHORTEST_FRAME.div_ceil(self.cell.0.max(1)) };
@@ -74,35 +75,36 @@ impl Link {
         2 * u64::from(len) < largest_frame(self.mtu).0
     }
 
-    /// A Holdfast switch at the other end: it hears at its next poll, after what its pacing has posted until then.
+    /// Returns the link with a Holdfast switch at the other end. That switch reacts at its next poll, after the frames
+    /// that its pacing has posted.
     #[must_use]
     pub fn to_switch(self) -> Self {
         Self { peer: Peer::Takes(Nanos(self.poll_gap.0 + PACING_SLACK.0)), ..self }
     }
 
-    /// Time that `bytes` take on the wire.
+    /// Returns the time that `bytes` take on the wire, in picoseconds.
     pub(super) fn time_ps(&self, bytes: u64) -> u64 {
         ps(u128::from(bytes) * 8_000_000_000_000, self.rate)
     }
 
-    /// Bytes that pass in that time, rounded down.
+    /// Returns the bytes that pass in `time`, rounded down.
     pub(super) fn bytes_in_ps(&self, time: u64) -> u64 {
         (u128::from(time) * u128::from(self.rate.0) / 8_000_000_000_000) as u64
     }
 
-    /// Half of what a pause lasts with all its quanta, after which it is said again.
+    /// Returns half the length of a pause with the maximum quanta, after which the pause is refreshed, in picoseconds.
     #[must_use]
     pub fn half_life_ps(&self) -> u64 {
         self.time_ps(u64::from(u16::MAX) * 64) / 2
     }
 
-    /// Whether a pause may be over before the peer has understood that it goes on.
+    /// Whether a pause may expire before the peer has processed its refresh.
     #[must_use]
     pub fn pause_may_lapse(&self) -> bool {
         pause_may_lapse(&self.input())
     }
 
-    /// Time from the end of a PFC frame until the peer begins no frame more.
+    /// Returns the time from the end of a PFC frame until the peer begins no further frame, in picoseconds.
     pub(super) fn response_ps(&self) -> u64 {
         match self.peer {
             Peer::Standard => self.time_ps(standard_response(self.rate).0),
@@ -111,12 +113,12 @@ impl Link {
     }
 }
 
-/// Rounded down, as the host has it.
+/// Returns a time in picoseconds, rounded down like the simulated host rounds.
 fn ps(scaled: u128, rate: BitRate) -> u64 {
     (scaled / u128::from(rate.0.max(1))) as u64
 }
 
-/// The links of the table: five speeds, five lengths, two MTUs.
+/// Returns the links of the table: five speeds, five lengths, two MTUs.
 pub fn links() -> impl Iterator<Item = Link> {
     const SPEEDS: [u64; 5] = [10, 25, 40, 100, 400];
     const METRES: [u64; 5] = [2, 5, 40, 100, 300];

@@ -1,8 +1,9 @@
-//! Whether headroom is enough, and what of it is ever used: the worst cases of a link, run through the pipeline itself.
+//! Proof of the headroom formula: the worst cases of a link, run through the pipeline itself. It shows whether headroom
+//! is enough, and how much of it is ever used.
 //!
-//! `adversary` has what may go wrong at once, `world` makes a scenario of it, `search` finds the worst and the
-//! smallest eta that loses nothing; `terms` takes one
-//! cause after the other away. docs/headroom-proof.md has the tables and what they say.
+//! `adversary` defines the worst-case conditions, and `world` makes a scenario of them. `search` finds the worst case
+//! and the smallest eta that loses nothing; `terms` removes one cause after the other. The file docs/headroom-proof.md
+//! has the tables and their explanation.
 
 pub mod adversary;
 pub mod link;

@@ -1,4 +1,4 @@
-//! The worst that can happen to a link, and the smallest eta that is enough for it.
+//! Search for the worst case of a link, and for the smallest eta that is enough for it.
 
 use super::adversary::{Adversary, Sizes, all, largest};
 use super::link::Link;
@@ -8,58 +8,59 @@ use crate::sim::load::PS;
 use crate::sim::outcome::Outcome;
 use crate::units::{Cells, Nanos};
 
-/// Class of what must not be lost.
+/// Traffic class that must not lose frames.
 pub(super) const CLASS: usize = 3;
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Most cells of headroom that were in use.
+    /// Most cells of headroom in use at a time.
     pub used: Cells,
     /// Lossless frames that were dropped.
     pub lost: u64,
-    /// When the peer heard XOFF.
+    /// Time at which XOFF reached the peer, in picoseconds.
     pub(super) heard_ps: u64,
-    /// Whether it was let go by time alone: it had not understood in time that the pause goes on.
+    /// Whether the peer's pause expired, because it had not processed a refresh in time.
     pub lapsed: bool,
 }
 
-/// What was found of a link.
+/// Result of the search on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proof {
     /// Eta by the formula.
     pub formula: Cells,
-    /// The smallest eta that loses nothing, whatever of all adversaries.
+    /// The smallest eta that loses nothing with any adversary.
     pub demand: Cells,
-    /// Who needs that much.
+    /// The adversary that needs that much.
     pub worst: Adversary,
     /// Adversaries tried.
     pub tried: usize,
-    /// The smallest eta if every packet is small after all; `None` where the formula expects that.
+    /// The smallest eta if every packet is small despite the promise; `None` where the formula already assumes that.
     pub broken: Option<Cells>,
 }
 
-/// Runs `adversary` on `link` with `eta` cells of headroom. `None` if there is no room for it in time.
+/// Runs `adversary` on `link` with `eta` cells of headroom. `None` if the adversary's timing does not fit.
 ///
 /// # Panics
-/// If anything goes wrong that has nothing to do with headroom: a violated invariant is a bug.
+/// If an invariant other than `lossless_kept` is violated: that is a bug.
 #[must_use]
 pub fn replay(link: &Link, adversary: &Adversary, eta: Cells) -> Option<Run> {
     let world = World::new(link, adversary)?;
     let (Sizes::Framed(len) | Sizes::Last(len)) = adversary.sizes else {
         return Some(judge(link, &world.run(eta, None)));
     };
-    // The last frame begins just before the peer obeys. When that is does not depend on the frames before it.
+    // The last frame begins just before the peer stops. That time does not depend on the frames before it.
     let heard = judge(link, &world.run(eta, Some(u64::MAX / PS)));
     let obeys = heard.heard_ps + link.response_ps();
     let last = (obeys - link.time_ps(u64::from(len) + 24)) / PS;
     Some(judge(link, &world.run(eta, Some(last))))
 }
 
-/// Tries everything, and confirms by the switch itself that the demand found is enough and a cell less is not.
+/// Tries every adversary. Then confirms with the switch itself that the demand found is enough, and that one cell less
+/// is not.
 ///
 /// # Panics
-/// If the smallest eta is not what the highest use says: the switch would be wrong.
+/// If the smallest eta differs from the highest use: the switch would be wrong.
 #[must_use]
 pub fn prove(link: &Link) -> Proof {
     let formula = link.formula().cells;
@@ -72,7 +73,7 @@ pub fn prove(link: &Link) -> Proof {
         Some((run.used, adversary))
     });
     let tried: Vec<(Cells, Adversary)> = tried.collect();
-    // Of several that are as bad, the first.
+    // The first of several that are equally bad.
     let (demand, worst) = tried
         .iter()
         .rev()
@@ -89,7 +90,7 @@ pub fn prove(link: &Link) -> Proof {
     Proof { formula, demand, worst, tried: tried.len(), broken }
 }
 
-/// The highest use of headroom by a peer that sends all in small packets, whatever was promised.
+/// Returns the highest use of headroom by a peer that sends only small packets, despite the promise.
 fn demand_of_all_small(link: &Link) -> Cells {
     let link = Link { small_packets: SmallPackets::ALL, ..*link };
     let plenty = Cells(link.formula().cells.0.saturating_mul(2));
@@ -106,7 +107,7 @@ fn judge(link: &Link, outcome: &Outcome) -> Run {
     let heard =
         outcome.pauses.iter().find(|pause| pause.link == 0 && !pause.holds_a && usize::from(pause.priority) == CLASS);
     let heard_ps = heard.map_or(0, |pause| pause.from_ps);
-    // Nothing that came leaves, so that whoever was stopped once is to stand still to the end.
+    // No received frame leaves the switch, so a peer that was paused once must stay paused to the end.
     let still_ps = outcome.end_ps.saturating_sub(heard_ps + link.response_ps());
     Run {
         used: Cells(class.headroom_highest_cells as u32),
@@ -116,7 +117,7 @@ fn judge(link: &Link, outcome: &Outcome) -> Run {
     }
 }
 
-/// A time in whole nanoseconds, none earlier.
+/// Returns a time in nanoseconds, rounded up.
 pub(super) fn up(ps: u64) -> Nanos {
     Nanos(ps.div_ceil(PS))
 }

@@ -1,4 +1,4 @@
-//! What each term of the formula is worth: the worst case once more without the term's cause.
+//! The value of each term of the headroom formula: the worst case is run again without the term's cause.
 
 use super::adversary::{Adversary, Reverse, Sizes};
 use super::link::{Link, Peer};
@@ -7,32 +7,34 @@ use crate::mmu::headroom::{LEFT_ROW, WIRE_OVERHEAD, largest_frame};
 use crate::sim::load::PS;
 use crate::units::{Cells, Length, Nanos};
 
-/// A term, or several with one cause, in cells.
+/// A term, or several terms with one cause, in cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// Its rows in the formula.
+    /// Name of the rows in the formula.
     pub name: &'static str,
-    /// What the formula has for it.
+    /// Cells that the formula counts for it.
     pub formula: i64,
-    /// How much less is needed without its cause, once those of the terms before are gone; for the last, what is left.
+    /// Cells saved by removing its cause, after the causes of the earlier terms. For the last term, the cells that
+    /// remain.
     pub measured: i64,
-    /// How its cause was taken away.
+    /// Method by which its cause was removed.
     pub how: &'static str,
 }
 
 impl Term {
-    /// What the formula has beyond what is needed.
+    /// Returns the cells that the formula counts beyond the measured need.
     #[must_use]
     pub fn slack(&self) -> i64 {
         self.formula - self.measured
     }
 }
 
-/// A cause taken away: name, rows of the formula, how, and what is left.
+/// A cause to remove: name, rows of the formula, method, and a function that removes it.
 type Without = (&'static str, &'static [&'static str], &'static str, fn(Link, Adversary) -> (Link, Adversary));
 
-/// In the order in which they are taken away, each beside those before it. What shares a gap of a poll comes first: frames
-/// that are left have room only where the one at the poll is short, and the gap is what both are in.
+/// Causes in the order of their removal; each is removed in addition to those before it. The causes that share one poll
+/// gap come first. Leftover frames have room in that gap only while the frame at the poll is short, and both lie within
+/// the gap.
 const CAUSES: [Without; 7] = [
     (LEFT_ROW, &[LEFT_ROW], "the poll before leaves nothing", |link, adversary| {
         (link, Adversary { left: 0, ..adversary })
@@ -60,8 +62,9 @@ const CAUSES: [Without; 7] = [
     }),
 ];
 
-/// The terms of `link`, of which `proof` was found: causes are taken away one after the other, and each is worth what is
-/// needed less. What the terms are worth is what is needed, and so their slack is that of eta, to the cell.
+/// Returns the terms of `link`, for which `proof` was found. Causes are removed one after the other, and each term is
+/// worth the cells that its removal saves. The terms sum to the demand, so their slack is the slack of eta, to the
+/// cell.
 #[must_use]
 pub fn terms(link: &Link, proof: &Proof) -> Vec<Term> {
     let plenty = Cells(2 * proof.formula.0);
@@ -77,13 +80,15 @@ pub fn terms(link: &Link, proof: &Proof) -> Vec<Term> {
     terms.push(Term { name: "MAC and PHY", formula: in_cells(link, "MAC and PHY"), measured: 0, how: "not simulated" });
     let formula: i64 = terms.iter().map(|term| term.formula).sum();
     let formula = i64::from(proof.formula.0) - formula;
-    // Where a share of small packets is promised, the formula has that share, and a peer that sends none does not use it.
+    // If the formula is given a share of small packets, it counts that share. A peer that sends no small packets does
+    // not use it.
     let name = if link.small_packets.is_all() { "PFC frame, rounding" } else { "PFC frame, small packets" };
     terms.push(Term { name, formula, measured: needed, how: "what is left" });
     terms
 }
 
-/// Cells that the formula has for a row: those of the frame, those left behind, or all as the worst frames.
+/// Returns the cells that the formula counts for a row. The rows of single frames count one largest frame each, and one
+/// row counts the frames left behind. The bytes of all other rows are converted as worst-case frames.
 fn in_cells(link: &Link, name: &str) -> i64 {
     let headroom = link.formula();
     let short = link.worst_frame();

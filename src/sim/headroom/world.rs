@@ -1,8 +1,8 @@
-//! The scenario in which an adversary has its way.
+//! The scenario that realises an adversary.
 //!
-//! Port 0 is the one whose headroom is looked at; its host is the peer. All that the peer sends goes to the host at port 1,
-//! which lets nothing of that class in. Hosts at the other ports send to the peer, so much at once that port 0 posts all
-//! that its pacing lets it post.
+//! Port 0 is the port whose headroom is examined; its host is the peer. The peer sends only to the host at port 1,
+//! which pauses that class for ever. Hosts at the other ports send enough to the peer at once that port 0 posts as much
+//! as its pacing allows.
 
 use super::adversary::{Adversary, Reverse, Sizes, largest};
 use super::link::{Link, Peer};
@@ -24,31 +24,31 @@ use crate::sim::spec::{
 use crate::units::{Bytes, Cells, Length, Nanos};
 use crate::wire::MacAddr;
 
-/// Bytes that the wire has around a frame.
+/// Bytes on the wire around a frame.
 const AROUND: u64 = WIRE_OVERHEAD as u64;
-/// Of them, those before its last bit: all but the gap.
+/// Bytes around a frame that precede its last bit: all but the interframe gap of 12 bytes.
 const BEFORE_END: u64 = AROUND - 12;
 const SHORTEST: u16 = 60;
-/// Most hosts that send to the peer.
+/// Maximum number of hosts that send to the peer.
 const MOST_SOURCES: u64 = 40;
-/// Rings of the NIC: what they have no room for is another matter (`rx_descriptors`).
+/// Ring sizes of the simulated NIC, too large to overflow: headroom does not cover full rings (`rx_descriptors` does).
 const DESCRIPTORS: usize = 1 << 16;
 
-/// All but the headroom and the last frame.
+/// A prepared scenario, complete except for the headroom and the last frame.
 pub struct World<'a> {
     link: &'a Link,
     adversary: &'a Adversary,
     scenario: Scenario,
-    /// Cells that the threshold lets in before headroom is used.
+    /// Cells that the threshold admits before headroom is used.
     limit: Cells,
-    /// When the frames between the first and the last begin.
+    /// Start of the frames between the first and the last.
     middle: Nanos,
-    /// A poll that is followed by the next sooner than by a gap.
+    /// A poll after which the next one comes earlier than a poll gap.
     hurry: Option<Hurry>,
 }
 
 impl<'a> World<'a> {
-    /// `None` if what should happen between two polls does not fit.
+    /// Returns `None` if the events between two polls do not fit.
     pub fn new(link: &'a Link, adversary: &'a Adversary) -> Option<Self> {
         let sources =
             if matches!(adversary.reverse, Reverse::Once | Reverse::Lasting) { sources(link) } else { vec![] };
@@ -74,7 +74,7 @@ impl<'a> World<'a> {
             };
             let flow = flow(link, (2 + sources.len(), 0), largest(link), start, Load::Steady);
             scenario.flows.push(lossy(flow));
-            // What was left in the ring matters until XOFF, and not for what refreshes it.
+            // Leftover frames in the ring matter until XOFF, but not for its refreshes.
             lasts += if adversary.left == 0 { 4 * link.half_life_ps() } else { 0 };
         }
         scenario.duration = up(poll + lasts);
@@ -82,7 +82,8 @@ impl<'a> World<'a> {
         Some(Self { link, adversary, scenario, limit, middle, hurry })
     }
 
-    /// With `eta` cells of headroom; the last frame begins from `last` on, where it is another than those before.
+    /// Runs the scenario with `eta` cells of headroom. If the last frame differs from those before, it begins at
+    /// `last`, in nanoseconds.
     pub fn run(&self, eta: Cells, last: Option<u64>) -> Outcome {
         let mut scenario = self.scenario.clone();
         if let Some(last) = last {
@@ -111,28 +112,29 @@ impl<'a> World<'a> {
     }
 }
 
-/// So that a poll begins just before the pause said at `xoff` is due to be said again, and says nothing: the refresh is as
-/// late as it can be, a gap after it.
+/// Makes a poll begin just before the refresh of the XOFF sent at `xoff` is due. That poll sends no refresh, so the
+/// refresh comes one gap later: as late as possible.
 fn before_refresh(link: &Link, xoff: u64) -> Option<Hurry> {
     let (gap, half_life) = (link.poll_gap.0 * PS, link.half_life_ps());
-    // A nanosecond is more than what the generator rounds.
+    // One nanosecond exceeds the generator's rounding error.
     let short = (half_life - PS) % gap;
     (short > PS).then(|| Hurry { from_ps: xoff + (half_life - PS) / gap * gap, gap_ps: short })
 }
 
-/// Of class 0.
+/// Moves `flow` to class 0, a lossy class.
 fn lossy(flow: FlowNode) -> FlowNode {
     FlowNode { class: 0, priority: 0, lossless: false, dscp: 0, ..flow }
 }
 
-/// A poll of the switch before which there is time for everything: the last that does not see the crossing frame.
+/// Returns the time of the last poll before the crossing frame is seen. There is time before it for all preparations.
 fn judging_poll(link: &Link, adversary: &Adversary) -> u64 {
     let gap = link.poll_gap.0 * PS;
     let before = 3 * gap + 40_000 * PS + link.cable.mm * 5 + link.time_ps(64 * u64::from(largest(link)));
     first_poll(adversary.seed, 0, gap) + before.div_ceil(gap) * gap
 }
 
-/// Time in which the peer obeys and all that waits in the receive ring is admitted, at worst a poll's share a gap.
+/// Returns the time in which the peer stops and the frames in the receive ring are admitted. At worst, each poll gap
+/// admits one poll's share.
 fn settling_ps(link: &Link) -> u64 {
     let wire: u64 = link.input().rate.bytes_in(Nanos(link.poll_gap.0 + PACING_SLACK.0 + link.response_ps() / PS)).0
         + 2 * link.bytes_in_ps(link.cable.mm * 5)
@@ -141,18 +143,19 @@ fn settling_ps(link: &Link) -> u64 {
     link.time_ps(wire) + polls * link.poll_gap.0.max(1000) * PS
 }
 
-/// Frames that a poll takes (`Port::bursts`).
+/// Returns the most frames that one poll receives (`Port::bursts`).
 fn per_poll(link: &Link) -> u64 {
     u64::from(bursts_per_poll(link.rate, link.mtu, link.poll_gap)) * BURST as u64
 }
 
-/// Who sends to the peer.
+/// A host that sends to the peer.
 struct Source {
     len: u16,
     frames: u64,
 }
 
-/// As many as can make the port post all that pacing lets it: frames that fill the slack exactly, and a largest one.
+/// Returns enough sources to make the port post as much as pacing allows: frames that fill the slack exactly, then one
+/// largest frame.
 fn sources(link: &Link) -> Vec<Source> {
     let wire: u64 = if largest(link) >= 6226 { 6250 } else { 1250.min(u64::from(largest(link)) + AROUND) };
     let mut left = link.rate.bytes_in(PACING_SLACK).0 / wire;
@@ -167,7 +170,7 @@ fn sources(link: &Link) -> Vec<Source> {
     sources
 }
 
-/// What the peer sends.
+/// Builder of the flows that the peer sends.
 struct Forward<'a> {
     link: &'a Link,
     adversary: &'a Adversary,
@@ -176,8 +179,8 @@ struct Forward<'a> {
 }
 
 impl Forward<'_> {
-    /// Up to the crossing frame, whose last bit comes just after `poll`; with lengths that do not change, all. Returns when
-    /// what follows it begins.
+    /// Adds the flows up to the crossing frame, whose last bit arrives just after `poll`. If the frame length is
+    /// constant, they include all frames. Returns when the frames after the crossing one begin.
     fn flows(&mut self, poll: u64) -> Option<Nanos> {
         let (link, largest) = (self.link, largest(self.link));
         let crossing = match self.adversary.sizes {
@@ -209,13 +212,14 @@ impl Forward<'_> {
         Some(next)
     }
 
-    /// As many of the shortest frames as a poll takes, which the threshold lets in, and then those that it leaves.
+    /// Adds as many shortest frames as a poll receives, which the threshold admits, then the frames that the poll
+    /// leaves behind.
     fn leave_behind(&mut self, poll: u64, crossing: u64) -> Option<()> {
         let (link, left) = (self.link, self.adversary.left);
         let taken = per_poll(link);
         let taken_ps = taken * link.time_ps(u64::from(SHORTEST) + AROUND);
         let frame_ps = link.time_ps(u64::from(left) + AROUND);
-        // All of them arrive after the poll before this one.
+        // All of these frames arrive after the previous poll.
         let earliest = poll - link.poll_gap.0 * PS - link.cable.mm * 5 + 4 * PS;
         let room = crossing.checked_sub(earliest)?.checked_sub(taken_ps + 4 * PS)?;
         let frames = (room / frame_ps).min(LEFT_BEHIND.into());
@@ -236,7 +240,7 @@ fn message(size: MessageSize) -> Load {
     Load::Messages { size, every: Nanos(1_000_000_000), poisson: false, count: Some(1) }
 }
 
-/// A flow in the lossless class.
+/// Returns a flow in the lossless class.
 fn flow(link: &Link, (from, to): (usize, usize), len: u16, start: Nanos, load: Load) -> FlowNode {
     FlowNode {
         name: format!("h{from}-h{to}"),
@@ -258,7 +262,7 @@ fn flow(link: &Link, (from, to): (usize, usize), len: u16, start: Nanos, load: L
     }
 }
 
-/// The switch and its hosts; nobody sends yet.
+/// Returns a scenario with the switch and its hosts, but without flows.
 fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
     let ports = 2 + sources;
     let yaml = config(link, ports);
@@ -310,7 +314,7 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
     }
 }
 
-/// The least that holds what is sent: the headroom is added where it is known.
+/// Returns the smallest configuration that holds the traffic. The headroom is added later, when it is known.
 fn config(link: &Link, ports: usize) -> String {
     let frame = u64::from(link.mtu) + 22;
     let lossy = 2 * link.rate.bytes_in(PACING_SLACK).0 + 64 * frame;

@@ -2,7 +2,7 @@
 
 use crate::stats::format::grouped;
 
-/// Ticks at 1, 2 or 5 times a power of ten from zero to `most`, about `about` of them: where, and what to write there.
+/// Returns about `about` ticks from zero to `most`, at 1, 2 or 5 times a power of ten: position and label.
 pub fn ticks(most: f64, about: u32) -> Vec<(f64, String)> {
     let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
     let rough = most / f64::from(about.max(1));
@@ -19,7 +19,7 @@ pub fn ticks(most: f64, about: u32) -> Vec<(f64, String)> {
         decimals = decimals.saturating_sub(1);
     }
     let step = times.unwrap_or(10.0) * scale;
-    // A hair more, so that rounding does not lose the last tick.
+    // The factor above 1 keeps rounding from losing the last tick.
     let count = (most * 1.000_000_1 / step) as u64;
     (0..=count).map(|index| (index as f64 * step, label(index as f64 * step, decimals))).collect()
 }
@@ -28,10 +28,10 @@ fn label(value: f64, decimals: usize) -> String {
     if decimals == 0 { grouped(value as u64) } else { format!("{value:.decimals$}") }
 }
 
-/// What to divide by, and the unit it gives.
+/// A divisor, and the unit that it gives.
 pub type Unit = (f64, &'static str);
 
-/// For sizes up to `most` bytes.
+/// Returns the unit for sizes up to `most` bytes.
 pub fn size_unit(most: f64) -> Unit {
     const KIB: f64 = 1024.0;
     match most {
@@ -41,7 +41,7 @@ pub fn size_unit(most: f64) -> Unit {
     }
 }
 
-/// For times up to `most` picoseconds.
+/// Returns the unit for times up to `most` picoseconds.
 pub fn time_unit(most: u64) -> Unit {
     match most {
         0..10_000_000 => (1e3, "ns"),
@@ -51,11 +51,11 @@ pub fn time_unit(most: u64) -> Unit {
     }
 }
 
-/// Points that a line may have before it is thinned out.
+/// Most points that a line may have before it is thinned out.
 const MOST_POINTS: usize = 1000;
 
-/// At most about a thousand of `points`, among them the lowest and the highest of each stretch: what a plot is for is
-/// to show the peaks.
+/// Returns at most about a thousand of `points`, including the lowest and the highest of each stretch: plots must show
+/// the peaks.
 pub fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();
@@ -81,7 +81,7 @@ pub fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// The same for times from and to: those so close that the eye could not part them become one. They are in order.
+/// Joins spans, given as begin and end in order, whose distance is at most `apart`: too close to be told apart.
 pub fn join(spans: &[(f64, f64)], apart: f64) -> Vec<(f64, f64)> {
     let mut joined: Vec<(f64, f64)> = Vec::new();
     for &(from, to) in spans {

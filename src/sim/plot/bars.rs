@@ -1,4 +1,4 @@
-//! Horizontal bars in groups: completion times, and variants beside each other.
+//! Bar charts with groups of horizontal bars: message completion times, and comparisons of variants.
 
 use super::axis::ticks;
 use super::figure::{HEAD, WIDTH};
@@ -7,17 +7,18 @@ use crate::sim::outcome::Outcome;
 use crate::sim::report::group::groups;
 use crate::sim::spec::Scenario;
 
-/// Height of a bar, and of what is between groups of them.
+/// Height of a bar.
 const BAR: f64 = 14.0;
+/// Height of the gap between two groups of bars.
 const GAP: f64 = 12.0;
 const RIGHT: f64 = 70.0;
-/// Height of a line of names.
+/// Height of a line of the legend.
 const LINE: f64 = 18.0;
-/// Flows with a row of their own.
+/// Most flows that get a row of their own.
 const MOST_ROWS: usize = 16;
 
-/// A picture with a group of bars for each of `labels`: one bar for each of `series`, which has a name and a value for
-/// each label. A value that is no number or below zero has no bar.
+/// Draws a picture with a group of bars for each of `labels`. Each of `series` has a name and one value per label. A
+/// negative or non-finite value has no bar.
 #[must_use]
 pub fn bars(title: &str, unit: &str, labels: &[String], series: &[(String, Vec<f64>)]) -> String {
     draw(title, "", unit, labels, series)
@@ -51,7 +52,7 @@ fn draw(title: &str, subtitle: &str, unit: &str, labels: &[String], series: &[(S
     svg.finish(rect.y + rect.height + 44.0)
 }
 
-/// The names of `series`, in as many lines as they take. Returns their height.
+/// Draws the names of `series`, in as many lines as they need. Returns their height.
 fn legend(svg: &mut Svg, left: f64, series: &[(String, Vec<f64>)]) -> f64 {
     let (mut x, mut y) = (left, HEAD);
     for (index, (name, _)) in series.iter().enumerate() {
@@ -77,7 +78,7 @@ fn axis(svg: &mut Svg, rect: Rect, most: f64, unit: &str) {
     svg.text(rect.x + rect.width / 2.0, bottom + 34.0, Anchor::Middle, unit);
 }
 
-/// Three digits or a whole number.
+/// Formats a value with three digits, or as a whole number.
 fn number(value: f64) -> String {
     match value {
         _ if value.fract() == 0.0 => crate::stats::format::grouped(value as u64),
@@ -87,11 +88,11 @@ fn number(value: f64) -> String {
     }
 }
 
-/// How long messages took; `None` if there were none.
+/// Draws the completion times of messages; `None` if there were no messages.
 pub fn completion(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
     let (mut labels, mut p50, mut p99, mut most) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let count = outcome.flows.iter().filter(|flow| flow.completion.count > 0).count();
-    // With few flows of messages among many others, still each has its own row.
+    // Few flows with messages get a row each, even among many other flows.
     let limit = if count <= MOST_ROWS { usize::MAX } else { MOST_ROWS };
     for group in groups(scenario, outcome, limit) {
         let times = &group.sum.completion;

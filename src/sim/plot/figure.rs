@@ -1,4 +1,4 @@
-//! A figure: panels under each other that share the axis of time.
+//! A figure: panels below each other that share the time axis.
 
 use super::axis::{Unit, join, thin, ticks, time_unit};
 use super::svg::{Anchor, Rect, Svg, text_width};
@@ -10,12 +10,13 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 22.0;
 /// Room above the first panel.
 pub const HEAD: f64 = 48.0;
-/// Height of a line of a panel's head, and of a row of bars.
+/// Height of a line of a panel's head.
 const LINE: f64 = 18.0;
+/// Height of a row of bars.
 const ROW: f64 = 22.0;
 const GAP: f64 = 14.0;
 
-/// Where and how much, in picoseconds and the panel's own measure.
+/// Points: time in picoseconds, and value in the panel's unit.
 pub type Points = Vec<(f64, f64)>;
 
 pub struct Figure {
@@ -31,23 +32,23 @@ pub struct Panel {
     pub layers: Vec<Layer>,
 }
 
-/// What a panel's vertical axis is.
+/// The vertical axis of a panel.
 pub enum Scale {
-    /// Numbers from zero to `most`, shown in `unit`, with a title that names it.
+    /// Numbers from zero to `most`, shown in `unit`, with an axis title.
     Values { title: String, unit: Unit, most: f64, height: f64 },
-    /// A row for each of these names.
+    /// One row for each name.
     Rows(Vec<String>),
 }
 
 pub struct Layer {
-    /// Its name in the legend; empty: not there.
+    /// Name in the legend; empty: no entry.
     pub name: String,
     pub colour: &'static str,
     pub shape: Shape,
 }
 
 pub enum Shape {
-    /// What is between two lines; between the axis and a line if `low` is empty.
+    /// The area between two lines; between the axis and a line if `low` is empty.
     Area {
         high: Points,
         low: Points,
@@ -56,18 +57,18 @@ pub enum Shape {
         points: Points,
         dashed: bool,
     },
-    /// A limit that does not move.
+    /// A constant limit.
     Level(f64),
     /// Thin bars from the axis up.
     Bars(Points),
-    /// Times, in a row.
+    /// Periods, drawn in a row.
     Spans {
         row: usize,
         spans: Vec<(f64, f64)>,
     },
 }
 
-/// Which part of the picture a panel draws on, and what it shows there.
+/// The rectangle that a panel draws on, and the ranges of its axes.
 struct Frame {
     rect: Rect,
     end: f64,
@@ -142,7 +143,7 @@ impl Panel {
     }
 }
 
-/// A panel's title and legend from `top` on; where what is below them begins.
+/// Draws a panel's title and legend from `top` on. Returns where the panel's body begins.
 fn head(svg: &mut Svg, panel: &Panel, top: f64) -> f64 {
     svg.bold(LEFT, top + 13.0, 12, &panel.title);
     let (mut x, mut y) = (LEFT + text_width(&panel.title) * 1.1 + 24.0, top);
@@ -190,7 +191,7 @@ impl Layer {
                 }
                 svg.fill(&outline, self.colour);
             }
-            // What is above the panel is not drawn, rather than along its edge.
+            // Parts above the panel are left out, instead of being drawn along its edge.
             Shape::Line { points, dashed } => {
                 for part in thin(points).split(|point| point.1 > frame.most).filter(|part| part.len() > 1) {
                     svg.stroke(&frame.place(part), self.colour, 1.6, *dashed);

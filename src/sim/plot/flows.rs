@@ -1,4 +1,4 @@
-//! Throughput over time, of each flow or of all to a receiver in a class.
+//! Throughput over time, by flow or by receiver and class.
 
 use super::figure::{Figure, Layer, Panel, Points, Scale, Shape};
 use super::subtitle;
@@ -9,12 +9,13 @@ use crate::sim::spec::Scenario;
 use crate::stats::format::time;
 use crate::units::Nanos;
 
-/// Lines that can be told apart: more flows are shown by receiver and class, more groups not at all but the busiest.
+/// Number of lines that readers can tell apart. More flows are grouped by receiver and class; of more groups, only the
+/// busiest are shown.
 const MOST: usize = PALETTE.len();
-/// Stretches of time over which a rate is taken: shorter ones show single frames, not a rate.
+/// Number of intervals over which a rate is averaged: shorter intervals would show single frames instead of a rate.
 const STRETCHES: usize = 240;
 
-/// The figure; `None` if nothing was sampled.
+/// Returns the figure; `None` without samples.
 pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
     let samples = &outcome.samples;
     let mut groups = groups(scenario, outcome, MOST);
@@ -30,7 +31,8 @@ pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
     let lines: Vec<Points> = groups.iter().map(|group| received(outcome, group, stretch)).collect();
     let rates: Vec<Points> = groups.iter().map(|group| allowed(outcome, group, stretch)).collect();
     let highest = |lines: &[Points]| lines.iter().flatten().map(|point| point.1).fold(0.0, f64::max);
-    // Many senders may send far more than arrives, all at line rate as they begin; what arrived is to be seen.
+    // Many senders may together send far more than arrives, since all begin at line rate. The scale follows the
+    // received rate.
     let arrived = highest(&lines);
     let most = if arrived > 0.0 { highest(&rates).clamp(arrived, arrived * 2.0) } else { highest(&rates) };
     let over = time(Nanos(stretch as u64 * samples.every_ps / 1000));
@@ -60,7 +62,7 @@ fn layers(groups: &[Group], lines: Vec<Points>, rates: Vec<Points>) -> Vec<Layer
     layers
 }
 
-/// The sum of several series' stretches, each as `(end, sum, samples)`.
+/// Sums several series by stretches of `stretch` samples. Returns each stretch as `(end, sum, samples)`.
 fn sums<'a>(series: impl Iterator<Item = &'a Vec<u32>>, stretch: usize) -> Vec<(usize, u64, u64)> {
     let mut sums: Vec<(usize, u64, u64)> = Vec::new();
     for values in series {
@@ -74,7 +76,7 @@ fn sums<'a>(series: impl Iterator<Item = &'a Vec<u32>>, stretch: usize) -> Vec<(
     sums
 }
 
-/// Bits a second that a group received.
+/// Returns the bits per second that a group received.
 fn received(outcome: &Outcome, group: &Group, stretch: usize) -> Points {
     let samples = &outcome.samples;
     let every = samples.every_ps as f64;
@@ -86,7 +88,7 @@ fn received(outcome: &Outcome, group: &Group, stretch: usize) -> Points {
     sums(series, stretch).into_iter().map(point).collect()
 }
 
-/// Bits a second that DCQCN lets a group send; nothing if it has none.
+/// Returns the bits per second that DCQCN allows a group to send; empty without DCQCN.
 fn allowed(outcome: &Outcome, group: &Group, stretch: usize) -> Points {
     let samples = &outcome.samples;
     let series = group.flows.iter().filter_map(|&flow| samples.flow_rate_mbps.get(flow));

@@ -1,7 +1,7 @@
-//! Pictures of a run, as SVG written by hand: the same bytes for the same run, on any machine.
+//! Plots of a run as SVG. The same run gives the same bytes on any machine.
 //!
-//! `svg` writes elements, `axis` chooses ticks and thins lines out, `figure` puts panels under each other; the rest
-//! says what is in them.
+//! `svg` writes elements, `axis` chooses ticks and thins out lines, and `figure` stacks panels. The other modules
+//! define the contents of the plots.
 
 mod axis;
 mod bars;
@@ -17,8 +17,8 @@ pub use bars::bars;
 use super::outcome::Outcome;
 use super::spec::Scenario;
 
-/// All pictures of a run, each with the name of its file, which no other has: a class of a switch's port each, the throughput of flows and
-/// the completion times of messages; what has nothing to show is not there.
+/// Draws all plots of a run, each with a unique file name. There is one for each class of a switch port, one for the
+/// throughput of flows, and one for message completion times. Plots without content are left out.
 #[must_use]
 pub fn plots(scenario: &Scenario, outcome: &Outcome) -> Vec<(String, String)> {
     let mut plots = Vec::new();
@@ -32,7 +32,7 @@ pub fn plots(scenario: &Scenario, outcome: &Outcome) -> Vec<(String, String)> {
     plots
 }
 
-/// Makes names files, and numbers those that others have too: a switch may have ports `1/1` and `1_1`.
+/// Turns names into file names, and numbers duplicates: a switch may have ports `1/1` and `1_1`.
 fn name_files(plots: &mut [(String, String)]) {
     let mut taken = HashSet::new();
     for (name, _) in plots {
@@ -46,12 +46,12 @@ fn name_files(plots: &mut [(String, String)]) {
     }
 }
 
-/// What is under every title: which run it was.
+/// Returns the subtitle of every plot, which identifies the run.
 fn subtitle(scenario: &Scenario) -> String {
     scenario.title()
 }
 
-/// A name without what a file's name may not have.
+/// Replaces the characters of a name that a file name may not contain.
 fn file_name(name: &str) -> String {
     let letter = |letter: char| if letter.is_alphanumeric() || "._-".contains(letter) { letter } else { '_' };
     name.chars().map(letter).collect()

@@ -1,4 +1,4 @@
-//! A class of a switch's port over time: its queue and marks, its group and headroom, and who stops whom.
+//! A class of a switch port over time: its queue and marks, its group and headroom, and its pauses.
 
 use super::axis::size_unit;
 use super::figure::{Figure, Layer, Panel, Points, Scale, Shape};
@@ -14,7 +14,7 @@ use crate::units::Bytes;
 const HIGH: f64 = 170.0;
 const LOW: f64 = 90.0;
 
-/// The figure of a class, with its file's name; `None` if there is nothing to see.
+/// Returns the figure of a class and its file name; `None` if there is nothing to show.
 pub fn figure(
     scenario: &Scenario,
     outcome: &Outcome,
@@ -60,7 +60,7 @@ fn highest(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|point| point.1).fold(0.0, f64::max)
 }
 
-/// An axis of bytes with some room above `most`.
+/// Returns an axis of bytes with some room above `most`.
 fn sizes(what: &str, most: f64, height: f64) -> Scale {
     let most = most * 1.08;
     let unit = size_unit(most);
@@ -71,7 +71,7 @@ fn layer(name: impl Into<String>, colour: &'static str, shape: Shape) -> Layer {
     Layer { name: name.into(), colour, shape }
 }
 
-/// A limit, said in the legend even where it is too high to be seen.
+/// Returns a layer for a limit. The legend names the limit even where it is above the visible range.
 fn limit(name: &str, bytes: f64, most: f64, colour: &'static str) -> Layer {
     let above = if bytes > most * 1.08 { ", above" } else { "" };
     layer(format!("{name} {}{above}", Bytes(bytes as u64)), colour, Shape::Level(bytes))
@@ -85,7 +85,7 @@ fn queue(samples: &Samples<'_>, spec: &SwitchSpec) -> Option<Panel> {
     }
     let wred = spec.queues.get(usize::from(samples.class.class)).and_then(|queue| queue.wred);
     let bounds = wred.map(|wred| [wred.kmin.0 as f64, wred.kmax.0 as f64]);
-    // The limits are in the picture unless they made what happened too small to see.
+    // A limit is shown only if the data stays large enough to read beside it.
     let shown = bounds.iter().flatten().copied().filter(|&bound| bound <= highest * 3.0);
     let most = shown.fold(highest, f64::max);
     let mut layers = vec![layer("queue", BLUE, Shape::Area { high: depth, low: Vec::new() })];
@@ -115,7 +115,7 @@ fn group(samples: &Samples<'_>, spec: &SwitchSpec, port: &PortSpec) -> Option<Pa
         return None;
     }
     let threshold = samples.of(&class.threshold_cells, cell);
-    // T of an empty switch is far above anything that matters.
+    // The threshold T of an empty switch is far above all relevant values.
     let most = self::highest(&threshold).min(highest * 1.8).max(highest);
     let mut layers = vec![layer("shared pool", SKY, Shape::Area { high: shared.clone(), low: Vec::new() })];
     if self::highest(&headroom) > 0.0 {
@@ -137,7 +137,7 @@ fn headroom(samples: &Samples<'_>, spec: &SwitchSpec, port: &PortSpec) -> Option
     if highest == 0.0 {
         return None;
     }
-    // With the dynamic policy a group has no headroom of its own but its port's insurance.
+    // With the dynamic policy, a group has no headroom of its own; its port has the insurance.
     let size = match port.buffer.policy {
         HeadroomPolicy::Dynamic => port.buffer.insurance,
         _ => port.buffer.groups[usize::from(samples.class.class) % CLASSES].headroom,
@@ -151,7 +151,7 @@ fn headroom(samples: &Samples<'_>, spec: &SwitchSpec, port: &PortSpec) -> Option
     Some(Panel { title: "headroom".to_owned(), scale: sizes("headroom", most, LOW), layers })
 }
 
-/// Who is stopped: the peer, since this port is full, or this port, since its peer is.
+/// Returns the panel of pauses: those of the peer by this port, and those of this port by its peer.
 fn pauses(scenario: &Scenario, outcome: &Outcome, port: PortRef, class: u8) -> Option<Panel> {
     let here = End::Port(port);
     let index = scenario.links.iter().position(|link| link.a == here || link.b == here)?;

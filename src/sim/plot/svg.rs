@@ -1,8 +1,9 @@
-//! SVG as text: a handful of elements, escaped, with coordinates of one decimal so that equal runs are equal bytes.
+//! Writer of SVG text: a few escaped elements, with coordinates rounded to one decimal so that equal runs give equal
+//! bytes.
 
 use std::fmt::Write as _;
 
-/// Colours that people with any colour vision tell apart (Okabe & Ito 2008).
+/// Colours that people with any colour vision can distinguish (Okabe & Ito 2008).
 pub const BLUE: &str = "#0072B2";
 pub const ORANGE: &str = "#E69F00";
 pub const GREEN: &str = "#009E73";
@@ -12,13 +13,13 @@ pub const SKY: &str = "#56B4E9";
 pub const YELLOW: &str = "#F0E442";
 pub const BLACK: &str = "#000000";
 
-/// For lines that are equals.
+/// Colours for lines of equal importance.
 pub const PALETTE: [&str; 8] = [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK, YELLOW];
 
 const GRID: &str = "#e4e4e4";
 const FRAME: &str = "#888888";
 
-/// Where a text is anchored.
+/// Anchor of a text.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -26,7 +27,7 @@ pub enum Anchor {
     End,
 }
 
-/// A picture in the making.
+/// A picture under construction.
 #[derive(Debug)]
 pub struct Svg {
     body: String,
@@ -42,7 +43,7 @@ pub struct Rect {
     pub height: f64,
 }
 
-/// `text` as XML has it; what XML cannot have at all is left out.
+/// Escapes `text` for XML. Control characters, which XML cannot contain, are left out.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -59,12 +60,12 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// About how wide a text of 12 pixels is: to lay out legends, where a little more or less does not matter.
+/// Estimates the width of a text of 12 pixels. Legends use it, where a small error does not matter.
 pub fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * 6.7
 }
 
-/// A coordinate; one that is no number would make the whole picture unreadable.
+/// Formats a coordinate. A value that is not finite becomes zero, because it would make the whole picture unreadable.
 fn at(value: f64) -> String {
     let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
     if text == "-0.0" { "0".to_owned() } else { text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned) }
@@ -75,7 +76,7 @@ impl Svg {
         Self { body: String::new(), width }
     }
 
-    /// The whole picture, of this height.
+    /// Returns the whole picture, with this height.
     pub fn finish(self, height: f64) -> String {
         let (width, height) = (at(self.width), at(height));
         format!(
@@ -86,7 +87,7 @@ impl Svg {
         )
     }
 
-    // Writing to a text cannot fail.
+    // Writing to a `String` cannot fail.
     fn put(&mut self, element: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
@@ -105,7 +106,7 @@ impl Svg {
         self.styled(x, y, anchor, "fill=\"#555555\" font-size=\"11\"", text);
     }
 
-    /// The title of a vertical axis, read from below.
+    /// Draws the title of a vertical axis, rotated to read upward.
     pub fn upright(&mut self, x: f64, y: f64, text: &str) {
         let style = format!("fill=\"#222222\" transform=\"rotate(-90 {} {})\"", at(x), at(y));
         self.styled(x, y, Anchor::Middle, &style, text);
@@ -127,7 +128,7 @@ impl Svg {
         self.put(format_args!("<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\"/>"));
     }
 
-    /// The border of a panel.
+    /// Draws the border of a panel.
     pub fn frame(&mut self, rect: Rect) {
         let Rect { x, y, width, height } = rect;
         let [x, y, width, height] = [x, y, width, height].map(at);
@@ -149,7 +150,7 @@ impl Svg {
         ));
     }
 
-    /// A filled outline.
+    /// Draws a filled outline.
     pub fn fill(&mut self, points: &[(f64, f64)], colour: &str) {
         let points = list(points);
         self.put(format_args!("<polygon points=\"{points}\" fill=\"{colour}\" fill-opacity=\"0.45\"/>"));

@@ -1,9 +1,10 @@
-//! Pictures of a made-up run: which there are, that XML readers take them, and what they say.
+//! Tests with the plots of a made-up run: which plots exist, that they are well-formed XML, and which texts they
+//! contain.
 
 use super::*;
 use crate::sim::report::fixture;
 
-/// That every element is closed in order, every attribute quoted, and no number is none.
+/// Checks that every element is closed in order, every attribute is quoted, and every number is finite.
 fn check_xml(name: &str, svg: &str) {
     let mut open = Vec::new();
     let mut rest = svg;
@@ -47,7 +48,7 @@ fn no_two_pictures_have_one_file() {
     assert_eq!(plots.map(|(name, _)| name), ["a.svg", "a-2.svg", "b.svg", "a-2-2.svg", "a-3.svg"]);
 }
 
-/// The texts of a picture, in order.
+/// Returns the texts of a picture, in order.
 fn texts(svg: &str) -> Vec<&str> {
     let inner = |line: &'_ str| -> Option<(usize, usize)> { Some((line.find('>')? + 1, line.rfind("</text>")?)) };
     svg.lines().filter_map(|line| inner(line).map(|(from, to)| &line[from..to])).collect()
@@ -109,7 +110,7 @@ fn variants_stand_beside_each_other() {
 #[test]
 fn names_that_do_not_fit_beside_each_other_take_another_line() {
     let series = |names: usize| (0..names).map(|n| (format!("a name of thirty characters, {n}"), vec![1.0]));
-    // Where the names begin, and how high they stand.
+    // Returns the left and the top coordinate of each name.
     let places = |names: usize| {
         let svg = bars("", "", &["one".to_owned()], &series(names).collect::<Vec<_>>());
         check_xml("names", &svg);

@@ -1,16 +1,17 @@
-//! Whether lossless traffic can wait for itself in a circle.
+//! Detection of circular waits among lossless flows.
 //!
-//! A frame that waits for a link occupies the buffer behind the link before, so each flow makes every link of its path wait
-//! for the next one. Where these dependencies have no circle nothing can wait forever (Dally & Seitz 1987; of PFC Hu et
-//! al., HotNets 2016). On a tree they never have one. On a ring of four switches or more shortest paths may close one, and
-//! then a run that does not drain is a deadlock of the network and no fault of a switch.
+//! A frame that waits for a link occupies the buffer behind the previous link. So each flow makes every link of its
+//! path wait for the next one. Without a circle of these dependencies, no wait lasts for ever (Dally & Seitz 1987; for
+//! PFC Hu et al., HotNets 2016). A tree never has a circle. On a ring of four or more switches, shortest paths may
+//! close one. A run that then does not drain shows a deadlock of the network, not a defect of a switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sim::routes::Cables;
 use crate::sim::spec::{End, PortRef, Scenario};
 
-/// Whether the lossless flows of `scenario` can. All lossless classes count as one: a pause may stop them all.
+/// Whether the lossless flows of `scenario` can deadlock. All lossless classes count as one, because a pause may stop
+/// all of them.
 #[must_use]
 pub fn can_deadlock(scenario: &Scenario) -> bool {
     let cables = Cables::new(scenario);
@@ -32,7 +33,7 @@ pub fn can_deadlock(scenario: &Scenario) -> bool {
     has_circle(waits)
 }
 
-/// Takes away what waits for nothing until nothing is left, or only a circle and what leads to it.
+/// Removes ports that wait for no other port. The remainder is empty, or it is a circle with the ports that lead to it.
 fn has_circle(mut waits: BTreeMap<PortRef, BTreeSet<PortRef>>) -> bool {
     loop {
         let free: Vec<PortRef> = waits.iter().filter(|(_, on)| on.is_empty()).map(|(port, _)| *port).collect();

@@ -1,22 +1,23 @@
-//! A fabric as it was drawn: plain numbers that can be taken away one by one, and always written as a scenario.
+//! A random fabric as plain numbers. Shrinking can remove them one by one, and the rest can always be written as a
+//! scenario.
 //!
-//! Hosts, links and switches keep their numbers when others go, so that names, flows and faults stay what they were.
+//! Hosts, links and switches keep their numbers when others are removed, so names, flows and faults stay the same.
 
 use crate::units::Nanos;
 
-/// The least time to drain that is meant to be enough for whatever can drain.
+/// Shortest drain time that is meant to suffice for every run that can drain.
 pub const LEAST_DRAIN: Nanos = Nanos(1_000_000);
 
 /// A whole scenario. All times are nanoseconds, all rates Mbit/s, all lengths metres.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// Of the run's dice.
+    /// Seed of the run's random numbers.
     pub seed: u64,
     /// Time for which hosts send.
     pub duration: u64,
-    /// Time to drain, where it is not meant to be enough.
+    /// Time to drain that is deliberately too short; `None`: the computed time.
     pub drain: Option<u64>,
-    /// Whether switches learn from frames, and not from the scenario.
+    /// Whether switches learn from frames, instead of from the scenario.
     pub learns: bool,
     /// Lossless classes.
     pub lossless: Vec<u8>,
@@ -27,30 +28,30 @@ pub struct Draft {
     pub faults: Vec<FaultDraft>,
 }
 
-/// A switch, `s` and its number.
+/// A switch, named `s` and its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchDraft {
     pub id: usize,
-    /// Bytes of the buffer; follows from `spare`.
+    /// Bytes of the buffer, derived from `spare`.
     pub size: u64,
-    /// Bytes of the buffer beyond reserves and headroom: the shared pools.
+    /// Bytes of the buffer beyond reserves and headroom, that is, of the shared pools.
     pub spare: u64,
     pub cell: u64,
     pub headroom: HeadroomDraft,
-    /// Percent of `spare` that is lossy.
+    /// Percentage of `spare` that is lossy.
     pub lossy: u8,
     pub mtu: u16,
     pub classes: Vec<ClassDraft>,
-    /// Bytes: lossless, lossy.
+    /// Port reserve in bytes: lossless, lossy.
     pub port_reserve: Option<(u64, u64)>,
     pub lcores: u8,
     pub poll_gap: u64,
-    /// From a poll to the next.
+    /// Time from one poll to the next.
     pub every: u64,
-    /// That a frame takes.
+    /// Time that a frame takes.
     pub frame: u64,
     pub jitter: u64,
-    /// Whether a backlog in the receive ring stops senders.
+    /// Whether a backlog in the receive ring sends XOFF.
     pub backlog: bool,
     pub watchdog: Option<&'static str>,
 }
@@ -59,12 +60,12 @@ pub struct SwitchDraft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadroomDraft {
     Independent,
-    /// With this ratio, in tenths.
+    /// Shared pool with this ratio, in tenths.
     SharedPool(u8),
     Dynamic,
 }
 
-/// What a switch says of a class. `None`: nothing.
+/// Settings of a class in a switch. `None`: the key is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClassDraft {
     pub class: u8,
@@ -74,33 +75,33 @@ pub struct ClassDraft {
     pub xon_offset: Option<u64>,
     pub xon_floor: Option<u64>,
     pub headroom: Option<u64>,
-    /// Of the queue.
+    /// Limit of the queue.
     pub queue_limit: Option<LimitDraft>,
     pub queue_reserve: Option<u64>,
-    /// Weight; 0 is strict.
+    /// Weight of the queue; 0 is strict.
     pub weight: Option<u8>,
-    /// Bytes from, bytes to, percent.
+    /// kmin and kmax in bytes, pmax in percent.
     pub ecn: Option<(u64, u64, u8)>,
 }
 
-/// A limit.
+/// A limit of a group or a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitDraft {
     Alpha(&'static str),
     Bytes(u64),
 }
 
-/// What a switch says of a port.
+/// Settings of a port in a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortDraft {
-    /// Word for it.
+    /// Value of the key `pfc`.
     pub pfc: &'static str,
-    /// Metres of cable that the headroom is for; `None`: those that are there.
+    /// Metres of cable for which the headroom is configured; `None`: the actual length.
     pub claims: Option<u64>,
     pub rx_descriptors: u16,
 }
 
-/// A host, `h` and its number, at the port `p` and its number.
+/// A host, named `h` and its number, at the port named `p` and its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostDraft {
     pub id: usize,
@@ -109,20 +110,20 @@ pub struct HostDraft {
     pub length: u64,
     pub port: PortDraft,
     pub obeys: bool,
-    /// Whether switches know where it is.
+    /// Whether switches know the port of the host from the beginning.
     pub known: bool,
     pub response: Option<u64>,
     pub receiver: Option<Receiver>,
 }
 
-/// Rate, and bytes from which on it says XOFF.
+/// A slow receiver: its rate, and the bytes in its buffer from which it sends XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receiver {
     pub rate: u64,
     pub bytes: u64,
 }
 
-/// A link between switches, at the ports `u` and its number.
+/// A link between switches, at the ports named `u` and its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkDraft {
     pub id: usize,
@@ -132,7 +133,7 @@ pub struct LinkDraft {
     pub port: PortDraft,
 }
 
-/// A flow.
+/// A flow between two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowDraft {
     pub from: usize,
@@ -147,7 +148,7 @@ pub struct FlowDraft {
     pub dcqcn: bool,
 }
 
-/// Lengths of frames.
+/// Frame lengths of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameDraft {
     Fixed(u16),
@@ -155,49 +156,50 @@ pub enum FrameDraft {
     Imix,
 }
 
-/// What a flow has to send.
+/// Load of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadDraft {
     Steady,
     OnOff(u64, u64),
-    /// Bytes from and to, mean time from one to the next.
+    /// Smallest and largest size in bytes, mean time from one message to the next.
     Messages(u64, u64, u64),
 }
 
-/// A cable: a host's, or a link.
+/// A cable: of a host, or between switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cable {
     Host(usize),
     Link(usize),
 }
 
-/// What goes wrong.
+/// A fault of a part of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultDraft {
     pub at: u64,
-    /// How long; `None`: to the end.
+    /// Length of the fault; `None`: to the end of the run.
     pub time: Option<u64>,
     pub kind: FaultKindDraft,
 }
 
-/// How.
+/// Kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKindDraft {
     Down(Cable),
-    /// What is lost, how many of a thousand, and whether only toward the first switch of the cable.
+    /// Cable, lost frames (value of the key `what`), loss in thousandths, and whether only frames toward the first
+    /// switch are lost.
     Lose(Cable, &'static str, u16, bool),
-    /// Priorities as a mask; 0: the lossless ones.
+    /// Host, and its priorities as a mask; 0: the lossless ones.
     Storm(usize, u8),
     Dead(usize),
     Late(usize, u64),
     Slow(usize, Receiver),
     Stall(usize, Option<u8>),
-    /// With its rate.
+    /// Host and rate.
     Garbage(usize, u64),
 }
 
 impl FaultKindDraft {
-    /// The host, cable or switch that it is about, as three options.
+    /// Returns the affected host, cable and switch, as three options.
     fn touches(self) -> (Option<usize>, Option<Cable>, Option<usize>) {
         match self {
             Self::Down(cable) | Self::Lose(cable, ..) => (None, Some(cable), None),
@@ -212,13 +214,13 @@ impl FaultKindDraft {
 }
 
 impl Draft {
-    /// The host with this number.
+    /// Returns the host with this number.
     #[must_use]
     pub fn host(&self, id: usize) -> &HostDraft {
         &self.hosts[self.hosts.iter().position(|host| host.id == id).unwrap_or(0)]
     }
 
-    /// Without the host `id`, and what concerns it.
+    /// Removes the host `id`, with its flows and faults.
     pub fn remove_host(&mut self, id: usize) {
         self.hosts.retain(|host| host.id != id);
         self.flows.retain(|flow| flow.from != id && flow.to != id);
@@ -228,13 +230,13 @@ impl Draft {
         });
     }
 
-    /// Without the link `id`.
+    /// Removes the link `id` with its faults.
     pub fn remove_link(&mut self, id: usize) {
         self.links.retain(|link| link.id != id);
         self.faults.retain(|fault| fault.kind.touches().1 != Some(Cable::Link(id)));
     }
 
-    /// Without the switch `id`, its hosts and its links.
+    /// Removes the switch `id` with its hosts, links and faults.
     pub fn remove_switch(&mut self, id: usize) {
         let hosts: Vec<usize> = self.hosts.iter().filter(|host| host.switch == id).map(|host| host.id).collect();
         hosts.into_iter().for_each(|host| self.remove_host(host));
@@ -244,14 +246,14 @@ impl Draft {
         self.faults.retain(|fault| fault.kind.touches().2 != Some(id));
     }
 
-    /// Ports of the switch `id`.
+    /// Returns the number of ports of the switch `id`.
     #[must_use]
     pub fn ports(&self, id: usize) -> usize {
         self.hosts.iter().filter(|host| host.switch == id).count()
             + self.links.iter().filter(|link| link.ends.contains(&id)).count()
     }
 
-    /// The slowest that anybody sends or receives.
+    /// Returns the lowest rate of any host, receiver or link.
     #[must_use]
     pub fn slowest(&self) -> u64 {
         let hosts = self.hosts.iter().flat_map(|host| [Some(host.rate), host.receiver.map(|receiver| receiver.rate)]);
@@ -263,8 +265,8 @@ impl Draft {
         hosts.chain(links).chain(faults).flatten().min().unwrap_or(1).max(1)
     }
 
-    /// Time to drain: all buffers through the slowest there is, full receive rings through cores that take their time, after
-    /// the last fault, and after pauses that nobody ends have run out. A run that needs less ends when it has drained.
+    /// Returns the time to drain. It covers all buffers through the slowest rate, full receive rings through busy
+    /// cores, the last fault, and pauses that must expire. A run that needs less ends when it has drained.
     #[must_use]
     pub fn drain(&self) -> u64 {
         if let Some(drain) = self.drain {
@@ -274,7 +276,7 @@ impl Draft {
             fault.time.is_none() && matches!(fault.kind, FaultKindDraft::Storm(..) | FaultKindDraft::Stall(..))
         };
         if self.faults.iter().any(is_for_good) {
-            // It will not.
+            // Such a run never drains.
             return LEAST_DRAIN.0;
         }
         let held: u64 = self.switches.iter().map(|switch| switch.size).sum();
@@ -287,7 +289,7 @@ impl Draft {
         (2_000_000 + held * 8 * 1000 / slowest + self.cores() + faults + watchdog + 3 * pause).min(9_000_000_000)
     }
 
-    /// Time that cores take for full receive rings: each frame on its way in and on its way out.
+    /// Returns the time that cores take for full receive rings; each frame counts when received and when sent.
     fn cores(&self) -> u64 {
         let of_switch = |switch: &SwitchDraft| {
             let hosts = self.hosts.iter().filter(|host| host.switch == switch.id).map(|host| &host.port);

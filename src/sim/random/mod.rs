@@ -1,6 +1,6 @@
-//! Random fabrics: switches, hosts, cables, flows and faults by a seed, run with every invariant checked.
+//! Random fabrics: a seed determines switches, hosts, cables, flows and faults. Each run checks every invariant.
 //!
-//! docs/testing.md says what is drawn and what counts as a failure; docs/simulation-found.md what was found.
+//! docs/testing.md lists the draws and the failures that count; docs/simulation-found.md lists the defects found.
 
 mod deadlock;
 mod draft;
@@ -23,35 +23,35 @@ pub use self::deadlock::can_deadlock;
 pub use self::soak::{Progress, Totals, soak};
 pub use self::verdict::judge;
 
-/// What a fabric that held did.
+/// Statistics of a fabric that violated no invariant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Events.
+    /// Number of events.
     pub events: u64,
     /// Frames that hosts sent in flows.
     pub frames: u64,
     /// Steps of switches after which every invariant was checked.
     pub checks: u64,
-    /// Whether something was drawn, or happened, with which switches do not promise to lose nothing.
+    /// Whether a waiver voided the lossless guarantee, because of a draw or of an event in the run.
     pub waived: bool,
-    /// How it ended.
+    /// Reason for which the run ended.
     pub ending: Ending,
 }
 
-/// A fabric that did not hold.
+/// A fabric that violated an invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Seed of the fabric.
     pub seed: u64,
-    /// The whole scenario. Empty if it is the generator that failed.
+    /// The whole scenario; empty if the generator itself failed.
     pub yaml: String,
-    /// What did not hold of it.
+    /// The violation in the whole scenario.
     pub violation: Violation,
-    /// The smallest scenario found in which the same invariant does not hold.
+    /// The smallest scenario found that violates the same invariant.
     pub shrunk_yaml: String,
-    /// What did not hold of that one.
+    /// The violation in the smallest scenario.
     pub shrunk_violation: Violation,
-    /// Runs that it took to find it.
+    /// Runs that the search for the smallest scenario took.
     pub runs: u32,
 }
 
@@ -64,18 +64,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The scenario of `seed`, as text that `holdfast sim` reads.
+/// Returns the scenario of `seed`, as text that `holdfast sim` reads.
 ///
 /// # Errors
-/// The reader refuses what was drawn, which is a bug of the generator.
+/// The reader refuses the scenario, which is a bug of the generator.
 pub fn yaml(seed: u64) -> Result<String, String> {
     settle::settle(&mut draw::draft(seed)).map(|(yaml, _)| yaml)
 }
 
-/// Runs the fabric of `seed`, and shrinks it if something does not hold.
+/// Runs the fabric of `seed`, and shrinks it if it violates an invariant.
 ///
 /// # Errors
-/// What does not hold.
+/// The violation, with the whole and the smallest scenario.
 pub fn try_seed(seed: u64) -> Result<RunSummary, Box<Failure>> {
     run(seed).map_err(|found| {
         let Found { draft, yaml, violation } = *found;
@@ -91,11 +91,11 @@ pub fn try_seed(seed: u64) -> Result<RunSummary, Box<Failure>> {
     })
 }
 
-/// A fabric that does not hold, as it was drawn.
+/// A fabric that violates an invariant, as drawn.
 #[derive(Debug)]
 struct Found {
     draft: Draft,
-    /// Empty if the reader refuses it.
+    /// Text of the scenario; empty if the reader refuses it.
     yaml: String,
     violation: Violation,
 }
@@ -105,7 +105,7 @@ fn run(seed: u64) -> Result<RunSummary, Box<Found>> {
     let (yaml, scenario) = match settle::settle(&mut draft) {
         Ok(settled) => settled,
         Err(what) => {
-            // What was drawn is not what the reader takes: the generator is wrong.
+            // The generator drew a scenario that the reader refuses: the generator is wrong.
             let violation = Violation { invariant: "drawn_is_read", at_ps: 0, event: 0, what };
             return Err(Box::new(Found { draft, yaml: String::new(), violation }));
         }

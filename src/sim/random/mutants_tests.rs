@@ -1,4 +1,5 @@
-//! Faults of the switch that are there on purpose: random fabrics must find each of them, and nothing without.
+//! Mutation tests: random fabrics must detect each deliberate defect of the switch, and must report nothing without
+//! one.
 
 use super::{Found, run, try_seed};
 use crate::mutant::{self, Mutant};
@@ -6,7 +7,7 @@ use crate::sim::outcome::Violation;
 use crate::sim::scenario::{self, Options};
 use crate::sim::spec::Scenario;
 
-/// The first of `most` seeds that finds `mutant`, and what it found.
+/// Returns the first of `most` seeds that detects `mutant`, with the violation.
 #[track_caller]
 fn hunt(mutant: Mutant, most: u64) -> (u64, Found) {
     let found = (0..most).find_map(|seed| Some((seed, *mutant::with(mutant, || run(seed)).err()?)));
@@ -15,7 +16,8 @@ fn hunt(mutant: Mutant, most: u64) -> (u64, Found) {
     (seed, found)
 }
 
-/// `mutant` is found within `most` fabrics by one of these invariants, and the same fabric holds without it.
+/// Asserts that one of the invariants in `by` detects `mutant` within `most` fabrics, and that the same fabric holds
+/// without the mutant.
 #[track_caller]
 fn assert_found(mutant: Mutant, most: u64, by: &[&str]) {
     let (seed, found) = hunt(mutant, most);
@@ -65,8 +67,8 @@ fn lossless_classes_that_starve_behind_a_lossy_flood_are_found() {
     assert_found(Mutant::NeverSheds, 800, &["starved_by_lossy"]);
 }
 
-/// Random fabrics seldom have the load that shows it, so this is one of them, made small: a flood of large frames that its
-/// port takes, beside a flood of small frames that a port cannot take.
+/// Random fabrics seldom have the load that reveals this mutant, so the test uses a shrunk fabric. One port receives a
+/// flood of large frames that it can process; another receives a flood of small frames that it cannot.
 #[test]
 fn a_flood_that_is_spared_at_another_port_is_found() {
     let flooded = read(

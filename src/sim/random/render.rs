@@ -1,4 +1,4 @@
-//! A draft as the text of a scenario.
+//! Writes a draft as the text of a scenario.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use super::draft::{
     LoadDraft, PortDraft, Receiver, SwitchDraft,
 };
 
-/// The scenario.
+/// Returns the text of the scenario.
 #[must_use]
 pub fn yaml(draft: &Draft) -> String {
     let mut out = String::new();
     let drain = draft.drain();
     let _ = writeln!(out, "seed: {}\nduration: {}\ndrain: {}", draft.seed, time(draft.duration), time(drain));
-    // Nobody plots these; a sample costs as much as a poll.
+    // Nothing plots these runs, and a sample costs as much as a poll.
     let _ = writeln!(out, "sample: {}\nevents: 50000000", time(1_000_000.max(drain / 10_000)));
     if draft.learns {
         out += "learning: frames\n";
@@ -99,7 +99,7 @@ fn write_port(out: &mut String, switch: &SwitchDraft, name: &str, speed: u64, le
     if port.pfc != "software" {
         let _ = write!(out, ", pfc: {}", port.pfc);
     }
-    // 0: not known yet.
+    // 0 means not known yet.
     if ![0, 1024].contains(&port.rx_descriptors) {
         let _ = write!(out, ", rx_descriptors: {}", port.rx_descriptors);
     }

@@ -1,4 +1,4 @@
-//! From a draft to a scenario that the reader takes: buffers as large as what was drawn needs.
+//! Turns a draft into a scenario that the reader accepts, with buffers large enough for the drawn settings.
 
 use super::draft::{Draft, HeadroomDraft};
 use super::render;
@@ -6,21 +6,23 @@ use crate::dataplane::SwitchSpec;
 use crate::sim::scenario::{self, Options};
 use crate::sim::spec::Scenario;
 
-/// Large enough for every draft, to see what it needs.
+/// A buffer large enough for every draft, used to find out how much is needed.
 const PLENTY: u64 = 8 << 30;
 const SMALLEST: u64 = 64 << 10;
-/// In tenths: each group has all of its headroom.
+/// Lowest ratio of a shared pool, in tenths: each group has all of its headroom.
 const LEAST_RATIO: u8 = 10;
-/// Times that buffers which are refused are made twice as large: of eight switches one after the other may be.
+/// Most attempts. Each doubles the shared pools of the switches that are refused. Eight switches may be refused one
+/// after the other.
 const TRIES: u32 = 160;
-/// Bytes of the wire that the shortest frame takes, and frames of a backlog that turns senders off.
+/// Bytes of the shortest frame on the wire.
 const SHORTEST: u64 = 84;
+/// Frames of a receive backlog that trigger XOFF.
 const MARK: u64 = 32;
 
-/// Gives the buffers of `draft` their sizes. Returns it as text, and as what was read of that.
+/// Sets the buffer sizes of `draft`. Returns its text, and the scenario read from that text.
 ///
 /// # Errors
-/// Why the reader refuses it.
+/// The reader's reason to refuse the draft.
 pub fn settle(draft: &mut Draft) -> Result<(String, Scenario), String> {
     draft.switches.iter_mut().for_each(|switch| switch.size = PLENTY);
     let plenty = with_ratio(draft)?;
@@ -48,7 +50,7 @@ pub fn settle(draft: &mut Draft) -> Result<(String, Scenario), String> {
     Err(error)
 }
 
-/// Reads `draft`. A headroom pool that is too small for a single group's headroom is shared by fewer.
+/// Reads `draft`. If a shared headroom pool is too small for a single group's headroom, lowers the ratio of the pool.
 fn with_ratio(draft: &mut Draft) -> Result<Scenario, String> {
     loop {
         let error = match read(draft) {
@@ -69,7 +71,8 @@ fn with_ratio(draft: &mut Draft) -> Result<Scenario, String> {
     }
 }
 
-/// Receive rings long enough for what arrives until the peer has stopped, where nothing else was drawn.
+/// Returns `draft` with receive rings that hold all frames which arrive until the peer stops, where no other size was
+/// drawn.
 fn with_rings(draft: &Draft, read: &Scenario) -> Draft {
     let mut draft = draft.clone();
     let specs: Vec<(usize, &SwitchSpec)> = draft

@@ -1,4 +1,4 @@
-//! What may be taken away from a fabric in which something does not hold: [`crate::sim::shrink`] does the search.
+//! Shrinking of a fabric that violates an invariant; [`crate::sim::shrink`] does the search.
 
 mod steps;
 
@@ -9,11 +9,11 @@ use crate::sim::outcome::{Outcome, Violation};
 use crate::sim::shrink::{BOUNDS, Shrinks, Smaller, Step, search};
 use crate::sim::spec::Scenario;
 
-/// The smallest that is found within bounds, which may be the whole.
+/// Returns the smallest scenario found within the bounds, which may be the whole one.
 #[must_use]
 pub fn shrink(draft: Draft, yaml: &str, violation: &Violation) -> Smaller {
     let whole = Smaller { yaml: yaml.to_owned(), violation: violation.clone(), runs: 0 };
-    // What was not even read has nothing to run.
+    // A scenario that the reader refused cannot be run.
     if yaml.is_empty() { whole } else { search(draft, violation, BOUNDS, &mut |_| {}).unwrap_or(whole) }
 }
 

@@ -1,4 +1,4 @@
-//! One fabric after the other, on all CPUs.
+//! Runs random fabrics one after the other, on all CPUs.
 
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -11,16 +11,16 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 /// Longest time between two calls of `progress`.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 
-/// What has been run.
+/// Totals of the fabrics that were run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Fabrics.
+    /// Number of fabrics.
     pub fabrics: u64,
-    /// Of them, those whose switches promised to lose nothing.
+    /// Fabrics whose switches guaranteed lossless service throughout.
     pub promised: u64,
-    /// Of them, those that did not drain, for a reason that explains it.
+    /// Fabrics that did not drain, for a known reason.
     pub undrained: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
     /// Frames that hosts sent.
     pub frames: u64,
@@ -39,22 +39,23 @@ impl Totals {
     }
 }
 
-/// How far it is.
+/// Progress of a soak.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
-    /// Done so far.
+    /// Totals so far.
     pub totals: Totals,
-    /// How many there will be; `None`: until told to stop.
+    /// Number of fabrics to run; `None`: until `progress` returns false.
     pub count: Option<u64>,
-    /// Since the beginning.
+    /// Time since the beginning.
     pub elapsed: Duration,
 }
 
-/// Runs the fabrics of `count` seeds from `first_seed` on, `None`: until `progress` returns false, which it is asked after
-/// each and a few times a second. On as many threads as there are CPUs; a fabric is the same on any of them.
+/// Runs the fabrics of `count` seeds from `first_seed` on; `None`: until `progress` returns false. `progress` is called
+/// after each fabric and a few times a second. The soak uses as many threads as there are CPUs; a fabric is the same on
+/// any of them.
 ///
 /// # Errors
-/// The first that does not hold, shrunk; of several at once the one with the lowest seed.
+/// The first failure, shrunk; of several at the same time, the one with the lowest seed.
 pub fn soak(
     first_seed: u64,
     count: Option<u64>,

@@ -1,4 +1,4 @@
-//! What can be said of a run in a number: the columns of the table that compares variants.
+//! Measures of a run: the columns of the table that compares variants.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use crate::sim::spec::{Scenario, SwitchNode};
 use crate::stats::format::{gigabits, grouped};
 use crate::units::Bytes;
 
-/// What is measured, in its unit.
+/// A measured value with its unit.
 pub enum Measure {
     Count(u64),
-    /// Bits a second.
+    /// Bits per second.
     Rate(f64),
-    /// Picoseconds; zero is nothing.
+    /// Picoseconds; zero means none.
     Time(u64),
     Bytes(u64),
-    /// Some of all, in frames.
+    /// A number of frames, and the number of frames that it is a share of.
     Share(u64, u64),
-    /// A part of one.
+    /// A fraction from 0 to 1.
     Part(f64),
 }
 
-/// A measure: its title in the table, its name for machines, and how to take it.
+/// A column: its title in the table, its name in JSON and CSV, and the function that measures it.
 pub struct Column {
     pub title: &'static str,
     pub name: &'static str,
@@ -37,10 +37,10 @@ const fn column(title: &'static str, name: &'static str, of: fn(&Scenario, &Outc
     Column { title, name, of }
 }
 
-/// What the table has unless the scenario says which columns it wants.
+/// Number of columns that the table has unless the scenario selects columns.
 const USUAL: usize = 14;
 
-/// All of them, the usual ones first.
+/// All columns, the default ones first.
 pub const COLUMNS: &[Column] = &[
     column("lossless Gb/s", "lossless_received_bits_per_second", |s, o| Measure::Rate(rate(s, o, true))),
     column("lossy Gb/s", "lossy_received_bits_per_second", |s, o| Measure::Rate(rate(s, o, false))),
@@ -111,25 +111,26 @@ pub const COLUMNS: &[Column] = &[
     }),
 ];
 
-/// Whether `columns` of a scenario may name it: a measure of all, or a flow, which stands for its rate.
+/// Whether `title` is the title of a column. The `columns` of a scenario may also name a flow, which stands for its
+/// rate.
 #[must_use]
 pub fn is_column(title: &str) -> bool {
     COLUMNS.iter().any(|column| column.title == title)
 }
 
-/// The titles of all columns.
+/// Returns the titles of all columns.
 pub fn column_titles() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.title)
 }
 
-/// A column of the table: a measure, or the rate of the flow of this name.
+/// A column of the table: a measure, or the rate of the flow with this name.
 pub enum Shown<'a> {
     Measure(&'static Column),
     Flow(&'a str),
 }
 
 impl<'a> Shown<'a> {
-    /// What the scenario asks for, or the usual.
+    /// Returns the columns that the scenario selects, or the default ones.
     pub fn all(scenario: &'a Scenario) -> Vec<Self> {
         if scenario.columns.is_empty() {
             return COLUMNS.iter().take(USUAL).map(Shown::Measure).collect();
@@ -148,7 +149,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// `None`: this variant has no such flow.
+    /// Measures the column; `None` if this variant has no such flow.
     pub fn of(&self, scenario: &Scenario, outcome: &Outcome) -> Option<Measure> {
         match self {
             Shown::Measure(column) => Some((column.of)(scenario, outcome)),
@@ -160,25 +161,25 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Bits a second of each lossless flow.
+/// Returns the rate of each lossless flow, in bits per second.
 fn rates(scenario: &Scenario, outcome: &Outcome) -> Vec<f64> {
     groups(scenario, outcome, usize::MAX).iter().filter(|group| group.lossless).map(|group| group.rate).collect()
 }
 
-/// Jain's index: one if all have the same, 1/n if one has all.
+/// Returns Jain's fairness index: one for equal rates, 1/n if one flow has everything.
 fn fairness(rates: &[f64]) -> f64 {
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     let sum: f64 = rates.iter().sum();
     if squares > 0.0 { sum * sum / (squares * rates.len() as f64) } else { 0.0 }
 }
 
-/// Of all lossless flows.
+/// Returns the latency of all lossless flows together.
 fn latency(scenario: &Scenario, outcome: &Outcome) -> Spread {
     let flows = scenario.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.lossless);
     together(flows.map(|(_, flow)| &flow.latency))
 }
 
-/// The deepest that any lossless queue of a port was.
+/// Returns the greatest depth of any lossless queue, in bytes.
 fn queue(scenario: &Scenario, outcome: &Outcome) -> u64 {
     let of = |(node, switch): (&SwitchNode, &SwitchOutcome)| {
         let lossless = switch.ports.iter().flat_map(|port| &port.classes).filter(|class| class.lossless);
@@ -187,7 +188,7 @@ fn queue(scenario: &Scenario, outcome: &Outcome) -> u64 {
     scenario.switches.iter().zip(&outcome.switches).map(of).max().unwrap_or(0)
 }
 
-/// Cells of every lossless group that had any when hosts fell silent.
+/// Returns the cells of each lossless group that held any when hosts stopped sending.
 fn groups_at_stop(outcome: &Outcome) -> Vec<u64> {
     let lossless = ports(outcome).flat_map(|port| &port.classes).filter(|class| class.lossless);
     lossless.map(|class| class.used_at_stop_cells).filter(|&cells| cells > 0).collect()
@@ -197,30 +198,30 @@ fn ports(outcome: &Outcome) -> impl Iterator<Item = &PortOutcome> {
     outcome.switches.iter().flat_map(|switch| &switch.ports)
 }
 
-/// Bits a second that lossless or lossy flows received together.
+/// Returns the total rate that lossless or lossy flows received, in bits per second.
 fn rate(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> f64 {
     let groups = groups(scenario, outcome, usize::MAX);
     groups.iter().filter(|group| group.lossless == lossless).map(|group| group.rate).sum()
 }
 
-/// A count of all classes of all ports.
+/// Sums a count over all classes of all ports.
 fn classes(outcome: &Outcome, of: fn(&ClassOutcome) -> u64) -> u64 {
     ports(outcome).flat_map(|port| &port.classes).map(of).sum()
 }
 
-/// A number of cells of all switches, as bytes.
+/// Sums a number of cells over all switches, in bytes.
 fn switches(scenario: &Scenario, outcome: &Outcome, of: fn(&SwitchOutcome) -> u64) -> u64 {
     let nodes = scenario.switches.iter().zip(&outcome.switches);
     nodes.map(|(node, switch)| of(switch) * node.config.switch.buffer.cell.0).sum()
 }
 
-/// Most cells in headroom, of every group for itself: as much as would have been needed if all had been full at once.
+/// Sums the highest headroom use of each group, in cells: the need if all had peaked at the same time.
 fn headroom(switch: &SwitchOutcome) -> u64 {
     switch.ports.iter().flat_map(|port| &port.classes).map(|class| class.headroom_highest_cells).sum()
 }
 
 impl Measure {
-    /// What [`Measure::shown_number`] is in; empty for counts.
+    /// Returns the unit of [`Measure::shown_number`]; empty for counts.
     pub fn unit(&self) -> &'static str {
         match self {
             Measure::Count(_) | Measure::Part(_) => "",
@@ -231,7 +232,7 @@ impl Measure {
         }
     }
 
-    /// The number in its unit.
+    /// Returns the number in that unit.
     pub fn shown_number(&self) -> f64 {
         match *self {
             Measure::Count(count) => count as f64,
@@ -249,7 +250,7 @@ impl Measure {
         }
     }
 
-    /// As tables have it.
+    /// Formats the value for tables.
     pub fn text(&self) -> String {
         match *self {
             Measure::Bytes(0) => show::NOTHING.to_owned(),
@@ -263,7 +264,7 @@ impl Measure {
         }
     }
 
-    /// As machines have it: bits a second, picoseconds, bytes, parts of a million.
+    /// Returns the value for JSON and CSV: bits per second, picoseconds, bytes, or millionths.
     pub fn number(&self) -> u64 {
         match *self {
             Measure::Count(number) | Measure::Time(number) | Measure::Bytes(number) => number,

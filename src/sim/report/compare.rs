@@ -1,4 +1,4 @@
-//! Variants of a scenario beside each other: a row a variant, a column a measure.
+//! Comparison of variants of a scenario: a row per variant, a column per measure.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::sim::outcome::Outcome;
 use crate::sim::spec::Scenario;
 use crate::stats::table::{Align, Table};
 
-/// A variant's name and its run.
+/// Name of a variant, with its scenario and outcome.
 type Row<'a> = (String, &'a Scenario, &'a Outcome);
 
-/// A table with a row a variant; usual measures that are nothing in all of them are left out, those that the scenario
-/// asks for never. Below it what was lost in which, and why.
+/// Returns a table with one row per variant. Default columns that are empty in all rows are left out; columns that the
+/// scenario selects stay. Below the table are the losses of each variant and their causes.
 #[must_use]
 pub fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let Some((_, first, _)) = rows.first() else { return String::new() };
@@ -39,18 +39,18 @@ pub fn comparison(rows: &[(String, &Scenario, &Outcome)]) -> String {
     format!("{table}\n{}", of_variants(rows))
 }
 
-/// A column of the table as numbers, for a picture.
+/// A column of the table as numbers, for a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The column's title.
     pub title: String,
-    /// What the numbers are in; empty for counts.
+    /// Unit of the values; empty for counts.
     pub unit: &'static str,
-    /// By variant; not a number where it has no such flow.
+    /// One value per variant; NaN where the variant has no such flow.
     pub values: Vec<f64>,
 }
 
-/// What the table shows, but for columns that are nothing in every row.
+/// Returns the columns of the table, except those that are empty in every row.
 #[must_use]
 pub fn comparison_series(rows: &[(String, &Scenario, &Outcome)]) -> Vec<Series> {
     let Some((_, first, _)) = rows.first() else { return Vec::new() };
@@ -64,7 +64,7 @@ pub fn comparison_series(rows: &[(String, &Scenario, &Outcome)]) -> Vec<Series> 
     all.filter(|series| series.values.iter().any(|&value| value > 0.0)).collect()
 }
 
-/// A list with an object a variant, each with every measure.
+/// Returns a list with one object per variant, each with every measure.
 #[must_use]
 pub fn comparison_json(rows: &[(String, &Scenario, &Outcome)]) -> Value {
     let object = |(name, scenario, outcome): &Row<'_>| {
@@ -81,13 +81,13 @@ pub fn comparison_json(rows: &[(String, &Scenario, &Outcome)]) -> Value {
     rows.iter().map(object).collect()
 }
 
-/// How a run ended, and whether the switches promised to lose nothing in it.
+/// Formats how a run ended, and whether lossless service was guaranteed in it.
 fn promised_ending(outcome: &Outcome) -> String {
     let ending = show::ending(outcome.ending);
     if outcome.waivers.is_empty() { ending } else { format!("{ending}, not promised") }
 }
 
-/// A line a variant, each with every measure, after a header.
+/// Returns a header and one line per variant, each with every measure.
 #[must_use]
 pub fn comparison_csv(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();

@@ -1,4 +1,4 @@
-//! Runs as comma-separated values: a line a flow, or a line a sample.
+//! Runs as comma-separated values: one line per flow, or one line per sample.
 
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ const HEADER: &str = "flow,from,to,class,lossless,sent_frames,sent_bytes,receive
                       latency_p50_ps,latency_p99_ps,latency_max_ps,messages,completions,completion_mean_ps,\
                       completion_p50_ps,completion_p99_ps,completion_max_ps,rate_at_end_bits_per_second\n";
 
-/// A text as a value; quoted (RFC 4180) if it has to be.
+/// Returns a text as a CSV value, quoted (RFC 4180) if necessary.
 pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// Every flow in a line, after a header.
+/// Returns a header and one line per flow.
 #[must_use]
 pub fn csv(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = HEADER.to_owned();
@@ -37,7 +37,7 @@ pub fn csv(scenario: &Scenario, outcome: &Outcome) -> String {
     text
 }
 
-/// A rate without what is less than a bit a second.
+/// Rounds a rate to whole bits per second.
 pub(super) fn whole(rate: f64) -> u64 {
     (rate + 0.5) as u64
 }
@@ -46,7 +46,7 @@ fn times(spread: &Spread) -> [u64; 4] {
     [spread.mean_ps(), spread.p50_ps, spread.p99_ps, spread.most_ps]
 }
 
-/// Every sample of every class of every port that was sampled, by port, class and time.
+/// Returns a header and one line per sample of each sampled class and port, by port, class and time.
 #[must_use]
 pub fn samples_csv(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text =
@@ -64,7 +64,7 @@ pub fn samples_csv(scenario: &Scenario, outcome: &Outcome) -> String {
                 let [headroom, threshold] = [&class.headroom_cells, &class.threshold_cells].map(|values| of(values));
                 let (xoff, marked) = (class.xoff.get(at).copied().unwrap_or(false), of(&class.marked));
                 let number = class.class;
-                // Writing to a text cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = writeln!(
                     text,
                     "{time},{switch},{port},{number},{queue},{shared},{headroom},{threshold},{xoff},{marked}"

@@ -1,4 +1,5 @@
-//! A made-up run for tests: two hosts send to a third over one switch, one of them with DCQCN, and something is lost.
+//! A made-up run for tests: two hosts send to a third through one switch, one of them with DCQCN, and some frames are
+//! lost.
 
 use std::net::Ipv4Addr;
 
@@ -72,7 +73,7 @@ fn flow(name: &str, from: usize, class: u8) -> FlowNode {
     }
 }
 
-/// The scenario: two milliseconds of an incast, with a name that has to be escaped.
+/// Returns the scenario: two milliseconds of an incast, with a name that needs escaping.
 pub(in crate::sim) fn scenario() -> Scenario {
     let size = MessageSize::Fixed(Bytes(100_000));
     let messages = Load::Messages { size, every: Nanos(100_000), poisson: false, count: None };
@@ -195,7 +196,7 @@ fn switch() -> SwitchOutcome {
     }
 }
 
-/// A saw tooth from zero to `most` with `period` samples.
+/// Returns a sawtooth from zero to `most` with a period of `period` samples.
 fn saw(count: usize, period: usize, most: u32) -> Vec<u32> {
     (0..count).map(|at| (at % period) as u32 * most / period as u32).collect()
 }
@@ -248,7 +249,7 @@ fn pauses() -> Vec<Pause> {
     ]
 }
 
-/// The scenario and what came of it.
+/// Returns the scenario and its outcome.
 pub(in crate::sim) fn run() -> (Scenario, Outcome) {
     let paused = std::array::from_fn::<u64, CLASSES, _>(|class| if class == 3 { 300 * US } else { 0 });
     let hosts = (0..3).map(|host| HostOutcome {

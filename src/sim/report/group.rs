@@ -1,4 +1,4 @@
-//! Flows as rows of tables and lines of plots: each for itself, or together where there are too many to read.
+//! Flows as rows of tables and lines of plots: one by one, or grouped where there are too many to read.
 
 use crate::sim::outcome::{FlowOutcome, Outcome, Spread};
 use crate::sim::spec::Scenario;
@@ -7,19 +7,19 @@ use crate::stats::format::wire_rate;
 /// One flow, or all flows to one receiver in one class.
 #[derive(Debug, Clone)]
 pub(in crate::sim) struct Group {
-    /// The flow's name, or `> h5 (8 flows)`.
+    /// Name of the flow, or `> h5 (8 flows)`.
     pub name: String,
     pub class: u8,
     pub lossless: bool,
-    /// Their indices.
+    /// Indices of the flows.
     pub flows: Vec<usize>,
-    /// What they did together: sums, and times as [`together`] says.
+    /// Results of the flows together: sums, and times as described at [`together`].
     pub sum: FlowOutcome,
-    /// Bits a second received, on the wire, each flow over the time in which it might send.
+    /// Received bits per second on the wire, each flow over its own sending time.
     pub rate: f64,
 }
 
-/// All flows: one by one if there are no more than `most`, else by receiver and class.
+/// Returns all flows: one by one if there are at most `most`, otherwise by receiver and class.
 pub(in crate::sim) fn groups(scenario: &Scenario, outcome: &Outcome, most: usize) -> Vec<Group> {
     let mut members: Vec<Vec<usize>> = Vec::new();
     let key = |index: usize| {
@@ -49,8 +49,8 @@ fn group(scenario: &Scenario, outcome: &Outcome, flows: Vec<usize>, most: usize)
     Group { name, class: first.class, lossless: first.lossless, flows, sum, rate }
 }
 
-/// Bits a second that a flow received, on the wire: from its start to its stop, or until all of it had arrived if that
-/// took longer, so that what a switch held back for a while is no rate beyond the link's.
+/// Returns the bits per second on the wire that a flow received. The time is from its start to its stop, or to its last
+/// arrival if that is later. So a flow that a switch delayed cannot exceed the rate of the link.
 fn rate(scenario: &Scenario, outcome: &Outcome, flow: usize) -> f64 {
     let (spec, done) = (&scenario.flows[flow], &outcome.flows[flow]);
     let stop = spec.stop.map_or(outcome.sending_ps, |stop| (stop.0 * 1000).min(outcome.sending_ps));
@@ -58,7 +58,7 @@ fn rate(scenario: &Scenario, outcome: &Outcome, flow: usize) -> f64 {
     wire_rate(done.received_frames, done.received_bytes, time as f64 / 1e12)
 }
 
-/// Several flows as one.
+/// Combines several flows into one result.
 pub(in crate::sim) fn sum<'a>(flows: impl Iterator<Item = &'a FlowOutcome> + Clone) -> FlowOutcome {
     let mut all = FlowOutcome {
         latency: together(flows.clone().map(|flow| &flow.latency)),
@@ -81,8 +81,8 @@ pub(in crate::sim) fn sum<'a>(flows: impl Iterator<Item = &'a FlowOutcome> + Clo
     all
 }
 
-/// Several spreads as one. Quantiles of the whole cannot be had from those of the parts: the median is that of the flow
-/// in the middle, the 99th percentile that of the worst flow.
+/// Combines several spreads into one. Exact quantiles cannot be computed from those of the parts. The median is that of
+/// the median flow, the 99th percentile that of the worst flow.
 pub(in crate::sim) fn together<'a>(spreads: impl Iterator<Item = &'a Spread>) -> Spread {
     let parts: Vec<&Spread> = spreads.filter(|spread| spread.count > 0).collect();
     let mut medians: Vec<u64> = parts.iter().map(|spread| spread.p50_ps).collect();

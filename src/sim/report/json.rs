@@ -1,5 +1,5 @@
-//! A run as JSON: everything that was counted, with units in the names. Names are part of the interface, as
-//! docs/json.md says of the switch's own report.
+//! A run as JSON: all counts, with units in their names. Names are part of the interface, as docs/json.md explains for
+//! the switch's own report.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::sim::outcome::{
 };
 use crate::sim::spec::{End, FlowNode, LinkNode, Scenario, SwitchNode};
 
-/// Version of this format: goes up when names change.
+/// Version of this format. It increases when names change.
 const FORMAT: u32 = 1;
 
-/// The whole outcome; the pauses and what was sampled, which are long, only if asked for.
+/// Returns the whole outcome. The pauses and the samples, which are long, are included only if `samples` is true.
 #[must_use]
 pub fn json(scenario: &Scenario, outcome: &Outcome, samples: bool) -> Value {
     let verdict = verdict(scenario, outcome);
@@ -66,7 +66,7 @@ pub fn json(scenario: &Scenario, outcome: &Outcome, samples: bool) -> Value {
     value
 }
 
-/// The ending's name for machines.
+/// Returns the name of an ending in JSON and CSV.
 pub(super) fn ending(ending: Ending) -> &'static str {
     match ending {
         Ending::Drained => "drained",
@@ -149,7 +149,7 @@ fn switch(node: &SwitchNode, switch: &SwitchOutcome) -> Value {
 }
 
 fn port(name: &str, port: &PortOutcome) -> Value {
-    // A class without traffic says nothing but what the configuration says.
+    // A class without traffic only repeats its configuration, so it is left out.
     let idle = |class: &ClassOutcome| {
         let configured =
             ClassOutcome { lossless: class.lossless, headroom_cells: class.headroom_cells, ..Default::default() };

@@ -1,4 +1,5 @@
-//! What a run found, for people and for machines: tables, JSON and CSV. Pure functions of the scenario and the outcome.
+//! Reports of a run: tables for people, JSON and CSV for machines. All are pure functions of the scenario and the
+//! outcome.
 
 mod columns;
 mod compare;

@@ -1,23 +1,23 @@
-//! Numbers as the tables of a run write them.
+//! Formatting of numbers in the tables of a run.
 
 use crate::sim::outcome::{Ending, Spread};
 use crate::stats::format::{frames, time};
 use crate::units::{Bytes, Nanos};
 
-/// What did not happen.
+/// Text for an empty value.
 pub const NOTHING: &str = "-";
 
-/// A time, rounded to nanoseconds.
+/// Formats a time, rounded to nanoseconds.
 pub fn picoseconds(ps: u64) -> String {
     time(Nanos((ps + 500) / 1000))
 }
 
-/// A time that may not have been: zero is nothing.
+/// Formats a time; zero gives [`NOTHING`].
 pub fn span(ps: u64) -> String {
     if ps == 0 { NOTHING.to_owned() } else { picoseconds(ps) }
 }
 
-/// The median, the 99th percentile and the longest, or nothing thrice.
+/// Formats the median, the 99th percentile and the maximum, or [`NOTHING`] three times.
 pub fn quantiles(spread: &Spread) -> [String; 3] {
     match spread.count {
         0 => [NOTHING; 3].map(str::to_owned),
@@ -25,7 +25,8 @@ pub fn quantiles(spread: &Spread) -> [String; 3] {
     }
 }
 
-/// `part` of `whole` in percent with one decimal, rounded down: in integers, so that it is the same everywhere.
+/// Formats `part` of `whole` in percent with one decimal, rounded down. Integer arithmetic makes the result equal on
+/// every machine.
 pub fn share(part: u64, whole: u64) -> String {
     if part == 0 {
         return NOTHING.to_owned();
@@ -34,17 +35,17 @@ pub fn share(part: u64, whole: u64) -> String {
     format!("{}.{}%", thousandths / 10, thousandths % 10)
 }
 
-/// Cells as the bytes that they span.
+/// Formats a number of cells as the bytes that they span.
 pub fn cells(cells: u64, cell: Bytes) -> String {
     if cells == 0 { NOTHING.to_owned() } else { Bytes(cells * cell.0).to_string() }
 }
 
-/// The number of a class, with a star if it is lossless.
+/// Formats the number of a class, with a star if it is lossless.
 pub fn class(number: usize, lossless: bool) -> String {
     format!("{number}{}", if lossless { "*" } else { "" })
 }
 
-/// How a run ended, in a few words.
+/// Describes how a run ended, in a few words.
 pub fn ending(ending: Ending) -> String {
     match ending {
         Ending::Drained => "drained".to_owned(),

@@ -1,6 +1,6 @@
-//! Lossless flows that hardly moved, since a core had more lossy frames than time.
+//! Detection of lossless flows that hardly moved, because a core had more lossy frames than time.
 //!
-//! A frame that never left its host is not lost, so a count of losses cannot see such a flow.
+//! A frame that never left its host is not lost, so a count of losses cannot detect such a flow.
 
 use super::show::picoseconds;
 use crate::qos::shaper::WIRE_OVERHEAD;
@@ -10,18 +10,18 @@ use crate::sim::spec::{FlowNode, FrameSizes, Load, MessageSize, PortRef, Scenari
 use crate::stats::format::{frames, grouped};
 use crate::stats::verdict::STARVED_PART;
 
-/// Flows that are named at most.
+/// Maximum number of flows that are named.
 const NAMED: usize = 4;
-/// A flow is judged if it has at least this part of the sending time, as one of so many.
+/// A flow is judged only if its sending period is at least one part in this number of the run's.
 const JUDGED_PART: u64 = 10;
-/// Shortest frame on the wire without its check sequence.
+/// Shortest frame on the wire, in bytes without the frame check sequence.
 const SHORTEST: u64 = 60;
-/// Mean bytes of a message of the web search workload.
+/// Mean size of a message of the web search workload, in bytes.
 const WEB_SEARCH_MEAN: u64 = 1_700_000;
 /// Picoseconds in a second.
 const SECOND_PS: u128 = 1_000_000_000_000;
 
-/// One sentence for each lossless flow that hardly moved; the last one counts those beyond [`NAMED`].
+/// Returns one sentence for each lossless flow that hardly moved. The last one counts the flows beyond [`NAMED`].
 pub(super) fn sentences(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     let flows = scenario.flows.iter().zip(&outcome.flows);
     let all: Vec<String> = flows.filter_map(|(flow, of)| sentence(scenario, outcome, flow, of)).collect();
@@ -30,8 +30,8 @@ pub(super) fn sentences(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     all.into_iter().take(NAMED).chain(rest).collect()
 }
 
-/// A sentence if the flow hardly moved: it had time enough, sent less than one frame of [`STARVED_PART`] that it had to send,
-/// and a receive backlog held it for more than half of its time, at a port whose other frames went on.
+/// Returns a sentence if the flow hardly moved. It had enough time, and sent less than one in [`STARVED_PART`] of its
+/// frames. A receive backlog held it for more than half of its time, at a port that received mostly other frames.
 fn sentence(scenario: &Scenario, outcome: &Outcome, flow: &FlowNode, of: &FlowOutcome) -> Option<String> {
     let hold = of.backlog.filter(|hold| hold.held_ps > of.span_ps / 2)?;
     let wanted = wanted_frames(flow, of.span_ps);
@@ -50,13 +50,13 @@ fn sentence(scenario: &Scenario, outcome: &Outcome, flow: &FlowNode, of: &FlowOu
     ))
 }
 
-/// Whether less than one frame of [`STARVED_PART`] that `port` received was of `class`.
+/// Whether less than one in [`STARVED_PART`] of the frames that `port` received was of `class`.
 fn is_displaced(port: &PortOutcome, class: u8) -> bool {
     let all: u64 = port.classes.iter().map(|class| class.rx_frames).sum();
     port.classes[usize::from(class) % CLASSES].rx_frames * STARVED_PART < all
 }
 
-/// Frames that `flow` has to send in `span_ps`, as far as its rate lets it.
+/// Returns the frames that `flow` has to send in `span_ps`, as far as its rate allows.
 fn wanted_frames(flow: &FlowNode, span_ps: u64) -> u64 {
     let len = match flow.frames {
         FrameSizes::Fixed(len) => len.into(),

@@ -7,7 +7,8 @@ use crate::units::{Bytes, Nanos};
 
 const US: u64 = 1_000_000;
 
-/// A run of two milliseconds in which h2's flow of class 3 sent `sent` frames, and its port was held for `held_us`.
+/// Returns a run of two milliseconds. The flow of h2 in class 3 sent `sent` frames, and the backlog of its port held it
+/// for `held_us`.
 fn held(sent: u64, held_us: u64) -> (Scenario, Outcome) {
     let (scenario, mut outcome) = fixture::run();
     let hold = BacklogHold { port: PortRef { switch: 0, port: 1 }, held_ps: held_us * US };
@@ -26,7 +27,7 @@ fn assert_starved(run: &(Scenario, Outcome), starved: bool, why: &str) {
 
 #[test]
 fn flow_held_by_backlog_is_starved_only_if_it_hardly_moved() {
-    // Ten Gb/s of 1000 B for two milliseconds are 2,441 frames.
+    // Two milliseconds at 10 Gb/s are 2,441 frames of 1000 B.
     assert_starved(&held(0, 1_900), true, "no frame left its host");
     assert_starved(&held(24, 1_900), true, "less than one of a hundred");
     assert_starved(&held(25, 1_900), false, "one of a hundred");
@@ -84,7 +85,8 @@ fn wanted_frames_follow_the_load() {
     assert_eq!(wanted(messages(MessageSize::WebSearch, None), fixed), 2_441, "no more than the rate allows");
 }
 
-/// `conf/sim/isolation.yaml` for one millisecond on a core that needs as long to shed a frame as to receive it.
+/// Runs `conf/sim/isolation.yaml` for one millisecond on a core for which shedding a frame takes as long as receiving
+/// one.
 fn isolation(change: impl Fn(String) -> String) -> (Scenario, Outcome) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/sim/isolation.yaml");
     let text = std::fs::read_to_string(path).expect("the scenario");
@@ -106,7 +108,7 @@ fn flow_that_begins_after_the_flood_and_never_sends_is_starved() {
 
 #[test]
 fn flow_is_starved_although_another_flow_of_its_class_moves() {
-    // h4 sends no flood, so that its port is not held.
+    // h4 sends no flood, so no backlog holds its port.
     let run = isolation(|text| {
         let text = text.replace("frame: 1078}", "frame: 1078, start: 200us}");
         text + "  - {from: h4, to: h1, rate: 1G, frame: 1078}\n"

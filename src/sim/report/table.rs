@@ -1,4 +1,4 @@
-//! One run, for people: flows end to end, then the ports, hosts, switches and links that they crossed.
+//! One run as text: flows end to end, then the ports, hosts, switches and links that they crossed.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,11 @@ use crate::units::Bytes;
 
 use Align::{Left, Right};
 
-/// Flows that are shown one by one unless all are asked for.
+/// Most flows that are shown one by one, unless all are requested.
 const MOST_FLOWS: usize = 16;
 
-/// What `holdfast sim` prints of a run; with `all`, every flow has its own row however many there are.
+/// Returns the text that `holdfast sim` prints for a run. With `all`, every flow has its own row, however many there
+/// are.
 #[must_use]
 pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     let most = if all { usize::MAX } else { MOST_FLOWS };
@@ -94,7 +95,7 @@ fn messages(groups: &[Group]) -> Table {
     table
 }
 
-/// The classes of ports in which something happened.
+/// Returns the table of port classes with any activity.
 fn ports(scenario: &Scenario, outcome: &Outcome) -> Table {
     let mut table = Table::new(&[
         ("port", Left),
@@ -160,7 +161,7 @@ fn drops(drops: &[(DropReason, u64)]) -> String {
     list.join(", ")
 }
 
-/// Hosts that were paused or paused others.
+/// Returns the table of hosts that were paused or paused others.
 fn hosts(scenario: &Scenario, outcome: &Outcome) -> Table {
     let mut table = Table::new(&[
         ("host", Left),
@@ -220,7 +221,7 @@ fn switches(scenario: &Scenario, outcome: &Outcome) -> Table {
     table.without_idle(&["missed", "backlog XOFFs", "storms"], "0").without_idle(&["headroom pool"], NOTHING)
 }
 
-/// What faults took off the wires.
+/// Returns the table of frames that faults lost on wires.
 fn links(scenario: &Scenario, outcome: &Outcome) -> Table {
     let mut table = Table::new(&[("link", Left), ("toward", Left), ("lost", Right), ("PFC among them", Right)]);
     for (node, link) in scenario.links.iter().zip(&outcome.links) {
@@ -232,7 +233,7 @@ fn links(scenario: &Scenario, outcome: &Outcome) -> Table {
     table.without_idle(&["PFC among them"], "0")
 }
 
-/// `h1`, or `tor.p1`.
+/// Returns the name of an end: `h1`, or `tor.p1`.
 pub(super) fn end_name(scenario: &Scenario, end: End) -> String {
     match end {
         End::Host(host) => scenario.hosts.get(host).map_or_else(String::new, |host| host.name.clone()),

@@ -1,4 +1,4 @@
-//! Reports of a made-up run, as people and machines read them.
+//! Reports of a made-up run, as text, JSON and CSV.
 
 use super::fixture;
 use super::*;
@@ -6,7 +6,7 @@ use crate::dataplane::DropReason;
 use crate::sim::outcome::{Ending, Outcome, Violation};
 use crate::sim::spec::Scenario;
 
-/// The run, where all went wrong that can.
+/// Returns the made-up run with every kind of failure.
 fn trouble() -> (Scenario, Outcome) {
     let (scenario, mut outcome) = fixture::run();
     outcome.flows[1].received_frames -= 20;
@@ -206,7 +206,7 @@ fn variants_are_compared() {
     "#);
     let kept = comparison(&rows[..1]);
     assert!(kept.ends_with("  drained\n\nlossless: KEPT in all variants\n"), "{kept}");
-    // Nothing lost, but not promised: it is said in the row and below.
+    // A run that lost nothing without a guarantee is reported in its row and below the table.
     let mut seen = outcome.clone();
     seen.waivers = vec!["tor.p1 class 3 has less headroom".to_owned(), "tor.p2 too".to_owned()];
     let seen = [("pfc".to_owned(), &scenario, &outcome), ("short".to_owned(), &scenario, &seen)];

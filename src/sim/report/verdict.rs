@@ -1,4 +1,4 @@
-//! Whether the promise was kept: every frame of every lossless flow has arrived, and every lossless flow has moved.
+//! Verdict on lossless service: every frame of every lossless flow arrived, and every lossless flow moved.
 
 use super::show::picoseconds;
 use super::starved;
@@ -6,20 +6,20 @@ use crate::sim::outcome::{Ending, Outcome};
 use crate::sim::spec::Scenario;
 use crate::stats::format::{frames, grouped};
 
-/// The answer.
+/// Verdict on the lossless flows of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
-    /// Frames of lossless flows that were sent and never arrived: those that a deadlock holds for ever among them.
+    /// Frames of lossless flows that were sent and never arrived, including frames that a deadlock holds for ever.
     pub lossless_lost: u64,
     /// Frames of lossless flows that were sent.
     pub lossless_sent: u64,
     /// Whether a lossless flow had frames to send and hardly moved.
     pub starved: bool,
-    /// Whether none was lost, and every lossless flow moved.
+    /// Whether no lossless frame was lost, and every lossless flow moved.
     pub kept: bool,
 }
 
-/// Whether a run kept the promise.
+/// Returns the verdict on a run.
 #[must_use]
 pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> Verdict {
     let (lossless_sent, lossless_lost) = sent_and_lost(scenario, outcome, true);
@@ -27,16 +27,16 @@ pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> Verdict {
     Verdict { lossless_lost, lossless_sent, starved, kept: lossless_lost == 0 && !starved }
 }
 
-/// Frames of lossless or of lossy flows: those sent, and of them those that never arrived.
+/// Returns the frames of lossless or of lossy flows that were sent, and how many of them never arrived.
 pub fn sent_and_lost(scenario: &Scenario, outcome: &Outcome, lossless: bool) -> (u64, u64) {
     let flows = scenario.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.lossless == lossless);
     flows.fold((0, 0), |(sent, lost), (_, flow)| (sent + flow.sent_frames, lost + flow.lost_frames()))
 }
 
-/// Frames that are not lost yet.
+/// Cause of frames that are not lost yet.
 const UNDER_WAY: &str = "still under way (any class)";
 
-/// Causes by which lossless frames may have been lost, and how many. Frames that a link's fault takes have no class.
+/// Returns the possible causes of lost lossless frames, with counts. Frames that a link's fault lost have no class.
 fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
     let mut causes: Vec<(String, u64)> = Vec::new();
     let mut add = |what: &str, count: u64| match causes.iter_mut().find(|(known, _)| known == what) {
@@ -61,7 +61,7 @@ fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
     causes
 }
 
-/// The last lines of a run: the verdict, how it ended and whether what must hold did.
+/// Returns the last lines of a run: the verdict, how the run ended, and whether all invariants held.
 pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = format!("lossless: {} - {}\n", word(scenario, outcome), losses(scenario, outcome));
     text += &match outcome.ending {
@@ -81,8 +81,8 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     text + &invariants(outcome)
 }
 
-/// A run that did not come to its end is open: what would have arrived is not known. Where the switches promised nothing,
-/// `KEPT` is only what was seen.
+/// Returns the verdict in a word. A run that did not drain is `OPEN` if frames under way are the only known cause: they
+/// might have arrived. Without a guarantee, `KEPT` is only an observation.
 fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     let is_open = outcome.ending != Ending::Drained && causes(outcome).iter().all(|(what, _)| what == UNDER_WAY);
     match verdict(scenario, outcome) {
@@ -94,7 +94,7 @@ fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     }
 }
 
-/// How many lossless frames were lost, and where.
+/// Describes how many lossless frames were lost, and where.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
     let Verdict { lossless_lost, lossless_sent, .. } = verdict(scenario, outcome);
     let what = if word(scenario, outcome) == "OPEN" { "have not arrived" } else { "lost" };
@@ -104,8 +104,8 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
     if causes.is_empty() { text } else { format!("{text}: {}", causes.join(", ")) }
 }
 
-/// The last lines of several variants: a line for each that lost something, with why, and the reason why it was not promised; and those
-/// that lost nothing although it was not promised.
+/// Returns the last lines of several variants. Each variant that lost frames or starved a flow has a line with the
+/// causes, and with the reason for a missing guarantee. Variants that lost nothing without a guarantee follow.
 pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let mut text = String::new();
     for (name, scenario, outcome) in rows.iter().filter(|(_, scenario, outcome)| !verdict(scenario, outcome).kept) {
@@ -129,7 +129,7 @@ pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
     text
 }
 
-/// The variants that lost nothing although it was not promised, those with one reason in one line.
+/// Lists the variants that lost nothing without a guarantee; those with the same reason share a line.
 fn unpromised(rows: &[(String, &Scenario, &Outcome)]) -> String {
     let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
     for (name, _, outcome) in rows.iter().filter(|(_, scenario, outcome)| verdict(scenario, outcome).kept) {
@@ -142,7 +142,8 @@ fn unpromised(rows: &[(String, &Scenario, &Outcome)]) -> String {
     by_reason.iter().map(|(reason, names)| format!("  {}: {reason}\n", names.join(", "))).collect()
 }
 
-/// The first reason why nothing was promised, and how many more there are; `None` if it was promised.
+/// Returns the first reason for which nothing was guaranteed, and the number of further reasons; `None` if there was a
+/// guarantee.
 fn reason(outcome: &Outcome) -> Option<String> {
     let (first, rest) = outcome.waivers.split_first()?;
     let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", grouped(rest.len() as u64)) };

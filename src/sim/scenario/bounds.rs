@@ -1,4 +1,4 @@
-//! Values with a least and a most.
+//! Values with a minimum and a maximum.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::config::read::{Fields, Item};
 
-/// A quantity within `range`.
+/// Reads a quantity within `range`.
 pub fn within<T: FromStr<Err: Display> + PartialOrd + Display>(item: &Item<'_>, range: RangeInclusive<T>) -> Option<T> {
     let value = item.parse::<T>()?;
     if range.contains(&value) {
@@ -16,7 +16,7 @@ pub fn within<T: FromStr<Err: Display> + PartialOrd + Display>(item: &Item<'_>, 
     item.refuse(format!("`{}` is out of range; write from {least} to {most}", item.shown()))
 }
 
-/// The quantity under `key`, if it is there and right.
+/// Reads the quantity under `key`, if it is present and valid.
 pub fn get<T: FromStr<Err: Display> + PartialOrd + Display>(
     fields: &Fields<'_>,
     key: &str,
@@ -25,7 +25,7 @@ pub fn get<T: FromStr<Err: Display> + PartialOrd + Display>(
     within(&fields.get(key)?, range)
 }
 
-/// The quantity under `key`, which must be there; `example` is a right line.
+/// Reads the quantity under `key`, which must be present. `example` is a valid line.
 pub fn required<T: FromStr<Err: Display> + PartialOrd + Display>(
     fields: &Fields<'_>,
     key: &str,

@@ -11,19 +11,19 @@ use crate::units::Length;
 const KEYS: &[&str] = &["a", "b", "length"];
 const EXAMPLE: &str = "`- {a: s1.p9, b: s2.p9}` for each link";
 
-/// All cables, and who is at the ends.
+/// All cables, and the ports and hosts at their ends.
 pub struct Cables {
     pub links: Vec<LinkNode>,
-    /// Whether frames can come back to a switch that sent them.
+    /// Whether frames can return to a switch that sent them.
     pub circle: bool,
     by_port: BTreeMap<PortRef, usize>,
     by_host: BTreeMap<usize, usize>,
-    /// Per switch another one, nearer to the one that stands for all that are connected.
+    /// Disjoint sets of connected switches: by switch, its parent. The root stands for its set.
     groups: Vec<usize>,
 }
 
 impl Cables {
-    /// Lays the hosts' cables, then reads `links:`.
+    /// Lays the cables of hosts, then reads `links:`.
     pub fn read(net: &Net<'_>, item: Option<Item<'_>>) -> Self {
         let mut cables = Self {
             links: Vec::new(),
@@ -41,7 +41,7 @@ impl Cables {
         cables
     }
 
-    /// The cable at a port or host.
+    /// Returns the cable at a port or host.
     pub fn at(&self, end: End) -> Option<usize> {
         match end {
             End::Port(port) => self.by_port.get(&port).copied(),
@@ -49,7 +49,7 @@ impl Cables {
         }
     }
 
-    /// Whether frames can get from one switch to another.
+    /// Whether a path connects two switches.
     pub fn connect(&self, a: usize, b: usize) -> bool {
         self.group(a) == self.group(b)
     }
@@ -61,7 +61,7 @@ impl Cables {
         if let Some(length) = length {
             warn_of_length(&item.child("length"), net, length, &[port]);
         }
-        // In a switch's own configuration it is a `port`.
+        // In a switch's own configuration the key is `port`.
         let place = item.child(if item.has("at") { "at" } else { "port" });
         if self.is_free(&place, net, port) {
             let name = format!("{}-{}", net.port_name(port), node.name);
@@ -94,7 +94,7 @@ impl Cables {
         let length = length.unwrap_or_else(|| cable_of(net, a));
         let place = fields.get("length").unwrap_or_else(|| fields.owner().clone());
         warn_of_length(&place, net, length, &[a, b]);
-        // Both are looked at, so that both can be complained of.
+        // `&` without short circuit: both ends are checked, so both can have an error.
         if self.is_free(&a_item, net, a) & self.is_free(&b_item, net, b) {
             let name = format!("{}-{}", net.port_name(a), net.port_name(b));
             self.lay(LinkNode { name, a: End::Port(a), b: End::Port(b), rate: a_spec.rate, length });
@@ -112,7 +112,7 @@ impl Cables {
         self.links.push(link);
     }
 
-    /// Whether the port has no cable yet, and an error if it has.
+    /// Whether the port has no cable yet; reports an error if it has one.
     fn is_free(&self, item: &Item<'_>, net: &Net<'_>, port: PortRef) -> bool {
         let Some(&taken) = self.by_port.get(&port) else { return true };
         let name = net.port_name(port);
@@ -135,13 +135,13 @@ impl Cables {
     }
 }
 
-/// What the configuration says of a port's cable.
+/// Returns the length of a port's cable in the configuration.
 fn cable_of(net: &Net<'_>, port: PortRef) -> Length {
     let config = net.switches[port.switch].config.as_ref();
     config.and_then(|config| config.devices.get(port.port)).map_or(Length::default(), |device| device.cable)
 }
 
-/// Headroom is computed from the cable that is configured.
+/// Warns if the cable is longer than the configured one, from which the headroom is computed.
 fn warn_of_length(item: &Item<'_>, net: &Net<'_>, length: Length, ports: &[PortRef]) {
     for &port in ports {
         let cable = cable_of(net, port);

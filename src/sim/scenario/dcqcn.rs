@@ -1,4 +1,4 @@
-//! `dcqcn:` of a flow.
+//! Reads `dcqcn:` of a flow.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ const LARGEST: Bytes = Bytes(1 << 34);
 const MOST_STEPS: u64 = 1000;
 const LARGEST_SHIFT: u8 = 16;
 
-/// Reads whether a flow has congestion control, and which.
+/// Reads the congestion control of a flow; `None`: the flow has none.
 pub fn read(item: &Item<'_>) -> Option<DcqcnSpec> {
     if item.is("off") || item.is("false") {
         return None;
@@ -58,10 +58,10 @@ pub fn read(item: &Item<'_>) -> Option<DcqcnSpec> {
     })
 }
 
-/// g, as the power of two that it is one over.
+/// g, given as n where g = 1/2^n.
 struct Gain(u8);
 
-/// A text that is none.
+/// A text that is not a gain.
 struct GainError(String);
 
 impl fmt::Display for GainError {

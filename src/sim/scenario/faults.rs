@@ -1,4 +1,4 @@
-//! `faults:`.
+//! Reads `faults:`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ const KEYS: &[&str] = &[
     "lcore",
     "rate",
 ];
-/// Each kind with the keys that only it has.
+/// Each kind, with the keys that only this kind has.
 const KINDS: &[(&str, &[&str])] = &[
     ("down", &[]),
     ("lose", &["what", "chance", "toward"]),
@@ -49,7 +49,7 @@ const MOST: usize = 4096;
 const LATEST: Nanos = Nanos(20_000_000_000);
 const PER_MILLION: u32 = 1_000_000;
 
-/// What faults are read against.
+/// The hosts, switches and cables that faults refer to.
 struct Context<'a, 'b> {
     net: &'b Net<'a>,
     cables: &'b Cables,
@@ -107,11 +107,11 @@ impl Context<'_, '_> {
         }
     }
 
-    /// The cable at a port or host.
+    /// Returns the cable at a port or host.
     fn link(&self, item: &Item<'_>) -> Option<usize> {
         let end = self.net.end(item)?;
         let link = self.cables.at(end);
-        // A host without a cable has been complained of.
+        // For a host without a cable, an error was reported before.
         if link.is_none() && matches!(end, End::Port(_)) && !self.net.has_unnamed {
             item.fail(format!("there is no cable at `{}`; write a port with a host or a link", item.shown()));
         }
@@ -130,7 +130,7 @@ impl Context<'_, '_> {
         Some(FaultKind::Lose { link: link?, toward, what: what?, per_million: chance?.0 })
     }
 
-    /// The direction that ends at `item`.
+    /// Returns the direction that ends at `item`.
     fn way(&self, item: &Item<'_>, link: usize) -> Option<Way> {
         let end = self.net.end(item)?;
         let link = self.cables.links.get(link)?;
@@ -187,10 +187,10 @@ fn slow(fields: &Fields<'_>, host: Option<usize>) -> Option<FaultKind> {
     Some(FaultKind::Slow { host: host?, receiver: receiver? })
 }
 
-/// A chance in parts of a million, written as a percentage.
+/// A probability in millionths, written as a percentage.
 struct Chance(u32);
 
-/// A text that is none.
+/// A text that is not a probability.
 struct ChanceError(String);
 
 impl fmt::Display for ChanceError {

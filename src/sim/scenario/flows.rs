@@ -1,4 +1,4 @@
-//! `flows:`, here and with the hosts.
+//! Reads `flows:` of the scenario and of its hosts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,28 +24,28 @@ const MOST: usize = 16_384;
 const DEFAULT_START: Nanos = Nanos(10_000);
 const LATEST: Nanos = Nanos(10_000_000_000);
 
-/// Flows so far, and what they are read against.
+/// The flows read so far, and the data that they refer to.
 struct Flows<'a, 'b> {
     net: &'b Net<'a>,
     cables: &'b Cables,
     timing: &'b Timing,
     flows: Vec<FlowNode>,
     names: HashSet<String>,
-    /// How many each two hosts have.
+    /// Number of flows of each pair of hosts.
     numbers: HashMap<String, u32>,
-    /// Whether ports and cables are right, so that what is not connected is the flow's own mistake.
+    /// Whether ports and cables are valid, so that a missing connection is an error of the flow.
     is_whole: bool,
-    /// Whether there are too many, which is said once.
+    /// Whether there are too many flows, which is reported once.
     is_full: bool,
 }
 
-/// Hosts at one end of flows, and whether there may be others too.
+/// Hosts at one end of flows, and whether they were written as a list or as `all`.
 struct Hosts {
     hosts: Vec<usize>,
     is_list: bool,
 }
 
-/// Reads all flows: first those of the hosts, in the hosts' order.
+/// Reads all flows: first those of hosts, in the order of hosts.
 pub fn read(item: Option<Item<'_>>, net: &Net<'_>, cables: &Cables, timing: &Timing, report: &Report) -> Vec<FlowNode> {
     let is_whole = report.errors() == 0 && !net.has_unnamed;
     let (flows, names, numbers) = (Vec::new(), HashSet::new(), HashMap::new());
@@ -93,7 +93,7 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// One host, several, or all.
+    /// Reads one host, a list of hosts, or `all`.
     fn hosts(&self, item: &Item<'_>) -> Option<Hosts> {
         if item.is(ALL) {
             return Some(Hosts { hosts: (0..self.net.hosts.len()).collect(), is_list: true });
@@ -113,7 +113,7 @@ impl Flows<'_, '_> {
         Some(Hosts { hosts, is_list: true })
     }
 
-    /// The flow but for its receiver.
+    /// Reads a flow except for its receiver.
     fn read_from(&self, fields: &Fields<'_>, from: usize) -> Option<FlowNode> {
         let at = self.net.hosts[from].at?;
         let marks = marks::read(fields, self.net, at)?;
@@ -159,7 +159,7 @@ impl Flows<'_, '_> {
         (start, stop)
     }
 
-    /// Names the flow and keeps it.
+    /// Names the flow and adds it.
     fn add(&mut self, item: &Item<'_>, mut flow: FlowNode) {
         if self.flows.len() == MOST {
             self.is_full = true;
@@ -177,7 +177,7 @@ impl Flows<'_, '_> {
         self.flows.push(flow);
     }
 
-    /// `h1-h2`, then `h1-h2/2`: a name that no other flow has, whatever hosts are called.
+    /// Returns `h1-h2`, then `h1-h2/2`: a unique name, independent of the names of hosts.
     fn name(&mut self, pair: String) -> String {
         let number = self.numbers.entry(pair.clone()).or_insert(0);
         loop {
@@ -189,7 +189,7 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// Flows that the configuration of a switch has for its host.
+    /// Adds the flows that the configuration of a switch has for its host.
     fn take_of_switch(&mut self, from: usize, first: usize, specs: &[FlowSpec]) {
         if specs.is_empty() {
             return;
@@ -240,7 +240,7 @@ impl Flows<'_, '_> {
     }
 }
 
-/// A rate that goes over a link of the rate `link`.
+/// Reads a rate that does not exceed the rate `link` of the link.
 pub fn read_rate(item: &Item<'_>, link: BitRate) -> Option<BitRate> {
     let rate = item.parse::<BitRate>()?;
     if (SLOWEST_FLOW..=link).contains(&rate) {

@@ -1,4 +1,4 @@
-//! `hosts:`, here and in the configurations of switches.
+//! Reads `hosts:` of the scenario and of the configurations of switches.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ const KEYS: &[&str] = &["name", "at", "pfc", "response", "receiver", "known", "l
 const EXAMPLE: &str = "`- {name: h1, at: tor.p1}` for each host";
 const MOST: usize = 4096;
 
-/// Means every host where flows go from or to.
+/// Name that stands for every host as sender or receiver of flows.
 pub const ALL: &str = "all";
 
 pub const LONGEST_RESPONSE: Nanos = Nanos(1_000_000_000);
@@ -28,30 +28,30 @@ const FASTEST_RECEIVER: BitRate = BitRate(800_000_000_000);
 const SMALLEST_BUFFER: Bytes = Bytes(64);
 const LARGEST_BUFFER: Bytes = Bytes(1 << 30);
 
-/// Last octets of addresses in a row; neither a network's own nor its broadcast.
+/// Number of last octets in a row of addresses; they exclude the network address and the broadcast address.
 const ADDRESSES: usize = 250;
 
-/// A host. One with errors has defaults in their place.
+/// A host as read. Invalid values are replaced by defaults.
 pub struct Host<'a> {
     pub node: HostNode,
-    /// `None`: it is at no port, which is reported.
+    /// Switch port of the host; `None`: there is none, which is reported.
     pub at: Option<PortRef>,
-    /// Of its cable, if it is written.
+    /// Length of the host's cable, if given.
     pub length: Option<Length>,
-    /// Where it is written.
+    /// The item that defines the host.
     pub item: Item<'a>,
     pub flows: HostFlows<'a>,
 }
 
-/// Flows that are written with the host.
+/// Flows that are defined with the host.
 pub enum HostFlows<'a> {
-    /// In the scenario.
+    /// Flows in the scenario.
     Written(Vec<Item<'a>>),
-    /// In the configuration of its switch, whose first host has the index `first`.
+    /// Flows in the configuration of the host's switch. The first host of that switch has the index `first`.
     OfSwitch { first: usize, specs: Vec<FlowSpec> },
 }
 
-/// Reads all hosts: first those of the switches, in the switches' order.
+/// Reads all hosts: first those of switches, in the order of switches.
 pub fn read<'a>(item: Option<Item<'a>>, switches: Vec<Switch<'a>>, names: &mut Unique) -> Net<'a> {
     let has_unnamed = switches.iter().any(|switch| switch.name.is_none() || switch.config.is_none());
     let mut net = Net { switches, hosts: Vec::new(), by_name: HashMap::new(), has_unnamed };
@@ -80,7 +80,7 @@ fn add<'a>(net: &mut Net<'a>, host: Host<'a>) {
     net.hosts.push(host);
 }
 
-/// Hosts that a switch's own configuration has.
+/// Reads the hosts in a switch's own configuration.
 fn read_of_switch(net: &mut Net<'_>, switch: usize, names: &mut Unique, macs: &mut Unique) {
     let (first, node) = (net.hosts.len(), &mut net.switches[switch]);
     let (Some(config), Some(written)) = (&mut node.config, &node.written) else { return };
@@ -106,7 +106,7 @@ fn of_switch<'a>(
     number: usize,
     macs: &mut Unique,
 ) -> Host<'a> {
-    // The configuration counts the hosts of one switch; here addresses differ between switches too.
+    // The configuration numbers the hosts of one switch. In a scenario, addresses must also differ between switches.
     let (own_mac, own_ip) = addresses(number);
     let mac = if item.has("mac") { spec.mac } else { own_mac };
     macs.claim(&if item.has("mac") { item.child("mac") } else { item.clone() }, &mac.to_string());
@@ -123,7 +123,7 @@ fn of_switch<'a>(
     Host { node, at, length: None, item, flows: HostFlows::OfSwitch { first, specs: spec.flows } }
 }
 
-/// Addresses of the host with this index.
+/// Returns the addresses of the host with this index.
 fn addresses(number: usize) -> (MacAddr, Ipv4Addr) {
     let (row, last) = (number / ADDRESSES, number % ADDRESSES + 1);
     (MacAddr::local(1, number as u16), Ipv4Addr::new(10, (row >> 8) as u8, row as u8, last as u8))
@@ -151,7 +151,7 @@ fn read_one<'a>(fields: &Fields<'a>, net: &Net<'a>, names: &mut Unique, macs: &m
     Some(Host { node, at, length, item: fields.owner().clone(), flows: HostFlows::Written(flows) })
 }
 
-/// Reads how a slow host receives.
+/// Reads the receive buffer of a slow host.
 pub fn read_receiver(item: &Item<'_>) -> Option<ReceiverSpec> {
     let fields = item.fields(&["rate", "buffer", "xoff", "xon"])?;
     let rate = bounds::required(&fields, "rate", "rate: 2G", SLOWEST_RECEIVER..=FASTEST_RECEIVER);

@@ -1,4 +1,4 @@
-//! `load:` of a flow.
+//! Reads `load:` of a flow.
 
 use super::bounds;
 use crate::config::read::{Fields, Item};
@@ -10,7 +10,7 @@ const LONGEST: Nanos = Nanos(10_000_000_000);
 const LARGEST: Bytes = Bytes(1 << 34);
 const REMEDY: &str = "write `steady`, `{on: 1ms, off: 4ms}` or `{message: 1MB, every: 1ms}`";
 
-/// Reads what a flow has to send.
+/// Reads the load of a flow.
 pub fn read(item: &Item<'_>) -> Option<Load> {
     if item.is("steady") {
         return Some(Load::Steady);
@@ -38,7 +38,7 @@ fn read_messages(fields: &Fields<'_>) -> Option<Load> {
     let poisson = fields.get("poisson").and_then(|item| item.flag()).unwrap_or(false);
     let every = match fields.get("every") {
         Some(item) => bounds::within(&item, SHORTEST..=LONGEST),
-        // There is no next one.
+        // A single message has no next one.
         None if count == Some(Some(1)) => Some(LONGEST),
         None => {
             fields.owner().refuse("`every` is missing; write e.g. `every: 1ms`, or `count: 1` for a single message")

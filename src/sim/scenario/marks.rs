@@ -1,4 +1,4 @@
-//! The marks of a flow's frames, their lengths, and what the first switch makes of them.
+//! Reads the header fields and lengths of a flow's frames, and classifies them as the first switch does.
 
 use super::net::Net;
 use crate::config::hosts::{DEFAULT_FRAME, ROCE_DSCP};
@@ -7,15 +7,16 @@ use crate::dataplane::PortSpec;
 use crate::hosts::FlowKind;
 use crate::sim::spec::{FrameSizes, PortRef};
 
-/// Bytes of Ethernet before the packet, and of a tag.
+/// Bytes of the Ethernet header before the packet.
 const ETHERNET: u16 = 14;
+/// Bytes of a tag.
 const TAG: u16 = 4;
-/// A minimum frame without its frame check sequence.
+/// Length of a minimum frame without its frame check sequence.
 const SHORTEST: u16 = 60;
-/// The longest frame of the mix, without its frame check sequence.
+/// Length of the longest frame of IMIX without its frame check sequence.
 const LONGEST_OF_IMIX: u16 = 1496;
 
-/// What is in the headers, and what follows.
+/// Header fields and lengths of a flow's frames, and their class at the first switch.
 #[derive(Debug, Clone, Copy)]
 pub struct Marks {
     pub kind: FlowKind,
@@ -28,7 +29,7 @@ pub struct Marks {
     pub lossless: bool,
 }
 
-/// Reads the marks of frames that a host sends to this port.
+/// Reads the header fields of frames that a host sends to this port.
 pub fn read(fields: &Fields<'_>, net: &Net<'_>, at: PortRef) -> Option<Marks> {
     let port = net.spec(at)?;
     let choices = [("roce", FlowKind::Roce), ("udp", FlowKind::Udp)];
@@ -52,7 +53,7 @@ pub fn read(fields: &Fields<'_>, net: &Net<'_>, at: PortRef) -> Option<Marks> {
     Some(Marks { kind, frames, dscp, tag, ecn, class, priority, lossless })
 }
 
-/// Class and priority that the port's switch finds, and whether the class is lossless there.
+/// Returns the class and the priority that the port's switch assigns, and whether the class is lossless there.
 pub fn classify(net: &Net<'_>, at: PortRef, dscp: u8, tag: Option<(u16, u8)>) -> Option<(u8, u8, bool)> {
     let port = net.spec(at)?;
     let classes = &net.switches.get(at.switch)?.config.as_ref()?.switch.classes;
@@ -68,7 +69,7 @@ fn read_frames(fields: &Fields<'_>, port: &PortSpec, name: &str, tagged: bool) -
     fields.get("frame").and_then(|item| room.read(&item)).unwrap_or(default)
 }
 
-/// Lengths that a port takes.
+/// Frame lengths that a port accepts.
 struct Room<'a> {
     least: u16,
     most: u16,

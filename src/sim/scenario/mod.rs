@@ -1,7 +1,7 @@
-//! A scenario from YAML: one file to a [`Scenario`] for each of its variants, or to every reason why it is none.
+//! Reads a scenario from YAML. One file gives a [`Scenario`] for each of its variants, or every error in it.
 //!
-//! It is read as a configuration is, with the same machinery: a tree with places, read by key. What a switch has in
-//! `config` or `file` is what `holdfast run` takes.
+//! The reader uses the same machinery as that of configurations: a tree with places, read by key. The `config` or
+//! `file` of a switch is a configuration as for `holdfast run`.
 
 mod bounds;
 mod cables;
@@ -42,30 +42,30 @@ const KEYS: &[&str] = &[
 
 const LONGEST_NAME: usize = 64;
 const DEFAULT_SEED: u64 = 1;
-/// Of all variants together: they are all in memory, and a short file can make many.
+/// Limit for all variants together: they are all in memory, and a short file can produce many.
 const MOST_PARTS: usize = 1 << 20;
 const SWITCHES_EXAMPLE: &str = "switches: [{name: tor, file: tor.yaml}]";
 
-/// What the command line says over the file.
+/// Settings of the command line that override the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// Seed of every variant.
     pub seed: Option<u64>,
 }
 
-/// Reads a file: each variant's name and the scenario; one without a name if there are no variants.
+/// Reads a file. Returns each variant's name and scenario; without variants, one scenario with an empty name.
 ///
 /// # Errors
-/// All that is wrong with it, or that it cannot be read.
+/// Everything that is wrong with the file, or the reason for which it cannot be read.
 pub fn load(path: &Path, options: &Options) -> Result<Vec<(String, Scenario)>, ConfigErrors> {
     Written::read(path)?.parse(options)
 }
 
-/// Reads a scenario that is at hand. `source` stands for the file in errors; `dir` is where its files are, `None` if it
-/// may name none.
+/// Reads a scenario from `text`. `source` names the text in errors. `dir` is the directory of files that the text
+/// names, `None` if it may name none.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// Everything that is wrong with the text.
 pub fn parse(
     source: &str,
     text: &str,
@@ -105,13 +105,13 @@ pub fn parse(
     }
     let read = variants.len();
     drop(variants);
-    // What is wrong with the variants themselves comes first: the rest may follow from it.
+    // Errors of the variants themselves come first: other errors may follow from them.
     report.finish()?;
     findings.finish(read)?;
     Ok(scenarios)
 }
 
-/// Complains of what `holdfast run` takes, of which nothing else need be said.
+/// Reports one error, and nothing else, if the text is a configuration for `holdfast run`.
 fn refuse_configuration(root: &Item<'_>) {
     if root.has("ports") && !root.has("switches") {
         let file = root.report().source();
@@ -123,22 +123,22 @@ fn refuse_configuration(root: &Item<'_>) {
     }
 }
 
-/// What a scenario takes in memory, in flows: a port is about four.
+/// Estimates the memory of a scenario, in flows: a port takes about as much as four flows.
 fn parts_of(scenario: &Scenario) -> usize {
     let ports: usize = scenario.switches.iter().map(|switch| switch.config.switch.ports.len()).sum();
     scenario.flows.len() + 4 * ports
 }
 
-/// The same warnings, each once: two switches may have one file.
+/// Removes duplicate warnings: two switches may share one file.
 fn once(warnings: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::new();
     warnings.into_iter().filter(|warning| seen.insert(warning.clone())).collect()
 }
 
-/// What is wrong in any variant.
+/// Errors of all variants.
 #[derive(Default)]
 struct Findings {
-    /// In how many variants, and the first of them.
+    /// By error, the number of variants that have it, and the first of them.
     found: HashMap<ConfigError, (usize, String)>,
 }
 
@@ -150,7 +150,7 @@ impl Findings {
         }
     }
 
-    /// All of it; an error that not every variant has names the first that has it.
+    /// Returns all errors. An error that only some variants have names the first one that has it.
     fn finish(self, variants: usize) -> Result<(), ConfigErrors> {
         if self.found.is_empty() {
             return Ok(());
@@ -164,13 +164,13 @@ impl Findings {
             ConfigError { message, ..error }
         };
         let mut errors: Vec<ConfigError> = self.found.into_iter().map(tell).collect();
-        // The map has no order, and errors at the same place must always come in the same.
+        // The map has no order, but errors at the same place must always come in the same order.
         errors.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
         Err(ConfigErrors::new(errors))
     }
 }
 
-/// One variant. `None`, and errors, if it is wrong.
+/// Reads one variant. Returns `None`, and reports errors, if it is invalid.
 fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options) -> Option<Scenario> {
     let top = root.fields(KEYS)?;
     let timing = timing::read(&top);
@@ -216,8 +216,8 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
     (report.errors() == 0).then_some(scenario)
 }
 
-/// What the table that compares variants shows. A flow that no variant has is found when all are read: here it must only
-/// look like one, two names with a line between them.
+/// Reads the columns of the table that compares variants. A flow that no variant has is found after all variants are
+/// read. Here a flow's name must only have the form of one: two names with a hyphen between them.
 fn read_columns(item: &Item<'_>, flows: &[FlowNode]) -> Vec<String> {
     let items = item.list("e.g. `[pauses, held, h1-h2]`").unwrap_or_default();
     let mut columns = Vec::new();
@@ -238,12 +238,12 @@ fn read_columns(item: &Item<'_>, flows: &[FlowNode]) -> Vec<String> {
     columns
 }
 
-/// The file's name without directory and ending.
+/// Returns the file name without directory and extension.
 fn stem(source: &str) -> String {
     Path::new(source).file_stem().map_or(source.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// The name of a scenario or a variant, for tables and plots.
+/// Reads the name of a scenario or a variant, for tables and plots.
 fn read_name(item: &Item<'_>) -> Option<String> {
     let name = item.text("a name; write e.g. `incast`")?;
     if (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.contains(char::is_control) {

@@ -1,4 +1,4 @@
-//! Switches, ports and hosts by name.
+//! Finds switches, ports and hosts by name.
 
 use std::collections::HashMap;
 
@@ -9,33 +9,34 @@ use crate::config::read::Item;
 use crate::dataplane::PortSpec;
 use crate::sim::spec::{End, PortRef};
 
-/// Names that an error compares with: more would take long, and help nobody.
+/// Most names that an error message is compared with: more would take long and not help.
 const MOST_SUGGESTED: usize = 64;
 
-/// What others refer to. What is wrong itself is there too, and a reference to it is no error more.
+/// The parts of a scenario that others refer to. Invalid parts are included, so that a reference to one is not another
+/// error.
 pub struct Net<'a> {
     pub switches: Vec<Switch<'a>>,
     pub hosts: Vec<Host<'a>>,
     /// Hosts by name.
     pub by_name: HashMap<String, usize>,
-    /// Whether a name could not be read, so that one that is not there may be right.
+    /// Whether a name could not be read, so that an unknown name may be valid.
     pub has_unnamed: bool,
 }
 
 impl Net<'_> {
-    /// The port at this place; `None` if its switch is wrong.
+    /// Returns the specification of a port; `None` if its switch is invalid.
     pub fn spec(&self, port: PortRef) -> Option<&PortSpec> {
         self.switches.get(port.switch)?.config.as_ref()?.switch.ports.get(port.port)
     }
 
-    /// `tor.p1`.
+    /// Returns the name of a port, like `tor.p1`.
     pub fn port_name(&self, port: PortRef) -> String {
         let switch = self.switches.get(port.switch).and_then(|switch| switch.name.as_deref()).unwrap_or_default();
         let name = self.spec(port).map(|spec| spec.name.as_str()).unwrap_or_default();
         format!("{switch}.{name}")
     }
 
-    /// The switch that `item` names.
+    /// Finds the switch that `item` names.
     pub fn switch(&self, item: &Item<'_>) -> Option<usize> {
         let name = item.text("the name of a switch; write e.g. `tor`")?;
         let index = self.switches.iter().position(|switch| switch.name.as_deref() == Some(name));
@@ -45,7 +46,7 @@ impl Net<'_> {
         index
     }
 
-    /// The port that `item` names, as `tor.p1`.
+    /// Finds the port that `item` names, like `tor.p1`.
     pub fn port(&self, item: &Item<'_>) -> Option<PortRef> {
         let text = item.text("a port; write e.g. `tor.p1`")?;
         let Some((name, port)) = text.split_once('.') else {
@@ -71,7 +72,7 @@ impl Net<'_> {
         item.refuse(format!("there is no port `{shown}`; {}", names::suggest(&shown, &known)))
     }
 
-    /// The host that `item` names.
+    /// Finds the host that `item` names.
     pub fn host(&self, item: &Item<'_>) -> Option<usize> {
         let name = item.text("the name of a host; write e.g. `h1`")?;
         let index = self.by_name.get(name).copied();
@@ -83,13 +84,13 @@ impl Net<'_> {
         index
     }
 
-    /// The port or host that `item` names.
+    /// Finds the port or host that `item` names.
     pub fn end(&self, item: &Item<'_>) -> Option<End> {
         let text = item.text("a port or a host; write e.g. `tor.p1` or `h1`")?;
         if text.contains('.') { self.port(item).map(End::Port) } else { self.host(item).map(End::Host) }
     }
 
-    /// A list of ports.
+    /// Reads a list of ports.
     pub fn ports(&self, item: &Item<'_>) -> Vec<PortRef> {
         let mut ports = Vec::new();
         for item in item.list("e.g. [tor.p1]").unwrap_or_default() {

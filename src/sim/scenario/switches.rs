@@ -1,4 +1,4 @@
-//! `switches:`.
+//! Reads `switches:`.
 
 use std::path::Path;
 
@@ -21,37 +21,37 @@ const SHORTEST_POLL: Nanos = Nanos(10);
 const LONGEST_POLL: Nanos = Nanos(10_000_000);
 const LONGEST_FRAME: Nanos = Nanos(1_000_000);
 const DEFAULT_POLL: PollSpec = PollSpec { every: Nanos(1_000), frame: Nanos(0), shed: Nanos(0), jitter: Nanos(0) };
-/// Part of the time of a frame that a frame takes which is shed: docs/overload.md has the measurement.
+/// Divisor of the time of a frame that gives the time to shed one: docs/overload.md has the measurement.
 const SHED_PART: u64 = 3;
 
-/// The file of a switch.
+/// The file with a switch's configuration.
 pub struct Document {
-    /// What is wrong in it.
+    /// Errors in the file.
     pub report: Report,
     root: Node,
 }
 
-/// A switch. One with errors is there too, so that others can refer to it.
+/// A switch as read. Invalid switches are kept, so that other parts can refer to them.
 pub struct Switch<'a> {
-    /// `None`: it has none, which is reported.
+    /// Name; `None`: there is none, which is reported.
     pub name: Option<String>,
-    /// `None`: it is wrong, which is reported.
+    /// Configuration; `None`: it is invalid, which is reported.
     pub config: Option<Config>,
-    /// Where that is written, to complain of what is in it.
+    /// The item with the configuration, for errors in it.
     pub written: Option<Item<'a>>,
     poll: PollSpec,
     floods_lossless: bool,
 }
 
 impl Switch<'_> {
-    /// The switch as it is run.
+    /// Returns the switch for the simulation; `None` if it is invalid.
     pub fn finish(self) -> Option<SwitchNode> {
         let config = Config { hosts: Vec::new(), ..self.config? };
         Some(SwitchNode { name: self.name?, config, poll: self.poll, floods_lossless: self.floods_lossless })
     }
 }
 
-/// The items of the list.
+/// Returns the items of the list.
 pub fn list<'a>(item: &Item<'a>) -> Option<Vec<Item<'a>>> {
     let items = item.list(EXAMPLE)?;
     if (1..=MOST).contains(&items.len()) {
@@ -60,7 +60,7 @@ pub fn list<'a>(item: &Item<'a>) -> Option<Vec<Item<'a>>> {
     item.refuse(format!("{} switches are no scenario; write from 1 to {MOST}", items.len()))
 }
 
-/// The files that the switches name, by switch.
+/// Reads the files that the switches name, by switch.
 pub fn documents(items: &[Item<'_>], dir: Option<&Path>) -> Vec<Option<Document>> {
     let names = |item: &Item<'_>| item.has("file") && !item.has("config");
     items.iter().map(|item| if names(item) { open(&item.child("file"), dir) } else { None }).collect()
@@ -77,7 +77,7 @@ fn open(item: &Item<'_>, dir: Option<&Path>) -> Option<Document> {
     }
 }
 
-/// The name of a file for errors, and what is in it.
+/// Reads a file. Returns its name for errors, and its content.
 pub fn read_file(path: &Path) -> Result<(String, Node), ConfigErrors> {
     let source = path.display().to_string();
     let text = read_text(path)?;
@@ -85,7 +85,7 @@ pub fn read_file(path: &Path) -> Result<(String, Node), ConfigErrors> {
     config::tree(&source, &text).map(|root| (source, root))
 }
 
-/// Complains of a file: here if it could not be read at all.
+/// Reports the errors of a file: at `item` if the file could not be read at all.
 fn complain<T>(item: &Item<'_>, errors: &ConfigErrors) -> Option<T> {
     match errors.iter().find(|error| error.place.is_none()) {
         Some(unread) => item.refuse(format!("`{}` {}", item.shown(), unread.message)),
@@ -123,7 +123,7 @@ fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Uni
     Switch { name, config, written, poll, floods_lossless }
 }
 
-/// Where the configuration is: here or in a file.
+/// Returns the item with the configuration, in the scenario or in a file.
 fn written<'a>(fields: &Fields<'a>, document: Option<&'a Document>) -> Option<Item<'a>> {
     match (fields.get("config"), fields.get("file")) {
         (Some(config), None) => Some(config),
@@ -135,7 +135,7 @@ fn written<'a>(fields: &Fields<'a>, document: Option<&'a Document>) -> Option<It
     }
 }
 
-/// What holds whatever the configuration says, so that variants of a scenario can try one file in several ways.
+/// Reads the settings that override the configuration, so that variants of a scenario can use one file in several ways.
 fn read_overrides(fields: &Fields<'_>) -> Overrides {
     let lcores = fields.get("lcores").and_then(|item| item.number("a count of lcores", 1..=MAX_LCORES.into()));
     Overrides {
@@ -160,7 +160,7 @@ fn read_poll(fields: &Fields<'_>) -> PollSpec {
     }
 }
 
-/// Headroom counts on a poll in every gap.
+/// Warns if polls can be further apart than the gap for which headroom is computed.
 fn warn_of_gap(item: &Item<'_>, poll: PollSpec, gap: Nanos) {
     let latest = Nanos(poll.every.0.saturating_add(poll.jitter.0));
     if latest > gap {

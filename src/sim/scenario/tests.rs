@@ -1,4 +1,4 @@
-//! What scenarios become, and what is refused.
+//! Tests of the scenario reader: results, and refused texts.
 
 mod garbage;
 mod refused;
@@ -16,7 +16,7 @@ use crate::sim::spec::{
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 use crate::wire::MacAddr;
 
-/// Every key there is.
+/// A scenario with every key.
 const EVERYTHING: &str = include_str!("tests/everything.yaml");
 
 /// A switch with three hosts.

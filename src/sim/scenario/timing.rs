@@ -1,11 +1,11 @@
-//! How long a scenario is, and how often it is looked at.
+//! Reads the duration of a scenario and its sampling interval.
 
 use super::bounds;
 use crate::config::read::Fields;
 use crate::units::Nanos;
 
 const SHORTEST: Nanos = Nanos(1_000);
-/// Of the duration and of the drain, each.
+/// Longest duration, and longest drain.
 const LONGEST: Nanos = Nanos(10_000_000_000);
 const SHORTEST_SAMPLE: Nanos = Nanos(100);
 const DEFAULT_SAMPLES: u64 = 1000;
@@ -14,7 +14,7 @@ const LEAST_DRAIN: Nanos = Nanos(2_000_000);
 const DEFAULT_EVENTS: u64 = 1_000_000_000;
 const MOST_EVENTS: u64 = 100_000_000_000;
 
-/// Times of the whole.
+/// Times of a scenario.
 pub struct Timing {
     pub duration: Nanos,
     pub drain: Nanos,
@@ -23,18 +23,18 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The longest a run can be.
+    /// Returns the longest possible time of a run.
     pub fn end(&self) -> Nanos {
         Nanos(self.duration.0.saturating_add(self.drain.0))
     }
 }
 
-/// Reads the keys of the whole. What is wrong has a default in its place.
+/// Reads the times and limits. Invalid values are replaced by defaults.
 pub fn read(top: &Fields<'_>) -> Timing {
     let duration = bounds::required(top, "duration", "duration: 5ms", SHORTEST..=LONGEST).unwrap_or(LEAST_DRAIN);
     let drain = bounds::get(top, "drain", Nanos(0)..=LONGEST).unwrap_or(duration.max(LEAST_DRAIN));
     let end = Nanos(duration.0.saturating_add(drain.0));
-    // Rounded up to whole tens of nanoseconds, since it may have to be written.
+    // Rounded up to a multiple of 10 ns, because users may have to write it.
     let least = Nanos(end.0.div_ceil(MOST_SAMPLES).next_multiple_of(10)).max(SHORTEST_SAMPLE);
     let events = top.get("events").and_then(|item| item.number("a count of events", 1..=MOST_EVENTS));
     Timing {

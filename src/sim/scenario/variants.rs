@@ -1,6 +1,6 @@
-//! `variants:`: the scenario once for each, with some of it written otherwise.
+//! `variants:`: the scenario once per variant, with some values replaced.
 //!
-//! It is done on the tree, so that a value keeps the place where it is written, in the variant or in the scenario.
+//! The replacement works on the tree, so that a value keeps its place in the variant or in the scenario.
 
 use super::read_name;
 use crate::config::count::{remove, size};
@@ -11,23 +11,23 @@ use crate::config::yaml::{Node, Shape};
 const KEY: &str = "variants";
 const EXAMPLE: &str = "`- {name: ..., seed: 2}` for each variant, or a list of such lists";
 const MOST: usize = 256;
-/// Values in all variants together.
+/// Limit on the values in all variants together.
 const MOST_VALUES: usize = 1 << 22;
 
-/// A name, and what is written otherwise.
+/// A variant: its name, and the values that it replaces.
 struct Variant<'a> {
     name: String,
     over: Item<'a>,
 }
 
-/// A scenario and its variants: one of each axis.
+/// A scenario and its axes; a variant takes one entry of each axis.
 pub struct Variants<'a> {
     base: Node,
     axes: Vec<Vec<Variant<'a>>>,
 }
 
 impl<'a> Variants<'a> {
-    /// Reads the variants of a scenario. Where they are wrong there are none, and an error.
+    /// Reads the variants of a scenario. Invalid ones give an error and no variants.
     pub fn read(root: &Item<'a>) -> Self {
         let mut base = root.node().clone();
         let written = root.has(KEY).then(|| root.child(KEY));
@@ -36,17 +36,17 @@ impl<'a> Variants<'a> {
         Self { base, axes }
     }
 
-    /// How many scenarios there are.
+    /// Returns the number of scenarios.
     pub fn len(&self) -> usize {
         self.axes.iter().map(Vec::len).product()
     }
 
-    /// Each variant's name and tree; one without a name if there are none.
+    /// Returns each variant's name and tree; without variants, one tree with an empty name.
     pub fn iter(&self) -> impl Iterator<Item = (String, Node)> {
         (0..self.len()).map(|number| self.variant(number))
     }
 
-    /// The last axis turns fastest.
+    /// Returns the variant with this number; the last axis varies fastest.
     fn variant(&self, mut number: usize) -> (String, Node) {
         let mut chosen = Vec::new();
         for axis in self.axes.iter().rev() {
@@ -77,7 +77,7 @@ fn read_axes<'a>(item: &Item<'a>, base: usize) -> Option<Vec<Vec<Variant<'a>>>> 
     if count.saturating_mul(base.saturating_add(size(item.node()))) > MOST_VALUES {
         return item.refuse(format!("{count} variants of a scenario as large as this are too much; write fewer"));
     }
-    // Of all axes, so that a wrong one does not hide another.
+    // All axes are read, so that an invalid one does not hide another.
     let axes: Vec<Option<Vec<Variant<'a>>>> = axes.into_iter().map(read_axis).collect();
     axes.into_iter().collect()
 }
@@ -108,8 +108,8 @@ fn read_one(over: &Item<'_>, names: &mut Unique) -> Option<String> {
     Some(name)
 }
 
-/// `base` with what `over` says in its place: mappings by key, lists of what has names by name, all else whole. The name
-/// of a variant, or of an item, is not part of what it says.
+/// Returns `base` with the values of `over` in place of its own. Mappings merge by key, lists of named items by name;
+/// anything else is replaced as a whole. The name of a variant or an item is not a value to replace.
 fn merge(base: &Node, over: &Item<'_>, is_named: bool) -> Node {
     match (&base.shape, &over.node().shape) {
         (Shape::Map(entries), Shape::Map(_)) => {
@@ -164,7 +164,7 @@ fn merge_items(items: &[Node], known: &[&str], over: &Item<'_>, named: &[&str]) 
     merged
 }
 
-/// Whether a name in a variant means this one: `*` in it is anything.
+/// Whether a name in a variant matches a name in the scenario: `*` matches anything.
 fn is_meant(name: &str, known: &str) -> bool {
     match name.split_once('*') {
         Some((head, tail)) => {
@@ -174,7 +174,7 @@ fn is_meant(name: &str, known: &str) -> bool {
     }
 }
 
-/// The items of a list.
+/// Returns the items of a list.
 fn nodes<'a>(item: &Item<'a>) -> &'a [Node] {
     match &item.node().shape {
         Shape::List(nodes) => nodes,
@@ -182,7 +182,7 @@ fn nodes<'a>(item: &Item<'a>) -> &'a [Node] {
     }
 }
 
-/// The names of the items, if all have one.
+/// Returns the names of the items, if all have one.
 fn names(items: &[Node]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items.iter().map(name).collect::<Option<_>>()?;
     (!names.is_empty()).then_some(names)

@@ -1,4 +1,4 @@
-//! The text of a scenario, kept: what is found in a run is made smaller from it.
+//! The text of a scenario, kept so that a violation can be shrunk from it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,34 +11,35 @@ use crate::config::yaml::{Node, Shape};
 use crate::config::{self};
 use crate::sim::spec::Scenario;
 
-/// What a file holds, and where it is.
+/// The content of a file, and its location.
 #[derive(Debug, Clone)]
 pub struct Written {
     source: String,
     text: String,
-    /// Where its files are; `None`: it may name none.
+    /// Directory of files that the text names; `None`: it may name none.
     dir: Option<PathBuf>,
 }
 
 impl Written {
-    /// Reads a file, once: it may be a pipe.
+    /// Reads a file, exactly once: it may be a pipe.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason for which the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
         let text = read_text(path)?;
         Ok(Self { source: path.display().to_string(), text, dir: path.parent().map(Path::to_owned) })
     }
 
-    /// The scenarios in it: [`super::load()`].
+    /// Reads the scenarios in the text, like [`super::load()`].
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// Everything that is wrong with the text.
     pub fn parse(&self, options: &Options) -> Result<Vec<(String, Scenario)>, ConfigErrors> {
         parse(&self.source, &self.text, self.dir.as_deref(), options)
     }
 
-    /// The tree of a variant: counted items written out, and configurations of switches in place of their files' names.
+    /// Returns the tree of a variant, with counted items written out and the files of switches replaced by their
+    /// content.
     pub(in crate::sim) fn whole(&self, variant: &str) -> Option<Node> {
         let root = config::tree(&self.source, &self.text).ok()?;
         let report = Report::new(&self.source);
@@ -51,7 +52,7 @@ impl Written {
     }
 }
 
-/// `config:` with what is in it in place of `file:`.
+/// Replaces `file:` by `config:` with the content of the file.
 fn inline(switch: &mut Node, dir: Option<&Path>) -> Option<()> {
     let Shape::Map(entries) = &mut switch.shape else { return None };
     for (key, value) in entries {

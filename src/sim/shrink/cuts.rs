@@ -1,4 +1,4 @@
-//! What can be cut out of a tree: keys of mappings, and items of lists one by one and by halves, quarters and so on.
+//! Possible cuts of a tree: keys of mappings, and items of lists one by one and by halves, quarters and so on.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -6,14 +6,14 @@ use std::ops::Range;
 use crate::config::count::size;
 use crate::config::yaml::{Node, Shape};
 
-/// Entries of the mapping, or items of the list, to which `path` leads by their numbers.
+/// A range of entries of a mapping, or of items of a list. `path` leads there by index.
 #[derive(Debug, PartialEq)]
 pub struct Cut {
     path: Vec<usize>,
     range: Range<usize>,
 }
 
-/// All cuts, those that take away most first; of as large ones in the order of the tree.
+/// Returns all cuts, the largest first; cuts of equal size are in the order of the tree.
 pub fn cuts(root: &Node) -> Vec<Cut> {
     let mut cuts = Vec::new();
     collect(root, &mut Vec::new(), &mut cuts);
@@ -48,7 +48,7 @@ fn collect(node: &Node, path: &mut Vec<usize>, cuts: &mut Vec<(usize, Cut)>) {
     }
 }
 
-/// The tree without what `cut` takes away.
+/// Returns the tree without the part that `cut` removes.
 pub fn without(root: &Node, cut: &Cut) -> Node {
     let mut root = root.clone();
     let mut node = &mut root;

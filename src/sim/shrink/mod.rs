@@ -1,6 +1,7 @@
-//! From a scenario in which a rule does not hold to a small one in which the same does not.
+//! Shrinks a scenario that violates an invariant to a small one that violates the same invariant.
 //!
-//! The bounds are runs and simulated events: by the clock, what is found would hang on how fast the machine is.
+//! The search is limited by runs and simulated events: with a limit by time, results would depend on the speed of the
+//! machine.
 
 mod cuts;
 mod render;
@@ -13,23 +14,23 @@ use super::spec::Scenario;
 
 pub use self::tree::shrink;
 
-/// After so many it is small enough: candidates, the runs of those that the reader takes, and the events of all runs.
+/// Limits of a search: candidates, runs of valid candidates, and events of all runs.
 pub(super) const BOUNDS: Bounds = Bounds { tries: 20_000, runs: 1500, events: 100_000_000 };
-/// A candidate is given so many times the events of the first run, and this many more.
+/// Events that a candidate may take: this multiple of the first run's events, and this many more.
 const MORE: (u64, u64) = (4, 10_000);
 
-/// What was found.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Smaller {
-    /// The scenario.
+    /// Text of the scenario.
     pub yaml: String,
-    /// What does not hold of it.
+    /// Violation in the scenario.
     pub violation: Violation,
-    /// Runs that it took to find it.
+    /// Runs that the search took.
     pub runs: u32,
 }
 
-/// How long a search may be.
+/// Limits of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub tries: u32,
@@ -37,36 +38,37 @@ pub(super) struct Bounds {
     pub events: u64,
 }
 
-/// `T` with the change number `place` of a kind, as long as there are so many. The third argument is when, in ns, the best
-/// so far goes wrong. A change that is none gives it back as it was.
+/// Returns `T` with change number `place` of a kind; `None` if there are fewer changes. The third argument is the time,
+/// in ns, of the violation in the best candidate so far. A change without effect returns an equal `T`.
 pub(super) type Step<T> = fn(&T, usize, u64) -> Option<T>;
 
-/// What can be made smaller bit by bit.
+/// A scenario that can be shrunk step by step.
 pub(super) trait Shrinks: Clone + PartialEq + 'static {
-    /// The kinds of changes, those that take away most first.
+    /// Kinds of changes, those that remove most first.
     const STEPS: &'static [Step<Self>];
 
-    /// As text, and as what is read of that; `None`: the reader refuses it. Whatever else must follow a change does.
+    /// Applies the consequences of a change. Returns the text, and the scenario read from it; `None` if the reader
+    /// refuses it.
     fn settle(&mut self) -> Option<(String, Scenario)>;
 
-    /// What does not hold.
+    /// Returns the violation of a run.
     fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation>;
 }
 
-/// A search for something smaller.
+/// The state of a search.
 struct Search<'a, T> {
     best: T,
     found: Smaller,
     tries: u32,
     events: u64,
     bounds: Bounds,
-    /// Events that a candidate is given.
+    /// Events that a candidate may take.
     most_events: u64,
     progress: &'a mut dyn FnMut(u32),
 }
 
-/// The smallest that is found within `bounds`; `None`: nothing smaller than `whole` goes wrong in the same way. `progress`
-/// hears at each candidate how many runs there were.
+/// Returns the smallest scenario found within `bounds`; `None` if no smaller one has the same violation. `progress`
+/// receives the number of runs at each candidate.
 pub(super) fn search<T: Shrinks>(
     whole: T,
     violation: &Violation,
@@ -81,11 +83,12 @@ pub(super) fn search<T: Shrinks>(
 }
 
 impl<T: Shrinks> Search<'_, T> {
-    /// Tries everything once. Whether anything has become smaller, and more may be tried.
+    /// Tries every change once. Returns whether the scenario has become smaller and more changes may be tried.
     fn pass(&mut self) -> bool {
         let mut has_shrunk = false;
         for step in T::STEPS {
-            // What a step offers hangs on the best so far: after a success its list is another, and shorter or simpler.
+            // The changes of a step depend on the best candidate so far. After a success the list of changes is new,
+            // and shorter or simpler.
             let mut place = 0;
             while let Some(candidate) = step(&self.best, place, self.found.violation.at_ps / 1000) {
                 if self.is_enough() {
@@ -106,12 +109,12 @@ impl<T: Shrinks> Search<'_, T> {
         self.tries >= tries || self.found.runs >= runs || self.events >= events
     }
 
-    /// Whether the same rule does not hold of `candidate`, which then is the best.
+    /// Runs `candidate`. If it violates the same invariant, it becomes the best one.
     fn fails(&mut self, mut candidate: T) -> bool {
         self.tries += 1;
         (self.progress)(self.found.runs);
         let Some((yaml, mut scenario)) = candidate.settle() else { return false };
-        // Nobody plots it; a sample may cost as much as a poll.
+        // Nothing plots the run, and a sample may cost as much as a poll.
         scenario.sample.0 = 0;
         let left = self.bounds.events.saturating_sub(self.events);
         scenario.most_events = scenario.most_events.min(self.most_events).min(left);

@@ -1,20 +1,20 @@
-//! A tree as YAML that is read as the same tree.
+//! Writes a tree as YAML that is read as the same tree.
 
 use std::fmt::Write;
 
 use crate::config::yaml::{Node, Shape};
 
-/// Characters of a line.
+/// Maximum number of characters in a line.
 const WIDTH: usize = 110;
 
-/// The text of a document whose root is a mapping.
+/// Returns the text of a document whose root is a mapping.
 pub fn yaml(root: &Node) -> String {
     let mut out = String::new();
     block(&mut out, root, 0);
     out
 }
 
-/// A mapping or list, an entry a line at least, each behind `indent` spaces.
+/// Writes a mapping or list, with at least one line per entry, each indented by `indent` spaces.
 fn block(out: &mut String, node: &Node, indent: usize) {
     match &node.shape {
         Shape::Map(entries) => {
@@ -31,7 +31,7 @@ fn block(out: &mut String, node: &Node, indent: usize) {
                 } else {
                     let mut inner = String::new();
                     block(&mut inner, item, indent + 2);
-                    // The dash stands in the indentation of the first line.
+                    // The dash takes the place of the first line's indentation.
                     let _ = write!(out, "{:indent$}- {}", "", inner.trim_start());
                 }
             }
@@ -42,7 +42,7 @@ fn block(out: &mut String, node: &Node, indent: usize) {
     }
 }
 
-/// What stands behind a key: on its line if there is room. Lists of mappings at the top are a line for each item.
+/// Writes the value after a key: on the same line if it fits. Lists of mappings at the top level have a line per item.
 fn behind(out: &mut String, value: &Node, indent: usize) {
     let line = flow(value);
     let is_table = indent == 0 && matches!(&value.shape, Shape::List(items) if items.iter().any(is_block));
@@ -54,7 +54,7 @@ fn behind(out: &mut String, value: &Node, indent: usize) {
     }
 }
 
-/// Whether it can be written in several lines.
+/// Whether a node can be written in several lines.
 fn is_block(node: &Node) -> bool {
     match &node.shape {
         Shape::Null | Shape::Scalar(_) => false,
@@ -63,12 +63,12 @@ fn is_block(node: &Node) -> bool {
     }
 }
 
-/// On one line.
+/// Returns the node on one line.
 fn flow(node: &Node) -> String {
     match &node.shape {
         Shape::Null => "null".to_owned(),
         Shape::Scalar(text) if is_plain(text) => text.clone(),
-        // What JSON quotes YAML reads.
+        // YAML reads strings quoted as in JSON.
         Shape::Scalar(text) => serde_json::Value::from(text.as_str()).to_string(),
         Shape::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Shape::Map(entries) => {
@@ -78,7 +78,7 @@ fn flow(node: &Node) -> String {
     }
 }
 
-/// Whether it means itself without quotes.
+/// Whether a text can be written without quotes.
 fn is_plain(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./%".contains(c))

@@ -1,4 +1,4 @@
-//! Scenarios made smaller, of switches that are broken on purpose.
+//! Tests of shrinking, with scenarios of switches that are broken on purpose.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ variants:
   - {name: as it is}
 ";
 
-/// [`INCAST`] in a directory of its own.
+/// Writes [`INCAST`] to a directory of its own.
 fn incast() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.yaml");
@@ -43,7 +43,7 @@ fn read(yaml: &str) -> Scenario {
     scenarios.unwrap_or_else(|errors| panic!("{errors}")).remove(0).1
 }
 
-/// What is found of the variant `as it is` with `mutant`.
+/// Returns the violation that `mutant` causes in the variant `as it is`, and the smaller scenario.
 fn found(path: &Path, mutant: Mutant, options: &Options) -> (Violation, Option<Smaller>) {
     let written = Written::read(path).unwrap();
     let scenarios = written.parse(options).unwrap_or_else(|errors| panic!("{errors}"));
@@ -89,11 +89,11 @@ fn what_cannot_be_smaller_is_none() {
         mutant::with(Mutant::ReleaseOrder, || shrink(&written, &Options::default(), "", violation, &mut |_| {}))
     };
     assert_eq!(again(&smaller.violation), None);
-    // Nor is there anything that breaks a rule that is kept.
+    // No candidate violates an invariant that holds.
     assert_eq!(again(&Violation { invariant: "frames_in_order", ..violation }), None);
 }
 
-/// A number of hosts beyond which nothing is wrong.
+/// A number of hosts of which every run violates the invariant `few`; it shrinks to two.
 #[derive(Debug, Clone, PartialEq)]
 struct Hosts(usize);
 
@@ -128,7 +128,7 @@ fn a_search_ends_by_what_it_has_run_and_not_by_the_clock() {
 
 #[test]
 fn a_candidate_is_not_run_for_ever() {
-    // What it is of took one event.
+    // The first run took one event.
     let violation = Violation { invariant: "few", at_ps: 0, event: 1, what: String::new() };
     let found = search(Hosts(12), &violation, Bounds { runs: 1, ..BOUNDS }, &mut |_| {}).unwrap();
     assert_eq!(found.violation.event, 10_004);
@@ -147,7 +147,7 @@ fn who_waits_hears_of_what_the_reader_refuses_too() {
     let (_dir, path) = incast();
     let written = Written::read(&path).unwrap();
     let scenarios = written.parse(&Options::default()).unwrap();
-    // The second of two things that it hears without a run between was refused.
+    // If two consecutive reports have the same number of runs, the reader refused the second candidate.
     let mut heard = Vec::new();
     mutant::with(Mutant::ReleaseOrder, || {
         let violation = violation_of(&scenarios[1].1).unwrap();
@@ -156,7 +156,7 @@ fn who_waits_hears_of_what_the_reader_refuses_too() {
     assert!(heard.windows(2).any(|pair| pair[0] == pair[1]), "{heard:?}");
 }
 
-/// What the examples become when they are written anew, all in one file, is what they are.
+/// The examples, rewritten into a single file each, are read as the same scenarios.
 #[test]
 fn a_rendered_scenario_is_the_same() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));

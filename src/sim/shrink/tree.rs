@@ -1,4 +1,4 @@
-//! A scenario as somebody has written it, made smaller.
+//! Shrinking of a scenario from a file.
 
 use std::cell::OnceCell;
 
@@ -11,16 +11,17 @@ use crate::sim::scenario::{self, Options, Written};
 use crate::sim::spec::Scenario;
 use crate::units::Nanos;
 
-/// A variant of a scenario with all that it refers to.
+/// A variant of a scenario, with the files that it refers to.
 #[derive(Debug)]
 struct Tree {
     root: Node,
-    /// What can be cut out of it, once that is asked: of the best so far each cut is tried, and most are refused.
+    /// Possible cuts, computed at the first use. Each cut of the best tree so far is tried, and most are refused.
     cuts: OnceCell<Vec<Cut>>,
 }
 
-/// The smallest scenario that is found within bounds of which the same rule does not hold as of the variant `variant` of
-/// `written`, in one file that needs no other; `None`: none is smaller. `progress` hears at each candidate how many runs there were.
+/// Returns the smallest scenario found within bounds that violates the same invariant as the variant `variant` of
+/// `written`. It is one self-contained file; `None` if none is smaller. `progress` receives the number of runs at each
+/// candidate.
 #[must_use]
 pub fn shrink(
     written: &Written,
@@ -37,7 +38,7 @@ pub fn shrink(
 }
 
 impl Clone for Tree {
-    /// The clone will be changed: it has other cuts.
+    /// Clones without the cuts: the clone will be changed, so its cuts will differ.
     fn clone(&self) -> Self {
         Self::new(self.root.clone())
     }
@@ -68,7 +69,7 @@ impl Tree {
         Self { root, cuts: OnceCell::new() }
     }
 
-    /// The value of `key` of the whole.
+    /// Returns the value of the top-level `key`.
     fn get(&self, key: &str) -> Option<&str> {
         let Shape::Map(entries) = &self.root.shape else { return None };
         entries.iter().find(|(name, _)| is(name, key)).and_then(|(_, value)| match &value.shape {
@@ -86,7 +87,7 @@ impl Tree {
         }
     }
 
-    /// The same with so many whole microseconds of sending, if that is less.
+    /// Returns the tree with a duration of at most `ns`, in whole microseconds.
     fn lasting(&self, ns: u64) -> Self {
         let mut tree = self.clone();
         let ns = (ns / 1000 * 1000).max(1000);
@@ -105,7 +106,7 @@ fn is(name: &Node, key: &str) -> bool {
     matches!(&name.shape, Shape::Scalar(text) if text == key)
 }
 
-/// It need not last longer than until it goes wrong.
+/// Ends the run just after the violation.
 fn end_there(tree: &Tree, place: usize, at: u64) -> Option<Tree> {
     (place == 0).then(|| tree.lasting(at + 1000))
 }

@@ -1,9 +1,9 @@
-//! What goes wrong.
+//! Draws the faults of a fabric.
 
 use super::super::draft::{Cable, Draft, FaultDraft, FaultKindDraft};
 use super::{Dice, Mood, net};
 
-/// Up to three faults, none in most fabrics.
+/// Adds up to three faults; most fabrics get none.
 pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
     let count = match dice.between(0, 99) {
         _ if mood.is_stuck || mood.watches => 1,
@@ -14,11 +14,11 @@ pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
     };
     for _ in 0..count {
         let at = dice.between(5_000, draft.duration * 3 / 4);
-        // The watchdog finds a storm after 10 ms.
+        // The watchdog detects a storm after 10 ms.
         let longest = if mood.watches { 25_000_000 } else { draft.duration };
         let time = Some(dice.spread(if mood.watches { 12_000_000 } else { 2_000 }, longest));
         let kind = kind(dice, mood, draft);
-        // Only what ends can drain.
+        // The run can drain only if the fault ends; few faults last for ever.
         let is_for_good = matches!(kind, FaultKindDraft::Storm(..)) && !mood.watches && dice.percent(3)
             || matches!(kind, FaultKindDraft::Late(..) | FaultKindDraft::Dead(_)) && dice.percent(20);
         draft.faults.push(FaultDraft { at, time: if is_for_good { None } else { time }, kind });
@@ -27,7 +27,7 @@ pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
 
 fn kind(dice: &mut Dice, mood: &Mood, draft: &Draft) -> FaultKindDraft {
     let host = draft.hosts[dice.between(0, draft.hosts.len() as u64 - 1) as usize].clone();
-    // Where something comes, a fault does something.
+    // The destination of a flow: a fault there affects traffic.
     let target = draft.flows[dice.between(0, draft.flows.len() as u64 - 1) as usize].to;
     let cable = if !draft.links.is_empty() && dice.percent(40) {
         Cable::Link(draft.links[dice.between(0, draft.links.len() as u64 - 1) as usize].id)

@@ -1,15 +1,15 @@
-//! What was thought of after many seeds had been named in tests and pages. It has dice of its own, so that all else that a
-//! seed draws is what it always was.
+//! Draws added to the generator later, after tests and documents had named many seeds. They have random numbers of
+//! their own, so everything else that a seed draws stays unchanged.
 
 use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft};
 use super::{Dice, Mood};
 use crate::sim::rng::Rng;
 
-/// Stream of random numbers: the first behind the generator's own from which no seed that docs/simulation-found.md names
-/// draws anything.
+/// Stream of random numbers. It is the first one after the generator's own from which no seed named in
+/// docs/simulation-found.md draws anything.
 const STREAM: u64 = super::STREAM + 7;
 
-/// Adds to `draft`. Whatever comes to be drawn here is drawn last.
+/// Adds the later draws to `draft`. New draws must be added at the end of this function.
 pub fn draw(mood: &Mood, draft: &mut Draft) {
     let mut dice = Dice(Rng::new(draft.seed, STREAM));
     draft.drain = dice.maybe(4, |dice| if dice.percent(50) { 0 } else { dice.between(1, 2_000) });
@@ -24,10 +24,11 @@ pub fn draw(mood: &Mood, draft: &mut Draft) {
     }
 }
 
-/// Frames that one host of a flood sends: what keeps the fabric short.
+/// Most frames that one host of a flood sends, which keeps runs short.
 const FLOOD: u64 = 6_000;
 
-/// One to three hosts of a switch send the shortest frames in a lossy class, more than its core can take.
+/// Adds flows from one to three hosts of a switch, with the shortest frames in a lossy class: more than the switch's
+/// core can process.
 fn flood(dice: &mut Dice, draft: &mut Draft) {
     let Some(class) = (0..8).find(|class| !draft.lossless.contains(class)) else { return };
     let at = dice.between(0, draft.switches.len() as u64 - 1) as usize;
@@ -40,7 +41,7 @@ fn flood(dice: &mut Dice, draft: &mut Draft) {
         if from == to {
             continue;
         }
-        // 80 bytes and what the wire adds, in Mbit/s.
+        // 80 bytes and the 24 bytes around them on the wire, in Mbit/s.
         let most = FLOOD * 104 * 8 * 1000 / draft.duration;
         let rate = (draft.host(from).rate * dice.between(60, 95) / 100).clamp(1, most);
         let flow = FlowDraft {
@@ -59,7 +60,8 @@ fn flood(dice: &mut Dice, draft: &mut Draft) {
     }
 }
 
-/// Some of them begin when the last frames are leaving, which nobody hears of then.
+/// Stalls an lcore for ever. Half of these stalls begin when the last frames leave, so the lcore never collects their
+/// releases.
 fn stall_for_good(dice: &mut Dice, draft: &mut Draft) {
     let late = draft.duration + 3_000;
     let at = if dice.percent(50) { dice.between(5_000, draft.duration) } else { dice.between(draft.duration, late) };
@@ -69,7 +71,7 @@ fn stall_for_good(dice: &mut Dice, draft: &mut Draft) {
     draft.faults.push(FaultDraft { at, time: None, kind });
 }
 
-/// A few hundred malformed frames, or a few thousand on the fastest links.
+/// Adds a fault that sends a few hundred malformed frames, or a few thousand on the fastest links.
 fn garbage(dice: &mut Dice, draft: &mut Draft) {
     let host = &draft.hosts[dice.between(0, draft.hosts.len() as u64 - 1) as usize];
     let rate = (host.rate * dice.between(1, 5) / 100).max(1);

@@ -1,7 +1,7 @@
-//! A fabric by a seed.
+//! The fabric that a seed determines.
 //!
-//! Each seed has a mood first: how large, how fast, how scarce, whether the switches can promise to lose nothing. So that
-//! fabrics differ from each other, rather than all being a little of everything.
+//! Each seed first draws a mood: size, speed, scarcity, and whether the switches can guarantee lossless service. Moods
+//! make fabrics differ from each other, instead of all being average.
 
 mod faults;
 mod later;
@@ -12,14 +12,14 @@ mod traffic;
 use super::draft::Draft;
 use crate::sim::rng::Rng;
 
-/// Stream of random numbers: the run's own are others.
+/// Stream of random numbers, distinct from those of the run.
 const STREAM: u64 = 1 << 50;
 
-/// Dice, in words.
+/// Random numbers, with helpers for common draws.
 pub(super) struct Dice(Rng);
 
 impl Dice {
-    /// Whether something happens that does so often.
+    /// Returns true with a probability of `of_hundred` percent.
     fn percent(&mut self, of_hundred: u64) -> bool {
         self.0.below(100) < of_hundred
     }
@@ -32,32 +32,32 @@ impl Dice {
         *self.0.pick(choices)
     }
 
-    /// From `low` to `high`, each power of two as often as the next.
+    /// Returns a number from `low` to `high`, with equal probability for each power of two.
     fn spread(&mut self, low: u64, high: u64) -> u64 {
         let doublings = (high / low.max(1)).max(1).ilog2();
         let low = low << self.0.between(0, doublings.into());
         self.0.between(low, (2 * low).min(high))
     }
 
-    /// Something so often, or nothing.
+    /// Draws a value with a probability of `of_hundred` percent, otherwise `None`.
     fn maybe<T>(&mut self, of_hundred: u64, draw: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.percent(of_hundred).then(|| draw(self))
     }
 }
 
-/// What a fabric is like.
+/// The character of a fabric.
 #[derive(Debug, Clone, Copy)]
 struct Mood {
-    /// Nothing is drawn that takes the promise away.
+    /// Whether lossless service must stay guaranteed: no draw may cause a waiver.
     promises: bool,
-    /// Rates of hosts' links, Mbit/s.
+    /// Rates of hosts' links, in Mbit/s.
     rates: [u64; 2],
     mtu: u16,
-    /// The watchdog is on, which takes 10 ms to find anything.
+    /// Whether the watchdog is on, which takes 10 ms to detect a storm.
     watches: bool,
-    /// Cores that a load may be too much for.
+    /// Whether frames take time, so that a load may overload a core.
     is_busy: bool,
-    /// Something holds senders for a long time.
+    /// Whether senders are paused for a long time.
     is_stuck: bool,
 }
 
@@ -76,7 +76,7 @@ fn mood(dice: &mut Dice) -> Mood {
     }
 }
 
-/// The fabric of `seed`, without the sizes of its buffers.
+/// Returns the fabric of `seed`, without the sizes of its buffers.
 #[must_use]
 pub fn draft(seed: u64) -> Draft {
     let mut dice = Dice(Rng::new(seed, STREAM));

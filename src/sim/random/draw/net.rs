@@ -1,13 +1,13 @@
-//! Who is connected to whom, how fast and how far.
+//! Draws the topology of a fabric, with the rates and lengths of its cables.
 
 use super::super::draft::{Draft, HostDraft, LinkDraft, PortDraft, Receiver, SwitchDraft};
 use super::{Dice, Mood, switch};
 
-/// Hosts beyond which more show nothing new, and only cost.
+/// Most hosts of a fabric: more would only cost time.
 const MOST_HOSTS: usize = 14;
 const SHAPES: [&str; 6] = ["line", "star", "tree", "tree", "ring", "mesh"];
 
-/// Switches, links and hosts.
+/// Draws switches, links and hosts.
 pub fn draw(dice: &mut Dice, mood: &Mood, seed: u64) -> Draft {
     let count = match dice.between(0, 99) {
         _ if mood.watches => 1,
@@ -37,11 +37,11 @@ pub fn draw(dice: &mut Dice, mood: &Mood, seed: u64) -> Draft {
     Draft { seed, duration: 0, drain: None, learns, lossless, switches, hosts, links, flows: vec![], faults: vec![] }
 }
 
-/// The links of a shape.
+/// Draws the links of a shape.
 fn pairs(dice: &mut Dice, count: usize) -> Vec<[usize; 2]> {
     let shape = match count {
         0..3 => "line",
-        // Shorter rings have no way round that lossless traffic could wait for itself on.
+        // Shorter rings have no path around them on which lossless traffic could deadlock.
         5.. if dice.percent(40) => "ring",
         _ => dice.pick(&SHAPES),
     };
@@ -54,7 +54,7 @@ fn pairs(dice: &mut Dice, count: usize) -> Vec<[usize; 2]> {
     match shape {
         "ring" => pairs.push([0, count - 1]),
         "mesh" => {
-            // The links that a tree has not, so many of them; two switches may have two.
+            // Links beyond those of a tree; two switches may have two links.
             for _ in 0..dice.between(1, count as u64) {
                 let a = dice.between(0, count as u64 - 2) as usize;
                 pairs.push([a, dice.between(a as u64 + 1, count as u64 - 1) as usize]);
@@ -83,7 +83,7 @@ fn host(dice: &mut Dice, mood: &Mood, id: usize, switch: usize) -> HostDraft {
         obeys: mood.promises || !dice.percent(8),
         known: true,
         response: dice.maybe(15, |dice| {
-            // What headroom allows is 60 quanta at 10G and more at higher speeds; beyond that there is no promise.
+            // Headroom allows 60 quanta at 10G, and more at higher speeds. A slower response voids the guarantee.
             let most = if mood.promises { 60 * 512 * 1000 / rate } else { 20_000 };
             dice.between(0, most)
         }),
@@ -91,7 +91,7 @@ fn host(dice: &mut Dice, mood: &Mood, id: usize, switch: usize) -> HostDraft {
     }
 }
 
-/// A tenth to nine tenths of what the link brings.
+/// Draws a receiver with a tenth to nine tenths of the link's rate.
 pub fn receiver(dice: &mut Dice, rate: u64) -> Receiver {
     let slow = rate * dice.pick(&[1, 1, 2, 5, 9]) / 10;
     Receiver { rate: slow.max(500), bytes: dice.spread(4_000, 200_000) }
@@ -112,7 +112,7 @@ fn port(dice: &mut Dice, mood: &Mood) -> PortDraft {
     PortDraft {
         pfc,
         claims: if mood.promises { None } else { dice.maybe(10, |_| 1) },
-        // 0: as many as the headroom in the shortest frames, known only when that is.
+        // 0 stands for as many as the headroom holds in shortest frames; the headroom is known later.
         rx_descriptors: if few { dice.pick(&[64, 128, 256, 512, 1024]) } else { 0 },
     }
 }

@@ -1,17 +1,18 @@
-//! What each switch makes of its buffer, its classes and its cores.
+//! Draws the buffer, the classes and the cores of each switch.
 
 use super::super::draft::{ClassDraft, Draft, HeadroomDraft, LimitDraft, LinkDraft, SwitchDraft};
 use super::{Dice, Mood};
 use crate::mmu::headroom::PACING_SLACK;
 
 const ALPHAS: [&str; 11] = ["1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8"];
-/// Frames of a burst, and bursts that a poll takes and sends at most at each port.
+/// Frames of a burst.
 const BURST: u64 = 32;
+/// Most bursts that a poll receives and sends at each port.
 const MOST_BURSTS: u64 = 16;
-/// Metres that a configuration takes.
+/// Longest cable, in metres, that a configuration accepts.
 const LONGEST_CABLE: u64 = 100_000;
 
-/// A switch that nothing is known of.
+/// Returns a switch with default settings.
 #[must_use]
 pub fn blank(id: usize, mtu: u16) -> SwitchDraft {
     SwitchDraft {
@@ -34,13 +35,13 @@ pub fn blank(id: usize, mtu: u16) -> SwitchDraft {
     }
 }
 
-/// All switches of `draft`.
+/// Draws all switches of `draft`.
 pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
     let alike = dice.percent(40);
     let mut switches = std::mem::take(&mut draft.switches);
     for number in 0..switches.len() {
         if alike && number > 0 {
-            // But for what hangs on its ports.
+            // A copy of the first switch, except for the cables at its ports.
             switches[number] = SwitchDraft { id: switches[number].id, ..switches[0].clone() };
             continue;
         }
@@ -57,16 +58,16 @@ pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
     }
 }
 
-/// Metres of cable that take as long as the later of two switches takes to obey: it polls first, and sends what it has
-/// posted. Headroom is for peers that obey as the standard wants it, and a software switch does not; an operator who
-/// knows writes a longer cable.
+/// Returns the metres of cable whose delay equals the response time of the slower of two switches. A switch polls
+/// first, and then sends the frames that it has posted. The formula assumes peers that respond as the standard demands,
+/// which a software switch does not. An operator who knows this configures a longer cable.
 fn lag(switches: &[SwitchDraft], link: &LinkDraft) -> u64 {
     let of_one = |switch: &SwitchDraft| match switch.frame {
         0 => switch.every + switch.jitter,
         _ => switch.poll_gap,
     };
     let ends = switches.iter().filter(|switch| link.ends.contains(&switch.id));
-    // There and back, 5 ns a metre.
+    // A round trip at 5 ns per metre.
     (ends.map(of_one).max().unwrap_or(0) + PACING_SLACK.0).div_ceil(10)
 }
 
@@ -88,7 +89,7 @@ fn one(dice: &mut Dice, mood: &Mood, draft: &Draft, switch: &mut SwitchDraft) {
     switch.lcores = dice.pick(&[1, 1, 1, 2, 2, 3]).min(draft.ports(switch.id) as u8);
     switch.port_reserve = dice.maybe(20, |dice| (dice.spread(2_000, 20_000), dice.spread(2_000, 20_000)));
     switch.watchdog = mood.watches.then(|| dice.pick(&["drop", "forward", "alert"]));
-    // Without it a core that is too slow loses before anybody can say stop.
+    // Without `backlog_xoff` a core that is too slow loses frames before it can send XOFF.
     switch.backlog = mood.promises || !dice.percent(10);
     cores(dice, mood, draft, switch);
     let is_dynamic = switch.headroom == HeadroomDraft::Dynamic;
@@ -100,7 +101,7 @@ fn one(dice: &mut Dice, mood: &Mood, draft: &Draft, switch: &mut SwitchDraft) {
     }
 }
 
-/// How often it polls, and how long a poll takes.
+/// Draws how often the switch polls, and how long a poll takes.
 fn cores(dice: &mut Dice, mood: &Mood, draft: &Draft, switch: &mut SwitchDraft) {
     let fastest = mood.rates[0].max(mood.rates[1]);
     switch.every = match fastest {
@@ -128,18 +129,19 @@ fn cores(dice: &mut Dice, mood: &Mood, draft: &Draft, switch: &mut SwitchDraft) 
     };
 }
 
-/// The longest from a poll to the next, whatever comes: the more it lets arrive, the more bursts a poll takes.
+/// Returns the longest time from one poll to the next under any load. A longer gap lets more frames arrive, and so a
+/// poll takes more bursts: the loop finds the fixed point.
 fn gap(switch: &SwitchDraft, draft: &Draft) -> u64 {
     let frame = u64::from(switch.mtu) + 38;
     let hosts = draft.hosts.iter().filter(|host| host.switch == switch.id).map(|host| host.rate);
     let links = draft.links.iter().filter(|link| link.ends.contains(&switch.id)).map(|link| link.rate);
     let rates: Vec<u64> = hosts.chain(links).collect();
-    // Received and sent, and by several lcores taken over too.
+    // A frame takes time when received and when sent. With several lcores, it takes time again when handed over.
     let times = if switch.lcores > 1 { 4 } else { 2 };
     let (least, mut gap) = (switch.every + switch.jitter, 0);
     loop {
         let bursts = rates.iter().map(|rate| (rate * gap / 8000).div_ceil(frame * BURST).clamp(1, MOST_BURSTS));
-        // PFC frames are few, but not none.
+        // PFC frames are few, but they take time too.
         let next = least + switch.frame * times * (BURST * bursts.sum::<u64>() + 8);
         if next <= gap {
             return gap;
@@ -153,7 +155,7 @@ fn lossless_class(dice: &mut Dice, mood: &Mood, class: u8, mtu: u16, is_dynamic:
     ClassDraft {
         class,
         lossless: true,
-        // The limit must be more than the headroom with `dynamic`, and the buffer accordingly large.
+        // With `dynamic`, the limit must exceed the headroom, and the buffer must be large enough for that.
         limit: if is_dynamic {
             dice.maybe(70, |dice| LimitDraft::Alpha(dice.pick(&ALPHAS[5..])))
         } else {

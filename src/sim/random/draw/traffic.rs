@@ -1,13 +1,13 @@
-//! Who sends to whom, what, and for how long.
+//! Draws the flows of a fabric and the duration of the run.
 
 use super::super::draft::{Draft, FlowDraft, FrameDraft, LoadDraft};
 use super::{Dice, Mood};
 
-/// Frames, counted at each hop, that a fabric may take: what keeps it short.
+/// Most frames in a fabric, counted at each hop, which keeps runs short.
 const BUDGET: u64 = 14_000;
 const SHORTEST: u64 = 40_000;
 
-/// Flows, and the duration that they leave.
+/// Draws the flows, and shortens the duration to fit them.
 pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
     draft.duration = dice.between(50_000, if mood.is_stuck { 400_000 } else { 250_000 });
     let hosts: Vec<usize> = draft.hosts.iter().map(|host| host.id).collect();
@@ -29,7 +29,7 @@ pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
     }
 }
 
-/// Some flows that belong together: an incast, all to all, or pairs.
+/// Draws a group of flows: an incast, all to all, or pairs.
 fn group(dice: &mut Dice, mood: &Mood, draft: &mut Draft, hosts: &[usize]) {
     let class = if dice.percent(75) { dice.pick(&draft.lossless) } else { dice.pick(&[0, 0, 1, 2, 5, 6, 7]) };
     let last = hosts.len() as u64 - 1;
@@ -62,7 +62,7 @@ fn group(dice: &mut Dice, mood: &Mood, draft: &mut Draft, hosts: &[usize]) {
     }
 }
 
-/// From a host at each switch to one two switches on.
+/// Returns a flow from a host at each switch to a host two switches further on.
 fn around(draft: &Draft) -> Vec<(usize, usize)> {
     let count = draft.switches.len();
     let first =
@@ -91,7 +91,7 @@ fn frame(dice: &mut Dice, mood: &Mood, rate: u64) -> FrameDraft {
     let most = mood.mtu + 14;
     let least = if rate >= 100_000 && !mood.is_busy { 500 } else { 80 };
     match dice.between(0, 99) {
-        // The shortest are what a core cannot keep up with.
+        // The shortest frames overload a core most.
         _ if mood.is_busy && dice.percent(40) => FrameDraft::Fixed(80),
         0..35 => FrameDraft::Fixed(1078),
         35..50 => FrameDraft::Fixed(most),
@@ -116,7 +116,7 @@ fn load(dice: &mut Dice) -> LoadDraft {
     }
 }
 
-/// About how many frames there will be, at each hop.
+/// Estimates the number of frames, counted at each hop.
 fn frames(draft: &Draft) -> u64 {
     let of_host = |host: usize| {
         let flows: Vec<&FlowDraft> = draft.flows.iter().filter(|flow| flow.from == host).collect();
@@ -130,7 +130,7 @@ fn frames(draft: &Draft) -> u64 {
     sum * (1 + draft.switches.len() as u64 / 3)
 }
 
-/// What is still too much is sent in longer frames.
+/// Makes frames longer if there would still be too many.
 fn shorten(draft: &mut Draft) {
     let number = draft.flows.len();
     for at in 0..number {

@@ -1,11 +1,11 @@
-//! What may be taken away or made simpler.
+//! Steps that remove or simplify parts of a fabric.
 
 use super::super::draft::{
     ClassDraft, Draft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LoadDraft, PortDraft, SwitchDraft,
 };
 use crate::sim::shrink::Step;
 
-/// All of them, those that take away most first.
+/// All steps, those that remove most first.
 pub const STEPS: &[Step<Draft>] = &[
     end_there,
     halve_flows,
@@ -31,7 +31,7 @@ fn changed(draft: &Draft, change: impl FnOnce(&mut Draft)) -> Option<Draft> {
     Some(draft)
 }
 
-/// It need not last longer than until it goes wrong.
+/// Ends the run just after the violation.
 fn end_there(draft: &Draft, place: usize, at: u64) -> Option<Draft> {
     let end = (at / 1000 + 1) * 1000;
     if place == 0 { changed(draft, |draft| draft.duration = draft.duration.min(end)) } else { None }
@@ -87,7 +87,7 @@ fn whole(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
         0 => changed(draft, |draft| draft.learns = false),
         1 => changed(draft, |draft| draft.seed = 1),
         2 => changed(draft, |draft| {
-            // The classes that no flow is in.
+            // Removes the classes that no flow uses.
             let used: Vec<u8> = draft.flows.iter().map(|flow| flow.class).collect();
             draft.lossless.retain(|class| used.contains(class));
             draft.switches.iter_mut().for_each(|switch| switch.classes.retain(|class| used.contains(&class.class)));
@@ -96,7 +96,7 @@ fn whole(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
     }
 }
 
-/// Change number `place` of each of `count` things that have `kinds` simpler forms each.
+/// Splits change number `place` into an item and one of its simpler forms. Each of `count` items has `kinds` forms.
 fn of_each(place: usize, count: usize, kinds: usize) -> Option<(usize, usize)> {
     (place < count * kinds).then(|| (place % count, place / count))
 }
@@ -132,7 +132,7 @@ fn simple_classes(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
         |class| class.weight = None,
         |class| class.ecn = None,
     ];
-    // The same one of all switches at once: they have the same classes.
+    // A class changes in all switches at once, because they have the same classes.
     let (class, kind) = of_each(place, 8, SIMPLER.len())?;
     changed(draft, |draft| {
         let classes = draft.switches.iter_mut().flat_map(|switch| &mut switch.classes);
@@ -196,7 +196,7 @@ fn simple_faults(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
     })
 }
 
-/// Numbers that are easier to read, if they are not smaller.
+/// Rounds numbers to be easier to read, although not all become smaller.
 fn round(draft: &Draft, place: usize, _: u64) -> Option<Draft> {
     if place < draft.switches.len() {
         return changed(draft, |draft| {

@@ -1,10 +1,10 @@
-//! That nothing which is written makes it panic.
+//! Property test: no text makes the reader panic.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Pieces that scenarios are made of, and some that they are not.
+/// Fragments of scenarios, and some that no scenario contains.
 const PIECES: &[&str] = &[
     "count: 3",
     "count: 99999999",
@@ -62,7 +62,7 @@ const PIECES: &[&str] = &[
     "file: x",
 ];
 
-/// Everything, and variants of it.
+/// Returns the scenario with every key, with variants added.
 fn whole() -> String {
     format!(
         "{EVERYTHING}variants:\n  - [{{name: one, seed: 3}}, {{name: two, switches: [{{name: a, poll: {{every: 3us}}}}]}}]\n  \
@@ -70,7 +70,7 @@ fn whole() -> String {
     )
 }
 
-/// A mistake at a place given in parts of 2^16 of the text.
+/// An edit at a place, given in 2^-16 of the text.
 #[derive(Debug, Clone)]
 enum Mistake {
     Insert(u16, &'static str),
@@ -111,7 +111,7 @@ fn make(text: &mut Vec<char>, mistake: &Mistake) {
     }
 }
 
-/// Whatever it is, it is right, or an error with a message on one line.
+/// Asserts that a text is either valid, or gives errors with a place and a message on one line.
 fn judge(text: &str) {
     match parse("x.yaml", text, None, &Options::default()) {
         Ok(variants) => variants.iter().for_each(|(_, scenario)| check(scenario)),
@@ -125,7 +125,7 @@ fn judge(text: &str) {
     }
 }
 
-/// What the engine relies upon.
+/// Checks the properties that the engine relies upon.
 fn check(scenario: &Scenario) {
     let hosts = scenario.hosts.len();
     assert_eq!(scenario.links.iter().filter(|link| matches!(link.b, End::Host(_))).count(), hosts);

@@ -1,4 +1,4 @@
-//! What is refused, word for word.
+//! Refused scenarios, with their exact error messages.
 
 use super::*;
 
@@ -11,7 +11,7 @@ switches:
 hosts: [{name: h*, count: 3, at: a.p*}, {name: g1, at: b.p1}]
 ";
 
-/// What is written instead of what in [`NET`], or after it, and the errors.
+/// Text to replace in [`NET`] (empty: append to it), the new text, and the errors.
 const CASES: &[(&str, &str, &str)] = &[
     ("duration: 1ms\n", "", "x.yaml:1:1: `duration` is missing; write e.g. `duration: 5ms`"),
     ("1ms", "1", "x.yaml:1:11: duration: `1` is not a time; write e.g. 20us, 200ms, 10s or 5min"),

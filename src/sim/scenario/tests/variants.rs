@@ -1,4 +1,4 @@
-//! The scenario once for each.
+//! Tests of variants.
 
 use super::*;
 
