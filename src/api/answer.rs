@@ -1,4 +1,4 @@
-//! How answers are written: parts of the state with their time, and errors that say what would be right.
+//! Formats answers: parts of the state with their time, and errors with a remedy.
 
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use super::model::Look;
 use crate::stats::bounded::{HEADER_MAX, is_too_long};
 
-/// One part of the state with its time.
+/// One part of the state with the time of its snapshot.
 pub(super) struct Part<T> {
     pub at_ns: u64,
     pub name: &'static str,
@@ -25,50 +25,50 @@ impl<T: Serialize> Serialize for Part<T> {
     }
 }
 
-/// `part` of what `look` saw.
+/// The answer with `part`, one part of the state that `look` shows.
 pub(super) fn part(look: &Look<'_>, name: &'static str, part: impl Serialize) -> Response {
     json(StatusCode::OK, &Part { at_ns: look.at_ns(), name, part })
 }
 
-/// `value` with a status.
+/// The answer with `value` as JSON and a status.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], text(value)).into_response()
 }
 
 /// `value` as JSON with a line end.
 pub(super) fn text(value: &impl Serialize) -> Vec<u8> {
-    // No value of the model can fail to be written: its maps have no keys but names.
+    // No value of the model can fail to serialize: the keys of its maps are strings.
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');
     text
 }
 
-/// What is wrong and what would be right.
+/// An error and its remedy.
 #[derive(Serialize)]
 pub(super) struct Refusal<'a> {
     pub error: &'a str,
     pub remedy: &'a str,
 }
 
-/// The answer to what cannot be.
+/// The answer to a request that cannot be served.
 pub(super) fn error(status: StatusCode, error: &str, remedy: &str) -> Response {
     json(status, &Refusal { error, remedy })
 }
 
-/// Characters of a wrong path that an error repeats.
+/// Characters of a wrong path that an error repeats at most.
 const SHOWN_CHARS: usize = 80;
 
 fn shown(request: &Request) -> String {
     request.uri().path().chars().take(SHOWN_CHARS).collect()
 }
 
-/// There is no such path; `readable` is what can be read.
+/// The answer for an unknown path; `readable` lists the paths that can be read.
 pub(super) fn unknown(request: &Request, readable: &[String]) -> Response {
     let remedy = format!("GET one of {}, or POST /v1/watermarks/clear or /v1/reload", readable.join(", "));
     error(StatusCode::NOT_FOUND, &format!("there is no {}", shown(request)), &remedy)
 }
 
-/// The path is for another method.
+/// The answer for a path with the wrong method.
 pub(super) fn wrong_method(request: &Request) -> Response {
     let right = match request.uri().path() {
         "/v1/watermarks/clear" => "POST",
@@ -81,7 +81,7 @@ pub(super) fn wrong_method(request: &Request) -> Response {
     response
 }
 
-/// A parameter that did nothing would be believed to filter.
+/// Refuses query parameters: a client would believe that an ignored parameter filters the answer.
 pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response {
     match request.uri().query() {
         Some(_) => {
@@ -91,7 +91,7 @@ pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response 
     }
 }
 
-/// Long headers cost memory, and no client needs them.
+/// Refuses long headers: they cost memory, and no client needs them.
 pub(super) async fn refuse_long_headers(request: Request, next: Next) -> Response {
     if is_too_long(&request) {
         let what = format!("the header of the request is longer than {HEADER_MAX} bytes");
@@ -100,7 +100,8 @@ pub(super) async fn refuse_long_headers(request: Request, next: Next) -> Respons
     next.run(request).await
 }
 
-/// Whoever asks for a change may not; `signal` is how who may signal the process can.
+/// The answer to a write on a read-only API. `signal` is the command that has the same effect for users who may signal
+/// the process.
 pub(super) fn read_only(signal: &str) -> Response {
     let remedy = "write `api: {writes: true}` into the switch's configuration; a signal needs no permission:";
     let remedy = format!("{remedy} {signal} {}", std::process::id());

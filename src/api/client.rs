@@ -1,4 +1,4 @@
-//! The asking side: one request, one connection.
+//! The client side of the API: one request on each connection.
 
 use std::error::Error;
 use std::fmt;
@@ -20,54 +20,54 @@ use tokio::runtime::Runtime;
 use super::model::{Reload, State};
 use super::socket::{MAX_PATH, Socket};
 
-/// How long an answer may take, the wait for a connection included.
+/// Longest time for an answer, including the wait for a connection.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// Time between two tries where a switch has as many clients as it serves at once.
+/// Time between two tries when a switch serves its maximum of clients.
 const TRY_TIME: Duration = Duration::from_millis(50);
 
-/// Tries to ask one that hangs up: a switch with far too many clients does that for a moment.
+/// Tries to connect again after a switch hangs up; a switch with far too many clients briefly does so.
 const HUNG_UP_TRIES: u32 = 20;
 
-/// Longest answer: a forwarding database of the largest size takes less than half of it.
+/// Longest answer in bytes: a forwarding database of the largest size needs less than half.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// `--socket off`.
+    /// The socket is `off`.
     #[error("`off` is no socket to ask; give the switch's with --socket PATH")]
     Off,
-    /// Nobody there.
+    /// No switch listens at any of the paths.
     #[error("no switch listens at {}: start one with `holdfast run`, or give its socket with --socket PATH", paths(.0))]
     Nobody(Vec<PathBuf>),
-    /// Something else is there.
+    /// The path exists and is not a socket.
     #[error("{} is there and is no socket; give the switch's with --socket PATH", .0.display())]
     NotASocket(PathBuf),
     /// The path does not fit a socket's address.
     #[error("{} is longer than the {MAX_PATH} bytes that a socket's path may have; give the switch's with --socket PATH", .0.display())]
     TooLong(PathBuf),
-    /// The socket's mode.
+    /// The mode of the socket does not let this user connect.
     #[error("{} is not for this user: ask as the user who runs the switch, or set `api.group` in its configuration", .0.display())]
     Forbidden(PathBuf),
-    /// Something went wrong on the way.
+    /// The connection or the answer failed.
     #[error("{}: {what}; is it a switch's socket, and has the switch ended?", .path.display())]
     Broken {
         /// The socket.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         what: String,
     },
-    /// It did not answer.
+    /// The switch did not answer in time.
     #[error("{} did not answer within {}s; is it a switch's socket, is the switch stopped (SIGSTOP), or its control thread without a CPU?", .0.display(), ANSWER_TIME.as_secs())]
     Slow(PathBuf),
-    /// It does not even listen.
+    /// The switch closes the connection before it reads the request.
     #[error("{} hangs up before it is asked; is it a switch's socket, and has the switch ended?", .0.display())]
     HungUp(PathBuf),
-    /// It has as many clients as it serves.
+    /// The switch serves its maximum of clients.
     #[error("{} serves as many others as it can and has had no place for {}s; who else asks it?", .0.display(), ANSWER_TIME.as_secs())]
     Busy(PathBuf),
-    /// The switch said no.
+    /// The switch refused the request.
     #[error("{error}; {remedy}")]
     Refused {
         /// Its error.
@@ -75,12 +75,12 @@ pub enum ClientError {
         /// Its remedy.
         remedy: String,
     },
-    /// This program's own machinery.
+    /// The asynchronous runtime of this program did not start.
     #[error("this client cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
     Runtime(io::Error),
 }
 
-/// Each of `paths` with what is there instead of a switch.
+/// Lists `paths`, each with the reason why no switch listens there.
 fn paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| format!("{}{}", path.display(), what_is_at(path))).collect::<Vec<_>>().join(" or ")
 }
@@ -93,14 +93,14 @@ fn what_is_at(path: &Path) -> String {
     directory.map_or_else(String::new, |directory| format!(" (there is no directory {})", directory.display()))
 }
 
-/// What a switch says when it says no.
+/// The body of an error answer.
 #[derive(Debug, Deserialize)]
 struct Refusal {
     error: String,
     remedy: String,
 }
 
-/// What `/v1/reload` answers.
+/// The body of an answer of `/v1/reload`.
 #[derive(Debug, Deserialize)]
 struct ReloadAnswer {
     reload: Reload,
@@ -114,10 +114,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the switch at `socket`; nothing is asked yet.
+    /// Returns a client of the switch at `socket`; it sends no request yet.
     ///
     /// # Errors
-    /// If there is none to ask, or no runtime.
+    /// If the socket is `off`, or the runtime does not start.
     pub fn new(socket: &Socket) -> Result<Self, ClientError> {
         let paths = socket.to_ask();
         if paths.is_empty() {
@@ -128,52 +128,53 @@ impl Client {
         Ok(Self { paths, runtime })
     }
 
-    /// The whole state.
+    /// Requests the whole state.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub fn state(&self) -> Result<State, ClientError> {
         self.get("state")
     }
 
-    /// The resource `/v1/NAME`, as what it is; a part of the state is a [`State`] in which all else is empty.
+    /// Requests the resource `/v1/NAME` as a `T`; a part of the state may be read as a [`State`] whose other fields are
+    /// empty.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ClientError> {
         let (path, body) = self.ask(Method::GET, &format!("/v1/{name}"))?;
         let answer = part(&path, &body, if name == "state" { "version" } else { name })?;
         serde_json::from_value(answer).map_err(|error| wrong(&path, &error))
     }
 
-    /// The same as it came.
+    /// Requests the resource `/v1/NAME` as JSON.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub fn get_json(&self, name: &str) -> Result<Value, ClientError> {
         self.get(name)
     }
 
-    /// Makes watermarks what is held now.
+    /// Resets all watermarks to the current use.
     ///
     /// # Errors
-    /// Why they are not.
+    /// The reason why they were not reset.
     pub fn clear_watermarks(&self) -> Result<(), ClientError> {
         let (path, body) = self.ask(Method::POST, "/v1/watermarks/clear")?;
         part(&path, &body, "done").map(drop)
     }
 
-    /// What the configuration says now beside what runs; with `apply` the switch is to go on by it.
+    /// Compares the configuration file with the running configuration; with `apply` the switch also applies it.
     ///
     /// # Errors
-    /// Why there is no answer. A configuration that cannot be applied is one.
+    /// The reason why there is no answer. A configuration that cannot be applied is an answer.
     pub fn reload(&self, apply: bool) -> Result<Reload, ClientError> {
         let (path, body) = self.ask(if apply { Method::POST } else { Method::GET }, "/v1/reload")?;
         let answer: ReloadAnswer = serde_json::from_slice(&body).map_err(|error| wrong(&path, &error))?;
         Ok(answer.reload)
     }
 
-    /// Asks the first switch there is; its socket and its answer.
+    /// Sends a request to the first switch that listens; returns its socket and its answer.
     fn ask(&self, method: Method, target: &str) -> Result<(PathBuf, Vec<u8>), ClientError> {
         self.runtime.block_on(async {
             for path in &self.paths {
@@ -192,7 +193,8 @@ impl Client {
     }
 }
 
-/// `body` as JSON in which there is a `name`: others answer with JSON too, and fields that are not there are empty ones.
+/// Parses `body` as JSON with the field `name`. Other servers answer with JSON too, and absent fields would become
+/// defaults.
 fn part(path: &Path, body: &[u8], name: &str) -> Result<Value, ClientError> {
     let answer: Value = serde_json::from_slice(body).map_err(|error| wrong(path, &error))?;
     match answer.get(name) {
@@ -205,7 +207,7 @@ fn wrong(path: &Path, error: &dyn fmt::Display) -> ClientError {
     ClientError::Broken { path: path.to_owned(), what: format!("an answer that is wrong: {error}") }
 }
 
-/// Asks again for as long as the switch has no place for one more, which `is_busy` says.
+/// Repeats the request while the switch serves its maximum of clients; sets `is_busy` if that happened.
 async fn ask_until_served(
     path: &Path,
     method: Method,
@@ -245,7 +247,7 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
     let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await;
     let body = body.map_err(|error| broken(&error))?.to_bytes();
     connection.abort();
-    // The two others are answers to a reload that is not to be.
+    // The other two statuses are answers to a reload that cannot be applied.
     let is_answer = [StatusCode::OK, StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY].contains(&status);
     if is_answer {
         return Ok(body.into());
@@ -256,7 +258,7 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
     }
 }
 
-/// Connects; waits for as long as the queue of those who want to is full.
+/// Connects; waits while the queue of pending connections is full.
 async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     if path.as_os_str().len() > MAX_PATH {
         return Err(ClientError::TooLong(path.to_owned()));
@@ -268,7 +270,7 @@ async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
         };
         match error.kind() {
             ErrorKind::WouldBlock => tokio::time::sleep(TRY_TIME).await,
-            // A file that is no socket refuses as a dead socket does.
+            // Connecting to a file that is not a socket gives the same error as a dead socket.
             ErrorKind::ConnectionRefused if !is_socket(path) => return Err(ClientError::NotASocket(path.to_owned())),
             ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::ConnectionRefused => {
                 return Err(ClientError::Nobody(vec![path.to_owned()]));
@@ -279,13 +281,13 @@ async fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     }
 }
 
-/// Whether the other side had hung up before it was asked.
+/// Whether the server closed the connection before it received the request.
 fn is_broken_pipe(error: &hyper::Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Whether `path` is a socket, or was one a moment ago.
+/// Whether `path` is a socket, or no longer exists.
 fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |file| file.file_type().is_socket())
 }

@@ -1,4 +1,4 @@
-//! The last things that the switch told, for who comes later.
+//! The last events of the switch, for clients that connect later.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::model::Event;
 
-/// Events kept.
+/// Number of events that are kept.
 pub const KEPT: usize = 256;
 
-/// The last [`KEPT`] events. Only the control thread comes here.
+/// The last [`KEPT`] events. Only the control thread uses it.
 #[derive(Debug, Default)]
 pub struct EventLog {
     events: Mutex<VecDeque<Event>>,
 }
 
 impl EventLog {
-    /// Adds what was told at `at` since the switch began.
+    /// Adds an event that was reported at `at` since the start of the switch.
     pub fn add(&self, at: Duration, text: &str) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let number = events.back().map_or(0, |last| last.number + 1);
@@ -27,7 +27,7 @@ impl EventLog {
         events.push_back(Event { number, at_ns, text: text.to_owned() });
     }
 
-    /// All of them, the oldest first.
+    /// All kept events, the oldest first.
     #[must_use]
     pub fn all(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()

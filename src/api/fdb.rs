@@ -1,5 +1,5 @@
-//! The forwarding database on request: the lcores show theirs part by part, and what they showed is answered again for a
-//! second, so that no number of requests makes them look all the time.
+//! The forwarding database on request. The lcores publish theirs part by part. An answer is repeated for a second, so
+//! that frequent requests do not keep the lcores busy.
 
 use std::time::{Duration, Instant};
 
@@ -12,27 +12,28 @@ use crate::dataplane::fdb_view::{FdbWindow, Part};
 use crate::forward::fdb::Sighting;
 use crate::stats::Subject;
 
-/// How old an answer may be.
+/// Longest time for which an answer is repeated.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// Time between two looks whether an lcore has shown what it was asked for.
+/// Time between two checks whether an lcore has published the requested part.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How long an lcore may take for a part: it does nothing else than poll.
+/// Longest time that an lcore may take for a part; it always polls, so it normally needs far less.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// An lcore did not show its database.
+/// The error that an lcore did not publish its forwarding database in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Silent;
 
-/// The last answer.
+/// The cache of the last answer.
 #[derive(Debug, Default)]
 pub(super) struct FdbReader {
     last: Mutex<Option<(Instant, Bytes)>>,
 }
 
 impl FdbReader {
-    /// What `write` makes of the database, now or a moment ago. One at a time asks the lcores; others wait for its answer.
+    /// The database as `write` formats it, now or up to a second ago. One request at a time reads the lcores; others
+    /// wait for its answer.
     pub async fn read(&self, of: &Source<'_>, write: impl FnOnce(&Fdb) -> Vec<u8>) -> Result<Bytes, Silent> {
         let mut last = self.last.lock().await;
         if let Some((at, text)) = &*last
@@ -46,11 +47,11 @@ impl FdbReader {
     }
 }
 
-/// Whose database it is.
+/// The switch whose forwarding database is read.
 pub(super) struct Source<'a> {
     pub subject: &'a Subject,
     pub orders: &'a Orders,
-    /// Ticks a second of the lcores.
+    /// Ticks per second of the lcores' clock.
     pub hz: u64,
 }
 

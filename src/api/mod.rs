@@ -1,7 +1,7 @@
-//! The API: a running switch asked and told over a Unix socket, HTTP/1.1 and JSON.
+//! The API: requests to a running switch over a Unix socket, in HTTP/1.1 and JSON.
 //!
-//! [`model`] is what it says, [`server`] says it, [`socket`] is where, [`client`] asks. Like all that looks on it runs in
-//! the control thread and reads counters that nobody locks: the packet path does not know that it is there.
+//! [`model`] defines the answers, [`server`] serves them at [`socket`], and [`client`] sends requests. The server runs
+//! in the control thread and reads counters without locks, so the API does not affect the packet path.
 
 mod answer;
 pub mod client;

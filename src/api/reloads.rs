@@ -1,31 +1,31 @@
-//! Requests to read the configuration again, on their way to who can.
+//! Channel for requests to read the configuration again.
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::model::Reload;
 
-/// One request.
+/// One request to read the configuration again.
 #[derive(Debug)]
 pub struct Ask {
-    /// Whether what differs is to be applied, and not only told.
+    /// Whether differences are applied, and not only listed.
     pub apply: bool,
-    /// Where the answer goes.
+    /// The channel for the answer.
     pub answer: oneshot::Sender<Reload>,
 }
 
-/// The end that asks.
+/// The sending end of the channel.
 #[derive(Debug, Clone)]
 pub struct Reloads(mpsc::Sender<Ask>);
 
 impl Reloads {
-    /// Both ends. One request waits at a time.
+    /// Returns both ends. At most one request waits.
     #[must_use]
     pub fn new() -> (Self, mpsc::Receiver<Ask>) {
         let (asks, asked) = mpsc::channel(1);
         (Self(asks), asked)
     }
 
-    /// Asks; `None` if nobody answers any more.
+    /// Sends a request and waits for the answer; `None` if the receiver has ended.
     pub async fn ask(&self, apply: bool) -> Option<Reload> {
         let (answer, answered) = oneshot::channel();
         self.0.send(Ask { apply, answer }).await.ok()?;

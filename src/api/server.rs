@@ -1,4 +1,4 @@
-//! The serving side: resources as views on one look at the switch.
+//! The server of the API: resources are views on one snapshot of the switch.
 
 use std::fmt;
 use std::io;
@@ -28,31 +28,31 @@ use crate::stats::bounded::{Bounded, hang_up_after};
 use crate::stats::refusal::Refusals;
 use crate::stats::{Current, Snapshot};
 
-/// Connections at once. A person and a few programs need a handful.
+/// Most simultaneous connections. A person and a few programs need a handful.
 pub const MAX_CONNECTIONS: usize = 32;
 
-/// How long a connection may last: clients ask once and go.
+/// Longest duration of a connection: each client sends one request.
 pub const CONNECTION_TIME: Duration = Duration::from_secs(5);
 
-/// A running switch as the API serves it.
+/// The state of a running switch that the API serves.
 pub struct Served {
-    /// Its counters and what it is made of.
+    /// The current switch: its counters and settings.
     pub current: Arc<Current>,
-    /// Per port, the device behind it, as the configuration names it.
+    /// The device behind each port, as the configuration names it.
     pub devices: Vec<String>,
-    /// The configuration that runs; its hash is the subject's.
+    /// The running configuration; its hash is taken from `current`.
     pub config: Arc<RwLock<RunningConfig>>,
-    /// Who reads it again; nobody where that cannot be.
+    /// The channel for reloads; `None` if the configuration cannot be read again.
     pub reloads: Option<Reloads>,
-    /// What it told.
+    /// The last events of the switch.
     pub events: Arc<EventLog>,
-    /// Whether requests may change anything.
+    /// Whether requests may change the switch.
     pub writes: bool,
-    /// What its lcores can be told and asked.
+    /// The orders and requests to its lcores.
     pub orders: Arc<Orders>,
-    /// Ticks a second of their clock.
+    /// Ticks per second of the lcores' clock.
     pub hz: u64,
-    /// When it began, by the clock that goes on and by the one that people read.
+    /// Time of the start, by the monotonic clock and by the wall clock.
     pub began: (Instant, SystemTime),
     pub(super) fdb: FdbReader,
 }
@@ -64,7 +64,7 @@ impl fmt::Debug for Served {
 }
 
 impl Served {
-    /// `current`, which begins now, on lcores that follow `orders` by a clock of `hz`.
+    /// Returns the state of `current`, a switch that starts now on lcores that follow `orders` by a clock of `hz`.
     #[must_use]
     pub fn new(current: Arc<Current>, orders: Arc<Orders>, hz: u64) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl Served {
         format!("{:016x}", self.current.get().config_hash)
     }
 
-    /// Looks at the switch, and answers with what `of` makes of that.
+    /// Takes a snapshot of the switch and answers with the part that `of` formats.
     fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
         let subject = self.current.get();
         let snapshot = Snapshot::take(&subject, self.began.0.elapsed());
@@ -132,7 +132,7 @@ macro_rules! views {
     };
 }
 
-/// Every resource but the state itself.
+/// Every resource but the whole state.
 const VIEWS: &[Resource] = views! {
     "version" => |served: &Served, _: &Look<'_>| served.version();
     "classes" => |_, look| Class::all(look);
@@ -153,11 +153,11 @@ const VIEWS: &[Resource] = views! {
     "config" => |served: &Served, _: &Look<'_>| served.config();
 };
 
-/// Serves `served` on `listener`. It has no end of its own: drop the future, or the runtime that it was spawned on, and
-/// connections that are open then are cut.
+/// Serves `served` on `listener`. The future does not end by itself. To end it, drop it or the runtime on which it was
+/// spawned; open connections are then cut.
 ///
 /// # Errors
-/// None that a running server is known to have; the result is the library's.
+/// None is known for a running server; the result is that of the library.
 pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()> {
     let busy = format!("all of the {MAX_CONNECTIONS} connections that are served at once are taken");
     let busy = text(&Refusal { error: &busy, remedy: "ask again in a second" });
@@ -165,7 +165,7 @@ pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()
     axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, refusals), router(served)).await
 }
 
-/// All there is to ask.
+/// The router for all requests.
 pub fn router(served: Arc<Served>) -> Router {
     let mut router = Router::new()
         .route("/v1", get(|| std::future::ready(json(StatusCode::OK, &Index { resources: paths() }))))
@@ -193,7 +193,7 @@ struct Index {
     resources: Vec<String>,
 }
 
-/// Paths of all that can be read.
+/// Paths of all readable resources.
 fn paths() -> Vec<String> {
     ["state"]
         .into_iter()
@@ -210,7 +210,7 @@ fn state(served: &Served) -> Response {
 async fn fdb(served: &Served) -> Response {
     let source = Source { subject: &served.current.get(), orders: &served.orders, hz: served.hz };
     let at_ns = served.at_ns();
-    // What is answered again has the time of its first answer.
+    // A repeated answer has the time of its first request.
     match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
         Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(Silent) => {
@@ -224,7 +224,7 @@ async fn fdb(served: &Served) -> Response {
     }
 }
 
-/// What a write did.
+/// The answer to a successful write.
 #[derive(Serialize)]
 struct Done {
     done: &'static str,
@@ -240,7 +240,7 @@ fn clear(served: &Served) -> Response {
     json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
 }
 
-/// What the file says now beside what runs; with `apply` it is what runs then.
+/// Compares the configuration file with the running configuration; with `apply` the switch also applies it.
 async fn reload(served: &Served, apply: bool) -> Response {
     if apply && !served.writes {
         return read_only("kill -HUP");

@@ -1,4 +1,4 @@
-//! Where the API is: which path, and how a switch takes it without taking another's.
+//! The path of the API's socket, and how a switch takes it without replacing the socket of another switch.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 pub use crate::config::{MAX_SOCKET_PATH as MAX_PATH, Socket};
 
-/// The variable that names the socket for `run`, `show` and all others alike.
+/// The environment variable with the socket, for `run`, `show` and all other commands.
 pub const VARIABLE: &str = "HOLDFAST_SOCKET";
 
-/// Name of the socket in a directory of run-time files.
+/// File name of the socket in a directory of run-time files.
 const NAME: &str = "holdfast.sock";
 
-/// Where root's switch is: what a systemd unit gets by `RuntimeDirectory=holdfast`.
+/// Directory for a switch of root, which systemd creates for `RuntimeDirectory=holdfast`.
 const ROOT_DIRECTORY: &str = "/run/holdfast";
 
-/// Times that a directory is tried which another holdfast has locked to take its own socket, and the time between.
+/// Tries to lock a directory while another holdfast holds the lock to take its own socket.
 const TRIES: u32 = 50;
 const TRY_TIME: Duration = Duration::from_millis(20);
 
 impl Socket {
-    /// Where a switch listens; `None`: nowhere.
+    /// The path at which a switch listens; `None` if the API is off.
     ///
     /// # Errors
-    /// If there is no usual place for this user.
+    /// If there is no default path for this user.
     pub fn to_serve(&self) -> Result<Option<PathBuf>, SocketError> {
         match self {
             Self::Off => Ok(None),
@@ -35,7 +35,8 @@ impl Socket {
         }
     }
 
-    /// Where a client looks, in this order: a switch of root's may be asked by anybody whom its socket's mode lets.
+    /// The paths that a client tries, in this order. Other users may connect to a switch of root if the socket's mode
+    /// lets them.
     #[must_use]
     pub fn to_ask(&self) -> Vec<PathBuf> {
         match self {
@@ -59,16 +60,16 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Why there is no socket.
+/// The reason why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// No directory for run-time files.
     #[error("there is no usual place for the API's socket: XDG_RUNTIME_DIR is not set; name one with --socket PATH")]
     NoPlace,
-    /// Somebody answers there.
+    /// Another switch listens there.
     #[error("another switch listens at {}; give this one a socket of its own with --socket PATH, or none with --socket off", .0.display())]
     Taken(PathBuf),
-    /// Something else is there.
+    /// The path exists and is not a socket.
     #[error("{} is there and is no socket; remove it, or choose another path with --socket PATH", .0.display())]
     NotASocket(PathBuf),
     /// The path does not fit a socket's address.
@@ -77,38 +78,38 @@ pub enum SocketError {
     /// The path names no file.
     #[error("`{}` is no path of a socket; write e.g. --socket /run/holdfast/holdfast.sock, or --socket off", .0.display())]
     NoFile(PathBuf),
-    /// A group that there is not.
+    /// The group does not exist.
     #[error("there is no group `{0}` in /etc/group; write another `api.group`, or its number")]
     NoGroup(String),
-    /// The path is in no directory.
+    /// The directory of the path does not exist.
     #[error("the API cannot listen at {}: there is no directory {}; make it (mkdir -p), choose another path with --socket PATH, or none with --socket off", .path.display(), .directory.display())]
     NoDirectory {
         /// The socket.
         path: PathBuf,
-        /// What is missing.
+        /// The missing directory.
         directory: PathBuf,
     },
-    /// Another holdfast is about to take a socket there, and does not end.
+    /// Another holdfast locks the directory to take a socket there, and does not release it.
     #[error("the API cannot listen at {}: another holdfast has kept {} locked for {}s; has it been stopped (fuser -v names it)? End it, or choose another path with --socket PATH", .path.display(), .directory.display(), (TRY_TIME * TRIES).as_secs())]
     Locked {
         /// The socket.
         path: PathBuf,
-        /// What is locked.
+        /// The locked directory.
         directory: PathBuf,
     },
-    /// The system said no.
+    /// An operation of the system failed.
     #[error("the API cannot listen at {}: {what}: {}; choose another path with --socket PATH, or none with --socket off", .path.display(), .error.kind())]
     System {
         /// The socket.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// Why not.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
-/// A socket that is listened at; dropped, its file is removed.
+/// A socket on which this process listens; its file is removed on drop.
 #[derive(Debug)]
 pub struct Bound {
     path: PathBuf,
@@ -117,11 +118,11 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Listens at `path` for this user alone, or for `group` too. A file that a dead switch left is replaced, one that
-    /// somebody listens at is not.
+    /// Listens at `path` for this user alone, or for `group` too. The file of a dead switch is replaced; the socket of
+    /// a live one is not.
     ///
     /// # Errors
-    /// Why not, with a remedy.
+    /// The reason why it cannot listen, with a remedy.
     pub fn new(path: &Path, group: Option<&str>) -> Result<Self, SocketError> {
         if path.as_os_str().len() > MAX_PATH {
             return Err(SocketError::TooLong(path.to_owned()));
@@ -134,7 +135,8 @@ impl Bound {
             fs::create_dir(directory).map_err(failed("its directory cannot be made"))?;
         }
         let group = group.map(group_number).transpose()?;
-        // Two switches that start at once both see a dead one's file, and the later would remove the earlier's new one.
+        // Without the lock, two switches that start at once both see a dead one's file, and the later removes the
+        // earlier's new socket.
         let _alone = lock(directory).map_err(|error| {
             let (path, directory) = (path.to_owned(), directory.to_owned());
             match error.kind() {
@@ -151,9 +153,9 @@ impl Bound {
         Ok(bound)
     }
 
-    /// Sets mode and group, and hangs up on whoever has connected before they held.
+    /// Sets mode and group of the socket, and closes connections that were made before.
     fn restrict(&self, group: Option<u32>) -> io::Result<()> {
-        // Not if it has the group already: a service may be denied the call as such.
+        // Skipped if the file has the group already: a service may be denied the system call.
         if group.is_some_and(|group| fs::symlink_metadata(&self.path).is_ok_and(|file| file.gid() != group)) {
             chown(&self.path, None, group)?;
         }
@@ -168,7 +170,7 @@ impl Bound {
         }
     }
 
-    /// Its path.
+    /// The path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -185,7 +187,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // Somebody may have removed ours, and put another's there.
+        // Another process may have removed this file and created its own at the same path.
         let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.file);
         if is_ours {
             let _ = fs::remove_file(&self.path);
@@ -209,7 +211,7 @@ fn lock(directory: &Path) -> io::Result<File> {
     Err(ErrorKind::ResourceBusy.into())
 }
 
-/// Removes the socket at `path` if nobody listens there.
+/// Removes the socket at `path` if no process listens there.
 fn remove_dead(path: &Path) -> Result<(), SocketError> {
     let Ok(file) = fs::symlink_metadata(path) else { return Ok(()) };
     if !file.file_type().is_socket() {
@@ -221,21 +223,22 @@ fn remove_dead(path: &Path) -> Result<(), SocketError> {
             fs::remove_file(path).map_err(failed)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        // Whoever cannot be asked may be alive.
+        // A switch that does not answer may still be alive.
         _ => Err(SocketError::Taken(path.to_owned())),
     }
 }
 
-/// Connects without waiting in a full queue, where a live switch lets others wait.
+/// Connects within a second: a live switch with a full queue would make it wait.
 fn connect_now(path: &Path) -> io::Result<()> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let path = path.to_owned();
-    // A thread, since the standard library has no connect that does not block; it ends with the queue or the program.
+    // Runs in a thread, since the standard library has no non-blocking connect. The thread ends with the queue or the
+    // program.
     std::thread::spawn(move || sender.send(UnixStream::connect(path).map(drop)));
     receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
-/// The number of `group`, by name or as it is.
+/// The number of `group`, which is a name or a number.
 fn group_number(group: &str) -> Result<u32, SocketError> {
     if let Ok(number) = group.parse() {
         return Ok(number);
@@ -271,7 +274,7 @@ mod tests {
     fn a_group_may_be_let_in() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
-        // One's own group is the only one that anybody may give.
+        // An unprivileged process can give a file only to one of its own groups.
         let gid = fs::metadata(directory.path()).unwrap().gid();
         let bound = Bound::new(&path, Some(&gid.to_string())).unwrap();
         assert_eq!((mode(&path), fs::metadata(&path).unwrap().gid()), (0o660, gid));

@@ -1,4 +1,4 @@
-//! `api:`, and which socket the API is at.
+//! `api:` of the configuration: the socket of the API, its group and whether it accepts writes.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -7,25 +7,25 @@ use std::str::FromStr;
 use super::model::ApiConfig;
 use super::read::Item;
 
-/// Longest path that fits a socket's address (unix(7): 108 with its end).
+/// Longest path that fits a socket's address (unix(7): 108 bytes with the terminating zero).
 pub const MAX_SOCKET_PATH: usize = 107;
 
-/// Which socket.
+/// The socket at which the API is served.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum Socket {
     /// `$XDG_RUNTIME_DIR/holdfast.sock`, or for root without such a directory `/run/holdfast/holdfast.sock`.
     #[default]
     Usual,
-    /// None.
+    /// No socket: the API is off.
     Off,
-    /// This one.
+    /// The socket at this path.
     At(PathBuf),
 }
 
 impl FromStr for Socket {
     type Err = Infallible;
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        // An empty variable is as good as none.
+        // An empty environment variable counts as an unset one.
         Ok(match text {
             "" => Self::Usual,
             "off" => Self::Off,

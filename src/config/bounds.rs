@@ -1,17 +1,18 @@
-//! Bounds of the quantities that a link's headroom is computed from: the same in a configuration and on the command line of
-//! `holdfast headroom`.
+//! Bounds of the quantities that a link's headroom is computed from. A configuration and the command line of `holdfast
+//! headroom` have the same bounds.
 //!
-//! Each function reads a text and says what would be right. With values in these bounds the headroom formula cannot overflow.
+//! Each function reads a text; its error names a valid value. With values in these bounds the headroom formula cannot
+//! overflow.
 
 use crate::units::{BitRate, Bytes, Length, Nanos, UnitError};
 
-/// Speeds that pacing and pause times are exact for.
+/// Slowest port speed for which pacing and pause times are exact.
 pub const SLOWEST: BitRate = BitRate(10_000_000);
-/// The fastest of them.
+/// Fastest port speed for which pacing and pause times are exact.
 pub const FASTEST: BitRate = BitRate(800_000_000_000);
 /// Longest cable to a peer.
 pub const LONGEST_CABLE: Length = Length::metres(100_000);
-/// Longest time that a peer may take to obey.
+/// Longest time that a peer may take to obey PFC.
 pub const LONGEST_RESPONSE: Nanos = Nanos(1_000_000);
 /// Longest time between two polls that may be configured.
 pub const LONGEST_POLL_GAP: Nanos = Nanos(10_000_000);
@@ -23,7 +24,7 @@ pub const MTUS: (u16, u16) = (256, 9600);
 /// Reads the speed of a port.
 ///
 /// # Errors
-/// What would be right.
+/// A message that names the valid values.
 pub fn speed(text: &str) -> Result<BitRate, String> {
     let speed: BitRate = parse(text)?;
     let right = (SLOWEST..=FASTEST).contains(&speed);
@@ -33,17 +34,17 @@ pub fn speed(text: &str) -> Result<BitRate, String> {
 /// Reads the length of a cable.
 ///
 /// # Errors
-/// What would be right.
+/// A message that names the valid values.
 pub fn cable(text: &str) -> Result<Length, String> {
     let cable: Length = parse(text)?;
     let error = || format!("`{text}` is longer than PFC can work over; write at most {LONGEST_CABLE}");
     (cable <= LONGEST_CABLE).then_some(cable).ok_or_else(error)
 }
 
-/// Reads the time that a peer takes to obey.
+/// Reads the time that a peer takes to obey PFC.
 ///
 /// # Errors
-/// What would be right.
+/// A message that names the valid values.
 pub fn response(text: &str) -> Result<Nanos, String> {
     let response: Nanos = parse(text)?;
     (response <= LONGEST_RESPONSE).then_some(response).ok_or_else(|| {
@@ -57,7 +58,7 @@ pub fn response(text: &str) -> Result<Nanos, String> {
 /// Reads the longest time between two polls.
 ///
 /// # Errors
-/// What would be right.
+/// A message that names the valid values.
 pub fn poll_gap(text: &str) -> Result<Nanos, String> {
     let gap: Nanos = parse(text)?;
     let right = (Nanos(1)..=LONGEST_POLL_GAP).contains(&gap);
@@ -67,7 +68,7 @@ pub fn poll_gap(text: &str) -> Result<Nanos, String> {
 /// Reads the size of a buffer cell.
 ///
 /// # Errors
-/// What would be right.
+/// A message that names the valid values.
 pub fn cell(text: &str) -> Result<Bytes, String> {
     size(text, CELLS)
 }
@@ -75,7 +76,7 @@ pub fn cell(text: &str) -> Result<Bytes, String> {
 /// Reads a size within these bounds.
 ///
 /// # Errors
-/// What would be right.
+/// A message that names the valid values.
 pub fn size(text: &str, (least, most): (Bytes, Bytes)) -> Result<Bytes, String> {
     let size: Bytes = parse(text)?;
     let error = || format!("`{text}` is out of range; write a size from {least} to {most}");

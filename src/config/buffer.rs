@@ -1,4 +1,4 @@
-//! `buffer:`, and the proof that what classes and ports are promised fits it.
+//! `buffer:` of the configuration, and the check that all guarantees to classes and ports fit the buffer.
 
 use std::str::FromStr;
 
@@ -24,10 +24,10 @@ pub(crate) const SMALLEST_SIZE: Bytes = Bytes(64 << 10);
 pub(crate) const LARGEST_SIZE: Bytes = Bytes(32 << 30);
 const DEFAULT_CELL: Bytes = Bytes(208);
 
-/// The lossy pool's part of what reserves and headroom leave.
+/// Default size of the lossy pool, as a share of the memory that reserves and headroom leave.
 const DEFAULT_LOSSY: Amount = Amount::Share { numerator: 1, denominator: 4 };
 
-/// A size, or a share of what there is.
+/// A size, or a share of the available memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Size(Bytes),
@@ -65,7 +65,7 @@ impl Amount {
 
 /// `buffer:` as written.
 pub struct Buffer<'a> {
-    /// To complain of the whole: the key, or the file where it is absent.
+    /// The item at which errors about the whole buffer are reported: the key `buffer`, even if it is absent.
     item: Item<'a>,
     size: Bytes,
     cell: Bytes,
@@ -74,22 +74,23 @@ pub struct Buffer<'a> {
     shared: Option<Bytes>,
     shared_item: Option<Item<'a>>,
     pub policy: Policy<'a>,
-    /// What headroom expects of the peers' traffic.
+    /// The share of small packets in the peers' traffic that headroom allows for.
     pub small_packets: SmallPackets,
-    /// For ports that say nothing of their own; indexed by `lossless as usize`.
+    /// For ports without a reserve of their own; indexed by `lossless as usize`.
     port_reserve: [Option<Bytes>; 2],
 }
 
-/// The buffer as it is divided.
+/// The division of the buffer.
 pub struct Plan {
     pub buffer: BufferPlan,
     pub ports: Vec<PortProfile>,
     pub queue_reserves: [Cells; CLASSES],
-    /// Headroom that no small packets at all would save; `None` where headroom is given and no share changes it.
+    /// Headroom that would be saved if there were no small packets; `None` if headroom is given and no share changes
+    /// it.
     pub small_packets_cost: Option<Bytes>,
 }
 
-/// Reads `buffer:`; `root` stands for it where it is absent, and `overrides` hold whatever is written.
+/// Reads `buffer:`; without it, errors are reported at `root`. `overrides` take precedence over the file.
 pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) -> Buffer<'a> {
     let fields = item.as_ref().and_then(|item| item.fields(KEYS));
     let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
@@ -122,7 +123,7 @@ fn read_size(item: &Item<'_>) -> Option<Bytes> {
     item.read(|text| bounds::size(text, (SMALLEST_SIZE, LARGEST_SIZE)))
 }
 
-/// Divides the buffer; `None`, and errors, if it cannot be done.
+/// Divides the buffer; returns `None`, and reports errors, if it cannot be divided.
 pub fn plan(
     buffer: &Buffer<'_>,
     ports: &[Port<'_>],
@@ -131,7 +132,7 @@ pub fn plan(
     common: &Common,
 ) -> Option<Plan> {
     let [used_groups, used_queues] = maps.used();
-    // A group without a class neither holds nor is promised anything.
+    // A group without a class holds no frames and has no guarantee.
     let unused = ClassSettings::lossy();
     let settings = |group: usize| if used_groups >> group & 1 == 1 { &classes[group].settings } else { &unused };
     let profiles: Vec<PortProfile> = ports
@@ -184,7 +185,7 @@ fn profile(groups: [GroupProfile; CLASSES], port: &Port<'_>, buffer: &Buffer<'_>
     }
 }
 
-/// What each lossless group has for headroom, port by port.
+/// Headroom (eta) of each lossless group, port by port.
 fn etas(profiles: &[PortProfile]) -> Vec<Vec<Cells>> {
     let of_port = |profile: &PortProfile| {
         profile.groups.iter().filter(|group| group.lossless).map(|group| group.headroom).collect()
@@ -192,7 +193,7 @@ fn etas(profiles: &[PortProfile]) -> Vec<Vec<Cells>> {
     profiles.iter().map(of_port).collect()
 }
 
-/// All that groups and ports are guaranteed.
+/// The sum of the reserves of all groups and ports, in cells.
 pub fn reserves(profiles: &[PortProfile]) -> u64 {
     let of_port = |profile: &PortProfile| {
         let groups = profile.groups.iter().map(|group| group.reserve);
@@ -213,7 +214,7 @@ fn group(class: &ClassSettings, port: &Port<'_>, common: &Common) -> GroupProfil
     }
 }
 
-/// The headroom of a lossless class at a port: given, or by the formula.
+/// The headroom of a lossless class at a port: the configured value, or the formula's.
 pub fn eta(class: &ClassSettings, port: &Port<'_>, common: &Common) -> Cells {
     let given = class.headroom.map(|bytes| bytes.to_cells_ceil(common.cell));
     given.unwrap_or_else(|| needed_headroom(port, common))
@@ -223,7 +224,8 @@ fn needed_headroom(port: &Port<'_>, common: &Common) -> Cells {
     headroom(&port.headroom_input(common)).cells
 }
 
-/// A group that finds the headroom pool empty may be stopped with nothing in headroom, and then only the XON offset holds it.
+/// Warns of an XON offset below one frame with a shared headroom pool. When that pool is empty, a group may be paused
+/// without cells in headroom. Only the XON offset then delays its XON.
 fn warn_of_small_offset(class: usize, settings: &Class<'_>, ports: &[Port<'_>], buffer: &Buffer<'_>) {
     let Class { settings, item: Some(item) } = settings else { return };
     let Some(largest) = ports.iter().filter(|port| port.pfc.is_on()).max_by_key(|port| port.mtu) else { return };
@@ -242,7 +244,7 @@ fn warn_of_small_offset(class: usize, settings: &Class<'_>, ports: &[Port<'_>], 
     ));
 }
 
-/// A given headroom is refused below one frame, and doubted below what the formula says.
+/// Refuses a configured headroom below one frame, and warns of one below the formula's result.
 fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], common: &Common) {
     let (Some(given), Some(item)) = (settings.settings.headroom, &settings.item) else { return };
     let Some(largest) = ports.iter().max_by_key(|port| port.mtu) else { return };
@@ -277,7 +279,7 @@ fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], common
 }
 
 impl Buffer<'_> {
-    /// The lossy and the lossless pool that reserves and headroom leave; `None` if they leave too little.
+    /// Sizes of the lossy and the lossless pool after reserves and headroom; `None` if too little remains for them.
     pub fn pools(&self, reserves: u64, headroom: u64) -> Option<(Cells, Cells)> {
         let left = self.left(reserves, headroom)?;
         let (lossy, shared) = self.wanted_pools(left);
@@ -300,13 +302,13 @@ impl Buffer<'_> {
         self.cell
     }
 
-    /// To complain of the whole.
+    /// The item at which errors about the whole buffer are reported.
     pub fn item(&self) -> &Item<'_> {
         &self.item
     }
 }
 
-/// Splits what reserves and headroom leave into the two pools.
+/// Splits the memory that reserves and headroom leave into the two pools.
 fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64, levers: &Levers<'_>) -> Option<BufferPlan> {
     let cell = buffer.cell;
     let total = buffer.size.to_cells_floor(cell);
@@ -332,7 +334,7 @@ fn divide(buffer: &Buffer<'_>, reserves: u64, headroom: u64, levers: &Levers<'_>
     })
 }
 
-/// Parts of the buffer that are promised.
+/// Parts of the buffer that are guaranteed.
 struct Sum {
     cell: Bytes,
     parts: Vec<(&'static str, u64)>,
@@ -347,7 +349,7 @@ impl Sum {
         Bytes(cells.saturating_mul(self.cell.0))
     }
 
-    /// Names the sums, what they exceed, by how much, and what would help.
+    /// Returns a message with the sums, the amount by which they exceed the buffer, and a remedy.
     fn does_not_fit(&self, total: Cells, size: Bytes) -> String {
         let parts = self.parts.iter().filter(|(_, cells)| *cells > 0);
         let parts: Vec<String> = parts.map(|(name, cells)| format!("{name} {}", self.bytes(*cells))).collect();
@@ -364,7 +366,7 @@ impl Sum {
     }
 }
 
-/// A pool that cannot hold a frame is none.
+/// Refuses a pool in use that is smaller than one frame of the largest MTU.
 fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], levers: &Levers<'_>) -> Option<()> {
     let mtu = ports.iter().map(|port| port.mtu).max().unwrap_or(0);
     let cell = plan.buffer.cell;
@@ -389,7 +391,7 @@ fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], levers: &Le
     fits
 }
 
-/// What queues are guaranteed is part of the lossy pool.
+/// Refuses reserves of queues that exceed the lossy pool, which they are part of.
 fn check_queue_reserves(plan: &Plan, ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) -> Option<()> {
     let cell = plan.buffer.cell;
     let of_port: u64 = plan.queue_reserves.iter().map(|reserve| u64::from(reserve.0)).sum();
@@ -398,7 +400,7 @@ fn check_queue_reserves(plan: &Plan, ports: &[Port<'_>], classes: &[Class<'_>; C
     if all <= u64::from(lossy.0) {
         return Some(());
     }
-    // The largest is the likeliest mistake.
+    // The largest reserve is the likeliest mistake.
     let class = (0..CLASSES).max_by_key(|&class| plan.queue_reserves[class])?;
     classes[class].item.as_ref()?.child("queue_reserve").refuse(format!(
         "{} for the queues of each of {} ports are {}, more than the {} of the lossy pool that they are part of; write less, \
@@ -410,8 +412,8 @@ fn check_queue_reserves(plan: &Plan, ports: &[Port<'_>], classes: &[Class<'_>; C
     ))
 }
 
-/// With dynamic headroom a group is stopped an eta before its limit: where even the limit of an empty buffer is not a
-/// frame above eta, it would never be on.
+/// Refuses a class that could never be XON under dynamic headroom. Such a group is paused one eta before its limit, so
+/// its limit with an empty buffer must be at least eta and one frame.
 fn check_dynamic(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) -> Option<()> {
     if plan.buffer.policy != HeadroomPolicy::Dynamic {
         return Some(());

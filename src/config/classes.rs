@@ -1,4 +1,4 @@
-//! `classes:`.
+//! `classes:` of the configuration.
 
 use super::preset::{Amount, ClassSettings, Limit, Preset};
 use super::read::{Fields, Item};
@@ -21,21 +21,21 @@ const KEYS: &[&str] = &[
     "queue_reserve",
 ];
 
-/// Keys that say how the class's group uses the buffer, and how its queue sends.
+/// Keys of a class that set the buffer use of its priority group.
 pub const GROUP_KEYS: &[&str] = &["reserve", "alpha", "limit", "xon_offset", "xon_floor", "headroom"];
 pub const QUEUE_KEYS: &[&str] = &["scheduler", "ecn", "queue_alpha", "queue_limit", "queue_reserve"];
 
-/// Keys that only a lossless, or only a lossy class has.
+/// Keys that only a lossless class has.
 const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
 const LOSSY_KEYS: [&str; 3] = ["queue_alpha", "queue_limit", "queue_reserve"];
 
-/// One class and where it is configured, if it is.
+/// The settings of one class, and its item in the file, if there is one.
 pub struct Class<'a> {
     pub settings: ClassSettings,
     pub item: Option<Item<'a>>,
 }
 
-/// Reads `classes:` over what `preset` has.
+/// Reads `classes:`; a class or key that is not written keeps the value of `preset`.
 pub fn read<'a>(item: Option<Item<'a>>, preset: Preset) -> [Class<'a>; CLASSES] {
     let mut classes = preset.classes().map(|settings| Class { settings, item: None });
     for (key, value) in item.and_then(|item| item.entries("e.g. `3: {lossless: true}`")).unwrap_or_default() {
@@ -88,7 +88,7 @@ fn read_buffer_use(fields: &Fields<'_>, class: &mut ClassSettings) {
     }
 }
 
-/// A limit is either dynamic or static.
+/// Reads a limit, which is either dynamic (`alpha`) or static (`limit`); `over` if neither key is written.
 fn read_limit(fields: &Fields<'_>, alpha: &str, limit: &str, over: Limit) -> Limit {
     match (fields.get(alpha), fields.get(limit)) {
         (Some(_), Some(item)) => {

@@ -1,22 +1,22 @@
 //! `count:` in an item of a list: many items that differ in a number.
 //!
-//! `- {name: p*, count: 32, speed: 100G}` is 32 items, in whose values `*` is 1 to 32. It is done on the tree, before
-//! anything is read, so that whatever reads the list knows nothing of it. Each copy keeps the place of what was written.
+//! `- {name: p*, count: 32, speed: 100G}` is 32 items, in whose values `*` is 1 to 32. Items are expanded in the tree
+//! before any key is read, so no reader of a list handles `count`. Each copy keeps the file position of the original.
 
 use super::read::Item;
 use super::yaml::{Node, Shape};
 
-/// Items that one item may stand for.
+/// Most items that one item may be expanded to.
 const MOST_ITEMS: u64 = 1024;
-/// `first` may be as large as this; no name of anything has more digits.
+/// Largest value of `first`; no name has a number with more digits.
 const LARGEST_FIRST: u64 = 65_535;
-/// Values that may come of all of it, copies of copies included.
+/// Most values in the expanded tree, including copies of copies.
 const MOST_VALUES: usize = 1 << 20;
 
-/// What is left of [`MOST_VALUES`].
+/// The number of values that may still be added before [`MOST_VALUES`] is reached.
 struct Room(usize);
 
-/// The tree of `root` with every counted item written out. What is wrong with a `count` is reported.
+/// Returns the tree of `root` with every counted item expanded. Errors in a `count` are reported.
 pub fn expand(root: &Item<'_>) -> Node {
     value(root, &mut Room(MOST_VALUES))
 }
@@ -40,8 +40,8 @@ fn value(item: &Item<'_>, room: &mut Room) -> Node {
     Node { place: node.place, shape }
 }
 
-/// The items that an item of a list stands for: itself if it has no `count`. A list within it is written out first, so
-/// that `*` there is the number of the innermost.
+/// Expands one item of a list; an item without `count` is returned alone. A list inside it is expanded first, so `*`
+/// there is the number of the innermost count.
 fn items_of(item: &Item<'_>, room: &mut Room) -> Vec<Node> {
     let mut one = value(item, room);
     if !item.is_map() || !item.has("count") {
@@ -70,7 +70,7 @@ fn items_of(item: &Item<'_>, room: &mut Room) -> Vec<Node> {
     (first..=last).map(|number| numbered(&one, &number.to_string())).collect()
 }
 
-/// First and last number; `None`, and an error, if they are none.
+/// First and last number; `None`, and an error, if `count` or `first` is invalid.
 fn numbers(item: &Item<'_>) -> Option<(u64, u64)> {
     let count = item.child("count").number::<u64>("a count of items", 1..=MOST_ITEMS);
     let first = if item.has("first") {
@@ -89,7 +89,7 @@ pub fn remove(node: &mut Node, keys: &[&str]) {
     }
 }
 
-/// Whether the items will differ: by their names if they have any.
+/// Whether the copies will differ: in their names if they have names, otherwise in any value.
 fn has_star(node: &Node, item: &Item<'_>) -> bool {
     if item.has("name") { any_star(item.child("name").node()) } else { any_star(node) }
 }
@@ -103,18 +103,18 @@ fn any_star(node: &Node) -> bool {
     }
 }
 
-/// Values in a tree.
+/// The number of values in a tree.
 pub fn size(node: &Node) -> usize {
     match &node.shape {
         Shape::Null => 1,
-        // Long texts count for what they hold.
+        // A long text counts as one more value per 64 bytes.
         Shape::Scalar(text) => 1 + text.len() / 64,
         Shape::List(items) => 1 + items.iter().map(size).sum::<usize>(),
         Shape::Map(entries) => 1 + entries.iter().map(|(key, value)| size(key) + size(value)).sum::<usize>(),
     }
 }
 
-/// A copy with `number` for each `*`.
+/// Returns a copy in which `number` replaces each `*`.
 fn numbered(node: &Node, number: &str) -> Node {
     let shape = match &node.shape {
         Shape::Null => Shape::Null,

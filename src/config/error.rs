@@ -1,12 +1,12 @@
-//! Errors that print like a compiler's: file, line, column, key, value and what to write instead.
+//! Configuration errors, printed like a compiler's: file, line, column, key, value and remedy.
 
 use std::collections::HashSet;
 use std::fmt;
 
-/// Errors shown at once; more than this is one mistake seen from many sides.
+/// Most errors that are shown at once; a longer list usually has one cause.
 const SHOWN: usize = 20;
 
-/// A line and column, from one.
+/// A line and column, both counted from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Line.
@@ -15,21 +15,21 @@ pub struct Place {
     pub column: u64,
 }
 
-/// One thing that is wrong.
+/// One error of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConfigError {
-    /// The file, or what stands for it.
+    /// The file, or a name for a configuration that is not a file.
     pub source: String,
-    /// Where in it; `None` if it could not be read at all.
+    /// The position in the file; `None` if the file could not be read at all.
     pub place: Option<Place>,
-    /// The key, e.g. `ports[0].speed`; empty for what concerns the file.
+    /// The key, e.g. `ports[0].speed`; empty if the error concerns the whole file.
     pub path: String,
-    /// What is wrong and what would be right.
+    /// The error and its remedy.
     pub message: String,
 }
 
 impl ConfigError {
-    /// What it has in common with those that differ in numbers, and in the remedy, only.
+    /// Returns a key that errors share if they differ only in numbers and in the remedy.
     fn kind(&self) -> (String, Option<Place>, String, String) {
         let without_numbers = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect();
         let what = self.message.split(';').next().unwrap_or_default();
@@ -50,14 +50,14 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// All that is wrong with a configuration, in the file's order. Never empty.
+/// All errors of a configuration, in the order of the file. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
     pub(crate) fn new(mut errors: Vec<ConfigError>) -> Self {
         errors.sort_by(|a, b| (&a.source, a.place).cmp(&(&b.source, b.place)));
-        // The copies that a `count` makes have one place, and are one mistake.
+        // The copies of a `count` share one position; their errors are one mistake.
         let mut seen = HashSet::new();
         errors.retain(|error| seen.insert(error.kind()));
         Self(errors)

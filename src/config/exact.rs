@@ -1,4 +1,4 @@
-//! Values to the last unit, for two that read the same when they are rounded.
+//! Values printed to the last unit, to distinguish two values that look equal when rounded.
 
 use super::model::IdleConfig;
 use super::words;
@@ -7,9 +7,9 @@ use crate::pfc::WatchdogSpec;
 use crate::qos::WredProfile;
 use crate::units::{BitRate, Bytes, Cells, Length, Nanos};
 
-/// A value that people are shown rounded.
+/// A value that is rounded when it is shown to people.
 pub(super) trait Exact {
-    /// All of it: equal for equal values alone.
+    /// The exact value as text: two texts are equal only if the values are equal.
     fn exact(&self) -> String;
 }
 

@@ -16,20 +16,20 @@ use crate::wire::MacAddr;
 const HOST_KEYS: &[&str] = &["name", "port", "mac", "ip", "pfc", "flows"];
 const FLOW_KEYS: &[&str] = &["to", "kind", "rate", "frame", "dscp", "pcp", "vlan", "ecn", "pattern"];
 
-/// 1024 bytes of payload behind the headers of RoCEv2 and IPv4.
+/// Frame length for 1024 bytes of payload with the headers of IPv4 and RoCEv2.
 pub const DEFAULT_FRAME: u16 = 1078;
-/// What a RoCE packet has by convention.
+/// The DSCP that RoCE packets have by convention.
 pub const ROCE_DSCP: u8 = 26;
 pub const SLOWEST_FLOW: BitRate = BitRate(1_000);
 const LONGEST_PHASE: Nanos = Nanos(3_600_000_000_000);
 
-/// A host whose flows are still to be read, since they may go to hosts further down.
+/// A host whose flows are not read yet, because they may go to hosts further down in the file.
 struct Draft<'a> {
     spec: HostSpec,
     flows: Vec<Item<'a>>,
 }
 
-/// Reads `hosts:`; every ring port must have one host, unless it is simulated.
+/// Reads `hosts:`. Every ring port must have one host, unless the switch is simulated.
 pub fn read(
     item: Option<Item<'_>>,
     ports: &[Port<'_>],
@@ -109,7 +109,7 @@ pub fn read_ip(item: &Item<'_>) -> Option<Ipv4Addr> {
     item.shown().parse().ok().or_else(wrong)
 }
 
-/// What the flows of one host are read against.
+/// The context in which the flows of one host are read.
 struct Flows<'a> {
     host: usize,
     port: &'a Port<'a>,

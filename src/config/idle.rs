@@ -1,4 +1,4 @@
-//! `lcores.idle:`, what lcores do when nothing comes, and what it asks of headroom and of receive rings.
+//! `lcores.idle:`: how an lcore rests without traffic, and its demands on headroom and receive rings.
 
 use super::bounds::LONGEST_POLL_GAP;
 use super::lcores::{Lcores, MOST_DESCRIPTORS};
@@ -20,10 +20,10 @@ const WAITS: &[(&str, Option<IdleWait>)] = &[
 const DEFAULT_AFTER: Nanos = Nanos(50_000);
 const LONGEST_AFTER: Nanos = Nanos(1_000_000_000);
 const SHORTEST_REST: Nanos = Nanos(1_000);
-/// Orders, links and counters wait for a lcore that rests.
+/// Longest rest and longest wake-up time: a resting lcore delays control orders, link changes and counters.
 const LONGEST_REST: Nanos = Nanos(10_000_000);
 
-/// `longest` and `wake` where they are not written: what each can do on an ordinary machine.
+/// Defaults of `longest` and `wake`: times that each wait can keep on an ordinary machine.
 fn defaults(wait: IdleWait) -> (Nanos, Nanos) {
     match wait {
         IdleWait::Pause => (Nanos(5_000), Nanos(1_000)),
@@ -32,7 +32,7 @@ fn defaults(wait: IdleWait) -> (Nanos, Nanos) {
     }
 }
 
-/// Reads `lcores.idle:`; `None`: lcores poll on.
+/// Reads `lcores.idle:`; `None` if lcores always poll.
 pub fn read(item: &Item<'_>) -> Option<IdleConfig> {
     if !item.is_map() {
         return item.choice(WAITS).flatten().map(with_defaults);
@@ -67,7 +67,7 @@ fn with_defaults(wait: IdleWait) -> IdleConfig {
 }
 
 impl Lcores<'_> {
-    /// What rests ask of the rest of the configuration, if `is_lossless` says of each port whether it is.
+    /// Checks the rest times against the poll gap and the receive rings. `is_lossless` holds a flag for each port.
     pub fn check_idle(&self, ports: &[Port<'_>], is_lossless: &[bool]) {
         let (Some(item), Some(idle)) = (&self.item, &self.config.idle) else { return };
         let item = item.child("idle");
@@ -89,8 +89,8 @@ impl Lcores<'_> {
         }
     }
 
-    /// While an lcore rests frames of a lossless port pile up, as in any poll gap, and headroom is for one of a known
-    /// length.
+    /// Refuses a rest longer than the poll gap. While an lcore rests, frames of a lossless port accumulate as in any
+    /// poll gap, and headroom covers only the configured `poll_gap`.
     fn check_gap(&self, item: &Item<'_>, idle: &IdleConfig, port: &Port<'_>) {
         let (gap, allowed) = (idle.gap(), self.config.poll_gap);
         if gap <= allowed {
@@ -109,7 +109,8 @@ impl Lcores<'_> {
     }
 }
 
-/// Where nothing is lossless no headroom is asked for, but what the receive ring does not hold is lost all the same.
+/// Warns if the receive ring of a lossy port can overflow during a rest. The port needs no headroom, but frames beyond
+/// its ring are lost.
 fn warn_of_ring(port: &Port<'_>, idle: &IdleConfig) {
     let ring = u64::from(port.device.rx_descriptors);
     let arrivals = port.rate.bytes_in(idle.gap()).0.div_ceil(SHORTEST_FRAME + WIRE_OVERHEAD);

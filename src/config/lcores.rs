@@ -1,4 +1,5 @@
-//! `lcores:`, which port belongs to which of them, and when a port's backlog is a reason to pause.
+//! `lcores:` of the configuration, the assignment of ports to lcores, and the receive backlog at which a port sends
+//! XOFF.
 
 use super::bounds::{self, LONGEST_POLL_GAP};
 use super::idle;
@@ -25,15 +26,15 @@ pub struct Lcores<'a> {
     pub(super) item: Option<Item<'a>>,
     pub config: LcoreConfig,
     pub count: u8,
-    /// Whether the command line says how many, so that no port has a lcore of its own.
+    /// Whether the command line sets the lcore count; `lcore` of a port is then ignored.
     respread: bool,
     backlog_xoff: bool,
 }
 
-/// When the lossless groups of a port go XOFF for what waits in its receive ring.
+/// When the lossless groups of a port go XOFF because of frames that wait in its receive ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backlog {
-    /// As the switch has it.
+    /// The setting of the switch, `lcores.backlog_xoff`.
     Default,
     Never,
     From(u16),
@@ -91,7 +92,7 @@ fn read_cpu(item: &Item<'_>) -> Option<u16> {
     item.number("a CPU", 0..=1023)
 }
 
-/// Where virtual hosts run.
+/// Reads `lcores.hosts`: the lcore on which virtual hosts run.
 fn read_hosts(item: &Item<'_>, dataplane: &[u16]) -> Option<HostsLcore> {
     match item.shown().as_str() {
         "with-switch" => Some(HostsLcore::WithSwitch),
@@ -106,7 +107,7 @@ fn read_hosts(item: &Item<'_>, dataplane: &[u16]) -> Option<HostsLcore> {
     }
 }
 
-/// One CPU or a list of them.
+/// Reads one CPU or a list of CPUs.
 fn read_cpus(item: &Item<'_>) -> Vec<u16> {
     if !item.is_list() {
         return read_cpu(item).into_iter().collect();
@@ -127,7 +128,7 @@ fn read_cpus(item: &Item<'_>) -> Vec<u16> {
 }
 
 impl Lcores<'_> {
-    /// The lcore of the port with this index: its own, or in turn.
+    /// The lcore of the port with this index: the configured one, otherwise by round-robin.
     pub fn of_port(&self, index: usize, own: Option<Item<'_>>) -> u8 {
         let turn = (index % usize::from(self.count)) as u8;
         let Some(item) = own else { return turn };
@@ -147,7 +148,7 @@ impl Lcores<'_> {
         lcore
     }
 
-    /// Lcores that would poll nothing.
+    /// Warns of lcores that would poll no port.
     pub fn warn_of_idle(&self, ports: &[Port<'_>], root: &Item<'_>) {
         let idle: Vec<String> = (0..self.count)
             .filter(|lcore| ports.iter().all(|port| port.lcore != *lcore))
@@ -163,8 +164,8 @@ impl Lcores<'_> {
         }
     }
 
-    /// The frames in the receive ring from which on a port's lossless groups go XOFF, and whether the ring has room for
-    /// what comes after.
+    /// The number of frames in the receive ring from which a port's lossless groups go XOFF. Warns if the ring has no
+    /// room for the frames that still arrive after that.
     pub fn backlog_mark(&self, port: &Port<'_>, lossless: bool, common: &Common) -> Option<u32> {
         let written = port.item.child("backlog_mark");
         let is_written = port.item.has("backlog_mark");
@@ -189,9 +190,13 @@ impl Lcores<'_> {
         Some(mark.into())
     }
 
-    /// After the poll that left just less than the mark, frames arrive unseen for a poll gap; the next one sends XOFF, and
-    /// they go on arriving until the peer has stopped. That is what eta counts, so its bytes of the wire, in the shortest
-    /// frames: they are what a core cannot keep up with. Nothing is taken out meanwhile.
+    /// Warns if the receive ring cannot hold the mark and all frames that arrive until the peer stops. In the worst
+    /// case a poll leaves just less than the mark. Frames then arrive unseen for a poll gap, the next poll sends XOFF,
+    /// and frames arrive until the peer has stopped.
+    ///
+    /// Eta counts exactly those bytes, so the sum takes its rows on the wire. It leaves out the frames left in the
+    /// ring, because the mark stands for them. It assumes the shortest frames, which a core cannot keep up with, and
+    /// that none are taken out meanwhile.
     fn check_ring(&self, port: &Port<'_>, mark: u16, common: &Common) {
         let rows = headroom(&port.headroom_input(common)).rows;
         let wire = rows

@@ -1,4 +1,4 @@
-//! Which setting to change first where headroom does not fit the buffer.
+//! The settings to change first when headroom does not fit the buffer.
 
 use super::buffer::Buffer;
 use super::policy::{Pool, Ratio, headroom_sum, policy_name};
@@ -8,10 +8,10 @@ use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{HeadroomInput, SmallPackets, headroom};
 use crate::units::{Bytes, Cells, Length, Nanos};
 
-/// A setting that saves less than this part of the headroom is not worth a word.
+/// A setting is named only if it saves at least one part in this many of the headroom.
 const LEAST_PART: u64 = 20;
 
-/// All headroom of a switch, to be calculated again with other terms.
+/// The headroom of a whole switch, to be recalculated with other terms.
 pub struct Levers<'a> {
     pub buffer: &'a Buffer<'a>,
     pub ports: &'a [Port<'a>],
@@ -26,12 +26,12 @@ struct Change {
     name: String,
     /// Cells that it saves.
     saved: u64,
-    /// How: `up to 3MiB less`.
+    /// The saving in words: `up to 3MiB less`.
     how: String,
 }
 
 impl Levers<'_> {
-    /// Cells of all headroom with this policy, and terms that `change` has changed.
+    /// Cells of all headroom with this policy, after `change` has modified the terms.
     fn sum(&self, policy: HeadroomPolicy, pool: Pool, change: impl Fn(&mut HeadroomInput)) -> u64 {
         let etas: Vec<Vec<Cells>> = self.ports.iter().map(|port| self.etas(port, &change)).collect();
         headroom_sum(policy, pool, &etas, self.common.cell)
@@ -49,13 +49,14 @@ impl Levers<'_> {
         Bytes(cells.saturating_mul(self.common.cell.0))
     }
 
-    /// Cells that all headroom would be smaller without a term.
+    /// Cells of headroom that `change` saves.
     fn saved(&self, change: impl Fn(&mut HeadroomInput)) -> u64 {
         let (policy, pool) = (self.buffer.policy.policy, self.buffer.policy.pool);
         self.sum(policy, pool, |_| {}).saturating_sub(self.sum(policy, pool, change))
     }
 
-    /// Bytes of headroom that no small packets at all would save; `None` where headroom is given and no share changes it.
+    /// Bytes of headroom that would be saved without any small packets; `None` if headroom is given and no share
+    /// changes it.
     pub fn cost_of_small_packets(&self) -> Option<Bytes> {
         let (policy, pool) = (self.buffer.policy.policy, self.buffer.policy.pool);
         let of = |share| self.sum(policy, pool, |input| input.small_packets = share);
@@ -86,7 +87,8 @@ impl Levers<'_> {
         changes
     }
 
-    /// The policy that needs least, if it is another.
+    /// The alternative policy (dynamic or shared-pool) that needs the least headroom; `None` if the policy is dynamic
+    /// already.
     fn other_policy(&self) -> Option<Change> {
         let (now, pool) = (self.buffer.policy.policy, self.buffer.policy.pool);
         let others = [HeadroomPolicy::Dynamic, HeadroomPolicy::SharedPool]
@@ -102,12 +104,13 @@ impl Levers<'_> {
         })
     }
 
-    /// The settings in the order of what they save, as the end of an error; empty if there is no headroom.
+    /// Lists the settings by the headroom that they save, as the end of an error message; empty if there is no
+    /// headroom.
     pub fn change_first(&self) -> String {
         let all = self.sum(self.buffer.policy.policy, self.buffer.policy.pool, |_| {});
         let mut changes = self.changes();
         changes.retain(|change| change.saved > 0 && change.saved.saturating_mul(LEAST_PART) >= all);
-        // Stable: of two that save as much the one above comes first.
+        // The sort is stable: of two equal savings the one listed earlier in `changes` comes first.
         changes.sort_by_key(|change| std::cmp::Reverse(change.saved));
         let texts: Vec<String> = changes.iter().map(|change| format!("{} ({})", change.name, change.how)).collect();
         match texts.split_first() {

@@ -1,4 +1,4 @@
-//! `maps:` of the switch and of a port, `rewrite` of a port, and whether PFC can work with them.
+//! `maps:` of the switch and of a port, `rewrite` of a port, and the check that PFC works with them.
 
 use super::classes::{Class, GROUP_KEYS, QUEUE_KEYS};
 use super::ports::Port;
@@ -10,7 +10,7 @@ use crate::sets::CLASSES;
 const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_queue", "tc_to_dscp", "tc_to_pcp"];
 const PORT_KEYS: &[&str] = &["dscp", "pcp"];
 
-/// A number as errors name it, and the highest.
+/// A kind of number: its name in error messages, and its highest value.
 type Kind = (&'static str, u16);
 
 const DSCP: Kind = ("a DSCP", 63);
@@ -20,14 +20,14 @@ const GROUP: Kind = ("a group", 7);
 const QUEUE: Kind = ("a queue", 7);
 const PRIORITY: Kind = ("a priority", 7);
 
-/// Where the entries of a map from eight numbers are written.
+/// The items in the file of the eight entries of a map.
 type Items<'a> = [Option<Item<'a>>; CLASSES];
 
-/// `maps:` as written, over one to one and the class selectors.
+/// `maps:` as written; entries that are not written are one to one, and DSCPs map by their class selectors.
 pub struct Maps<'a> {
     pub marks: MarkMap,
     pub classes: ClassMap,
-    /// What `rewrite` of a port takes its tables from.
+    /// The tables that `rewrite` of a port chooses from.
     tables: Rewrite,
     fields: Option<Fields<'a>>,
     groups: Items<'a>,
@@ -58,7 +58,7 @@ pub fn read(item: Option<Item<'_>>) -> Maps<'_> {
     }
 }
 
-/// Reads `maps:` of a port over those of the switch.
+/// Reads `maps:` of a port; entries that are not written are those of the switch.
 pub fn read_of_port(item: Option<Item<'_>>, maps: &Maps<'_>) -> MarkMap {
     read_marks(item.and_then(|item| item.fields(PORT_KEYS)).as_ref(), &maps.marks)
 }
@@ -84,7 +84,7 @@ fn read_eight<'a>(item: Option<Item<'a>>, from: Kind, to: Kind, table: &mut [u8;
 }
 
 /// The entries of a map in their order, one for each number of a range, with the item of the value. A number that two
-/// keys name is refused: which of them counts would be left to the order of the file.
+/// keys name is refused: otherwise the order of the file would decide which one applies.
 fn read_map<'a>(item: Option<Item<'a>>, example: &str, from: Kind, to: Kind) -> Vec<(usize, u8, Item<'a>)> {
     let mut entries = Vec::new();
     let mut named: Vec<(IdRange, String)> = Vec::new();
@@ -129,7 +129,7 @@ pub fn read_rewrite(item: Option<Item<'_>>, maps: &Maps<'_>) -> Rewrite {
 }
 
 impl Maps<'_> {
-    /// Which groups and which queues have a class, as masks.
+    /// Masks of the groups and of the queues that have a class.
     pub fn used(&self) -> [u8; 2] {
         [&self.classes.tc_to_group, &self.classes.tc_to_queue].map(|map| map.iter().fold(0, |mask, to| mask | 1 << to))
     }
@@ -138,7 +138,8 @@ impl Maps<'_> {
         self.fields.as_ref().and_then(|fields| fields.get(key))
     }
 
-    /// That no group or queue is lossless for one class and lossy for another, and that PFC stops what it should.
+    /// Checks that no group or queue is lossless for one class and lossy for another, and that PFC pauses the right
+    /// queue.
     pub fn check(&self, classes: &[Class<'_>; CLASSES]) {
         let lossless = |class: u8| classes[usize::from(class)].settings.lossless;
         let mut fits = true;
@@ -174,13 +175,14 @@ impl Maps<'_> {
         self.warn_of_idle_settings(classes);
     }
 
-    /// A peer stops a class by the priority that is its group, which must stop the queue that holds the class.
+    /// A peer pauses a class by the priority that equals its group. That priority must pause the queue that holds the
+    /// class.
     fn check_pauses(&self, classes: &[Class<'_>; CLASSES]) {
         for class in (0..CLASSES).filter(|&class| classes[class].settings.lossless) {
             let (group, queue) = (self.classes.tc_to_group[class], self.classes.tc_to_queue[class]);
             let stopped = self.classes.pfc_to_queue[usize::from(group)];
             let written = [&self.pauses[usize::from(group)], &self.queues[class], &self.groups[class]];
-            // One of the three is written: without any, all is one to one.
+            // One of the three is written: without any of them all maps are one to one.
             if let (true, Some(item)) = (stopped != queue, written.into_iter().flatten().next()) {
                 item.fail(format!(
                     "PFC of priority {group} stops queue {stopped}, but the lossless class {class}, whose group is \
@@ -191,7 +193,7 @@ impl Maps<'_> {
         }
     }
 
-    /// Settings of a class that neither its group nor its queue has, since another class's count there.
+    /// Warns of settings without effect: the group or queue of the class has the settings of another class.
     fn warn_of_idle_settings(&self, classes: &[Class<'_>; CLASSES]) {
         let [groups, queues] = self.used();
         for (class, settings) in classes.iter().enumerate() {
@@ -215,7 +217,7 @@ impl Maps<'_> {
         }
     }
 
-    /// What the ports' marks and their rewriting do to PFC.
+    /// Checks the effect of the ports' mark maps and rewrites on PFC.
     pub fn check_ports(&self, ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
         let lossless = |class: u8| classes[usize::from(class)].settings.lossless;
         self.warn_of_deaf_senders(ports, &lossless);
@@ -234,7 +236,8 @@ impl Maps<'_> {
         }
     }
 
-    /// PFC names the priority that a sender stops; one that sends with another PCP does not.
+    /// Warns of PCPs that PFC would not stop: PFC names a priority, and a peer that sends with another PCP does not
+    /// stop.
     fn warn_of_deaf_senders(&self, ports: &[Port<'_>], lossless: &impl Fn(u8) -> bool) {
         let warn = |item: &Item<'_>, marks: &MarkMap| {
             for (pcp, &class) in marks.pcp_to_tc.iter().enumerate() {
@@ -257,8 +260,8 @@ impl Maps<'_> {
         }
     }
 
-    /// The peer is taken to have the maps of the port: what leaves must be for the peer what it is here, or its PFC names
-    /// another priority than the one whose frames come too fast.
+    /// Checks that a rewritten mark leads the peer to the same class. The peer is assumed to have the maps of this
+    /// port. If it finds another class, its PFC names another priority than the one whose frames come too fast.
     fn check_rewrite(&self, port: &Port<'_>, lossless: &impl Fn(u8) -> bool) {
         let item = port.item.child("rewrite");
         if port.rewrite.pcp.iter().any(Option::is_some) && port.vlan.tagged().is_empty() {
@@ -291,7 +294,7 @@ impl Maps<'_> {
     }
 
     /// Whether PFC fails between a port where frames are in class `here` and a peer where they are in class `there`.
-    /// Two classes of one group are one for PFC.
+    /// PFC does not distinguish two classes of one group.
     pub fn confuses(&self, here: u8, there: u8, lossless: &impl Fn(u8) -> bool) -> bool {
         let group = |class: u8| self.classes.tc_to_group[usize::from(class)];
         group(here) != group(there) && (lossless(here) || lossless(there))

@@ -1,7 +1,7 @@
-//! Configuration: one YAML file to a [`Config`] that is known to be right, or to every reason why it is not.
+//! Configuration: turns one YAML file into a checked [`Config`], or into the list of all its errors.
 //!
-//! `yaml` makes a tree with places, `read` reads it by key and collects what is wrong, one module for each part of the
-//! file says what is right, and `buffer` proves that the sums fit.
+//! `yaml` parses a tree with positions. `read` reads it by key and collects errors. One module for each part of the
+//! file checks the values, and `buffer` checks that the sums fit.
 
 mod api;
 pub mod bounds;
@@ -76,20 +76,20 @@ const KEYS: &[&str] = &[
 /// Reads and checks a file.
 ///
 /// # Errors
-/// All that is wrong with it, or that it cannot be read.
+/// All errors in the file, or the reason why it cannot be read.
 pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
     Overrides::default().load(path)
 }
 
-/// Checks a configuration that is at hand; `source` stands for the file in errors.
+/// Checks a configuration text; `source` stands for the file in errors.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the text.
 pub fn parse(source: &str, text: &str) -> Result<Config, ConfigErrors> {
     Overrides::default().parse(source, text)
 }
 
-/// The configuration inside the program: an incast over in-process ports.
+/// The configuration built into the program: an incast over in-process ports.
 ///
 /// # Panics
 /// Never: a test parses it.
@@ -101,7 +101,7 @@ pub fn embedded() -> Config {
     }
 }
 
-/// `text` to a configuration, or to all that is wrong with it.
+/// Turns `text` into a configuration, or into all errors in it.
 fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, ConfigErrors> {
     let start = Some(Place { line: 1, column: 1 });
     let root = tree(source, text)?;
@@ -114,21 +114,22 @@ fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, Conf
     let warnings = report.finish()?;
     match config {
         Some(config) => Ok(Config { warnings, text: text.to_owned(), ..config }),
-        // Not reached: nothing is left out without an error. Yet no user's input may be a reason to panic.
+        // Not reached: every omission reports an error. Still, no user input may cause a panic.
         None => Err(ConfigErrors::one(source, start, "not a configuration".to_owned())),
     }
 }
 
-/// `text` as a tree in which every counted item is written out.
+/// Parses `text` into a tree in which every counted item is expanded.
 pub(crate) fn tree(source: &str, text: &str) -> Result<Node, ConfigErrors> {
     let written = yaml::parse(source, text)?;
     let report = Report::new(source);
     let root = count::expand(&Item::root(&written, &report));
-    // All else would be about items that are not there.
+    // Further errors would concern items that do not exist.
     report.finish().map(|_| root)
 }
 
-/// The configuration that `root` holds; `None`, and errors in its report, if it holds none. Warnings are in the report.
+/// Builds the configuration from `root`; `None`, with errors in its report, if it is invalid. Warnings go to the
+/// report.
 pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     let report = root.report();
     let errors = report.errors();
@@ -153,7 +154,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
     maps.check_ports(&ports, &classes);
     ports::check_classes(&ports, &classes);
     if report.errors() > errors {
-        // The sums would be wrong too, and say nothing new.
+        // The sums would be wrong too, and their errors would add nothing.
         return None;
     }
     paths::check(&ports, &maps, &classes);

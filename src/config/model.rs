@@ -1,4 +1,4 @@
-//! The configuration once it is known to be right: what the rest of the program is built from.
+//! The checked configuration, from which the rest of the program is built.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,34 +12,34 @@ use crate::units::{Bytes, Length, Nanos};
 /// A whole, validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where it came from, for messages: a path, or `<embedded>`.
+    /// The origin of the configuration, for messages: a path, or `<embedded>`.
     pub source: String,
-    /// Its text, as it was read; empty where it is part of something else, as a switch of a scenario.
+    /// The text as it was read; empty if the configuration is part of another file, such as a switch of a scenario.
     pub text: String,
-    /// What the command line says over it, as it was typed, for those who ask what runs.
+    /// The options of the command line that override the file, as they were typed, for display.
     pub overrides: Vec<String>,
     /// The switch itself.
     pub switch: SwitchSpec,
-    /// Per port of the switch, what is behind it.
+    /// The device behind each port, by port index.
     pub devices: Vec<PortDevice>,
     /// DPDK's environment.
     pub eal: EalConfig,
-    /// Which CPUs do what.
+    /// The CPUs of the control thread and of the dataplane.
     pub lcores: LcoreConfig,
-    /// Where `/metrics` is served; `None`: nowhere.
+    /// The address at which `/metrics` is served; `None` if it is not served.
     pub metrics: Option<SocketAddr>,
-    /// Where the API is served, and to whom.
+    /// The socket at which the API is served, and the group that may use it.
     pub api: ApiConfig,
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
-    /// What follows from it.
+    /// The consequences of the division of the buffer.
     pub outlook: Outlook,
-    /// What works, but hardly as it was meant; each with file, line and key.
+    /// Warnings: settings that work, but probably not as intended. Each has file, line and key.
     pub warnings: Vec<String>,
 }
 
 impl Config {
-    /// How lcore `lcore` rests; `None` if it never does, as by default one does not that polls a port which must not lose.
+    /// How lcore `lcore` rests; `None` if it never does. By default an lcore that polls a lossless port never rests.
     #[must_use]
     pub fn idle_of(&self, lcore: usize) -> Option<&IdleConfig> {
         self.lcores.idle.as_ref().filter(|idle| idle.lossless || !self.has_lossless(lcore))
@@ -56,25 +56,25 @@ impl Config {
 /// The API of a running switch.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ApiConfig {
-    /// Where.
+    /// The socket.
     pub socket: Socket,
-    /// Group that may ask too, by name or number.
+    /// A group whose members may use the API too, by name or number.
     pub group: Option<String>,
     /// Whether requests may change anything.
     pub writes: bool,
 }
 
-/// What follows from the division of the buffer, for who chooses classes and limits.
+/// The consequences of the division of the buffer, to help people choose classes and limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outlook {
-    /// Most lossless classes that fit: each with the reserve and headroom that the first one has, on every port, by the
-    /// headroom policy, while a largest frame of each port fits the pool that they share.
+    /// The largest number of lossless classes that fit. Each class has the reserve and headroom of the first one on
+    /// every port, by the headroom policy. Their shared pool must also hold one largest frame of each port.
     pub lossless_fit: u8,
-    /// The largest share of small packets that headroom is for.
+    /// The largest share of small packets that headroom allows for.
     pub small_packets: SmallPackets,
-    /// Headroom that no small packets at all would save; `None` where headroom is given and no share changes it.
+    /// Headroom that would be saved without any small packets; `None` if headroom is given and no share changes it.
     pub small_packets_cost: Option<Bytes>,
-    /// For each lossless class that has ECN, which comes first.
+    /// For each lossless class with ECN, whether it is marked before it is paused.
     pub ecn: Vec<EcnOrder>,
 }
 
@@ -85,12 +85,12 @@ pub struct EcnOrder {
     pub class: u8,
     /// Depth of a queue from which frames are marked.
     pub kmin: Bytes,
-    /// Depth below which no XOFF comes, whatever the other queues of the class hold up to it.
+    /// Depth of a queue below which no XOFF is sent, even if the other queues of the class are as deep.
     pub xoff: Bytes,
 }
 
 impl EcnOrder {
-    /// Whether ECN is sure to be first.
+    /// Whether ECN is certain to mark before XOFF is sent.
     #[must_use]
     pub fn is_before(&self) -> bool {
         self.kmin < self.xoff
@@ -100,15 +100,15 @@ impl EcnOrder {
 /// The device behind a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortDevice {
-    /// Which device.
+    /// The kind of the device, with its address.
     pub kind: DeviceKind,
-    /// Whether the configuration gives the port its address; else a NIC's own counts.
+    /// Whether the configuration sets the MAC address of the port; otherwise it is the NIC's own.
     pub has_mac: bool,
-    /// Whether the operator says that PFC works here, both ways, as far as the peer.
+    /// Whether the operator asserts that PFC works in both directions between this port and its peer.
     pub pfc_proven: bool,
-    /// Cable to the peer.
+    /// Length of the cable to the peer.
     pub cable: Length,
-    /// Time that the peer takes to obey PFC; `None`: what the standard lets it at this speed.
+    /// Time that the peer takes to obey PFC; `None`: the time that the standard allows at this speed.
     pub peer_response: Option<Nanos>,
     /// Receive descriptors.
     pub rx_descriptors: u16,
@@ -136,7 +136,7 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Memory that DPDK takes.
+/// The kind of memory that DPDK uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryMode {
     /// Hugepages if any port is a PCI device, ordinary memory otherwise.
@@ -156,59 +156,60 @@ pub struct EalConfig {
     pub args: Vec<String>,
 }
 
-/// Which CPUs do what. What is not given is chosen from those the process may use.
+/// The CPUs of the switch's threads. CPUs that are not given are chosen from those that the process may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LcoreConfig {
     /// CPU of the control thread, which sleeps.
     pub control: Option<u16>,
-    /// CPUs of the dataplane, which never does, by lcore; empty: chosen, as many as [`SwitchSpec::lcores`].
+    /// CPUs of the dataplane, by lcore; they never sleep. Empty: chosen, as many as [`SwitchSpec::lcores`].
     pub dataplane: Vec<u16>,
-    /// How late a poll may come: part of what headroom is computed from.
+    /// The longest time between two polls: a term of the headroom formula.
     pub poll_gap: Nanos,
-    /// Time that an lcore waits after each poll, to be slower than its load on purpose; zero: it does not.
+    /// Time that an lcore waits after each poll, to slow the switch down on purpose; zero: it does not wait.
     pub poll_delay: Nanos,
-    /// Where the virtual hosts run.
+    /// The lcore on which the virtual hosts run.
     pub hosts: HostsLcore,
-    /// How dataplane lcores rest when nothing comes; `None`: they never do. [`Config::idle_of`] says which.
+    /// How dataplane lcores rest without traffic; `None`: they never do. [`Config::idle_of`] returns the setting of one
+    /// lcore.
     pub idle: Option<IdleConfig>,
 }
 
-/// How dataplane lcores rest when nothing comes.
+/// How dataplane lcores rest without traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleConfig {
-    /// What the CPU does meanwhile.
+    /// The way in which the CPU waits during a rest.
     pub wait: IdleWait,
-    /// Nothing must have come for so long.
+    /// Time without traffic before the first rest.
     pub after: Nanos,
-    /// The longest rest, from the poll before it.
+    /// The longest rest, counted from the poll before it.
     pub longest: Nanos,
-    /// How much later it may end.
+    /// The longest delay between the end of a rest and the next poll.
     pub wake: Nanos,
     /// Whether lcores that poll a lossless port rest too.
     pub lossless: bool,
 }
 
 impl IdleConfig {
-    /// How far apart two polls may be with a rest between them.
+    /// The longest time between two polls with a rest between them.
     #[must_use]
     pub fn gap(&self) -> Nanos {
         Nanos(self.longest.0.saturating_add(self.wake.0))
     }
 }
 
-/// What a CPU does while its lcore rests.
+/// How a CPU waits while its lcore rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleWait {
-    /// It spins, and leaves its units to the thread beside it on the core.
+    /// Spins with `pause`, which leaves the execution units to the sibling thread of the core.
     Pause,
-    /// It halts in a light sleep that the program itself asks for (WAITPKG).
+    /// Halts in a light sleep that the program itself requests (WAITPKG).
     Umwait,
-    /// It is the kernel's, for others to use, or to halt.
+    /// Returns the CPU to the kernel, which runs other threads or halts it.
     Sleep,
 }
 
 impl IdleWait {
-    /// As it is written.
+    /// The word for it in the configuration.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -222,8 +223,9 @@ impl IdleWait {
 /// The lcore that polls the virtual hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostsLcore {
-    /// That of the port, of each host: what stalls the switch stalls its hosts, which never send more than it takes.
+    /// The lcore of each host's port. A stall of the switch also stalls its hosts, so they never send more than it can
+    /// take.
     WithSwitch,
-    /// One of their own, on a CPU that is chosen or given: they send whatever the switch does, as over a wire.
+    /// A separate lcore, on a chosen or given CPU. The hosts send independently of the switch, as over a wire.
     Own(Option<u16>),
 }

@@ -1,4 +1,4 @@
-//! Names and addresses that must be there once only.
+//! Names and addresses that must be unique.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::wire::MacAddr;
 
 const LONGEST_NAME: usize = 32;
 
-/// What has been claimed so far, and by which key.
+/// The values claimed so far, each with the key that claimed it.
 pub struct Unique {
     what: &'static str,
     seen: HashMap<String, String>,
@@ -18,7 +18,7 @@ impl Unique {
         Self { what, seen: HashMap::new() }
     }
 
-    /// Reports `item` if somebody has `value` already.
+    /// Claims `value`; reports an error at `item` if another item has it already.
     pub fn claim(&mut self, item: &Item<'_>, value: &str) {
         if let Some(first) = self.seen.get(value) {
             item.fail(format!("`{value}` is already the {} of {first}; write another", self.what));
@@ -28,12 +28,12 @@ impl Unique {
     }
 }
 
-/// Reads the `name` of a port or host, which metrics and tables show.
+/// Reads the `name` of a port or host, which appears in metrics and tables.
 pub fn read(fields: &Fields<'_>, example: &str, names: &mut Unique) -> Option<String> {
     read_of(fields, example, names, "`_`, `-`, `.` or `/`")
 }
 
-/// The same without dots, where one divides switch and port.
+/// Reads a `name` without dots, for names in which a dot separates switch and port.
 pub fn read_undotted(fields: &Fields<'_>, example: &str, names: &mut Unique) -> Option<String> {
     read_of(fields, example, names, "`_`, `-` or `/`")
 }
@@ -51,7 +51,8 @@ fn read_of(fields: &Fields<'_>, example: &str, names: &mut Unique, marks: &str) 
     Some(name)
 }
 
-/// Reads the `mac` of a port or host, or gives it `own`: of one station, and of no other. True if it was written.
+/// Reads the `mac` of a port or host; the default is `own`. The address must be a station's and unique. Returns true if
+/// the address was written.
 pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> (MacAddr, bool) {
     let item = fields.get("mac");
     let mac = item.as_ref().and_then(station).unwrap_or(own);
@@ -59,7 +60,7 @@ pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> (MacAdd
     (mac, item.is_some())
 }
 
-/// Reads the address of a station: neither zero nor of a group.
+/// Reads the address of a station: neither zero nor a group address.
 pub fn station(item: &Item<'_>) -> Option<MacAddr> {
     let mac = item.parse::<MacAddr>()?;
     if mac.is_group() || mac.is_zero() {
@@ -69,7 +70,7 @@ pub fn station(item: &Item<'_>) -> Option<MacAddr> {
     Some(mac)
 }
 
-/// What may have been meant by a name that is not there.
+/// Suggests the known name nearest to an unknown one.
 pub fn suggest(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(near) => format!("write `{near}` if that was meant"),

@@ -1,5 +1,5 @@
-//! What follows from the division of the buffer: how many lossless classes it has room for, and what comes first, ECN or
-//! XOFF.
+//! The consequences of the division of the buffer: how many lossless classes fit, and whether ECN marks before XOFF is
+//! sent.
 
 use super::buffer::{self, Buffer, Plan};
 use super::classes::Class;
@@ -12,7 +12,7 @@ use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells};
 
-/// Calculates it, and warns of ECN that may be too late.
+/// Calculates the outlook, and warns of ECN that may mark too late.
 pub fn read(
     buffer: &Buffer<'_>,
     plan: &Plan,
@@ -43,11 +43,16 @@ pub fn read(
     }
 }
 
-/// DCQCN's inequality: ECN must mark before XOFF is sent, also when one port's frames wait in every queue of its class, and
-/// all queues of all lossless classes are just short of kmin. With n ports, L lossless queues each, and a pool of S, the
-/// group of the port then holds n*kmin, and its limit is alpha*(S - n*L*kmin): kmin < alpha*S / (n*(1 + alpha*L)). A
-/// static limit: kmin < limit/n, and the pool holds them all: kmin < S/(n*L). With dynamic headroom XOFF comes an eta
-/// before the limit.
+/// Calculates for each lossless queue with ECN whether it marks before XOFF is sent.
+///
+/// DCQCN's inequality: ECN must mark before XOFF is sent in the worst case. In that case one port's frames fill every
+/// queue of its class, and all queues of all lossless classes are just short of kmin.
+///
+/// Let there be n ports, L lossless queues at each, and a pool of S. The port's group then holds n*kmin, and its limit
+/// is alpha*(S - n*L*kmin). So ECN is first if kmin < alpha*S / (n*(1 + alpha*L)).
+///
+/// With a static limit the conditions are kmin < limit/n and, since the pool holds all queues, kmin < S/(n*L). With
+/// dynamic headroom XOFF is sent one eta before the limit.
 fn ecn(
     plan: &Plan,
     ports: &[Port<'_>],
@@ -73,7 +78,7 @@ fn ecn(
     queues.iter().filter_map(order).collect()
 }
 
-/// Depth of every queue below which a group that fills them all alone is on.
+/// Depth of every queue below which a group is XON if its frames alone fill all queues.
 fn earliest_xoff(group: &GroupProfile, plan: &Plan, ports: u64, lossless: u64) -> Bytes {
     let cell = plan.buffer.cell;
     let pool = plan.buffer.lossless_shared.to_bytes(cell).0;
@@ -83,7 +88,7 @@ fn earliest_xoff(group: &GroupProfile, plan: &Plan, ports: u64, lossless: u64) -
     };
     Bytes(match group.threshold {
         Threshold::Dynamic(alpha) => {
-            // alpha in 1/128, so that all stays whole.
+            // Alpha in units of 1/128, so that the arithmetic stays in integers.
             let alpha = 1_u64 << (alpha.exponent() + 7);
             let limit = alpha.saturating_mul(pool).saturating_sub(early.saturating_mul(128));
             limit / ports.saturating_mul(128 + alpha * lossless)
@@ -95,8 +100,8 @@ fn earliest_xoff(group: &GroupProfile, plan: &Plan, ports: u64, lossless: u64) -
     })
 }
 
-/// Most lossless classes, each with reserve and headroom of the first one there is (or of a default one), with which the
-/// buffer still has a shared pool of a largest frame for each port.
+/// The largest number of lossless classes that fit. Each has the reserve and headroom of the first lossless class (or
+/// of a default one). The remaining shared pool must hold one largest frame for each port.
 fn lossless_fit(
     buffer: &Buffer<'_>,
     plan: &Plan,

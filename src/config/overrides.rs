@@ -1,5 +1,5 @@
-//! What the command line says over the file, known before the file is checked: sums, spread and warnings are then those
-//! of what runs.
+//! Settings of the command line that override the file. They apply before the file is checked, so that sums, lcore
+//! assignment and warnings match the running switch.
 
 use std::path::Path;
 
@@ -9,25 +9,25 @@ use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;
 use crate::units::Bytes;
 
-/// No configuration of 64 ports comes near it.
+/// Largest configuration in bytes; one for 64 ports is far smaller.
 const LARGEST_FILE: usize = 1 << 20;
 
 const EMBEDDED_SOURCE: &str = "<embedded>";
 
-/// What holds whatever the file says. The default overrides nothing.
+/// Settings that override the file. The default overrides nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// PFC of all ports. [`PfcMode::Symmetric`] leaves asymmetric ports as they are. [`PfcMode::Off`] is not warned of:
-    /// whoever asks for it knows.
+    /// PFC of all ports. [`PfcMode::Symmetric`] leaves asymmetric ports as they are. [`PfcMode::Off`] causes no
+    /// warnings, since the user chose it explicitly.
     pub pfc: Option<PfcMode>,
-    /// Size of the buffer, within what a file may say.
+    /// Size of the buffer, within the bounds for a file.
     pub buffer: Option<Bytes>,
-    /// Headroom policy; of a shared pool the file's ratio or size, if it has one.
+    /// Headroom policy. A shared pool keeps the ratio or size in the file, if there is one.
     pub headroom: Option<HeadroomPolicy>,
-    /// Dataplane lcores, 1 to 16: ports are spread over them anew. CPUs named in the file are taken in their order if
-    /// they are enough, and otherwise chosen.
+    /// Dataplane lcores, 1 to 16; the ports are assigned to them anew. The CPUs in the file are used in their order if
+    /// there are enough of them, and otherwise chosen.
     pub lcores: Option<u8>,
-    /// Whether the switch is one of the simulator's: ports need neither a device nor, at a ring, a host.
+    /// Whether the switch runs in the simulator: ports need no device, and ring ports need no host.
     pub simulated: bool,
 }
 
@@ -35,30 +35,30 @@ impl Overrides {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// All that is wrong with it, or that it cannot be read.
+    /// All errors in the file, or the reason why it cannot be read.
     pub fn load(&self, path: &Path) -> Result<Config, ConfigErrors> {
         self.parse(&path.display().to_string(), &read_text(path)?)
     }
 
-    /// Checks a configuration that is at hand; `source` stands for the file in errors.
+    /// Checks a configuration text; `source` stands for the file in errors.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors in the text.
     pub fn parse(&self, source: &str, text: &str) -> Result<Config, ConfigErrors> {
         check_len(source, text)?;
         super::check(source, text, self)
     }
 
-    /// The configuration inside the program: an incast over in-process ports.
+    /// The configuration built into the program: an incast over in-process ports.
     ///
     /// # Errors
-    /// If it does not go together with these overrides, e.g. more headroom than its buffer has.
+    /// If it conflicts with these overrides, e.g. if its buffer cannot hold the headroom.
     pub fn embedded(&self) -> Result<Config, ConfigErrors> {
         self.parse(EMBEDDED_SOURCE, include_str!("../../conf/incast.yaml"))
     }
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
     let source = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| {
@@ -71,7 +71,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
     })
 }
 
-/// Refuses what no configuration is long enough for.
+/// Refuses a text that is longer than any reasonable configuration.
 pub(crate) fn check_len(source: &str, text: &str) -> Result<(), ConfigErrors> {
     if text.len() > LARGEST_FILE {
         let message = format!("{} bytes are more than a configuration needs; write at most 1MiB", text.len());
@@ -80,7 +80,7 @@ pub(crate) fn check_len(source: &str, text: &str) -> Result<(), ConfigErrors> {
     Ok(())
 }
 
-/// An error of the operating system without its number.
+/// The message of an operating system error without its number.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error").map_or(text.clone(), |(reason, _)| reason.to_owned())

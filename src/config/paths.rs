@@ -1,8 +1,8 @@
-//! Whether a frame that is lossless at one port is so at the next, for every two ports between which frames can go.
+//! Checks for every two connected ports that a frame is lossless at both or at neither.
 //!
-//! The peer of a port is taken to have the port's own maps and trust. A frame that comes in at one port and leaves by
-//! another is then in two classes: the one that the switch found, and the one that the peer finds. PFC works only if both
-//! are the same group.
+//! The peer of a port is assumed to have the port's own maps and trust. A frame that enters at one port and leaves by
+//! another is then classified twice: by the switch and by the peer. PFC works only if both classes are in the same
+//! group.
 
 use super::classes::Class;
 use super::maps::Maps;
@@ -10,15 +10,15 @@ use super::ports::Port;
 use crate::qos::Trust;
 use crate::sets::CLASSES;
 
-/// What is wrong from one port to another.
+/// A problem on the path from one port to another.
 enum Finding {
-    /// PFC cannot work for some frames, and which.
+    /// PFC cannot work for some frames; the text names them.
     Fails(String),
-    /// The class at the other port hangs on a mark that this one does not look at.
+    /// The class at the other port depends on a mark that this port does not read.
     Depends,
 }
 
-/// A VLAN that two ports share, and whether its frames have a tag at each.
+/// A VLAN that two ports share, and whether its frames are tagged at each.
 struct Way {
     vlan: u16,
     tagged_in: bool,
@@ -59,7 +59,7 @@ pub fn check(ports: &[Port<'_>], maps: &Maps<'_>, classes: &[Class<'_>; CLASSES]
                 }
             }
             if failed {
-                // The same maps differ from those of many other ports; one is enough to see it.
+                // These maps will conflict with those of many other ports; one message is enough.
                 break;
             }
         }
@@ -83,7 +83,7 @@ fn warn_of_mixed_trust(depends: &[(&Port<'_>, &Port<'_>, u16)]) {
     ));
 }
 
-/// The VLANs by which frames go from one port to the other: one for each way of being tagged.
+/// One shared VLAN for each combination of tagged and untagged by which frames go between the two ports.
 fn ways(from: &Port<'_>, to: &Port<'_>) -> Vec<Way> {
     let (tagged_in, tagged_out) = (from.vlan.tagged(), to.vlan.tagged());
     let (plain_in, plain_out) = (from.vlan.untagged(), to.vlan.untagged());
@@ -103,7 +103,7 @@ fn ways(from: &Port<'_>, to: &Port<'_>) -> Vec<Way> {
     .collect()
 }
 
-/// Classes that frames may have at the port they come in by.
+/// Classes that frames may have at their ingress port.
 fn classes_at(port: &Port<'_>, tagged: bool) -> Vec<u8> {
     let marks: &[u8] = match port.trust {
         Trust::Dscp => &port.marks.dscp_to_tc,
@@ -113,7 +113,7 @@ fn classes_at(port: &Port<'_>, tagged: bool) -> Vec<u8> {
     (0..CLASSES as u8).filter(|class| *class == port.class || marks.contains(class)).collect()
 }
 
-/// What becomes of the classes of frames on their way.
+/// Checks the classes of frames in one direction.
 fn direction(
     from: &Port<'_>,
     to: &Port<'_>,
@@ -150,7 +150,7 @@ fn direction(
             kept.then_some(Finding::Depends)
         }
         (_, Trust::Pcp) => {
-            // A tag is put on, with the class for PCP.
+            // The frame gets a new tag, whose PCP is its class.
             let wrong = |class: &u8| {
                 to.rewrite.pcp[usize::from(*class)].is_none() && fails(*class, to.marks.pcp_to_tc[usize::from(*class)])
             };
@@ -167,7 +167,7 @@ fn direction(
     }
 }
 
-/// Both look at the same mark: the first for which they find what PFC cannot have.
+/// For two ports that read the same mark: reports the first value whose two classes break PFC.
 fn differ(
     mark: &str,
     key: &str,

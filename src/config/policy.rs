@@ -1,4 +1,4 @@
-//! `buffer.headroom`: how much headroom the lossless groups have together.
+//! `buffer.headroom`: the headroom of all lossless groups together.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ pub fn policy_name(policy: HeadroomPolicy) -> &'static str {
     POLICIES.iter().find(|(_, other)| *other == policy).map_or("", |(name, _)| name)
 }
 
-/// How many times smaller a shared pool is than the etas it stands for: 1 to 64, in thousandths.
+/// The ratio of the sum of all etas to the size of the shared pool: 1 to 64, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio(u64);
 
@@ -66,11 +66,11 @@ impl fmt::Display for Ratio {
 pub enum Pool {
     /// A part of the sum of all etas.
     Ratio(Ratio),
-    /// Given.
+    /// A given size.
     Size(Bytes),
 }
 
-/// All headroom by a policy, in cells. `etas` are those of the lossless groups, port by port.
+/// All headroom under a policy, in cells. `etas` are those of the lossless groups, port by port.
 #[must_use]
 pub fn headroom_sum(policy: HeadroomPolicy, pool: Pool, etas: &[Vec<Cells>], cell: Bytes) -> u64 {
     let sum = || etas.iter().flatten().map(|eta| u64::from(eta.0)).sum::<u64>();
@@ -83,7 +83,7 @@ pub fn headroom_sum(policy: HeadroomPolicy, pool: Pool, etas: &[Vec<Cells>], cel
     }
 }
 
-/// What a port has under [`HeadroomPolicy::Dynamic`]: the largest of its etas.
+/// The headroom of a port under [`HeadroomPolicy::Dynamic`]: the largest of its etas.
 pub fn insurance(etas: &[Cells]) -> Cells {
     etas.iter().copied().max().unwrap_or(Cells(0))
 }
@@ -92,11 +92,11 @@ pub fn insurance(etas: &[Cells]) -> Cells {
 pub struct Policy<'a> {
     pub policy: HeadroomPolicy,
     pub pool: Pool,
-    /// To complain of the pool.
+    /// The item at which errors about the pool are reported.
     pub item: Option<Item<'a>>,
 }
 
-/// Reads `buffer.headroom`: a policy by name, or with the size of its pool.
+/// Reads `buffer.headroom`: the name of a policy, or a map with the policy and its pool. `wanted` overrides the policy.
 pub fn read<'a>(item: Option<Item<'a>>, wanted: Option<HeadroomPolicy>) -> Policy<'a> {
     let mut policy =
         Policy { policy: HeadroomPolicy::Independent, pool: Pool::Ratio(Ratio::DEFAULT), item: item.clone() };
@@ -147,7 +147,7 @@ impl Policy<'_> {
         headroom_sum(self.policy, self.pool, etas, cell)
     }
 
-    /// That a shared pool has room for any single group's eta. `None`, and an error, if not.
+    /// Checks that a shared pool has room for the eta of any single group. `None`, and an error, if not.
     pub fn check(&self, etas: &[Vec<Cells>], ports: &[Port<'_>], cell: Bytes, whole: &Item<'_>) -> Option<()> {
         let owners = etas.iter().zip(ports).flat_map(|(etas, port)| etas.iter().map(move |eta| (*eta, port)));
         let (largest, port) = owners.max_by_key(|(eta, _)| *eta)?;

@@ -1,4 +1,4 @@
-//! `ports:`.
+//! `ports:` of the configuration.
 
 use super::bounds::{self, MTUS, SLOWEST};
 use super::classes::Class;
@@ -48,11 +48,11 @@ const DEFAULT_DESCRIPTORS: u16 = 1024;
 const DEFAULT_MTU: u16 = 1500;
 const DEFAULT_CABLE: Length = Length::metres(3);
 
-/// A port before its share of the buffer is known.
+/// A port before its share of the buffer is calculated.
 pub struct Port<'a> {
     pub item: Item<'a>,
     pub name: String,
-    /// Whether the device is known; one in its place has no host to miss.
+    /// Whether the device was read without error. Without it `device` is a placeholder that needs no host.
     pub has_device: bool,
     pub device: PortDevice,
     pub mac: MacAddr,
@@ -66,13 +66,13 @@ pub struct Port<'a> {
     pub pfc: PfcMode,
     pub watchdog: Option<Watchdog<'a>>,
     pub stuck_after: Option<Nanos>,
-    /// Kept for the port's lossy and its lossless groups, where it is written; indexed by `lossless as usize`.
+    /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
     pub reserve: [Option<Bytes>; 2],
     pub lcore: u8,
     pub backlog: Backlog,
 }
 
-/// What the headroom of all ports has in common.
+/// The terms of the headroom formula that all ports have in common.
 #[derive(Debug, Clone, Copy)]
 pub struct Common {
     pub cell: Bytes,
@@ -80,7 +80,7 @@ pub struct Common {
     pub small_packets: SmallPackets,
 }
 
-/// What the ports are read against.
+/// The parts of the configuration that the ports refer to.
 pub struct Context<'a, 'b> {
     pub maps: &'b Maps<'a>,
     pub watchdog: Option<Watchdog<'a>>,
@@ -90,13 +90,13 @@ pub struct Context<'a, 'b> {
 }
 
 impl Port<'_> {
-    /// Whether frames with this tag, or none, belong to a VLAN of the port.
+    /// Whether frames with this VLAN tag, or without one, belong to a VLAN of the port.
     pub fn carries(&self, tag: Option<u16>) -> bool {
         self.vlan.carries(tag)
     }
 
-    /// Frames that a poll may leave in its receive ring without XOFF. Where no backlog is one, nothing bounds them but the
-    /// ring, and headroom is not for that.
+    /// Frames that a poll may leave in the receive ring without XOFF. If the backlog never causes XOFF, only the ring
+    /// bounds them, and headroom does not cover that.
     fn left_behind(&self) -> u32 {
         match self.backlog {
             Backlog::From(mark) => u32::from(mark).saturating_sub(1),
@@ -104,7 +104,7 @@ impl Port<'_> {
         }
     }
 
-    /// What the headroom of its lossless groups is computed from.
+    /// The input of the headroom formula for the port's lossless groups.
     pub fn headroom_input(&self, common: &Common) -> HeadroomInput {
         HeadroomInput {
             rate: self.rate,
@@ -120,7 +120,7 @@ impl Port<'_> {
     }
 }
 
-/// Reads all ports. One with errors has defaults in their place, so that others can refer to it.
+/// Reads all ports. A value with errors is replaced by its default, so that other parts can refer to the port.
 pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a, '_>) -> Vec<Port<'a>> {
     let example = "`- {name: p1, device: ring, speed: 10G}` for each port";
     let Some((list, items)) = item.and_then(|list| Some((list.clone(), list.list(example)?))) else {
@@ -209,7 +209,7 @@ fn read_port<'a>(
     port
 }
 
-/// Why a NIC's own PFC is no backend; docs/nics.md has it at length.
+/// Reason why a NIC's own PFC is not supported; docs/nics.md explains it in detail.
 const NIC: &str = "`nic` cannot be lossless: a NIC pauses by what waits in itself, which is little while this switch polls it \
                    and its buffer fills, and without a queue for each priority it stops all of them or none; write \
                    `pfc: software` (docs/nics.md)";
@@ -219,14 +219,14 @@ fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
     let read = |item: Item<'_>| if item.is("nic") { item.refuse(NIC) } else { item.choice(&modes) };
     let written = fields.get("pfc").and_then(read).unwrap_or(PfcMode::Symmetric);
     match overrides.pfc {
-        // What is written is checked; off is only what runs.
+        // The written mode is checked in any case; `off` applies only when the switch runs.
         None | Some(PfcMode::Off) => written,
         Some(PfcMode::Symmetric) if written == PfcMode::Asymmetric => written,
         Some(mode) => mode,
     }
 }
 
-/// Reads what is kept for all lossy and all lossless groups of a port.
+/// Reads the reserves of all lossy and all lossless groups of a port; indexed by `lossless as usize`.
 pub fn read_reserve(item: &Item<'_>) -> [Option<Bytes>; 2] {
     if !item.is_map() {
         let remedy = "write e.g. `{lossless: 20kB, lossy: 10kB}`";
@@ -268,14 +268,14 @@ fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
     if text == "ring" {
         return Some(DeviceKind::Ring);
     }
-    // What comes before the first comma names the device, the rest are its arguments.
+    // The text before the first comma names the device; the rest are its arguments.
     let name = text.split(',').next().unwrap_or_default();
     let kind = if let Some(address) = pci_address(name) {
         devices.claim(item, &address);
         DeviceKind::Pci(format!("{address}{}", &text[name.len()..]))
     } else if is_vdev(name) {
         devices.claim(item, name);
-        // Two ports on one interface would both start and each take some of its frames.
+        // Two ports on one interface would both start, and each would receive some of its frames.
         if let Some(interface) = text.split(',').find_map(|argument| argument.strip_prefix("iface=")) {
             devices.claim(item, &format!("iface={interface}"));
         }
@@ -289,7 +289,7 @@ fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
     Some(kind)
 }
 
-/// A PCI address with its domain, from one with or without.
+/// Returns a PCI address with its domain, from one with or without a domain.
 fn pci_address(text: &str) -> Option<String> {
     let is_hex = |part: &str, len: usize| part.len() == len && part.bytes().all(|b| b.is_ascii_hexdigit());
     let parts: Vec<&str> = text.split([':', '.']).collect();
@@ -304,7 +304,7 @@ fn pci_address(text: &str) -> Option<String> {
     (right && address.ends_with(&text.to_ascii_lowercase())).then_some(address)
 }
 
-/// Names of DPDK's network vdevs: the driver's, then a number.
+/// Whether a name is that of a DPDK network vdev: a driver's name and a number.
 fn is_vdev(name: &str) -> bool {
     let driver = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let known = ["net_", "eth_"].iter().any(|prefix| driver.len() > prefix.len() && driver.starts_with(prefix));
@@ -331,7 +331,7 @@ fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
     Some(VlanMode::Trunk { tagged, native })
 }
 
-/// What the ports and the classes make of each other.
+/// Checks each port's PFC, trust and class against the lossless classes.
 pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
     let is_lossless = |class: u8| classes[usize::from(class)].settings.lossless;
     let lossless: Vec<String> =
@@ -366,7 +366,8 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
     }
 }
 
-/// Where a pause may end before the peer hears that it goes on, lossless classes lose whatever their headroom.
+/// Warns of ports at which a pause may expire before its refresh reaches the peer. Lossless classes then lose frames
+/// however large their headroom is.
 pub fn warn_of_lapses(ports: &[Port<'_>], guarded: &[bool], common: &Common) {
     for (port, _) in ports.iter().zip(guarded).filter(|(_, guarded)| **guarded) {
         let Some(lapse) = Lapse::of(&port.headroom_input(common)) else { continue };

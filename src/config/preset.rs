@@ -1,4 +1,4 @@
-//! What classes are when nothing is said about them, and the preset that makes a right lossless switch in one word.
+//! Defaults of classes, and the preset that configures a correct lossless switch in one word.
 
 use crate::mmu::Threshold;
 use crate::mmu::headroom::largest_frame;
@@ -6,7 +6,7 @@ use crate::qos::{QueueDiscipline, WredProfile};
 use crate::sets::CLASSES;
 use crate::units::{Alpha, Bytes, Cells, Probability};
 
-/// A number of bytes, or of largest frames where ports differ in MTU.
+/// An amount in bytes, or in largest frames of a port, since ports differ in MTU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     Frames(u32),
@@ -14,7 +14,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// In cells, for a port with this MTU.
+    /// The amount in cells, for a port with this MTU.
     pub fn cells(self, mtu: u16, cell: Bytes) -> Cells {
         match self {
             Amount::Frames(frames) => Cells(frames.saturating_mul(largest_frame(mtu).to_cells_ceil(cell).0)),
@@ -23,7 +23,7 @@ impl Amount {
     }
 }
 
-/// Limit on what a group or queue may hold of its pool, before cells are known.
+/// Limit of a group or queue in its pool, before it is converted to cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Alpha(Alpha),
@@ -31,7 +31,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// In cells.
+    /// The limit in cells.
     pub fn threshold(self, cell: Bytes) -> Threshold {
         match self {
             Limit::Alpha(alpha) => Threshold::Dynamic(alpha),
@@ -40,7 +40,7 @@ impl Limit {
     }
 }
 
-/// One traffic class, and so its group, queue and PFC priority.
+/// Settings of one traffic class, and so of its group, queue and PFC priority.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassSettings {
     pub lossless: bool,
@@ -48,29 +48,31 @@ pub struct ClassSettings {
     pub limit: Limit,
     pub xon_offset: Amount,
     pub xon_floor: Amount,
-    /// `None`: from each port's cable, rate and MTU.
+    /// Headroom of each group; `None`: calculated from each port's cable, rate and MTU.
     pub headroom: Option<Bytes>,
     pub scheduler: QueueDiscipline,
     pub wred: Option<WredProfile>,
-    /// For lossy classes: what the queue may hold of the lossy pool, and what of it is kept for each such queue.
+    /// For lossy classes: the queue's limit in the lossy pool, and the part of the pool that is reserved for each such
+    /// queue.
     pub queue_limit: Limit,
     pub queue_reserve: Bytes,
 }
 
-/// 1/4: four senders that share a pool by it get an eighth each, and half the pool stays free for who comes next; ECN
-/// marks before XOFF on up to sixteen ports of the default buffer.
+/// Alpha 1/4: four senders that share a pool get an eighth each, and half of the pool stays free for further senders.
+/// ECN marks before XOFF on up to sixteen ports of the default buffer.
 const LOSSLESS_ALPHA: i8 = -2;
 
-/// 8 at ingress, so that the queue decides: a lossy packet is dropped for the queue it wants, not the port it came by.
+/// Alpha 8 at ingress, so that the queue decides: a lossy packet is dropped because of its egress queue, not its
+/// ingress port.
 const LOSSY_GROUP_ALPHA: i8 = 3;
 
-/// 1: a single congested queue takes half the lossy pool.
+/// Alpha 1: a single congested queue takes half of the lossy pool.
 const LOSSY_QUEUE_ALPHA: i8 = 0;
 
-/// kmin, kmax and pmax of HPCC's setting at 25G: marks early enough for 10G, late enough for 100G.
+/// kmin, kmax and pmax of HPCC's setting at 25G: it marks early enough for 10G and late enough for 100G.
 const ROCE_ECN: (u64, u64, u32) = (100_000, 400_000, (1 << 16) / 5);
 
-/// DWRR weight of the lossless class in the preset, against one of each lossy class.
+/// DWRR weight of the lossless class in the preset; each lossy class has weight one.
 const ROCE_WEIGHT: u8 = 4;
 
 fn alpha(exponent: i8) -> Alpha {
@@ -94,8 +96,9 @@ impl ClassSettings {
         }
     }
 
-    /// A lossless class: two frames of its own, so that a threshold of zero neither starves it nor makes every frame a
-    /// pause; XON ten frames below XOFF, so that a pause is worth its two frames (SONiC profiles have 18 KiB).
+    /// A lossless class. Its reserve of two frames prevents that a threshold of zero starves it or makes every frame
+    /// cause a pause. XON is ten frames below XOFF, so that a pause is worth its two PFC frames (SONiC profiles have 18
+    /// KiB).
     pub fn lossless() -> Self {
         Self {
             lossless: true,
@@ -107,13 +110,13 @@ impl ClassSettings {
         }
     }
 
-    /// The defaults of the one kind or the other.
+    /// The defaults of a lossless or of a lossy class.
     pub fn of_kind(lossless: bool) -> Self {
         if lossless { Self::lossless() } else { Self::lossy() }
     }
 }
 
-/// A set of classes by name.
+/// A named set of class settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// Every class lossy, weight one.

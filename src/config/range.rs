@@ -1,10 +1,10 @@
-//! A number or a range of them: `7` or `20-30`, as VLANs and DSCPs are written.
+//! A number or a range of numbers, as VLANs and DSCPs are written: `7` or `20-30`.
 
 use std::ops::RangeInclusive;
 
 use super::read::Item;
 
-/// First and last, both included.
+/// A range of numbers; both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdRange {
     pub first: u16,
@@ -12,7 +12,7 @@ pub struct IdRange {
 }
 
 impl IdRange {
-    /// Reads a range within `allowed`; `what` with its article.
+    /// Reads a range within `allowed`; `what` names the kind of number with its article, for errors.
     pub fn read(item: &Item<'_>, what: &str, allowed: RangeInclusive<u16>) -> Option<Self> {
         let text = item.shown();
         let (first, last) = text.split_once('-').unwrap_or((&text, &text));
@@ -29,13 +29,13 @@ impl IdRange {
         ))
     }
 
-    /// The lowest number that is in both.
+    /// The lowest number that is in both ranges.
     pub fn common(self, other: Self) -> Option<u16> {
         let first = self.first.max(other.first);
         (first <= self.last.min(other.last)).then_some(first)
     }
 
-    /// For indexing a table.
+    /// The range as indices of a table.
     pub fn indices(self) -> RangeInclusive<usize> {
         usize::from(self.first)..=usize::from(self.last)
     }

@@ -1,4 +1,4 @@
-//! Reading the tree by key: typed values, and a report of everything that is wrong.
+//! Reads the tree by key: typed values, and a report of all errors and warnings.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::str::FromStr;
 use super::error::{ConfigError, ConfigErrors};
 use super::yaml::{Node, Shape};
 
-/// Characters of a wrong value that an error repeats.
+/// Characters of a wrong value that an error repeats at most.
 const SHOWN_CHARS: usize = 60;
 
-/// Words that an error offers.
+/// Words that an error suggests at most.
 const LISTED: usize = 12;
 
-/// What has been found wrong, or only odd, so far.
+/// The errors and warnings found so far.
 pub struct Report {
     source: String,
     errors: RefCell<Vec<ConfigError>>,
@@ -26,7 +26,7 @@ impl Report {
         Self { source: source.to_owned(), errors: RefCell::default(), warnings: RefCell::default() }
     }
 
-    /// The file, or what stands for it.
+    /// The file, or a name for a configuration that is not a file.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -35,18 +35,18 @@ impl Report {
         self.errors.borrow().len()
     }
 
-    /// Takes over what was found in another file.
+    /// Adds the findings of another file.
     pub fn absorb(&self, other: Report) {
         self.errors.borrow_mut().extend(other.errors.into_inner());
         self.warnings.borrow_mut().extend(other.warnings.into_inner());
     }
 
-    /// Reports what kept a file from being read at all.
+    /// Adds the errors that prevented the reading of a file.
     pub fn fail(&self, errors: &ConfigErrors) {
         self.errors.borrow_mut().extend(errors.iter().cloned());
     }
 
-    /// The errors if there are any, otherwise the warnings as they print.
+    /// Returns the errors if there are any, otherwise the warnings as text.
     pub fn finish(self) -> Result<Vec<String>, ConfigErrors> {
         let errors = self.errors.into_inner();
         if !errors.is_empty() {
@@ -80,12 +80,12 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The tree below.
+    /// The tree below this value.
     pub fn node(&self) -> &'a Node {
         self.node
     }
 
-    /// The report that it complains to.
+    /// The report that collects the errors about this value.
     pub fn report(&self) -> &'a Report {
         self.report
     }
@@ -95,23 +95,23 @@ impl<'a> Item<'a> {
         self.report.errors.borrow_mut().push(self.note(message));
     }
 
-    /// Reports something that works, but hardly as it was meant.
+    /// Reports a setting that works, but probably not as intended.
     pub fn warn(&self, message: impl fmt::Display) {
         self.report.warnings.borrow_mut().push(self.note(message));
     }
 
-    /// `None`, and an error.
+    /// Reports an error and returns `None`.
     pub fn refuse<T>(&self, message: impl fmt::Display) -> Option<T> {
         self.fail(message);
         None
     }
 
-    /// The path of what this value belongs to: `ports[0]` for `ports[0].name`.
+    /// The path of the mapping that holds this value: `ports[0]` for `ports[0].name`.
     pub fn owner_path(&self) -> String {
         self.path.rsplit_once('.').map_or(self.path.clone(), |(owner, _)| owner.to_owned())
     }
 
-    /// The value under `key`, or this one in its place if there is none.
+    /// The value under `key`; if there is none, this value under the path of `key`.
     pub fn child(&self, key: &str) -> Item<'a> {
         let path = self.child_path(key);
         let node = match &self.node.shape {
@@ -135,7 +135,7 @@ impl<'a> Item<'a> {
         matches!(self.node.shape, Shape::List(_))
     }
 
-    /// Whether it is a mapping in which something stands behind `key`.
+    /// Whether this is a mapping with a value other than null under `key`.
     pub fn has(&self, key: &str) -> bool {
         let is = |(name, value): &(Node, Node)| {
             matches!(&name.shape, Shape::Scalar(text) if text == key) && !matches!(value.shape, Shape::Null)
@@ -148,7 +148,7 @@ impl<'a> Item<'a> {
         std::ptr::eq(self.node, other.node)
     }
 
-    /// The value as an error shows it.
+    /// The value as errors show it.
     pub fn shown(&self) -> String {
         match &self.node.shape {
             Shape::Null => "null".to_owned(),
@@ -158,7 +158,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The text of a scalar, whole; `what` with its article and an example.
+    /// The whole text of a scalar; `what` names the expected value with its article and an example, for errors.
     pub fn text(&self, what: &str) -> Option<&'a str> {
         match &self.node.shape {
             Shape::Scalar(text) => Some(text),
@@ -171,19 +171,19 @@ impl<'a> Item<'a> {
         matches!(&self.node.shape, Shape::Scalar(text) if text == word)
     }
 
-    /// A value that knows from its text whether it is right, and says what would be.
+    /// Parses a value whose type checks its text and whose error names a valid value.
     ///
-    /// It gets the text as shown: what is no scalar, or longer than any right value, parses as nothing.
+    /// The text is passed as errors show it: anything but a scalar, or longer than any valid value, does not parse.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Option<T> {
         self.shown().parse().map_err(|error| self.fail(error)).ok()
     }
 
-    /// A value that `read` makes of its text, or says what would be right.
+    /// Reads a value by `read`, whose error names a valid value.
     pub fn read<T>(&self, read: fn(&str) -> Result<T, String>) -> Option<T> {
         read(&self.shown()).map_err(|error| self.fail(error)).ok()
     }
 
-    /// A whole number within `range`; `what` with its article.
+    /// Reads a whole number within `range`; `what` names the kind of number with its article, for errors.
     pub fn number<T: TryFrom<u64> + fmt::Display>(&self, what: &str, range: RangeInclusive<u64>) -> Option<T> {
         let number = self.shown().parse().ok().filter(|number| range.contains(number));
         match number.and_then(|number| T::try_from(number).ok()) {
@@ -195,7 +195,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.shown();
         match choices.iter().find(|(word, _)| *word == text) {
@@ -211,7 +211,7 @@ impl<'a> Item<'a> {
         self.choice(&[("true", true), ("false", false)])
     }
 
-    /// The items of a list; `example` is one.
+    /// The items of a list; `example` shows one item in the error.
     pub fn list(&self, example: &str) -> Option<Vec<Item<'a>>> {
         let Shape::List(nodes) = &self.node.shape else {
             return self.refuse(format!("`{}` is not a list; write {example}", self.shown()));
@@ -220,7 +220,7 @@ impl<'a> Item<'a> {
         Some(nodes.iter().enumerate().map(item).collect())
     }
 
-    /// The entries of a mapping whose keys are values, such as class numbers; `example` is one.
+    /// The entries of a mapping whose keys are values, such as class numbers; `example` shows one entry in the error.
     pub fn entries(&self, example: &str) -> Option<Vec<(Item<'a>, Item<'a>)>> {
         let Shape::Map(entries) = &self.node.shape else {
             return self.refuse(format!("`{}` is not a mapping; write {example}", self.shown()));
@@ -233,7 +233,7 @@ impl<'a> Item<'a> {
         Some(entries.iter().map(entry).collect())
     }
 
-    /// The fields of a mapping that may have `keys`; reports all others.
+    /// The fields of a mapping; any key that is not in `keys` is an error.
     pub fn fields(&self, keys: &'static [&'static str]) -> Option<Fields<'a>> {
         let entries = self.entries(&format!("keys such as `{}:`", keys.first().copied().unwrap_or_default()))?;
         for (key, _) in &entries {
@@ -261,29 +261,29 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The mapping itself, to complain of the whole.
+    /// The mapping itself, for errors about the whole mapping.
     pub fn owner(&self) -> &Item<'a> {
         &self.owner
     }
 
-    /// The value of `key`. A key with nothing behind it counts as absent.
+    /// The value of `key`. A key without a value counts as absent.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let (_, value) = self.entries.iter().find(|(name, _)| name.shown() == key)?;
         (!value.is_null()).then(|| value.clone())
     }
 
-    /// The value of `key`, which must be there; `example` is a right line.
+    /// The value of a required `key`; the error shows `example`, a valid line.
     pub fn required(&self, key: &str, example: &str) -> Option<Item<'a>> {
         self.get(key).or_else(|| self.owner.refuse(format!("`{key}` is missing; write e.g. `{example}`")))
     }
 
-    /// The value of `key` if it is there and right.
+    /// The parsed value of `key`; `None` if it is absent or invalid.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Option<T> {
         self.get(key)?.parse()
     }
 }
 
-/// `text` on one line and not too long.
+/// Returns `text` on one line, cut to [`SHOWN_CHARS`] characters.
 fn shorten(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
@@ -293,7 +293,7 @@ fn shorten(text: &str) -> String {
     shown
 }
 
-/// `a`, `b` or `c`.
+/// Lists words as alternatives: `a`, `b` or `c`.
 pub fn one_of(words: &[&str]) -> String {
     let mut quoted: Vec<String> = words.iter().take(LISTED).map(|word| format!("`{word}`")).collect();
     if words.len() > LISTED {
@@ -306,7 +306,7 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The candidate that `word` was probably meant to be; none if two are as near.
+/// The candidate that was probably meant by `word`; `None` if two are equally near.
 pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let close = |candidate: &&str| distance(word, candidate) <= 1 + candidate.len() / 4;
     let near = candidates.iter().copied().filter(close).min_by_key(|candidate| distance(word, candidate))?;
@@ -314,7 +314,7 @@ pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     (candidates.iter().filter(same).count() == 1).then_some(near)
 }
 
-/// Levenshtein's distance, over a single row.
+/// Levenshtein distance, calculated in a single row.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,7 +1,6 @@
-//! What a running switch was told, setting by setting, and what another configuration would change of it.
+//! The settings of a running switch one by one, and the differences to another configuration.
 //!
-//! Only what the switch made of a configuration counts, not how it was written: `preset: roce` and the same keys written
-//! out are the same settings.
+//! Settings are compared after parsing, not as written: `preset: roce` and the same keys written out are equal.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,13 +19,13 @@ use crate::units::{Cells, Nanos};
 /// One setting that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Ports that it is about, by name; none: the whole switch.
+    /// Names of the ports that it concerns; empty: the whole switch.
     pub ports: Vec<String>,
-    /// Which setting, by its key in the configuration.
+    /// The setting, by its key in the configuration.
     pub key: String,
-    /// What it is and what it is to be; `None`: there is no such thing.
+    /// The value that runs; `None` if there is no such setting.
     pub before: Option<String>,
-    /// The same of the other configuration.
+    /// The value in the other configuration; `None` if there is no such setting.
     pub after: Option<String>,
     /// Whether it can change while the switch runs.
     pub is_live: bool,
@@ -40,10 +39,10 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where a setting stands: of the switch or of a port, in the order of keys.
+/// Settings by their port (`None`: the switch) and key.
 type Settings = BTreeMap<(Option<String>, String), Setting>;
 
-/// A setting is the same if its exact value is; what people read may be rounded.
+/// The value of a setting. Settings are equal if their exact values are; the text for people may be rounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
     text: String,
@@ -51,8 +50,8 @@ struct Setting {
     is_live: bool,
 }
 
-/// What differs between the configuration that runs and the one that is wanted. What differs in the same way on several
-/// ports is told once.
+/// The differences between the running configuration and another one. A difference that is equal on several ports is
+/// listed once.
 #[must_use]
 pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
     let (before, after) = (settings(running), settings(wanted));
@@ -87,8 +86,8 @@ pub fn differences(running: &Config, wanted: &Config) -> Vec<Difference> {
     found
 }
 
-/// A number that changes with any setting and with nothing else (64-bit FNV-1a over all of them): neither with the words that
-/// say it, nor with the address that a device brings along.
+/// A number that changes with any setting and with nothing else (64-bit FNV-1a over all of them). Neither wording nor
+/// the address that a device brings along affects it.
 #[must_use]
 pub fn fingerprint(config: &Config) -> u64 {
     let own = |name: &String| {
@@ -100,7 +99,7 @@ pub fn fingerprint(config: &Config) -> u64 {
         if key == "mac" && port.as_ref().is_some_and(own) {
             continue;
         }
-        // With what is in no text between them.
+        // A zero byte, which no text contains, separates the parts.
         for part in [port.as_deref().unwrap_or_default(), &key, &setting.exact] {
             for byte in part.bytes().chain([0]) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -121,7 +120,7 @@ fn settings(config: &Config) -> Settings {
     list.settings
 }
 
-/// Settings as they are collected; those of a port while there is one.
+/// The collected settings; while `port` is set, added settings belong to that port.
 struct List {
     settings: Settings,
     port: Option<String>,
@@ -132,12 +131,12 @@ impl List {
         self.settings.insert((self.port.clone(), key.into()), Setting { text, exact, is_live });
     }
 
-    /// One that may change, and whose text says all of it.
+    /// Adds a setting that can change at run time and whose text is exact.
     fn live(&mut self, key: impl Into<String>, value: impl fmt::Display) {
         self.put(true, key, value.to_string(), value.to_string());
     }
 
-    /// One that may change, and whose text is rounded.
+    /// Adds a setting that can change at run time and whose text is rounded.
     fn live_rounded(&mut self, key: impl Into<String>, text: impl fmt::Display, exact: impl Exact) {
         self.put(true, key, text.to_string(), exact.exact());
     }
@@ -151,7 +150,7 @@ impl List {
     }
 }
 
-/// What only a start decides: processes, memory, hosts.
+/// Adds the settings that need a restart: processes, memory, hosts.
 fn of_program(config: &Config, list: &mut List) {
     let names: Vec<&str> = config.switch.ports.iter().map(|port| port.name.as_str()).collect();
     list.fixed("ports", names.join(", "));
@@ -178,7 +177,7 @@ fn of_program(config: &Config, list: &mut List) {
     of_hosts(config, list);
 }
 
-/// Each as the configuration writes it, on one line.
+/// Adds each host and each flow on one line, as the configuration writes them.
 fn of_hosts(config: &Config, list: &mut List) {
     for host in &config.hosts {
         let port = config.switch.ports.get(host.port).map_or("none", |port| port.name.as_str());
@@ -287,7 +286,7 @@ fn of_group(of: &str, profile: &GroupProfile, switch: &SwitchSpec, list: &mut Li
     list.live_rounded(format!("{of}.xon_floor"), size(profile.xon_floor), profile.xon_floor);
 }
 
-/// `alpha` or `limit`, and its value.
+/// The key, `alpha` or `limit`, and its value.
 fn threshold(threshold: Threshold, switch: &SwitchSpec) -> (&'static str, String) {
     match threshold {
         Threshold::Dynamic(alpha) => ("alpha", alpha.to_string()),
@@ -295,7 +294,7 @@ fn threshold(threshold: Threshold, switch: &SwitchSpec) -> (&'static str, String
     }
 }
 
-/// `classes.3` if that class alone is mapped to `target`, else `target` by its own kind and number.
+/// `classes.3` if only that class is mapped to `target`, otherwise kind and number of `target`.
 fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
     only_class(map, target).map_or_else(|| format!("{kind} {target}"), |class| format!("classes.{class}"))
 }

@@ -45,7 +45,7 @@ ports:
   - {name: b, device: ring, speed: 10G}
 ";
 
-/// No word of the program's inside: people look for the key and the value in their file.
+/// People search their file for the key and the value, so no internal word of the program may appear.
 #[test]
 fn what_is_no_number_is_told_in_the_words_of_the_file() {
     let parse = |more: &str| parse("test", &format!("{HOSTS}{more}")).unwrap_or_else(|errors| panic!("{errors}"));
@@ -89,9 +89,9 @@ api: {socket: off}
     for line in expected {
         assert!(told.iter().any(|told| told == line), "{line}\nis not in\n{}", told.join("\n"));
     }
-    // What Rust prints of its own types has brackets of this kind, or quotes.
+    // The debug output of Rust types contains parentheses or quotes.
     assert_eq!(told.iter().find(|line| line.contains(['(', '"'])), None);
-    // A host obeys the priority that the maps had at its start.
+    // A host uses the priority that the maps had at its start.
     let mapped = parse(
         "
 hosts: [{name: ha, port: a, flows: [{to: hb}]}, {name: hb, port: b}]
@@ -113,7 +113,7 @@ fn static_entries_have_no_order() {
     assert_eq!(of(0, 1).switch, of(1, 0).switch);
 }
 
-/// For each change: what makes it, what is told of it, and whether it is live.
+/// Each case: the change, the key of the difference, and whether it is live.
 #[test]
 fn each_change_is_named_and_only_live_ones_can_be_made() {
     let base = config("");
@@ -143,7 +143,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
     }
 }
 
-/// Whatever differs in the plan differs in a setting: nothing changes, or is refused, without a name.
+/// Every difference in the plan is a difference in a setting: nothing changes, or is refused, without a name.
 #[test]
 fn nothing_differs_that_has_no_name() {
     let base = config("");
@@ -191,7 +191,7 @@ fn the_fingerprint_is_that_of_the_settings() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), changes.len() + 1);
-    // A device's own address is no setting; one that is written is.
+    // A device's own address is not a setting; a written one is.
     let mut other = config("");
     other.switch.ports[0].mac = crate::wire::MacAddr::local(9, 9);
     assert_eq!(fingerprint(&other), base);
@@ -199,7 +199,7 @@ fn the_fingerprint_is_that_of_the_settings() {
     assert_ne!(fingerprint(&other), base);
 }
 
-/// What people read is rounded; what is compared is not.
+/// The text for people is rounded; the compared value is exact.
 #[test]
 fn the_least_change_is_a_difference() {
     let base = config("classes: {1: {ecn: {kmin: 10KiB, kmax: 20KiB, pmax: 20%}}}");
@@ -224,7 +224,7 @@ fn the_least_change_is_a_difference() {
         let found = differences(&base, &wanted);
         assert_eq!(found.len(), 1, "change {index}: {found:?}");
         assert_ne!(found[0].before, found[0].after, "change {index}");
-        // To the last unit, and in units.
+        // The values are exact and have units.
         let text = found[0].to_string();
         assert!(!text.contains('('), "change {index}: {text}");
     }

@@ -1,11 +1,11 @@
-//! What only a start can change, as the configuration writes it.
+//! Settings that only a restart can change, as the configuration writes them.
 
 use super::api::Socket;
 use super::exact::Exact;
 use super::model::{HostsLcore, IdleConfig, LcoreConfig, MemoryMode};
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
 
-/// Where the API is served.
+/// The socket of the API.
 pub(super) fn socket(socket: &Socket) -> String {
     match socket {
         Socket::Usual => "the usual one".to_owned(),
@@ -14,7 +14,7 @@ pub(super) fn socket(socket: &Socket) -> String {
     }
 }
 
-/// Memory that DPDK takes.
+/// The memory that DPDK uses.
 pub(super) fn memory(mode: MemoryMode) -> &'static str {
     match mode {
         MemoryMode::Auto => "auto",
@@ -23,13 +23,13 @@ pub(super) fn memory(mode: MemoryMode) -> &'static str {
     }
 }
 
-/// CPUs of the dataplane.
+/// The CPUs of the dataplane.
 pub(super) fn cpus(lcores: &LcoreConfig) -> String {
     let cpus: Vec<String> = lcores.dataplane.iter().map(u16::to_string).collect();
     if cpus.is_empty() { "chosen".to_owned() } else { format!("[{}]", cpus.join(", ")) }
 }
 
-/// Where virtual hosts run.
+/// The lcore on which virtual hosts run.
 pub(super) fn hosts_lcore(hosts: HostsLcore) -> String {
     match hosts {
         HostsLcore::WithSwitch => "with-switch".to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn idle(idle: &IdleConfig) -> String {
     format!("{{wait: {wait}, after: {after}, longest: {longest}, wake: {wake}, lossless: {lossless}}}")
 }
 
-/// One flow as an item of `flows` with every key; of those that go to a host, one of `hosts`.
+/// One flow as an item of `flows` with every key; `hosts` resolves the names of target hosts.
 pub(super) fn flow(flow: &FlowSpec, hosts: &[HostSpec]) -> String {
     let to = match flow.to {
         FlowTarget::Host(index) => hosts.get(index).map_or_else(|| index.to_string(), |host| host.name.clone()),
@@ -66,8 +66,8 @@ pub(super) fn flow(flow: &FlowSpec, hosts: &[HostSpec]) -> String {
     )
 }
 
-/// The same with what follows from the maps, which a host goes by until it starts anew, and what is rounded to the last
-/// unit.
+/// The text of [`flow`] with exact values, and with the class and priority from the maps, which a host uses until it
+/// restarts.
 pub(super) fn exact_flow(spec: &FlowSpec, hosts: &[HostSpec]) -> String {
     let phases = match spec.pattern {
         FlowPattern::Steady => String::new(),

@@ -1,16 +1,16 @@
-//! `stuck_after:`, of the switch and of a port.
+//! `stuck_after:` of the switch and of a port.
 
 use super::read::Item;
 use crate::units::Nanos;
 
 const MS: u64 = 1_000_000;
-/// A guest whose CPU serves others for a while must not look dead.
+/// Long enough that a virtual machine whose CPU is busy elsewhere for a while is not declared stuck.
 const DEFAULT: Nanos = Nanos(500 * MS);
-/// Less than what a slow port takes for a few bursts is no evidence.
+/// A slow port may need almost this long for a few bursts.
 const SHORTEST: Nanos = Nanos(100 * MS);
 const LONGEST: Nanos = Nanos(60_000 * MS);
 
-/// Reads for how long a port may take no frame; `None`: for ever. Without `item` it is `over`.
+/// Reads the longest time for which a port may take no frame; `None`: no limit. `over` is the default.
 pub fn read(item: Option<Item<'_>>, over: Option<Nanos>) -> Option<Nanos> {
     let Some(item) = item else { return over };
     if item.is("off") {
@@ -23,7 +23,7 @@ pub fn read(item: Option<Item<'_>>, over: Option<Nanos>) -> Option<Nanos> {
     item.refuse(format!("`{}` is out of range; write from {SHORTEST} to {LONGEST}, or `off`", item.shown()))
 }
 
-/// Reads the same of the switch.
+/// Reads `stuck_after:` of the switch.
 pub fn of_switch(item: Option<Item<'_>>) -> Option<Nanos> {
     read(item, Some(DEFAULT))
 }

@@ -1,4 +1,4 @@
-//! `fdb:`, `eal:` and `metrics:`.
+//! `fdb:`, `eal:` and `metrics:` of the configuration.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -10,12 +10,12 @@ use crate::forward::{Fdb, FdbSpec, StaticEntry};
 use crate::units::Nanos;
 
 const DEFAULT_FDB_CAPACITY: u32 = 16_384;
-/// IEEE 802.1Q 8.8.3.
+/// Default ageing time of IEEE 802.1Q 8.8.3.
 const DEFAULT_AGEING: Nanos = Nanos(300_000_000_000);
-/// 9464 is where Prometheus exporters without a port of their own are expected (OpenTelemetry's default).
+/// Port 9464 is the default of OpenTelemetry for Prometheus exporters without a port of their own.
 const DEFAULT_METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 
-/// Arguments of EAL that follow from other keys, and which.
+/// EAL arguments that other keys determine, with the remedy.
 const OWNED_EAL_ARGS: &[(&[&str], &str)] = &[
     (&["-l", "-c", "--lcores", "--main-lcore"], "choose CPUs by `lcores`"),
     (&["-a", "--allow", "--vdev", "--no-pci"], "name devices by `device` of each port"),
@@ -41,13 +41,13 @@ pub fn read_fdb(item: Option<Item<'_>>, ports: &[Port<'_>]) -> FdbSpec {
         }
         entries.push(entry);
     }
-    // Their order means nothing, and so no reload is to find a difference in it.
+    // The order has no meaning, so a reload must not find a difference in it.
     entries.sort_by_key(|entry| (entry.vlan, entry.mac));
     let capacity = get("capacity").and_then(|item| item.number("a count of entries", 16..=1 << 20));
     let capacity = capacity.unwrap_or(DEFAULT_FDB_CAPACITY);
     let ageing = get("ageing").and_then(|item| item.parse()).unwrap_or(DEFAULT_AGEING);
     let spec = FdbSpec { capacity, ageing, entries };
-    // An entry has eight places in a table of any size. Half of them free is room enough to learn the others.
+    // An entry has eight possible places in a table of any size. With half of the capacity free, others can be learned.
     let crowded = spec.entries.len() > capacity as usize / 2 || Fdb::try_new(&spec, 1).is_err();
     if let Some(item) = get("static").filter(|_| crowded) {
         let (entries, enough) = (spec.entries.len(), 4 * spec.entries.len());
@@ -105,7 +105,7 @@ fn read_eal_arg(item: &Item<'_>) -> Option<String> {
     Some(arg.to_owned())
 }
 
-/// Whether `arg` is `flag`, also with a value on it: `--vdev=x`, `-l0-3`.
+/// Whether `arg` is `flag`, with or without an attached value: `--vdev=x`, `-l0-3`.
 fn is_flag(arg: &str, flag: &str) -> bool {
     let Some(rest) = arg.strip_prefix(flag) else { return false };
     rest.is_empty() || rest.starts_with(['=', ' ']) || !flag.starts_with("--")

@@ -1,53 +1,53 @@
-//! Virtual devices of DPDK: which arguments their drivers know, and the largest packets that they take.
+//! Virtual devices of DPDK: the arguments of their drivers, and the largest packets that they support.
 //!
-//! Read in the drivers of DPDK 22.11 (`valid_arguments`, `max_rx_pktlen`). A driver that is not listed is not checked: DPDK
-//! says at the start what it does not like.
+//! The facts are from the drivers of DPDK 22.11 (`valid_arguments`, `max_rx_pktlen`). A driver that is not listed is
+//! not checked; DPDK then reports errors at the start.
 
 use super::read::{Item, nearest};
 
 /// Longest name of a network interface in Linux: `IFNAMSIZ` less its zero byte.
 const INTERFACE_MAX: usize = 15;
 
-/// Ethernet header and two VLAN tags: what a frame has before its IP packet at most.
+/// The longest header before an IP packet: Ethernet and two VLAN tags.
 const HEADERS: u32 = 14 + 2 * 4;
 
-/// Bytes that ethdev counts on top of an MTU: Ethernet header and check sequence.
+/// Bytes that ethdev adds to an MTU: Ethernet header and check sequence.
 const ETHDEV_OVERHEAD: u16 = 14 + 4;
 
-/// Largest MTU of af_xdp (`eth_dev_info`): a page of 4 KiB less the mempool's header of an object (24 B), the mbuf (128 B),
-/// its headroom (128 B) and `XDP_PACKET_HEADROOM` (256 B).
+/// Largest MTU of af_xdp (`eth_dev_info`): a page of 4 KiB less four parts. They are the mempool's object header
+/// (24 B), the mbuf (128 B), its headroom (128 B) and `XDP_PACKET_HEADROOM` (256 B).
 const AF_XDP_MTU: u16 = 4096 - 24 - 128 - 128 - 256;
 
-/// Bytes that the kernel puts before a frame in its slot of an af_packet ring (`tp_mac` of `TPACKET_V2`).
+/// Bytes before a frame in its slot of an af_packet ring, written by the kernel (`tp_mac` of `TPACKET_V2`).
 const SLOT_HEADER: u32 = 66;
 /// Bytes of a slot that the driver does not count as data of a frame: the aligned `struct tpacket2_hdr`.
 const SLOT_RESERVED: u32 = 32;
-/// The driver's slots, unless `framesz` says otherwise.
+/// Slot size of the driver, unless `framesz` sets another.
 const DEFAULT_SLOT: u32 = 2048;
-/// The driver's frames in a ring, unless `framecnt` says otherwise.
+/// Slots of a ring in the driver, unless `framecnt` sets another number.
 const DEFAULT_SLOTS: u32 = 512;
-/// Slots of a size that this crate chooses are a multiple of this: four of them are whole pages.
+/// Slot sizes that this crate chooses are multiples of this, so that four slots fill whole pages.
 const SLOT_STEP: u32 = 1024;
-/// A block has so many of them.
+/// Slots in a block that this crate chooses.
 const SLOTS_PER_BLOCK: u32 = 4;
-/// Memory that the kernel maps is a multiple of this.
+/// The kernel maps memory in multiples of this.
 const PAGE: u32 = 4096;
-/// Slots are no larger than this, so that a packet buffer can hold one.
+/// Largest slot, so that a packet buffer can hold one.
 const LARGEST_SLOT: u32 = 32_768;
 
 /// Facts about a driver.
 struct Driver {
     /// Its name and aliases.
     names: &'static [&'static str],
-    /// Arguments that it takes.
+    /// Arguments that it accepts.
     arguments: &'static [&'static str],
-    /// Of those, the ones that name a network interface.
+    /// The arguments that name a network interface.
     interfaces: &'static [&'static str],
-    /// Longest frame that it says it takes, with header and check sequence; `None`: any that a configuration can ask for.
+    /// Longest frame that it reports, with header and check sequence; `None`: longer than any configurable MTU needs.
     largest_frame: Option<u16>,
 }
 
-/// DPDK takes the first driver that a device's name begins with: longer names come first.
+/// DPDK chooses the first driver whose name is a prefix of the device's name, so longer names come first.
 #[rustfmt::skip]
 const DRIVERS: [Driver; 10] = [
     Driver {
@@ -109,7 +109,7 @@ const DRIVERS: [Driver; 10] = [
     },
     Driver {
         names: &["net_vhost", "eth_vhost"],
-        // Here `iface` is the path of a socket.
+        // For vhost `iface` is the path of a socket.
         arguments: &[
             "iface", "queues", "client", "iommu-support", "postcopy-support", "tso", "linear-buffer", "ext-buffer",
             "legacy-ol-flags",
@@ -134,7 +134,7 @@ fn is_af_packet(devargs: &str) -> bool {
     Driver::of(devargs).is_some_and(|driver| driver.names.contains(&"net_af_packet"))
 }
 
-/// The arguments, each with its value.
+/// The arguments with their values.
 fn arguments(devargs: &str) -> impl Iterator<Item = (&str, &str)> {
     devargs.split(',').skip(1).map(|argument| argument.split_once('=').unwrap_or((argument, "")))
 }
@@ -143,7 +143,7 @@ fn argument<'a>(devargs: &'a str, key: &str) -> Option<&'a str> {
     arguments(devargs).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
-/// Refuses arguments that the driver of `devargs` does not know, and names of interfaces that Linux cannot have.
+/// Refuses arguments that the driver of `devargs` does not accept, and interface names that Linux does not allow.
 pub fn check(item: &Item<'_>, devargs: &str) {
     let Some(driver) = Driver::of(devargs) else { return };
     let name = device_name(devargs);
@@ -182,15 +182,15 @@ fn check_interface(item: &Item<'_>, key: &str, value: &str) {
 /// The ring of an af_packet port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slots {
-    /// Bytes of one.
+    /// Bytes of one slot.
     size: u32,
-    /// Bytes of a block of them.
+    /// Bytes of a block of slots.
     block: u32,
     count: u32,
 }
 
 impl Slots {
-    /// Slots that the driver would make of `devargs`; `None` for a number that is none.
+    /// The slots that the driver would create for `devargs`; `None` if a number is invalid.
     fn of(devargs: &str) -> Option<Self> {
         let number = |key, default| argument(devargs, key).map_or(Some(default), |value| value.parse().ok());
         Some(Self {
@@ -200,19 +200,20 @@ impl Slots {
         })
     }
 
-    /// The largest IP packet that comes whole, with Ethernet header and two tags around it.
+    /// The largest IP packet that fits a slot, with Ethernet header and two VLAN tags.
     fn largest_mtu(self) -> u16 {
         let left = self.size.saturating_sub(SLOT_HEADER + HEADERS);
         u16::try_from(left).unwrap_or(u16::MAX)
     }
 
-    /// Why the kernel or the driver would not have it, with a remedy.
+    /// The reason why the kernel or the driver would refuse these slots, with a remedy.
     fn fault(self) -> Option<String> {
         let Self { size, block, count } = self;
         if size == 0 || !size.is_multiple_of(16) || size > LARGEST_SLOT {
             return Some(format!("`framesz={size}` is not possible; write a multiple of 16 up to {LARGEST_SLOT}"));
         }
-        // The driver takes slots as one array, the kernel fills each block anew: between blocks nothing may be left.
+        // The driver treats all slots as one array, but the kernel starts anew in each block. So slots must fill blocks
+        // exactly.
         if block == 0 || !block.is_multiple_of(PAGE) || !block.is_multiple_of(size) {
             let least = (size * PAGE) >> size.trailing_zeros().min(PAGE.trailing_zeros());
             return Some(format!(
@@ -230,7 +231,7 @@ impl Slots {
     }
 }
 
-/// Whether `devargs` of af_packet leave the size of slots to this crate.
+/// Whether `devargs` of af_packet set the size of slots, so that this crate must not choose it.
 fn has_own_slots(devargs: &str) -> bool {
     argument(devargs, "framesz").is_some() || argument(devargs, "blocksz").is_some()
 }
@@ -246,7 +247,7 @@ fn check_slots(item: &Item<'_>, devargs: &str) {
     }
 }
 
-/// Refuses an MTU that the device cannot have. `item` is the MTU where it `is_written`, else the device.
+/// Refuses an MTU that the device cannot have. `item` is the MTU if it `is_written`, otherwise the device.
 pub fn check_mtu(item: &Item<'_>, devargs: &str, mtu: u16, is_written: bool) {
     let Some((most, why, other)) = bound_of(devargs).filter(|(most, ..)| mtu > *most) else { return };
     let name = device_name(devargs);
@@ -257,7 +258,7 @@ pub fn check_mtu(item: &Item<'_>, devargs: &str, mtu: u16, is_written: bool) {
     });
 }
 
-/// The largest MTU of a device, the reason, and another remedy than a smaller MTU; `None` where there is no bound.
+/// The largest MTU of a device, the reason, and a remedy other than a smaller MTU; `None` if there is no bound.
 fn bound_of(devargs: &str) -> Option<(u16, String, &'static str)> {
     let driver = Driver::of(devargs)?;
     if let Some(frame) = driver.largest_frame {
@@ -269,7 +270,7 @@ fn bound_of(devargs: &str) -> Option<(u16, String, &'static str)> {
     Some((slots.largest_mtu(), why, "leave `framesz` and `blocksz` to Holdfast"))
 }
 
-/// `devargs` as DPDK is given them: af_packet is told of slots that hold a frame of `mtu`, unless it is told of some.
+/// Returns `devargs` for DPDK. For af_packet it adds slots that hold a frame of `mtu`, unless slots are given.
 #[must_use]
 pub fn complete(devargs: &str, mtu: u16) -> String {
     let slots = slots_for(devargs, mtu);
@@ -293,8 +294,8 @@ fn slots_for(devargs: &str, mtu: u16) -> Option<Slots> {
     Some(Slots { size, block: size * SLOTS_PER_BLOCK, count: written.count.next_multiple_of(SLOTS_PER_BLOCK) })
 }
 
-/// Bytes of data that a packet buffer of this device must have room for, since its driver refuses buffers with less; zero
-/// where the MTU alone decides.
+/// Least data bytes of a packet buffer for this device, since its driver refuses smaller buffers. Zero if only the MTU
+/// decides.
 #[must_use]
 pub fn least_buffer(devargs: &str, mtu: u16) -> u16 {
     let least = slots_for(devargs, mtu).map_or(0, |slots| slots.size.saturating_sub(SLOT_RESERVED));

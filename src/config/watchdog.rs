@@ -1,4 +1,4 @@
-//! `watchdog:`, of the switch and of a port.
+//! `watchdog:` of the switch and of a port.
 
 use super::ports::Port;
 use super::preset::Preset;
@@ -9,30 +9,30 @@ use crate::units::{BitRate, Nanos};
 const KEYS: &[&str] = &["detection", "restoration", "action"];
 
 const MS: u64 = 1_000_000;
-/// SONiC's.
+/// The defaults of SONiC.
 const DEFAULT: WatchdogSpec =
     WatchdogSpec { detection: Nanos(200 * MS), restoration: Nanos(200 * MS), action: WatchdogAction::Drop };
 const SHORTEST: Nanos = Nanos(10 * MS);
 const LONGEST: Nanos = Nanos(60_000 * MS);
 
-/// The longest pause that one frame asks for: 65535 quanta of 512 bit.
+/// The longest pause that one PFC frame can request, in bits: 65535 quanta of 512 bit.
 const LONGEST_PAUSE_BITS: u128 = 65_535 * 512;
 
 /// A watchdog as written.
 #[derive(Clone)]
 pub struct Watchdog<'a> {
     spec: WatchdogSpec,
-    /// `detection`, where it is written.
+    /// The item of `detection`, if it is written.
     detection: Option<Item<'a>>,
 }
 
-/// Reads `watchdog:` of the switch; a preset that has PFC has a watchdog too.
+/// Reads `watchdog:` of the switch; the preset `roce` has a watchdog by default.
 pub fn read<'a>(item: Option<Item<'a>>, preset: Preset) -> Option<Watchdog<'a>> {
     let default = (preset == Preset::Roce).then_some(Watchdog { spec: DEFAULT, detection: None });
     read_over(item, default)
 }
 
-/// Reads `watchdog:` of a port over the switch's.
+/// Reads `watchdog:` of a port; `over` is the switch's.
 pub fn read_over<'a>(item: Option<Item<'a>>, over: Option<Watchdog<'a>>) -> Option<Watchdog<'a>> {
     let Some(item) = item else { return over };
     let base = over.unwrap_or(Watchdog { spec: DEFAULT, detection: None });
@@ -63,21 +63,21 @@ fn read_time(item: &Item<'_>) -> Option<Nanos> {
     item.refuse(format!("`{}` is out of range; write from {SHORTEST} to {LONGEST}", item.shown()))
 }
 
-/// The longest single pause at `rate`, and the shortest detection beyond it, in whole hundredths of a second.
+/// The longest single pause at `rate`, and the shortest longer detection time, in whole hundredths of a second.
 fn longest_pause(rate: BitRate) -> (Nanos, Nanos) {
     let nanos = (LONGEST_PAUSE_BITS * 1_000_000_000).div_ceil(u128::from(rate.0.max(1)));
     let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
     (Nanos(nanos), Nanos((nanos / SHORTEST.0 + 1).saturating_mul(SHORTEST.0)))
 }
 
-/// The watchdog of each port. One pause, sent once and in good faith, must not look like a storm: a detection that nobody
-/// wrote is long enough for the port, and a written one that is not is warned of.
+/// The watchdog of each port. A single legitimate pause must not look like a storm. So a default detection time is
+/// extended for the port if necessary, and a written one that is too short causes a warning.
 pub fn of_ports<'a>(ports: &[Port<'a>]) -> Vec<Option<WatchdogSpec>> {
     let detection = |port: &Port<'a>| port.watchdog.as_ref()?.detection.clone().filter(|_| port.pfc.is_on());
     for port in ports {
         let (Some(item), Some(watchdog)) = (detection(port), &port.watchdog) else { continue };
         let (pause, enough) = longest_pause(port.rate);
-        // Of the ports that one key is for, the slowest speaks for all.
+        // One key may apply to several ports; only the slowest of them reports.
         let same = ports.iter().filter(|other| detection(other).is_some_and(|other| other.is_same(&item)));
         let speaks = same.min_by_key(|other| other.rate).is_some_and(|slowest| std::ptr::eq(slowest, port));
         if watchdog.spec.detection <= pause && speaks {
@@ -104,7 +104,7 @@ pub fn of_ports<'a>(ports: &[Port<'a>]) -> Vec<Option<WatchdogSpec>> {
         .collect()
 }
 
-/// In milliseconds, so that it reads back to what it is.
+/// The time in milliseconds, in the syntax of the configuration.
 fn written(time: Nanos) -> String {
     format!("{}ms", time.0 / MS)
 }

@@ -1,4 +1,4 @@
-//! Settings as people read them: in the plan that `holdfast check` shows, and in what a reload would change.
+//! Settings as text for people: in the plan of `holdfast check`, and in the differences of a reload.
 
 use crate::forward::VlanMode;
 use crate::mmu::Threshold;
@@ -6,7 +6,7 @@ use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{QueueDiscipline, Trust, WredProfile};
 use crate::units::{Bytes, Probability};
 
-/// Which mark decides the class.
+/// The mark that decides the class.
 #[must_use]
 pub fn trust(trust: Trust) -> &'static str {
     match trust {
@@ -16,7 +16,7 @@ pub fn trust(trust: Trust) -> &'static str {
     }
 }
 
-/// Whether a port does PFC.
+/// The PFC mode of a port.
 #[must_use]
 pub fn pfc(mode: PfcMode) -> &'static str {
     match mode {
@@ -26,7 +26,7 @@ pub fn pfc(mode: PfcMode) -> &'static str {
     }
 }
 
-/// `strict`, or `weight 3`.
+/// Formats a queue discipline: `strict`, or `weight 3`.
 #[must_use]
 pub fn discipline(discipline: QueueDiscipline) -> String {
     match discipline {
@@ -35,13 +35,13 @@ pub fn discipline(discipline: QueueDiscipline) -> String {
     }
 }
 
-/// What a watchdog does, and when.
+/// The action of a watchdog and its times.
 #[must_use]
 pub fn watchdog(spec: &WatchdogSpec) -> String {
     format!("{} after {}, until {} of quiet", action(spec.action), spec.detection, spec.restoration)
 }
 
-/// What a watchdog does.
+/// The action of a watchdog.
 #[must_use]
 pub fn action(action: WatchdogAction) -> &'static str {
     match action {
@@ -51,7 +51,7 @@ pub fn action(action: WatchdogAction) -> &'static str {
     }
 }
 
-/// `10`, or `10,20-30 tagged, 1 native`.
+/// Formats the VLANs of a port: `10`, or `10,20-30 tagged, 1 native`.
 #[must_use]
 pub fn vlans(mode: &VlanMode) -> String {
     let (tagged, native) = match mode {
@@ -62,7 +62,7 @@ pub fn vlans(mode: &VlanMode) -> String {
     format!("{} tagged{native}", ranges(tagged.iter().map(|&vlan| usize::from(vlan))))
 }
 
-/// `alpha 1/4`, or a size.
+/// Formats a threshold: `alpha 1/4`, or a size.
 #[must_use]
 pub fn threshold(threshold: Threshold, cell: Bytes) -> String {
     match threshold {
@@ -71,14 +71,14 @@ pub fn threshold(threshold: Threshold, cell: Bytes) -> String {
     }
 }
 
-/// From where on frames are marked, to where all are, and how many just below that.
+/// The depths from which some and all frames are marked, and the probability just below the latter.
 #[must_use]
 pub fn ecn(wred: &WredProfile) -> String {
     let percent = f64::from(wred.pmax.0) * 100.0 / f64::from(Probability::ONE.0);
     format!("{} to {}, {percent:.1}%", wred.kmin, wred.kmax)
 }
 
-/// Rising numbers as `1,3-5`.
+/// Formats ascending numbers as `1,3-5`.
 #[must_use]
 pub fn ranges(numbers: impl Iterator<Item = usize>) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();

@@ -1,7 +1,7 @@
-//! YAML to a tree in which every node knows its line and column.
+//! Parses YAML to a tree in which every node has its line and column.
 //!
-//! A tree rather than derived structs: a derive stops at the first mistake and speaks of its own types; from the tree
-//! all mistakes are found, each with its key, and said in the words of the configuration.
+//! The target is a tree, not derived structs: a derived parser stops at the first error and names its own types. From
+//! the tree all errors are found, each with its key and in the words of the configuration.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
@@ -15,14 +15,14 @@ const TOO_DEEP: &str =
 const TOO_MUCH: &str = "too many values for a configuration, those that aliases stand for included; write fewer aliases \
                         (`*name`), and `count:` for items that are alike";
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub place: Place,
     pub shape: Shape,
 }
 
-/// What kind of value it is. Scalars stay as they are written: only the key knows whether `10` is a rate or a VLAN.
+/// The shape of a value. Scalars stay as they are written: whether `10` is a rate or a VLAN depends on the key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     Null,
@@ -47,7 +47,7 @@ pub fn parse(source: &str, text: &str) -> Result<Node, ConfigErrors> {
     }
 }
 
-/// What is wrong, whether it was found where it is written or through an alias.
+/// The error itself, without the wrapper of an alias or snippet.
 fn bare(error: &Error) -> &Error {
     match error {
         Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => bare(error),
@@ -55,7 +55,7 @@ fn bare(error: &Error) -> &Error {
     }
 }
 
-/// What the parser complains of, in our words where it is a likely mistake.
+/// The parser's error, reworded if it is a likely mistake.
 fn describe(error: &Error) -> String {
     match bare(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
@@ -72,7 +72,7 @@ fn describe(error: &Error) -> String {
             "not valid YAML: a tab where indentation is; write spaces".to_owned()
         }
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => TOO_DEEP.to_owned(),
-        // It does not count in the parser, which has a bound of its own.
+        // This limit is not a budget of the parser but a bound of its own.
         other if other.to_string().contains("recursion limit exceeded") => TOO_DEEP.to_owned(),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
@@ -91,7 +91,7 @@ fn place(location: Location) -> Option<Place> {
     (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
 }
 
-/// What serde delivers: plain scalars already turned into numbers, which [`raw_to_node`] turns back.
+/// The values that serde delivers. It has already turned plain scalars into numbers; [`raw_to_node`] reverses that.
 enum Raw {
     Null,
     Typed(String),
@@ -114,7 +114,7 @@ fn raw_to_node(raw: Spanned<Raw>, text: &str) -> Node {
     Node { place, shape }
 }
 
-/// The source text of a plain scalar: `1.50` and not 1.5, so that an error shows what was written.
+/// The source text of a plain scalar: `1.50` and not 1.5, so that errors show the text as written.
 fn written(location: Location, text: &str) -> Option<&str> {
     let span = location.span();
     let start = usize::try_from(span.byte_offset()?).ok()?;
@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for Raw {
 
 struct RawVisitor;
 
-/// Visits of scalars that YAML gives a type.
+/// Defines the visits of scalars that YAML gives a type.
 macro_rules! visit_typed {
     ($($visit:ident: $type:ty),+ $(,)?) => {$(
         fn $visit<E>(self, value: $type) -> Result<Raw, E> {

@@ -1,4 +1,4 @@
-//! CPUs of the dataplane, and what disturbs them.
+//! Checks the CPUs of the dataplane and their sources of interruption.
 
 use super::{Cpus, Facts, Finding, KERNEL_LINE, Needs, ranges};
 
@@ -19,7 +19,8 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     all
 }
 
-/// The CPU of each lcore, as `holdfast run` would choose: what is written, or the last ones that the process may use.
+/// The CPU of each lcore, as `holdfast run` chooses it: the configured one, or one of the last that the process may
+/// use.
 fn dataplane(cpus: &Cpus, needs: &Needs) -> Vec<u16> {
     let mut free = cpus.allowed.iter().rev().cycle();
     let chosen = needs.lcores.iter().map(|lcore| (free.next(), lcore.cpu));
@@ -37,7 +38,7 @@ fn count(cpus: &Cpus, needs: Option<&Needs>) -> Finding {
     Finding::warn("cpus", format!("{what}; a dataplane lcore never sleeps, and {lcores} are wanted"), remedy)
 }
 
-/// All timers and rates are counted in ticks of the TSC.
+/// Checks the TSC: all timers and rates are counted in its ticks.
 fn clock(cpus: &Cpus) -> Vec<Finding> {
     let place = "clock";
     let missing: Vec<&str> = ["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !has(cpus, flag)).collect();
@@ -56,7 +57,7 @@ fn clock(cpus: &Cpus) -> Vec<Finding> {
         )];
     }
     let source = cpus.clocksource.as_deref().unwrap_or("not known");
-    // What the kernel has itself given up as unreliable.
+    // Another clock source means that the kernel has found the TSC unreliable.
     if source != "tsc" && source != "kvm-clock" && source != "not known" {
         let what = format!("the TSC is invariant, but the kernel uses {source}");
         return vec![Finding::warn(place, what, "see why in `dmesg | grep -i tsc`")];
@@ -83,7 +84,8 @@ fn isolated(cpus: &Cpus) -> Finding {
     )
 }
 
-/// One kernel command line for all lcores, with what is isolated already: the next such line would undo this one.
+/// Returns one kernel command line for all lcores. It includes the CPUs that are isolated already, because a new
+/// command line replaces the old one.
 fn boot(cpus: &Cpus, lcores: &[u16]) -> String {
     let mut wanted = [lcores, &cpus.isolated].concat();
     wanted.sort_unstable();
@@ -125,7 +127,7 @@ fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, lcores: &[u16]) ->
     all
 }
 
-/// NICs of this lcore that are on another node.
+/// Warns of NICs of this lcore on another NUMA node.
 fn far_nics(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Vec<Finding> {
     let cpus = &facts.cpus;
     let Some(own) = cpus.nodes.get(&cpu) else { return Vec::new() };
@@ -141,7 +143,7 @@ fn far_nics(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Ve
     far.collect()
 }
 
-/// Who takes time from whom.
+/// Warns of lcores that share a CPU or a core, or a CPU with the control thread.
 fn shared(cpus: &Cpus, needs: Option<&Needs>, lcores: &[u16]) -> Vec<Finding> {
     let mut all = Vec::new();
     for (number, cpu) in lcores.iter().enumerate() {

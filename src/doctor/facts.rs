@@ -1,69 +1,69 @@
-//! What was read of a machine.
+//! The facts that are read of a machine.
 
 use std::collections::BTreeMap;
 
-/// A machine, as far as a switch on it is concerned. What could not be read is absent.
+/// The facts of a machine that matter to a switch. Facts that cannot be read are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Its CPUs.
     pub cpus: Cpus,
     /// Its hugepages, a row for each node and size.
     pub pages: Vec<Pages>,
-    /// Where hugetlbfs is mounted.
+    /// Mount points of hugetlbfs.
     pub huge_mounts: Vec<String>,
-    /// Ordinary memory that is free, in KiB.
+    /// Available ordinary memory, in KiB.
     pub available_kib: Option<u64>,
-    /// Its network devices on PCI.
+    /// Its network devices on the PCI bus.
     pub nics: Vec<PciNic>,
     /// Whether the kernel has IOMMU groups.
     pub has_iommu: bool,
     /// Whether vfio works without an IOMMU here (`enable_unsafe_noiommu_mode`).
     pub noiommu: bool,
-    /// `/dev/net/tun`.
+    /// Whether `/dev/net/tun` may be opened.
     pub tun: Access,
-    /// `/dev/vfio/*`, by name.
+    /// Whether each file in `/dev/vfio` may be opened, by its name.
     pub vfio: BTreeMap<String, Access>,
-    /// This process.
+    /// The facts of this process.
     pub process: Process,
-    /// Drivers of DPDK's that are installed (`net_tap`); empty: where they are was not found.
+    /// Installed drivers of DPDK (`net_tap`); empty if their directory was not found.
     pub drivers: Vec<String>,
-    /// DPDK's version, if it is built in.
+    /// The version of DPDK, if it is built in.
     pub dpdk: Option<String>,
 }
 
 /// The CPUs of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cpus {
-    /// Those that run.
+    /// CPUs that are online.
     pub online: Vec<u16>,
-    /// Those that this process may use.
+    /// CPUs that this process may use.
     pub allowed: Vec<u16>,
-    /// Those that the scheduler leaves alone.
+    /// CPUs that the scheduler does not use for other work (`isolcpus`).
     pub isolated: Vec<u16>,
-    /// Those without a periodic tick while one program runs.
+    /// CPUs without a periodic tick while one program runs (`nohz_full`).
     pub nohz_full: Vec<u16>,
-    /// Frequency governors; absent in most virtual machines.
+    /// Frequency governor of each CPU; absent in most virtual machines.
     pub governors: BTreeMap<u16, String>,
-    /// The node of each.
+    /// NUMA node of each CPU.
     pub nodes: BTreeMap<u16, u16>,
-    /// The first CPU of each one's core: two with the same share its units.
+    /// The first CPU on the core of each CPU: two CPUs with the same value share a core.
     pub cores: BTreeMap<u16, u16>,
-    /// Flags of the first one (x86).
+    /// Feature flags of the first CPU (x86).
     pub flags: Vec<String>,
-    /// What the kernel tells the time by.
+    /// The clock source of the kernel.
     pub clocksource: Option<String>,
 }
 
 /// Hugepages of one size on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pages {
-    /// The node.
+    /// The NUMA node.
     pub node: u16,
     /// Size of a page in KiB.
     pub kib: u64,
-    /// Pages.
+    /// Number of pages.
     pub total: u64,
-    /// Free ones.
+    /// Number of free pages.
     pub free: u64,
 }
 
@@ -72,51 +72,52 @@ pub struct Pages {
 pub struct PciNic {
     /// Its address, `0000:3b:00.0`.
     pub address: String,
-    /// Vendor.
+    /// Vendor number.
     pub vendor: u16,
-    /// Device.
+    /// Device number.
     pub device: u16,
-    /// The kernel's driver that it is bound to.
+    /// The kernel driver that it is bound to.
     pub driver: Option<String>,
-    /// Its node; absent where the machine has one or does not say.
+    /// Its NUMA node; absent if the machine has only one or does not report it.
     pub node: Option<u16>,
     /// Its IOMMU group.
     pub group: Option<String>,
-    /// Its interfaces in the kernel.
+    /// Names of its interfaces in the kernel.
     pub interfaces: Vec<String>,
 }
 
 /// Whether this process may open a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Access {
-    /// It is not there.
+    /// The device does not exist.
     #[default]
     Absent,
-    /// It is there for others.
+    /// The device exists, but this process may not open it.
     Denied,
-    /// It may be opened.
+    /// This process may open the device.
     Open,
 }
 
-/// A process.
+/// The facts of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its effective user.
+    /// Its effective user ID.
     pub uid: u32,
-    /// Its groups.
+    /// Its group IDs.
     pub gids: Vec<u32>,
-    /// Its effective capabilities, as a mask; absent: not known.
+    /// Its effective capabilities, as a mask; absent if they are not known.
     pub capabilities: Option<u64>,
-    /// Those that the program's file gave it, as a mask: what it may have beyond its user's. None are seen where root looks.
+    /// Capabilities from the program's file, as a mask, beyond those of the user. Zero for root, since root
+    /// has all capabilities anyway.
     pub of_file: u64,
-    /// Whether everybody may run the program's file.
+    /// Whether any user may run the program's file.
     pub is_for_all: bool,
-    /// Memory that it may lock, in bytes; absent: as much as it likes.
+    /// Memory that it may lock, in bytes; absent if there is no limit.
     pub memlock: Option<u64>,
 }
 
 impl Process {
-    /// Whether it has the capability with this number, as far as is known.
+    /// Whether it has the capability with this number; true if its capabilities are not known.
     #[must_use]
     pub fn has(&self, capability: u32) -> bool {
         self.capabilities.is_none_or(|mask| mask >> capability & 1 == 1)

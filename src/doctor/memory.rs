@@ -1,8 +1,8 @@
-//! Hugepages, and memory without them.
+//! Checks hugepages, and ordinary memory if they are not used.
 
 use super::{Facts, Finding, Level, Needs, Pages};
 
-/// Size of the pages that can be had while a machine runs.
+/// Size of the pages that can be added while a machine runs, in KiB.
 const SMALL_KIB: u64 = 2048;
 const ADD: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 
@@ -33,7 +33,7 @@ fn node(pages: &Pages) -> Finding {
     Finding::ok(place, format!("{} of {} of {} KiB are free", pages.free, pages.total, pages.kib))
 }
 
-/// Pages of 2 MiB that there are on the nodes that `is_here` says.
+/// Number of 2 MiB pages on the nodes for which `is_here` is true.
 fn small_pages(facts: &Facts, is_here: impl Fn(u16) -> bool) -> u64 {
     facts.pages.iter().filter(|pages| pages.kib == SMALL_KIB && is_here(pages.node)).map(|pages| pages.total).sum()
 }
@@ -52,13 +52,13 @@ fn enough(facts: &Facts, free_kib: u64, wanted: Option<u32>) -> Finding {
         Some(wanted) => format!("{free} MiB are free, where this configuration takes {wanted} MiB"),
         None => "none is free, where this configuration takes its memory from them".to_owned(),
     };
-    // Those that are there may be another program's: so many more.
+    // The existing pages may belong to another program, so the missing ones are added to their total.
     let pages = (needed_kib - free_kib).div_ceil(SMALL_KIB);
     let total = small_pages(facts, |_| true) + pages;
     Finding::bad(place, what, format!("add {pages} pages of 2 MiB or more: `echo {total} > {ADD}`, as root"))
 }
 
-/// Nodes that have a NIC of the configuration and no hugepage: its buffers would be on another node.
+/// Warns of nodes with a NIC of the configuration but without hugepages: its buffers would be on another node.
 fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for device in needs.into_iter().flat_map(|needs| &needs.devices) {
@@ -71,7 +71,7 @@ fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
         }
         let file = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
         let what = format!("none is free on the node of port {}: its frames would lie on another one", device.port);
-        // All of the memory: which part of it DPDK takes from which node is its own affair.
+        // Counts the whole memory on this node: the part that DPDK takes from each node is not known.
         let wanted =
             needs.and_then(|needs| needs.memory_mib).map_or(1, |mib| (u64::from(mib) << 10).div_ceil(SMALL_KIB));
         let total = small_pages(facts, |other| other == node) + wanted;

@@ -1,7 +1,7 @@
-//! What is wrong with a machine before a switch runs on it, and what to do about it.
+//! Checks a machine before a switch runs on it, and suggests remedies.
 //!
-//! [`probe()`] reads `/sys`, `/proc` and `/dev` under a root and gives [`Facts`]; [`findings()`] is a pure function of these and of
-//! what a configuration [`Needs`]. Neither needs DPDK, or any privilege.
+//! [`probe()`] reads `/sys`, `/proc` and `/dev` under a root and returns [`Facts`]. [`findings()`] is a pure function
+//! of these facts and of the [`Needs`] of a configuration. Neither requires DPDK or any privilege.
 
 mod cpus;
 mod facts;
@@ -17,22 +17,22 @@ pub use needs::{DeviceNeed, LcoreNeed, Needs};
 pub use nic::{Family, FlowControlKnown, PfcKnown};
 pub use probe::probe;
 
-/// Where what is to be booted with is written.
+/// The place where kernel command line options are configured.
 const KERNEL_LINE: &str = "(GRUB_CMDLINE_LINUX in /etc/default/grub, then `update-grub`)";
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// As it should be, or of no consequence.
+    /// The state is right, or has no consequence.
     Ok,
-    /// It works, but worse than it could, or nobody has shown that it does.
+    /// The switch works, but worse than it could, or it is not proven that it works.
     Warn,
-    /// A switch does not start, or does not keep its promise.
+    /// A switch does not start, or loses lossless frames.
     Bad,
 }
 
 impl Level {
-    /// As it is printed.
+    /// The word that is printed.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -43,16 +43,16 @@ impl Level {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub level: Level,
-    /// Of what: a device, a CPU, a node, a port.
+    /// The object of the finding: a device, a CPU, a node, a port.
     pub place: String,
-    /// What is the case.
+    /// The observed state.
     pub what: String,
-    /// What to do; nothing where nothing need be done.
+    /// The remedy; `None` if nothing needs to be done.
     pub remedy: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Finding {
     }
 }
 
-/// What is to be said of a machine with these facts; of a switch with these needs on it, if there are any.
+/// Checks a machine with these facts; with needs, it checks that a switch with these needs can run there.
 #[must_use]
 pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let mut all = dpdk(facts);
@@ -98,7 +98,7 @@ fn dpdk(facts: &Facts) -> Vec<Finding> {
     vec![version]
 }
 
-/// `[2, 3, 4, 7]` as Linux writes it: `2-4,7`.
+/// Formats `[2, 3, 4, 7]` in the syntax of Linux: `2-4,7`.
 pub(crate) fn ranges(cpus: &[u16]) -> String {
     let mut text = String::new();
     let mut rest = cpus;

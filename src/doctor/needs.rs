@@ -1,20 +1,20 @@
-//! What a configuration wants of the machine.
+//! The demands of a configuration on the machine.
 
 use crate::config::Config;
 use crate::config::model::{DeviceKind, IdleWait, MemoryMode};
 
-/// What a switch needs.
+/// The needs of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Its ports.
     pub devices: Vec<DeviceNeed>,
     /// Its dataplane lcores, in order.
     pub lcores: Vec<LcoreNeed>,
-    /// The CPU of its control thread, if the configuration says which.
+    /// The CPU of its control thread, if it is configured.
     pub control: Option<u16>,
-    /// Whether its memory is made of hugepages.
+    /// Whether its memory consists of hugepages.
     pub huge: bool,
-    /// How much memory, in MiB, where that is known.
+    /// The amount of memory in MiB, if it is known.
     pub memory_mib: Option<u32>,
 }
 
@@ -23,34 +23,34 @@ pub struct Needs {
 pub struct DeviceNeed {
     /// The port.
     pub port: String,
-    /// What is behind it.
+    /// The device behind the port.
     pub kind: DeviceKind,
     /// The lcore that polls it.
     pub lcore: usize,
-    /// Whether frames of a lossless class may come by it, and PFC is on.
+    /// Whether PFC is on and the port has lossless classes.
     pub lossless: bool,
-    /// Whether the operator says that PFC works.
+    /// Whether the operator asserts that PFC works.
     pub proven: bool,
 }
 
 /// A dataplane lcore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LcoreNeed {
-    /// Its CPU, if the configuration says which.
+    /// Its CPU, if it is configured.
     pub cpu: Option<u16>,
     /// Whether it rests by `umwait`.
     pub umwait: bool,
 }
 
 impl Needs {
-    /// Those of `config`. How much memory it takes only DPDK can say.
+    /// The needs of `config`. `memory_mib` is an argument, because only DPDK can calculate it.
     #[must_use]
     pub fn new(config: &Config, memory_mib: Option<u32>) -> Self {
         let ports = config.devices.iter().zip(&config.switch.ports);
         let devices: Vec<DeviceNeed> = ports
             .map(|(device, port)| DeviceNeed {
                 port: port.name.clone(),
-                // Driver's arguments may follow an address.
+                // Arguments of the driver may follow a PCI address.
                 kind: device.kind.clone(),
                 lcore: port.lcore.into(),
                 lossless: port.pfc.is_on() && port.lossless_groups() != 0,
@@ -71,21 +71,21 @@ impl Needs {
         }
     }
 
-    /// Ports on virtual devices of the driver `driver`.
+    /// Ports on devices of the DPDK driver `driver`.
     pub(super) fn on<'a>(&'a self, driver: &'a str) -> impl Iterator<Item = &'a DeviceNeed> {
         self.devices.iter().filter(move |device| device.driver() == Some(driver))
     }
 }
 
 impl DeviceNeed {
-    /// The PCI address, as sysfs has it.
+    /// The PCI address in the format of sysfs.
     pub(super) fn pci(&self) -> Option<String> {
         let DeviceKind::Pci(device) = &self.kind else { return None };
         let address = device.split(',').next().unwrap_or_default().to_lowercase();
         Some(if address.matches(':').count() == 1 { format!("0000:{address}") } else { address })
     }
 
-    /// DPDK's driver of a virtual device: `net_tap` of `net_tap0,iface=x`.
+    /// The DPDK driver of a virtual device: `net_tap` of `net_tap0,iface=x`.
     pub(super) fn driver(&self) -> Option<&str> {
         match &self.kind {
             DeviceKind::Vdev(devargs) => {

@@ -1,7 +1,7 @@
-//! Which DPDK driver takes a NIC, and what is known of PFC through it.
+//! The DPDK driver of each NIC, and the known facts about PFC through it.
 //!
-//! Device numbers are those that the drivers of DPDK 22.11 name (their `PMD_INFO_STRING`), Intel's without virtual functions. What
-//! of PFC is known was read in their sources: docs/nics.md.
+//! Device numbers are those in the drivers of DPDK 22.11 (their `PMD_INFO_STRING`), for Intel without virtual
+//! functions. The facts about PFC were read in the sources of the drivers: docs/nics.md.
 
 use super::facts::PciNic;
 
@@ -30,7 +30,7 @@ const ICE: &[u16] = &[
     0x579e, 0x579f,
 ];
 
-/// em and igb: two drivers in one file.
+/// The em and igb drivers, which share one library.
 #[rustfmt::skip]
 const E1000: &[u16] = &[
     0x0438, 0x043a, 0x043c, 0x0440, 0x100e, 0x100f, 0x1010, 0x1011, 0x1012, 0x101d, 0x105e, 0x105f, 0x1060, 0x107d, 0x107e,
@@ -49,7 +49,7 @@ const MLX5: &[u16] = &[
 
 const IGC: &[u16] = &[0x0d9f, 0x125b, 0x125c, 0x125d, 0x125f, 0x15f2, 0x15f3, 0x15f8, 0x3100, 0x3102, 0x5503];
 
-/// Kernel drivers and the family that they say.
+/// Kernel drivers and the family of their NICs.
 const KERNEL: &[(&str, Family)] = &[
     ("ixgbe", Family::Ixgbe),
     ("i40e", Family::I40e),
@@ -62,7 +62,7 @@ const KERNEL: &[(&str, Family)] = &[
     ("virtio-pci", Family::Virtio),
 ];
 
-/// NICs that one driver of DPDK's takes.
+/// Families of NICs, each with one DPDK driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// 82598, 82599, X520, X540, X550.
@@ -77,31 +77,31 @@ pub enum Family {
     Igc,
     /// ConnectX-4 and newer, BlueField.
     Mlx5,
-    /// A virtual machine's.
+    /// The NIC of a virtual machine.
     Virtio,
-    /// Any other.
+    /// Any other NIC.
     Other,
 }
 
-/// What is known of PFC frames at a port.
+/// The known behaviour of a port's driver towards PFC frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PfcKnown {
-    /// They likely come in, and nothing was found that keeps them from going out.
+    /// PFC frames are likely received, and nothing was found that prevents their transmission.
     Likely,
-    /// The driver discards those that software sends.
+    /// The driver discards PFC frames that software sends.
     Discarded,
-    /// Nobody knows.
+    /// The behaviour is not known.
     Unknown,
 }
 
-/// Reaction of a family's driver in DPDK 22.11 to the order to turn flow control off and to pass MAC control frames.
+/// The support of a family's driver in DPDK 22.11 for two settings: flow control off, and MAC control frames passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowControlKnown {
-    /// It does both; the device starts with PAUSE on.
+    /// It supports both; the device starts with PAUSE on.
     TakesBothFromOn,
-    /// It does both; the device starts with PAUSE off.
+    /// It supports both; the device starts with PAUSE off.
     TakesBoth,
-    /// It turns PAUSE off, and does not use the other setting.
+    /// It turns PAUSE off, and ignores the other setting.
     OffOnly,
     /// It has no functions for flow control.
     Cannot,
@@ -112,7 +112,7 @@ pub enum FlowControlKnown {
 }
 
 impl Family {
-    /// That of `nic`, by its numbers or, for those that are not listed, by the kernel driver that has it.
+    /// The family of `nic`, by its numbers or, if they are not listed, by its kernel driver.
     #[must_use]
     pub fn of(nic: &PciNic) -> Self {
         let by_number = match nic.vendor {
@@ -131,7 +131,7 @@ impl Family {
         by_number.or_else(by_driver).unwrap_or(Self::Other)
     }
 
-    /// DPDK's driver, and Debian's package of it.
+    /// The DPDK driver and its Debian package.
     #[must_use]
     pub fn driver(self) -> Option<(&'static str, &'static str)> {
         Some(match self {
@@ -146,13 +146,13 @@ impl Family {
         })
     }
 
-    /// Whether the kernel keeps the device beside DPDK.
+    /// Whether the kernel driver stays bound while DPDK uses the device.
     #[must_use]
     pub fn is_bifurcated(self) -> bool {
         self == Self::Mlx5
     }
 
-    /// What is known of PFC.
+    /// The known behaviour of its driver towards PFC frames.
     #[must_use]
     pub fn pfc(self) -> PfcKnown {
         match self {
@@ -162,7 +162,7 @@ impl Family {
         }
     }
 
-    /// Reaction of its driver to orders about flow control, as read in its source.
+    /// The behaviour of its driver when flow control is configured, according to its source.
     #[must_use]
     pub fn flow_control(self) -> FlowControlKnown {
         match self {
@@ -175,7 +175,7 @@ impl Family {
         }
     }
 
-    /// The flag of `ethtool` that says whether the firmware has an LLDP agent of its own, and the value that stops it.
+    /// The `ethtool` flag of the firmware's own LLDP agent, and the value that stops the agent.
     #[must_use]
     pub fn lldp_flag(self) -> Option<(&'static str, &'static str)> {
         match self {

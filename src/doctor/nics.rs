@@ -1,10 +1,10 @@
-//! NICs: who has them, where they are, and what is known of PFC through them.
+//! Checks NICs: their drivers and VFIO groups, and the known facts about PFC through them.
 
 use super::{
     Access, DeviceNeed, Facts, Family, Finding, FlowControlKnown, KERNEL_LINE, Level, Needs, PciNic, PfcKnown,
 };
 
-/// Kernel drivers that hand a PCI device to a program.
+/// Kernel drivers that give a PCI device to a program.
 const USERSPACE: &[&str] = &["vfio-pci", "uio_pci_generic", "igb_uio"];
 
 pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
@@ -36,7 +36,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     all
 }
 
-/// A NIC of which nobody has said whether it is for the switch.
+/// Reports a NIC when no configuration is given, so that its use is not known.
 fn seen(facts: &Facts, nic: &PciNic) -> Vec<Finding> {
     let family = Family::of(nic);
     let place = format!("nic {}", nic.address);
@@ -55,7 +55,7 @@ fn is_userspace(nic: &PciNic) -> bool {
     nic.driver.as_deref().is_some_and(|driver| USERSPACE.contains(&driver))
 }
 
-/// How to give it to a switch, if it is not.
+/// The command that gives the NIC to a switch; `None` if that is not needed.
 fn free(nic: &PciNic, family: Family) -> Option<String> {
     if is_userspace(nic) || family.is_bifurcated() {
         return None;
@@ -71,7 +71,7 @@ fn known(pfc: PfcKnown) -> &'static str {
     }
 }
 
-/// Whether it is a NIC that the kernel gives away, as far as can be seen.
+/// Whether the device is a NIC that needs VFIO, as far as is known.
 fn wants_vfio(facts: &Facts, device: &DeviceNeed) -> bool {
     let Some(address) = device.pci() else { return false };
     let nic = facts.nics.iter().find(|nic| nic.address == address);
@@ -105,7 +105,7 @@ fn iommu_on() -> String {
     )
 }
 
-/// A NIC that the configuration names.
+/// Checks a NIC of the configuration.
 fn wanted(facts: &Facts, device: &DeviceNeed, nic: &PciNic) -> Vec<Finding> {
     let family = Family::of(nic);
     let place = format!("port {}", device.port);
@@ -140,7 +140,7 @@ fn binding(nic: &PciNic, family: Family, place: &str) -> Finding {
     }
 }
 
-/// Whether this process may open the VFIO group of a NIC that is bound to it.
+/// Checks that this process may open the VFIO group of a NIC that is bound to vfio-pci.
 fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
     let group = nic.group.as_ref().filter(|_| nic.driver.as_deref() == Some("vfio-pci"))?;
     let file = format!("/dev/vfio/{group}");
@@ -181,7 +181,7 @@ fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
     }
 }
 
-/// Flow control that the device may do by itself; `None` where no PFC is wanted or the device has none.
+/// Reports the device's own flow control; `None` if the port needs no PFC or the device has no flow control.
 fn flow_control(device: &DeviceNeed, family: Family, place: &str) -> Option<Finding> {
     if !device.lossless {
         return None;
@@ -217,7 +217,7 @@ fn flow_control(device: &DeviceNeed, family: Family, place: &str) -> Option<Find
     })
 }
 
-/// What of the firmware's LLDP agent can be said, which no file tells.
+/// Warns of an LLDP agent in the firmware, whose state is in no file.
 fn lldp(nic: &PciNic, family: Family, place: &str) -> Option<Finding> {
     let (flag, off) = family.lldp_flag()?;
     let what =

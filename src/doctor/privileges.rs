@@ -1,8 +1,8 @@
-//! What this process may do. Capabilities of the program's file are raised before anything is looked at.
+//! Checks the privileges of this process. The capabilities of the program's file are raised before the probe.
 
 use super::{Access, Facts, Finding, Level, Needs};
 
-/// Numbers of capabilities, from Linux' `capability.h`.
+/// Capability numbers from Linux' `capability.h`.
 const NET_ADMIN: u32 = 12;
 const NET_RAW: u32 = 13;
 const IPC_LOCK: u32 = 14;
@@ -17,7 +17,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     all
 }
 
-/// A lack that nothing needs is worth a word, where nobody has said what is needed.
+/// Level of a missing privilege: a warning if no configuration shows whether it is needed.
 fn level(needs: Option<&Needs>) -> Level {
     if needs.is_some() { Level::Bad } else { Level::Warn }
 }
@@ -26,15 +26,15 @@ fn ports_of(needs: &Needs, drivers: &[&str]) -> Vec<String> {
     drivers.iter().flat_map(|driver| needs.on(driver)).map(|device| device.port.clone()).collect()
 }
 
-/// Who wants it, if anybody does; without a configuration everybody might.
+/// The ports that need one of these drivers, as text; `None` if there are none. Without a configuration any port may.
 fn wanted(needs: Option<&Needs>, drivers: &[&str]) -> Option<String> {
     let Some(needs) = needs else { return Some(format!("{} ports", drivers[0])) };
     let ports = ports_of(needs, drivers);
     (!ports.is_empty()).then(|| format!("ports {}", ports.join(", ")))
 }
 
-/// What the file is given, which is all that any port may need, since each `setcap` undoes the one before. Permitted only, so
-/// that it starts where one of them is not to be had.
+/// The command that sets the capabilities of the file. It lists all that any port may need, since each `setcap`
+/// replaces the previous one. They are permitted only, so that the program starts even if one of them is not available.
 const SETCAP: &str = "setcap cap_net_admin,cap_net_raw,cap_ipc_lock,cap_sys_nice+p";
 
 fn grant(name: &str) -> String {
@@ -45,7 +45,8 @@ fn grant(name: &str) -> String {
     )
 }
 
-/// Whoever runs a file with capabilities has them: interfaces, raw sockets and locked memory of the whole machine.
+/// Checks that not every user may run a file with capabilities: they give access to interfaces, raw sockets and locked
+/// memory of the whole machine.
 fn program(facts: &Facts) -> Option<Finding> {
     let place = "program";
     let process = &facts.process;
@@ -94,7 +95,7 @@ fn raw(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
     })
 }
 
-/// Memory that a NIC reads and writes is locked.
+/// Checks the limit of locked memory: memory that a NIC reads and writes is locked.
 fn locked(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
     if !needs.is_none_or(|needs| needs.huge) {
         return None;
@@ -114,7 +115,7 @@ fn locked(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
     Some(Finding::of(level(needs), place, format!("{what}; hugepages and NICs need more"), remedy))
 }
 
-/// Drivers of virtual devices that are not installed. DPDK would only say that it does not know the name.
+/// Reports missing drivers of virtual devices. DPDK itself would only report an unknown device name.
 fn drivers(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let Some(needs) = needs.filter(|_| !facts.drivers.is_empty()) else { return Vec::new() };
     let mut wanted: Vec<&str> = needs.devices.iter().filter_map(|device| device.driver()).collect();

@@ -1,4 +1,4 @@
-//! Reads facts from `/sys`, `/proc` and `/dev` under a root.
+//! Reads the facts from `/sys`, `/proc` and `/dev` under a root.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::facts::{Access, Cpus, Facts, Pages, PciNic, Process};
 
-/// Classes of PCI whose devices are network controllers.
+/// Prefix of the PCI class of network controllers.
 const NETWORK_CLASS: &str = "0x02";
-/// Number of CAP_DAC_OVERRIDE, with which a process opens what it likes.
+/// Number of CAP_DAC_OVERRIDE, with which a process may open any file.
 const DAC_OVERRIDE: u32 = 1;
 
-/// What is known of the machine whose `/sys`, `/proc` and `/dev` are under `root`.
+/// Reads the facts of the machine whose `/sys`, `/proc` and `/dev` are under `root`.
 #[must_use]
 pub fn probe(root: &Path) -> Facts {
     let root = Root(root);
@@ -41,7 +41,7 @@ impl Root<'_> {
         self.0.join(path)
     }
 
-    /// The text of a file without its line end.
+    /// The text of a file without leading and trailing whitespace.
     fn text(self, path: &str) -> Option<String> {
         fs::read_to_string(self.at(path)).ok().map(|text| text.trim().to_owned())
     }
@@ -50,13 +50,13 @@ impl Root<'_> {
         self.text(path)?.parse().ok()
     }
 
-    /// What follows `name` in the first line of a file that begins with it.
+    /// The text after `name` in the first line that begins with it.
     fn field(self, path: &str, name: &str) -> Option<String> {
         let text = self.text(path)?;
         text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
     }
 
-    /// Names in a directory, in order.
+    /// Names in a directory, in alphabetical order.
     fn list(self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.at(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -64,7 +64,7 @@ impl Root<'_> {
         names
     }
 
-    /// The last part of what a symbolic link says.
+    /// The last component of the target of a symbolic link.
     fn link(self, path: &str) -> Option<String> {
         let target = fs::read_link(self.at(path)).ok()?;
         Some(target.file_name()?.to_string_lossy().into_owned())
@@ -79,7 +79,7 @@ fn first_number(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// `2-4,7` as `[2, 3, 4, 7]`; what is no such list (`(null)`) is empty.
+/// Reads `2-4,7` as `[2, 3, 4, 7]`; a text that is not a list (`(null)`) gives no CPUs.
 fn cpu_list(text: &str) -> Vec<u16> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
@@ -91,7 +91,7 @@ fn cpu_list(text: &str) -> Vec<u16> {
     cpus
 }
 
-/// The number behind `prefix`, for names such as `node1` and `cpu3`.
+/// The number after `prefix` in names such as `node1` and `cpu3`.
 fn numbered(name: &str, prefix: &str) -> Option<u16> {
     name.strip_prefix(prefix)?.parse().ok()
 }
@@ -163,7 +163,7 @@ fn nics(root: Root<'_>) -> Vec<PciNic> {
             vendor: hex(&at("vendor"))?,
             device: hex(&at("device"))?,
             driver: root.link(&at("driver")),
-            // -1 where the machine does not say.
+            // The kernel reports -1 for an unknown node, which does not parse.
             node: root.text(&at("numa_node")).and_then(|node| node.parse().ok()),
             group: root.link(&at("iommu_group")),
             interfaces: root.list(&at("net")),
@@ -185,10 +185,10 @@ fn process(root: Root<'_>) -> Process {
         uid,
         gids,
         capabilities: mask("CapEff:"),
-        // Ambient ones are what a unit gives; root is permitted all of them by being root.
+        // Ambient capabilities come from a systemd unit. Root has all capabilities permitted because it is root.
         of_file: if uid == 0 { 0 } else { mask("CapPrm:").unwrap_or(0) & !mask("CapAmb:").unwrap_or(0) },
         is_for_all: fs::metadata(root.at("proc/self/exe")).is_ok_and(|file| file.mode() & 1 != 0),
-        // `unlimited` is no number.
+        // `unlimited` does not parse as a number.
         memlock: locked.and_then(|limits| first_number(&limits)),
     }
 }
@@ -198,7 +198,7 @@ fn vfio(root: Root<'_>, process: &Process) -> BTreeMap<String, Access> {
     names.map(|name| (name.clone(), access(&root.at(&format!("dev/vfio/{name}")), process))).collect()
 }
 
-/// By the file's mode: to open a VFIO group would make it busy.
+/// Checks the mode of the file instead of opening it: an opened VFIO group would be busy.
 fn access(path: &Path, process: &Process) -> Access {
     let Ok(file) = fs::metadata(path) else { return Access::Absent };
     let bits = match () {
@@ -210,7 +210,8 @@ fn access(path: &Path, process: &Process) -> Access {
     if bits & 6 == 6 { Access::Open } else { Access::Denied }
 }
 
-/// `librte_net_tap.so.23` in Debian's directory of drivers, or in that of a build from source, is `net_tap`.
+/// Reads the names of installed drivers: `librte_net_tap.so.23` is `net_tap`. The directory is Debian's or that of a
+/// build from source.
 fn drivers(root: Root<'_>) -> Vec<String> {
     let mut places = Vec::new();
     for base in ["usr/lib", "usr/local/lib"] {

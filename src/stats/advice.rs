@@ -1,7 +1,7 @@
-//! What an operator should change, by what was seen: sentences that name the place, the cause and the remedy.
+//! Advice for the operator, derived from counters: sentences that name the place, the cause and the remedy.
 //!
-//! [`advices`] looks at one snapshot and knows no past. [`Adviser`] remembers what was said, so that each advice is
-//! given once and again only when its cause has doubled.
+//! [`advices`] judges one snapshot and has no memory. [`Adviser`] remembers the given advice. It gives each advice
+//! once, and again only when its cause has doubled.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,29 +16,29 @@ use crate::mmu::headroom::headroom;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
-/// The largest `lcores.poll_gap` that the configuration takes.
+/// The largest `lcores.poll_gap` that the configuration accepts.
 const LARGEST_POLL_GAP: Nanos = Nanos(10_000_000);
 
-/// What an advice is about.
+/// The subject of a piece of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
-    /// Less headroom than a poll gap that was seen asks for.
+    /// The headroom is smaller than the observed poll gap requires.
     HeadroomShort,
-    /// Polls come later than configured; headroom covers it.
+    /// Poll gaps are longer than configured; headroom still covers them.
     PollGap,
     /// Headroom was full and frames were lost.
     HeadroomFull,
     /// The dataplane cannot keep up with a port.
     Backlog,
-    /// A peer pauses a class and does not let go.
+    /// A peer paused a class for too long.
     Watchdog,
     /// A device took no frames.
     Stuck,
 }
 
 impl Topic {
-    /// As JSON has it.
+    /// The name in JSON.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -52,19 +52,19 @@ impl Topic {
     }
 }
 
-/// One advice.
+/// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// What it is about.
+    /// The subject.
     pub topic: Topic,
-    /// Port, port and class, or lcore.
+    /// The port, port and class, or lcore.
     pub place: String,
-    /// The sentence, with its place.
+    /// The sentence, including the place.
     pub text: String,
-    /// What one cause is told by: the place, or more than that.
+    /// The cause by which repeated advice is recognized: the place, or a wider scope.
     #[serde(skip)]
     scope: String,
-    /// How bad it is, in whatever unit the topic has: comparable with itself only.
+    /// The severity in the topic's own unit, comparable only within one topic.
     #[serde(skip)]
     amount: u64,
 }
@@ -75,7 +75,7 @@ impl Advice {
     }
 }
 
-/// All that is to be said about `snapshot`.
+/// All advice that follows from `snapshot`.
 #[must_use]
 pub fn advices(subject: &Subject, snapshot: &Snapshot) -> Vec<Advice> {
     let needs = needs(subject, snapshot);
@@ -99,7 +99,8 @@ fn place(subject: &Subject, need: &Need) -> String {
     format!("{} {}", subject.port_name(need.port), subject.group_name(need.group))
 }
 
-/// One advice for all groups of an lcore that lack headroom, since their cause is one: by the group that lacks most.
+/// Advice for all groups of an lcore that lack headroom, since they have one cause. It names the group that lacks
+/// most.
 fn headroom_short(subject: &Subject, snapshot: &Snapshot, needs: &[Need]) -> Option<Advice> {
     let lack = |need: &Need| need.needed.0.saturating_sub(need.size.0);
     let short: Vec<&Need> = needs.iter().filter(|need| lack(need) > 0).collect();
@@ -115,11 +116,11 @@ fn headroom_short(subject: &Subject, snapshot: &Snapshot, needs: &[Need]) -> Opt
     let remedy = remedy(subject, worst, gap, lacking);
     let (scope, gap) = (format!("lcore {}", subject.spec.ports[worst.port].lcore), time(gap));
     let text = format!("headroom {size} is less than the {needed} that a poll gap of {gap} needs{others}; {remedy}");
-    // The group that lacks most may be another one next time: the cause is the lcore's.
+    // Next time another group may lack most, but the lcore is still the cause.
     Some(Advice { scope, ..Advice::new(Topic::HeadroomShort, place(subject, worst), needed.0, text) })
 }
 
-/// What helps against a poll gap of `gap` if all groups together lack `lacking` cells.
+/// The remedy for a poll gap of `gap` if all groups together lack `lacking` cells.
 fn remedy(subject: &Subject, need: &Need, gap: Nanos, lacking: u64) -> String {
     let link = &subject.links[need.port];
     let is_given = headroom(link).cells > need.size;
@@ -136,7 +137,7 @@ fn remedy(subject: &Subject, need: &Need, gap: Nanos, lacking: u64) -> String {
     }
 }
 
-/// A time with two digits, no shorter than `time`.
+/// Rounds a time up to two significant digits.
 fn round_up(time: Nanos) -> Nanos {
     let mut unit = 1;
     while time.0 / unit >= 100 {
@@ -145,7 +146,7 @@ fn round_up(time: Nanos) -> Nanos {
     Nanos(time.0.div_ceil(unit) * unit)
 }
 
-/// A gap beyond the configured one where it could do harm: a lossless group with a peer that goes on meanwhile.
+/// Advice on a gap longer than configured, if a lossless group has a peer that continues to send during a gap.
 fn poll_gap(subject: &Subject, snapshot: &Snapshot, lcore: usize, needs: &[Need]) -> Option<Advice> {
     let (gap, configured) = (Nanos(snapshot.lcores[lcore].poll_gap_highest_ns), subject.spec.poll_gap);
     let matters = needs.iter().any(|need| !subject.is_in_process(need.port));
@@ -212,15 +213,15 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
-/// Remembers what was said.
+/// Remembers the advice that was given.
 #[derive(Debug, Default)]
 pub struct Adviser {
-    /// By topic and scope, how bad it was then.
+    /// The amount of the last advice, by topic and scope.
     given: BTreeMap<(Topic, String), u64>,
 }
 
 impl Adviser {
-    /// Those of `advices` that have not been given, or whose cause has doubled since.
+    /// The advice that was not given before, or whose amount has doubled since.
     pub fn fresh(&mut self, advices: Vec<Advice>) -> Vec<Advice> {
         advices.into_iter().filter(|advice| self.is_fresh(advice)).collect()
     }
@@ -245,7 +246,7 @@ mod tests {
     use crate::stats::PfcStanding;
     use crate::units::{Bytes, Cells};
 
-    /// [`quiet`]'s switch with real cables instead of virtual hosts, and the headroom that they need.
+    /// The switch of [`quiet`] with real cables instead of virtual hosts, and the headroom that they need.
     fn cabled() -> Subject {
         let mut subject = quiet();
         subject.hosts = None;

@@ -1,6 +1,8 @@
-//! A listener that bounds what strangers can cost: so many connections, each for so long; who finds no place is told at
-//! once to come again ([`super::refusal`]). Whoever connects has little time to ask, so that those who say nothing, or
-//! say it byte by byte, keep nobody out for long. Whatever is served runs in the control thread beside other things.
+//! A listener that bounds the cost of unknown clients: the number of connections, and the duration of each. A client
+//! without a place is immediately answered to try again ([`super::refusal`]).
+//!
+//! A client has little time to send its request, so silent and slow clients do not block others for long. The server
+//! runs in the control thread beside other tasks.
 
 use std::future::Future;
 use std::io;
@@ -18,17 +20,17 @@ use tokio::time::{Instant, Sleep};
 
 use super::refusal::Refusals;
 
-/// How long a connection may last before the last byte of its request's header has come.
+/// Longest time from the connection until the header of the request is complete.
 const HEADER_TIME: Duration = Duration::from_secs(1);
 
-/// Bytes that the header of a request may have, request line and all: more are answered 431.
+/// Most bytes of a request's header, including the request line: longer headers are answered with status 431.
 pub const HEADER_MAX: usize = 16 * 1024;
 
-/// Bytes of a header after which a connection is cut without an answer. Between the two there is room for those who are
-/// only clumsy; beyond nothing is kept of what comes.
+/// Bytes of a header after which a connection is cut without an answer. Headers between the two limits may come from
+/// faulty clients and are answered. Beyond this limit no received data is stored.
 const HEADER_CUT: usize = 4 * HEADER_MAX;
 
-/// A listener, TCP or Unix, that serves only as many as it has permits for, and refuses the others.
+/// A listener, TCP or Unix, that serves only as many connections as it has permits, and refuses the others.
 #[derive(Debug)]
 pub struct Bounded<L> {
     listener: L,
@@ -38,7 +40,7 @@ pub struct Bounded<L> {
 }
 
 impl<L> Bounded<L> {
-    /// Of all connections to `listener`, `connections` at once, each no longer than `time`; the others get `refusals`.
+    /// Serves at most `connections` of `listener` at once, each for at most `time`; the others receive `refusals`.
     #[must_use]
     pub fn new(listener: L, connections: usize, time: Duration, refusals: Refusals) -> Self {
         Self { listener, permits: Arc::new(Semaphore::new(connections)), time, refusals }
@@ -64,14 +66,14 @@ impl<L: Listener> Listener for Bounded<L> {
     }
 }
 
-/// A connection that fails once its time is up, whether its peer sends slowly, reads slowly or does nothing.
+/// A connection that fails when its time is over, whether its peer sends slowly, reads slowly or does nothing.
 #[derive(Debug)]
 pub struct Limited<S> {
     stream: S,
     end: Pin<Box<Sleep>>,
-    /// As long as the request's header has not ended, how far it is, and when the connection's time will be up.
+    /// The parser state and the end of the connection's time, until the header of the request is complete.
     header: Option<(Header, Instant)>,
-    /// Bytes that have come until the header ended.
+    /// Bytes received until the header was complete.
     header_bytes: usize,
     _permit: OwnedSemaphorePermit,
 }
@@ -85,7 +87,7 @@ impl<S> Limited<S> {
 }
 
 impl<S: Unpin> Limited<S> {
-    /// Fails if the time is up; else `stream`'s own answer, with a wake-up at the end of the time.
+    /// Fails if the time is over; otherwise returns the result of `step`, with a wake-up at the end of the time.
     fn until_end<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -97,7 +99,7 @@ impl<S: Unpin> Limited<S> {
         step(Pin::new(&mut self.stream), context)
     }
 
-    /// Takes note of bytes that came: after a whole header there is more time. Fails if the header is longer than any.
+    /// Handles received bytes: a complete header extends the time. Fails if the header exceeds [`HEADER_CUT`].
     fn heard(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some((header, last)) = &mut self.header else { return Ok(()) };
         self.header_bytes += bytes.len();
@@ -137,7 +139,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
     }
 }
 
-/// Bytes of the header of `request` as it was sent, request line and all.
+/// Bytes of the header of `request` as it was sent, including the request line.
 fn header_bytes<B>(request: &Request<B>) -> usize {
     // `GET /v1 HTTP/1.1\r\n`, and `name: value\r\n` for each field.
     let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
@@ -150,26 +152,26 @@ pub fn is_too_long<B>(request: &Request<B>) -> bool {
     header_bytes(request) > HEADER_MAX
 }
 
-/// Makes `answer` the last one on its connection: who asked and then stays would keep its place from others.
+/// Makes `answer` the last one on its connection: an idle client would otherwise occupy a place.
 pub async fn hang_up_after(mut answer: Response) -> Response {
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     answer
 }
 
-/// Where in a request's header the bytes so far have ended.
+/// Parser state: the position in a request's header after the bytes so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Header {
-    /// Nothing but line ends, which may come before a request.
+    /// Only line ends so far, which may precede a request.
     #[default]
     Before,
-    /// In a line with something in it.
+    /// In a line that is not empty.
     Line,
-    /// At the beginning of a line after the first.
+    /// At the start of a line after the first.
     LineBegins,
 }
 
 impl Header {
-    /// Goes on by `bytes`; whether the header ended in them, which an empty line does.
+    /// Processes `bytes`; returns whether they complete the header, which an empty line does.
     fn ends_in(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             *self = match (*self, byte) {
@@ -187,7 +189,7 @@ impl Header {
 mod tests {
     use super::*;
 
-    /// After how many bytes of `text` the header has ended, however they are cut into pieces.
+    /// The number of bytes of `text` after which the header is complete. It must not depend on how they are split.
     fn end(text: &str) -> Option<usize> {
         let end_by = |len: usize| {
             let mut header = Header::default();

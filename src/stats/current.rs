@@ -1,28 +1,28 @@
-//! The switch as its observers see it now: another [`Subject`] after each reload, over the same counters.
+//! The observed switch: each reload replaces the [`Subject`], which keeps its counters.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::subject::Subject;
 use crate::dataplane::SwitchSpec;
 
-/// Who is observed. Observers ask at each look; only the control thread replaces it.
+/// The current [`Subject`]. Observers read it for each snapshot; only the control thread replaces it.
 #[derive(Debug)]
 pub struct Current(RwLock<Arc<Subject>>);
 
 impl Current {
-    /// `subject`, until it is replaced.
+    /// Returns a holder of `subject`.
     #[must_use]
     pub fn new(subject: Subject) -> Arc<Self> {
         Arc::new(Self(RwLock::new(Arc::new(subject))))
     }
 
-    /// Who is observed now.
+    /// The current subject.
     #[must_use]
     pub fn get(&self) -> Arc<Subject> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on the same switch with the settings of `spec`, by the configuration with this hash.
+    /// Replaces the subject by one with the settings of `spec` and the hash of its configuration.
     pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) {
         let tuned = self.get().tuned(spec, config_hash);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);

@@ -1,4 +1,4 @@
-//! What the devices behind the ports have counted, as control reads it from their drivers now and then.
+//! Counters of the devices behind the ports, which the control thread reads regularly from the drivers.
 
 use crate::dataplane::counters::Counter;
 
@@ -11,13 +11,13 @@ pub struct DeviceStats {
     pub rx_frames: u64,
     /// Frames sent.
     pub tx_frames: u64,
-    /// Frames lost since the receive ring was full: loss before any admission.
+    /// Frames lost because the receive ring was full, before any admission.
     pub rx_missed: u64,
-    /// Frames lost since there was no packet buffer.
+    /// Frames lost because there was no packet buffer.
     pub rx_no_buffer: u64,
     /// Frames received with errors.
     pub rx_errors: u64,
-    /// Frames that the device took and could not send. A frame that it did not take is not among them.
+    /// Frames that the device accepted but could not send. Frames that it did not accept are not included.
     pub tx_errors: u64,
 }
 
@@ -29,19 +29,19 @@ impl DeviceStats {
     }
 }
 
-/// A pool of packet buffers: its size, and how many were out when control looked last.
+/// A pool of packet buffers: its size, and the use at the last reading.
 #[derive(Debug)]
 pub struct BufferPool {
-    /// What it is for, as metrics name it.
+    /// Its purpose, as metrics name it.
     pub name: &'static str,
-    /// Buffers in all.
+    /// Number of all buffers.
     pub size: u32,
-    /// Buffers that are out: in receive and transmit rings, in queues, between lcores. Written by the control thread.
+    /// Buffers in use: in receive and transmit rings, in queues, between lcores. Written by the control thread.
     pub in_use: Counter,
 }
 
-/// The last reading of one port's device: written by the control thread, read by anyone. Before the first one the link
-/// counts as up and nothing is counted.
+/// The last reading of one port's device, written by the control thread and read by any thread. Before the first
+/// reading the link counts as up and all counters are zero.
 #[derive(Debug, Default)]
 pub struct DeviceCounters {
     link_down: Counter,
@@ -54,7 +54,7 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Publishes a reading. Only the control thread may.
+    /// Publishes a reading. Only the control thread may call it.
     pub fn publish(&self, stats: &DeviceStats) {
         self.link_down.set(u64::from(!stats.link_up));
         self.rx_frames.set(stats.rx_frames);

@@ -1,6 +1,6 @@
-//! What happens seldom and matters, told at once: made from the difference of two snapshots, one line each.
+//! Rare and important events, reported at once: derived from the difference of two snapshots, one line each.
 //!
-//! A line a second and kind at most, however much happens: what came meanwhile is counted in the next.
+//! Each kind has at most one line a second; the next line counts the events since the previous one.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::pfc::WatchdogAction;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
-/// Time between two lines of a kind.
+/// Least time between two lines of a kind.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Something that happened at one place, `count` times since the look before.
+/// An event at one place that occurred `count` times since the previous snapshot.
 struct Event {
     text: String,
     count: u64,
@@ -23,7 +23,7 @@ struct Event {
 
 type Finder = fn(&Subject, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
-/// Each kind with what finds its events on one port: from the snapshot before, the one now, and the port's index.
+/// Each kind with its finder, which compares the previous and the current snapshot of one port.
 const KINDS: [(&str, Finder); 9] = [
     ("watchdog", |subject, before, now, port| storms(subject, before, now, port)),
     ("watchdog", |subject, before, now, port| restores(subject, before, now, port)),
@@ -36,17 +36,17 @@ const KINDS: [(&str, Finder); 9] = [
     ("device", |subject, before, now, port| transmit_losses(subject, before, now, port)),
 ];
 
-/// What waits to be told of one kind.
+/// The events of one kind that are not yet reported.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// When its last line was.
+    /// Time of the last line.
     told: Option<Duration>,
-    /// The last event since, and how many there were.
+    /// The last event since then, and the number of events.
     last: String,
     count: u64,
 }
 
-/// The events from one snapshot to the next.
+/// Reports the events between successive snapshots.
 #[derive(Debug, Default)]
 pub struct Events {
     before: Snapshot,
@@ -54,7 +54,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Lines, without line ends, about what happened since the snapshot before, or since the beginning.
+    /// Lines, without line ends, about the events since the previous snapshot, or since the start.
     #[must_use]
     pub fn next(&mut self, subject: &Subject, now: Snapshot) -> Vec<String> {
         let mut nothing = PortSnapshot::default();
@@ -90,7 +90,7 @@ impl Waiting {
     }
 }
 
-/// By queue, how much a counter grew, where it did.
+/// The queues whose counter grew, with the growth.
 fn grown(before: &[u64; CLASSES], now: &[u64; CLASSES]) -> Vec<(usize, u64)> {
     let growth = (0..CLASSES).map(|queue| (queue, now[queue].saturating_sub(before[queue])));
     growth.filter(|(_, count)| *count > 0).collect()
@@ -128,7 +128,7 @@ fn backlogs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: 
     (count > 0).then(event).into_iter().collect()
 }
 
-/// Frames that the lcore dropped at the receive ring, since it had more than time.
+/// Frames that the lcore dropped at the receive ring because it was overloaded.
 fn sheds(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let of = |counters: &PortSnapshot, class: usize| counters.drops[class][DropReason::Shed as usize];
     let shed = |class: usize| of(now, class).saturating_sub(of(before, class));
@@ -143,7 +143,7 @@ fn sheds(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usi
     classes.map(|class| Event { text: text(class), count: 1 }).collect()
 }
 
-/// A gauge, not a counter: what begins and ends between two looks is not seen.
+/// Port XOFF is a gauge, not a counter: an XOFF that begins and ends between two snapshots is not seen.
 fn port_xoffs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let event = || Event {
         text: format!("{} has no room left beside its insurance: all of it is XOFF", subject.port_name(port)),
@@ -196,7 +196,7 @@ mod tests {
         subject
     }
 
-    /// The lines of a look after so many tenths of a second.
+    /// The lines of a snapshot taken after this many tenths of a second.
     fn look(events: &mut Events, subject: &Subject, tenths: u64) -> Vec<String> {
         events.next(subject, Snapshot::take(subject, Duration::from_millis(tenths * 100)))
     }
@@ -255,7 +255,7 @@ mod tests {
         let mut events = Events::default();
         let mut told = Vec::new();
         for tenths in 1..=25 {
-            // Two a look until two seconds have gone, then silence.
+            // Two events in each snapshot for two seconds, then none.
             subject.counters.ports[0].backlog_xoffs.add(if tenths <= 20 { 2 } else { 0 });
             told.extend(look(&mut events, &subject, tenths));
         }

@@ -1,4 +1,4 @@
-//! A made-up switch for tests: two ports, class 3 lossless, two hosts, and counters as after a run.
+//! A switch for tests: two ports, class 3 lossless, two hosts, and counters as after a run.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub fn slow(rate: BitRate) -> Subject {
     subject
 }
 
-/// The same after ten seconds of traffic and a drain: nothing lost in class 3, something in class 0.
+/// The switch after ten seconds of traffic and a drain: no loss in class 3, some in class 0.
 pub fn run() -> Subject {
     let subject = quiet();
     let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
@@ -146,7 +146,7 @@ pub fn run() -> Subject {
     subject
 }
 
-/// A busy second of [`run`]'s switch, its fourth: the snapshots before and after it.
+/// The fourth second of the switch of [`run`], under load: the snapshots before and after it.
 pub fn second() -> (Subject, Snapshot, Snapshot) {
     let subject = run();
     let before = Snapshot::take(&subject, Duration::from_secs(3));
@@ -168,7 +168,7 @@ pub fn second() -> (Subject, Snapshot, Snapshot) {
     (subject, before, after)
 }
 
-/// [`run`]'s switch on two lcores with a headroom pool, where all went wrong that can.
+/// The switch of [`run`] on two lcores with a headroom pool, with every kind of trouble.
 pub fn trouble() -> Subject {
     let mut subject = run();
     let spec = &mut subject.spec;

@@ -1,14 +1,16 @@
-//! Flow control that a device does by itself: classic PAUSE (IEEE 802.3 annex 31B) of its MAC, out of the switch's sight.
+//! Flow control of the device itself: classic PAUSE (IEEE 802.3 annex 31B) of its MAC, which the switch cannot see.
 //!
-//! A MAC that sends PAUSE when its FIFO fills stops all classes of the peer, and one that obeys PAUSE holds back PFC frames
-//! too. A MAC that keeps MAC control frames to itself eats the PFC frames of the peer. So each port asks its device for
-//! neither, reads back what holds, and judges the answer here. Which driver does what was read in DPDK 22.11: docs/nics.md.
+//! A MAC that sends PAUSE when its FIFO fills stops all classes of the peer. A MAC that obeys PAUSE also holds back PFC
+//! frames. A MAC that does not pass MAC control frames discards the PFC frames of the peer.
+//!
+//! So the switch disables flow control on each device and requests MAC control frames. It reads the state back and
+//! judges it here. The behaviour of each driver was read in DPDK 22.11: docs/nics.md.
 
 use serde::Serialize;
 
 use crate::dataplane::counters::Counter;
 
-/// Drivers whose device has no MAC of its own: nothing below the switch can pause.
+/// Drivers whose device has no MAC of its own, so that it cannot pause by itself.
 const WITHOUT_MAC: [&str; 12] = [
     "net_af_packet",
     "net_af_xdp",
@@ -24,10 +26,10 @@ const WITHOUT_MAC: [&str; 12] = [
     "net_vmxnet3",
 ];
 
-/// Drivers that write "pass MAC control frames" to the device as asked, and do not tell whether it is set.
+/// Drivers that apply "pass MAC control frames" to the device, but do not report whether it is set.
 const PASSES_AS_ASKED: [&str; 6] = ["net_e1000_em", "net_e1000_igb", "net_i40e", "net_igc", "net_ngbe", "net_txgbe"];
 
-/// Flow control that a port's device does by itself, as its driver says.
+/// The device's own flow control, as its driver reports it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceFlowControl {
@@ -36,18 +38,18 @@ pub enum DeviceFlowControl {
     None,
     /// It is off, and MAC control frames pass to the switch.
     Off,
-    /// It is off, but the driver does not pass MAC control frames as far as it says: the device may eat PFC frames.
+    /// It is off, but the driver does not report that it passes MAC control frames: the device may discard PFC frames.
     Filters,
-    /// It is on after it was told to be off: the device may send and obey PAUSE for all classes.
+    /// It is on although it was turned off: the device may send and obey PAUSE for all classes.
     Pauses,
-    /// The driver cannot be asked: the device may pause by itself, and may eat PFC frames.
+    /// The driver does not report it: the device may pause by itself, and may discard PFC frames.
     Unknown,
 }
 
 impl DeviceFlowControl {
     const ALL: [Self; 5] = [Self::None, Self::Off, Self::Filters, Self::Pauses, Self::Unknown];
 
-    /// In metrics and tables.
+    /// The word for it in metrics and tables.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -59,7 +61,7 @@ impl DeviceFlowControl {
         }
     }
 
-    /// The consequence for PFC, where there is one.
+    /// The consequence for PFC, if there is one.
     #[must_use]
     pub fn consequence(self) -> Option<&'static str> {
         match self {
@@ -70,52 +72,53 @@ impl DeviceFlowControl {
         }
     }
 
-    /// Whether PFC cannot work as promised, even if the operator says so. An operator can see that PFC frames pass a
-    /// device that only may eat them, and that a device that only may pause sends none; a mode that reads on is a fact.
+    /// Whether PFC cannot work as promised, even if the operator asserts it. An operator can verify that PFC frames
+    /// pass a device that may discard them, and that a device that may pause sends no PAUSE. A mode that reads as on is
+    /// a fact.
     #[must_use]
     pub fn defeats_pfc(self) -> bool {
         self == Self::Pauses
     }
 }
 
-/// Present flow control of a device, as its driver says.
+/// Current flow control of a device, as its driver reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowControlReading {
     /// Whether the device sends or obeys PAUSE.
     pub is_on: bool,
-    /// Whether the driver says that MAC control frames pass; most drivers never say so.
+    /// Whether the driver reports that MAC control frames pass; most drivers never report it.
     pub passes_control: bool,
 }
 
-/// A device that can be asked; errors are negative error numbers, as drivers give them.
+/// A device whose flow control can be read and set; errors are negative error numbers of the driver.
 pub trait FlowControlDevice {
-    /// The present state.
+    /// Reads the current state.
     ///
     /// # Errors
-    /// The driver's.
+    /// The error of the driver.
     fn read(&mut self) -> Result<FlowControlReading, i32>;
 
-    /// Turns PAUSE off both ways, keeps all other settings, and asks for MAC control frames to pass or not.
+    /// Turns PAUSE off in both directions, keeps all other settings, and sets whether MAC control frames pass.
     ///
     /// # Errors
-    /// The driver's.
+    /// The error of the driver.
     fn turn_off(&mut self, pass_control: bool) -> Result<(), i32>;
 }
 
-/// Orders that the driver took.
+/// The settings that the driver accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// Off, and pass MAC control frames.
+    /// PAUSE off, and MAC control frames pass.
     Passing,
-    /// Off alone: it refuses to be told of MAC control frames.
+    /// PAUSE off only: the driver refuses the setting for MAC control frames.
     OffOnly,
-    /// Neither.
+    /// No setting, with the error of the driver.
     Refused(i32),
 }
 
-/// Turns flow control of `device` off and reads back what holds.
+/// Turns flow control of `device` off and reads the result back.
 ///
-/// The reading comes first since drivers of NICs refuse settings that differ from it (`autoneg`, water marks).
+/// It reads the state first, because drivers of NICs refuse settings that differ from it (`autoneg`, watermarks).
 pub fn settle(device: &mut impl FlowControlDevice) -> (Told, Result<FlowControlReading, i32>) {
     if let Err(error) = device.read() {
         return (Told::Refused(error), Err(error));
@@ -127,8 +130,8 @@ pub fn settle(device: &mut impl FlowControlDevice) -> (Told, Result<FlowControlR
     (told, device.read())
 }
 
-/// Judges `told` and the `reading` after it, for a port of `driver`; `has_mac` is false where the device is known
-/// to have no MAC.
+/// Judges the accepted settings `told` and the `reading` after them, for a port of `driver`. `has_mac` is false if the
+/// device is known to have no MAC.
 #[must_use]
 pub fn judge(driver: &str, has_mac: bool, told: Told, reading: Result<FlowControlReading, i32>) -> DeviceFlowControl {
     let reading = match reading {
@@ -141,31 +144,31 @@ pub fn judge(driver: &str, has_mac: bool, told: Told, reading: Result<FlowContro
     if reading.passes_control || is_told { DeviceFlowControl::Off } else { DeviceFlowControl::Filters }
 }
 
-/// Whether a device of `driver` has a MAC of its own, as far as the driver's name says.
+/// Whether a device of `driver` has a MAC of its own, judged by the driver's name.
 #[must_use]
 pub fn has_mac(driver: &str) -> bool {
     !WITHOUT_MAC.contains(&driver)
 }
 
-/// The last answer of each port: written by the control thread, read by anyone.
+/// The last state of each port, written by the control thread and read by any thread.
 #[derive(Debug, Default)]
 pub struct FlowControls(Vec<Counter>);
 
 impl FlowControls {
-    /// `ports` ports without flow control of their own.
+    /// Returns the states of `ports` ports, all without flow control of their own.
     #[must_use]
     pub fn new(ports: usize) -> Self {
         Self((0..ports).map(|_| Counter::default()).collect())
     }
 
-    /// That of `port`.
+    /// The state of `port`.
     #[must_use]
     pub fn get(&self, port: usize) -> DeviceFlowControl {
         let code = self.0.get(port).map_or(0, Counter::get);
         DeviceFlowControl::ALL.into_iter().find(|state| *state as u64 == code).unwrap_or_default()
     }
 
-    /// Publishes that of `port`. Only the control thread may.
+    /// Publishes the state of `port`. Only the control thread may call it.
     pub fn set(&self, port: usize, state: DeviceFlowControl) {
         if let Some(code) = self.0.get(port) {
             code.set(state as u64);

@@ -1,24 +1,24 @@
-//! Drivers as they were read in DPDK 22.11, each as a small model of its `flow_ctrl_get` and `flow_ctrl_set`.
+//! Models of drivers as read in DPDK 22.11, each with its `flow_ctrl_get` and `flow_ctrl_set`.
 
 use super::*;
 
 const ENOTSUP: i32 = -95;
 const EINVAL: i32 = -22;
 
-/// A NIC: what it refuses, what it does not do, and what it says.
+/// A model of a NIC: the settings that it refuses, those that it ignores, and its reports.
 #[derive(Default)]
 struct Nic {
     is_on: bool,
     passes: bool,
-    /// No functions for flow control at all.
+    /// Has no functions for flow control at all.
     is_mute: bool,
-    /// Refuses to be told of MAC control frames (sfc, hns3, cnxk).
+    /// Refuses the setting for MAC control frames (sfc, hns3, cnxk).
     refuses_pass: bool,
     /// Refuses all settings.
     refuses_all: bool,
-    /// Takes the mode and stays on.
+    /// Accepts the mode but stays on.
     is_stubborn: bool,
-    /// Says whether MAC control frames pass (ixgbe).
+    /// Reports whether MAC control frames pass (ixgbe).
     says_pass: bool,
     reads: u32,
 }
@@ -58,7 +58,7 @@ fn e1000_starts_with_pause_on_and_is_off_once_told() {
 #[test]
 fn ixgbe_is_off_only_if_it_says_that_control_frames_pass() {
     assert_eq!(found("net_ixgbe", Nic { says_pass: true, ..Nic::default() }), DeviceFlowControl::Off);
-    // One that takes the setting and does not say so afterwards.
+    // A driver that accepts the setting but does not report it afterwards.
     assert_eq!(found("net_ixgbe", Nic::default()), DeviceFlowControl::Filters);
 }
 
@@ -101,9 +101,9 @@ fn a_nic_that_cannot_be_asked_is_unknown_and_a_virtual_device_has_none() {
     for driver in WITHOUT_MAC {
         assert_eq!(found(driver, mute()), DeviceFlowControl::None, "{driver}");
     }
-    // net_tap can be asked, and says that it is off.
+    // net_tap can be read, and reports that flow control is off.
     assert_eq!(found("net_tap", Nic::default()), DeviceFlowControl::None);
-    // An af_packet port on the interface of a NIC, which the kernel's driver may let pause.
+    // An af_packet port on the interface of a NIC, whose kernel driver may let the NIC pause.
     let (told, reading) = settle(&mut mute());
     assert_eq!(judge("net_af_packet", true, told, reading), DeviceFlowControl::Unknown);
 }

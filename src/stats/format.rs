@@ -1,13 +1,13 @@
-//! Numbers and settings as people read them in tables and pictures.
+//! Formats numbers and settings for tables and live pictures.
 
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;
 use crate::units::Nanos;
 
-/// What a frame costs the wire beyond its bytes: preamble, frame check sequence and gap.
+/// Bytes that a frame takes on the wire beyond its own: preamble, frame check sequence and gap.
 const WIRE_OVERHEAD: u64 = crate::qos::shaper::WIRE_OVERHEAD as u64;
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -21,13 +21,13 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 frame`, `1,234 frames`.
+/// Formats a number of frames: `1 frame`, `1,234 frames`.
 #[must_use]
 pub fn frames(number: u64) -> String {
     format!("{} frame{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// Three or four digits and a unit, for narrow columns: `9999`, `12.3k`, `4.56M`.
+/// Formats a number with three or four digits and a unit, for narrow columns: `9999`, `12.3k`, `4.56M`.
 #[must_use]
 pub fn short(number: u64) -> String {
     if number < 10_000 {
@@ -47,7 +47,7 @@ pub fn short(number: u64) -> String {
     }
 }
 
-/// A time in the unit that suits it, rounded to three digits: `850ns`, `8.19us`, `1.25ms`.
+/// Formats a time in a suitable unit, rounded to three digits: `850ns`, `8.19us`, `1.25ms`.
 #[must_use]
 pub fn time(time: Nanos) -> String {
     let ns = time.0 as f64;
@@ -60,32 +60,32 @@ pub fn time(time: Nanos) -> String {
     }
 }
 
-/// Bits a second on the wire that `frames` of `bytes` together took in `seconds`; zero if that is no time.
+/// Bits per second that `frames` of `bytes` in total took on the wire in `seconds`; zero if `seconds` is zero.
 #[must_use]
 pub fn wire_rate(frames: u64, bytes: u64, seconds: f64) -> f64 {
     let bits = (bytes + frames * WIRE_OVERHEAD) as f64 * 8.0;
     if seconds > 0.0 { bits / seconds } else { 0.0 }
 }
 
-/// A rate in Gb/s with two decimals.
+/// Formats a rate in Gb/s with two decimals.
 #[must_use]
 pub fn gigabits(rate: f64) -> String {
     format!("{:.2}", rate / 1e9)
 }
 
-/// How many in a second; zero if that is no time.
+/// The count per second; zero if `seconds` is zero.
 #[must_use]
 pub fn per_second(count: u64, seconds: f64) -> u64 {
     if seconds > 0.0 { (count as f64 / seconds).round() as u64 } else { 0 }
 }
 
-/// `part` of `whole` in whole percent, rounded down, so that 100 means all of it.
+/// `part` of `whole` in percent, rounded down, so that 100 means the whole.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> u64 {
     (part * 100).checked_div(whole).unwrap_or(0)
 }
 
-/// The classes in `mask`, in no more than seven characters: `3,4`, `6 of 8`; `-` if there are none.
+/// Formats the classes in `mask` in at most seven characters: `3,4`, `6 of 8`; `-` if there are none.
 #[must_use]
 pub fn classes(mask: u8) -> String {
     let list: Vec<String> = (0..8).filter(|class| mask >> class & 1 == 1).map(|class| class.to_string()).collect();
@@ -96,7 +96,7 @@ pub fn classes(mask: u8) -> String {
     }
 }
 
-/// What a port does of PFC, as the configuration calls it.
+/// The PFC mode of a port in the words of the configuration.
 #[must_use]
 pub fn pfc_mode(mode: PfcMode) -> &'static str {
     match mode {
@@ -106,7 +106,7 @@ pub fn pfc_mode(mode: PfcMode) -> &'static str {
     }
 }
 
-/// What lossless groups do after XOFF, as the configuration calls it.
+/// The headroom policy in the words of the configuration.
 #[must_use]
 pub fn headroom_policy(policy: HeadroomPolicy) -> &'static str {
     match policy {

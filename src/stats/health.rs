@@ -1,7 +1,7 @@
-//! Whether the switch lives and is ready, for whoever starts, watches and replaces it: `/healthz` and `/readyz`.
+//! Health and readiness of the switch, for service managers and orchestrators: `/healthz` and `/readyz`.
 //!
-//! Alive is a process whose lcores poll. Ready is one that has besides had its ports started and the time in which they
-//! prove their PFC. An lcore that stands still is seen by its count of polls, which does not move between two looks.
+//! A process is alive if its lcores poll. It is ready if, in addition, its ports are started and their time to prove
+//! PFC is over. An lcore has stopped if its count of polls does not change between two checks.
 
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
@@ -10,42 +10,42 @@ use std::time::{Duration, Instant};
 use crate::dataplane::Counters;
 use crate::sync::{AtomicBool, Ordering};
 
-/// An lcore whose count of polls has not moved for so long has stopped: rests are 10 ms at most, and a machine that is
-/// too busy to run an lcore for a second forwards nothing.
+/// Time without polls after which an lcore counts as stopped. Rests take at most 10 ms, and a machine that cannot run
+/// an lcore for a second forwards nothing.
 pub const STOPPED: Duration = Duration::from_secs(1);
 
-/// What is known of the lcores' lives.
+/// The state of the health checks.
 #[derive(Debug, Default)]
 pub struct Health {
     is_tested: AtomicBool,
     lcores: Mutex<Vec<Pulse>>,
 }
 
-/// The last look at an lcore.
+/// The last check of an lcore.
 #[derive(Debug, Clone, Copy)]
 struct Pulse {
     polls: u64,
-    /// When it was first seen with that count.
+    /// Time at which this count was first seen.
     since: Instant,
 }
 
-/// What a look has found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// Why the switch does not live, or an empty text.
+    /// Reasons why the switch is not alive; empty if it is.
     pub not_alive: String,
-    /// Why it is not ready, or an empty text.
+    /// Reasons why the switch is not ready; empty if it is.
     pub not_ready: String,
 }
 
 impl State {
-    /// Whether all lcores move.
+    /// Whether no lcore has stopped.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.not_alive.is_empty()
     }
 
-    /// Whether the switch forwards, and its ports have had their time to prove themselves.
+    /// Whether the switch forwards, and the time for its ports to prove PFC is over.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.not_ready.is_empty()
@@ -53,12 +53,12 @@ impl State {
 }
 
 impl Health {
-    /// The ports are started, and the time in which they prove their PFC is over.
+    /// Records that the ports are started and that their time to prove PFC is over.
     pub fn set_tested(&self) {
         self.is_tested.store(true, Ordering::Relaxed);
     }
 
-    /// Looks at the lcores at `now`. Whoever looks often, knows soon when one has stopped: two looks are needed.
+    /// Checks the lcores at `now`. A stopped lcore is detected by two checks, so frequent checks detect it sooner.
     pub fn look(&self, counters: &Counters, now: Instant) -> State {
         let mut pulses = self.lcores.lock().unwrap_or_else(PoisonError::into_inner);
         pulses.resize(counters.lcores.len(), Pulse { polls: 0, since: now });
@@ -69,7 +69,7 @@ impl Health {
                 *pulse = Pulse { polls, since: now };
             }
             let still = now.saturating_duration_since(pulse.since);
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             if still >= STOPPED {
                 let _ = writeln!(not_alive, "lcore {number} has not polled for {:.1} s", still.as_secs_f64());
             } else if polls == 0 {

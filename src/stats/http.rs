@@ -1,6 +1,6 @@
-//! The web server: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever starts and stops the switch.
+//! The web server: `/metrics` for Prometheus, `/healthz` and `/readyz` for service managers and orchestrators.
 //!
-//! What strangers can cost is bounded ([`super::bounded`]).
+//! The cost of unknown clients is bounded ([`super::bounded`]).
 
 use std::io;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use super::current::Current;
 use super::health::State;
 use super::refusal::Refusals;
 
-/// Connections at once.
+/// Most simultaneous connections.
 pub const MAX_CONNECTIONS: usize = 64;
 
-/// How long a connection may last. A scrape takes milliseconds; Prometheus gives up after 10 s by default.
+/// Longest duration of a connection. A scrape takes milliseconds; Prometheus gives up after 10 s by default.
 pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
-/// Serves the metrics of `current` on `listener`. It has no end of its own: drop the future, or the runtime that it was
-/// spawned on, and connections that are open then are cut.
+/// Serves the metrics of `current` on `listener`. The future does not end by itself. To end it, drop it or the runtime
+/// on which it was spawned; open connections are then cut.
 ///
 /// # Errors
-/// None that a running server is known to have; the result is the library's.
+/// None is known for a running server; the result is that of the library.
 pub async fn serve(listener: TcpListener, current: Arc<Current>) -> io::Result<()> {
     serve_for(listener, current, CONNECTION_TIME).await
 }
@@ -42,7 +42,7 @@ async fn serve_for(listener: TcpListener, current: Arc<Current>, time: Duration)
     axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time, refusals), router(current)).await
 }
 
-/// What is served of `current`.
+/// The routes for `current`.
 fn router(current: Arc<Current>) -> Router {
     let collector = Arc::new(SwitchCollector::new(current.clone()));
     let alive = current.clone();
@@ -54,7 +54,7 @@ fn router(current: Arc<Current>) -> Router {
         .layer(axum::middleware::map_response(hang_up_after))
 }
 
-/// 431 where the header is longer than what is read.
+/// Answers requests whose header is too long with status 431.
 async fn refuse_long_headers(request: Request, next: Next) -> Response {
     if is_too_long(&request) {
         let text = format!("the header of the request is longer than {HEADER_MAX} bytes; ask with fewer fields\n");
@@ -72,7 +72,7 @@ fn look(current: &Current) -> State {
     subject.health.look(&subject.counters, Instant::now())
 }
 
-/// 200, or 503 with the reasons why not.
+/// Status 200, or 503 with the reasons.
 fn reason(why_not: String) -> Response {
     if why_not.is_empty() { "ok\n".into_response() } else { (StatusCode::SERVICE_UNAVAILABLE, why_not).into_response() }
 }
@@ -84,7 +84,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream as Client};
 
-    /// Runs `client` against a server whose connections last for `time`.
+    /// Runs `client` against a server whose connections last for at most `time`.
     fn with_server(time: Duration, client: impl FnOnce(SocketAddr) + Send + 'static) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -122,12 +122,12 @@ mod tests {
         });
     }
 
-    /// Answer to a header with a field of `len` bytes; empty if the connection is cut.
+    /// Returns the answer to a header with a field of `len` bytes; empty if the connection is cut.
     fn ask_at_length(address: SocketAddr, len: usize) -> String {
         let mut client = Client::connect(address).unwrap();
         let request =
             format!("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: {}\r\n\r\n", "y".repeat(len));
-        // It may hang up in the middle.
+        // The server may close the connection in the middle.
         let _ = client.write_all(request.as_bytes());
         let mut answer = Vec::new();
         let _ = client.read_to_end(&mut answer);
@@ -154,14 +154,14 @@ mod tests {
             assert!(refused.starts_with("http/1.1 503") && refused.contains("\r\nretry-after: 1\r\n"), "{refused}");
             let sentence = "all of the 64 connections that are served at once are taken; ask again in a second\n";
             assert!(refused.ends_with(&format!("\r\n\r\n{sentence}")), "{refused}");
-            // A byte now and then does not help.
+            // Sending a byte now and then does not keep the connection open.
             while !ask(address, "GET /healthz").ends_with("ok\n") {
                 let _ = idle[0].write_all(b"s");
                 std::thread::sleep(Duration::from_millis(10));
             }
             for mut client in idle {
                 client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-                // Closed or reset, but not left waiting.
+                // The connection is closed or reset; the client does not have to wait.
                 let end = client.read_to_end(&mut Vec::new()).err().map(|error| error.kind());
                 assert!(!matches!(end, Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)), "{end:?}");
             }

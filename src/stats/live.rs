@@ -1,6 +1,6 @@
-//! The live picture: a screen that is drawn anew on a terminal, a plain line anywhere else.
+//! The live picture: a redrawn screen on a terminal, otherwise plain lines.
 //!
-//! Both are pure functions of two snapshots; [`Live`] remembers the one before and adds what a terminal needs.
+//! Both are pure functions of two snapshots; [`Live`] keeps the previous snapshot and adds terminal control.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::mmu::HeadroomPolicy;
 use crate::sets::CLASSES;
 use crate::units::Cells;
 
-/// Notices that a screen shows.
+/// Most notices on a screen.
 const NOTICES_SHOWN: usize = 2;
 
 const HIDE_CURSOR: &str = "\x1b[?25l";
@@ -25,21 +25,21 @@ const CLEAR_SCREEN: &str = "\x1b[2J";
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// How to draw.
+/// The style of the live picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// A line a second, without any codes.
+    /// One line a second, without control codes.
     Plain,
-    /// A screen that is drawn anew.
+    /// A screen that is redrawn.
     Screen {
-        /// Whether in colours.
+        /// Whether it uses colours.
         colour: bool,
     },
 }
 
 impl Style {
-    /// The style for standard output: a screen if that is a terminal (and no dumb one), in colours unless `NO_COLOR` is
-    /// set (no-color.org).
+    /// The style for standard output: a screen on a terminal that is not `dumb`, in colours unless `NO_COLOR` is set
+    /// (no-color.org).
     #[must_use]
     pub fn detect(is_terminal: bool) -> Self {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -50,17 +50,17 @@ impl Style {
     fn paint(self, code: u8, text: &str) -> String {
         if self == (Self::Screen { colour: true }) { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
-    /// What must not be.
+    /// Marks a text red if `is_so`: a state that must not occur.
     pub(super) fn bad(self, is_so: bool, text: &str) -> String {
         if is_so { self.paint(31, text) } else { text.to_owned() }
     }
-    /// What is worth a look.
+    /// Marks a text yellow if `is_so`: a state that deserves attention.
     pub(super) fn odd(self, is_so: bool, text: &str) -> String {
         if is_so { self.paint(33, text) } else { text.to_owned() }
     }
 }
 
-/// What happened between two snapshots.
+/// The interval between two snapshots.
 pub(super) struct Step<'a> {
     pub subject: &'a Subject,
     pub before: &'a Snapshot,
@@ -73,18 +73,18 @@ impl<'a> Step<'a> {
         Self { subject, before, after, seconds: after.at.saturating_sub(before.at).as_secs_f64() }
     }
 
-    /// How much a counter of `port` grew.
+    /// Growth of a counter of `port`.
     pub fn port(&self, port: usize, of: impl Fn(&PortSnapshot) -> u64) -> u64 {
         let value = |snapshot: &Snapshot| snapshot.ports.get(port).map_or(0, &of);
         value(self.after).saturating_sub(value(self.before))
     }
 
-    /// How much it grew on all ports.
+    /// Growth of a counter on all ports.
     pub fn all(&self, of: impl Fn(&PortSnapshot) -> u64) -> u64 {
         (0..self.after.ports.len()).map(|port| self.port(port, &of)).sum()
     }
 
-    /// Bits a second on the wire, received and sent, of one port.
+    /// Bits per second on the wire of one port, received and sent.
     pub fn rates(&self, port: usize) -> (f64, f64) {
         let rate = |frames, bytes| wire_rate(frames, bytes, self.seconds);
         (
@@ -105,14 +105,14 @@ impl<'a> Step<'a> {
         port.dropped(|row| row >= CLASSES || !self.subject.is_lossless(row))
     }
 
-    /// Priority groups at XOFF, and those that could be.
+    /// Number of priority groups at XOFF, and of lossless groups.
     pub fn xoff(&self) -> (u32, u32) {
         let xoff = self.after.ports.iter().map(|port| port.xoff_mask.count_ones()).sum();
         let groups = self.subject.spec.ports.iter().flat_map(|port| &port.buffer.groups);
         (xoff, groups.filter(|group| group.lossless).count() as u32)
     }
 
-    /// The pools as name, cells used, highest and size; only those that there are.
+    /// The pools with name, used cells, watermark and size; pools of size zero are left out.
     pub fn pools(&self) -> Vec<(&'static str, u64, u64, Cells)> {
         let (plan, lcore) = (&self.subject.spec.buffer, &self.after.lcore);
         let headroom = (lcore.headroom_pool_used_cells, lcore.headroom_pool_highest_cells);
@@ -130,14 +130,14 @@ impl<'a> Step<'a> {
         .collect()
     }
 
-    /// The part of the time, in percent, for which the class of `port` was stopped that was so longest.
+    /// Share of the interval, in percent, for which the longest paused class of `port` was paused.
     pub fn stopped(&self, port: usize, of: impl Fn(&PortSnapshot) -> &Values) -> u64 {
         let longest = (0..CLASSES).map(|class| self.port(port, |port| of(port)[class])).max().unwrap_or(0);
         percent(longest, (self.seconds * 1e9) as u64).min(100)
     }
 }
 
-/// One line about the time between two snapshots; counts are what was added in it.
+/// Formats one line about the time between two snapshots; counts are those of the interval.
 #[must_use]
 pub fn line(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
     let step = Step::new(subject, before, after);
@@ -156,7 +156,7 @@ pub fn line(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
         added(step.all(|port| step.lossless_drops(port))),
         added(step.all(|port| step.lossy_drops(port))),
     );
-    // What should not happen at all is there only when it did.
+    // Rare problems appear only if they occurred.
     let storms = step.all(|port| port.watchdog_storms.iter().sum());
     let backlogs = step.all(|port| port.backlog_xoffs);
     let stucks = step.all(|port| port.egress_stucks);
@@ -166,25 +166,26 @@ pub fn line(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
     seldom.fold(text, |text, (name, count)| format!("{text} {name} +{count}"))
 }
 
-/// The picture from one snapshot to the next.
+/// The live picture of one switch.
 #[derive(Debug)]
 pub struct Live {
     current: Arc<Current>,
     style: Style,
     before: Snapshot,
-    /// The last notices, which stand below the picture.
+    /// The last notices, which appear below the picture.
     notices: Vec<String>,
     has_drawn: bool,
 }
 
 impl Live {
-    /// A picture of `current`, from its beginning on.
+    /// Returns a picture of `current`, whose first interval begins at the start.
     #[must_use]
     pub fn new(current: Arc<Current>, style: Style) -> Self {
         Self { current, style, before: Snapshot::default(), notices: Vec::new(), has_drawn: false }
     }
 
-    /// Shows a notice below the pictures from the next one on; whether there are pictures that it would spoil elsewhere.
+    /// Shows a notice below all later pictures. Returns false if the style has no picture, so that the caller prints
+    /// the notice.
     pub fn notice(&mut self, line: &str) -> bool {
         if self.style == Style::Plain {
             return false;
@@ -196,7 +197,7 @@ impl Live {
         true
     }
 
-    /// How often to draw.
+    /// Time between two pictures.
     #[must_use]
     pub fn period(&self) -> Duration {
         match self.style {
@@ -205,14 +206,14 @@ impl Live {
         }
     }
 
-    /// What to write now, as it is: what happened since the snapshot before, or since the beginning.
+    /// The text to write unchanged: the events since the previous snapshot, or since the start.
     #[must_use]
     pub fn next(&mut self, now: Snapshot) -> String {
         let text = match self.style {
             Style::Plain => line(&self.current.get(), &self.before, &now) + "\n",
             style => {
                 let picture = screen(&Step::new(&self.current.get(), &self.before, &now), style, &self.notices);
-                // What was on the terminal before is cleared once; later pictures replace the first line by line.
+                // The first picture clears the terminal; later ones replace the previous one line by line.
                 let begin = if self.has_drawn { "" } else { CLEAR_SCREEN };
                 format!("{begin}{HIDE_CURSOR}{HOME}{}{CLEAR_BELOW}", picture.replace('\n', &format!("{CLEAR_LINE}\n")))
             }
@@ -222,7 +223,7 @@ impl Live {
         text
     }
 
-    /// What to write last: gives the cursor back if it was taken.
+    /// The final text, which shows the cursor again if it was hidden.
     #[must_use]
     pub fn end(&mut self) -> &'static str {
         let has_cursor = self.style != Style::Plain && std::mem::take(&mut self.has_drawn);
@@ -231,11 +232,11 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// Writes the end to standard output, also when the program ends by an error.
+    /// Writes the final text to standard output, even if the program ends with an error.
     fn drop(&mut self) {
         let end = self.end();
         if !end.is_empty() {
-            // Nobody is left to tell if the terminal is gone.
+            // If the terminal is gone, the error cannot be reported anywhere.
             let _ = io::stdout().write_all(end.as_bytes()).and_then(|()| io::stdout().flush());
         }
     }

@@ -1,7 +1,7 @@
-//! Drops of lossless frames, told as they happen: one line a port, class and reason, with the count since the last one.
+//! Drops of lossless frames, reported as they occur: one line for each port, class and reason, with the new frames.
 //!
-//! Made from snapshots, off the packet path. A loss that goes on is told ever more seldom, so that it does not push all
-//! else out of a log.
+//! They are derived from snapshots, off the packet path. A continuing loss is reported less and less often, so that it
+//! does not displace other lines in a log.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,35 +12,35 @@ use super::subject::Subject;
 use crate::dataplane::DropReason;
 use crate::sets::CLASSES;
 
-/// How each line begins, after its time.
+/// Start of each line, after its time.
 pub const PREFIX: &str = "lossless drop: ";
 
-/// Time between the first two lines of a loss, and between two lines of one that has gone on for long. It doubles from
-/// one to the other.
+/// Time between the first two lines of a loss, and longest time between two lines of a continuing one. The time doubles
+/// from the first to the second value.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(64);
 
-/// A port, a class and a reason, each by index.
+/// Indices of a port, a class and a reason.
 type Place = (usize, usize, usize);
 
-/// What was told of one place.
+/// The last report about one place.
 #[derive(Debug)]
 struct Told {
     at: Duration,
     /// Frames lost until then.
     frames: u64,
-    /// Time until there may be another line.
+    /// Least time until the next line.
     quiet: Duration,
 }
 
-/// What was told of all places.
+/// Reports the losses at all places.
 #[derive(Debug, Default)]
 pub struct Losses {
     told: BTreeMap<Place, Told>,
 }
 
 impl Losses {
-    /// Lines, without line ends, about what was lost until `now`.
+    /// Lines, without line ends, about the frames lost until `now`.
     #[must_use]
     pub fn next(&mut self, subject: &Subject, now: &Snapshot) -> Vec<String> {
         let mut lines = Vec::new();
@@ -63,7 +63,7 @@ impl Losses {
         lines
     }
 
-    /// Of `total` frames lost at `place`, those to tell now.
+    /// The frames to report now, of `total` frames lost at `place`; `None` if no line is due.
     fn new_frames(&mut self, place: Place, total: u64, now: Duration) -> Option<u64> {
         let Some(told) = self.told.get_mut(&place) else {
             if total > 0 {
@@ -76,7 +76,7 @@ impl Losses {
         }
         let new = total.saturating_sub(told.frames);
         if new == 0 {
-            // It is over; the next is told at once.
+            // The loss has ended; the next one is reported at once.
             told.quiet = Duration::ZERO;
             return None;
         }
@@ -136,7 +136,8 @@ mod tests {
         assert_eq!(times, [0, 10, 30, 70, 150, 310, 630, 1_270, 1_910, 2_550]);
         let counts: Vec<&str> = told.iter().map(|(_, line)| line.split(' ').nth(7).expect("a count")).collect();
         assert_eq!(counts[..4], ["1", "10", "20", "40"], "{told:?}");
-        // What is left is told when its time has come, and after a rest there is no time to wait for.
+        // The remaining frames are reported when the time is over. After a quiet time the next loss is reported at
+        // once.
         assert_eq!(look(&mut losses, &subject, 5_000).len(), 1);
         assert_eq!(look(&mut losses, &subject, 6_000).len(), 0);
         drops.add(1);

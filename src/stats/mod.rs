@@ -1,8 +1,8 @@
-//! What the switch tells people and machines about itself: `/metrics`, the live picture, events and advices while it
-//! runs, the final report.
+//! Reports of the switch for people and machines: `/metrics`, the live picture, events and advice while it runs, and
+//! the final report.
 //!
-//! Everything here looks on. Counters have one writer each and are read without locks; nothing on the packet path
-//! waits for a reader or knows that there is one.
+//! This module only observes. Each counter has one writer and is read without locks. The packet path never waits for a
+//! reader.
 
 pub mod advice;
 pub mod bounded;

@@ -1,4 +1,4 @@
-//! The headroom that a group has turned out to need, beside the headroom that it has.
+//! The headroom that a group needed according to measurements, compared with its configured headroom.
 
 use super::snapshot::{PortSnapshot, Snapshot, cells};
 use super::subject::Subject;
@@ -8,38 +8,38 @@ use crate::mmu::headroom::{HeadroomInput, headroom};
 use crate::sets::CLASSES;
 use crate::units::{Bytes, Cells, Nanos};
 
-/// One lossless group of a port with PFC.
+/// The need of one lossless group of a port with PFC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
     /// Index of the port.
     pub port: usize,
     /// Priority group.
     pub group: usize,
-    /// What it may use.
+    /// Headroom that it may use.
     pub size: Cells,
-    /// What the formula asks for with the longest poll gap seen, or the highest use if that is more. Only the use where
-    /// the peer is a virtual host, which stands still in a poll gap.
+    /// Result of the formula with the longest observed poll gap, or the highest use if that is more. Only the use
+    /// counts if the peer is a virtual host, which also stands still in a poll gap.
     pub needed: Cells,
-    /// Frames of its classes dropped since the headroom, its own or the pool that it shares, was full.
+    /// Frames of its classes dropped because the headroom, its own or the shared pool, was full.
     pub overflows: u64,
-    /// Whether the peer is known to obey PFC, so that a drop is the headroom's fault and not the peer's.
+    /// Whether the peer is known to obey PFC. If so, a drop is the fault of the headroom and not of the peer.
     pub obeys: bool,
 }
 
 impl Need {
-    /// Whether less is configured than was seen to be needed.
+    /// Whether the configured headroom is less than the measured need.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.needed > self.size || (self.obeys && self.overflows > 0)
     }
 }
 
-/// All lossless groups of all ports with PFC. Without PFC no headroom is enough, and none is judged.
+/// The needs of all lossless groups of all ports with PFC. Without PFC no headroom is sufficient, so none is judged.
 #[must_use]
 pub fn needs(subject: &Subject, snapshot: &Snapshot) -> Vec<Need> {
     let mut needs = Vec::new();
     for (port, counters) in snapshot.ports.iter().enumerate() {
-        // The formula knows no groups: one sum a port.
+        // The formula does not depend on the group: one result for each port.
         let by_formula = by_formula(subject, port, snapshot.longest_poll_gap(subject, port));
         let guarded = subject.guarded_groups(port);
         needs.extend((0..CLASSES).filter(|group| guarded >> group & 1 == 1).map(|group| Need {
@@ -54,7 +54,8 @@ pub fn needs(subject: &Subject, snapshot: &Snapshot) -> Vec<Need> {
     needs
 }
 
-/// What the formula asks for on port `port` if polls come `gap` apart; nothing where gaps do no harm, or before any.
+/// The formula's result for port `port` with a poll gap of `gap`. Zero if gaps are harmless there, or before the first
+/// gap.
 fn by_formula(subject: &Subject, port: usize, gap: Nanos) -> Cells {
     match subject.links.get(port) {
         Some(link) if gap.0 > 0 && !subject.is_in_process(port) => {
@@ -64,13 +65,13 @@ fn by_formula(subject: &Subject, port: usize, gap: Nanos) -> Cells {
     }
 }
 
-/// Headroom that one group may use: its eta, and no more than there is of what it shares.
+/// Headroom that one group may use: its eta, limited by the shared headroom.
 fn size(subject: &Subject, port: usize, group: usize) -> Cells {
     let eta = subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.groups[group].headroom);
     match subject.spec.buffer.policy {
         HeadroomPolicy::SharedPool => eta.min(subject.spec.buffer.headroom),
         HeadroomPolicy::Independent => eta,
-        // Whatever arrives after XOFF goes to the port's insurance, whichever group's it is.
+        // Frames that arrive after XOFF use the port's insurance, regardless of their group.
         HeadroomPolicy::Dynamic => subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.insurance),
     }
 }
@@ -81,7 +82,7 @@ fn overflows(subject: &Subject, port: &PortSnapshot, group: usize) -> u64 {
     classes.map(|class| reasons.map(|reason| port.drops[class][reason as usize]).iter().sum::<u64>()).sum()
 }
 
-/// `count` cells in bytes of this switch's buffer.
+/// Converts `count` cells of this switch's buffer to bytes.
 #[must_use]
 pub fn to_bytes(subject: &Subject, count: Cells) -> Bytes {
     count.to_bytes(subject.spec.buffer.cell)
@@ -95,7 +96,7 @@ mod tests {
     use super::super::subject::PfcStanding;
     use super::*;
 
-    /// The needs of both ports' only lossless groups after a longest poll gap of `gap`.
+    /// The needs of the only lossless groups of both ports, after a longest poll gap of `gap`.
     fn after(subject: &Subject, gap: u64) -> [Need; 2] {
         subject.counters.lcores[0].poll_gap_highest_ns.set(gap);
         needs(subject, &Snapshot::take(subject, Duration::ZERO)).try_into().expect("two")

@@ -1,4 +1,4 @@
-//! Looks on while the switch runs: events as they happen, advices as they become true.
+//! Observes the running switch: reports events as they occur, and advice when it becomes valid.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::events::Events;
 use super::losses::Losses;
 use super::snapshot::Snapshot;
 
-/// Remembers what was said about one switch.
+/// Remembers the reports about one switch.
 #[derive(Debug)]
 pub struct Onlooker {
     current: Arc<Current>,
@@ -18,13 +18,13 @@ pub struct Onlooker {
 }
 
 impl Onlooker {
-    /// One that has seen nothing of `current` yet.
+    /// Returns an observer that has not seen `current` yet.
     #[must_use]
     pub fn new(current: Arc<Current>) -> Self {
         Self { current, events: Events::default(), losses: Losses::default(), adviser: Adviser::default() }
     }
 
-    /// Lines to tell now, without line ends. Advices begin with `warning: `, events with their time.
+    /// Lines to report now, without line ends. Advice begins with `warning: `, events with their time.
     #[must_use]
     pub fn look(&mut self, now: Snapshot) -> Vec<String> {
         let subject = self.current.get();

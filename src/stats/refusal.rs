@@ -1,8 +1,10 @@
-//! What is said to whom there is no place for: an answer that says so, and goodbye.
+//! Refuses clients when all connections are taken: sends an answer that explains it, and closes the connection.
 //!
-//! A closed connection with bytes unread takes its answer along on some systems, and many a client takes an answer that
-//! comes before its request for a mistake. So a refused client may speak first, for a moment, and what it says is read
-//! away until it hangs up. That costs a small task for each; when there are too many of them, the others are only told.
+//! On some systems, closing a connection with unread bytes discards the answer. Many clients treat an answer that
+//! arrives before their request as an error. So a refused client may first send its request for a moment, and its bytes
+//! are read until it closes the connection.
+//!
+//! That costs a small task for each client. When there are too many tasks, further clients only receive the answer.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,21 +17,21 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Clients that are refused with patience at once.
+/// Most clients that are refused patiently at once.
 const MAX_PATIENT: usize = 128;
 
-/// How long one of them may take to begin to speak, and then to hang up.
+/// Longest time until such a client starts to send, and then until it closes the connection.
 const SPEAK_TIME: Duration = Duration::from_millis(100);
 const HANG_UP_TIME: Duration = Duration::from_secs(1);
 
-/// How long the answer to any other may take: a new connection has room for it.
+/// Longest time to write the answer to any other client: a new connection has buffer space for it.
 const TELL_TIME: Duration = Duration::from_millis(5);
 
-/// Bytes that are read away at once, and how often.
+/// Bytes that are discarded in one read, and most reads.
 const PIECE_BYTES: usize = 512;
 const PIECES: usize = 64;
 
-/// Refuses clients with one answer.
+/// Refuses clients with a fixed answer.
 #[derive(Debug)]
 pub struct Refusals {
     answer: Bytes,
@@ -37,7 +39,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Says `body`, which is of this type, with the status 503.
+    /// Returns refusals with status 503 and `body`, which has this content type.
     #[must_use]
     pub fn new(content_type: &str, body: &str) -> Self {
         let answer = format!(
@@ -48,7 +50,7 @@ impl Refusals {
         Self { answer: answer.into(), patient: Arc::new(Semaphore::new(MAX_PATIENT)) }
     }
 
-    /// Refuses `stream`, without waiting for it.
+    /// Refuses `stream` without waiting for its client.
     pub async fn refuse<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, mut stream: S) {
         let answer = self.answer.clone();
         if let Ok(permit) = self.patient.clone().try_acquire_owned() {
@@ -62,7 +64,7 @@ impl Refusals {
     }
 }
 
-/// Whatever goes wrong here, the client is gone.
+/// Errors are ignored here: they mean that the client is gone.
 async fn refuse_patiently<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, answer: &[u8]) {
     let _ = timeout(SPEAK_TIME, read(&mut stream)).await;
     let goodbye = async {
@@ -78,7 +80,7 @@ async fn refuse_patiently<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, answ
     let _ = timeout(HANG_UP_TIME, goodbye).await;
 }
 
-/// Reads what comes next and forgets it; how many bytes that was.
+/// Reads and discards the next bytes; returns their number.
 async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<usize> {
     let mut piece = [0; PIECE_BYTES];
     let mut buffer = ReadBuf::new(&mut piece);

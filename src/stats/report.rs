@@ -1,7 +1,8 @@
-//! The final report, as data: what the tables show to people and `--json` to machines.
+//! The final report as data: the tables show it to people, `--json` to machines.
 //!
-//! Names of fields are part of the interface: they may be added to, and change only with [`FORMAT`]. Sizes are bytes
-//! without the frame check sequence, rates are bits a second on the wire with preamble and gap, times say their unit.
+//! Field names are part of the interface: fields may be added, and other changes require a new [`FORMAT`]. Sizes are
+//! bytes without the frame check sequence. Rates are bits per second on the wire with preamble and gap. Times have
+//! their unit in the name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,34 +27,34 @@ use crate::units::Cells;
 /// Version of the report's format.
 pub const FORMAT: u32 = 1;
 
-/// A whole run.
+/// The report of a whole run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// [`FORMAT`].
     pub format: u32,
     /// Version of the program.
     pub version: &'static str,
-    /// How long traffic ran: what rates are computed with.
+    /// Duration of the traffic, by which rates are computed.
     pub seconds: f64,
     /// Every port.
     pub ports: Vec<PortReport>,
     /// The shared pools.
     pub pools: Vec<PoolReport>,
-    /// What arrived after XOFF.
+    /// Use of the headroom, which holds frames that arrived after XOFF.
     pub headroom: HeadroomReport,
-    /// The dataplane's polls, of all lcores.
+    /// Polls of all lcores together.
     pub polls: PollReport,
     /// Each lcore of the dataplane.
     pub lcores: Vec<LcoreReport>,
-    /// What is still in the buffer; all zero after a drain.
+    /// The contents of the buffer; all zero after a drain.
     pub held: HeldReport,
     /// Virtual hosts.
     pub hosts: Vec<HostReport>,
-    /// Their flows, end to end.
+    /// Flows of the virtual hosts, end to end.
     pub flows: Vec<FlowReport>,
-    /// What should be changed, by what was seen.
+    /// Advice for the configuration, derived from counters.
     pub advice: Vec<Advice>,
-    /// Whether the promise was kept.
+    /// The verdict: whether lossless classes lost frames or starved.
     pub verdict: Verdict,
 }
 
@@ -62,21 +63,21 @@ pub struct Report {
 pub struct PortReport {
     /// Its name.
     pub name: String,
-    /// Rate it is paced to.
+    /// Rate to which transmission is paced.
     pub rate_bits_per_second: u64,
     /// The lcore that owns it.
     pub lcore: u8,
     /// Whether its PFC can be relied upon.
     pub pfc: PfcStanding,
-    /// What it does of PFC: `off`, `software` or `asymmetric`.
+    /// PFC mode: `off`, `software` or `asymmetric`.
     pub pfc_mode: &'static str,
-    /// Flow control that its device does by itself.
+    /// The device's own flow control.
     pub flow_control: DeviceFlowControl,
     /// Whether its link is up.
     pub link_up: bool,
     /// Frames lost to a full receive ring.
     pub receive_missed_frames: u64,
-    /// Whether the device tells of such loss at all.
+    /// Whether the device reports such losses at all.
     pub receive_loss_seen: bool,
     /// Frames lost to an empty buffer pool before admission.
     pub receive_no_buffer_frames: u64,
@@ -90,65 +91,66 @@ pub struct PortReport {
     pub backlog_xoffs: u64,
     /// Most frames that a poll left in its receive ring.
     pub backlog_highest_frames: u64,
-    /// Times that it got stuck: its device took no frames.
+    /// Times that its transmission got stuck: its device took no frames.
     pub egress_stucks: u64,
-    /// Frames that its device took and lost.
+    /// Frames that its device accepted but lost.
     pub send_errors: u64,
-    /// Classes in which something happened.
+    /// Classes in which an event was counted.
     pub classes: Vec<ClassReport>,
 }
 
-/// One class on one port. With maps that are not one to one, `received` and drops are of the traffic class, `sent` and
-/// marks and storms of the queue, PFC and the group's use of the priority with this number.
+/// One class on one port. If maps are not one to one, the fields refer to different objects with this number.
+/// `received` and drops are of the traffic class; `sent`, marks and storms of the queue; PFC and the group's use of the
+/// priority.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassReport {
-    /// Its number; null for frames dropped before they had a class.
+    /// Its number; null for frames dropped before classification.
     pub class: Option<usize>,
-    /// Whether it is meant to be lossless.
+    /// Whether it is configured as lossless.
     pub lossless: bool,
     /// Frames received.
     pub received_frames: u64,
-    /// Their bytes.
+    /// Bytes of the received frames.
     pub received_bytes: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Their bytes.
+    /// Bytes of the sent frames.
     pub sent_bytes: u64,
     /// Frames dropped.
     pub dropped_frames: u64,
-    /// Of those, by reason; only reasons that occurred.
+    /// Dropped frames by reason; only reasons that occurred.
     pub drops: BTreeMap<&'static str, u64>,
-    /// PFC frames sent that told the peer to stop.
+    /// PFC frames sent that paused the peer.
     pub pfc_sent_xoff: u64,
-    /// PFC frames sent that told it to go on.
+    /// PFC frames sent that resumed the peer.
     pub pfc_sent_xon: u64,
-    /// PFC frames received that told this port to stop.
+    /// PFC frames received that paused this port.
     pub pfc_received_xoff: u64,
-    /// PFC frames received that told it to go on.
+    /// PFC frames received that resumed this port.
     pub pfc_received_xon: u64,
-    /// PFC frames received that this port would have obeyed, but for the watchdog.
+    /// PFC frames received that this port would have obeyed, but ignored because of the watchdog.
     pub pfc_ignored: u64,
-    /// Time for which this port held its peer at XOFF.
+    /// Time for which this port paused its peer.
     pub pfc_sent_paused_ns: u64,
-    /// Time for which the peer held this port at XOFF, obeyed or not.
+    /// Time for which the peer paused this port, whether obeyed or not.
     pub pfc_received_paused_ns: u64,
-    /// Storms that the watchdog found.
+    /// Storms that the watchdog detected.
     pub watchdog_storms: u64,
-    /// Storms that it saw end.
+    /// Storms that have ended.
     pub watchdog_restores: u64,
     /// Frames marked Congestion Experienced.
     pub ecn_marked_frames: u64,
-    /// Most bytes of buffer, in whole cells, that frames received here held in reserve and shared pool.
+    /// Most bytes of reserve and shared pool, in whole cells, that frames received here held.
     pub group_highest_bytes: u64,
-    /// Most they held of the shared pool.
+    /// Most bytes of the shared pool that they held.
     pub shared_highest_bytes: u64,
-    /// Most they held in headroom.
+    /// Most bytes of headroom that they held.
     pub headroom_highest_bytes: u64,
     /// Headroom of the lossless group.
     pub headroom_bytes: u64,
-    /// What it has turned out to need; null where nothing is guarded by PFC.
+    /// Headroom that the group needed according to measurements; null if PFC does not guard it.
     pub headroom_needed_bytes: Option<u64>,
-    /// Most that waited in the egress queue.
+    /// Most bytes in the egress queue.
     pub queue_highest_bytes: u64,
 }
 
@@ -161,20 +163,20 @@ pub struct PoolReport {
     pub size_bytes: u64,
     /// Bytes in use, in whole cells.
     pub used_bytes: u64,
-    /// Most ever in use.
+    /// Most bytes ever in use.
     pub highest_bytes: u64,
 }
 
-/// Where lossless groups put what arrived after XOFF.
+/// The headroom, in which lossless groups store frames that arrive after XOFF.
 #[derive(Debug, Clone, Serialize)]
 pub struct HeadroomReport {
     /// `independent`, `shared-pool` or `dynamic`.
     pub policy: &'static str,
-    /// All headroom there is.
+    /// Size of all headroom.
     pub size_bytes: u64,
     /// Bytes in use, in whole cells.
     pub used_bytes: u64,
-    /// Most of the shared pool ever in use; null without one.
+    /// Most bytes of the shared headroom pool ever in use; null without such a pool.
     pub highest_bytes: Option<u64>,
 }
 
@@ -185,37 +187,37 @@ pub struct LcoreReport {
     pub lcore: usize,
     /// Ports that it owns.
     pub ports: Vec<String>,
-    /// Its polls.
+    /// Statistics of its polls.
     #[serde(flatten)]
     pub polls: PollReport,
-    /// Frames it handed to the lcores that own their egress ports.
+    /// Frames handed to the lcores that own their egress ports.
     pub handed_off_frames: u64,
     /// Most frames that waited in one hand-off ring to it.
     pub handoff_highest_frames: u64,
 }
 
-/// How promptly the dataplane polled.
+/// Statistics of polls, gaps and rests.
 #[derive(Debug, Clone, Serialize)]
 pub struct PollReport {
-    /// Polls of all ports.
+    /// Number of polls.
     pub polls: u64,
-    /// Of those, how many moved a frame.
+    /// Polls that moved a frame.
     pub busy_polls: u64,
     /// 99 % of gaps between polls were shorter than this (a power of two).
     pub gap_p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest gap.
     pub gap_highest_ns: u64,
-    /// Rests, since nothing came; each is a gap too.
+    /// Number of rests, when there was no traffic; each is also a gap.
     pub rests: u64,
-    /// Time that they took.
+    /// Total time of the rests.
     pub rested_ns: u64,
-    /// 99 % of them ended no later than this after they should have (a power of two); null if there was none.
+    /// 99 % of the rests ended no later than this after their planned end (a power of two); null if there was none.
     pub rest_overshoot_p99_ns: Option<u64>,
-    /// The latest end.
+    /// The longest delay after a planned end.
     pub rest_overshoot_highest_ns: u64,
 }
 
-/// What is still in the buffer.
+/// Cells and frames that are still in the buffer.
 #[derive(Debug, Clone, Serialize)]
 pub struct HeldReport {
     /// Cells not released.
@@ -233,9 +235,9 @@ pub struct HostReport {
     pub port: String,
     /// PFC frames it received.
     pub pfc_received_frames: u64,
-    /// Time for which it was told to stop, by class; only classes that were.
+    /// Time for which it was paused, by class; only classes that were paused.
     pub paused_ns: BTreeMap<usize, u64>,
-    /// Frames it received that are of no flow to it.
+    /// Frames received that belong to no flow to this host.
     pub foreign_frames: u64,
 }
 
@@ -244,21 +246,21 @@ pub struct HostReport {
 pub struct FlowReport {
     /// Sending host.
     pub from: String,
-    /// Receiving host; null for a station outside, of which nothing is known.
+    /// Receiving host; null for an external station, whose counters are not known.
     pub to: Option<String>,
     /// `roce` or `udp`.
     pub kind: &'static str,
-    /// Its class.
+    /// Its traffic class.
     pub class: u8,
-    /// Bytes of a frame.
+    /// Bytes of one frame.
     pub frame_bytes: u32,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Frames received, each number once.
+    /// Frames received; each sequence number counts once.
     pub received_frames: u64,
-    /// Frames sent and never received; null if the receiver is outside.
+    /// Frames sent and never received; null for an external receiver.
     pub lost_frames: Option<u64>,
-    /// Of those received, how many were overtaken.
+    /// Received frames that were overtaken by a later one.
     pub late_frames: u64,
     /// Frames received a second time.
     pub duplicate_frames: u64,
@@ -268,16 +270,16 @@ pub struct FlowReport {
     pub ce_frames: u64,
     /// Rate at which it was received.
     pub received_bits_per_second: f64,
-    /// Half of all frames took no longer; within 12.5 %.
+    /// Median latency: half of all frames took no longer; accurate to 12.5 %.
     pub latency_p50_ns: Option<u64>,
-    /// 99 % of all frames took no longer; within 12.5 %.
+    /// 99th percentile of the latency: 99 % of all frames took no longer; accurate to 12.5 %.
     pub latency_p99_ns: Option<u64>,
-    /// The longest any frame took.
+    /// Longest latency of any frame.
     pub latency_highest_ns: Option<u64>,
 }
 
 impl Report {
-    /// The report on what `subject` has counted, after `traffic` of traffic and a drain.
+    /// Creates the report of `subject` after `traffic` of traffic and a drain.
     #[must_use]
     pub fn new(subject: &Subject, traffic: Duration) -> Self {
         let snapshot = &Snapshot::take(subject, traffic);
@@ -305,7 +307,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing was lost that must not be.
+    /// Whether the run kept its promise: no loss broke it, and no lossless class starved.
     #[must_use]
     pub fn is_lossless(&self) -> bool {
         self.verdict.is_kept()
@@ -314,7 +316,7 @@ impl Report {
     /// The report as one JSON document, indented, with a line end.
     ///
     /// # Panics
-    /// Never: nothing in it can fail to be written.
+    /// Never: every value of the report can be serialized.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("maps have string or number keys and no value can fail") + "\n"
@@ -348,7 +350,7 @@ fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: us
     }
 }
 
-/// The class in `row` of the drops, whose group has and needs so much headroom; `None` if nothing happened in it.
+/// The class in `row` of the drops; its group has and needs the given headroom. `None` if no event was counted in it.
 fn class_report(
     subject: &Subject,
     port: &PortSnapshot,
@@ -481,7 +483,7 @@ fn flow_report(hosts: &HostCounters, flow: &FlowTally, seconds: f64) -> FlowRepo
         corrupt_frames: flow.corrupt_frames.get(),
         ce_frames: flow.ce_frames.get(),
         received_bits_per_second: wire_rate(received, flow.received_bytes.get(), seconds),
-        // A bucket's end may lie beyond the longest.
+        // The upper bound of a bucket may exceed the longest latency.
         latency_p50_ns: flow.latency.quantile(500).map(|ticks| hosts.nanos(ticks.min(flow.latency_highest.get()))),
         latency_p99_ns: flow.latency.quantile(990).map(|ticks| hosts.nanos(ticks.min(flow.latency_highest.get()))),
         latency_highest_ns: (received > 0).then(|| hosts.nanos(flow.latency_highest.get())),

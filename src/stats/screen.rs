@@ -1,4 +1,4 @@
-//! The live picture on a terminal: a pure function of what happened between two snapshots.
+//! The live picture on a terminal: a pure function of the interval between two snapshots.
 
 use super::format::{classes, frames, gigabits, grouped, per_second, percent, short, time};
 use super::live::{Step, Style};
@@ -6,22 +6,22 @@ use super::snapshot::{LcoreSnapshot, cells};
 use super::subject::Subject;
 use crate::units::{Bytes, Cells, Nanos};
 
-/// Lines and characters of a picture: a terminal of 24 by 80, less the line that the cursor is in.
+/// Lines and columns of a picture: a terminal of 24 by 80, less the line of the cursor.
 const LINES: usize = 23;
 const COLUMNS: usize = 80;
-/// Lines above the ports and between them and the rest.
+/// Lines above the ports, and between the ports and the rest.
 const HEAD_LINES: usize = 4;
-/// Ports on a screen in any case.
+/// Least number of ports on a screen.
 const PORTS_LEAST: usize = 4;
-/// Lcores on a screen.
+/// Most lcores on a screen.
 const LCORES_SHOWN: usize = 4;
-/// Width of a port's buffer bar.
+/// Width of the buffer bar of a port.
 const PORT_BAR: usize = 5;
-/// Width of a pool's bar.
+/// Width of the bar of a pool.
 const POOL_BAR: usize = 20;
 
-/// The screen after the time between two snapshots: at most 23 lines of at most 80 characters, with what is to be
-/// noticed last.
+/// Formats the screen for the interval between two snapshots: at most 23 lines of at most 80 characters. Notices are
+/// last.
 #[must_use]
 pub(super) fn screen(step: &Step<'_>, style: Style, notices: &[String]) -> String {
     let (subject, after) = (step.subject, step.after);
@@ -42,7 +42,7 @@ pub(super) fn screen(step: &Step<'_>, style: Style, notices: &[String]) -> Strin
     text + &below
 }
 
-/// What stands below the ports: pools, lcores if there are several, what is wrong, and all together.
+/// The part below the ports: pools, lcores if there are several, problems, and totals.
 fn below(step: &Step<'_>, style: Style) -> String {
     let mut text = String::new();
     for (name, used, highest, size) in step.pools() {
@@ -57,7 +57,7 @@ fn below(step: &Step<'_>, style: Style) -> String {
     text + &trouble(step, style) + &totals(step, style)
 }
 
-/// The ports to show, by index: the busiest if there is no room for all.
+/// Indices of the ports to show: the busiest ones if there is no room for all.
 fn busiest(step: &Step<'_>, room: usize) -> Vec<usize> {
     let mut ports: Vec<usize> = (0..step.after.ports.len()).collect();
     let bytes = |port: usize| step.port(port, |p| p.rx_bytes.iter().chain(&p.tx_bytes).sum());
@@ -84,8 +84,8 @@ fn port_line(step: &Step<'_>, port: usize, style: Style) -> String {
     )
 }
 
-/// How far the fullest group of a port is on its way to its threshold, and how much of its headroom it uses, in
-/// percent. A port's lossless groups if it has any, else its lossy ones.
+/// How close the fullest group of a port is to its threshold, and its use of headroom, both in percent. Judges the
+/// lossless groups of a port if it has any, otherwise the lossy ones.
 fn filling(step: &Step<'_>, port: usize) -> (u64, u64) {
     let (Some(spec), snapshot) = (step.subject.spec.ports.get(port), &step.after.ports[port]) else { return (0, 0) };
     let has_lossless = spec.buffer.groups.iter().any(|group| group.lossless);
@@ -100,7 +100,7 @@ fn filling(step: &Step<'_>, port: usize) -> (u64, u64) {
     let fillings = groups.map(|(index, group)| {
         let limit = u64::from(group.reserve.0) + u64::from(group.threshold.limit(free).0);
         let headroom = percent(snapshot.group_headroom_cells[index], u64::from(group.headroom.0));
-        // Headroom is used only beyond the threshold, which may have moved since.
+        // Headroom is used only above the threshold, but the threshold may have moved since then.
         let used = if headroom > 0 { 100 } else { percent(snapshot.group_used_cells[index], limit).min(100) };
         (used, headroom)
     });
@@ -129,7 +129,7 @@ fn lcore_line(step: &Step<'_>, number: usize, before: &LcoreSnapshot, lcore: &Lc
     format!("{:<14} {busy}% busy   longest poll gap {gap}   handed on {handed}/s\n", format!("lcore {number}"))
 }
 
-/// What should not happen: storms, backlogs and stuck ports, if there were any.
+/// Lines about storms, backlogs and stuck ports, if there were any.
 fn trouble(step: &Step<'_>, style: Style) -> String {
     let after = step.after;
     let (mut text, mut storms) = (String::new(), Vec::new());
@@ -160,7 +160,7 @@ fn trouble(step: &Step<'_>, style: Style) -> String {
     text
 }
 
-/// As much of a line as a terminal shows in one.
+/// Cuts a line to the width of the terminal.
 fn cut(line: &str) -> String {
     line.chars().take(COLUMNS).collect()
 }
@@ -181,12 +181,12 @@ fn totals(step: &Step<'_>, style: Style) -> String {
 }
 
 fn bar(percent: u64, width: usize) -> String {
-    // Rounded up, so that what is not empty does not look so.
+    // Rounded up, so that a small use does not look empty.
     let full = (percent as usize * width).div_ceil(100).min(width);
     format!("[{}{}]", "#".repeat(full), ".".repeat(width - full))
 }
 
-/// A size with one decimal in MiB, which does not dance like a unit that changes.
+/// Formats a size in MiB with one decimal. The unit is fixed, so that the text does not jump when the size changes.
 fn mib(bytes: Bytes) -> String {
     format!("{:.1}MiB", bytes.0 as f64 / f64::from(1 << 20))
 }

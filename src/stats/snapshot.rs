@@ -1,6 +1,6 @@
-//! All counters at one time, as plain numbers: what tables, pictures and metrics are made from.
+//! A snapshot of all counters as plain numbers, from which tables, pictures and metrics are made.
 //!
-//! Counters are read one after another while the switch runs on, so those of one snapshot may be a poll apart.
+//! Counters are read one after another while the switch runs, so those of one snapshot may be a poll apart.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::mmu::{BufferPlan, Threshold};
 use crate::sets::CLASSES;
 use crate::units::{Cells, Nanos};
 
-/// One value a class.
+/// One value for each class.
 pub type Values = [u64; CLASSES];
 
-/// Drops by traffic class (the last row: before there was one) and reason.
+/// Drops by traffic class and reason; the last row is for frames without a class.
 pub type Drops = [[u64; DropReason::COUNT]; CLASSES + 1];
 
 /// One port's counters; each field as in [`PortCounters`].
@@ -110,13 +110,14 @@ impl PortSnapshot {
         }
     }
 
-    /// Cells that frames received here hold.
+    /// Cells that frames received on this port hold.
     #[must_use]
     pub fn held_cells(&self) -> u64 {
         self.group_used_cells.iter().chain(&self.group_headroom_cells).sum()
     }
 
-    /// Drops in the rows that `is_counted` names; [`UNCLASSIFIED`](crate::dataplane::counters::UNCLASSIFIED) is one.
+    /// Drops in the rows for which `is_counted` is true; [`UNCLASSIFIED`](crate::dataplane::counters::UNCLASSIFIED) is
+    /// one of them.
     #[must_use]
     pub fn dropped(&self, is_counted: impl Fn(usize) -> bool) -> u64 {
         let rows = self.drops.iter().enumerate().filter(|(row, _)| is_counted(*row));
@@ -124,7 +125,7 @@ impl PortSnapshot {
     }
 }
 
-/// One lcore's counters, or those of all together; each field as in [`LcoreCounters`].
+/// The counters of one lcore, or of all lcores together; each field as in [`LcoreCounters`].
 #[derive(Debug, Default, Clone)]
 #[allow(missing_docs, reason = "each is documented where it is counted")]
 pub struct LcoreSnapshot {
@@ -180,10 +181,12 @@ impl LcoreSnapshot {
         }
     }
 
-    /// This lcore and another as one. Counts add up, and so does what each uses of the shared pools: an lcore reports
-    /// its own groups there. Watermarks do not: each lcore reports the highest that it saw of the whole pool. Of the
-    /// headroom pool, which all see alike, and of the forwarding database, of which each has a copy, the largest
-    /// counts, which is the latest where they differ by a poll.
+    /// Combines the counters of this lcore and another. Counts add up, and so does the use of the shared pools: each
+    /// lcore reports the use by its own groups. Watermarks do not add up: each lcore reports the highest use of the
+    /// whole pool.
+    ///
+    /// All lcores report the use of the headroom pool, and each has a copy of the forwarding database. There the
+    /// largest value counts: if they differ by a poll, it is the latest.
     fn with(mut self, other: &Self) -> Self {
         self.polls += other.polls;
         self.busy_polls += other.busy_polls;
@@ -211,20 +214,21 @@ impl LcoreSnapshot {
     }
 
     /// The time in nanoseconds below which `per_mille` thousandths of all poll gaps lie: a power of two, or the longest
-    /// gap if that is less. `None` before there was one.
+    /// gap if that is less. `None` before the first gap.
     #[must_use]
     pub fn poll_gap_quantile_ns(&self, per_mille: u64) -> Option<u64> {
         quantile_ns(&self.poll_gap, per_mille, self.poll_gap_highest_ns)
     }
 
-    /// The same of how much later than asked the lcore woke from rests.
+    /// The time in nanoseconds below which `per_mille` thousandths of all delays after rests lie: a power of two, or
+    /// the longest delay if that is less. `None` before the first rest.
     #[must_use]
     pub fn rest_overshoot_quantile_ns(&self, per_mille: u64) -> Option<u64> {
         quantile_ns(&self.rest_overshoot, per_mille, self.rest_overshoot_highest_ns)
     }
 }
 
-/// The power of two nanoseconds below which `per_mille` thousandths of what `buckets` count lie, or the highest of all if
+/// The power of two nanoseconds below which `per_mille` thousandths of the values in `buckets` lie, or `highest` if
 /// that is less.
 fn quantile_ns(buckets: &[u64; GAP_BUCKETS], per_mille: u64, highest: u64) -> Option<u64> {
     let total: u64 = buckets.iter().sum();
@@ -237,21 +241,21 @@ fn quantile_ns(buckets: &[u64; GAP_BUCKETS], per_mille: u64, highest: u64) -> Op
     Some(if bucket == GAP_BUCKETS - 1 { highest } else { highest.min(1 << bucket) })
 }
 
-/// Everything at one time.
+/// All counters at one time.
 #[derive(Debug, Default, Clone)]
 pub struct Snapshot {
-    /// Time since the switch began.
+    /// Time since the start of the switch.
     pub at: Duration,
-    /// By port index.
+    /// Counters of the ports, by port index.
     pub ports: Vec<PortSnapshot>,
-    /// By dataplane lcore.
+    /// Counters of the dataplane lcores, by number.
     pub lcores: Vec<LcoreSnapshot>,
-    /// Of all of them together.
+    /// Counters of all lcores together.
     pub lcore: LcoreSnapshot,
 }
 
 impl Snapshot {
-    /// Reads all counters of `subject` at time `at` since it began.
+    /// Reads all counters of `subject`; `at` is the time since the start of the switch.
     #[must_use]
     pub fn take(subject: &Subject, at: Duration) -> Self {
         let Counters { ports, lcores, .. } = &*subject.counters;
@@ -265,8 +269,8 @@ impl Snapshot {
         }
     }
 
-    /// The limit that `threshold` sets at this moment on a share of the lossless or the lossy pool of `plan`: never more than
-    /// the pool.
+    /// The current limit of `threshold` on a share of the lossless or the lossy pool of `plan`: at most the size of the
+    /// pool.
     #[must_use]
     pub fn limit(&self, plan: &BufferPlan, threshold: Threshold, lossless: bool) -> Cells {
         let (size, used) = match lossless {
@@ -276,27 +280,27 @@ impl Snapshot {
         threshold.limit(Cells(size.0.saturating_sub(cells(used).0))).min(size)
     }
 
-    /// The longest time between two polls of port `port`: of the lcore that owns it.
+    /// The longest time between two polls of port `port`, which is that of its lcore.
     #[must_use]
     pub fn longest_poll_gap(&self, subject: &Subject, port: usize) -> Nanos {
         let lcore = subject.spec.ports.get(port).and_then(|port| self.lcores.get(usize::from(port.lcore)));
         Nanos(lcore.map_or(0, |lcore| lcore.poll_gap_highest_ns))
     }
 
-    /// Cells that frames hold anywhere.
+    /// Cells that all frames in the switch hold.
     #[must_use]
     pub fn held_cells(&self) -> u64 {
         self.ports.iter().map(PortSnapshot::held_cells).sum()
     }
 
-    /// Sum over all ports.
+    /// The sum of a value over all ports.
     #[must_use]
     pub fn sum(&self, of: impl Fn(&PortSnapshot) -> u64) -> u64 {
         self.ports.iter().map(of).sum()
     }
 }
 
-/// A count of cells from a gauge; saturates.
+/// Converts the value of a gauge to a count of cells; saturates.
 #[must_use]
 pub fn cells(count: u64) -> Cells {
     Cells(u32::try_from(count).unwrap_or(u32::MAX))

@@ -1,4 +1,4 @@
-//! Whom the statistics are about: what is fixed while the switch runs, and where its counters are.
+//! The switch that the statistics describe: its settings, and references to its counters.
 
 use std::sync::Arc;
 
@@ -19,18 +19,19 @@ use crate::units::{Length, Nanos};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PfcStanding {
-    /// It is on, its peer is in this process and obeys, and has counted a PFC frame of this port's.
+    /// PFC is on, the peer is in this process and obeys it, and the peer has received a PFC frame of this port.
     Proven,
-    /// It is on, and the operator says that frames pass and the peer obeys (`pfc_proven`); nothing here has shown it.
+    /// PFC is on, and the operator asserts that frames pass and the peer obeys (`pfc_proven`); no measurement has shown
+    /// it.
     Trusted,
-    /// It is on, but nothing has shown that its frames leave and its peer obeys, or its device pauses by itself.
+    /// PFC is on, but it is not shown that its frames leave and the peer obeys, or the device pauses by itself.
     Unproven,
-    /// It is off.
+    /// PFC is off.
     Off,
 }
 
 impl PfcStanding {
-    /// In metrics and tables.
+    /// The word for it in metrics and tables.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -41,55 +42,55 @@ impl PfcStanding {
         }
     }
 
-    /// Whether the port counts as lossless: PFC was seen to work, or somebody stands in for it.
+    /// Whether the port counts as lossless: PFC was seen to work, or the operator asserts it.
     #[must_use]
     pub fn is_relied_upon(self) -> bool {
         matches!(self, Self::Proven | Self::Trusted)
     }
 }
 
-/// A running switch as its observers see it.
+/// A running switch as its observers see it: settings and references to counters.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// Version of the program.
     pub version: &'static str,
-    /// What the switch is made of.
+    /// The settings of the switch.
     pub spec: SwitchSpec,
-    /// Traffic classes that are meant to be lossless, as a mask. A loss in one of them breaks the promise even where a
-    /// port cannot keep it.
+    /// Mask of the traffic classes that are configured as lossless. A loss in one of them breaks the promise even if
+    /// its port cannot keep it.
     pub lossless: u8,
-    /// Per port, what is known before it runs; [`Subject::standing`] is what holds.
+    /// PFC standing of each port as known before it runs; [`Subject::standing`] returns the current one.
     pub pfc: Vec<PfcStanding>,
-    /// Per port, the virtual host at its other end that obeys PFC: what that one counts proves the port's.
+    /// For each port, the virtual host behind it that obeys PFC; the counters of that host prove the port's PFC.
     pub witnesses: Vec<Option<usize>>,
-    /// Per port, what its device does of flow control by itself.
+    /// The device's own flow control of each port.
     pub flow_control: Arc<FlowControls>,
-    /// Per port, the driver that does not tell of frames lost in front of it; `None` where the device counts them.
+    /// For each port, the driver if it does not report frames lost in front of it; `None` if the device counts them.
     pub blind: Vec<Option<String>>,
-    /// Per port, what its groups' headroom is computed from, with the poll gap of the configuration.
+    /// For each port, the input of the headroom formula, with the configured poll gap.
     pub links: Vec<HeadroomInput>,
-    /// Per lcore, the longest rest that it may have when nothing comes; `None` where it polls on.
+    /// For each lcore, its longest rest without traffic; `None` if it always polls.
     pub rests: Vec<Option<Nanos>>,
     /// Counters of the packet path.
     pub counters: Arc<Counters>,
-    /// Per port, counters of the device behind it.
+    /// For each port, counters of the device behind it.
     pub devices: Arc<[DeviceCounters]>,
-    /// Pools of packet buffers; none where there is no DPDK.
+    /// Pools of packet buffers; empty without DPDK.
     pub pools: Arc<[BufferPool]>,
-    /// Watermarks as they were before they were cleared.
+    /// Watermarks from before the last clearing.
     pub watermarks: Arc<Watermarks>,
-    /// Whether the lcores move.
+    /// Health checks of the lcores.
     pub health: Arc<Health>,
     /// Counters of the virtual hosts, if there are any.
     pub hosts: Option<Arc<HostCounters>>,
-    /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero where there
-    /// is none.
+    /// A number that changes with any setting of the configuration ([`crate::config::settings::fingerprint`]); zero
+    /// without a configuration.
     pub config_hash: u64,
 }
 
 impl Subject {
-    /// A switch without virtual hosts, whose ports that have PFC count as unproven and whose cables as of no length until
-    /// told otherwise, and whose lossless classes are those with a lossless group on any port.
+    /// A switch without virtual hosts. Ports with PFC count as unproven, and cables have length zero until they are
+    /// set. A class is lossless if its group is lossless on any port.
     #[must_use]
     pub fn new(spec: SwitchSpec, counters: Arc<Counters>) -> Self {
         let groups = spec.lossless_groups();
@@ -128,21 +129,21 @@ impl Subject {
         }
     }
 
-    /// The same switch with the settings of `spec`, which differs only in what may change while it runs, and the hash of the
-    /// configuration that says so.
+    /// Returns this switch with the settings of `spec`, which differs only in settings that may change at run time, and
+    /// with the hash of its configuration.
     #[must_use]
     pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) -> Self {
         Self { spec, config_hash, ..self.clone() }
     }
 
-    /// Whether traffic class `class` is meant to be lossless.
+    /// Whether traffic class `class` is configured as lossless.
     #[must_use]
     pub fn is_lossless(&self, class: usize) -> bool {
         self.lossless >> class & 1 == 1
     }
 
-    /// Whether the PFC of port `port` can be relied upon by now: it tells its peer how things are when its link comes up,
-    /// and a witness that has counted that frame has proven it. No word stands against a device that pauses by itself.
+    /// The current PFC standing of port `port`. The port sends its PFC state when its link comes up; a witness that has
+    /// received that frame proves it. A device that pauses by itself overrides the operator's assertion.
     #[must_use]
     pub fn standing(&self, port: usize) -> PfcStanding {
         let known = self.pfc.get(port).copied().unwrap_or(PfcStanding::Off);
@@ -157,26 +158,26 @@ impl Subject {
         }
     }
 
-    /// Whether the peer of port `port` is a virtual host, which is polled at the same instants as the port: no poll gap
-    /// lets its frames pile up, since it stands still meanwhile.
+    /// Whether the peer of port `port` is a virtual host, which is polled at the same instants as the port. It stands
+    /// still during a poll gap, so no gap lets its frames accumulate.
     #[must_use]
     pub fn is_in_process(&self, port: usize) -> bool {
         self.hosts.as_ref().is_some_and(|hosts| hosts.hosts.iter().any(|host| host.port == port))
     }
 
-    /// Priority groups of port `port` that are lossless and have PFC to be so, as a mask.
+    /// Mask of the priority groups of port `port` that are lossless and guarded by PFC.
     #[must_use]
     pub fn guarded_groups(&self, port: usize) -> u8 {
         self.spec.ports.get(port).filter(|port| port.pfc.is_on()).map_or(0, PortSpec::lossless_groups)
     }
 
-    /// Priority group `group` as people know it: by its traffic class, if it has just one.
+    /// The name of priority group `group` for people: its traffic class, if it has just one.
     #[must_use]
     pub fn group_name(&self, group: usize) -> String {
         class_or(&self.spec.classes.tc_to_group, group, "group")
     }
 
-    /// Egress queue `queue` as people know it: by its traffic class, if it has just one.
+    /// The name of egress queue `queue` for people: its traffic class, if it has just one.
     #[must_use]
     pub fn queue_name(&self, queue: usize) -> String {
         class_or(&self.spec.classes.tc_to_queue, queue, "queue")
@@ -189,7 +190,7 @@ impl Subject {
     }
 }
 
-/// `class 3` if that alone is mapped to `target`, else `target` by its own kind and number.
+/// `class 3` if only that class is mapped to `target`, otherwise kind and number of `target`.
 fn class_or(map: &[u8; CLASSES], target: usize, kind: &str) -> String {
     only_class(map, target).map_or_else(|| format!("{kind} {target}"), |class| format!("class {class}"))
 }

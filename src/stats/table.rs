@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// Which side of its column a text is set to.
+/// The side of a column to which its cells are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Names.
+    /// To the left, for names.
     Left,
-    /// Numbers.
+    /// To the right, for numbers.
     Right,
 }
 
-/// Rows under a header, columns as wide as their widest cell and two spaces apart.
+/// Rows under a header; columns are as wide as their widest cell and two spaces apart.
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(Cow<'static, str>, Align)>,
@@ -20,24 +20,24 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns and no rows.
+    /// Returns a table with these columns and no rows.
     #[must_use]
     pub fn new(columns: &[(&'static str, Align)]) -> Self {
         Self::of(columns.iter().map(|&(title, align)| (Cow::Borrowed(title), align)))
     }
 
-    /// The same, of titles that are made up as it runs.
+    /// Returns a table with these columns, whose titles may be created at run time, and no rows.
     #[must_use]
     pub fn of(columns: impl IntoIterator<Item = (Cow<'static, str>, Align)>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// Adds a row; cells that are missing are blank, those beyond the last column are not shown.
+    /// Adds a row; missing cells are blank, cells beyond the last column are not shown.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().take(self.columns.len()).collect());
     }
 
-    /// Leaves out those of `titles` in which every cell says `nothing`: what did not happen takes no room.
+    /// Removes the columns of `titles` in which every cell is `nothing` or blank.
     #[must_use]
     pub fn without_idle(mut self, titles: &[&str], nothing: &str) -> Self {
         for column in (0..self.columns.len()).rev() {

@@ -1,4 +1,4 @@
-//! The final report, as tables.
+//! The final report as tables.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,7 +37,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Per port and class, and all together. A star marks lossless classes.
+    /// Counters by port and class, and their totals. A star marks lossless classes.
     fn ports_table(&self) -> Table {
         let mut table = Table::new(&[
             ("port", Align::Left),
@@ -66,7 +66,7 @@ impl Report {
         table.without_idle(&["dropped", "marked"], "0").without_idle(&["PFC sent", "PFC rcvd"], "0/0")
     }
 
-    /// For how long who stopped whom, and whether headroom held what came then.
+    /// Pause times in both directions, and the use of headroom.
     fn pauses_table(&self) -> Table {
         let mut table = Table::new(&[
             ("port", Align::Left),
@@ -100,7 +100,7 @@ impl Report {
         format!("{} ({:>2}%)", self::time(time), percent(time.0, run).min(100))
     }
 
-    /// Storms, backlogs, stuck ports and frames lost by devices, if any.
+    /// Storms, backlogs, stuck ports and frames lost by devices, if there were any.
     fn trouble_table(&self) -> Table {
         let mut table = Table::new(&[("trouble", Align::Left), ("at", Align::Left), ("that is", Align::Left)]);
         for port in &self.ports {
@@ -226,7 +226,7 @@ fn poll_line(polls: &PollReport) -> String {
     format!("poll gaps: 99 % below {}, longest {highest}; {share} % of polls busy{rests}", time(Nanos(p99)))
 }
 
-/// What is said of rests, of which the longest gaps are: nothing if there was none.
+/// The part of the line about rests, which are the longest gaps; empty if there was none.
 fn rest_part(polls: &PollReport) -> String {
     let Some(p99) = polls.rest_overshoot_p99_ns else { return String::new() };
     let (rests, rested) = (grouped(polls.rests), time(Nanos(polls.rested_ns)));
@@ -246,7 +246,7 @@ fn class_name(class: &ClassReport) -> String {
     }
 }
 
-/// Received, sent, dropped, XOFF and XON sent and received, marked.
+/// Counts of a class: received, sent, dropped, XOFF and XON sent and received, marked.
 fn counts(class: &ClassReport) -> [u64; 8] {
     [
         class.received_frames,

@@ -1,22 +1,22 @@
-//! Watermarks that outlast a clearing. The packet path keeps one highest value each, which an operator may clear; whoever
-//! clears remembers here what they were, so that the highest since the start stands beside the highest since then.
+//! Watermarks since the start. The packet path has one watermark for each value, which an operator may clear. Before a
+//! clearing its value is recorded here, so that the watermark since the start remains known.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot};
 
-/// What watermarks were before they were cleared.
+/// The watermarks from before the last clearing.
 #[derive(Debug)]
 pub struct Watermarks {
     before: Mutex<Before>,
-    /// When the switch began.
+    /// Start of the switch.
     began: SystemTime,
 }
 
 #[derive(Debug)]
 struct Before {
-    /// The highest of each until the last clearing.
+    /// The highest value of each watermark until the last clearing.
     highest: Snapshot,
     cleared: SystemTime,
 }
@@ -29,35 +29,35 @@ impl Default for Watermarks {
 }
 
 impl Watermarks {
-    /// Remembers the watermarks of `last`, which are to be cleared now. What rises between the last publishing of gauges
-    /// (64 polls ago at most) and the clearing is in neither.
+    /// Records the watermarks of `last` before they are cleared. An increase between the last publication of gauges (at
+    /// most 64 polls ago) and the clearing is lost.
     pub fn remember(&self, last: &Snapshot) {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         before.highest = raised(last.clone(), &before.highest);
         before.cleared = SystemTime::now();
     }
 
-    /// `now` with each watermark as it is since the start.
+    /// Returns `now` with each watermark raised to its value since the start.
     #[must_use]
     pub fn since_start(&self, now: &Snapshot) -> Snapshot {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         raised(now.clone(), &before.highest)
     }
 
-    /// When they were cleared last, or when the switch began.
+    /// Time of the last clearing, or of the start.
     #[must_use]
     pub fn cleared(&self) -> SystemTime {
         self.before.lock().unwrap_or_else(PoisonError::into_inner).cleared
     }
 
-    /// When the switch began.
+    /// Start of the switch.
     #[must_use]
     pub fn began(&self) -> SystemTime {
         self.began
     }
 }
 
-/// `now` with no watermark below that of `before`.
+/// Returns `now` with each watermark raised to at least that of `before`.
 fn raised(mut now: Snapshot, before: &Snapshot) -> Snapshot {
     for (port, before) in now.ports.iter_mut().zip(&before.ports) {
         raise_port(port, before);

@@ -1,4 +1,4 @@
-//! The buffer, how it is divided and what of it is in use.
+//! The buffer: its division and its use.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,19 +13,20 @@ use crate::units::Cells;
 pub struct Buffers {
     /// Bytes in a cell; a frame takes whole cells.
     pub cell_bytes: u64,
-    /// All of it.
+    /// Size of the whole buffer.
     pub size_bytes: u64,
     /// Guaranteed to groups, ports and queues.
     pub reserves_bytes: u64,
-    /// What frames hold of all of it.
+    /// Bytes that frames hold of the whole buffer.
     pub held_bytes: u64,
     /// Frames in egress queues.
     pub held_frames: u64,
-    /// Where lossless groups put what arrives after XOFF: `independent`, `shared-pool` or `dynamic`.
+    /// Policy of the headroom, in which lossless groups store frames that arrive after XOFF: `independent`,
+    /// `shared-pool` or `dynamic`.
     pub headroom_policy: String,
     /// `lossless`, `lossy` and `headroom`.
     pub pools: Vec<Pool>,
-    /// What belongs to ports.
+    /// The parts of the buffer that belong to ports.
     pub ports: Vec<PortBuffer>,
 }
 
@@ -37,33 +38,34 @@ pub struct Pool {
     pub pool: String,
     /// Its size.
     pub size_bytes: u64,
-    /// In use.
+    /// Bytes in use.
     pub used_bytes: u64,
-    /// The most that ever was; null of headroom that is not a pool, since each group counts its own.
+    /// The most that ever was in use; null for headroom that is not a pool, since each group then has its own
+    /// watermark.
     pub used_highest_bytes: Option<u64>,
 }
 
-/// The part of the buffer that belongs to a port, whichever of its groups uses it.
+/// The part of the buffer that belongs to a port and is shared by its groups.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortBuffer {
     /// The port.
     pub port: String,
-    /// What frames received here hold of all kinds of buffer.
+    /// Bytes of all kinds of buffer that frames received at this port hold.
     pub held_bytes: u64,
     /// Guaranteed to its lossy groups beyond their own reserves.
     pub lossy_reserve_bytes: u64,
-    /// In use of that.
+    /// Part of the lossy reserve in use.
     pub lossy_reserve_used_bytes: u64,
     /// Guaranteed to its lossless groups.
     pub lossless_reserve_bytes: u64,
-    /// In use of that.
+    /// Part of the lossless reserve in use.
     pub lossless_reserve_used_bytes: u64,
-    /// Insurance of dynamic headroom; zero with another policy.
+    /// Insurance of dynamic headroom; zero under another policy.
     pub insurance_bytes: u64,
-    /// In use of that.
+    /// Part of the insurance in use.
     pub insurance_used_bytes: u64,
-    /// The most that ever was.
+    /// The most insurance that ever was in use.
     pub insurance_highest_bytes: u64,
 }
 

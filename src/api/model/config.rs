@@ -1,27 +1,27 @@
-//! What runs, by which configuration.
+//! The running program and its configuration.
 
 use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::sets::CLASSES;
 
-/// What runs.
+/// The running program.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Version {
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Of this interface: `v1`.
+    /// Version of this interface: `v1`.
     pub api: String,
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// When the switch began, in nanoseconds since 1970 (UTC).
+    /// Start of the switch, in nanoseconds since 1970 (UTC).
     pub began_unix_ns: u64,
     /// File of its configuration, or `<embedded>`.
     pub config_source: String,
     /// A number that changes with any setting, as in the metric `holdfast_config_info`.
     pub config_hash: String,
-    /// Whether requests may change anything.
+    /// Whether requests may change the switch.
     pub writes: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct RunningConfig {
     pub source: String,
     /// A number that changes with any setting, as in the metric `holdfast_config_info`.
     pub hash: String,
-    /// What the command line says over the text, as it was typed.
+    /// Options of the command line that override the text, as they were typed.
     pub overrides: Vec<String>,
     /// The text as it was read.
     pub text: String,
@@ -45,9 +45,9 @@ pub struct RunningConfig {
 pub struct Class {
     /// Its number.
     pub class: u8,
-    /// Whether it is meant to be lossless.
+    /// Whether it is configured as lossless.
     pub lossless: bool,
-    /// Priority group at ingress, and the priority that PFC stops for it.
+    /// Priority group at ingress, which is also its PFC priority.
     pub group: u8,
     /// Queue at egress.
     pub queue: u8,

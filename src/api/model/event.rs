@@ -1,31 +1,31 @@
-//! What has happened, and what should be changed.
+//! Events, and advice for the configuration.
 
 use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::stats::advice::advices;
 
-/// Something that the switch told.
+/// One event that the switch reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Event {
-    /// Its number, from zero: a client that has seen some asks no further back.
+    /// Its number, counted from zero; a client can skip the events that it has already read.
     pub number: u64,
-    /// When, since the switch began.
+    /// Time since the start of the switch.
     pub at_ns: u64,
-    /// The line as it was told.
+    /// The line as it was reported.
     pub text: String,
 }
 
-/// What should be changed, by what was seen.
+/// One piece of advice for the configuration, derived from counters.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Advice {
-    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog` or `watchdog`.
+    /// `headroom_short`, `poll_gap`, `headroom_full`, `backlog`, `watchdog` or `stuck`.
     pub topic: String,
-    /// Port, port and class, or lcore.
+    /// The port, port and class, or lcore that it concerns.
     pub place: String,
-    /// The sentence, with its place.
+    /// The sentence, including the place.
     pub text: String,
 }
 

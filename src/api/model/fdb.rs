@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The forwarding database of one lcore; where there are several, each has a copy.
+/// The forwarding database; each lcore has a copy of its own.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fdb {
-    /// Entries that it may have.
+    /// Most entries of one copy.
     pub capacity: u32,
-    /// A learned entry not seen for this long is gone; zero: never.
+    /// Time after which a learned entry expires unless its station sends; zero: it never expires.
     pub ageing_ns: u64,
     /// Live entries, by VLAN and address.
     pub entries: Vec<FdbEntry>,
@@ -22,10 +22,10 @@ pub struct FdbEntry {
     pub vlan: u16,
     /// Address.
     pub mac: String,
-    /// Port behind which it is.
+    /// Port behind which the station is.
     pub port: String,
     /// `learned` or `static`.
     pub origin: String,
-    /// Time since it was last seen, to an eighth of a second; null of a static one.
+    /// Time since it last sent a frame, in steps of an eighth of a second; null for a static entry.
     pub age_ns: Option<u64>,
 }

@@ -13,41 +13,41 @@ use crate::stats::needs::{Need, needs};
 pub struct Group {
     /// The port.
     pub port: String,
-    /// Its number, and the priority that PFC stops for it.
+    /// Its number, which is also its PFC priority.
     pub group: u8,
     /// Traffic classes in it.
     pub classes: Vec<u8>,
     /// Whether it uses the lossless pool and has headroom.
     pub lossless: bool,
-    /// Whether its peer is held at XOFF.
+    /// Whether its peer is paused (XOFF).
     pub xoff: bool,
     /// Buffer guaranteed to it.
     pub reserve_bytes: u64,
-    /// Dynamic Threshold factor; null where the limit is fixed.
+    /// Dynamic Threshold factor; null if the limit is static.
     pub alpha: Option<f64>,
-    /// The fixed limit on its share of the pool; null where it is dynamic.
+    /// Static limit on its share of the pool; null if the limit is dynamic.
     pub static_limit_bytes: Option<u64>,
-    /// What it may hold of its pool at this moment, beyond its reserve.
+    /// Current limit on its share of the pool, beyond its reserve.
     pub limit_bytes: u64,
-    /// Use at which it goes XOFF at this moment, its reserve included; null for a lossy group.
+    /// Use including the reserve at which it currently goes XOFF; null for a lossy group.
     pub xoff_bytes: Option<u64>,
-    /// How far below its limit it must fall for XON; zero for a lossy group.
+    /// Distance below its limit to which its share must fall for XON; zero for a lossy group.
     pub xon_offset_bytes: u64,
-    /// Share below which it gets XON whatever its limit; zero for a lossy group.
+    /// Share below which it goes XON regardless of its limit; zero for a lossy group.
     pub xon_floor_bytes: u64,
     /// Bytes in reserve and shared pool.
     pub used_bytes: u64,
-    /// The most there ever was.
+    /// The most bytes that reserve and shared pool ever held.
     pub used_highest_bytes: u64,
-    /// The most it ever held of the shared pool.
+    /// The most bytes of the shared pool that it ever held.
     pub shared_highest_bytes: u64,
-    /// Headroom that it may use (eta).
+    /// Most headroom that it may use (eta).
     pub headroom_size_bytes: u64,
     /// Bytes in headroom.
     pub headroom_bytes: u64,
-    /// The most there ever was.
+    /// The most bytes that headroom ever held.
     pub headroom_highest_bytes: u64,
-    /// Headroom that it has turned out to need; null where no PFC guards it.
+    /// Headroom that it needed according to measurements; null if PFC does not guard it.
     pub headroom_needed_bytes: Option<u64>,
 }
 
@@ -102,7 +102,7 @@ mod tests {
     use crate::units::{Alpha, Cells};
     use std::time::Duration;
 
-    /// The API and the metric say the same of every group.
+    /// The API and the metric report the same limit for every group.
     #[test]
     fn what_a_group_may_hold_is_never_more_than_its_pool() {
         let mut subject = fixture::run();

@@ -17,9 +17,9 @@ pub struct Host {
     pub port: String,
     /// PFC frames it received.
     pub pfc_received_frames: u64,
-    /// Time for which it was told to stop, by priority.
+    /// Time for which it was paused, by priority.
     pub paused_ns: Vec<u64>,
-    /// Frames it received that are of no flow to it.
+    /// Frames received that belong to no flow to this host.
     pub foreign_frames: u64,
 }
 
@@ -29,29 +29,29 @@ pub struct Host {
 pub struct Flow {
     /// Sending host.
     pub from: String,
-    /// Receiving host; null for a station outside, of which nothing is known.
+    /// Receiving host; null for an external station, whose counters are not known.
     pub to: Option<String>,
     /// `roce` or `udp`.
     pub kind: String,
-    /// Its class.
+    /// Its traffic class.
     pub class: u8,
-    /// Bytes of a frame.
+    /// Bytes of one frame.
     pub frame_bytes: u32,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Frames received, each number once.
+    /// Frames received; each sequence number counts once.
     pub received_frames: u64,
-    /// What those took of the wire.
+    /// Bytes that these frames took on the wire.
     pub received_wire_bytes: u64,
-    /// Frames sent and not received, those on their way among them; null if the receiver is outside.
+    /// Frames sent and not received, including those in flight; null for an external receiver.
     pub missing_frames: Option<u64>,
     /// Frames received with Congestion Experienced.
     pub ce_frames: u64,
-    /// Half of all frames took no longer; within 12.5 %.
+    /// Median latency: half of all frames took no longer; accurate to 12.5 %.
     pub latency_p50_ns: Option<u64>,
-    /// 99 % of all frames took no longer.
+    /// 99th percentile of the latency: 99 % of all frames took no longer.
     pub latency_p99_ns: Option<u64>,
-    /// The longest any frame took.
+    /// Longest latency of any frame.
     pub latency_highest_ns: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ impl Flow {
     fn of(hosts: &HostCounters, flow: &FlowTally) -> Self {
         let name = |host: usize| hosts.hosts[host].name.clone();
         let (received, highest) = (flow.received_frames.get(), flow.latency_highest.get());
-        // A bucket's end may lie beyond the longest.
+        // The upper bound of a bucket may exceed the longest latency.
         let quantile = |per_mille| flow.latency.quantile(per_mille).map(|ticks| hosts.nanos(ticks.min(highest)));
         Self {
             from: name(flow.info.from),

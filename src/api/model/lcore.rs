@@ -1,4 +1,4 @@
-//! Dataplane lcores: their polls, and what they hand to each other.
+//! Dataplane lcores: their polls, rests and hand-offs.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,33 +12,34 @@ pub struct Lcore {
     pub lcore: u8,
     /// Ports that it owns.
     pub ports: Vec<String>,
-    /// Polls of all of them.
+    /// Polls of its ports.
     pub polls: u64,
-    /// Of those, how many moved a frame.
+    /// Polls that moved a frame.
     pub busy_polls: u64,
-    /// How late a poll may come by the configuration: what headroom is computed from.
+    /// Configured longest time between two polls, a term of the headroom formula.
     pub poll_gap_configured_ns: u64,
     /// Sum of all gaps between polls.
     pub poll_gap_sum_ns: u64,
-    /// Half of them were shorter than this (a power of two); null before there was one.
+    /// Median gap: half of the gaps were shorter than this (a power of two); null before the first gap.
     pub poll_gap_p50_ns: Option<u64>,
-    /// 99 % of them were shorter than this.
+    /// 99 % of the gaps were shorter than this.
     pub poll_gap_p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest gap.
     pub poll_gap_highest_ns: u64,
-    /// Histogram of the gaps: the n-th counts those below 2^n ns that are not in one before, the last all others.
+    /// Histogram of the gaps: entry n counts those below 2^n ns that no earlier entry counts, the last entry all
+    /// others.
     pub poll_gaps: Vec<u64>,
-    /// Longest rest when nothing comes; null if it never rests.
+    /// Longest rest without traffic; null if the lcore never rests.
     pub rest_longest_ns: Option<u64>,
-    /// Rests it has had.
+    /// Number of rests.
     pub rests: u64,
-    /// Time that they took.
+    /// Total time of the rests.
     pub rested_ns: u64,
-    /// 99 % of them ended no later than this after they should have; null before there was one.
+    /// 99 % of the rests ended no later than this after their planned end; null before the first rest.
     pub rest_overshoot_p99_ns: Option<u64>,
-    /// The latest end.
+    /// The longest delay after a planned end.
     pub rest_overshoot_highest_ns: u64,
-    /// Frames it handed to the lcores that own their egress ports.
+    /// Frames handed to the lcores that own their egress ports.
     pub handed_off_frames: u64,
     /// Most frames that ever waited in one hand-off ring to it.
     pub handoff_highest_frames: u64,
@@ -48,7 +49,7 @@ pub struct Lcore {
     pub fdb_entries: u64,
     /// Addresses learned, or moved to another port.
     pub fdb_learned: u64,
-    /// Addresses not learned, since there was no room for them.
+    /// Addresses not learned because the forwarding database was full.
     pub fdb_full: u64,
 }
 

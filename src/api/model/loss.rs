@@ -1,4 +1,4 @@
-//! What is dropped and what is marked.
+//! Dropped frames and ECN marks.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +7,25 @@ use crate::dataplane::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Probability;
 
-/// Frames dropped at one port in one class for one reason; there is none where nothing was.
+/// Frames dropped at one port in one class for one reason; combinations without drops are left out.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dropped {
-    /// The port: that where they came in, or that where they would have left if they were dropped at its queue.
+    /// The ingress port, or the egress port for frames that its queue dropped.
     pub port: String,
-    /// Traffic class; null if they were dropped before they had one.
+    /// Traffic class; null if the frames were dropped before classification.
     pub class: Option<u8>,
-    /// Whether it is meant to be lossless.
+    /// Whether the class is configured as lossless.
     pub lossless: bool,
     /// Label of the reason.
     pub reason: String,
-    /// What it means.
+    /// Meaning of the reason.
     pub meaning: String,
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
 }
 
-/// ECN of one queue that marks.
+/// ECN of one queue that marks frames.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ecn {
@@ -33,19 +33,19 @@ pub struct Ecn {
     pub port: String,
     /// The queue.
     pub queue: u8,
-    /// Whether it only marks, and never drops what cannot be marked.
+    /// Whether it only marks, and does not drop frames that cannot be marked.
     pub lossless: bool,
-    /// Depth up to which nothing happens.
+    /// Depth up to which no frame is marked.
     pub kmin_bytes: u64,
-    /// Depth from which everything is marked.
+    /// Depth from which every frame is marked.
     pub kmax_bytes: u64,
-    /// Probability just below `kmax`.
+    /// Marking probability just below `kmax`.
     pub pmax: f64,
-    /// Bytes that wait, in whole cells.
+    /// Bytes in the queue, in whole cells.
     pub depth_bytes: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Of those, how many were marked Congestion Experienced.
+    /// Frames that were marked Congestion Experienced.
     pub marked_frames: u64,
 }
 

@@ -1,9 +1,11 @@
-//! What the API says: one record of the whole switch at one time, [`State`], of which every resource is a part.
+//! The answers of the API: [`State`], one record of the whole switch at one time. Every resource is a part of it.
 //!
-//! The names of fields are the interface: under `/v1` they may be added to and never change. Units stand at their ends
-//! (`_bytes`, `_ns`, `_bps`), `_frames` and counts grow for as long as the switch runs, so that a rate is the difference of
-//! two answers by that of their `at_ns`. Sizes are whole cells in bytes. What is missing in an answer, since the switch
-//! is older than the client or the resource a part of the whole, is its default.
+//! Field names are the interface: under `/v1` fields may be added but never changed. A suffix is the unit (`_bytes`,
+//! `_ns`, `_bps`). `_frames` and counts grow for as long as the switch runs. So a rate is the difference of two
+//! answers, divided by the difference of their `at_ns`.
+//!
+//! Sizes are whole cells in bytes. A field that is missing in an answer has its default. It is missing if the switch is
+//! older than the client, or if the resource is only a part of the state.
 
 mod buffer;
 mod config;
@@ -43,13 +45,13 @@ use crate::stats::snapshot::cells;
 use crate::stats::{Snapshot, Subject};
 use crate::units::Cells;
 
-/// The switch at one time: what it is made of and what it has counted.
+/// The switch at one time: its settings and its counters.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// Time since the switch began.
+    /// Time since the start of the switch.
     pub at_ns: u64,
-    /// What runs.
+    /// The running program.
     pub version: Version,
     /// Traffic classes.
     pub classes: Vec<Class>,
@@ -63,30 +65,30 @@ pub struct State {
     pub groups: Vec<Group>,
     /// Egress queues of all ports.
     pub queues: Vec<Queue>,
-    /// Frames dropped, where there are any.
+    /// Dropped frames, if there are any.
     pub drops: Vec<Dropped>,
-    /// ECN, of the queues that mark.
+    /// ECN of the queues that mark.
     pub ecn: Vec<Ecn>,
-    /// Watchdogs, of the ports that have one.
+    /// Watchdogs of the ports that have one.
     pub watchdog: Vec<Watchdog>,
     /// Dataplane lcores.
     pub lcores: Vec<Lcore>,
     /// Virtual hosts.
     pub hosts: Vec<Host>,
-    /// Their flows, end to end.
+    /// Flows of the virtual hosts, end to end.
     pub flows: Vec<Flow>,
-    /// What should be changed, by what was seen.
+    /// Advice for the configuration, derived from counters.
     pub advice: Vec<Advice>,
 }
 
-/// All that a [`State`] is made from.
+/// The sources of a [`State`].
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
-    /// Who is looked at.
+    /// The switch.
     pub subject: &'a Subject,
     /// Its counters.
     pub snapshot: &'a Snapshot,
-    /// Per port, the device behind it, as the configuration names it.
+    /// The device behind each port, as the configuration names it.
     pub devices: &'a [String],
 }
 
@@ -96,23 +98,23 @@ impl Look<'_> {
         self.size(cells(count))
     }
 
-    /// The same of a setting.
+    /// Converts a size in cells to bytes.
     fn size(&self, count: Cells) -> u64 {
         count.to_bytes(self.subject.spec.buffer.cell).0
     }
 
-    /// What `threshold` lets one hold of the lossless or the lossy pool at this moment: no more than there is of it.
+    /// The current limit of `threshold` in the lossless or the lossy pool, at most the size of the pool.
     fn limit(&self, threshold: Threshold, lossless: bool) -> Cells {
         self.snapshot.limit(&self.subject.spec.buffer, threshold, lossless)
     }
 
-    /// Nanoseconds since the switch began.
+    /// Nanoseconds since the start of the switch.
     #[must_use]
     pub fn at_ns(&self) -> u64 {
         u64::try_from(self.snapshot.at.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The whole record; `version` knows what no counter says.
+    /// The whole record; `version` is an argument, because no counter holds it.
     #[must_use]
     pub fn state(&self, version: Version) -> State {
         State {
@@ -148,7 +150,7 @@ fn threshold(threshold: Threshold) -> (Option<f64>, Option<Cells>) {
     }
 }
 
-/// Classes that `map` sends to `target`.
+/// Classes that `map` assigns to `target`.
 fn classes_of(map: &[u8; CLASSES], target: usize) -> Vec<u8> {
     (0..CLASSES as u8).filter(|&class| usize::from(map[usize::from(class)]) == target).collect()
 }

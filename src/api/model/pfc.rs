@@ -1,4 +1,4 @@
-//! Priority flow control, both ways.
+//! Priority flow control in both directions.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ use crate::stats::format::pfc_mode;
 pub struct Pfc {
     /// The port.
     pub port: String,
-    /// What it does of PFC: `off`, `software` or `asymmetric`.
+    /// PFC mode: `off`, `software` or `asymmetric`.
     pub mode: String,
-    /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
+    /// Whether PFC can be relied upon: `proven`, `trusted`, `unproven` or `off`.
     pub standing: String,
     /// PFC frames sent.
     pub sent_frames: u64,
@@ -24,9 +24,9 @@ pub struct Pfc {
     pub received_frames: u64,
     /// Classic PAUSE frames received, and ignored.
     pub pause_received_frames: u64,
-    /// Whether the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).
+    /// Whether the whole port is XOFF because the memory that its groups share is at its limit (dynamic headroom).
     pub port_xoff: bool,
-    /// By priority.
+    /// PFC of each priority.
     pub priorities: Vec<PfcPriority>,
 }
 
@@ -36,31 +36,31 @@ pub struct Pfc {
 pub struct PfcPriority {
     /// Its number.
     pub priority: u8,
-    /// Whether the port pauses its peer for it: its group is lossless, and PFC is on.
+    /// Whether the port pauses its peer for this priority: its group is lossless, and PFC is on.
     pub generated: bool,
-    /// Whether the port stops when told to.
+    /// Whether the port stops sending when the peer pauses this priority.
     pub obeyed: bool,
-    /// Whether the port holds its peer at XOFF.
+    /// Whether the port currently pauses its peer.
     pub xoff: bool,
-    /// Whether the peer holds this port at XOFF.
+    /// Whether the peer currently pauses this port.
     pub paused: bool,
-    /// PFC frames sent that told the peer to stop, refreshes included.
+    /// PFC frames sent that paused the peer, including refreshes.
     pub sent_xoff_frames: u64,
-    /// PFC frames sent that told it to go on.
+    /// PFC frames sent that resumed the peer.
     pub sent_xon_frames: u64,
-    /// PFC frames received that told this port to stop.
+    /// PFC frames received that paused this port.
     pub received_xoff_frames: u64,
-    /// PFC frames received that told it to go on.
+    /// PFC frames received that resumed this port.
     pub received_xon_frames: u64,
-    /// PFC frames received that it would obey, but for the watchdog.
+    /// PFC frames received that this port would obey, but ignores because of the watchdog.
     pub ignored_frames: u64,
-    /// Time for which the port has held its peer at XOFF.
+    /// Time for which the port has paused its peer.
     pub sent_paused_ns: u64,
-    /// Time for which the peer has held the port at XOFF, obeyed or not.
+    /// Time for which the peer has paused this port, whether obeyed or not.
     pub received_paused_ns: u64,
 }
 
-/// Priorities for which port `index` stops when told to, as a mask.
+/// Mask of the priorities for which port `index` obeys PFC.
 pub(super) fn obeyed(subject: &Subject, index: usize) -> u8 {
     match subject.spec.ports.get(index).map(|port| port.pfc) {
         Some(PfcMode::Asymmetric) => u8::MAX,

@@ -1,4 +1,4 @@
-//! Ports: what they are set to, what goes in and out.
+//! Ports: their settings and counters.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ use crate::stats::snapshot::Values;
 pub struct Port {
     /// Its name.
     pub port: String,
-    /// What is behind it: a PCI address, a virtual device, `ring`.
+    /// Device behind the port: a PCI address, a virtual device or `ring`.
     pub device: String,
-    /// Its own address.
+    /// MAC address of the port.
     pub mac: String,
-    /// Rate it is paced to.
+    /// Rate to which transmission is paced.
     pub rate_bps: u64,
     /// Largest IP packet.
     pub mtu_bytes: u16,
@@ -28,66 +28,66 @@ pub struct Port {
     pub cable_m: f64,
     /// The lcore that owns it.
     pub lcore: u8,
-    /// What decides the class of a frame: `dscp`, `pcp` or `port`.
+    /// The mark that decides the class of a frame: `dscp`, `pcp` or `port`.
     pub trust: String,
-    /// Class of frames that carry nothing trusted.
+    /// Class of frames without the trusted mark.
     pub default_class: u8,
-    /// VLAN of untagged frames; null: they are dropped.
+    /// VLAN of untagged frames; null if untagged frames are dropped.
     pub vlan_untagged: Option<u16>,
     /// VLANs that are tagged on the wire.
     pub vlan_tagged: Vec<u16>,
     /// Whether its link is up.
     pub link_up: bool,
-    /// Whether it is stuck: its device takes no frames, and what should leave there is dropped.
+    /// Whether its transmission is stuck: the device takes no frames, and frames for this port are dropped.
     pub egress_stuck: bool,
-    /// Times that it got stuck.
+    /// Times that its transmission got stuck.
     pub egress_stucks: u64,
-    /// What it does of PFC: `off`, `software` or `asymmetric`.
+    /// PFC mode: `off`, `software` or `asymmetric`.
     pub pfc_mode: String,
-    /// Whether that can be relied upon: `proven`, `trusted`, `unproven` or `off`.
+    /// Whether PFC can be relied upon: `proven`, `trusted`, `unproven` or `off`.
     pub pfc_standing: String,
-    /// Flow control that its device does by itself: `none`, `off`, `filters`, `pauses` or `unknown`.
+    /// The device's own flow control: `none`, `off`, `filters`, `pauses` or `unknown`.
     pub flow_control: String,
-    /// Whether lossless classes are lossless here: it has some, and its PFC can be relied upon.
+    /// Whether the port has lossless classes and its PFC can be relied upon.
     pub lossless: bool,
-    /// Data frames received; PFC and malformed ones are not among them.
+    /// Data frames received, without PFC frames and malformed frames.
     pub received_frames: u64,
-    /// Their bytes, without the frame check sequence.
+    /// Bytes of these frames without the frame check sequence.
     pub received_bytes: u64,
-    /// What they took of the wire: frame check sequence, preamble and gap included.
+    /// Bytes of these frames on the wire, including frame check sequence, preamble and gap.
     pub received_wire_bytes: u64,
     /// Data frames sent.
     pub sent_frames: u64,
-    /// Their bytes.
+    /// Bytes of the sent frames.
     pub sent_bytes: u64,
-    /// What they took of the wire.
+    /// Bytes of the sent frames on the wire.
     pub sent_wire_bytes: u64,
-    /// Frames dropped, for whatever reason: those before the egress queue are counted where they came in, those at it
-    /// where they would have left.
+    /// Dropped frames of all reasons. Drops before the egress queue count at the ingress port, drops at the queue at
+    /// the egress port.
     pub dropped_frames: u64,
-    /// Of those, the ones of lossless classes.
+    /// Dropped frames of lossless classes.
     pub lossless_dropped_frames: u64,
     /// Frames lost to a full receive ring, before any admission.
     pub missed_frames: u64,
-    /// Whether the device tells of such loss at all.
+    /// Whether the device reports such losses at all.
     pub missed_seen: bool,
     /// Frames lost to an empty packet pool, before any admission.
     pub no_buffer_frames: u64,
     /// Frames that the device received with errors.
     pub receive_errors: u64,
-    /// Frames that the device took and could not send.
+    /// Frames that the device accepted but could not send.
     pub send_errors: u64,
-    /// Frames left in the receive ring from which on the lossless groups go XOFF; null: never.
+    /// Frames left in the receive ring from which the lossless groups go XOFF; null if they never do.
     pub backlog_mark_frames: Option<u32>,
-    /// Frames left there by the last poll that had to leave some.
+    /// Frames left in the receive ring by the last poll that left any.
     pub backlog_frames: u64,
-    /// The most that a poll ever had to leave.
+    /// The most frames that a poll ever left.
     pub backlog_highest_frames: u64,
-    /// Times that it made the lossless groups XOFF.
+    /// Times that this backlog made the lossless groups XOFF.
     pub backlog_xoffs: u64,
-    /// Nanoseconds for which it did.
+    /// Time for which this backlog held them at XOFF.
     pub backlog_held_ns: u64,
-    /// By traffic class.
+    /// Counters of each traffic class.
     pub classes: Vec<PortClass>,
 }
 
@@ -97,11 +97,11 @@ pub struct Port {
 pub struct PortClass {
     /// Its number.
     pub class: u8,
-    /// Whether it is meant to be lossless.
+    /// Whether it is configured as lossless.
     pub lossless: bool,
     /// Data frames received.
     pub received_frames: u64,
-    /// Their bytes.
+    /// Bytes of the received frames.
     pub received_bytes: u64,
     /// Frames dropped.
     pub dropped_frames: u64,

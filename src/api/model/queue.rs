@@ -17,27 +17,27 @@ pub struct Queue {
     pub queue: u8,
     /// Traffic classes in it.
     pub classes: Vec<u8>,
-    /// Whether it is never refused: it has a lossless class, and the groups bound it.
+    /// Whether its frames are never refused: it holds a lossless class, which the groups bound.
     pub lossless: bool,
-    /// Share of what strict queues leave; null for a strict one.
+    /// DWRR weight for the rate that strict queues leave; null for a strict queue.
     pub weight: Option<u8>,
-    /// Whether its peer holds it at XOFF, and it obeys.
+    /// Whether the peer pauses it and the port obeys.
     pub paused: bool,
-    /// Part of the lossy pool that is kept for it.
+    /// Part of the lossy pool that is reserved for it.
     pub reserve_bytes: u64,
-    /// Dynamic Threshold factor; null where the limit is fixed or there is none.
+    /// Dynamic Threshold factor; null if the limit is static or there is none.
     pub alpha: Option<f64>,
-    /// The fixed limit; null where it is dynamic or there is none.
+    /// Static limit; null if the limit is dynamic or there is none.
     pub static_limit_bytes: Option<u64>,
-    /// What it may hold at this moment; null where there is no limit.
+    /// Current limit; null if there is none.
     pub limit_bytes: Option<u64>,
-    /// Bytes that wait.
+    /// Bytes in the queue.
     pub depth_bytes: u64,
-    /// The most that ever waited.
+    /// The most bytes that ever were in the queue.
     pub depth_highest_bytes: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Their bytes.
+    /// Bytes of the sent frames.
     pub sent_bytes: u64,
     /// Frames marked Congestion Experienced.
     pub ecn_marked_frames: u64,

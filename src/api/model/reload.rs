@@ -1,39 +1,39 @@
-//! What another reading of the configuration would change, or has changed.
+//! Differences between the configuration file and the running configuration, and the result of a reload.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::settings;
 
-/// What came of reading the configuration again.
+/// Result of reading the configuration again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Nothing differs.
+    /// No setting differs.
     #[default]
     Unchanged,
-    /// It can be applied; nobody asked for that.
+    /// The differences can be applied; the request was only to list them.
     Applicable,
-    /// The switch goes on by it.
+    /// The differences were applied.
     Applied,
-    /// Something differs that only a start can change: nothing was applied.
+    /// A difference needs a restart: nothing was applied.
     NeedsRestart,
-    /// It is no configuration: nothing was applied.
+    /// The configuration is invalid: nothing was applied.
     Invalid,
-    /// An lcore has not taken the settings of the reload before: nothing was applied.
+    /// An lcore has not yet taken the settings of the previous reload: nothing was applied.
     Busy,
 }
 
-/// Another reading of the configuration.
+/// One reading of the configuration file.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reload {
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
     /// The file.
     pub source: String,
-    /// What is wrong with it, or what keeps it from being applied; empty if nothing does.
+    /// Errors in the file, or reasons why it cannot be applied; empty if there are none.
     pub errors: Vec<String>,
-    /// What works, but hardly as it was meant.
+    /// Warnings: settings that work, but probably not as intended.
     pub warnings: Vec<String>,
     /// Settings that differ.
     pub differences: Vec<Difference>,
@@ -43,22 +43,22 @@ pub struct Reload {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Difference {
-    /// Ports that it is about; none: the whole switch.
+    /// Names of the ports that it concerns; empty for the whole switch.
     pub ports: Vec<String>,
     /// Its key in the configuration.
     pub key: String,
-    /// What it was; null: there was none.
+    /// The old value; null if there was none.
     pub before: Option<String>,
-    /// What it is to be; null: there is none any more.
+    /// The new value; null if there is none.
     pub after: Option<String>,
-    /// Whether it can change while the switch runs.
+    /// Whether the setting can change while the switch runs.
     pub live: bool,
-    /// All of it in a line.
+    /// The whole difference in one line.
     pub text: String,
 }
 
 impl Reload {
-    /// Whether the switch is as the file says, or could be.
+    /// Whether the running settings equal those in the file, or could be changed to them.
     #[must_use]
     pub fn is_right(&self) -> bool {
         matches!(self.outcome, Outcome::Unchanged | Outcome::Applicable | Outcome::Applied)

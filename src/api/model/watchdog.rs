@@ -1,4 +1,4 @@
-//! Peers that pause a class and never let go: what the watchdog is set to, and what it found.
+//! PFC watchdogs, which detect peers that pause a class for too long: settings and counters.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,17 +12,17 @@ use crate::sets::CLASSES;
 pub struct Watchdog {
     /// The port.
     pub port: String,
-    /// What it does in a storm: `drop`, `forward` or `alert`.
+    /// Action in a storm: `drop`, `forward` or `alert`.
     pub action: String,
-    /// How long a queue must be stuck for a storm.
+    /// Time for which a queue must be blocked to count as a storm.
     pub detection_ns: u64,
-    /// How long its priority must be quiet for the end of one.
+    /// Time for which the priority must be quiet to end a storm.
     pub restoration_ns: u64,
-    /// By queue.
+    /// Counters of each queue.
     pub queues: Vec<WatchdogQueue>,
 }
 
-/// What it found at one queue.
+/// Counters of the watchdog at one queue.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WatchdogQueue {
@@ -30,7 +30,7 @@ pub struct WatchdogQueue {
     pub queue: u8,
     /// Whether it is in a storm.
     pub storming: bool,
-    /// Storms found.
+    /// Storms detected.
     pub storms: u64,
     /// Storms that have ended.
     pub restores: u64,

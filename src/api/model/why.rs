@@ -1,5 +1,5 @@
-//! Why frames were dropped and peers stopped: the last decisions of each class, with the counters that decided them, in a
-//! sentence.
+//! Reasons for dropped frames and paused peers: the last decisions of each class as sentences, with the counters that
+//! decided them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,21 +11,21 @@ use crate::sets::CLASSES;
 use crate::stats::format::{frames, time};
 use crate::units::{Cells, Nanos};
 
-/// What one port has dropped of one class, and why it told its peer to stop it.
+/// Drops of one port and class, and the XOFFs that the port sent for the class.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Why {
-    /// The port: that where they came in, or that where they would have left if they were dropped at its queue.
+    /// The ingress port, or the egress port for frames that its queue dropped.
     pub port: String,
-    /// Traffic class; null if they were dropped before they had one.
+    /// Traffic class; null if the frames were dropped before classification.
     pub class: Option<u8>,
-    /// Whether it is meant to be lossless.
+    /// Whether the class is configured as lossless.
     pub lossless: bool,
     /// Frames dropped, by reason.
     pub reasons: Vec<Reason>,
-    /// XOFFs that the port has told its peer of the class's group, refreshes included.
+    /// XOFFs that the port has sent to its peer for the group of the class, including refreshes.
     pub xoffs: u64,
-    /// The last decisions whose counters are known, the newest first. At most one drop a poll is kept.
+    /// The last decisions whose counters were recorded, the newest first. At most one drop is recorded in a poll.
     pub decisions: Vec<Told>,
 }
 
@@ -35,11 +35,11 @@ pub struct Why {
 pub struct Reason {
     /// Label of the reason.
     pub reason: String,
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
-    /// What it means.
+    /// Meaning of the reason.
     pub meaning: String,
-    /// What would help; empty where nothing is wrong with the switch.
+    /// Remedy; empty if the switch works as intended.
     pub remedy: String,
 }
 
@@ -47,18 +47,18 @@ pub struct Reason {
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Told {
-    /// How long ago.
+    /// Time since the decision.
     pub age_ns: u64,
     /// `dropped` or `stopped`.
     pub what: String,
-    /// For a drop the reason, for a pause `group`, `port` or `backlog`.
+    /// For a drop its reason; for a pause `group`, `port` or `backlog`.
     pub reason: String,
-    /// The counters that decided, in a sentence.
+    /// The counters that decided, as a sentence.
     pub text: String,
 }
 
 impl Why {
-    /// Of all ports and classes that have anything to tell.
+    /// Explanations for all ports and classes with drops or recorded decisions.
     #[must_use]
     pub fn all(look: &Look<'_>) -> Vec<Self> {
         let ports = 0..look.subject.spec.ports.len();
@@ -98,7 +98,7 @@ impl Why {
     }
 }
 
-/// A decision of `port` on its way to words.
+/// Formats a decision of `port` as a sentence.
 struct Sentence<'a> {
     look: &'a Look<'a>,
     port: usize,
@@ -185,7 +185,7 @@ impl Sentence<'_> {
         }
     }
 
-    /// Where the group's cells were, and its limit.
+    /// The cells that the group held, and its limit.
     fn group(&self) -> String {
         let logged = self.logged;
         let (ingress, group) = (usize::from(logged.ports[0]), usize::from(logged.group));
@@ -217,7 +217,8 @@ impl Sentence<'_> {
         format!("the group held {} and {last}", parts.join(", "))
     }
 
-    /// How the limit came out of `threshold`, which may have been changed since: it `is_so` if it still comes out so.
+    /// Explains the limit by `threshold`. The threshold may have changed since; `is_so` is true if it still gives that
+    /// limit.
     fn limit(&self, threshold: Threshold, is_so: bool) -> String {
         match threshold {
             Threshold::Dynamic(alpha) if !is_so => format!("alpha is {alpha} now"),
@@ -248,14 +249,14 @@ fn label(cause: Cause) -> &'static str {
     }
 }
 
-/// How long ago, as people say it.
+/// Formats the age of a decision for people.
 #[must_use]
 pub fn age(age_ns: u64) -> String {
-    // An lcore tells its time now and then, and decides in between.
+    // An lcore publishes its clock only now and then, so a decision may be newer than the clock.
     if age_ns == 0 { "just now".to_owned() } else { format!("{} ago", time(Nanos(age_ns))) }
 }
 
-/// What an operator can do about frames dropped for `reason`.
+/// The remedy that an operator can apply when frames are dropped for `reason`.
 fn remedy(reason: DropReason) -> &'static str {
     match reason {
         DropReason::HeadroomFull => {

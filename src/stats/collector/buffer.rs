@@ -1,4 +1,4 @@
-//! The buffer: who uses what of it, how much more they may, and the most that ever was.
+//! Metrics of the buffer: current use, current limits and watermarks.
 
 use super::family::Families;
 use super::port::NUMBERS;
@@ -7,13 +7,13 @@ use crate::stats::needs::{needs, to_bytes};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values, cells};
 use crate::stats::subject::Subject;
 
-/// Pools as what is indexed by `lossless as usize` has them.
+/// Names of the pools, indexed by `lossless as usize`.
 pub(super) const POOLS: [&str; 2] = ["lossy", "lossless"];
 
-/// One family of eight gauges in cells a port, shown in bytes.
+/// One family of eight gauges for each port, stored in cells and exported in bytes.
 type Use = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
-/// Watermarks: the name of what can be cleared, that of what is kept since the start, what it is, and where.
+/// A watermark: the names of the clearable metric and of the one since the start, the help text, and the counter.
 struct Highest<T> {
     clearable: &'static str,
     since_start: &'static str,
@@ -21,7 +21,7 @@ struct Highest<T> {
     of: T,
 }
 
-/// One watermark for each of eight a port, in cells.
+/// One watermark for each of eight groups or queues of a port, in cells.
 type HighestUse = Highest<fn(&PortSnapshot) -> &Values>;
 
 const GROUPS: [Use; 3] = [
@@ -68,7 +68,7 @@ const QUEUES_HIGHEST: [HighestUse; 1] = [Highest {
 }];
 
 impl<T> Highest<T> {
-    /// The two families: name, help, and the snapshot to read them from.
+    /// The two families, each with name, help text and the snapshot to read.
     fn families<'a>(&self, now: &'a Snapshot, ever: &'a Snapshot) -> [(&'static str, String, &'a Snapshot); 2] {
         [
             (self.clearable, format!("The most that {} since watermarks were cleared.", self.what), now),
@@ -77,11 +77,11 @@ impl<T> Highest<T> {
     }
 }
 
-/// Use by priority group.
+/// Buffer use of each priority group.
 pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     uses(families, &GROUPS, "priority", subject, snapshot);
     highest(families, &GROUPS_HIGHEST, "priority", subject, [snapshot, ever]);
-    // A group takes its reserve first and gives it back last, so what it holds says how much of that is its reserve.
+    // A group takes its reserve first and returns it last, so its used cells determine the used part of its reserve.
     let used: fn(&PortSnapshot) -> &Values = |port| &port.group_used_cells;
     let mark: fn(&PortSnapshot) -> &Values = |port| &port.group_used_highest_cells;
     for (name, help, from, of) in [
@@ -109,7 +109,7 @@ pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snap
     }
 }
 
-/// What each group may hold of its pool by now.
+/// The current limit of each group in its pool.
 pub(super) fn thresholds(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let plan = &subject.spec.buffer;
     let help = "What the group may hold of its pool now: its limit, or alpha times what the pool has free, and never more \
@@ -123,7 +123,7 @@ pub(super) fn thresholds(families: &mut Families, subject: &Subject, snapshot: &
     }
 }
 
-/// What each lossless group has turned out to need.
+/// The headroom that each lossless group needed according to measurements.
 pub(super) fn headroom_needs(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let needs = needs(subject, snapshot);
     let labels = |port: usize, group: usize| [("port", subject.port_name(port)), ("priority", NUMBERS[group])];
@@ -139,7 +139,7 @@ pub(super) fn headroom_needs(families: &mut Families, subject: &Subject, snapsho
     }
 }
 
-/// Use of the ports' own reserves.
+/// Use of the reserves of ports.
 pub(super) fn port_reserves(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let family = families.gauge("holdfast_port_reserve_used_bytes", "Buffer of the port's own reserve in use.");
     for (index, port) in snapshot.ports.iter().enumerate() {
@@ -149,7 +149,7 @@ pub(super) fn port_reserves(families: &mut Families, subject: &Subject, snapshot
     }
 }
 
-/// What ports use of their insurance; nothing where headroom is not dynamic.
+/// Use of the ports' insurance; no series unless headroom is dynamic.
 pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     if subject.spec.buffer.policy != HeadroomPolicy::Dynamic {
         return;
@@ -172,7 +172,7 @@ pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &S
     }
 }
 
-/// Use by egress queue.
+/// Buffer use of each egress queue.
 pub(super) fn queues(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     uses(families, &QUEUES, "queue", subject, snapshot);
     highest(families, &QUEUES_HIGHEST, "queue", subject, [snapshot, ever]);

@@ -1,4 +1,4 @@
-//! What the configuration allows: how the buffer is divided, what limits whom, and from which depth frames are marked.
+//! Metrics of the configuration: the division of the buffer, the limits, and the depths from which frames are marked.
 
 use super::buffer::POOLS;
 use super::family::Families;
@@ -10,7 +10,7 @@ use crate::stats::needs::to_bytes;
 use crate::stats::subject::Subject;
 use crate::units::{Cells, Probability};
 
-/// A family with one gauge a priority group, if the group has it.
+/// A family with one gauge for each priority group that has the value.
 type Limit = (&'static str, &'static str, fn(&GroupProfile) -> Option<Cells>);
 
 const LIMITS: [Limit; 5] = [
@@ -32,7 +32,7 @@ const LIMITS: [Limit; 5] = [
     }),
 ];
 
-/// What the configuration allows.
+/// The limits in the configuration.
 pub(super) fn limits(families: &mut Families, subject: &Subject) {
     let plan = &subject.spec.buffer;
     let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is all of it.");
@@ -72,7 +72,7 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
     queue_service(families, subject);
 }
 
-/// Traffic classes: where they go, and which are lossless.
+/// The maps of traffic classes, and which classes are lossless.
 fn classes(families: &mut Families, subject: &Subject) {
     let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is meant to be lossless.");
     for (class, number) in NUMBERS.iter().enumerate() {
@@ -89,7 +89,7 @@ fn classes(families: &mut Families, subject: &Subject) {
     }
 }
 
-/// What belongs to ports and not to their groups, and how headroom is shared.
+/// Reserves and insurance of ports, and the headroom policy.
 fn port_limits(families: &mut Families, subject: &Subject) {
     let plan = &subject.spec.buffer;
     let help = "Buffer guaranteed to the port, for any of its groups of the pool beyond their own reserves.";
@@ -115,7 +115,7 @@ fn port_limits(families: &mut Families, subject: &Subject) {
     }
 }
 
-/// How egress queues use the lossy pool; the same on every port.
+/// Limits of egress queues in the lossy pool, which are equal on every port.
 fn queue_limits(families: &mut Families, subject: &Subject) {
     let queues = || NUMBERS.iter().zip(&subject.spec.queues);
     let help = "Part of the lossy pool kept for the egress queue of each port.";
@@ -139,7 +139,7 @@ fn queue_limits(families: &mut Families, subject: &Subject) {
     }
 }
 
-/// When egress queues send and from which depth they mark; the same on every port.
+/// Schedulers and ECN profiles of egress queues, which are equal on every port.
 fn queue_service(families: &mut Families, subject: &Subject) {
     let queues = || NUMBERS.iter().zip(&subject.spec.queues);
     let help = "Share of the egress queue among those that are not strict, as a weight; 0 for a strict one.";

@@ -28,7 +28,7 @@ const COUNTERS: [Row; 6] = [
     ),
 ];
 
-/// Packet buffers, of which the admission of frames must never run out.
+/// Use of the packet buffer pools, which must never run empty.
 pub(super) fn pools(families: &mut Families, subject: &Subject) {
     let help = "Packet buffers of the pool: data for frames, control for PFC.";
     let family = families.gauge("holdfast_packet_buffers", help);
@@ -43,7 +43,7 @@ pub(super) fn pools(families: &mut Families, subject: &Subject) {
     }
 }
 
-/// Link state and device counters of each port, as of control's last reading.
+/// Link state and device counters of each port, as the control thread last read them.
 pub(super) fn devices(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let family = families.gauge("holdfast_port_link_up", "1 while the port's link is up.");
     for (index, port) in snapshot.ports.iter().enumerate() {

@@ -1,31 +1,31 @@
-//! Families of metrics, built by hand: name, help, type, and a value for each set of labels.
+//! Families of metrics, built without the registry: name, help, type, and a value for each set of labels.
 //!
-//! A ToR has some 13,000 series, and whoever scrapes waits for them in the control thread. So they are kept from one
-//! scrape to the next: what has the labels that it had before gets a new value, without an allocation.
+//! A ToR has about 13,000 series, and a scrape is answered in the control thread. So series are reused by the next
+//! scrape: a series with unchanged labels receives a new value without an allocation.
 
 use arrayvec::ArrayVec;
 use prometheus::TextEncoder;
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 
-/// Labels that a series may have.
+/// Most labels of a series.
 const MAX_LABELS: usize = 6;
 
 type Labels<'a> = ArrayVec<(&'a str, &'a str), MAX_LABELS>;
 
-/// Families in the making, over those of the scrape before. Those that have no series are not among them.
+/// The families of the current scrape, written over those of the previous one. Families without series are left out.
 #[derive(Debug, Default)]
 pub(super) struct Families {
     families: Vec<MetricFamily>,
-    /// Families of this scrape so far, the last of them with so many series.
+    /// Number of families in this scrape so far, and of series in the last of them.
     done: usize,
     series: usize,
-    /// One that was begun and has none yet.
+    /// A family that was begun and has no series yet.
     begun: Option<(String, String, MetricType)>,
-    /// Bytes of the text before.
+    /// Length in bytes of the previous text.
     text_len: usize,
 }
 
-/// One family: the last that was begun.
+/// The family that was begun last.
 pub(super) type Family = Families;
 
 impl Families {
@@ -56,7 +56,7 @@ impl Families {
         self
     }
 
-    /// The family that was begun before has no more series than it has.
+    /// Ends the current family: removes its series that remain from the previous scrape.
     fn end(&mut self) {
         if self.begun.take().is_none()
             && let Some(family) = self.done.checked_sub(1).and_then(|last| self.families.get_mut(last))
@@ -65,13 +65,13 @@ impl Families {
         }
     }
 
-    /// The scrape as Prometheus' text format has it.
+    /// The scrape in the text format of Prometheus.
     pub fn text(&mut self) -> String {
         self.end();
         self.families.truncate(self.done);
-        // A little more, since numbers grow.
+        // Slightly more than the previous length, since numbers grow.
         let mut text = String::with_capacity(self.text_len + self.text_len / 16);
-        // What the encoder refuses are families without a name or series.
+        // The encoder refuses only families without a name or without series.
         TextEncoder::new().encode_utf8(&self.families, &mut text).expect("each family has a name and series");
         self.text_len = text.len();
         text
@@ -96,8 +96,8 @@ impl Families {
         }
     }
 
-    /// Adds a histogram: for each bucket its upper bound and what is in it alone; what is beyond the last bound; and
-    /// the sum of all values.
+    /// Adds a histogram. Each bucket has its upper bound and its own count; `beyond` counts values above the last
+    /// bound, and `sum` is the sum of all values.
     pub fn add_histogram(&mut self, labels: &[(&str, &str)], buckets: &[(f64, u64)], beyond: u64, sum: f64) {
         let mut count = 0;
         let buckets = buckets.iter().map(|&(bound, inside)| {
@@ -114,7 +114,7 @@ impl Families {
         self.next(labels).1.set_histogram(histogram);
     }
 
-    /// The next series of the family that was begun last, with these labels.
+    /// The next series of the current family, with these labels.
     fn next(&mut self, labels: &[(&str, &str)]) -> (MetricType, &mut Metric) {
         if let Some((name, help, kind)) = self.begun.take() {
             (self.done, self.series) = (self.done + 1, 0);
@@ -133,13 +133,13 @@ impl Families {
         (kind, &mut metrics[at])
     }
 
-    /// Has a family of this name where the next belongs: the one of the scrape before, or a new one.
+    /// Places a family of this name at the next position: the one of the previous scrape, or a new one.
     fn place(&mut self, name: String, help: String, kind: MetricType) {
         let at = self.done - 1;
         if self.families.get(at).is_some_and(|family| family.name() == name) {
             return;
         }
-        // Something has come or gone: those after it are made anew.
+        // A family was added or removed: all later families are created again.
         self.families.truncate(at);
         let mut family = MetricFamily::default();
         family.set_name(name);
@@ -154,7 +154,7 @@ fn has_labels(metric: &Metric, labels: &Labels<'_>) -> bool {
     own.len() == labels.len() && own.iter().zip(labels).all(|(pair, label)| (pair.name(), pair.value()) == *label)
 }
 
-/// Labels in the order of their names.
+/// Converts labels, which are sorted by name.
 fn pairs(labels: &Labels<'_>) -> Vec<LabelPair> {
     let pair = |(name, value): &(&str, &str)| {
         let mut pair = LabelPair::default();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What a scrape finds of those before it makes no difference: families and series come, go and change places.
+        /// The result must not depend on earlier scrapes: families and series appear, disappear and move.
         #[test]
         fn a_scrape_is_the_same_after_others(
             scrapes in proptest::collection::vec(

@@ -16,7 +16,7 @@ const COUNTERS: [Row; 6] = [
     ("holdfast_flow_ce_frames_total", "Frames received with Congestion Experienced.", |flow| flow.ce_frames.get()),
 ];
 
-/// Each flow's counters, by its number and the names of its ends.
+/// Counters of each flow, labelled with its number and the names of its hosts.
 pub(super) fn flows(families: &mut Families, hosts: &HostCounters) {
     for (name, help, of) in COUNTERS {
         let family = families.counter(name, help);

@@ -1,4 +1,4 @@
-//! The lcores: their polls, what they hand to each other, and the forwarding database that each keeps.
+//! Metrics of the lcores: their polls, their hand-offs, and their forwarding databases.
 
 use super::family::{Families, Family};
 use crate::dataplane::counters::GAP_BUCKETS;
@@ -6,7 +6,7 @@ use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
 use crate::stats::subject::Subject;
 use crate::units::Nanos;
 
-/// Nanoseconds in seconds; divided, so that what is a short decimal stays one.
+/// Converts nanoseconds to seconds by a division, so that short decimals stay short.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
@@ -28,14 +28,14 @@ const GAUGES: [Row; 2] = [
     ("holdfast_fdb_entries", "Entries in the forwarding database.", |lcore| lcore.fdb_entries),
 ];
 
-/// Watermarks of frames, which can be cleared.
+/// Watermark of frames, which can be cleared.
 const HIGHEST: Row = (
     "holdfast_handoff_highest_frames",
     "Most frames that waited in one hand-off ring to the lcore since watermarks were cleared.",
     |lcore| lcore.handoff_highest_frames,
 );
 
-/// Watermarks of times: whether only of lcores that rest, name, help, and the value in nanoseconds.
+/// Watermarks of times: whether only resting lcores have it, name, help, and the value in nanoseconds.
 type Times = (bool, &'static str, &'static str, fn(&LcoreSnapshot) -> u64);
 
 const HIGHEST_TIMES: [Times; 2] = [
@@ -53,7 +53,7 @@ const HIGHEST_TIMES: [Times; 2] = [
     ),
 ];
 
-/// The same since the start.
+/// The watermark of frames since the start.
 const EVER: Row = (
     "holdfast_handoff_highest_since_start_frames",
     "Most frames that ever waited in one hand-off ring to the lcore.",
@@ -72,7 +72,7 @@ const EVER_TIMES: [Times; 2] = [
     ),
 ];
 
-/// Polls and their gaps, forwarding database, frames held and handed off, by lcore.
+/// Polls and poll gaps, forwarding database, held frames and handed-off frames of each lcore.
 pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     let numbers: Vec<String> = (0..snapshot.lcores.len()).map(|number| number.to_string()).collect();
     let lcores = || numbers.iter().map(String::as_str).zip(&snapshot.lcores);
@@ -106,7 +106,7 @@ pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snap
     rests(families, subject, snapshot);
 }
 
-/// Watermarks of `from`, by lcore.
+/// Watermarks of the snapshot `from`, by lcore.
 fn watermarks(families: &mut Families, subject: &Subject, from: &Snapshot, (frames, times): (&Row, &[Times])) {
     let lcores = || from.lcores.iter().zip(&subject.rests).enumerate();
     let family = families.gauge(frames.0, frames.1);
@@ -121,13 +121,13 @@ fn watermarks(families: &mut Families, subject: &Subject, from: &Snapshot, (fram
     }
 }
 
-/// Polls whose gap was longer than `allowed` for certain: those in buckets that begin at it or later.
+/// Polls whose gap was certainly longer than `allowed`: those in buckets that begin at or above it.
 fn late_polls(lcore: &LcoreSnapshot, allowed: Nanos) -> u64 {
     let beyond = |bucket: usize| bucket > 0 && 1 << (bucket - 1) >= allowed.0;
     lcore.poll_gap.iter().enumerate().filter(|(bucket, _)| beyond(*bucket)).map(|(_, count)| count).sum()
 }
 
-/// Rests of the lcores that may have any.
+/// Rests of the lcores that are configured to rest.
 fn rests(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let lcores = snapshot.lcores.iter().zip(&subject.rests).enumerate();
     let lcores = lcores.filter_map(|(number, (lcore, longest))| Some((number.to_string(), lcore, (*longest)?)));
@@ -148,7 +148,7 @@ fn rests(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     }
 }
 
-/// A histogram of times by power of two nanoseconds, the last bucket without an end.
+/// Adds a histogram of times with bounds at powers of two nanoseconds; the last bucket is unbounded.
 fn add_histogram(family: &mut Family, lcore: &str, buckets: &[u64; GAP_BUCKETS], sum_ns: u64) {
     let (below, beyond) = buckets.split_at(GAP_BUCKETS - 1);
     let bounds = below.iter().enumerate().map(|(power, count)| (seconds(1 << power), *count));

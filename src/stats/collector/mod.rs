@@ -1,16 +1,16 @@
-//! The switch as a Prometheus collector: families of metrics made from a snapshot at each scrape.
+//! The switch as a Prometheus collector: each scrape converts a snapshot to families of metrics.
 //!
-//! What there is
-//! - Counters end in `_total`, sizes are bytes (whole cells), times seconds. Labels: `port` by name, `tc` for a traffic
-//!   class, `priority` for a priority group or PFC priority, `queue` for an egress queue.
-//! - Every series exists from the first scrape on, so that `rate()` sees the first event. To keep that affordable
-//!   (26 reasons, 9 rows, 64 ports would be 15,000 series for drops alone) drops for want of buffer are split by
-//!   traffic class, and so is whatever else lossless classes lose of frames that were fit to be forwarded; all other
-//!   reasons, which are the frame's own fault or the configuration's, carry `tc="any"`: some 60 series a port. Summing
-//!   over `tc` is right for each reason.
-//!   What is not configured (a watchdog, a shared headroom pool, insurance) has no series at all.
-//! - `lcore` is an lcore's number. What lcores share, as pools, is one series.
-//! - Limits (alpha, eta, reserve) are gauges, and the configuration has a hash, so that a changed one is seen.
+//! Conventions
+//! - Counters end in `_total`. Sizes are in bytes (whole cells), times in seconds. Labels: `port` by name, `tc` for a
+//!   traffic class, `priority` for a priority group or PFC priority, `queue` for an egress queue.
+//! - Every series exists from the first scrape on, so that `rate()` includes the first event. 30 reasons, 9 rows and 64
+//!   ports would be 17,000 series for drops alone. So only drops for want of buffer, and other losses of lossless
+//!   frames that could have been forwarded, are split by traffic class. All other reasons are the fault of the frame or
+//!   of the configuration, and have `tc="any"`: about 70 series for each port. Summing over `tc` is right for each
+//!   reason.
+//! - A feature that is not configured (a watchdog, a shared headroom pool, insurance) has no series at all.
+//! - `lcore` is the number of an lcore. State that lcores share, such as pools, is one series.
+//! - Limits (alpha, eta, reserve) are gauges, and the configuration has a hash, so that a change is visible.
 
 mod buffer;
 mod configured;
@@ -29,23 +29,23 @@ use super::snapshot::Snapshot;
 use super::subject::Subject;
 use family::Families;
 
-/// Collects everything about one switch.
+/// Collects all metrics of one switch.
 #[derive(Debug)]
 pub struct SwitchCollector {
     current: Arc<Current>,
     began: Instant,
-    /// Those of the scrape before.
+    /// The families of the previous scrape.
     families: Mutex<Families>,
 }
 
 impl SwitchCollector {
-    /// A collector for `current`.
+    /// Returns a collector for `current`.
     #[must_use]
     pub fn new(current: Arc<Current>) -> Self {
         Self { current, began: Instant::now(), families: Mutex::default() }
     }
 
-    /// All metrics as they are now, in Prometheus' text format.
+    /// All current metrics in the text format of Prometheus.
     #[must_use]
     pub fn text(&self) -> String {
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl SwitchCollector {
     }
 }
 
-/// All families of `snapshot`.
+/// Formats all families of `snapshot`.
 fn collect(families: &mut Families, subject: &Subject, snapshot: &Snapshot) -> String {
     let ever = &subject.watermarks.since_start(snapshot);
     families.rewind();
@@ -81,7 +81,7 @@ fn collect(families: &mut Families, subject: &Subject, snapshot: &Snapshot) -> S
     families.text()
 }
 
-/// What runs, by what configuration, since when, and whether it is well.
+/// Version, configuration hash, start time and readiness.
 fn program(families: &mut Families, subject: &Subject) {
     families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", subject.version)], 1);
     let help = "Hash of the configuration: any changed setting changes it, by whatever words.";

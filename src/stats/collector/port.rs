@@ -1,4 +1,4 @@
-//! What goes in and out of ports, what is dropped, and who pauses whom.
+//! Metrics of ports: traffic, drops and flow control.
 
 use super::family::{Families, Family};
 use super::lcore::seconds;
@@ -11,7 +11,7 @@ use crate::stats::subject::Subject;
 /// Labels of the eight classes, priorities and queues.
 pub(super) const NUMBERS: [&str; CLASSES] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
-/// One family of eight counters a port.
+/// One family of eight counters for each port.
 struct PerClass {
     name: &'static str,
     help: &'static str,
@@ -96,7 +96,7 @@ fn per_class(families: &mut Families, table: &[PerClass], subject: &Subject, sna
     }
 }
 
-/// Frames and bytes, and what the port is paced to.
+/// Frames, bytes, paced rate and stuck state of each port.
 pub(super) fn traffic(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     per_class(families, &TRAFFIC, subject, snapshot);
     let help = "Rate the port is paced to, in bytes a second of the wire, preamble and gap included.";
@@ -141,9 +141,9 @@ pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snaps
     }
 }
 
-/// Whether a class of this kind has a series of its own for this reason: if a frame of it can be dropped for this want of
-/// buffer (one that is anyway, against the rules, gets its series then), or if a lossless class loses frames by it that were
-/// fit to be forwarded.
+/// Whether a class of this kind has a series of its own for this reason. It has one if the reason is a want of buffer
+/// that can affect it. If such a drop occurs against the rules, its series is added then. It also has one if the class
+/// is lossless and the reason affects frames that could have been forwarded.
 fn can_occur(reason: DropReason, lossless: bool) -> bool {
     match reason {
         DropReason::HeadroomFull | DropReason::HeadroomPoolEmpty | DropReason::Watchdog => lossless,
@@ -154,13 +154,13 @@ fn can_occur(reason: DropReason, lossless: bool) -> bool {
     }
 }
 
-/// Name and help of a family, and a port's value in it.
+/// Name and help of a family, and its value for a port.
 type Row<T> = (&'static str, &'static str, fn(&PortSnapshot) -> T);
 
-/// The same with eight values.
+/// Name and help of a family, and its eight values for a port.
 pub(super) type ClassRow = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
-/// PFC both ways, and whether it can be relied upon.
+/// PFC in both directions, and its standing.
 pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     per_class(families, &FLOW_CONTROL, subject, snapshot);
     let totals: [Row<u64>; 3] = [
@@ -192,7 +192,7 @@ pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot:
     standing(families, subject);
 }
 
-/// For how long each way was closed.
+/// Times for which each direction was paused.
 fn paused_times(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let times: [ClassRow; 2] = [
         (
@@ -216,7 +216,7 @@ fn paused_times(families: &mut Families, subject: &Subject, snapshot: &Snapshot)
     }
 }
 
-/// What each port does of PFC, and whether it can be relied upon.
+/// PFC mode and PFC standing of each port.
 fn standing(families: &mut Families, subject: &Subject) {
     let help = "1 for what the port does of PFC: off, software (generated and obeyed for lossless priorities), or \
                 asymmetric (generated for them, obeyed for all).";
@@ -238,7 +238,7 @@ fn standing(families: &mut Families, subject: &Subject) {
     }
 }
 
-/// Frames that the dataplane leaves in receive rings: the core cannot keep up.
+/// Frames that polls leave in receive rings because the core cannot keep up.
 pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
     let help = "Frames left in the receive ring from which on the port's lossless groups go XOFF.";
     let family = families.gauge("holdfast_backlog_mark_frames", help);

@@ -1,4 +1,4 @@
-//! The exposition as Prometheus reads it, through a strict little reader.
+//! Tests of the exposition with a strict parser.
 
 use super::super::fixture::{quiet, run, trouble};
 use super::*;
@@ -18,7 +18,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(tail)
 }
 
-/// Series by name and labels. Panics on whatever the format or the conventions forbid.
+/// Reads series by name and labels. Panics if a line violates the format or the conventions.
 fn read(text: &str) -> BTreeMap<String, f64> {
     let (mut helped, mut types, mut series) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Peers that pause a class and never let go: what the watchdog is set to, and what it found.
+//! Metrics of PFC watchdogs, which detect peers that pause a class for too long.
 
 use super::family::{Families, Family};
 use super::lcore::seconds;
@@ -7,7 +7,7 @@ use crate::pfc::{WatchdogAction, WatchdogSpec};
 use crate::stats::snapshot::{PortSnapshot, Snapshot};
 use crate::stats::subject::Subject;
 
-/// Ports with a watchdog: name, setting, counters.
+/// The ports with a watchdog: name, settings, counters.
 fn watched<'a>(
     subject: &'a Subject,
     snapshot: &'a Snapshot,
@@ -16,7 +16,7 @@ fn watched<'a>(
     ports.filter_map(|(spec, port)| Some((spec.name.as_str(), spec.watchdog?, port)))
 }
 
-/// Settings, storms and their ends, of ports that have a watchdog.
+/// Settings, storms and restorations of the ports that have a watchdog.
 pub(super) fn watchdogs(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
     let help = "1 for what the port's watchdog does in a storm: drop, forward or alert.";
     let family = families.gauge("holdfast_watchdog_info", help);

@@ -1,4 +1,4 @@
-//! Whether the promise was kept: nothing lost in a lossless class, and none starved.
+//! The verdict on a run: whether frames of lossless classes were lost, and whether such classes starved.
 
 mod starved;
 mod text;
@@ -15,65 +15,66 @@ use crate::dataplane::DropReason;
 use crate::hosts::FlowTally;
 use crate::sets::CLASSES;
 
-/// The answer.
+/// The outcome of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Nothing was lost in a lossless class.
+    /// No frame of a lossless class was lost.
     Kept,
-    /// Nothing was, as far as it is seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
+    /// No loss was seen, but some cannot be seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
     KeptAsSeen,
-    /// Nothing was lost, and lossless classes starved behind lossy ones: [`Verdict::starved`].
+    /// No frame was lost, but lossless classes starved behind lossy ones: [`Verdict::starved`].
     Starved,
-    /// Something was.
+    /// Frames of a lossless class were lost.
     Broken,
-    /// No class is lossless: nothing was promised.
+    /// No class is lossless, so nothing was promised.
     NothingLossless,
 }
 
-/// A cause that broke the promise.
+/// A cause for the outcome [`Outcome::Broken`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum Cause {
-    /// Dropped in a lossless class for want of buffer, or since the port that it should leave by had no link.
+    /// Frames dropped in a lossless class for want of buffer, or because their egress port had no link.
     Dropped {
         /// Traffic class.
         class: usize,
-        /// Port that counted it.
+        /// Port that counted them.
         port: String,
         /// Label of the reason.
         reason: &'static str,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
-    /// Discarded by the watchdog in a lossless class: on purpose, since a peer held it paused for too long. The peer is
-    /// at fault, and yet what was promised did not arrive.
+    /// Frames that the watchdog discarded on purpose in a lossless class, because a peer paused it for too long. The
+    /// peer is at fault, but the frames still did not arrive.
     Watchdog {
         /// Traffic class.
         class: usize,
-        /// Port that counted it.
+        /// Port that counted them.
         port: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
-    /// Discarded in a lossless class since the port was stuck: its device took no frames, and others must not wait for it.
+    /// Frames discarded in a lossless class because the port was stuck: its device took no frames, and other ports must
+    /// not wait for it.
     Stuck {
         /// Traffic class.
         class: usize,
         /// The port that was stuck.
         port: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
-    /// Lost by the device of a port that has sent frames of a lossless class: it took them and could not send them. Which
-    /// class they were of it does not tell.
+    /// Frames that a device accepted but could not send, at a port that has sent frames of a lossless class. The device
+    /// does not report their class.
     Transmit {
         /// The port.
         port: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
-    /// Sent by a virtual host in a lossless class and never received, for any reason.
+    /// Frames that a virtual host sent in a lossless class and that were never received, for any reason.
     Missing {
         /// Traffic class.
         class: usize,
@@ -81,10 +82,10 @@ pub enum Cause {
         from: String,
         /// Receiving host.
         to: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
-    /// Received by a virtual host in a lossless class with a wrong bit.
+    /// Frames of a lossless class that a virtual host received with a wrong bit.
     Corrupt {
         /// Traffic class.
         class: usize,
@@ -92,10 +93,10 @@ pub enum Cause {
         from: String,
         /// Receiving host.
         to: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
-    /// Lost in a receive ring, before the switch could know its class.
+    /// Frames lost in a receive ring, before classification.
     ReceiveRing {
         /// The port.
         port: String,
@@ -104,59 +105,59 @@ pub enum Cause {
         /// Frames lost to an empty buffer pool.
         no_buffer_frames: u64,
     },
-    /// Cells not released after the switch has drained: the accounts are wrong.
+    /// Cells not released after the switch has drained: the accounting is wrong.
     CellsHeld {
-        /// How many.
+        /// Number of cells.
         cells: u64,
         /// Frames in egress queues.
         frames: u64,
     },
 }
 
-/// A port that cannot promise anything, though it carries lossless classes.
+/// A port that carries lossless classes but cannot guarantee them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exposed {
     /// The port.
     pub port: String,
-    /// Its PFC.
+    /// Its PFC standing.
     pub pfc: PfcStanding,
-    /// Flow control that its device does by itself.
+    /// The device's own flow control.
     pub flow_control: DeviceFlowControl,
 }
 
-/// A trusted port whose device may do of flow control what only the operator has ruled out.
+/// A trusted port whose device may disturb PFC, which only the operator has ruled out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrustedDevice {
     /// The port.
     pub port: String,
-    /// The doubt about its device.
+    /// The flow control state that causes the doubt.
     pub flow_control: DeviceFlowControl,
 }
 
 /// The verdict on a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// The answer.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it is `broken`; empty otherwise.
+    /// Causes of the outcome `broken`; empty otherwise.
     pub causes: Vec<Cause>,
-    /// Frames of lossless classes that no cause names: their destination or their size did not fit the network.
+    /// Frames of lossless classes that no cause includes: their destination or their size did not fit the network.
     pub undelivered: Vec<Undelivered>,
-    /// Ports that are not lossless whatever the outcome was this time.
+    /// Ports that are not lossless, regardless of the outcome of this run.
     pub not_lossless: Vec<Exposed>,
-    /// Ports that count as lossless by the operator's word alone.
+    /// Ports that count as lossless only because the operator asserts it.
     pub trusted: Vec<String>,
-    /// Trusted ports whose device could break the promise by itself, as far as its driver says.
+    /// Trusted ports whose device could break the promise by itself, as its driver reports.
     pub trusted_devices: Vec<TrustedDevice>,
-    /// Lossless classes that hardly moved, since the receive backlog of their port held them.
+    /// Lossless classes that hardly moved because the receive backlog of their port paused them.
     pub starved: Vec<Starved>,
-    /// Ports whose receive backlog held lossless classes that may have had no frame to send.
+    /// Ports whose receive backlog paused lossless classes that may have had no frame to send.
     pub maybe_starved: Vec<MaybeStarved>,
-    /// Ports in front of which frames may have been lost uncounted.
+    /// Ports in front of which frames may have been lost without being counted.
     pub unseen: Vec<Unseen>,
 }
 
-/// A port whose driver does not tell what is lost in front of it.
+/// A port whose driver does not report frames lost in front of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unseen {
     /// The port.
@@ -165,7 +166,7 @@ pub struct Unseen {
     pub driver: String,
 }
 
-/// Frames of a lossless class that had nowhere to go.
+/// Frames of a lossless class that could not be delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Undelivered {
     /// Traffic class.
@@ -174,12 +175,12 @@ pub struct Undelivered {
     pub port: String,
     /// Label of the reason.
     pub reason: &'static str,
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
 }
 
 impl Verdict {
-    /// Judges `snapshot`, taken after the hosts have stopped and the switch has drained.
+    /// Judges `snapshot`, which is taken after the hosts have stopped and the switch has drained.
     #[must_use]
     pub fn new(subject: &Subject, snapshot: &Snapshot) -> Self {
         if subject.lossless == 0 {
@@ -223,16 +224,16 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing was lost that must not be, and lossless classes moved.
+    /// Whether no loss broke the promise and no lossless class starved.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !matches!(self.outcome, Outcome::Broken | Outcome::Starved)
     }
 }
 
-/// Frames dropped in lossless classes: those that break the promise, and those that had no place to go.
+/// Frames dropped in lossless classes: those that break the promise, and those that could not be delivered.
 ///
-/// A port without link and a port that is stuck are one fault seen by two means, so both break the promise.
+/// A port without link and a stuck port are one fault that is detected in two ways, so both break the promise.
 fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
     let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
     for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
@@ -256,7 +257,7 @@ fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered
     (causes, undelivered)
 }
 
-/// Frames that virtual hosts find missing or damaged in lossless classes.
+/// Frames of lossless classes that virtual hosts find missing or damaged.
 fn ends(subject: &Subject) -> Vec<Cause> {
     let Some(hosts) = &subject.hosts else { return Vec::new() };
     let mut causes = Vec::new();
@@ -290,7 +291,7 @@ fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
         .collect()
 }
 
-/// Frames that devices took and lost, at ports by which lossless frames have left. PFC frames are among them.
+/// Frames that devices accepted but lost, at ports that have sent lossless frames. They include PFC frames.
 fn devices(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
     let queue = |class: usize| usize::from(subject.spec.classes.tc_to_queue[class]) % CLASSES;
     let lossless = (0..CLASSES).filter(|&class| subject.is_lossless(class));

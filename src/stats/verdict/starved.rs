@@ -1,7 +1,7 @@
-//! Lossless classes that hardly moved, since their port was held by its own receive backlog.
+//! Lossless classes that hardly moved because the receive backlog of their port paused them.
 //!
-//! A frame that never left its sender is not lost, so a count of losses cannot see such a class. The whole run is judged: a
-//! class that starves for a short part of a long run is for an alert (`HoldfastHeldByOwnBacklog`).
+//! A frame that never left its sender is not lost, so loss counters do not show such a class. The whole run is judged.
+//! A class that starves for a short part of a long run is left to an alert (`HoldfastHeldByOwnBacklog`).
 
 use serde::Serialize;
 
@@ -12,39 +12,40 @@ use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
-/// A class is starved if it brought less than one of so many frames of its port, and of the frames that it had to send.
+/// A class is starved if it has less than one of this many frames of its port, and of the frames that it had to send.
 pub const STARVED_PART: u64 = 100;
 
-/// A lossless class at a port whose core had more frames than time.
+/// A starved lossless class at a port whose core was overloaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Starved {
     /// The port.
     pub port: String,
     /// Traffic class.
     pub class: usize,
-    /// Nanoseconds for which its lossless classes were held.
+    /// Nanoseconds for which the port's lossless classes were paused.
     pub held_ns: u64,
-    /// Nanoseconds of the run.
+    /// Duration of the run in nanoseconds.
     pub of_ns: u64,
     /// Frames of the class that the port received.
     pub frames: u64,
-    /// Frames that virtual hosts at the port had to send; `None` where the peer is none, so that it is not known.
+    /// Frames that virtual hosts at the port had to send; `None` if the peer is not a virtual host, so that it is not
+    /// known.
     pub wanted_frames: Option<u64>,
 }
 
-/// A port that was held for most of the run and received no lossless frame. Its peer is no virtual host, so it is not seen
-/// whether any waited.
+/// A port that was paused for most of the run and received no lossless frame. Its peer is not a virtual host, so it is
+/// not known whether frames waited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MaybeStarved {
     /// The port.
     pub port: String,
-    /// Nanoseconds for which its lossless classes were held.
+    /// Nanoseconds for which the port's lossless classes were paused.
     pub held_ns: u64,
-    /// Nanoseconds of the run.
+    /// Duration of the run in nanoseconds.
     pub of_ns: u64,
 }
 
-/// One port while it is judged.
+/// The port that is judged.
 struct Judged<'a> {
     subject: &'a Subject,
     index: usize,
@@ -58,7 +59,7 @@ pub(super) fn starved(subject: &Subject, snapshot: &Snapshot) -> (Vec<Starved>, 
     let of_ns = u64::try_from(snapshot.at.as_nanos()).unwrap_or(u64::MAX);
     let (mut starved, mut maybe) = (Vec::new(), Vec::new());
     for (index, port) in snapshot.ports.iter().enumerate() {
-        // The drain after the run is in the counter, and not in the time of the run.
+        // The counter includes the drain after the run, but the duration of the run does not.
         let judged = Judged { subject, index, port, held_ns: port.backlog_held_ns.min(of_ns), of_ns };
         if subject.is_in_process(index) {
             starved.extend(judged.by_demand());
@@ -71,7 +72,7 @@ pub(super) fn starved(subject: &Subject, snapshot: &Snapshot) -> (Vec<Starved>, 
 }
 
 impl Judged<'_> {
-    /// Classes in which the virtual hosts at the port had frames to send, and sent hardly any.
+    /// Classes in which the virtual hosts at the port had frames to send, but sent hardly any.
     fn by_demand(&self) -> Vec<Starved> {
         if self.held_ns <= self.of_ns / 2 {
             return Vec::new();
@@ -84,8 +85,8 @@ impl Judged<'_> {
         classes.collect()
     }
 
-    /// Classes that brought some frames, where all lossless ones together brought hardly any. A peer whose classes were free
-    /// to send for a tenth of the time could have sent more, so such a port is not judged.
+    /// Classes that sent some frames, if all lossless classes together sent hardly any. A peer whose classes could send
+    /// for a tenth of the time could have sent more, so such a port is not judged.
     fn by_share(&self) -> Vec<Starved> {
         if !self.is_mostly_held() || self.received() * STARVED_PART >= self.all() {
             return Vec::new();
@@ -132,7 +133,7 @@ impl Judged<'_> {
         self.port.rx_frames.iter().sum()
     }
 
-    /// Frames of `class` that the hosts at the port had to send in the time of the run, as far as their link lets them.
+    /// Frames of `class` that the hosts at the port had to send during the run, limited by the rate of their link.
     fn wanted_frames(&self, class: usize) -> u64 {
         let Some(hosts) = &self.subject.hosts else { return 0 };
         let is_own =

@@ -160,7 +160,8 @@ fn a_device_that_pauses_or_may_eat_pfc_is_named_with_what_follows() {
     assert_eq!(verdict(&subject).to_string(), expected);
 }
 
-/// The first port's frames in `classes`, and the nanoseconds of ten seconds for which its backlog held it.
+/// Sets the first port's received frames of `classes`, and the nanoseconds of ten seconds for which its backlog paused
+/// them.
 fn receive(subject: &Subject, held_ns: u64, classes: &[(usize, u64)]) {
     let port = &subject.counters.ports[0];
     port.backlog_held_ns.set(held_ns);
@@ -178,7 +179,7 @@ fn assert_outcome(subject: &Subject, outcome: Outcome, why: &str) {
 #[test]
 fn class_of_a_virtual_host_that_hardly_moved_is_starved() {
     let subject = quiet();
-    // Ten Gb/s of 1000 B for ten seconds are 12,207,031 frames.
+    // 1000 B frames at 10 Gb/s for ten seconds are 12,207,031 frames.
     receive(&subject, 5_000_000_000, &[(0, 100_000_000)]);
     assert_outcome(&subject, Outcome::Kept, "held for half of ten seconds");
     receive(&subject, 9_900_000_000, &[(0, 100_000_000)]);

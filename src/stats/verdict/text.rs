@@ -1,4 +1,4 @@
-//! The verdict as people read it.
+//! The verdict as text.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use super::{Cause, Exposed, MaybeStarved, Outcome, Starved, TrustedDevice, Undel
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
-/// Causes of one class written out in the one-line verdict; the report's tables have them all.
+/// Most causes of one class in the one-line verdict; the tables of the report list all.
 const SHOWN: usize = 4;
 
-/// The line that names the ports which promise nothing, while the switch runs; `None` if all do, or nothing was promised.
+/// The line that names the ports without a lossless guarantee, while the switch runs. `None` if there are none, or if
+/// no class is lossless.
 #[must_use]
 pub fn not_lossless_line(subject: &Subject) -> Option<String> {
     let ports = if subject.lossless == 0 { Vec::new() } else { exposed(subject) };
@@ -20,7 +21,7 @@ pub fn not_lossless_line(subject: &Subject) -> Option<String> {
 
 fn line_of(ports: &[Exposed]) -> String {
     let phrase = |port: &Exposed| {
-        // A device has nothing to defeat if PFC is off.
+        // With PFC off, the device cannot disturb it.
         let why = port.flow_control.consequence().filter(|_| port.pfc != PfcStanding::Off);
         format!("{} (pfc {}{})", port.port, port.pfc.label(), why.map_or(String::new(), |why| format!("; {why}")))
     };
@@ -83,8 +84,8 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// One phrase a class, one for the watchdog, one for stuck ports, one a receive ring, one a device, one for what was not
-    /// released.
+    /// The phrases of a broken verdict. Each lossless class, each receive ring and each device has one. The watchdog,
+    /// stuck ports and cells that were not released also have one each.
     fn broken(&self) -> Vec<String> {
         let mut phrases: Vec<String> = (0..CLASSES).filter_map(|class| self.broken_class(class)).collect();
         let sum = |of: fn(&Self, usize) -> u64| (0..CLASSES).map(|class| of(self, class)).sum::<u64>();
@@ -139,7 +140,7 @@ impl Verdict {
             match cause {
                 Cause::Dropped { class: c, port, reason, frames } if *c == class => {
                     dropped += frames;
-                    // They come sorted by reason: each is named once.
+                    // The causes are sorted by reason: each reason is named once.
                     let what = if *reason == last { String::new() } else { format!("{reason} at ") };
                     places.push(format!("{what}{port} {}", grouped(*frames)));
                     last = reason;
@@ -149,7 +150,7 @@ impl Verdict {
                 _ => {}
             }
         }
-        // Frames that were discarded on purpose have a phrase of their own, and hosts miss them too.
+        // Frames discarded on purpose have a phrase of their own, and hosts miss them too.
         missing = u64::saturating_sub(missing, self.by_watchdog(class) + self.at_stuck(class));
         if dropped == 0 && missing == 0 && corrupt == 0 {
             return None;
@@ -165,7 +166,7 @@ impl Verdict {
         if corrupt > 0 {
             places.push(format!("{} corrupt", grouped(corrupt)));
         }
-        // The hosts miss what the switch dropped: the larger count saw more.
+        // Frames that the switch dropped are also missing at the hosts: the largest count is the most complete.
         let lost = frames(dropped.max(missing).max(corrupt));
         Some(format!("{lost} lost in class {class} ({})", places.join(", ")))
     }
