@@ -35,7 +35,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What follows from the division of the buffer.
+/// Consequences of the division of the buffer.
 fn outlook(config: &Config) -> Value {
     let order = |order: &EcnOrder| {
         json!({
