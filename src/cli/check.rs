@@ -1,4 +1,4 @@
-//! `holdfast check`.
+//! `holdfast check`: checks a configuration and prints the plan or its errors.
 
 use std::path::PathBuf;
 

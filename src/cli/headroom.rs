@@ -1,4 +1,4 @@
-//! `holdfast headroom`.
+//! `holdfast headroom`: calculates the headroom of a lossless class, term by term.
 
 mod prove;
 

@@ -71,7 +71,7 @@ enum Command {
 /// The reason why a command failed.
 #[derive(Debug)]
 enum Failure {
-    /// Wrong usage or configuration; one message a line.
+    /// Wrong usage or configuration; one message per line.
     Usage(String),
     /// An error while the command ran.
     #[cfg_attr(not(feature = "dpdk"), allow(dead_code))]

@@ -1,4 +1,4 @@
-//! `holdfast reload`.
+//! `holdfast reload`: lets a running switch read its configuration again.
 
 use holdfast::api::model::{Outcome, Reload};
 

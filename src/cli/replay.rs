@@ -1,4 +1,4 @@
-//! `holdfast replay`: docs/replay.md.
+//! `holdfast replay`: decides a trace event by event; docs/replay.md.
 
 mod column;
 mod line;

@@ -1,4 +1,4 @@
-//! `holdfast run`.
+//! `holdfast run`: runs the switch.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;

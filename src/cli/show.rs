@@ -1,4 +1,4 @@
-//! `holdfast show`.
+//! `holdfast show`: prints tables of the state of a running switch.
 
 mod buffer;
 mod cells;

@@ -1,4 +1,4 @@
-//! `holdfast sim`: docs/simulation.md.
+//! `holdfast sim`: runs scenarios in simulated time; docs/simulation.md.
 
 mod claims;
 mod files;
@@ -287,7 +287,7 @@ fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(),
 
 /// The command fails if an invariant is violated or a run does not end. With `--fail-on-loss` it also fails if a
 /// lossless class lost a frame or starved. `shrunk` shrinks the first violating scenario and returns a text about it.
-/// That may take long, so the violation is passed to `tell` before: a user who interrupts it knows the violation.
+/// That may take long, so the violation is passed to `tell` before: a user who interrupts the search has seen it.
 fn verdict(
     args: &Args,
     runs: &[Run],

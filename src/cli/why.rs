@@ -1,4 +1,4 @@
-//! `holdfast why-dropped`.
+//! `holdfast why-dropped`: explains the drops and pauses of a running switch.
 
 use holdfast::api::model::{Why, age};
 use holdfast::stats::format::{frames, grouped};

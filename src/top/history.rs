@@ -8,9 +8,9 @@ const KEPT: usize = 512;
 /// Rates and losses of a port between two states of the switch.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Bits a second received.
+    /// Bits received per second.
     pub rx_bps: f64,
-    /// Bits a second sent.
+    /// Bits sent per second.
     pub tx_bps: f64,
     /// Whether PFC paused the port or its peer.
     pub held: bool,

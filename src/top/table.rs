@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::paint::Paint;
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<C> {
     /// Identifies the column.

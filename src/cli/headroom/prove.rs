@@ -1,4 +1,4 @@
-//! `holdfast headroom --prove`.
+//! `holdfast headroom --prove`: compares the headroom formula with the worst cases in simulated time.
 
 use std::io::{self, IsTerminal, Write};
 
