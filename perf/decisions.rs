@@ -1,6 +1,4 @@
-//! The decisions of the packet path, one at a time: admission, classification, scheduling, parsing, forwarding.
-//!
-//! `cargo bench --bench decisions`, or `make perf`.
+//! Measures single decisions of the packet path: admission, classification, scheduling, parsing, forwarding.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,10 +14,10 @@ use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Trust};
 use holdfast::units::{Alpha, Cells, Nanos};
 use holdfast::wire::{MacAddr, parse};
 
-/// Decisions in an iteration, as in a burst.
+/// Decisions per iteration, as in a burst.
 const BURST: u64 = 32;
 
-/// A port whose first `classes` groups are lossless, with something of everything.
+/// A port whose first `classes` groups are lossless, with reserves, shared buffer and headroom.
 fn port_profile(policy: HeadroomPolicy, classes: usize) -> PortProfile {
     let group = |group| GroupProfile {
         lossless: group < classes,
@@ -37,7 +35,7 @@ fn port_profile(policy: HeadroomPolicy, classes: usize) -> PortProfile {
     }
 }
 
-/// The hands of `lcores` in the same pools.
+/// Leases of `lcores` lcores on the same pools.
 fn hands(lcores: usize) -> Vec<Pools> {
     let shared = [SharedPool::new(Cells(60_000)), SharedPool::new(Cells(60_000))];
     let headroom = ExactPool::new(Cells(1000));
@@ -46,7 +44,7 @@ fn hands(lcores: usize) -> Vec<Pools> {
     (0..lcores).map(|_| hand()).collect()
 }
 
-/// Lcores, their ports and groups as packets come: in no order that a cache or a predictor could learn.
+/// Lcore, port and group of arriving packets, in an order that neither a cache nor a predictor can learn.
 fn arrivals(ports: usize, classes: usize, lcores: usize) -> Vec<(usize, usize, usize)> {
     let mut state = 1_u64;
     let mut roll = |sides: usize| {
@@ -60,7 +58,8 @@ fn arrivals(ports: usize, classes: usize, lcores: usize) -> Vec<(usize, usize, u
     (0..4096).map(|_| arrival()).collect()
 }
 
-/// What a packet costs beyond its reserves, by ports, classes and lcores that hold a lease: it should cost the same.
+/// Admission of a packet beyond the reserves, by the number of ports, classes and lcores with a lease. The cost should
+/// not depend on them.
 fn admission(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("admission");
     group.throughput(Throughput::Elements(BURST));
@@ -69,7 +68,7 @@ fn admission(criterion: &mut Criterion) {
     let sizes: Vec<_> = sizes.flat_map(|size| [1, 2, 4, 8].map(|lcores| (size, lcores))).collect();
     for policy in [HeadroomPolicy::Independent, HeadroomPolicy::Dynamic] {
         for &((ports, classes), lcores) in &sizes {
-            // The other policies differ off this path; one size of Dynamic's shows its price.
+            // `SharedPool` is left out: it differs only outside this path. One size shows the cost of `Dynamic`.
             if policy == HeadroomPolicy::Dynamic && (classes, lcores) != (8, 1) {
                 continue;
             }

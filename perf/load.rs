@@ -1,5 +1,5 @@
-//! The whole pipeline while a port is congested: packets a second of one core in an incast, and the latency of those who
-//! have no part in it.
+//! Measures the whole pipeline with a congested port: packets per second of one core in an incast, and the latency of
+//! flows that do not take part in it.
 //!
 //! `cargo bench --bench load -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
 //! docs/performance-reaction.md.
@@ -19,32 +19,32 @@ use rig::{
 use serde_json::{Value, json};
 
 const PORTS: usize = 4;
-/// The lossless class that makes the incast, and where it goes.
+/// The lossless class of the incast.
 const HOT: u8 = 3;
 const SINK: usize = 0;
-/// Two looks at the clock that are further apart are a theft.
+/// A gap between two readings of the clock longer than this is a theft.
 const THEFT_NS: u64 = 10_000;
 const FRAMES: [usize; 3] = [64, 512, 1500];
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(500);
-/// What one figure is made of; the median of all is told.
+/// Length of the window of one figure; the result is the median of all windows.
 const WINDOW_NS: u64 = 10_000_000;
-/// Until queues stand.
+/// Time until queues have filled.
 const SETTLE: Duration = Duration::from_millis(200);
 const PROBING: Duration = Duration::from_secs(10);
 
-/// What three senders do.
+/// The traffic of the three senders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pattern {
-    /// Each to the next of them, nine tenths of what the core can in all.
+    /// Each sends to the next sender; together they use 90 % of the core's capacity.
     Spread,
-    /// All to the fourth port, three times what it sends. They obey PFC.
+    /// All send to the sink, three times its rate. They obey PFC.
     Incast,
-    /// The same with frames that are not ECN-capable: nothing is marked.
+    /// Like [`Pattern::Incast`] with frames that are not ECN-capable: none is marked.
     IncastWithoutEcn,
-    /// As [`Pattern::Incast`], but a poll takes a burst of each port at most.
+    /// Like [`Pattern::Incast`], but a poll takes at most one burst of each port.
     IncastOneBurst,
-    /// As [`Pattern::Incast`], without PFC.
+    /// Like [`Pattern::Incast`], without PFC.
     IncastWithoutPfc,
 }
 
@@ -72,7 +72,7 @@ impl Pattern {
     }
 }
 
-/// What went on while the core was ours.
+/// Counts of a window, without the polls during which the core was taken away.
 #[derive(Debug, Default, Clone, Copy)]
 struct Count {
     ticks: u64,
@@ -83,14 +83,14 @@ struct Count {
 }
 
 impl Count {
-    /// Ticks a frame: all, and those in the switch in polls that moved something.
+    /// Ticks per frame: all ticks, and those in the switch during polls that moved frames.
     fn per_frame(&self) -> [f64; 2] {
         let frames = self.frames.max(1) as f64;
         [self.ticks as f64 / frames, self.ticks.saturating_sub(self.own_ticks + self.idle_ticks) as f64 / frames]
     }
 }
 
-/// All windows of one pattern, and what its rounds left in the counters.
+/// All windows of one pattern, and the counters of its rounds.
 #[derive(Debug, Default)]
 struct Figures {
     windows: Vec<Count>,
@@ -102,7 +102,7 @@ struct Figures {
     missed: u64,
     held_ticks: u64,
     stolen: u64,
-    /// The longest poll in which the core was not away.
+    /// The longest poll during which the core was not taken away.
     longest_ticks: u64,
 }
 
@@ -126,7 +126,7 @@ impl Figures {
     }
 }
 
-/// One look at the clock a poll: what a poll took is known when the next begins.
+/// Measures windows for `time`. The clock is read once per poll: the end of a poll is the beginning of the next.
 fn measure(bed: &Bed, setup: &mut Setup<Mbuf, ()>, time: Duration, figures: &mut Figures) {
     let ticks = bed.ticks(time.as_nanos() as u64);
     let start = setup.io.watch.look();
@@ -139,7 +139,7 @@ fn measure(bed: &Bed, setup: &mut Setup<Mbuf, ()>, time: Duration, figures: &mut
             let (thefts, own, sent) = (setup.io.watch.thefts, setup.io.own_ticks, setup.io.sent_frames());
             let moved = setup.pipeline.poll(&mut setup.io, Ticks(now));
             let end = setup.io.watch.look();
-            // A poll in which the core was away counts neither its time nor its frames.
+            // A poll during which the core was taken away is not counted, neither its time nor its frames.
             if setup.io.watch.thefts == thefts {
                 count.ticks += end - now;
                 count.own_ticks += if moved > 0 { setup.io.own_ticks - own } else { 0 };
@@ -183,7 +183,7 @@ fn round(bed: &Bed, args: Args, pattern: Pattern, rate: BitRate, frame_len: usiz
     setup.tear_down(bed);
 }
 
-/// All of one frame length.
+/// The results of one frame length.
 struct Incast {
     frame_len: usize,
     core_pps: f64,
@@ -191,7 +191,7 @@ struct Incast {
     figures: [Figures; PATTERNS.len()],
 }
 
-/// In turn, so that a machine that changes its mind does so for all alike.
+/// Measures the patterns in turn, so that changes of the machine affect all of them.
 fn incast(bed: &Bed, args: Args, frame_len: usize) -> Incast {
     let mut figures: [Figures; PATTERNS.len()] = Default::default();
     let core_pps = calibrate(bed, PORTS, frame_len, args.rounds(7), 100_000_000);
@@ -228,7 +228,7 @@ impl Incast {
         })
     }
 
-    /// Nothing is lost while senders obey PFC and polls are no later than headroom was told.
+    /// Checks that no frame is lost while senders obey PFC and polls are within the poll gap of the headroom.
     fn check(&self, hz: u64) {
         for ((pattern, name), figures) in PATTERNS.iter().zip(&self.figures) {
             let lost = figures.lossless_drops + figures.missed;
@@ -268,18 +268,18 @@ impl Incast {
     }
 }
 
-/// Probes of the sender at the first of the other ports: class, port, name. Flow 0 is what everybody sends.
+/// Probes of the sender [`PROBER`]: class, egress port, name. They are flows 1 and up; flow 0 is the common load.
 const PROBES: [(u8, usize, &str); 3] = [
     (0, SINK, "weighted class, same port"),
     (6, SINK, "strict class, same port"),
     (0, 2, "weighted class, other port"),
 ];
-/// From what port they come.
+/// The port at which the probes arrive.
 const PROBER: usize = 1;
-/// Microseconds between two of each, in the mean.
+/// Mean time between two frames of each probe, in nanoseconds.
 const PROBE_PERIOD_NS: u64 = 20_000;
 
-/// How long probes took from when they could be received to when they were handed out.
+/// Latency of probes, from the time at which they could be received until they were handed out.
 #[derive(Default)]
 struct Latency {
     probes: [Samples; PROBES.len()],
@@ -296,7 +296,7 @@ impl Observer for Latency {
     }
 }
 
-/// Probes while three senders fill `load` percent of their links, all to the same port.
+/// Sends probes while three senders fill `load` percent of their links, all to the same port.
 fn probe(bed: &Bed, args: Args, frame_len: usize, rate: BitRate, load: u64) -> Latency {
     let link = |port: usize| {
         let spec = LinkSpec { load, ..LinkSpec::new(rate, frame_len) };
@@ -334,14 +334,14 @@ fn poll_for<K: Parcel, O: Observer>(bed: &Bed, setup: &mut Setup<K, O>, time: Du
     }
 }
 
-/// Probes without and with congestion.
+/// Latency of probes without and with congestion.
 struct Neighbours {
     name: String,
     quiet: Latency,
     congested: Latency,
 }
 
-/// Links of a fifth of what the core can each, so that it is no limit in either.
+/// Measures probes on links with a fifth of the core's capacity each, so that the core limits neither run.
 fn neighbours(bed: &Bed, args: Args, frame_len: usize, core_pps: f64) -> Neighbours {
     let rate = rate_of(frame_len, core_pps / 5.0);
     let [quiet, congested] = [30, 100].map(|load| probe(bed, args, frame_len, rate, load));

@@ -1,17 +1,18 @@
-//! The whole L2 pipeline over ports in memory, in TSC cycles a packet on one core.
+//! Measures the whole L2 pipeline over ports in memory, in TSC cycles per packet on one core.
 //!
-//! Four ports, 64-byte RoCE-shaped frames, every station learned, half of them in a lossless and half in a lossy class,
-//! everything on: learning, DSCP classes, admission, eight queues, pacing, ECN, counters. The ports post real mbufs ahead,
-//! as a NIC has its descriptors, and write the headers of each anew when they post it; what that costs alone is the first
-//! row of each pair. With 16,384 posted the headers have gone cold when their turn comes.
+//! Four ports receive 64-byte RoCE-shaped frames, half in a lossless and half in a lossy class. All stations are
+//! learned, and all features are on: learning, DSCP classes, admission, eight queues, pacing, ECN, counters. The ports
+//! post real mbufs ahead, like the descriptors of a NIC, and write the headers of each frame when they post it. The
+//! first row of each pair is the cost of that alone. With 16,384 frames posted, the headers have left the cache when
+//! they are received.
 //!
-//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make perf`.
-//! Frames are `udp` if nothing is said, or `tcp`, `ipv6` (UDP), `tagged` (UDP in IPv4, on trunks that trust PCP), `retagged`
-//! (the same, every second port a trunk: all get or lose their tag).
+//! `cargo bench --bench pipeline [-- --flows N] [--posted N] [--rounds N] [--pipeline-only] [--kind KIND]`, or `make
+//! perf`. Frames are `udp` by default, or `tcp`, `ipv6` (UDP), `tagged` (UDP over IPv4, on trunks that trust PCP), or
+//! `retagged` (UDP over IPv4, every second port a trunk: all frames gain or lose their VLAN tag).
 //!
-//! The generator always has more, so polls have one burst of each port, and no backlog counts. `--operator` measures an
-//! operator's defaults instead: `poll_gap` and `backlog_mark` as the configuration has them, and a generator that has
-//! [`LOAD`] frames of each port for each poll.
+//! The generator always has more frames, so a poll takes one burst of each port, and backlog is ignored. `--operator`
+//! measures an operator's defaults instead: `poll_gap` and `backlog_mark` of the configuration, and a generator that
+//! has [`LOAD`] frames for each port and poll.
 
 mod template;
 
@@ -33,15 +34,15 @@ use template::{Headers, template};
 
 const PORTS: usize = 4;
 const ROUNDS: usize = 41;
-/// Frames of each port for each poll with an operator's defaults: a burst and a half, which a poll takes in half of its time.
+/// Frames per port and poll with an operator's defaults: a burst and a half, which a poll receives in half of its time.
 const LOAD: usize = 48;
-/// Of 2 MiB each, for 512 MiB.
+/// Hugepages of 2 MiB each: 512 MiB.
 const HUGEPAGES: usize = 256;
 const ROUND: Duration = Duration::from_millis(50);
-/// Of all stations.
+/// The VLAN of all stations.
 const VLAN: u16 = 1;
 
-/// What all frames are.
+/// The kind of all frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Udp,
@@ -60,12 +61,12 @@ impl Kind {
         ("retagged", Self::Retagged),
     ];
 
-    /// Whether frames have a tag at `port`.
+    /// Whether frames have a VLAN tag at `port`.
     fn is_tagged(self, port: usize) -> bool {
         self == Self::Tagged || self == Self::Retagged && port % 2 == 1
     }
 
-    /// A frame that comes by `port` with `mark` for DSCP and ECN, and addresses of zero.
+    /// A frame for ingress at `port`, with `mark` as DSCP and ECN, and addresses of zero.
     fn frame(self, port: usize, mark: u8) -> [u8; 64] {
         let headers = match self {
             Self::Tcp => Headers::Tcp,
@@ -77,20 +78,20 @@ impl Kind {
     }
 }
 
-/// Ports that receive whatever they have sent, with other addresses.
+/// Ports that receive again the frames that they have sent, with new addresses.
 struct Generator {
     pool: Mempool,
     idle: Vec<Mbuf>,
-    /// What each port will hand out, first to last.
+    /// Frames that each port will hand out, in order.
     posted: Vec<VecDeque<Mbuf>>,
     flows: u32,
     next: u32,
-    /// Frames that each port has left in this poll; `None`: it always has more.
+    /// Frames that each port still has in this poll; `None` for no limit.
     left: Option<[usize; PORTS]>,
-    /// The switch gives every frame a tag or takes it.
+    /// Whether the switch adds or removes the VLAN tag of every frame.
     is_retagged: bool,
     kind: Kind,
-    /// By port, lossless and lossy.
+    /// Templates by port, lossless and lossy.
     frames: [[[u8; 64]; 2]; PORTS],
     sent: u64,
 }
@@ -110,7 +111,7 @@ impl Generator {
         generator
     }
 
-    /// Keeps frames for later. PFC frames, which are shorter than those of the generator, are freed.
+    /// Keeps frames for later use. PFC frames, which are shorter than data frames, are freed.
     #[inline]
     fn recycle(&mut self, packets: &mut Burst<Mbuf>) {
         for packet in packets.drain(..) {
@@ -118,7 +119,7 @@ impl Generator {
         }
     }
 
-    /// A burst of descriptors is filled.
+    /// Posts a burst of frames.
     #[inline]
     fn post(&mut self, port: usize) {
         (0..BURST).for_each(|_| self.post_one(port));
@@ -133,8 +134,8 @@ impl Generator {
         self.posted[port].push_back(packet);
     }
 
-    /// Stations are spread over the ports; each sends to one behind the next port. Written in words as wide as they
-    /// are read again, or the loads would wait for the stores and the generator would cost more than the switch.
+    /// Writes a frame from a station behind `port` to one behind the next port. The stores are as wide as the later
+    /// loads: otherwise the loads would stall, and the generator would cost more than the switch.
     #[inline]
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -148,7 +149,7 @@ impl Generator {
     }
 }
 
-/// Address of a station in the lower six bytes.
+/// The address of a station, in the lower six bytes.
 fn mac(port: usize, station: u32) -> [u8; 8] {
     let [_, a, b, c] = station.to_be_bytes();
     [0, 0, 2, port as u8, 0, a, b, c]
@@ -176,7 +177,7 @@ impl Ports for Generator {
     fn tx(&mut self, port: usize, packets: &mut Burst<Mbuf>) {
         self.sent += packets.len() as u64;
         if self.is_retagged {
-            // To where they began.
+            // Restores the original position of the frame in its buffer.
             let is_tagged = self.kind.is_tagged(port);
             packets
                 .iter_mut()
@@ -207,7 +208,7 @@ impl Ports for Generator {
     }
 }
 
-/// The embedded switch with more ports' worth of rate than the core can fill, so that pacing works and never binds.
+/// The embedded switch with port rates beyond the speed of the core: pacing is on but never limits.
 fn spec(kind: Kind, flows: u32, is_operators: bool) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
@@ -218,20 +219,20 @@ fn spec(kind: Kind, flows: u32, is_operators: bool) -> SwitchSpec {
         }
         port.rate = BitRate(400_000_000_000);
         if !is_operators {
-            // The generator always has more, and does not stop for PFC.
+            // The generator always has more frames and ignores PFC.
             port.backlog_mark = None;
         }
     }
     if !is_operators {
-        // One burst a poll, as ports that are not behind have it.
+        // One burst per poll, as at ports without a backlog.
         spec.poll_gap = Nanos(0);
     }
-    // Twice the stations, as an operator would size it; a table much too large costs cache and TLB misses.
+    // Twice the stations, as an operator would configure. A table that is much too large costs cache and TLB misses.
     spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
     spec
 }
 
-/// Cycles a packet of each round, sorted.
+/// Cycles per packet of each round, sorted.
 fn measure(rounds: usize, generator: &mut Generator, mut poll: impl FnMut(&mut Generator)) -> Vec<f64> {
     let mut rounds: Vec<f64> = (0..rounds)
         .map(|_| {
@@ -255,7 +256,7 @@ fn print(name: &str, (flows, posted): (u32, usize), rounds: &[f64]) {
     }
 }
 
-/// Percentage of `dropped` frames among all, dropped and `sent`.
+/// Dropped frames as a percentage of dropped and sent ones.
 fn share(dropped: u64, sent: u64) -> f64 {
     100.0 * dropped as f64 / (dropped + sent).max(1) as f64
 }
@@ -276,7 +277,7 @@ fn number(name: &str) -> Option<usize> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {value}")))
 }
 
-/// What frames are to be.
+/// The kind of frames that the command line selects.
 fn kind() -> Kind {
     let wanted = word("--kind").unwrap_or_else(|| "udp".to_owned());
     let kind = Kind::ALL.iter().find(|(name, _)| *name == wanted).map(|&(_, kind)| kind);
@@ -284,8 +285,8 @@ fn kind() -> Kind {
 }
 
 fn main() {
-    // The other arguments that `cargo bench` passes to every benchmark mean nothing here. A NIC's buffers are in hugepages;
-    // without them each frame is a page or two that the core has to look up.
+    // Further arguments that `cargo bench` passes to every benchmark are ignored. Like a NIC's, buffers are in
+    // hugepages if possible: ordinary pages cost the core one or two page walks per frame.
     let is_huge = free_hugepages() >= HUGEPAGES && !std::env::args().any(|argument| argument == "--small-pages");
     let memory = if is_huge { Memory::Huge { mib: Some(512) } } else { Memory::NoHuge { mib: 512 } };
     let options = EalOptions { memory, ..EalOptions::default() };
@@ -342,7 +343,8 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
         &whole,
     );
     let dropped: u64 = counters.ports.iter().flat_map(|port| port.drops.iter().flatten()).map(|drop| drop.get()).sum();
-    // A core that was taken away comes late, and then an operator's switch sheds for a moment.
+    // If the core was taken away, the poll is late, and with an operator's defaults the switch sheds frames for a
+    // moment.
     if is_operators && dropped > 0 {
         println!("{:<28} {:>7} {:>7} {:>8.2} %", "of these dropped", flows, posted, share(dropped, generator.sent));
     } else {

@@ -1,5 +1,6 @@
-//! The reaction that decides losslessness: from the frame that crosses a threshold to the PFC frame that says so, from a
-//! PFC frame received to the last frame of its class, and how late polls are, with every port saturated.
+//! Measures the reactions that decide losslessness, with every port saturated. One is the time from the frame that
+//! crosses a threshold to the PFC frame that announces it. Another is the time from a received PFC frame to the last
+//! frame of its class. The third is the lateness of polls.
 //!
 //! `cargo bench --bench reaction -- [--quick] [--json] [--markdown] [--plots] [--small-pages]`. Definitions:
 //! docs/performance-reaction.md.
@@ -19,20 +20,20 @@ use rig::{
 };
 use serde_json::{Value, json};
 
-/// The lossless class that everybody sends to the first port.
+/// The lossless class that all other ports send to the first port.
 const HOT: u8 = 3;
-/// The port.
+/// The congested port.
 const SINK: usize = 0;
-/// Two looks at the clock that are further apart are a theft. From there on runs show no more of them than a core that does
-/// nothing but look; below it are bursts whose every frame is cold.
+/// A gap between two readings of the clock longer than this is a theft. Runs have no more such gaps than a core that
+/// only reads the clock. Shorter gaps include bursts in which every frame is cold.
 const THEFT_NS: u64 = 10_000;
 const RUN: Duration = Duration::from_secs(8);
 const SETTLE: Duration = Duration::from_millis(200);
-/// To see whether a load is too much. Queues fill meanwhile.
+/// Time of a trial that shows whether a load is too high. Queues fill meanwhile.
 const TRIAL: Duration = Duration::from_millis(500);
 const CONTROL: Duration = Duration::from_millis(500);
 
-/// What is measured: so many ports, bytes in a frame, and how much of what the core can is offered.
+/// The cases: number of ports, bytes per frame, and load relative to the core's capacity.
 const CASES: [Case; 5] = [
     Case { ports: 4, frame_len: 1500, load: Load::Full },
     Case { ports: 8, frame_len: 1500, load: Load::Full },
@@ -50,22 +51,22 @@ struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Load {
-    /// Every link is full, and one port is congested: as much of it as the core gets done.
+    /// Every link is full, and one port is congested. The rate of the links is within the core's capacity.
     Full,
-    /// Half as much again as the core can, all lossless, and no port is congested: receive rings say XOFF.
+    /// Half as much again as the core's capacity, all lossless. No port is congested: receive rings cause XOFF.
     Over,
 }
 
-/// What [`Load::Over`] offers of what the core can.
+/// The load of [`Load::Over`], relative to the core's capacity.
 const OVER: f64 = 1.5;
-/// Frames that wait in a receive ring at most while the core keeps up.
+/// Most frames that wait in a receive ring while the core keeps up.
 const SHORT_RING: usize = 256;
-/// The part of the largest load of which that is true that is measured.
+/// The share of the largest such load that is measured.
 const MARGIN: f64 = 0.8;
 
-/// With [`Load::Full`] everybody sends class 3 to the first port and class 0 to the next of the others in turn, so that a link
-/// whose class 3 is paused is full of class 0; the first port's peer sends class 0 to all others, and pauses class 3 now and
-/// then.
+/// The peers. With [`Load::Full`], all others send class 3 to the first port, and class 0 to the next port but the
+/// first. So a link whose class 3 is paused is full of class 0. The first port's peer sends class 0 to all others, and
+/// pauses class 3 from time to time.
 fn links(case: Case, rate: BitRate) -> Vec<LinkSpec> {
     let ports = case.ports;
     let link = |port: usize| {
@@ -83,7 +84,7 @@ fn links(case: Case, rate: BitRate) -> Vec<LinkSpec> {
     (0..ports).map(link).collect()
 }
 
-/// What came of one case.
+/// The result of one case.
 struct Outcome {
     name: String,
     ports: usize,
@@ -151,8 +152,9 @@ fn run(bed: &Bed, args: Args, case: Case) -> Outcome {
     }
 }
 
-/// The part of what the core does uncongested that is to be offered: with [`Load::Full`] [`MARGIN`] of the largest
-/// in steps of a tenth with which receive rings stay short, since standing queues cost time that [`calibrate`] does not see.
+/// The load to offer, relative to the core's uncongested rate. With [`Load::Full`], it is [`MARGIN`] of the largest
+/// load, in steps of a tenth, with which receive rings stay short: standing queues cost time that [`calibrate`] does
+/// not measure.
 fn share(bed: &Bed, args: Args, case: Case, core_pps: f64) -> f64 {
     if case.load == Load::Over {
         return OVER;
@@ -175,7 +177,7 @@ fn set_up(bed: &Bed, case: Case, pps: f64) -> (Setup<Stamped, Reaction>, BitRate
     (bed.set_up(spec, links(case, rate), THEFT_NS, observer), rate)
 }
 
-/// Polls for a time. Seconds, frames moved, and the share of the time in polls that moved none.
+/// Polls for `time`. Returns the seconds, the frames moved, and the share of the time in polls that moved none.
 fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> (f64, u64, f64) {
     let ticks = bed.ticks(time.as_nanos() as u64);
     let start = dpdk::now().0;
@@ -196,7 +198,7 @@ fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> 
 }
 
 impl Outcome {
-    /// Reactions by name.
+    /// The reaction times by name.
     fn reactions(&self) -> [(&'static str, &Samples); 8] {
         let times = &self.reaction.times;
         [
@@ -222,7 +224,7 @@ impl Outcome {
         ]
     }
 
-    /// The headroom that a configuration would have for such a port.
+    /// The input with which a configuration would compute the headroom of such a port.
     fn headroom_input(&self) -> HeadroomInput {
         HeadroomInput {
             rate: self.rate,
@@ -237,8 +239,9 @@ impl Outcome {
         }
     }
 
-    /// Loss, or a PFC frame that nobody can explain, makes the rest worthless. What is promised is promised for polls that
-    /// are no later than headroom was told; peers stand still during a theft, so what counts is the rest of a gap.
+    /// Checks that no lossless frame was lost and that the shadow explains each PFC frame; otherwise the results are
+    /// worthless. Losslessness holds only for polls within the poll gap of the headroom. Peers stand still during a
+    /// theft, so only the rest of a gap counts.
     fn check(&self) {
         assert_eq!(self.surprises, 0, "{}: the shadow and the switch disagree", self.name);
         let lost = self.lossless_drops + self.missed;
@@ -259,7 +262,7 @@ fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// Thefts a second, and their part of the time.
+/// Thefts per second, and their share of the time.
 fn thefts(watch: &Watch, seconds: f64, hz: u64) -> [String; 2] {
     [format!("{:.0}", watch.thefts as f64 / seconds), percent(watch.stolen as f64 / hz as f64 / seconds)]
 }
@@ -323,8 +326,8 @@ fn table_of_samples<'a>(
     section
 }
 
-/// How often two looks at the clock were further apart than so many microseconds: where runs and a core that does nothing
-/// else agree, it was not the switch.
+/// How often two readings of the clock were further apart than a number of microseconds. If a run and a core that only
+/// reads the clock agree, the switch is not the cause.
 fn table_of_looks(outcomes: &[Outcome]) -> Section {
     let mut section = Section::new(
         "Looks at the clock further apart than this, a second",
@@ -341,7 +344,7 @@ fn table_of_looks(outcomes: &[Outcome]) -> Section {
     section
 }
 
-/// What was measured beside what headroom has for it, in microseconds: the terms that are this switch's own.
+/// Measured times beside the terms of headroom that depend on this switch, in microseconds.
 fn table_of_terms(outcomes: &[Outcome]) -> Section {
     let columns = [
         "case",
@@ -418,7 +421,7 @@ fn to_json(outcomes: &[Outcome]) -> Value {
     json!({"theft_ns": THEFT_NS, "cases": outcomes.iter().map(case).collect::<Vec<_>>()})
 }
 
-/// A panel for each case: solid what nobody disturbed, dashed all.
+/// Draws a panel for each case: undisturbed samples as solid lines, all samples dashed.
 fn picture(outcomes: &[Outcome]) -> String {
     fn curves<'a>(rows: &[(&'static str, &'a Samples)]) -> Vec<Curve<'a>> {
         let pair = |(name, samples): &(&'static str, &'a Samples)| {

@@ -1,7 +1,8 @@
-//! What a scrape costs: the text of all metrics of a switch of 32 ports, and the pace of the packet path beside a thread
-//! that scrapes without rest. No libdpdk, no network: what HTTP adds is measured by `tests/monitoring`.
+//! Measures the cost of a scrape: the time to write all metrics of a switch of 32 ports, and the speed of the packet
+//! path beside a thread that scrapes without rest. Needs no libdpdk and no network; `tests/monitoring` measures the
+//! cost of HTTP.
 //!
-//! `cargo bench --no-default-features --bench scrape`. It ends with 1 if a scrape takes [`LIMIT`] or more.
+//! `cargo bench --no-default-features --bench scrape`. The exit code is 1 if a scrape takes [`LIMIT`] or more.
 
 #[allow(dead_code, reason = "the guard of instructions uses all of it")]
 #[path = "instructions/frames.rs"]
@@ -19,14 +20,14 @@ use holdfast::forward::VlanMode;
 use holdfast::stats::{Current, Subject, SwitchCollector};
 use holdfast::units::{BitRate, Nanos, Ticks};
 
-/// What a scrape of a ToR may take.
+/// Maximum time of a scrape of a ToR switch.
 const LIMIT: Duration = Duration::from_millis(5);
 const TOR_PORTS: usize = 32;
 const SCRAPES: usize = 500;
 
 const FLOWS: u32 = 1024;
 const HZ: u64 = 1_000_000_000;
-/// Rounds of each kind, by turns, and polls in each.
+/// Rounds with and without scrapes, which alternate; and polls per round.
 const ROUNDS: usize = 41;
 const POLLS: u64 = 20_000;
 
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     if worst < LIMIT { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Of 32 ports with eight classes each, of which one is lossless: how long a scrape takes. Returns the median.
+/// Measures scrapes of a switch with 32 ports of eight classes, one of them lossless. Returns the median.
 fn scrape_of_a_tor() -> Duration {
     let port =
         |port| format!("  - {{name: p{port}, device: \"net_tap{port},iface=p{port}\", speed: 100G, cable: 5m}}\n");
@@ -45,7 +46,7 @@ fn scrape_of_a_tor() -> Duration {
     let spec = config::parse("tor.yaml", &text).unwrap_or_else(|errors| panic!("{errors}")).switch;
     let counters = Arc::new(Counters::new(TOR_PORTS, 1));
     for port in &counters.ports {
-        // Numbers of a switch that has run for long: digits cost time.
+        // Large numbers, as after a long run: digits cost time.
         let classes = [&port.rx_frames, &port.rx_bytes, &port.tx_frames, &port.tx_bytes, &port.ecn_marked];
         classes.into_iter().flatten().for_each(|counter| counter.add(1_234_567_890_123));
         let gauges = [&port.group_used_cells, &port.group_used_highest_cells, &port.queue_highest_cells];
@@ -69,7 +70,7 @@ fn scrape_of_a_tor() -> Duration {
     median
 }
 
-/// The switch of the instruction guard: 1024 flows on four ports that get what they can take.
+/// The switch of the instruction guard: 1024 flows on four ports that are not congested.
 struct Bed {
     pipeline: Pipeline<Frame>,
     wires: Wires,
@@ -89,7 +90,7 @@ impl Bed {
         Self { pipeline, wires, now: HZ }
     }
 
-    /// Nanoseconds a frame over some polls, ports in memory included.
+    /// Nanoseconds per frame over a round of polls, including the ports in memory.
     fn round(&mut self) -> f64 {
         let (start, before) = (Instant::now(), self.wires.sent);
         for _ in 0..POLLS {
@@ -100,7 +101,7 @@ impl Bed {
     }
 }
 
-/// The pace of the packet path alone, and while another thread scrapes the same switch without rest.
+/// Measures the speed of the packet path alone, and while another thread scrapes the same switch without rest.
 fn pace() {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);

@@ -1,25 +1,25 @@
-//! Frames as benchmarks make them: addresses are filled in later.
+//! Frames for benchmarks; the addresses are filled in later.
 
-/// What a frame is behind its addresses and its tag.
+/// The headers of a frame behind its addresses and its VLAN tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headers {
-    /// UDP in IPv4.
+    /// UDP over IPv4.
     Udp,
-    /// TCP in IPv4.
+    /// TCP over IPv4.
     Tcp,
-    /// UDP in IPv6.
+    /// UDP over IPv6.
     Ipv6,
 }
 
-/// A frame of `len` bytes between addresses of zero, with `mark` as DSCP and ECN, in the VLAN `tag` with the class that the DSCP
-/// selects as PCP.
+/// A frame of `len` bytes with zero addresses and `mark` as DSCP and ECN. With `tag`, it is in that VLAN, and its PCP
+/// is the class that the DSCP selects.
 pub fn template(headers: Headers, mark: u8, tag: Option<u16>, len: usize) -> Vec<u8> {
     let mut frame = vec![0; 12];
     if let Some(vlan) = tag {
         frame.extend(0x8100_u16.to_be_bytes());
         frame.extend((u16::from(mark >> 5) << 13 | vlan).to_be_bytes());
     }
-    // What is left behind the EtherType.
+    // Bytes behind the EtherType.
     let packet = (len - frame.len() - 2) as u8;
     if headers == Headers::Ipv6 {
         let udp = packet - 40;
@@ -30,7 +30,7 @@ pub fn template(headers: Headers, mark: u8, tag: Option<u16>, len: usize) -> Vec
     } else {
         let protocol = if headers == Headers::Tcp { 6 } else { 17 };
         frame.extend([8, 0, 0x45, mark, 0, packet, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        // Of TCP a sequence number, and five words of header.
+        // UDP header, or the TCP header: a sequence number and a header length of five words.
         frame.extend([0xc0, 0, 0x12, 0xb7, 0, packet - 20, 0, 0, 0, 0, 0, 0, 0x50, 0x10]);
     }
     frame.resize(len, 0);

@@ -1,4 +1,4 @@
-//! The wires of one lcore: frames that are made when they are received, and freed when they are sent.
+//! The wires of one lcore: frames are made when they are received, and freed when they are sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use holdfast::wire::MacAddr;
 pub const PORTS: usize = 4;
 /// Stations behind each port.
 pub const FLOWS: u32 = 1024;
-/// A lossy and a lossless class of the embedded configuration, ECN-capable.
+/// The DSCP and ECN bytes of a lossy and a lossless class of the embedded configuration, ECN-capable.
 const MARKS: [u64; 2] = [0x02, 0x6a];
 
-/// Which frames leave by a port of another lcore, if the first half of the ports is one's and the second the other's.
+/// The frames that leave by a port of the other lcore. One lcore has the first half of the ports, the other the second.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Crossing {
     None,
@@ -24,12 +24,13 @@ pub enum Crossing {
 }
 
 impl Crossing {
-    /// The port to which `station` of `port` sends: the other one of its lcore, or either of the other lcore. If it were one
-    /// of them only, then with few buffers left one port would get them all, and the other core send half a burst a poll.
+    /// The port to which `station` of `port` sends: the other port of its lcore, or either port of the other lcore.
+    /// With only one of those, few buffers would all wait for one port, and the other core would send half a burst per
+    /// poll.
     fn egress(self, port: usize, station: u32) -> usize {
         let crosses = match self {
             Self::None => false,
-            // Not the bit that says the class.
+            // A bit that does not select the class.
             Self::Half => station & 2 != 0,
             Self::All => true,
         };
@@ -38,19 +39,20 @@ impl Crossing {
     }
 }
 
-/// Frames that one lcore may have received beyond any other, as wires of one rate have it. Without a bound the one that gets
-/// ahead takes every buffer for the queues of the other, and what is measured is an lcore that waits for buffers.
+/// Frames that one lcore may receive ahead of any other, as wires of equal rate would allow. Without a bound, the lcore
+/// ahead takes every buffer for the queues of the other, and the bench measures an lcore that waits for buffers.
 const AHEAD: u64 = 512;
 
-/// What each lcore has received.
+/// Number of frames that each lcore has received.
 pub type Received = Arc<[CachePadded<AtomicU64>]>;
 
-/// Of `lcores` lcores, nothing yet.
+/// Zero counts for `lcores` lcores.
 pub fn received(lcores: usize) -> Received {
     (0..lcores).map(|_| CachePadded::new(AtomicU64::new(0))).collect()
 }
 
-/// As a driver does it, buffers come out of the pool's cache of this lcore and go back to that of the lcore that sends.
+/// The ports of one lcore. As with a driver, buffers come from the pool's cache of this lcore, and return to the cache
+/// of the lcore that sends.
 pub struct Generator {
     pool: Mempool,
     crossing: Crossing,
@@ -60,7 +62,7 @@ pub struct Generator {
     lcore: usize,
     all_received: Received,
     received: u64,
-    /// What may be received until the others are looked at again.
+    /// Frames that may be received until the counts of the others are read again.
     allowed: u64,
     pub sent: u64,
 }
@@ -84,7 +86,7 @@ impl Generator {
         }
     }
 
-    /// Whether it is too far ahead of another: one load of each other's line in many bursts.
+    /// Whether this lcore is too far ahead of another. The others' counts are read once in many bursts.
     #[inline]
     fn must_wait(&mut self) -> bool {
         if self.received < self.allowed {
@@ -100,12 +102,12 @@ impl Generator {
         self.received >= self.allowed
     }
 
-    /// Written in words as wide as they are read again, or loads would wait for stores.
+    /// Writes the headers of a frame. The stores are as wide as the later loads: otherwise the loads would stall.
     #[inline]
     fn write(&mut self, port: usize, frame: &mut [u8; 64]) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        // What decides on class and egress port goes round. Drawn, it would now and then give a port more than it sends in a
-        // poll, and since all ports send all they can, what waits for it would never become less again.
+        // A rotating counter selects class and egress port. A random choice would sometimes give a port more frames
+        // than it sends in a poll. Since all ports send at their limit, such a queue would never become shorter again.
         self.turn = self.turn.wrapping_add(1);
         let station = (self.next >> 8 << 3 | self.turn & 7) % FLOWS;
         let egress = self.crossing.egress(port, station);
@@ -117,7 +119,7 @@ impl Generator {
     }
 }
 
-/// The address of a station in the lower six bytes.
+/// The address of a station, in the lower six bytes.
 fn word(port: usize, station: u32) -> u64 {
     let [_, _, a, b] = station.to_be_bytes();
     u64::from_be_bytes([0, 0, 2, port as u8, 0, 0, a, b])
@@ -132,7 +134,7 @@ pub fn mac(port: usize, station: u32) -> MacAddr {
 impl Ports for Generator {
     type Pkt = Mbuf;
 
-    /// Nothing while another lcore is behind, or the pool empty: no frame is lost.
+    /// Receives no frame while another lcore is behind or the pool is empty; no frame is lost.
     #[inline]
     fn rx(&mut self, port: usize, out: &mut Burst<Mbuf>) {
         if self.must_wait() {

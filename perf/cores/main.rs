@@ -1,9 +1,11 @@
-//! Two lcores against one: packets a second, by how much of the traffic crosses from one to the other.
+//! Two lcores against one: packets per second, by the share of traffic that crosses from one to the other.
 //!
-//! The whole L2 pipeline over real mbufs, as `perf/pipeline.rs` has it: four ports, 64-byte frames with headers written
-//! anew, 1,024 stations a port, half lossless, everything learned and everything on. Two lcores have two ports each and
-//! a CPU each. All patterns take turns in every round, and beside each is measured how far apart the two CPUs are at
-//! that moment, since in a virtual machine that changes within minutes: only figures of the same distance are compared.
+//! The bench runs the whole L2 pipeline over real mbufs, like `perf/pipeline.rs`. It has four ports, 64-byte frames
+//! with new headers, 1,024 stations per port, and half of the frames lossless. All stations are learned and all
+//! features are on. Two lcores have two ports and one CPU each.
+//!
+//! All patterns take turns in every round. The distance of the two CPUs is measured beside each, because it changes
+//! within minutes in a virtual machine: only figures of equal distance are compared.
 //!
 //! `cargo bench --bench cores [-- --quick] [--json | --markdown]`; docs/scaling.md.
 
@@ -21,16 +23,16 @@ use primitives::Distance;
 use report::{Format, Round};
 use run::Lab;
 
-/// Buffers in all, unless `--buffers` says otherwise. Few enough for the caches, and fewer than any threshold of the
-/// buffer: nothing is dropped or paused, however much one lcore is behind the other.
+/// Number of buffers, unless `--buffers` is given. They fit the caches and are fewer than any threshold of the buffer:
+/// even if one lcore is far behind the other, no frame is dropped and no class is paused.
 const BUFFERS: u32 = 4096;
-/// As many as `holdfast run` keeps for each lcore.
+/// Size of the pool's cache per lcore, as in `holdfast run`.
 const CACHE: u32 = 256;
 
-/// Rounds that are tried for each that is wanted: others on the machine spoil some.
+/// Maximum number of rounds per wanted round: other programs on the machine spoil some.
 const ATTEMPTS: usize = 8;
 
-/// What is measured: a name, lcores, and what crosses.
+/// The patterns: a name, the number of lcores, and the crossing traffic.
 pub const PATTERNS: [(&str, usize, Crossing); 4] = [
     ("one core", 1, Crossing::All),
     ("two, none crossing", 2, Crossing::None),
@@ -71,7 +73,7 @@ fn measure() -> Result<(), String> {
     let lab = Lab { eal: &eal, pool, worker, time: Duration::from_millis(time) };
     let mut measured: Vec<Round> = Vec::new();
     for round in 0..wanted * ATTEMPTS {
-        // Each time another one is first, lest one always come after the same.
+        // The order rotates, so that a pattern does not always follow the same one.
         for pattern in (0..PATTERNS.len()).map(|index| (index + round) % PATTERNS.len()) {
             let before = Distance::measure(&eal, worker)?;
             let rate = lab.run(PATTERNS[pattern].1, PATTERNS[pattern].2)?;

@@ -1,4 +1,4 @@
-//! What the two CPUs need to say something to each other, beside which every figure of two lcores is to be read.
+//! The cost of communication between the two CPUs: all figures of two lcores depend on it.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use holdfast::sets::BURST;
 const TRIPS: u64 = 20_000;
 const BURSTS: u64 = 5_000;
 
-/// Between a near and a far pair of CPUs: the host of a virtual machine may move them within minutes, and there is
-/// nothing between 65 and 300 ns.
+/// The limit between near and far pairs of CPUs, in nanoseconds. The host of a virtual machine may move the CPUs within
+/// minutes. No values between 65 and 300 ns were observed.
 const NEAR: f64 = 150.0;
 
-/// How far apart the two CPUs are now.
+/// The current distance of the two CPUs.
 #[derive(Debug, Clone, Copy)]
 pub struct Distance {
-    /// Nanoseconds in which a cache line goes there and back.
+    /// Nanoseconds for the round trip of a cache line.
     pub line: f64,
-    /// Nanoseconds that an object takes over the hand-off ring, in bursts of 32.
+    /// Nanoseconds per object through the hand-off ring, in bursts of 32.
     pub object: f64,
 }
 
@@ -36,7 +36,8 @@ impl Distance {
     }
 }
 
-/// One line that both write in turn. The median of some tries, since either may be stopped meanwhile.
+/// Measures a cache line that both CPUs write in turn. Returns the median of several tries, since either CPU may be
+/// stopped.
 fn line(eal: &Eal, other: Lcore) -> Result<f64, String> {
     let ball = Arc::new(CachePadded::new(AtomicU64::new(0)));
     let theirs = ball.clone();
@@ -67,7 +68,7 @@ fn wait_for(ball: &AtomicU64, value: u64) {
     }
 }
 
-/// Objects as large as a frame that is handed over, in bursts, as fast as the other takes them.
+/// Measures objects as large as a handed-over frame, in bursts, as fast as the other CPU takes them.
 fn object(eal: &Eal, other: Lcore) -> Result<f64, String> {
     let (mut producer, mut consumer) = ring::<[u64; 3]>(1024);
     const TRIES: u64 = 5;

@@ -1,4 +1,4 @@
-//! What the rounds say, by how far apart the CPUs were.
+//! The report of all rounds, by the distance of the CPUs.
 
 use std::fmt::Write;
 
@@ -8,9 +8,9 @@ use crate::PATTERNS;
 use crate::primitives::{Distance, median};
 use crate::run::Rate;
 
-/// A round counts if its lcores had their CPUs for this share of the time, with nobody else on them.
+/// A round counts if its lcores had their CPUs alone for this share of the time.
 const UNDISTURBED: f64 = 0.99;
-/// What is aimed at, as a multiple of one core.
+/// The aims, as multiples of one core.
 const AIMS: [Option<f64>; PATTERNS.len()] = [None, Some(1.9), None, Some(1.5)];
 
 pub enum Format {
@@ -23,32 +23,32 @@ pub enum Format {
 pub struct Round {
     pub pattern: usize,
     pub rate: Rate,
-    /// How far apart the CPUs were before and after.
+    /// The distance of the CPUs before and after the measurement.
     pub before: Distance,
     pub after: Distance,
 }
 
 impl Round {
-    /// Whether the CPUs were near, if they were so all the time and nobody else was on them.
+    /// Whether the CPUs were near; `None` if that changed or other programs used them.
     pub fn is_near(&self) -> Option<bool> {
         let is_same = self.before.is_near() == self.after.is_near();
         (is_same && self.rate.on_cpu >= UNDISTURBED).then_some(self.before.is_near())
     }
 }
 
-/// A pattern at a distance.
+/// The results of a pattern at a distance.
 struct Row {
     pattern: usize,
     is_near: bool,
     rounds: usize,
-    /// Median, lowest and highest, in millions of packets a second.
+    /// Median, minimum and maximum, in millions of packets per second.
     rate: [f64; 3],
     bursts: [f64; 2],
     line: f64,
     object: f64,
-    /// Cycles of a core a packet.
+    /// Cycles of a core per packet.
     cycles: f64,
-    /// As a multiple of one core.
+    /// The rate as a multiple of one core.
     ratio: Option<f64>,
 }
 

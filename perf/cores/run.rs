@@ -1,4 +1,4 @@
-//! One measurement: a fleet that runs for a while.
+//! One measurement: the pipelines of all lcores run for a given time.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Barrier};
@@ -12,15 +12,15 @@ use holdfast::units::{BitRate, Nanos};
 use crate::generator::{Crossing, FLOWS, Generator, PORTS, mac, received};
 
 const WARM_UP: Duration = Duration::from_millis(50);
-/// Polls between two looks at the clock, or at what the first lcore says.
+/// Polls between two readings of the clock or of the phase.
 const POLLS: u32 = 64;
 
-/// What the first lcore says, which has the clock.
+/// The phases of a measurement. The first lcore, which reads the clock, sets them.
 const WARMING: u8 = 0;
 const COUNTING: u8 = 1;
 const DONE: u8 = 2;
 
-/// What all measurements have in common.
+/// The environment that all measurements share.
 pub struct Lab<'a> {
     pub eal: &'a Eal,
     pub pool: Mempool,
@@ -28,18 +28,18 @@ pub struct Lab<'a> {
     pub time: Duration,
 }
 
-/// What came of one.
+/// The result of one measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rate {
-    /// Packets a second, of all lcores.
+    /// Packets per second of all lcores.
     pub packets: f64,
-    /// Frames that the lcores send in a poll: the one with the fewest, and the one with the most.
+    /// Frames that an lcore sends per poll: the minimum and the maximum of all lcores.
     pub bursts: [f64; 2],
-    /// The share of the time that the lcore which had less of it had its CPU.
+    /// The share of the time for which an lcore had its CPU; the minimum of all lcores.
     pub on_cpu: f64,
 }
 
-/// An lcore's work.
+/// The work of an lcore.
 struct Part {
     pipeline: Pipeline<Mbuf>,
     generator: Generator,
@@ -47,7 +47,7 @@ struct Part {
     barrier: Arc<Barrier>,
 }
 
-/// What an lcore has done while it counted.
+/// The counts of an lcore during the measurement.
 #[derive(Clone, Copy, Default)]
 struct Done {
     ticks: u64,
@@ -57,8 +57,10 @@ struct Done {
 }
 
 impl Lab<'_> {
+    /// Measures `lcores` lcores with `crossing` traffic.
+    ///
     /// # Errors
-    /// An lcore that does not start, or panics.
+    /// If an lcore does not start, or panics.
     pub fn run(&self, lcores: usize, crossing: Crossing) -> Result<Rate, String> {
         let hz = dpdk::hz(self.eal);
         let spec = spec(lcores as u8);
@@ -67,7 +69,8 @@ impl Lab<'_> {
         let all_received = received(lcores);
         let mut parts = Vec::new();
         for (lcore, mut pipeline) in Pipeline::fleet(&spec, &counters, hz, 1).into_iter().enumerate() {
-            // What is another's it hears of, or the first frames that go there are flooded or dropped.
+            // Each lcore learns the stations of all ports. Otherwise the first frames to ports of the other lcore would
+            // be flooded or dropped.
             for (port, station) in (0..PORTS).flat_map(|port| (0..FLOWS).map(move |station| (port, station))) {
                 pipeline.learn(1, mac(port, station), port, dpdk::now());
             }
@@ -91,7 +94,7 @@ impl Lab<'_> {
         Ok(rate(&done, hz))
     }
 
-    /// Gives back what is in queues and rings, of which each turn takes some bursts.
+    /// Returns the buffers in queues and rings to the pool; each turn takes a few bursts.
     fn empty(&self, mut parts: Vec<Part>) {
         for _ in 0..16 {
             for part in &mut parts {
@@ -102,7 +105,7 @@ impl Lab<'_> {
     }
 }
 
-/// The embedded switch, faster than the cores; the first half of its ports is the first lcore's.
+/// The embedded switch, with ports faster than the cores. The first half of the ports belongs to the first lcore.
 fn spec(lcores: u8) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
@@ -116,7 +119,7 @@ fn spec(lcores: u8) -> SwitchSpec {
     spec
 }
 
-/// The lcore that has the clock: the time since `start`, now and then.
+/// Runs the lcore that reads the clock and sets the phases.
 fn lead(part: &mut Part, time: Duration) -> Done {
     part.barrier.wait();
     let start = Instant::now();
@@ -141,7 +144,7 @@ fn count(part: &mut Part, is_over: impl Fn(u8) -> bool) -> Done {
     Done { ticks, sent, polls, cpu_ns: cpu_time().saturating_sub(cpu) }
 }
 
-/// Polls, and returns how often.
+/// Polls until `is_over`, and returns the number of polls.
 #[inline(never)]
 fn poll_until(part: &mut Part, is_over: impl Fn(u8) -> bool) -> u64 {
     let mut polls = 0;
@@ -154,7 +157,7 @@ fn poll_until(part: &mut Part, is_over: impl Fn(u8) -> bool) -> u64 {
     polls
 }
 
-/// Nanoseconds for which this thread has had a CPU; zero if the kernel does not say.
+/// CPU time of this thread in nanoseconds; zero if the kernel does not report it.
 fn cpu_time() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)

@@ -1,11 +1,11 @@
-//! The committed counts, and what a run says of them.
+//! The committed counts, and their comparison with a run.
 //!
-//! `tests/instructions.rs` includes this file to show that the guard bites.
+//! `tests/instructions.rs` includes this file to test that the guard detects changes.
 
 use std::fmt;
 
-/// By how much a count may differ, up or down: two in a hundred, or one instruction where that is more. An improvement
-/// beyond it must be committed too, or as much could be lost again unseen.
+/// Tolerance of a count, up or down: 2 %, or one instruction where that is more. A larger improvement must be committed
+/// too; otherwise the same amount could be lost again undetected.
 pub const SHARE: f64 = 0.02;
 pub const LEAST: f64 = 1.0;
 
@@ -21,18 +21,20 @@ const HEAD: &str = "\
 # Counts belong to the compiler below; with another one they are not compared.
 ";
 
-/// A count, by its name.
+/// A case name and its count.
 pub type Count = (String, f64);
 
-/// What perf/instructions.txt says.
+/// The content of perf/instructions.txt.
 #[derive(Debug, PartialEq)]
 pub struct Book {
-    /// The compiler that the counts belong to, as `rustc --version` says it.
+    /// The compiler to which the counts belong, as printed by `rustc --version`.
     pub rustc: String,
     pub counts: Vec<Count>,
 }
 
 impl Book {
+    /// Parses the content of perf/instructions.txt.
+    ///
     /// # Errors
     /// The line that is neither a comment nor a name and a value.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -56,7 +58,7 @@ impl Book {
         Ok(book)
     }
 
-    /// The file's text.
+    /// The text of the file.
     pub fn text(&self) -> String {
         let width = self.counts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let lines = self.counts.iter().map(|(name, count)| format!("{name:<width$} {count:>9.1}\n"));
@@ -67,14 +69,15 @@ impl Book {
         self.counts.iter().find(|(other, _)| other == name).map(|&(_, count)| count)
     }
 
-    /// Writes `measured` over what there is, in the order of `names`, which are all that are counted.
+    /// Updates the counts with `measured`, in the order of `names`. Counts that are not in `names`, the list of all
+    /// cases, are removed.
     pub fn update(&mut self, names: &[&str], measured: &[Count]) {
         let new = |name: &str| measured.iter().find(|(other, _)| other == name).map(|&(_, count)| count);
         let counts = names.iter().filter_map(|name| Some(((*name).to_owned(), new(name).or(self.count(name))?)));
         self.counts = counts.collect();
     }
 
-    /// What must not be so: `names` are all that are counted, `measured` those that were counted now.
+    /// The findings of a run: `names` are all cases, `measured` the counts of this run.
     pub fn judge(&self, names: &[&str], measured: &[Count]) -> Vec<Finding> {
         let judge = |(name, now): &Count| match self.count(name) {
             None => Some(Finding::Unknown { name: name.clone(), now: *now }),
@@ -87,7 +90,7 @@ impl Book {
     }
 }
 
-/// Whether `now` is within the tolerance of what was committed. A count is compared as it would be written.
+/// Whether `now` is within the tolerance of the committed count. It is rounded first, as in the file.
 fn is_same(then: f64, now: f64) -> bool {
     let now = (now * 10.0).round() / 10.0;
     (now - then).abs() <= (then * SHARE).max(LEAST) + 1e-9

@@ -1,4 +1,5 @@
-//! Frames and ports in memory whose own work is not counted: collection stops in every function called `uncounted_*`.
+//! Frames and ports in memory whose own work is not counted: collection is off inside every function called
+//! `uncounted_*`.
 
 use holdfast::packet::{Burst, Packet, Ports};
 use holdfast::sets::BURST;
@@ -10,21 +11,22 @@ mod template;
 
 pub use template::Headers;
 
-/// Ports of every switch measured here.
+/// Ports of every measured switch.
 pub const PORTS: usize = 4;
-/// The lossless class of the embedded configuration, and a DSCP with ECT(0) that leads to it.
+/// The lossless class of the embedded configuration. `MARKS` are bytes of DSCP and ECN, with ECT(0), that lead to a
+/// lossy class and to this one.
 pub const LOSSLESS: usize = 3;
 const MARKS: [u8; 2] = [0x02, 26 << 2 | 2];
 /// The VLAN of tagged frames.
 pub const VLAN: u16 = 10;
 
-/// Bursts that come after XOFF: what is on the wire, and what the peer has posted.
+/// Bursts that arrive after XOFF: frames on the wire, and frames that the peer has posted.
 const LATE: u32 = 3;
 
-/// Room in front of a frame, as DPDK's mbufs have it, and behind.
+/// Room in front of a frame, as in DPDK's mbufs, and room for the frame.
 const FRONT: usize = 128;
 const ROOM: usize = 128;
-/// Bytes of a frame without tag.
+/// Bytes of a frame without VLAN tag.
 const LEN: usize = 64;
 
 struct Buffer {
@@ -33,7 +35,7 @@ struct Buffer {
     bytes: [u8; FRONT + ROOM],
 }
 
-/// What an mbuf is to the switch: a pointer without a destructor. Buffers are made once and never freed.
+/// Stands for an mbuf: a pointer without a destructor. Buffers are allocated once and never freed.
 pub struct Frame(&'static mut Buffer);
 
 impl Packet for Frame {
@@ -67,26 +69,26 @@ impl Packet for Frame {
     }
 }
 
-/// What arrives.
+/// The traffic that arrives.
 #[derive(Clone, Copy)]
 pub struct Traffic {
     /// Stations behind each port.
     pub flows: u32,
     pub pattern: Pattern,
     pub headers: Headers,
-    /// Ports on whose wire frames have a tag, as a mask.
+    /// Mask of the ports on whose wire frames have a VLAN tag.
     pub tagged: u8,
-    /// No frame is lossless.
+    /// Whether all frames are lossy.
     pub is_lossy: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// Every port sends to the next one, half of it lossless: nothing waits.
+    /// Every port sends to the next one, half of it lossless; no queue grows.
     Next,
-    /// Every port but the last sends lossless frames to the last, and stops a few bursts after it is told to.
+    /// Every port but the last sends lossless frames to the last. A port stops a few bursts after XOFF.
     Incast,
-    /// Nothing.
+    /// No frames.
     Silence,
 }
 
@@ -96,19 +98,19 @@ impl Default for Traffic {
     }
 }
 
-/// Ports that receive what `traffic` says and take everything. The same frames in the same order in every run.
+/// Ports that receive `traffic` and send all frames at once. Every run has the same frames in the same order.
 pub struct Wires {
     idle: Vec<Frame>,
     pub traffic: Traffic,
-    /// By class (lossy, lossless), without and with a tag; addresses are filled in.
+    /// By class (lossy, lossless), without and with a VLAN tag; addresses are filled in.
     templates: [[Vec<u8>; 2]; 2],
     state: u32,
-    /// Told to stop, and bursts that still come then.
+    /// Whether each port's peer is paused, and (`late`) the bursts that it still sends.
     paused: [bool; PORTS],
     late: [u32; PORTS],
-    /// The switch is being counted.
+    /// Whether instructions are being counted.
     pub is_counting: bool,
-    /// Frames sent, and PFC frames.
+    /// Data frames that were sent, and (`pfc`) PFC frames.
     pub sent: u64,
     pub pfc: u64,
 }
@@ -132,7 +134,7 @@ impl Wires {
         }
     }
 
-    /// Ports that have been told to stop.
+    /// Number of ports whose peer is paused.
     pub fn paused(&self) -> usize {
         self.paused.iter().filter(|&&paused| paused).count()
     }
@@ -174,7 +176,7 @@ impl Wires {
             match mac_control::parse(frame.bytes()) {
                 Some(MacControl::Pfc(pfc)) if frame.bytes()[12..14] == mac_control::ETHERTYPE.to_be_bytes() => {
                     let is_paused = pfc.quanta[LOSSLESS].0 > 0;
-                    // XOFF that is said again changes nothing.
+                    // A refresh of XOFF changes no state.
                     if is_paused && !self.paused[port] {
                         self.late[port] = LATE;
                     }
@@ -194,7 +196,8 @@ impl Wires {
         Some(frame)
     }
 
-    /// Does what ports do. Turns collection over on the way in and back on the way out, so only while it is on.
+    /// Does the work of the ports. Entering and leaving this function toggles collection, so it is called only while
+    /// counting.
     #[inline(never)]
     fn uncounted_work(&mut self, work: Work) -> Option<Frame> {
         self.work(work)
@@ -216,7 +219,7 @@ impl Wires {
     }
 }
 
-/// What ports are asked for.
+/// The work that the switch requests of ports.
 enum Work<'a> {
     Give(usize, &'a mut Burst<Frame>),
     Take(usize, &'a mut Burst<Frame>),
@@ -248,13 +251,13 @@ impl Ports for Wires {
     }
 }
 
-/// Station `station` behind `port`.
+/// The address of station `station` behind `port`.
 pub fn mac(port: usize, station: u32) -> MacAddr {
     let [_, a, b, c] = station.to_be_bytes();
     MacAddr([2, port as u8, 0, a, b, c])
 }
 
-/// A frame of [`LEN`] bytes, and four more with a tag.
+/// A frame of [`LEN`] bytes, and four more with a VLAN tag.
 pub fn template(headers: Headers, mark: u8, tag: Option<u16>) -> Vec<u8> {
     template::template(headers, mark, tag, LEN + if tag.is_some() { 4 } else { 0 })
 }

@@ -1,9 +1,11 @@
-//! A guard of the packet path: its instructions, as callgrind counts them, against perf/instructions.txt.
+//! A guard of the packet path: compares its instructions, as counted by callgrind, with perf/instructions.txt.
 //!
-//! Time says nothing on a shared machine; instructions are the same in every run. This program starts itself under
-//! valgrind once for each count, with collection on in the functions called `measured_*` and off in those called
-//! `uncounted_*`. It is a benchmark target, so what is counted is compiled as what is shipped, and needs no libdpdk,
-//! whose dispatch by CPU valgrind does not follow everywhere.
+//! Time is unreliable on a shared machine; instructions are the same in every run. This program runs itself under
+//! valgrind once for each count. Collection is on in functions called `measured_*` and off in those called
+//! `uncounted_*`.
+//!
+//! It is a benchmark target, so it is compiled like a release. It does not use libdpdk: valgrind cannot follow its
+//! dispatch by CPU everywhere.
 //!
 //! `cargo bench --no-default-features --bench instructions [-- NAME ...]`; docs/testing.md.
 
@@ -18,7 +20,7 @@ use std::process::{Command, ExitCode};
 
 use book::{Book, Count};
 
-/// What is counted: a name, and what runs it and returns in how many parts the count is to be divided.
+/// A case: its name, and a function that runs it and returns the number by which the count is divided.
 type Case = (&'static str, fn() -> u64);
 
 const CASES: &[Case] = &[
@@ -55,7 +57,7 @@ const CASES: &[Case] = &[
     ("stage, hand-off ring, a burst", stages::handoff),
 ];
 
-/// Says to run one case, under valgrind.
+/// The argument that selects one case to run, under valgrind.
 const RUN: &str = "--run";
 
 fn main() -> ExitCode {
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
         println!("{}", run());
         return ExitCode::SUCCESS;
     }
-    // Cargo adds `--bench`; the rest says which.
+    // Cargo adds `--bench`; the other arguments select cases.
     let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     match guard(&is_wanted) {
@@ -80,7 +82,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Counts what is wanted and compares it, or writes it down. False if it differs.
+/// Counts the selected cases, and compares or updates the committed counts. Returns false if a count differs.
 fn guard(is_wanted: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("perf/instructions.txt");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -118,7 +120,7 @@ fn guard(is_wanted: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     Ok(findings.is_empty())
 }
 
-/// The compiler, which this was compiled by a moment ago.
+/// The version of the compiler, which has just compiled this program.
 fn rustc() -> Result<String, String> {
     let program = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(program).arg("--version").current_dir(env!("CARGO_MANIFEST_DIR")).output();

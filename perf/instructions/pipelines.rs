@@ -1,4 +1,4 @@
-//! The whole pipeline, a packet: `Pipeline::poll` of every lcore in turn.
+//! Cases of the whole pipeline, per packet: `Pipeline::poll` of every lcore in turn.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use holdfast::units::{BitRate, Nanos, Ticks};
 
 use crate::frames::{Frame, Headers, PORTS, Pattern, Traffic, VLAN, Wires, mac};
 
-/// A tick is a nanosecond, and a poll comes each microsecond.
+/// A tick is a nanosecond, and the time between polls is a microsecond.
 const HZ: u64 = 1_000_000_000;
 const STEP: u64 = 1_000;
-/// Polls before the count and in it: a multiple of those between two publications of gauges.
+/// Polls before and during the count: multiples of the number of polls between two publications of gauges.
 const WARM_UP: u32 = 128;
 const POLLS: u32 = 256;
 
-/// The embedded switch with ports that are faster than what they get.
+/// The embedded switch with ports that are faster than their traffic.
 fn spec(flows: u32) -> SwitchSpec {
     let mut spec = config::embedded().switch;
     spec.ports.truncate(PORTS);
     for port in &mut spec.ports {
         port.rate = BitRate(400_000_000_000);
-        // The wires always have more.
+        // The wires always have more frames.
         port.backlog_mark = None;
     }
-    // One burst a poll, as ports that are not behind have it.
+    // One burst per poll, as at ports without a backlog.
     spec.poll_gap = Nanos(0);
     spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * flows);
     spec
 }
 
-/// A switch that has learned every station, and what arrives at it.
+/// A switch that has learned every station, and the traffic that it receives.
 struct Bench {
     parts: Vec<Pipeline<Frame>>,
     wires: Wires,
@@ -52,7 +52,8 @@ impl Bench {
         bench
     }
 
-    /// Every station, where it is seen. Other lcores hear of it, and no more at once than there is room for news.
+    /// Learns every station at its port. Other lcores receive updates; a poll in between keeps them within the room for
+    /// updates.
     fn learn(&mut self, spec: &SwitchSpec, flows: u32) {
         for (port, station) in (0..PORTS).flat_map(|port| (0..flows).map(move |station| (port, station))) {
             let vlan = match spec.ports[port].vlan {
@@ -76,7 +77,7 @@ impl Bench {
         }
     }
 
-    /// The frames that were sent while it was counted.
+    /// Returns the number of frames that were sent during the count.
     fn run(&mut self) -> u64 {
         self.polls(WARM_UP);
         let before = self.wires.sent;
@@ -94,7 +95,7 @@ fn measured_polls(bench: &mut Bench) {
     bench.polls(POLLS);
 }
 
-/// Frames of 64 bytes that wait nowhere, from and to `flows` stations a port.
+/// Frames of 64 bytes without congestion, between `flows` stations per port.
 fn uncongested(flows: u32) -> u64 {
     Bench::new(&spec(flows), Traffic { flows, ..Traffic::default() }).run()
 }
@@ -119,7 +120,7 @@ pub fn ipv6() -> u64 {
     Bench::new(&spec(1024), Traffic { headers: Headers::Ipv6, ..Traffic::default() }).run()
 }
 
-/// Frames that come with a tag, which says their class, and leave with it.
+/// Frames with a VLAN tag on ingress and egress; the PCP selects the class.
 pub fn tagged() -> u64 {
     let mut spec = spec(1024);
     for port in &mut spec.ports {
@@ -129,7 +130,7 @@ pub fn tagged() -> u64 {
     Bench::new(&spec, Traffic { tagged: 0b1111, ..Traffic::default() }).run()
 }
 
-/// Half of the frames get a tag, half lose it.
+/// Half of the frames gain a VLAN tag, half lose it.
 pub fn retagged() -> u64 {
     let mut spec = spec(1024);
     for (index, port) in spec.ports.iter_mut().enumerate() {
@@ -139,7 +140,7 @@ pub fn retagged() -> u64 {
     Bench::new(&spec, Traffic { tagged: 0b1010, ..Traffic::default() }).run()
 }
 
-/// A flood of lossy frames that all are shed but for a few: of what is received, and not of what is sent.
+/// A flood of lossy frames, almost all shed. The count is per received frame, not per sent frame.
 pub fn flood() -> u64 {
     let mut spec = spec(1024);
     spec.ports.iter_mut().for_each(|port| port.backlog_mark = Some(32));
@@ -152,15 +153,15 @@ pub fn flood() -> u64 {
     received(&bench) - before
 }
 
-/// Three ports to one, lossless: queues stand, are marked, and PFC stops the senders by turns.
+/// Three ports send lossless frames to one: queues grow, frames are marked, and PFC pauses the senders in turn.
 pub fn incast() -> u64 {
     let mut spec = spec(1024);
     for port in &mut spec.ports {
-        // A little less than a burst a poll.
+        // Slightly less than one burst per poll.
         port.rate = BitRate(20_000_000_000);
     }
     let mut bench = Bench::new(&spec, Traffic { pattern: Pattern::Incast, ..Traffic::default() });
-    // Until the senders have been stopped.
+    // Poll until the senders are paused.
     for _ in 0..10_000 {
         if bench.wires.paused() == PORTS - 1 {
             break;
@@ -173,7 +174,7 @@ pub fn incast() -> u64 {
     sent
 }
 
-/// Two lcores polled in turn, and every frame leaves by a port of the other: what hand-off and tallies take.
+/// Two lcores polled in turn. Every frame leaves by a port of the other lcore: measures hand-off and tallies.
 pub fn crossing() -> u64 {
     let mut spec = spec(1024);
     spec.lcores = 2;
@@ -183,7 +184,7 @@ pub fn crossing() -> u64 {
     Bench::new(&spec, Traffic::default()).run()
 }
 
-/// A poll that finds nothing.
+/// Polls that find no frames.
 pub fn idle_poll() -> u64 {
     Bench::new(&spec(1024), Traffic { pattern: Pattern::Silence, ..Traffic::default() }).run();
     u64::from(POLLS)

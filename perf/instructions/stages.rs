@@ -1,6 +1,6 @@
-//! Single stages through their public faces, a call: where in the pipeline a change is.
+//! Single stages through their public functions, per call: they show which part of the pipeline a change affects.
 //!
-//! Each count has two or three instructions of the loop around the call in it.
+//! Each count includes two or three instructions of the loop around the call.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use holdfast::wire::{self, MacAddr};
 
 use crate::frames::{Headers, VLAN, template};
 
-/// Calls of a count.
+/// Calls per count.
 const CALLS: u32 = 8192;
 const HZ: u64 = 1_000_000_000;
 
-/// Counts [`CALLS`] calls of `stage`, after some to warm up.
+/// Counts [`CALLS`] calls of `stage`, after an eighth as many to warm up.
 fn run(mut stage: impl FnMut(u32)) -> u64 {
     for call in 0..CALLS / 8 {
         stage(call);
@@ -46,7 +46,7 @@ fn parse(frame: &[u8]) -> u64 {
     })
 }
 
-/// The short way, which most frames take.
+/// The fastest parser, which most frames use.
 pub fn parse_usual() -> u64 {
     let frame = template(Headers::Udp, 0x6a, None);
     assert!(wire::parse_usual(&frame).is_some());
@@ -55,7 +55,7 @@ pub fn parse_usual() -> u64 {
     })
 }
 
-/// The way of those that are nearly so: here with a tag.
+/// The second parser, for frames that differ a little: here by a VLAN tag.
 pub fn parse_plain() -> u64 {
     let frame = template(Headers::Udp, 0x6a, Some(VLAN));
     assert!(wire::parse_plain(&frame).is_some());
@@ -103,7 +103,7 @@ pub fn fdb_lookup() -> u64 {
     })
 }
 
-/// A station that is where it was.
+/// Learns a station that has not moved.
 pub fn fdb_learn() -> u64 {
     let mut fdb = fdb();
     run(|call| {
@@ -111,7 +111,7 @@ pub fn fdb_learn() -> u64 {
     })
 }
 
-/// A station that is where it was, on the short way.
+/// Checks a station that has not moved, without writing.
 pub fn fdb_known() -> u64 {
     let fdb = fdb();
     let seen = fdb.just_seen(0);
@@ -120,7 +120,7 @@ pub fn fdb_known() -> u64 {
     })
 }
 
-/// A lossless group with `reserve` cells, and the pools it uses.
+/// A ledger of lossless groups with `reserve` cells each, and its pools.
 fn ledger(reserve: u32) -> (PortLedger, Pools) {
     let group = GroupProfile {
         lossless: true,
@@ -135,7 +135,7 @@ fn ledger(reserve: u32) -> (PortLedger, Pools) {
     (PortLedger::new(&PortProfile::independent([group; 8])), pools)
 }
 
-/// A frame of a cell comes and goes, beside `held` cells that stay.
+/// Admits and releases a frame of one cell, while `held` other cells stay.
 fn admit_release(reserve: u32, held: u32) -> u64 {
     let (mut ledger, mut pools) = ledger(reserve);
     for _ in 0..held {
@@ -155,7 +155,7 @@ pub fn ledger_shared() -> u64 {
     admit_release(8, 16)
 }
 
-/// A burst of a cell a frame in two groups comes together and goes.
+/// Admits a burst in two groups together, one cell per frame, and releases it.
 pub fn ledger_together() -> u64 {
     let (mut ledger, mut pools) = ledger(0);
     let half = BURST as u32 / 2;
@@ -167,7 +167,7 @@ pub fn ledger_together() -> u64 {
     })
 }
 
-/// Takes a burst of cells out of the pool and gives it back, which no lease in hand covers at first: a burst.
+/// Takes a burst of cells through an empty lease, gives them back and returns the lease. The count is per burst.
 pub fn lease() -> u64 {
     let mut lease = Lease::new(SharedPool::new(Cells(60_000)));
     run(|_| {
@@ -181,7 +181,7 @@ pub fn lease() -> u64 {
     })
 }
 
-/// Releases that alternate between two groups, published and read each burst: a burst.
+/// Releases that alternate between two groups, published and read once per burst. The count is per burst.
 pub fn tally() -> u64 {
     let tallies = Arc::new(Tallies::new(2, 4));
     let mut writer = tallies.writer(0);
@@ -194,7 +194,7 @@ pub fn tally() -> u64 {
     })
 }
 
-/// A frame through a queue that holds others.
+/// Pushes and pops a frame in a queue that holds others.
 pub fn queue() -> u64 {
     let mut slab: Slab<usize> = Slab::new(1024, 1);
     let mut queue = Queue::default();
@@ -243,7 +243,7 @@ pub fn wred() -> u64 {
     })
 }
 
-/// A burst of eight words over a ring, both ends: a burst.
+/// A burst through a ring of three-word items, both ends. The count is per burst.
 pub fn handoff() -> u64 {
     let (mut producer, mut consumer) = handoff::ring::<[u64; 3]>(1024);
     run(|call| {

@@ -1,22 +1,23 @@
-//! A run under callgrind, and what it counted.
+//! Runs a case under callgrind and reads its count.
 
 use std::process::Command;
 
-/// Instructions of the case `name`, divided as it says: this program again, with `flag` and the name, under callgrind.
+/// Instructions of the case `name`, divided by the number that the case returns. Runs this program again with `flag`
+/// and the name, under callgrind.
 ///
 /// # Errors
-/// Valgrind is not there, the run failed, or nothing was counted.
+/// If Valgrind is missing, the run fails, or no instruction is counted.
 pub fn count(flag: &str, name: &str) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let file = std::env::temp_dir().join(format!("holdfast-instructions-{}", std::process::id()));
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet", "--collect-atstart=no"])
-        // Entering or leaving one of these turns collection over.
+        // Entering or leaving one of these functions toggles collection.
         .args(["--toggle-collect=*measured_*", "--toggle-collect=*uncounted_*"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(program)
         .args([flag, name])
-        // What is on the stack above main may not move what is below.
+        // The environment is on the stack above main; a fixed one keeps the addresses below it constant.
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .output()
@@ -34,7 +35,7 @@ pub fn count(flag: &str, name: &str) -> Result<f64, String> {
     Ok(total as f64 / parts as f64)
 }
 
-/// The sum that a profile of callgrind ends with.
+/// The sum at the end of a callgrind profile.
 fn total(profile: &str) -> Option<u64> {
     profile.lines().find_map(|line| line.strip_prefix("totals: "))?.trim().parse().ok()
 }

@@ -1,58 +1,59 @@
-//! What the generator's ports publish: `perf/generator/counts.h` from the reader's side.
+//! Reads the counters that the generator's ports publish; `perf/generator/counts.h` defines the format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Ports the file has slots for.
+/// Number of slots in the file, one per port.
 const SLOTS: usize = 16;
 const SLOT_BYTES: usize = 128;
 const MAGIC: u64 = 0x3167_6668;
-/// A slot that is always being written belongs to a port that died in the middle of it.
+/// Readings of a slot that is being written. If all fail, the port has died during a publication.
 const ATTEMPTS: usize = 100;
 
-/// One port's counters at one instant.
+/// The counters of one port at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// When, and how long the polling thread had run by then.
+    /// Time of the publication and ticks per second. `cpu_ns` is the CPU time of the polling thread until then.
     pub tsc: u64,
     pub hz: u64,
     pub cpu_ns: u64,
-    /// Frames handed out by rx, and taken by tx.
+    /// Frames handed out by rx, and (`taken`) frames taken by tx.
     pub handed: u64,
     pub taken: u64,
-    /// Frames that tx had no room for.
+    /// Frames that tx refused for lack of room.
     pub refused: u64,
-    /// PFC frames taken, which are not in `taken`.
+    /// PFC frames taken, which `taken` does not include.
     pub pfc: u64,
-    /// Polls that gave nothing because the program's pool was empty.
+    /// Polls without frames because the program's pool was empty.
     pub no_mbuf: u64,
 }
 
-/// The file that all ports of a program map.
+/// The file that all ports of a program map into memory.
 pub struct CountsFile(PathBuf);
 
 impl CountsFile {
-    /// Makes the file, all zeros.
+    /// Creates the file, filled with zeros.
     pub fn create(path: &Path) -> Result<Self> {
         fs::write(path, [0; SLOTS * SLOT_BYTES]).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self(path.to_owned()))
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The counters of the first `ports` ports; `None` as long as one has not published.
+    /// The counters of the first `ports` ports; `None` until all of them have published.
     pub fn read(&self, ports: usize) -> Option<Vec<Counts>> {
         (0..ports).map(|port| self.read_slot(port)).collect()
     }
 
     fn read_slot(&self, port: usize) -> Option<Counts> {
         (0..ATTEMPTS).find_map(|_| {
-            // A read of a shared mapping may see half of a publication: the number before and after says so.
+            // A read of a shared mapping can return half of a publication. Equal, even sequence numbers show that it
+            // did not.
             let words = [self.words(port)?, self.words(port)?];
             let is_whole = words[0][1] == words[1][1] && words[0][1].is_multiple_of(2);
             is_whole.then(|| Counts::new(&words[0])).flatten()

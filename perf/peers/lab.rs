@@ -1,4 +1,4 @@
-//! What all programs share: the two CPUs, the kind of memory, the generator, and a place for their files.
+//! The environment that all programs share: two CPUs, the kind of memory, the generator, and a directory for files.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,23 +12,23 @@ use super::counts::CountsFile;
 use super::plan::{Feed, PORTS, Point};
 
 const HUGEPAGES: &str = "/proc/sys/vm/nr_hugepages";
-/// Of 2 MiB each: what Open vSwitch makes its pool of, and Holdfast 16,384 posted descriptors a port.
+/// Hugepages of 2 MiB: enough for the pool of Open vSwitch, and for Holdfast with 16,384 posted descriptors per port.
 const PAGES_WANTED: u64 = 640;
-/// Memory where there are no hugepages.
+/// MiB of memory without hugepages.
 const NO_HUGE_MIB: &str = "1024";
 
-/// Where and on what programs run.
+/// The environment of all runs.
 pub struct Lab {
-    /// Where the generator, DPDK's examples and every file of a run are.
+    /// Directory of the generator, of DPDK's examples and of all files of a run.
     pub directory: PathBuf,
-    /// The CPU of everything that sleeps.
+    /// The CPU of all threads that sleep.
     pub control: usize,
-    /// The CPU of the one program that polls.
+    /// The CPU of the program that polls.
     pub core: usize,
     pub memory: Memory,
 }
 
-/// What DPDK's memory is made of; the same for all programs.
+/// The kind of memory that DPDK uses, the same for all programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     Huge { before: u64 },
@@ -36,9 +36,9 @@ pub enum Memory {
 }
 
 impl Lab {
-    /// Builds what is not built, and finds two CPUs and memory.
+    /// Builds the missing programs, and selects two CPUs and the memory.
     pub fn open(core: Option<usize>) -> Result<Self> {
-        // Beside the program to be measured, in cargo's target directory.
+        // Beside the measured program, in cargo's target directory.
         let release = Path::new(env!("CARGO_BIN_EXE_holdfast")).parent().and_then(Path::parent);
         let directory = release.context("the build directory has no parent")?.join("perf");
         fs::create_dir_all(directory.join("run"))?;
@@ -55,22 +55,22 @@ impl Lab {
         Ok(Self { directory, control, core, memory: Memory::acquire() })
     }
 
-    /// The CPUs as taskset and EAL write them.
+    /// The CPUs as a list for taskset and EAL.
     pub fn cpus(&self) -> String {
         format!("{},{}", self.control, self.core)
     }
 
-    /// A file of a run.
+    /// The path of a file of a run.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.join("run").join(name)
     }
 
-    /// A file for the counters of a run, all zeros.
+    /// Creates a file for the counters of a run, filled with zeros.
     pub fn counts(&self) -> Result<CountsFile> {
         CountsFile::create(&self.file("counts"))
     }
 
-    /// The devices of a point, as `--vdev` has them.
+    /// The devices of a point, as arguments for `--vdev`.
     pub fn devices(&self, point: &Point, feed: Feed, counts: &CountsFile) -> Vec<String> {
         let Feed { speed_mb, load } = feed;
         let device = |port| {
@@ -90,13 +90,13 @@ impl Lab {
         (0..PORTS).map(device).collect()
     }
 
-    /// EAL's arguments that load the generator. By name and not by path, since EAL refuses paths that lead through
-    /// world-writable directories, and somebody's target directory may be beneath /tmp.
+    /// EAL's arguments that load the generator. They contain a name instead of a path: EAL refuses paths through
+    /// world-writable directories, and a target directory may be below /tmp.
     pub fn generator_args() -> [&'static str; 2] {
         ["-d", "libhfgen.so"]
     }
 
-    /// Where that name is found.
+    /// The environment variable with which the dynamic linker finds the generator.
     pub fn library_path(&self) -> (&'static str, OsString) {
         let mut path = self.directory.clone().into_os_string();
         if let Some(others) = env::var_os("LD_LIBRARY_PATH") {
@@ -126,7 +126,7 @@ impl Drop for Lab {
 }
 
 impl Memory {
-    /// Hugepages if there are enough, or can be; ordinary ones otherwise.
+    /// Uses hugepages if enough are free or can be allocated, otherwise ordinary pages.
     fn acquire() -> Self {
         let Some(before) = pages() else { return Self::Ordinary };
         if free_pages() >= PAGES_WANTED {
@@ -140,7 +140,7 @@ impl Memory {
         Self::Ordinary
     }
 
-    /// For the report.
+    /// The description in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Huge { .. } => "hugepages of 2 MiB",
@@ -153,7 +153,7 @@ fn pages() -> Option<u64> {
     fs::read_to_string(HUGEPAGES).ok()?.trim().parse().ok()
 }
 
-/// Of 2 MiB; none if the machine's default is another size.
+/// Free hugepages of 2 MiB; 0 if the machine's default size is another.
 fn free_pages() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let value = |key| text.lines().find_map(|line: &str| line.strip_prefix(key)?.split_whitespace().next());

@@ -1,7 +1,7 @@
-//! Holdfast beside other switches: the same frames, the same core, the same counters, in one run.
+//! Compares Holdfast with other switches: the same frames, core and counters in one run.
 //!
-//! `cargo bench --bench peers -- --quick`, or `make perf`; perf/README.md describes how, docs/performance-peers.md what
-//! comes out.
+//! `cargo bench --bench peers -- --quick`, or `make perf`. perf/README.md describes the method,
+//! docs/performance-peers.md the results.
 
 mod counts;
 mod lab;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything that was asked for was measured.
+/// Runs the measurement. Returns whether all requested points and programs were measured.
 fn run(args: &Args) -> Result<bool> {
     let points = choose(&POINTS, &args.points, |point| point.name, "point")?;
     let points = if args.quick { vec![POINTS[0]] } else { points };
@@ -98,7 +98,7 @@ fn run(args: &Args) -> Result<bool> {
 /// The commit of this checkout, with `-dirty` if a file of it differs; `unknown` outside a checkout or without git.
 fn commit() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Unpacked inside another project's checkout, git would name a commit of that one.
+    // If the sources were unpacked inside another checkout, git would return a commit of that project.
     let git = |words: &[&str]| {
         root.join(".git").exists().then(|| process::run(Command::new("git").arg("-C").arg(root).args(words)).ok())?
     };
@@ -107,7 +107,7 @@ fn commit() -> String {
     format!("{}{}", commit.trim(), if is_dirty { "-dirty" } else { "" })
 }
 
-/// Those of `all` that are named, or all of them.
+/// The items of `all` with these names; all items without names.
 fn choose<T: Copy>(all: &[T], names: &[String], name: fn(&T) -> &'static str, what: &str) -> Result<Vec<T>> {
     for wanted in names {
         if !all.iter().any(|one| name(one) == wanted) {
@@ -119,7 +119,7 @@ fn choose<T: Copy>(all: &[T], names: &[String], name: fn(&T) -> &'static str, wh
     Ok(all.iter().filter(is_wanted).copied().collect())
 }
 
-/// All programs in turn, and again, so that what changes on the machine meanwhile changes for all.
+/// Measures all programs in turn for several rounds, so that changes of the machine affect all of them.
 fn measure_point(lab: &Lab, point: &Point, programs: &[Program], rounds: usize, window: Duration) -> Result<Vec<Cell>> {
     let able = programs.iter().filter(|program| program.can(point));
     let new = |&program| Cell { point: *point, program, samples: Vec::new(), errors: Vec::new() };

@@ -1,4 +1,4 @@
-//! One program at one point, once: started, warmed up, measured, ended.
+//! Measures one program at one point once: starts it, warms it up, measures it, ends it.
 
 use std::time::{Duration, Instant};
 
@@ -12,48 +12,48 @@ use super::programs::{Program, Started};
 
 /// Longest time from the start of a program to its first publication.
 const START_TIME: Duration = Duration::from_secs(20);
-/// Warming up: windows of this length, until what is taken is what is handed out and the rate stays.
+/// Length of a warm-up window. Warming up ends when a program takes all frames that it is handed, at a steady rate.
 const WARM_WINDOW: Duration = Duration::from_millis(200);
 const WARM_LIMIT: Duration = Duration::from_secs(2);
-/// For a program that learns in a slow path.
+/// The limit for a program that learns in a slow path.
 const WARM_LIMIT_SLOW: Duration = Duration::from_secs(60);
-/// Rates of two windows that count as the same.
+/// Relative difference up to which the rates of two windows count as equal.
 const STEADY: f64 = 0.15;
-/// More than any fast path takes: this is the slow one, however steady.
+/// No fast path takes as many cycles per packet: such a rate belongs to a slow path, even if it is steady.
 const SLOW_PATH_CYCLES: f64 = 5000.0;
-/// What may be missing, or too much, where nothing is congested: more is loss, or flooding.
+/// Tolerated difference between frames taken and handed out without congestion. More indicates loss or flooding.
 const TOLERANCE: f64 = 0.01;
 
-/// Windows to try for one in which the program had at least this part of the CPU.
+/// Windows to try until the program has at least [`LEAST_ON_CPU`] of the CPU in one.
 const WINDOWS: usize = 4;
 const LEAST_ON_CPU: f64 = 0.05;
-/// Seconds of warming up after which one round has to do.
+/// Seconds of warming up after which a single round must suffice.
 const LONG_WARM_SECONDS: f64 = 20.0;
 
-/// What one run showed.
+/// The result of one run.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Sample {
-    /// TSC cycles of time on the CPU for each frame handed out.
+    /// TSC cycles of CPU time per frame handed out.
     pub cycles: f64,
-    /// Million frames taken by tx, a second of time on the CPU.
+    /// Millions of frames taken by tx, per second of CPU time.
     pub mpps: f64,
-    /// Frames taken by frames handed out.
+    /// Frames taken divided by frames handed out.
     pub forwarded: f64,
-    /// Part of the time that the polling thread had the CPU.
+    /// The share of the time in which the polling thread had the CPU.
     pub on_cpu: f64,
-    /// Ticks of the TSC a second.
+    /// Ticks of the TSC per second.
     pub tsc_hz: u64,
     /// PFC frames sent by the program.
     pub pfc: u64,
-    /// Polls that gave nothing because the program had no buffers.
+    /// Polls without frames because the program had no buffers.
     pub no_mbuf: u64,
-    /// Seconds from the first frame until the rate had settled, or was no longer waited for.
+    /// Seconds from the first frame until the rate settled, or until the limit of the warm-up.
     pub warm_seconds: f64,
-    /// Whether it had.
+    /// Whether the rate settled.
     pub steady: bool,
 }
 
-/// Starts the program, measures for `window`, ends it.
+/// Starts the program, measures it for `window`, and ends it.
 pub fn measure(lab: &Lab, program: &Program, point: &Point, window: Duration) -> Result<Sample> {
     let counts = lab.counts()?;
     let mut started = program.start(lab, point, &counts)?;
@@ -79,7 +79,7 @@ fn wait_for_ports(started: &mut Started, counts: &CountsFile) -> Result<()> {
     Ok(())
 }
 
-/// Whether the rate has settled within `limit`.
+/// Polls until the rate has settled. Returns false if it has not within `limit`.
 fn warm_up(started: &mut Started, counts: &CountsFile, point: &Point, limit: Duration) -> Result<bool> {
     let end = Instant::now() + limit;
     let mut before = observe(started, counts, WARM_WINDOW)?;
@@ -96,7 +96,7 @@ fn warm_up(started: &mut Started, counts: &CountsFile, point: &Point, limit: Dur
     Ok(false)
 }
 
-/// Leaves out windows in which others had the CPU; on a machine with one of its own there is none.
+/// Measures again if other programs had the CPU. On a CPU of its own, the first window suffices.
 fn observe_running(started: &mut Started, counts: &CountsFile, window: Duration) -> Result<Sample> {
     for _ in 0..WINDOWS {
         let sample = observe(started, counts, window)?;
@@ -123,13 +123,14 @@ impl Sample {
         self.warm_seconds > LONG_WARM_SECONDS
     }
 
-    /// Each port publishes at its own instants, so rates are added and not counts.
+    /// Computes the rates between two readings. Each port publishes at its own times, so rates are added instead of
+    /// counts.
     fn between(first: &[Counts], last: &[Counts]) -> Self {
         let (mut handed, mut taken) = (0.0, 0.0);
         let (mut on_cpu, tsc_hz) = (0.0, last.first().map_or(0, |counts| counts.hz));
         let hz = tsc_hz as f64;
         for (first, last) in first.iter().zip(last) {
-            // In ticks of the CPU time that the thread had, which is what a machine that does other things leaves of it.
+            // Ticks of the thread's CPU time: other programs on the machine do not count.
             let ticks = (last.cpu_ns - first.cpu_ns) as f64 * hz / 1e9;
             if ticks > 0.0 {
                 handed += (last.handed - first.handed) as f64 / ticks;
@@ -154,7 +155,7 @@ impl Sample {
     }
 }
 
-/// Cycles of a program that forwards nothing, floods or drops are not cycles of forwarding.
+/// Refuses the sample of a program that forwards no frame, floods or drops: its cycles are not those of forwarding.
 fn judge(started: &Started, point: &Point, sample: &Sample) -> Result<()> {
     if sample.mpps <= 0.0 {
         return Err(started.complaint("forwards nothing"));

@@ -1,4 +1,4 @@
-//! Open vSwitch with DPDK: its two daemons in a directory of their own, beside whatever the machine runs.
+//! Open vSwitch with DPDK: its two daemons in a directory of their own, independent of an installed instance.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ pub struct Daemons {
     _database: Running,
 }
 
-/// What must be installed.
+/// The files that must be installed.
 pub fn files() -> Vec<PathBuf> {
     [SWITCH, DATABASE, SCHEMA, "/usr/bin/ovs-vsctl", "/usr/bin/ovsdb-tool"].map(PathBuf::from).to_vec()
 }
 
 impl Daemons {
-    /// Starts both, with one bridge of all ports.
+    /// Starts both daemons, with one bridge of all ports.
     pub fn start(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Self> {
         let directory = lab.file("ovs");
         let _ = fs::remove_dir_all(&directory);
@@ -41,13 +41,13 @@ impl Daemons {
         let (key, path) = lab.library_path();
         switch.env(key, path).arg(&socket).arg("--no-chdir");
         switch.arg(format!("--unixctl={}", directory.join("switch.ctl").display()));
-        // Its other threads sleep beside everything else; it binds the one that polls itself.
+        // The program may use both CPUs: it binds its polling thread itself, and its other threads sleep.
         let switch = Running::start("OVS-DPDK", &switch, &lab.cpus(), &lab.file("ovs-vswitchd.log"))?;
         Ok(Self { switch, _database: database })
     }
 }
 
-/// A program of Open vSwitch that looks for its files in `directory` only.
+/// A program of Open vSwitch that looks for its files only in `directory`.
 fn command(program: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     for key in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"] {
@@ -72,7 +72,8 @@ fn start_database(lab: &Lab, directory: &Path) -> Result<Running> {
     Ok(running)
 }
 
-/// As shipped, but for room: tables as large as the traffic needs, so that nothing is evicted.
+/// Configures Open vSwitch with its defaults, except for tables as large as the traffic needs, so that no entry is
+/// evicted.
 fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, socket: &str) -> Result<()> {
     let vsctl = || {
         let mut vsctl = command("ovs-vsctl", directory);
@@ -83,7 +84,7 @@ fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, so
     eal.push("--no-pci".to_owned());
     eal.extend(lab.memory_args().iter().map(|&arg| arg.to_owned()));
     if lab.memory == Memory::Ordinary {
-        // Or it adds `--in-memory`, which does not go with it.
+        // Otherwise Open vSwitch adds `--in-memory`, which conflicts with ordinary pages.
         eal.push("--legacy-mem".to_owned());
     }
     eal.extend(lab.devices(point, ENDLESS, counts).iter().map(|device| format!("--vdev={device}")));
@@ -94,7 +95,8 @@ fn configure(lab: &Lab, point: &Point, counts: &CountsFile, directory: &Path, so
         format!("other_config:dpdk-lcore-mask={:#x}", 1_u64 << lab.control),
         format!("other_config:pmd-cpu-mask={:#x}", 1_u64 << lab.core),
         "other_config:flow-limit=1000000".to_owned(),
-        // That limit is approached by 1,000 flows a round of its other threads: the shortest round, not half a second.
+        // Each round of the revalidator threads raises the limit by 1,000 flows. This is the shortest round; the
+        // default is half a second.
         "other_config:max-revalidator=100".to_owned(),
     ];
     if matches!(lab.memory, Memory::Huge { .. }) {

@@ -1,32 +1,32 @@
-//! What is measured: the points, one thing changed at a time.
+//! The points of the measurement; each changes one setting.
 
 /// Ports of every program.
 pub const PORTS: usize = 4;
-/// What the receiver's link takes in an incast: less than any of the programs can forward.
+/// Rate of the receiver's link in an incast, in Mb/s: less than any of the programs can forward.
 const DRAIN_MB: u32 = 2_000;
 
-/// Links and load of a program, which are the same at all points. The links take more than any core can fill, so that pacing
-/// works and never binds.
+/// Links and load of a program, equal at all points. The links are faster than any core, so that pacing works but never
+/// limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Feed {
     pub speed_mb: u32,
-    /// Frames of each port for each poll; 0: always more.
+    /// Frames per port and poll; 0 for no limit.
     pub load: u32,
 }
 
-/// Every program but one: what a poll leaves behind says nothing.
+/// The feed of every program but one; backlog must be ignored.
 pub const ENDLESS: Feed = Feed { speed_mb: 400_000, load: 0 };
-/// A switch with an operator's defaults: a burst and a half, so that polls empty the ring. Headroom for twice the speed
-/// would not fit the default buffer.
+/// The feed of a switch with an operator's defaults: a burst and a half, so that polls empty the ring. The headroom of
+/// twice the speed would not fit into the default buffer.
 pub const BATCHES: Feed = Feed { speed_mb: 200_000, load: 48 };
 
 /// One setting of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Point {
     pub name: &'static str,
-    /// What a table's row says.
+    /// Title of the row in a table.
     pub title: &'static str,
-    /// Bytes without the check sequence, or `imix`.
+    /// Bytes of a frame without the check sequence, or `imix`.
     pub size: &'static str,
     /// Stations behind each port.
     pub flows: u32,
@@ -49,7 +49,7 @@ const BASE: Point = Point {
     pfc: false,
 };
 
-/// All points; the first is the one that the others differ from.
+/// All points; the others differ from the first in one setting.
 pub const POINTS: [Point; 12] = [
     BASE,
     Point { name: "size-512", title: "512 B", size: "512", ..BASE },
@@ -71,7 +71,7 @@ impl Point {
         self.pattern == "incast"
     }
 
-    /// What the link of `port` takes, in Mb/s, if that is less than its speed.
+    /// Rate of the link of `port` in Mb/s, if that is less than its speed.
     pub fn drain_mb(&self, port: usize) -> Option<u32> {
         (self.is_congested() && port == PORTS - 1).then_some(DRAIN_MB)
     }

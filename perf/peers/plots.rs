@@ -1,4 +1,4 @@
-//! Bars of cycles a packet: one group for each point, one bar for each program, a whisker from lowest to highest.
+//! Bar charts of cycles per packet: a group for each point, a bar for each program, a whisker from lowest to highest.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::svg::{Anchor, PALETTE, Rect, Svg, text_width};
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
 const PLOT: Rect = Rect { x: 64.0, y: 64.0, width: WIDTH - 84.0, height: HEIGHT - 116.0 };
-/// Part of a group's width that is left free.
+/// The share of a group's width that stays empty.
 const GAP: f64 = 0.2;
 const GRID_LINES: f64 = 5.0;
 
-/// A picture: the points in it, each with what is written below its bars.
+/// A plot: its points, each with the label below its bars.
 pub struct Figure {
     pub file: &'static str,
     pub title: &'static str,
@@ -47,7 +47,7 @@ const FIGURES: [Figure; 3] = [
     },
 ];
 
-/// Writes every picture whose points were measured, and says which.
+/// Writes every plot whose points were measured, and returns those.
 pub fn write(results: &Results, directory: &Path) -> Result<Vec<Figure>> {
     let measured = results.points();
     let mut written = Vec::new();
@@ -70,7 +70,7 @@ fn draw(results: &Results, title: &str, points: &[(Point, &str)]) -> String {
     svg.bold(16.0, 24.0, 16, title);
     let names: Vec<&str> = results.at(&points[0].0).map(|cell| cell.program.name).collect();
     legend(&mut svg, &names);
-    // What has not settled in a minute would leave nothing to be seen of the others.
+    // A program that did not settle within a minute would compress the scale of all others.
     let settled = |cell: &Cell| cell.cycles().filter(|_| cell.has_settled());
     let spreads: Vec<Vec<Option<Spread>>> =
         points.iter().map(|(point, _)| results.at(point).map(settled).collect()).collect();
@@ -134,7 +134,7 @@ fn height_of(value: f64, top: f64) -> f64 {
     PLOT.y + PLOT.height * (1.0 - value / top)
 }
 
-/// 1, 2 or 5 times a power of ten, not below `least`.
+/// The smallest number that is 1, 2 or 5 times a power of ten and at least `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|&step| step >= least).unwrap_or(least)

@@ -1,4 +1,4 @@
-//! Programs that are started here end here: by their own id, whatever happens in between.
+//! Starts programs and ends each by its own process id, even after an error.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// How long a program has to end after it was asked to.
+/// Time that a program has to end after SIGINT.
 const GRACE: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(10);
 /// Lines of a program's log that an error quotes.
@@ -16,7 +16,7 @@ const LAST_LINES: usize = 4;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on SIGINT and SIGTERM make [`nap`] fail, so that everything is undone on the way out.
+/// Makes [`nap`] fail after SIGINT or SIGTERM, so that everything is undone on the way out.
 pub fn catch_signals() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -28,7 +28,7 @@ pub fn catch_signals() -> Result<()> {
         runtime.block_on(async {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             INTERRUPTED.store(true, Ordering::Relaxed);
-            // Whoever asks twice does not want to wait.
+            // A second signal ends the process at once.
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             std::process::exit(130);
         });
@@ -36,12 +36,12 @@ pub fn catch_signals() -> Result<()> {
     Ok(())
 }
 
-/// Whether somebody wants all of it to end.
+/// Whether the user has interrupted the run.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Sleeps, unless interrupted.
+/// Sleeps for `time`; an error if the run is interrupted.
 pub fn nap(time: Duration) -> Result<()> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -53,7 +53,7 @@ pub fn nap(time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// A program that runs, with its output in a file; it ends with the value.
+/// A running program with its output in a file. Dropping the value ends the program.
 pub struct Running {
     child: Child,
     name: String,
@@ -61,7 +61,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `command` on `cpus` (a list as of taskset). If this process is killed, so is the program.
+    /// Starts `command` on `cpus` (a list as for taskset). If this process is killed, the program is killed too.
     pub fn start(name: &str, command: &Command, cpus: &str, log: &Path) -> Result<Self> {
         let output = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut wrapped = Command::new("setpriv");
@@ -74,7 +74,7 @@ impl Running {
         Ok(Self { child, name: name.to_owned(), log: log.to_owned() })
     }
 
-    /// An error with the last words of the program, if it is not running any more.
+    /// Returns an error with the last lines of the log if the program has ended.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -93,7 +93,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // setpriv and taskset replace themselves, so that the id is the program's.
+        // setpriv and taskset replace themselves, so the process id is that of the program.
         let _ = Command::new("kill").args(["-INT", &self.child.id().to_string()]).stderr(Stdio::null()).status();
         let end = Instant::now() + GRACE;
         while Instant::now() < end {
@@ -107,7 +107,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs a short command to its end, and returns what it printed.
+/// Runs a short command to its end, and returns its output.
 pub fn run(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot start {name}"))?;

@@ -1,4 +1,4 @@
-//! The programs that are compared: how each is started for a point, and what it does.
+//! The programs that are compared: their commands, and their work per packet.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,13 +13,13 @@ use super::ovs::{self, Daemons};
 use super::plan::{BATCHES, ENDLESS, PORTS, Point};
 use super::process::Running;
 
-/// One of them.
+/// One of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {
     pub name: &'static str,
-    /// What it does per packet.
+    /// The work per packet, in words.
     pub does: &'static str,
-    /// Whether frames go where their addresses say, as an incast needs; the others have fixed pairs of ports.
+    /// Whether the program forwards by addresses, as an incast needs. The others forward between fixed pairs of ports.
     pub looks_at_addresses: bool,
     kind: Kind,
 }
@@ -33,16 +33,16 @@ enum Kind {
     Holdfast(Tuning),
 }
 
-/// How Holdfast's configuration treats a generator that always has more.
+/// The configuration of Holdfast for its generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tuning {
-    /// One burst of each port for each poll, and no backlog counts.
+    /// One burst of each port per poll, and backlog is ignored: for a generator that always has more frames.
     Peers,
-    /// The defaults of a configuration, and frames in [`BATCHES`].
+    /// The defaults of a configuration, with frames in [`BATCHES`].
     Operator,
 }
 
-/// In the order of the table.
+/// All programs, in the order of the table.
 pub const PROGRAMS: [Program; 7] = [
     Program {
         name: "testpmd io",
@@ -92,14 +92,14 @@ pub const PROGRAMS: [Program; 7] = [
     },
 ];
 
-/// A program that polls.
+/// A running program.
 pub enum Started {
     Single(Running),
     OpenVswitch(Daemons),
 }
 
 impl Started {
-    /// An error if it has ended.
+    /// Returns an error if the program has ended.
     pub fn check(&mut self) -> Result<()> {
         match self {
             Self::Single(running) => running.check(),
@@ -107,7 +107,7 @@ impl Started {
         }
     }
 
-    /// An error about it, with its last words.
+    /// An error about the program, with the last lines of its log.
     pub fn complaint(&self, what: &str) -> anyhow::Error {
         match self {
             Self::Single(running) => running.complaint(what),
@@ -117,10 +117,10 @@ impl Started {
 }
 
 impl Program {
-    /// Whether it is there.
+    /// Checks that the program is installed.
     ///
     /// # Errors
-    /// What is missing, and how to get it.
+    /// The missing file, and how to get it.
     pub fn find(&self, lab: &Lab) -> Result<()> {
         let (files, remedy) = match self.kind {
             Kind::Testpmd(_) => (vec![testpmd()], "apt-get install dpdk-dev"),
@@ -145,17 +145,17 @@ impl Program {
         }
     }
 
-    /// Whether it can be asked this.
+    /// Whether the program can be measured at `point`.
     pub fn can(&self, point: &Point) -> bool {
         self.looks_at_addresses || !point.is_congested()
     }
 
-    /// Whether the first frame of every flow takes a slow path that may need many seconds for all flows.
+    /// Whether the first frame of every flow takes a slow path, which may need many seconds for all flows.
     pub fn is_slow_to_warm(&self) -> bool {
         self.kind == Kind::OpenVswitch
     }
 
-    /// Starts it.
+    /// Starts the program.
     pub fn start(&self, lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Started> {
         let command = match self.kind {
             Kind::Testpmd(mode) => testpmd_command(lab, point, counts, mode),
@@ -177,7 +177,7 @@ fn holdfast() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_holdfast"))
 }
 
-/// A program of DPDK with EAL's arguments; `lcores` as of `-l`.
+/// The command of a DPDK program with EAL's arguments; `lcores` is the value of `-l`.
 fn dpdk(program: &Path, lab: &Lab, lcores: &str, point: &Point, counts: &CountsFile) -> Command {
     let mut command = Command::new(program);
     let (key, path) = lab.library_path();
@@ -193,7 +193,7 @@ fn dpdk(program: &Path, lab: &Lab, lcores: &str, point: &Point, counts: &CountsF
 fn testpmd_command(lab: &Lab, point: &Point, counts: &CountsFile, mode: &str) -> Command {
     let lcores = format!("{},{}", lab.control, lab.core);
     let mut command = dpdk(&testpmd(), lab, &lcores, point, counts);
-    // Its main lcore waits for a key; the other forwards.
+    // The main lcore of testpmd waits for a key; the other forwards.
     let buffers = PORTS as u32 * (point.posted + 1024) + 4096;
     command.args(["--nb-cores=1", "--auto-start", &format!("--forward-mode={mode}")]);
     command.arg(format!("--total-num-mbufs={buffers}"));
@@ -202,7 +202,7 @@ fn testpmd_command(lab: &Lab, point: &Point, counts: &CountsFile, mode: &str) ->
 
 fn l2fwd_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Command {
     let mut command = dpdk(&lab.directory.join("l2fwd"), lab, &lab.core.to_string(), point, counts);
-    // All ports on the one lcore, no statistics on the screen.
+    // All ports on one lcore, and no statistics on the screen.
     command.args(["-p", "f", "-q", &PORTS.to_string(), "-T", "0", "-P"]);
     command
 }
@@ -217,12 +217,12 @@ fn l3fwd_command(lab: &Lab, point: &Point, counts: &CountsFile) -> Result<Comman
         }
     }
     fs::write(&routes, text).context("cannot write routes")?;
-    // It insists on one.
+    // l3fwd requires a file of IPv6 routes.
     fs::write(&routes6, "R2001:0db8:0000:0000:0000:0000:0000:0000/32 0\n").context("cannot write routes")?;
     let queues: Vec<String> = (0..PORTS).map(|port| format!("({port},0,{core})")).collect();
     let mut command = dpdk(&lab.directory.join("l3fwd"), lab, &core.to_string(), point, counts);
     command.args(["-p", "f", "-P", "--config", &queues.join(",")]);
-    // For the size of its pool.
+    // The queue size determines the size of l3fwd's pool.
     command.args(["--rx-queue-size", &point.posted.to_string()]);
     command.arg(format!("--rule_ipv4={}", routes.display())).arg(format!("--rule_ipv6={}", routes6.display()));
     Ok(command)
@@ -237,8 +237,9 @@ fn holdfast_command(lab: &Lab, point: &Point, counts: &CountsFile, tuning: Tunin
     Ok(command)
 }
 
-/// Everything on but virtual hosts. [`Tuning::Peers`] differs from an operator's configuration in two keys: a generator that
-/// always has more is no backlog to pause for, and a core that takes one burst at a time polls more often than once in 20 us.
+/// A configuration with all features except virtual hosts. [`Tuning::Peers`] differs from an operator's configuration
+/// in two keys. A generator that always has more frames must not cause pauses by its backlog. A core that takes one
+/// burst at a time polls more often than once in 20 us.
 fn holdfast_config(lab: &Lab, point: &Point, counts: &CountsFile, tuning: Tuning) -> String {
     let (feed, lcores) = match tuning {
         Tuning::Peers => (ENDLESS, ", poll_gap: 1ns, backlog_xoff: off"),

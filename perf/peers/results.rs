@@ -1,4 +1,4 @@
-//! What was measured, and as text, Markdown and JSON.
+//! The results, as text, Markdown and JSON.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::measure::Sample;
 use super::plan::{PORTS, Point};
 use super::programs::Program;
 
-/// The program that others are compared with.
+/// The program with which the others are compared.
 const SUBJECT: &str = "Holdfast";
 
 /// All rounds of one program at one point.
@@ -19,11 +19,11 @@ pub struct Cell {
     pub point: Point,
     pub program: Program,
     pub samples: Vec<Sample>,
-    /// Why there are none, or fewer.
+    /// Why rounds are missing.
     pub errors: Vec<String>,
 }
 
-/// Middle, lowest and highest.
+/// Median, minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Spread {
     pub median: f64,
@@ -31,12 +31,12 @@ pub struct Spread {
     pub highest: f64,
 }
 
-/// A whole run.
+/// The results of a whole run.
 pub struct Results {
     pub cells: Vec<Cell>,
     pub memory: &'static str,
     pub rounds: usize,
-    /// The commit that was measured, or `unknown`.
+    /// The measured commit, or `unknown`.
     pub commit: String,
 }
 
@@ -53,17 +53,17 @@ impl Cell {
         self.spread(|sample| sample.cycles)
     }
 
-    /// Whether the figure is one of forwarding, and not of a slow path that did not come to an end.
+    /// Whether the figure is the cost of forwarding, not of a slow path that never ended.
     pub fn has_settled(&self) -> bool {
         !self.samples.iter().any(|sample| sample.took_long() && !sample.steady)
     }
 
-    /// Whether it stopped the senders: then cycles count the wait for the receiver's link.
+    /// Whether the program paused the senders: the cycles then include the wait for the receiver's link.
     fn has_paused(&self) -> bool {
         self.point.pfc && self.samples.iter().any(|sample| sample.pfc > 0)
     }
 
-    /// The cycles as a table has them, with what there is to be said of them.
+    /// The cycles for a table, with remarks.
     fn show_cycles(&self, rounds: usize) -> Option<String> {
         let cycles = self.cycles()?;
         if self.has_paused() {
@@ -84,7 +84,7 @@ impl Cell {
 }
 
 impl Results {
-    /// The points that were measured, in order.
+    /// The measured points, in order.
     pub fn points(&self) -> Vec<Point> {
         let mut points: Vec<Point> = self.cells.iter().map(|cell| cell.point).collect();
         points.dedup();
@@ -95,19 +95,19 @@ impl Results {
         self.cells.iter().filter(move |cell| cell.point == *point)
     }
 
-    /// As DPDK measures it; zero if nothing was measured.
+    /// Ticks of the TSC per second, as measured by DPDK; zero without any sample.
     fn tsc_hz(&self) -> u64 {
         self.cells.iter().find_map(|cell| cell.samples.first()).map_or(0, |sample| sample.tsc_hz)
     }
 
-    /// Cycles of a program by those of Holdfast at the same point.
+    /// Cycles of a program relative to those of Holdfast at the same point.
     fn ratio(&self, cell: &Cell) -> Option<f64> {
         let subject = self.at(&cell.point).find(|cell| cell.program.name == SUBJECT && !cell.has_paused())?;
         let cycles = cell.cycles().filter(|_| cell.has_settled())?;
         Some(cycles.median / subject.cycles()?.median)
     }
 
-    /// The programs that were measured, in order.
+    /// The measured programs, in order.
     fn programs(&self) -> Vec<Program> {
         let mut programs: Vec<Program> = Vec::new();
         for cell in &self.cells {
@@ -118,7 +118,7 @@ impl Results {
         programs
     }
 
-    /// The line above the tables: where and how they were measured.
+    /// The line above the tables: place and conditions of the measurement.
     pub fn header(&self) -> String {
         format!(
             "Commit {}; one core, {PORTS} ports, TSC at {:.2} GHz, {}; median of {} rounds (lowest to highest).\n",
@@ -129,7 +129,7 @@ impl Results {
         )
     }
 
-    /// As tables in Markdown, after what each program does.
+    /// The tables in Markdown, below the work of each program.
     pub fn markdown(&self) -> String {
         let mut text = self.header();
         text.push_str(&self.what_they_do());
@@ -139,7 +139,7 @@ impl Results {
         text
     }
 
-    /// What each program does per packet, as a list in Markdown.
+    /// The work of each program per packet, as a list in Markdown.
     pub fn what_they_do(&self) -> String {
         let mut text = "\nWhat each does per packet:\n\n".to_owned();
         for program in self.programs() {
@@ -148,7 +148,7 @@ impl Results {
         text
     }
 
-    /// One point as a table in Markdown, which is readable enough on a terminal.
+    /// The table of one point in Markdown, which is also readable on a terminal.
     pub fn table(&self, point: &Point) -> String {
         let mut text = "| program | cycles a packet | Mpps | of Holdfast's cycles | forwarded |\n".to_owned();
         text.push_str("|---|---|---|---|---|\n");

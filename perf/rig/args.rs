@@ -1,25 +1,25 @@
-//! What may be said on the command line of a bench.
+//! The command line of a bench.
 
 use std::process::exit;
 use std::time::Duration;
 
-/// How to run, and what to write.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Args {
-    /// Short runs, below 20 s in all: to see that it works, not for figures.
+    /// Short runs, below 20 s in all: they test the bench and give no reliable figures.
     pub quick: bool,
     /// Write `target/perf/NAME.json`.
     pub json: bool,
-    /// Print tables as a page of the documentation has them.
+    /// Print tables as Markdown, for a page of the documentation.
     pub markdown: bool,
-    /// Packet buffers in ordinary pages, though hugepages are free.
+    /// Use ordinary pages for packet buffers even if hugepages are free.
     pub small_pages: bool,
-    /// Write pictures to `docs/performance`.
+    /// Write plots to `docs/performance`.
     pub plots: bool,
 }
 
 impl Args {
-    /// Reads the command line. `--bench` is what `cargo bench` passes to every benchmark.
+    /// Reads the command line. `cargo bench` passes `--bench` to every benchmark; it is ignored.
     pub fn parse() -> Self {
         let mut args = Self::default();
         for arg in std::env::args().skip(1) {
@@ -44,7 +44,7 @@ impl Args {
         if self.quick { full / 10 } else { full }
     }
 
-    /// How often to go round.
+    /// `full` rounds, or 2 with `--quick`.
     pub fn rounds(self, full: usize) -> usize {
         if self.quick { 2 } else { full }
     }

@@ -1,4 +1,4 @@
-//! A switch to be measured: DPDK, buffers, a configuration, a pipeline, its counters.
+//! The switch that is measured: DPDK, buffers, a configuration, a pipeline and its counters.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use holdfast::units::{BitRate, Nanos, Ticks};
 use super::frames::{Parcel, STATIONS, mac};
 use super::{Flow, Generator, Link, LinkSpec, Observer, Watch};
 
-/// The switch to be measured.
+/// The settings of the switch that is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct BedSpec {
-    /// How many ports.
+    /// Number of ports.
     pub ports: usize,
-    /// The rate of each, which headroom and PFC go by.
+    /// Rate of each port, from which headroom and PFC follow.
     pub rate: BitRate,
-    /// Whether it is paced to that, or so fast that pacing never binds.
+    /// Whether the ports are paced to `rate`. Otherwise they are so fast that pacing never limits.
     pub paced: bool,
-    /// Whether a poll takes one burst of a port at most, and not what can have come in the poll gap.
+    /// Whether a poll takes at most one burst of a port, instead of all frames that can arrive in the poll gap.
     pub one_burst: bool,
-    /// Whether it sends PFC frames.
+    /// Whether the switch sends PFC frames.
     pub pfc: bool,
-    /// Whether a receive ring that fills makes it do so.
+    /// Whether the backlog in a receive ring causes XOFF.
     pub backlog: bool,
 }
 
 impl BedSpec {
-    /// The preset `roce`, on 5 m of cable, in the default buffer, or in twice that where its headroom needs it.
+    /// The preset `roce` with 5 m of cable and the default buffer, or twice that buffer if the headroom needs it.
     fn config(&self) -> SwitchSpec {
         let pfc = if self.pfc { "software" } else { "\"off\"" };
         let kilobits = self.rate.0 / 1000;
@@ -58,17 +58,17 @@ impl BedSpec {
     }
 }
 
-/// What a configuration has unless it says otherwise.
+/// Defaults of the configuration.
 pub const POLL_GAP_NS: u64 = 20_000;
 const BUFFER_MIB: usize = 12;
-/// Buffers: as many as the buffer has cells, and what is in flight.
+/// Packet buffers: one per cell of the larger buffer, and some for frames in flight.
 const MBUFS: u32 = ((2 * BUFFER_MIB) << 20) as u32 / 208 + 4096;
-/// Bytes of each, as `holdfast run` has it for an MTU of 1500.
+/// Bytes of each packet buffer, as in `holdfast run` with an MTU of 1500.
 const DATA_ROOM: u16 = 2048 + 128;
-/// Two looks at the clock that are further apart do not count when the core's speed is measured.
+/// Between two readings of the clock further apart than this, the core was taken away: calibration excludes that time.
 const CALIBRATION_THEFT_NS: u64 = 20_000;
 const MEMORY_MIB: u32 = 620;
-/// The same in hugepages.
+/// `MEMORY_MIB` in hugepages of 2 MiB.
 const HUGEPAGES: u32 = MEMORY_MIB / 2;
 
 fn free_hugepages() -> u32 {
@@ -76,12 +76,12 @@ fn free_hugepages() -> u32 {
     std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What is there once, for all switches of a run.
+/// DPDK and its buffer pools, shared by all switches of a run.
 pub struct Bed {
     eal: Eal,
     data: Mempool,
     control: Mempool,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u64,
 }
 
@@ -89,21 +89,21 @@ pub struct Bed {
 pub struct Setup<K: Parcel, O> {
     /// The switch.
     pub pipeline: Pipeline<K>,
-    /// Its ports.
+    /// The ports of the switch, with the peers.
     pub io: Generator<K, O>,
-    /// What it counts.
+    /// The counters of the switch.
     pub counters: Arc<Counters>,
-    /// What it was made from.
+    /// The specification of the switch.
     pub spec: SwitchSpec,
 }
 
 impl Bed {
-    /// Starts DPDK, with hugepages if enough are free, as a NIC's buffers are in; on ordinary pages that takes neither privilege
-    /// nor preparation, and the core has a page or two to look up for each frame that has waited. Says which it is; `small_pages`
-    /// asks for the latter.
+    /// Starts DPDK. Packet buffers are in hugepages if enough are free and `small_pages` is not set, as with a NIC.
+    /// Ordinary pages need neither privilege nor preparation, but each frame that has waited costs the core one or two
+    /// page walks. Prints the kind of pages.
     ///
     /// # Panics
-    /// If that fails.
+    /// If DPDK cannot be started.
     pub fn new(small_pages: bool) -> Self {
         let is_huge = !small_pages && free_hugepages() >= HUGEPAGES;
         let memory = if is_huge { Memory::Huge { mib: Some(MEMORY_MIB) } } else { Memory::NoHuge { mib: MEMORY_MIB } };
@@ -119,13 +119,13 @@ impl Bed {
         Self { eal, data, control, hz }
     }
 
-    /// Ticks of a time.
+    /// Converts nanoseconds to ticks.
     pub fn ticks(&self, ns: u64) -> u64 {
         (u128::from(ns) * u128::from(self.hz) / 1_000_000_000) as u64
     }
 
-    /// A switch whose peers are `links`, all stations learned. Times of more than `theft_ns` between two looks at the clock
-    /// are thefts.
+    /// Creates a switch with the peers `links`, with all stations learned. A gap of more than `theft_ns` between two
+    /// readings of the clock counts as a theft.
     pub fn set_up<K: Parcel, O: Observer>(
         &self,
         spec: BedSpec,
@@ -157,19 +157,19 @@ impl Bed {
 }
 
 impl<K: Parcel, O: Observer> Setup<K, O> {
-    /// Frames of lossless classes that were lost: by drops of any reason, and in receive rings if `links` obey.
+    /// Dropped frames of lossless classes, for any reason.
     pub fn lossless_drops(&self) -> u64 {
         let lossless = self.spec.lossless_groups();
         self.drops(|class| class < CLASSES && lossless >> class & 1 == 1)
     }
 
-    /// Frames dropped of the classes that `counts` names.
+    /// Dropped frames of the classes that `counts` selects.
     pub fn drops(&self, counts: impl Fn(usize) -> bool) -> u64 {
         let rows = self.counters.ports.iter().flat_map(|port| port.drops.iter().enumerate());
         rows.filter(|(class, _)| counts(*class)).flat_map(|(_, row)| row).map(|drop| drop.get()).sum()
     }
 
-    /// Ends the switch and gives all buffers back, none missing. What looked on goes on.
+    /// Shuts the switch down, returns all buffers to their pools, and returns the observer.
     ///
     /// # Panics
     /// If a cell or a buffer is missing: a switch that leaks is not worth measuring.
@@ -190,10 +190,11 @@ impl<K: Parcel, O: Observer> Setup<K, O> {
     }
 }
 
-/// Frames a second that the core switches, uncongested, of `frame_len` bytes on `ports` ports, with peers that keep a
-/// schedule: each offers more than there is time for, to the next. The median of `rounds` of `round_ns`, without stolen time.
+/// Frames per second that the core switches without congestion, with frames of `frame_len` bytes on `ports` ports.
+/// Peers keep a schedule: each offers more than the core can switch, to the next port. Returns the median of `rounds`
+/// rounds of `round_ns`, without stolen time.
 pub fn calibrate(bed: &Bed, ports: usize, frame_len: usize, rounds: usize, round_ns: u64) -> f64 {
-    // First what the core can at most, to know what is more than it can.
+    // The limit of the core must be known first, so that the schedule can exceed it.
     let most = capacity(bed, ports, frame_len, BitRate(100_000_000_000), true, 3, round_ns / 2);
     capacity(bed, ports, frame_len, rate_of(frame_len, most / ports as f64 * 1.1), false, rounds, round_ns)
 }
@@ -201,7 +202,7 @@ pub fn calibrate(bed: &Bed, ports: usize, frame_len: usize, rounds: usize, round
 /// The rate of a link on which `pps` frames of `frame_len` bytes fit in a second.
 pub fn rate_of(frame_len: usize, pps: f64) -> BitRate {
     let bits = ((frame_len as u32).max(MIN_FRAME) + WIRE_OVERHEAD) * 8;
-    // Whole kilobits, as the configuration is told.
+    // The configuration takes whole kilobits per second.
     BitRate((pps * f64::from(bits) / 1e3) as u64 * 1000)
 }
 
@@ -218,7 +219,7 @@ fn capacity(
         greedy,
         ..LinkSpec::new(rate, frame_len).sending(&[Flow::new(3, (port + 1) % ports)])
     };
-    // A poll that takes longer than pacing has slack for would cost throughput, and say nothing of the core.
+    // Pacing is off: a poll longer than its slack would cost throughput and would not measure the core.
     let spec = BedSpec { ports, rate, paced: false, one_burst: true, pfc: false, backlog: false };
     let mut setup = bed.set_up::<Mbuf, ()>(spec, (0..ports).map(link).collect(), CALIBRATION_THEFT_NS, |_| ());
     let mut round = || {

@@ -1,4 +1,4 @@
-//! Frames as peers send them, and packets that remember when they came.
+//! Frames that peers send, and packets that carry their time of arrival.
 
 use holdfast::dpdk::Mbuf;
 use holdfast::packet::Packet;
@@ -8,49 +8,51 @@ use holdfast::wire::mac_control::PfcFrame;
 
 use super::Flow;
 
-/// Stations behind each port. One alone would flatter the forwarding database.
+/// Stations behind each port. A single one would flatter the forwarding database.
 pub const STATIONS: u32 = 256;
 
-/// Numbers of flows that stand for a PFC frame of the peer: XON, XOFF.
+/// Flow numbers that stand for a PFC frame of the peer: XON and XOFF.
 const XON: u8 = 0xe;
 const XOFF: u8 = 0xf;
 
-/// When a frame was complete at a port, in ticks, the port, and what it is: one word, to go with the packet.
+/// The time in ticks at which a frame was complete at a port, the port, and the flow: one word, carried with the
+/// packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival(u64);
 
 impl Arrival {
-    /// A frame of flow number `flow` of the link at `port`, both below 14. Ticks of 56 bits last for some ten months.
+    /// A frame of flow number `flow` (below 14) of the link at `port` (below 16). Ticks of 56 bits last about ten
+    /// months.
     #[inline]
     pub fn new(at: u64, port: usize, flow: u8) -> Self {
         Self(at << 8 | (port as u64) << 4 | u64::from(flow))
     }
 
-    /// A PFC frame.
+    /// A PFC frame of the peer at `port`.
     #[inline]
     pub fn pfc(at: u64, port: usize, xoff: bool) -> Self {
         Self::new(at, port, if xoff { XOFF } else { XON })
     }
 
-    /// When it could be received.
+    /// The time from which the frame could be received, in ticks.
     #[inline]
     pub fn at(self) -> u64 {
         self.0 >> 8
     }
 
-    /// The port it came by.
+    /// The ingress port.
     #[inline]
     pub fn port(self) -> usize {
         (self.0 >> 4 & 0xf) as usize
     }
 
-    /// The flow, by its number in the link.
+    /// The flow, as an index of the link's flows.
     #[inline]
     pub fn flow(self) -> usize {
         (self.0 & 0xf) as usize
     }
 
-    /// Whether it is a PFC frame, and if so whether with XOFF.
+    /// `Some(true)` for XOFF, `Some(false)` for XON, `None` for a data frame.
     #[inline]
     pub fn as_pfc(self) -> Option<bool> {
         match (self.0 & 0xf) as u8 {
@@ -61,13 +63,13 @@ impl Arrival {
     }
 }
 
-/// A packet over a DPDK buffer that may carry more than that.
+/// A packet over a DPDK buffer that may carry its arrival.
 pub trait Parcel: Packet {
-    /// A packet of this buffer, which came as `arrival` says.
+    /// Makes a packet of a buffer that arrived as `arrival` describes.
     fn wrap(mbuf: Mbuf, arrival: Arrival) -> Self;
-    /// The buffer alone.
+    /// Returns the buffer alone.
     fn unwrap(self) -> Mbuf;
-    /// Its arrival, if it remembers it.
+    /// The arrival, if the packet carries it.
     fn arrival(&self) -> Option<Arrival>;
 }
 
@@ -88,8 +90,8 @@ impl Parcel for Mbuf {
     }
 }
 
-/// A buffer with its arrival beside the pointer, and not in the buffer: to read it there when it leaves would cost a
-/// cache miss that no switch has.
+/// A buffer with its arrival beside the pointer. Stored in the buffer, the arrival would cost a cache miss on transmit
+/// that no switch has.
 #[derive(Debug)]
 pub struct Stamped {
     mbuf: Mbuf,
@@ -155,7 +157,7 @@ impl Parcel for Stamped {
     }
 }
 
-/// Address of a station in the lower six bytes.
+/// The address of a station, in the lower six bytes.
 fn address(port: usize, station: u32) -> u64 {
     let [_, a, b, c] = station.to_be_bytes();
     u64::from_be_bytes([0, 0, 2, port as u8, 0, a, b, c])
@@ -167,8 +169,8 @@ pub fn mac(port: usize, station: u32) -> MacAddr {
     MacAddr(bytes)
 }
 
-/// Writes the headers of frames. What is behind the first 64 bytes nobody reads, and a NIC would not have put into the
-/// cache of a core that does not.
+/// Writes the headers of frames. Only the first 64 bytes are written: the switch does not read the others, and a NIC
+/// would not put them into the cache of a core that does not read them.
 #[derive(Debug)]
 pub struct Writer {
     rest: [u8; 64],
@@ -176,7 +178,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// For frames of `frame_len` bytes.
+    /// Creates a writer for frames of `frame_len` bytes.
     pub fn new(frame_len: usize) -> Self {
         let mut rest = [0; 64];
         rest[12..34].copy_from_slice(&[8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -185,8 +187,8 @@ impl Writer {
         Self { rest, next: 1 }
     }
 
-    /// A UDP frame of class `class`, ECN-capable or not, between one of the stations behind each port. Written in words as wide
-    /// as they are read again, or the loads would wait for the stores.
+    /// Writes a UDP frame of the flow's class, ECN-capable or not, from a station behind `from` to one behind
+    /// `flow.to`. The stores are as wide as the later loads: otherwise the loads would stall on store forwarding.
     #[inline]
     pub fn write(&mut self, frame: &mut [u8; 64], from: usize, flow: Flow) {
         self.next = self.next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-//! The ports of a switch under test: a [`Link`] at each, real mbufs between them.
+//! The ports of a switch under test: a [`Link`] at each, with real mbufs between them.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -14,73 +14,75 @@ use super::link::Link;
 use super::watch::Watch;
 use super::{Arrival, Flow};
 
-/// Who wants to know what passes the ports, and when. What it does costs as what the generator does.
+/// Receives the events at the ports with their times. Its work counts as work of the generator.
 pub trait Observer {
-    /// `arrival` of `flow` is what the switch decides on next, in a burst that it took before; `flow` is `None` for a PFC frame.
+    /// The switch decides on the frame `arrival` next, in a burst that it took before. `flow` is `None` for a PFC
+    /// frame.
     #[inline]
     fn received(&mut self, arrival: Arrival, flow: Option<Flow>) {
         let _ = (arrival, flow);
     }
 
-    /// `port` was asked for frames at `now` and has handed out `frames`.
+    /// The switch polled `port` at `now` and received `frames`.
     #[inline]
     fn visited(&mut self, port: usize, frames: usize, now: u64, watch: &Watch) {
         let _ = (port, frames, now, watch);
     }
 
-    /// The switch was told at `now` that `left` frames wait at `port`.
+    /// The switch learned at `now` that `left` frames wait at `port`.
     #[inline]
     fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
         let _ = (port, left, link, now);
     }
 
-    /// A frame that came as `arrival` and `flow` say is handed out by `port` at `now`; its burst is on the wire until `until`.
+    /// `port` was given a frame to send at `now`; its burst occupies the wire until `until`. `arrival` and `flow` are
+    /// those at ingress.
     #[inline]
     fn sent(&mut self, port: usize, arrival: Arrival, flow: Flow, [now, until]: [u64; 2], watch: &Watch) {
         let _ = (port, arrival, flow, now, until, watch);
     }
 
-    /// A PFC frame is handed out by `port` at `now`, behind `ahead` ticks of data on its wire.
+    /// `port` was given a PFC frame at `now`, behind `ahead` ticks of data on its wire.
     #[inline]
     fn pfc(&mut self, port: usize, frame: &PfcFrame, now: u64, ahead: u64, watch: &Watch) {
         let _ = (port, frame, now, ahead, watch);
     }
 }
 
-/// Nobody looks.
+/// Observes no events.
 impl Observer for () {}
 
 /// Ports whose peers are [`Link`]s.
 pub struct Generator<K, O> {
     /// The peers.
     pub links: Vec<Link>,
-    /// Who looks on.
+    /// The observer of the events.
     pub observer: O,
-    /// The clock.
+    /// The clock, which detects thefts.
     pub watch: Watch,
-    /// Ticks spent in here, and not in the switch.
+    /// Ticks spent in the generator, not in the switch.
     pub own_ticks: u64,
-    /// Data frames handed out, by port.
+    /// Data frames that the switch sent, by port.
     pub sent: Vec<u64>,
-    /// PFC frames with XOFF handed out, refreshes included.
+    /// PFC frames with XOFF that the switch sent, refreshes included.
     pub xoffs: u64,
-    /// Times that there was no buffer for a frame: zero, or what was measured is the pool.
+    /// Times that no buffer was free for a frame. It must be zero, otherwise the run measures the pool.
     pub starved: u64,
     writer: Writer,
     idle: Vec<Mbuf>,
     control: Mempool,
-    /// Until when each port's wire has something to send, in ticks.
+    /// The time in ticks until which each port's wire is busy.
     wires: Vec<u64>,
-    /// Frames handed out that work has not begun on, and how many of them each burst has.
+    /// Received frames on which the switch has not begun to work, and (`bursts`) their number by burst.
     taken: VecDeque<(Arrival, Option<Flow>)>,
     bursts: VecDeque<usize>,
-    /// The PFC frame that was made last, and is not sent yet. The switch sends what it has made at once.
+    /// The PFC frame that was made last and is not sent yet. The switch sends a frame as soon as it is made.
     made: Option<PfcFrame>,
     parcels: PhantomData<K>,
 }
 
 impl<K: Parcel, O: Observer> Generator<K, O> {
-    /// `links`, buffers as many as there are `idle` and a pool for PFC frames.
+    /// Creates ports with the peers `links`, the buffers `idle`, and the pool `control` for PFC frames.
     pub fn new(links: Vec<Link>, idle: Vec<Mbuf>, control: Mempool, watch: Watch, observer: O) -> Self {
         let frame_len = links.iter().map(|link| link.spec().frame_len).max().unwrap_or(64);
         let ports = links.len();
@@ -103,17 +105,17 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
         }
     }
 
-    /// The buffers that are not in the switch, and who looked on.
+    /// Returns the buffers that are not in the switch, and the observer.
     pub fn into_parts(self) -> (Vec<Mbuf>, O) {
         (self.idle, self.observer)
     }
 
-    /// Data frames handed out by all ports.
+    /// Data frames that the switch sent by all ports.
     pub fn sent_frames(&self) -> u64 {
         self.sent.iter().sum()
     }
 
-    /// Frames that found a receive ring full.
+    /// Frames lost because a receive ring was full.
     pub fn missed(&self) -> u64 {
         self.links.iter().map(|link| link.missed).sum()
     }
@@ -135,7 +137,7 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
         K::wrap(mbuf, arrival)
     }
 
-    /// What time it is, for the peers too: before they hear or send anything, they have slept as long as the core.
+    /// Reads the clock. If time was stolen, the peers first stand still for that time, like the core.
     #[inline]
     fn enter(&mut self) -> u64 {
         let now = self.watch.look();
@@ -151,8 +153,8 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
         self.own_ticks += self.watch.look() - since;
     }
 
-    /// The core was away, and the peers with it. Had they gone on, rings would be full of what nobody could receive, and
-    /// the run would show how long the machine slept and not what the switch does.
+    /// Stops the peers for the stolen time. Otherwise they would fill the rings while no poll could run, and the run
+    /// would measure the machine's sleep instead of the switch.
     #[cold]
     fn freeze(&mut self, ticks: u64) {
         self.links.iter_mut().for_each(|link| link.freeze(ticks));
@@ -161,7 +163,7 @@ impl<K: Parcel, O: Observer> Generator<K, O> {
     #[cold]
     fn send_pfc(&mut self, port: usize, frame: &PfcFrame, packets: &mut Burst<K>, now: u64) {
         assert!(packets.len() == 1 && packets[0].len() == mac_control::FRAME_LEN, "one PFC frame, as it was made");
-        // It passes the switch's queues, but not what is with the device already.
+        // A PFC frame passes the queues of the switch, but not the frames that the device already has.
         let begins = self.wires[port].max(now);
         self.links[port].hear(frame, begins);
         self.xoffs += u64::from(frame.quanta.iter().any(|quanta| quanta.0 > 0));
@@ -193,7 +195,7 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
         self.leave(now);
     }
 
-    /// The switch takes bursts one ahead: what it decides on, and when, begins here.
+    /// Begins work on a burst. The switch takes bursts one ahead, so its decisions and their time begin here.
     #[inline]
     fn begin(&mut self, _: usize) {
         let now = self.enter();
@@ -247,7 +249,7 @@ impl<K: Parcel, O: Observer> Ports for Generator<K, O> {
     }
 
     fn copy(&mut self, _: &K) -> Option<K> {
-        // Nothing is flooded: all stations are known.
+        // No frame is flooded: all stations are known.
         None
     }
 

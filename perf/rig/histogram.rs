@@ -1,9 +1,9 @@
-//! A histogram of times: 64 octaves of 32 buckets, so that a value is known to 3 %, and its maximum exactly.
+//! A histogram of times: 64 octaves of 32 buckets each. A value is known to 3 %, and the maximum exactly.
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
 
-/// Counts of values, by size.
+/// Counts of values in buckets of relative width.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     counts: Box<[u64]>,
@@ -33,17 +33,18 @@ impl Histogram {
         self.total
     }
 
-    /// The largest of them.
+    /// The largest value.
     pub fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Their mean.
+    /// The mean of the values.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.total.max(1) as f64
     }
 
-    /// The value that a share of `quantile` does not exceed: the end of its bucket, the maximum at most.
+    /// The value that a share of `quantile` of the values does not exceed. It is the end of a bucket, and at most the
+    /// maximum.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let rank = ((self.total as f64 * quantile).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
@@ -56,12 +57,12 @@ impl Histogram {
         self.highest
     }
 
-    /// How many values are in buckets above that of `value`.
+    /// Number of values in the buckets above that of `value`.
     pub fn above(&self, value: u64) -> u64 {
         self.counts[bucket(value) + 1..].iter().sum()
     }
 
-    /// The share of values that exceed the end of each bucket that has any: `(value, share)`, for a plot of tails.
+    /// The share of values that exceed the end of each non-empty bucket, as `(value, share)`, for a plot of the tail.
     pub fn tail(&self) -> Vec<(u64, f64)> {
         let mut seen = 0;
         let mut points = Vec::new();
@@ -72,7 +73,7 @@ impl Histogram {
         points
     }
 
-    /// Adds what `other` has counted.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.total += other.total;
@@ -96,12 +97,12 @@ fn end(index: usize) -> u64 {
     }
 }
 
-/// Times of all samples, and of those during which nobody took the core away.
+/// Times of all samples, and of those during which the core was not taken away.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
-    /// All.
+    /// All samples.
     pub all: Histogram,
-    /// Those that no theft overlapped.
+    /// The samples that no theft overlapped.
     pub undisturbed: Histogram,
 }
 

@@ -1,4 +1,4 @@
-//! One port's peer and the cable to it: what it sends by its schedule, and how it obeys PFC.
+//! The peer of a port and the cable to it: the peer sends by a schedule and obeys PFC.
 
 use std::collections::VecDeque;
 
@@ -10,77 +10,78 @@ use holdfast::wire::mac_control::PfcFrame;
 
 use super::frames::Arrival;
 
-/// A PFC frame on the wire: 64 bytes with check sequence, preamble and gap.
+/// Bytes of a PFC frame on the wire: 64 with check sequence, plus preamble and gap.
 const PFC_WIRE_BYTES: u64 = 84;
 
 /// Frames of one class to one port.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
-    /// Its traffic class, and PFC priority.
+    /// Traffic class and PFC priority.
     pub class: u8,
-    /// The port it goes to.
+    /// The egress port.
     pub to: usize,
-    /// Whether its frames may be marked.
+    /// Whether the frames are ECN-capable.
     pub ecn: bool,
 }
 
 impl Flow {
-    /// Of ECN-capable frames.
+    /// A flow of ECN-capable frames.
     pub fn new(class: u8, to: usize) -> Self {
         Self { class, to, ecn: true }
     }
 }
 
-/// A flow of single frames, now and then.
+/// A flow of single frames at random intervals.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {
-    /// Its number in the link's flows.
+    /// Index in the link's flows.
     pub flow: u8,
-    /// Mean time between two of its frames, in nanoseconds. The times are spread from half of it to one and a half, so that
-    /// they fall into step with nothing.
+    /// Mean time between two frames, in nanoseconds. The intervals vary from half of it to one and a half, so that they
+    /// do not synchronize with any other period.
     pub period_ns: u64,
 }
 
-/// A peer that says XOFF now and then for its own reasons.
+/// A peer that sends XOFF from time to time, independently of its load.
 #[derive(Debug, Clone, Copy)]
 pub struct Storm {
     /// The priority.
     pub class: u8,
-    /// Nanoseconds between two XOFFs, in the mean, and until XON.
+    /// Mean time between two XOFFs, in nanoseconds.
     pub period_ns: u64,
-    /// See above.
+    /// Mean time from XOFF to XON, in nanoseconds.
     pub held_ns: u64,
 }
 
-/// What a link is.
+/// The settings of a link.
 #[derive(Debug, Clone)]
 pub struct LinkSpec {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: BitRate,
     /// Metres of cable.
     pub cable_m: u64,
-    /// Bytes of each frame as the buffer has them.
+    /// Bytes of each frame, as the buffer counts them.
     pub frame_len: usize,
-    /// The part of the wire that the peer fills, in percent.
+    /// The share of the wire that the peer fills, in percent.
     pub load: u64,
-    /// Its flows: those that `pattern` names are sent in this order whenever nothing else is due and they may.
+    /// The flows of the link.
     pub flows: Vec<Flow>,
-    /// See above.
+    /// Indexes of the flows that are sent in turn whenever no other frame is due. A flow whose class is paused is
+    /// skipped.
     pub pattern: Vec<u8>,
     /// Flows of single frames.
     pub probes: Vec<Probe>,
-    /// What it says of itself.
+    /// Pauses that the peer sends on its own.
     pub storm: Option<Storm>,
-    /// Whether it obeys PFC.
+    /// Whether the peer obeys PFC.
     pub obeys: bool,
-    /// There is a full burst whenever one is asked for: what a core can do, with no schedule.
+    /// Whether a full burst is always ready, without a schedule: measures the limit of a core.
     pub greedy: bool,
-    /// Receive descriptors.
+    /// Number of receive descriptors.
     pub ring: usize,
 }
 
 impl LinkSpec {
-    /// A silent peer on 5 m of cable that obeys PFC.
+    /// A peer on 5 m of cable that sends no frame and obeys PFC.
     pub fn new(rate: BitRate, frame_len: usize) -> Self {
         Self {
             rate,
@@ -104,26 +105,27 @@ impl LinkSpec {
     }
 }
 
-/// Times in parts of 2^16 of a tick, so that rates are exact.
+/// Fraction bits of a time: times are in parts of 2^-16 tick, so that rates are exact.
 const PART: u32 = 16;
 
-/// A link at work.
+/// The state of a link.
 #[derive(Debug)]
 pub struct Link {
     port: usize,
     spec: LinkSpec,
-    /// When the peer's wire is free, in parts of a tick.
+    /// The time at which the peer's wire is free, in parts of a tick.
     free_at: u64,
-    /// Time that a frame takes, with the gap that the load leaves; and on the wire alone.
+    /// Time per frame including the gap that the load leaves, in parts of a tick. `wire_ticks` is the time on the wire
+    /// alone, in ticks.
     slot: u64,
     pub wire_ticks: u64,
     turn: usize,
     ring: VecDeque<Arrival>,
-    /// Until when each class must not begin a frame, in ticks.
+    /// The time before which each class must not begin a frame, in ticks.
     paused_until: [u64; CLASSES],
-    /// PFC frames that the peer is about to obey, and when.
+    /// PFC frames that the peer will obey, with the times in ticks.
     heard: VecDeque<(u64, PfcFrame)>,
-    /// Ticks from a PFC frame's first bit to when the peer begins no frame more, cables and response included.
+    /// Ticks from the first bit of a PFC frame until the peer begins no further frame, including cables and response.
     obeys_after: u64,
     quantum: u64,
     hz: u64,
@@ -131,17 +133,17 @@ pub struct Link {
     storm_due: u64,
     storm_holds: bool,
     dice: u64,
-    /// Frames that found the ring full.
+    /// Frames lost because the ring was full.
     pub missed: u64,
-    /// Most that ever waited in it.
+    /// Most frames that ever waited in the ring.
     pub highest: usize,
-    /// Ticks in which each class could not send, and since when it cannot.
+    /// Ticks for which each class was paused, and (`held_since`) the beginning of its pause.
     pub held: [u64; CLASSES],
     held_since: [u64; CLASSES],
 }
 
 impl Link {
-    /// At `port`, by `spec`, from `now` on, on a clock of `hz`.
+    /// Creates a link at `port` that begins to send at `now`, on a clock of `hz`.
     pub fn new(port: usize, spec: LinkSpec, hz: u64, now: u64) -> Self {
         let wire = |bytes: u64| u128::from(bytes * 8) * (u128::from(hz) << PART) / u128::from(spec.rate.0);
         let frame = wire(u64::from((spec.frame_len as u32).max(MIN_FRAME) + WIRE_OVERHEAD));
@@ -172,12 +174,12 @@ impl Link {
         }
     }
 
-    /// What it is.
+    /// The settings of the link.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
     }
 
-    /// Frames that wait to be received.
+    /// Number of frames that wait to be received.
     #[inline]
     pub fn waiting(&self) -> usize {
         if self.spec.greedy { self.spec.ring } else { self.ring.len() }
@@ -188,7 +190,7 @@ impl Link {
         self.ring.get(ahead).copied()
     }
 
-    /// The next frame to be received.
+    /// Takes the next frame from the ring.
     #[inline]
     pub fn take(&mut self, now: u64) -> Option<Arrival> {
         if self.spec.greedy {
@@ -199,7 +201,7 @@ impl Link {
         self.ring.pop_front()
     }
 
-    /// The switch's PFC frame begins to leave it at `at`.
+    /// Receives a PFC frame that begins to leave the switch at `at`.
     #[cold]
     pub fn hear(&mut self, pfc: &PfcFrame, at: u64) {
         if self.spec.obeys {
@@ -207,7 +209,7 @@ impl Link {
         }
     }
 
-    /// The peer stands still for `ticks`: its schedule and its pauses go on later.
+    /// Delays the peer's schedule and pauses by `ticks`.
     pub fn freeze(&mut self, ticks: u64) {
         self.free_at += ticks << PART;
         let times = self.paused_until.iter_mut().chain(&mut self.held_since).chain(&mut self.due);
@@ -216,7 +218,7 @@ impl Link {
         self.storm_due += ticks;
     }
 
-    /// Lets the peer send what is complete at the switch until `now`.
+    /// Lets the peer send all frames that are complete at the switch by `now`.
     #[inline]
     pub fn advance(&mut self, now: u64) {
         if self.spec.greedy {
@@ -232,7 +234,7 @@ impl Link {
             }
             match self.choose(start) {
                 Some(flow) => self.send(Arrival::new((self.free_at + self.slot) >> PART, self.port, flow)),
-                // Nothing may be sent before something ends that is known, or is heard after now.
+                // No frame may be sent before the next known event, or before a PFC frame that arrives after `now`.
                 None => self.free_at = self.next_event(start).clamp(start + 1, now.max(start) + 1) << PART,
             }
         }
@@ -249,7 +251,7 @@ impl Link {
         }
     }
 
-    /// The next flow in turn that may send.
+    /// The next flow in turn whose class is not paused.
     #[inline]
     fn choose(&mut self, start: u64) -> Option<u8> {
         for _ in 0..self.spec.pattern.len() {
@@ -262,7 +264,7 @@ impl Link {
         None
     }
 
-    /// A probe or a PFC frame of the peer's own, if one is due.
+    /// Sends a probe or a PFC frame of the peer's own, if one is due. Returns whether it did.
     #[inline]
     fn special(&mut self, start: u64) -> bool {
         if self.spec.storm.is_some() && self.storm_due <= start {
@@ -290,7 +292,7 @@ impl Link {
         self.send(Arrival::pfc((self.free_at + self.slot) >> PART, self.port, self.storm_holds));
     }
 
-    /// Ticks from half of `ns` to one and a half.
+    /// A random number of ticks from half of `ns` to one and a half.
     fn around(&mut self, ns: u64) -> u64 {
         self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let ticks = ns * self.hz / 1_000_000_000;
@@ -310,7 +312,7 @@ impl Link {
         }
     }
 
-    /// When something may change for a peer that may send nothing at `start`.
+    /// The next time at which a peer that may not send at `start` may be able to send.
     #[cold]
     fn next_event(&self, start: u64) -> u64 {
         let flows = self.spec.pattern.iter().map(|&flow| self.spec.flows[usize::from(flow)].class);

@@ -1,11 +1,11 @@
-//! What measurements of the pipeline under load share: peers that obey PFC, a clock that sees when the core was taken
-//! away, histograms, tables and plots.
+//! Shared parts of the benches that measure the pipeline under load: peers that obey PFC, a clock that detects when the
+//! core was taken away, histograms, tables and plots.
 //!
-//! Peers and switch run on one core, the peers inside the calls of [`holdfast::packet::Ports`]. Their frames come by a
-//! schedule on the TSC and not when they are asked for, so that a late poll finds what a late poll would find; what they
-//! cost is measured and can be taken off.
+//! Peers and switch run on one core, the peers inside the calls of [`holdfast::packet::Ports`]. Their frames arrive by
+//! a schedule on the TSC, not on request. So a late poll finds the frames that a late poll would find at a NIC. The
+//! cost of the peers is measured and can be subtracted.
 
-// Each bench uses its part.
+// Each bench uses only some of the items.
 #![allow(dead_code, unused_imports)]
 
 mod args;
@@ -18,7 +18,7 @@ mod output;
 mod plot;
 mod reaction;
 mod shadow;
-// The simulator's elements of a picture: private to the library, and with nothing of it in them.
+// The SVG elements of the simulator. They are private to the library and do not depend on it.
 #[path = "../../src/sim/plot/svg.rs"]
 mod svg;
 mod watch;

@@ -1,4 +1,4 @@
-//! Tables on the terminal or for a page, and the same as JSON.
+//! Prints tables for the terminal or for a page of the documentation, and writes JSON and plots.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Args, Histogram};
 
-/// A table with a title and what its columns mean.
+/// A table with a title and column titles.
 pub struct Section {
     title: String,
     columns: Vec<&'static str>,
@@ -15,7 +15,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Without rows.
+    /// Creates a table without rows.
     pub fn new(title: impl Into<String>, columns: &[&'static str]) -> Self {
         Self { title: title.into(), columns: columns.to_vec(), rows: Vec::new() }
     }
@@ -25,7 +25,7 @@ impl Section {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Prints it as `args` has it.
+    /// Prints the table in the format that `args` selects.
     pub fn print(&self, args: Args) {
         if args.markdown { self.print_markdown() } else { self.print_text() }
     }
@@ -46,7 +46,7 @@ impl Section {
     }
 }
 
-/// Nanoseconds as microseconds with three digits.
+/// Formats nanoseconds as microseconds with three digits.
 pub fn micros(ns: f64) -> String {
     let us = ns / 1e3;
     match us {
@@ -57,7 +57,7 @@ pub fn micros(ns: f64) -> String {
 }
 
 impl Histogram {
-    /// Median, p99, p99.9 and highest of a histogram of ticks, in microseconds.
+    /// Median, p99, p99.9 and maximum of a histogram of ticks, in microseconds.
     pub fn micros(&self, hz: u64) -> [String; 4] {
         if self.count() == 0 {
             return std::array::from_fn(|_| "-".to_owned());
@@ -66,7 +66,7 @@ impl Histogram {
         [us(self.quantile(0.5)), us(self.quantile(0.99)), us(self.quantile(0.999)), us(self.highest())]
     }
 
-    /// The same and more as JSON, in nanoseconds.
+    /// A histogram of ticks as JSON, in nanoseconds: count, mean, quantiles and maximum.
     pub fn json(&self, hz: u64) -> Value {
         let ns = |ticks: u64| (ticks as f64 * 1e9 / hz as f64).round() as u64;
         serde_json::json!({
@@ -85,7 +85,7 @@ impl Histogram {
 /// Writes `target/perf/NAME.json`.
 ///
 /// # Panics
-/// If it cannot: the run would be for nothing.
+/// If the file cannot be written: the run would be useless.
 pub fn write_json(name: &str, value: &Value) {
     let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| format!("{}/target", env!("CARGO_MANIFEST_DIR")));
     let directory = Path::new(&target).join("perf");
@@ -99,7 +99,7 @@ pub fn write_json(name: &str, value: &Value) {
 /// Writes `docs/performance/NAME.svg`.
 ///
 /// # Panics
-/// If it cannot.
+/// If the file cannot be written.
 pub fn write_plot(name: &str, picture: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance");
     std::fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));

@@ -1,4 +1,5 @@
-//! Pictures of distributions: which share of values exceeds what, both axes logarithmic, so that a tail can be read.
+//! Plots of distributions: the share of values that exceeds each value. Both axes are logarithmic, so that tails are
+//! readable.
 
 use super::Histogram;
 use super::svg::{Anchor, PALETTE, Rect, Svg, text_width};
@@ -7,20 +8,21 @@ const WIDTH: f64 = 900.0;
 const PANEL: f64 = 260.0;
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 22.0;
-/// From all down to one in a million.
+/// The vertical axis covers 1 down to one in a million.
 const DECADES: f64 = 6.0;
 
 /// A line of a panel.
 pub struct Curve<'a> {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
     /// Values in ticks.
     pub values: &'a Histogram,
-    /// Drawn dashed.
+    /// Whether the line is dashed.
     pub dashed: bool,
 }
 
-/// A picture with one panel for each of `panels`, of a clock of `hz`, from 10 ns to the largest value of all.
+/// Draws one panel for each of `panels`, with values of a clock of `hz`. The axis reaches from 10 ns to the largest
+/// value.
 pub fn distributions(title: &str, subtitle: &str, hz: u64, panels: &[(String, Vec<Curve<'_>>)]) -> String {
     let mut svg = Svg::new(WIDTH);
     svg.bold(LEFT, 22.0, 15, title);
@@ -43,7 +45,7 @@ pub fn distributions(title: &str, subtitle: &str, hz: u64, panels: &[(String, Ve
     svg.finish(top)
 }
 
-/// Title and legend of a panel; where what is below begins.
+/// Draws title and legend of a panel. Returns the vertical position below them.
 fn legend(svg: &mut Svg, name: &str, curves: &[Curve<'_>], top: f64) -> f64 {
     svg.bold(LEFT, top + 13.0, 12, name);
     let (mut x, mut y) = (LEFT, top + 18.0);
@@ -60,7 +62,7 @@ fn legend(svg: &mut Svg, name: &str, curves: &[Curve<'_>], top: f64) -> f64 {
     y + 22.0
 }
 
-/// The horizontal axis, in powers of ten of nanoseconds.
+/// The horizontal axis, as exponents of ten nanoseconds.
 struct Scale {
     first: f64,
     last: f64,
@@ -82,7 +84,7 @@ impl Scale {
         for (value, share) in values.tail() {
             let (x, y) = (self.x(rect, ns(value)), Self::y(rect, share));
             let before = points[points.len() - 1];
-            // Steps that no eye could see only make the file long.
+            // Invisible steps are omitted: they would only enlarge the file.
             if y - before.1 > 1.0 || x - before.0 > 8.0 {
                 points.extend([(x, before.1), (x, y)]);
             }
@@ -108,7 +110,7 @@ impl Scale {
     }
 }
 
-/// A power of ten of nanoseconds.
+/// Label of a power of ten in nanoseconds.
 fn decade(exponent: i32) -> String {
     let unit = ["ns", "us", "ms", "s"][(exponent / 3).clamp(0, 3) as usize];
     format!("{} {unit}", 10_i32.pow(exponent.rem_euclid(3) as u32))

@@ -1,76 +1,78 @@
-//! What is timed of a switch that reacts: PFC sent and received, polls, and turns of ports.
+//! Measures the reaction times of a switch: PFC sent and received, polls, and visits of ports.
 
 use holdfast::wire::mac_control::PfcFrame;
 
 use super::{Arrival, Cause, Flow, Histogram, Link, Observer, Samples, Shadow, Watch};
 
-/// The switch is paused by the first port's peer, and what it sends of that class.
+/// A pause of the switch by its peer, for one class at one port, and the frames of that class that still leave.
 #[derive(Debug, Default, Clone, Copy)]
 struct Pause {
-    /// When XOFF could be received, while it holds.
+    /// The time at which XOFF could be received, while the pause lasts.
     xoff_at: Option<u64>,
-    /// When XON could be, until a frame has left.
+    /// The time at which XON could be received, until the next frame leaves.
     xon_at: Option<u64>,
-    /// When the last frame of the class was handed out, and when it was off the wire.
+    /// The times at which the last frame of the class was handed to the device, and was off the wire.
     last: [u64; 2],
-    /// Whether nobody took the core away from XOFF to that frame.
+    /// Whether the core was not taken away from XOFF to that frame.
     is_undisturbed: bool,
-    /// XOFF has just been handed to the switch, and XON, which ends the pause that began with this XOFF.
+    /// `is_new`: the switch has just received XOFF. `ended`: it has just received XON, and the pause began at this
+    /// time.
     is_new: bool,
     ended: Option<u64>,
 }
 
-/// When a port was asked for frames.
+/// The times at which a port was polled for frames.
 #[derive(Debug, Default, Clone, Copy)]
 struct Visit {
     poll: u64,
     last: u64,
-    /// The last time in a poll before.
+    /// The last time in an earlier poll.
     earlier: u64,
-    /// What had been stolen until then.
+    /// Ticks that had been stolen until then.
     stolen: u64,
 }
 
-/// Times of everything, by what it is.
+/// All measured times, by kind.
 #[derive(Debug, Default)]
 pub struct Times {
-    /// XOFF for a threshold, from the frame that crosses it; and of it, from when the switch asked for the burst.
+    /// Time to XOFF for a threshold: from the frame that crosses it, and (`handling`) from the request for its burst.
     pub xoff: Samples,
     pub handling: Samples,
-    /// XOFF for a backlog, from the frame that fills the ring to the mark.
+    /// Time to XOFF for a backlog, from the frame that fills the ring to the mark.
     pub backlog_xoff: Samples,
-    /// XON, from what made it due.
+    /// Time to XON, from the event that made it due: after a threshold, and (`drained_xon`) after a backlog.
     pub xon: Samples,
     pub drained_xon: Samples,
-    /// From XOFF received to the last frame handed out, and off the wire; from XON received to the first.
+    /// Times from XOFF received to the last frame handed out (`stop`) and off the wire (`silent`). `resume` is the time
+    /// from XON received to the first frame.
     pub stop: Samples,
     pub silent: Samples,
     pub resume: Samples,
-    /// Polls, begin to begin.
+    /// Times between the beginnings of polls.
     pub gaps: Samples,
-    /// Turns of each port, and by how much they are longer than their poll's gap.
+    /// Times between the visits of each port, and (`beyond`) the part that exceeds the gap of their polls.
     pub visit_gaps: Vec<Samples>,
     pub beyond: Vec<Samples>,
-    /// Data on the wire ahead of a PFC frame; and with the time since its port was asked in the poll before, which is what
-    /// headroom's `poll gap` and `transmit ring` are for.
+    /// Data on the wire ahead of a PFC frame. `unheard` adds the time since the port was visited in the poll before:
+    /// headroom has its terms `poll gap` and `transmit ring` for both.
     pub ahead: Histogram,
     pub unheard: Samples,
-    /// The longest turn without what was stolen in it.
+    /// The longest time between two visits of a port, without stolen time.
     pub longest_net: u64,
-    /// XOFFs that tell something new.
+    /// XOFFs that announce a change, without refreshes.
     pub xoffs: u64,
 }
 
-/// Times what passes the ports; pauses of one class at one port.
+/// Measures the frames that pass the ports, and the pauses of one class at one port.
 #[derive(Debug)]
 pub struct Reaction {
-    /// Who knows why.
+    /// The shadow ledger, which knows the cause of each PFC frame.
     pub shadow: Shadow,
-    /// What came of it.
+    /// The measured times.
     pub times: Times,
-    /// Whether it counts.
+    /// Whether times are recorded.
     pub measuring: bool,
-    /// Polls so far.
+    /// Number of polls.
     pub polls: u64,
     /// The port whose peer pauses, and the class.
     paused: (usize, u8),
@@ -81,7 +83,7 @@ pub struct Reaction {
 }
 
 impl Reaction {
-    /// Of a switch of `ports` ports, one of which is paused by its peer in one class.
+    /// Creates the measurement of a switch of `ports` ports. `paused` is the port and class that a peer pauses.
     pub fn new(shadow: Shadow, ports: usize, paused: (usize, u8)) -> Self {
         let turns = || vec![Samples::default(); ports];
         Self {
@@ -97,7 +99,7 @@ impl Reaction {
         }
     }
 
-    /// A poll begins at `now`.
+    /// Records that a poll begins at `now`.
     pub fn begin_poll(&mut self, now: u64, watch: &Watch) {
         self.shadow.begin_poll();
         self.polls += 1;
@@ -108,7 +110,7 @@ impl Reaction {
         self.began = now;
     }
 
-    /// The burst that has just been handed out may have begun a pause, or ended one: only now is there a clock at hand.
+    /// Ends the records of a pause that the last burst began or ended: only now is the time known.
     fn look_at_pause(&mut self, now: u64, watch: &Watch) {
         let pause = &mut self.pause;
         if std::mem::take(&mut pause.is_new) {
@@ -116,7 +118,7 @@ impl Reaction {
             pause.is_undisturbed = watch.undisturbed_since(since);
         }
         if let Some(xoff_at) = pause.ended.take().filter(|_| self.measuring) {
-            // Zero if no frame left after it.
+            // Zero if no frame left after XOFF.
             let [handed, off_the_wire] = pause.last.map(|last| last.saturating_sub(xoff_at));
             self.times.stop.record(handed, pause.is_undisturbed);
             self.times.silent.record(off_the_wire, pause.is_undisturbed);

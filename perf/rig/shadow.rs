@@ -1,10 +1,12 @@
-//! A second ledger beside the switch's, from what passes its ports: it knows which frame crosses a threshold.
+//! A second ledger beside that of the switch, fed by the frames that pass its ports. It knows which frame crosses a
+//! threshold.
 //!
-//! It decides by the library's own [`PortLedger`], in the order in which the switch does: at the begin of a poll what left
-//! in the last one is released and paused groups are judged; then each frame of a lossless class is admitted as work on
-//! its burst begins. Lossy classes have pools of their own, and are not in it. Since one lcore's pool and ledger are exact, the
-//! shadow says XOFF and XON when the switch does; a PFC frame that it did not expect, or one that does not come, counts
-//! as a surprise, and a run with surprises has no result.
+//! It uses the library's own [`PortLedger`], in the order of the switch. At the beginning of a poll, the frames that
+//! left in the last one are released, and paused groups are judged. Then each frame of a lossless class is admitted
+//! when work on its burst begins. Lossy classes have their own pools and are not included.
+//!
+//! With one lcore, pool and ledger are exact, so the shadow predicts each XOFF and XON. A PFC frame that it did not
+//! expect, or an expected one that is missing, is a surprise. A run with surprises has no result.
 
 use std::sync::Arc;
 
@@ -16,28 +18,28 @@ use holdfast::wire::mac_control::PfcFrame;
 
 use super::{Arrival, Flow, Link};
 
-/// Why a switch says XOFF or XON, and when that came about.
+/// The cause of an XOFF or XON, with its time in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A frame that was complete at this instant is the first beyond the threshold.
+    /// The first frame beyond the threshold was complete at this time.
     Crossed(u64),
-    /// The frame that came at this instant filled the receive ring to the mark, with what a poll left.
+    /// The frame that arrived at this time filled the receive ring to the mark, together with those that a poll left.
     Backlog(u64),
-    /// At this instant the frame was handed out that brought the group back to where it may go on.
+    /// The frame that was sent at this time brought the group below its XON threshold.
     Fell(u64),
-    /// At this instant the receive ring was found empty.
+    /// The receive ring was found empty at this time.
     Drained(u64),
 }
 
-/// What the shadow knows of one port and one lossless class.
+/// State of one port for the lossless class.
 #[derive(Debug)]
 struct Group {
     ledger: PortLedger,
     mark: Option<u32>,
     has_backlog: bool,
-    /// What the peer was told.
+    /// Whether the switch last sent XOFF for the class, not XON.
     told: bool,
-    /// Why it is to be told something else.
+    /// The cause of the PFC frame that is due.
     cause: Option<Cause>,
 }
 
@@ -48,14 +50,14 @@ pub struct Shadow {
     groups: Vec<Group>,
     pools: Pools,
     cells: Cells,
-    /// What left in this poll, by burst: when, the port it came by, how many frames.
+    /// Frames that left in this poll, by burst: time, ingress port and number.
     left: Vec<(u64, usize, u32)>,
-    /// PFC frames that were not expected, and changes that no PFC frame told.
+    /// Unexpected PFC frames, and changes without a PFC frame.
     pub surprises: u64,
 }
 
 impl Shadow {
-    /// Of a switch by `spec`, for `class`, of which all frames have `frame_len` bytes.
+    /// Creates the shadow of a switch for `class`, whose frames all have `frame_len` bytes.
     pub fn new(spec: &SwitchSpec, class: u8, frame_len: usize) -> Self {
         let hand = |cells| Lease::new(SharedPool::new(cells));
         let groups = spec.ports.iter().map(|port| Group {
@@ -76,7 +78,8 @@ impl Shadow {
         }
     }
 
-    /// A poll begins: what left in the last one is free. Burst by burst, so that the one is known which made the difference.
+    /// Begins a poll: releases the frames that left in the last one. Groups are judged after each burst, so that the
+    /// burst that made the difference is known.
     pub fn begin_poll(&mut self) {
         for index in 0..self.left.len() {
             let (at, port, frames) = self.left[index];
@@ -98,7 +101,7 @@ impl Shadow {
         }
     }
 
-    /// The switch was handed this frame.
+    /// Admits a frame on which the switch decides.
     #[inline]
     pub fn received(&mut self, arrival: Arrival, flow: Flow) {
         if flow.class != self.class {
@@ -106,14 +109,14 @@ impl Shadow {
         }
         let group = &mut self.groups[arrival.port()];
         let before = group.ledger.xoff();
-        // What is refused is lost, and the bench asserts that nothing is.
+        // A refused frame is lost, and the bench asserts that none is.
         let _ = group.ledger.admit(usize::from(self.class), self.cells, &mut self.pools);
         if before == 0 && group.ledger.xoff() != 0 {
             group.cause = (!group.told).then_some(Cause::Crossed(arrival.at()));
         }
     }
 
-    /// The switch has asked `port` and got `frames`.
+    /// Records that the switch polled `port` and received `frames`.
     #[inline]
     pub fn visited(&mut self, port: usize, frames: usize, now: u64) {
         if frames < BURST {
@@ -128,7 +131,7 @@ impl Shadow {
         }
     }
 
-    /// The switch was told at `now` how many frames wait.
+    /// Records that the switch learned at `now` that `left` frames wait at `port`.
     pub fn asked(&mut self, port: usize, left: usize, link: &Link, now: u64) {
         if left == 0 {
             return self.drained(port, now);
@@ -142,7 +145,7 @@ impl Shadow {
         }
     }
 
-    /// A frame that came as `arrival` says has left.
+    /// Records that a frame has left; `arrival` describes it at ingress.
     #[inline]
     pub fn sent(&mut self, arrival: Arrival, flow: Flow, now: u64) {
         if flow.class != self.class {
@@ -154,7 +157,7 @@ impl Shadow {
         }
     }
 
-    /// `port` has sent a PFC frame. Why, if it tells something new.
+    /// Records that `port` sent a PFC frame. Returns the cause, if the frame announces a change.
     pub fn pfc(&mut self, port: usize, frame: &PfcFrame) -> Option<Cause> {
         if frame.enabled >> self.class & 1 == 0 {
             return None;
@@ -162,7 +165,7 @@ impl Shadow {
         let xoff = frame.quanta[usize::from(self.class)].0 > 0;
         let group = &mut self.groups[port];
         if group.told == xoff {
-            // Said again, as it must be from time to time.
+            // A refresh, which is due from time to time.
             return None;
         }
         group.told = xoff;
@@ -176,7 +179,7 @@ impl Shadow {
         cause.filter(|_| is_expected)
     }
 
-    /// A poll has ended: whatever was to be told has been.
+    /// Ends a poll: each change that was due must have been sent.
     #[inline]
     pub fn end_poll(&mut self) {
         for group in &mut self.groups {

@@ -1,12 +1,12 @@
-//! A look at the clock wherever the rig has one at hand, to see when the core was taken away.
+//! Detects when the core was taken away, by reading the clock at many places of the rig.
 //!
-//! The rig looks at the beginning of each poll and at both ends of each call of `rx` and `tx`. Between two looks at most one
-//! burst of 32 frames is handled, whatever the load. Two looks that are further apart than that can take are a **theft**: an
-//! interrupt, another process, or another virtual machine. The limit is for the bench to choose, from the gaps that a
-//! loop sees which does nothing else ([`control`]).
+//! The rig reads the clock at the beginning of each poll and at both ends of each call of `rx` and `tx`. Between two
+//! readings the switch handles at most one burst of 32 frames at any load. Two readings further apart than that can
+//! take are a **theft**: an interrupt, another process, or another virtual machine. The bench chooses the limit from
+//! the gaps in a loop that only reads the clock ([`control`]).
 //!
-//! After a theft of more than [`LONG_NS`] somebody else's data is in the caches, and what the switch then does says nothing of
-//! a core of its own: for [`COLD_NS`] it counts as disturbed too.
+//! After a theft of more than [`LONG_NS`], the caches contain the data of another program, and the switch does not
+//! behave as on a core of its own. So the following [`COLD_NS`] count as disturbed too.
 
 use holdfast::dpdk;
 
@@ -15,31 +15,31 @@ use super::Histogram;
 const LONG_NS: u64 = 100_000;
 const COLD_NS: u64 = 500_000;
 
-/// Gaps below this many ticks are not worth a place in the histogram.
+/// Gaps below this many ticks are not recorded in the histogram.
 const SMALL: u64 = 1024;
 
-/// When the clock was last looked at, and what was missing since.
+/// The time of the last reading, and the thefts so far.
 #[derive(Debug)]
 pub struct Watch {
     last: u64,
     limit: u64,
-    /// Of a long one, and how long it is felt.
+    /// Ticks of a long theft, and of its effect on the caches.
     long: u64,
     cold: u64,
-    /// Until when the last theft is felt.
+    /// The time until which the last theft has an effect.
     disturbed_until: u64,
-    /// How many there were.
+    /// Number of thefts.
     pub thefts: u64,
-    /// Ticks in them.
+    /// Ticks of all thefts.
     pub stolen: u64,
-    /// Of these, ticks that the peers have not stood still for yet.
+    /// Ticks of thefts for which the peers have not stood still yet.
     unfrozen: u64,
     /// Gaps of more than [`SMALL`] ticks.
     pub gaps: Histogram,
 }
 
 impl Watch {
-    /// For thefts of more than `limit_ns`, on a clock of `hz`.
+    /// Creates a watch for thefts of more than `limit_ns`, on a clock of `hz`.
     pub fn new(limit_ns: u64, hz: u64) -> Self {
         let [limit, long, cold] =
             [limit_ns, LONG_NS, COLD_NS].map(|ns| (u128::from(ns) * u128::from(hz) / 1_000_000_000) as u64);
@@ -56,7 +56,7 @@ impl Watch {
         }
     }
 
-    /// Looks, and says what time it is.
+    /// Reads the clock, and returns the time in ticks.
     #[inline]
     pub fn look(&mut self) -> u64 {
         let now = dpdk::now().0;
@@ -79,20 +79,20 @@ impl Watch {
         }
     }
 
-    /// Ticks stolen since this was asked last.
+    /// Ticks stolen since the last call.
     #[inline]
     pub fn take_stolen(&mut self) -> u64 {
         std::mem::take(&mut self.unfrozen)
     }
 
-    /// Whether the core was there all the time since `since`, as far as the last look, and with its own data.
+    /// Whether no theft had an effect between `since` and the last reading.
     #[inline]
     pub fn undisturbed_since(&self, since: u64) -> bool {
         self.disturbed_until <= since
     }
 }
 
-/// Looks at the clock and does nothing else for `ticks`: what this core loses whatever runs on it.
+/// Only reads the clock for `ticks`: measures the time that this core loses with any program.
 pub fn control(limit_ns: u64, hz: u64, ticks: u64) -> Watch {
     let mut watch = Watch::new(limit_ns, hz);
     let start = watch.look();

@@ -1,4 +1,4 @@
-//! Instructions and simulated cache misses of the benchmark, by address, by `valgrind --tool=callgrind`.
+//! Instructions and simulated cache misses of the benchmark by address, counted by `valgrind --tool=callgrind`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use crate::{output, rows};
 
-/// The caches that are simulated: the first level as cores have it, and as the last one what a core has to itself, since
-/// the level behind is shared with whatever else runs.
+/// The simulated caches: a usual first level, and as last level the private cache of a core. The level behind is not
+/// simulated, because a core shares it with other programs.
 const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64"];
 
-/// What was counted at an address.
+/// The counts of an address.
 #[derive(Default, Clone, Copy)]
 pub struct Counts {
     pub instructions: u64,
@@ -18,13 +18,13 @@ pub struct Counts {
     pub ll_misses: u64,
 }
 
-/// By address in the benchmark's file; 0 stands for everything elsewhere.
+/// Counts by address in the benchmark's file; address 0 stands for all other files.
 pub type Part = HashMap<u64, Counts>;
 
-/// The parts of a run that end with each of `rows` rows.
+/// Counts each part of a run; `rows` rows end one part each.
 ///
 /// # Errors
-/// Valgrind is not there, or the run had other parts.
+/// If Valgrind is missing, or the run had another number of parts.
 pub fn count(program: &Path, rows: usize) -> Result<Vec<Part>, String> {
     let directory = std::env::temp_dir().join(format!("holdfast-stages-{}", std::process::id()));
     std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -41,13 +41,13 @@ fn run(program: &Path, rows: usize, directory: &Path) -> Result<Vec<Part>, Strin
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(format!("--log-file={}", log.display()))
         .arg(program)
-        // Valgrind has no address space to spare that hugepages could be mapped into.
+        // Valgrind leaves no address space for the mapping of hugepages.
         .arg("--small-pages")
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("valgrind: {error}; docker/install-packages test installs it"))?;
     let pid = child.id().to_string();
-    // A dump begins a new part, so one is taken at the end of each.
+    // A dump begins a new part, so one is made at the end of each part.
     let counted = rows::read(child.stdout.take().expect("piped"), |_| {
         output(Command::new("callgrind_control").args(["--dump", &pid])).map(drop)
     })?;
@@ -59,7 +59,7 @@ fn run(program: &Path, rows: usize, directory: &Path) -> Result<Vec<Part>, Strin
     (1..=rows).map(|part| read(&PathBuf::from(format!("{}.{part}", file.display())), program)).collect()
 }
 
-/// A profile of callgrind: addresses and lines relative to the last ones, costs after them.
+/// Reads a profile of callgrind: addresses and lines are relative to the last ones, costs follow.
 fn read(path: &Path, program: &Path) -> Result<Part, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let (mut part, mut names, mut events) = (Part::new(), HashMap::new(), Vec::new());
@@ -80,7 +80,7 @@ fn read(path: &Path, program: &Path) -> Result<Part, String> {
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
             let mut words = line.split_whitespace();
             address = position(address, words.next().unwrap_or("*"));
-            // What follows a call is what was spent inside, which is counted there.
+            // The line after `calls=` has the cost inside the call, which is counted there.
             if !std::mem::take(&mut is_call) {
                 let counts = part.entry(if is_ours { address } else { 0 }).or_default();
                 words.skip(1).zip(&events).for_each(|(count, event)| add(counts, event, count.parse().unwrap_or(0)));
@@ -92,7 +92,7 @@ fn read(path: &Path, program: &Path) -> Result<Part, String> {
 
 fn position(last: u64, word: &str) -> u64 {
     let hex = |digits: &str| u64::from_str_radix(digits.trim_start_matches("0x"), 16).unwrap_or(0);
-    // Differences are decimal.
+    // Absolute addresses are hexadecimal, differences are decimal.
     let difference = |digits: &str| digits.parse().unwrap_or(0);
     match word.split_at(1) {
         ("+", digits) => last.wrapping_add(difference(digits)),

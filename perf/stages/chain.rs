@@ -1,4 +1,4 @@
-//! The functions that were inlined at an address, by binutils' addr2line.
+//! The functions that were inlined at an address, read by addr2line of binutils.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
@@ -8,23 +8,25 @@ use std::process::{Command, Stdio};
 use crate::callgrind::Part;
 use crate::stage::{self, Stage};
 
-/// A function that an address is part of.
+/// A function that contains an address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Its name alone.
+    /// Name without path and type parameters.
     pub function: String,
-    /// Its file, from the repository's root on if it is in there.
+    /// File, relative to the repository's root if it is inside.
     pub file: String,
-    /// The line.
+    /// Line.
     line: String,
 }
 
-/// By address the functions it is part of, the innermost first.
+/// The functions that contain each address, the innermost first.
 pub struct Chains(HashMap<u64, Vec<Frame>>);
 
 impl Chains {
+    /// Looks up the functions of all addresses.
+    ///
     /// # Errors
-    /// Addr2line is not there.
+    /// If addr2line is missing or fails.
     pub fn resolve(program: &Path, addresses: impl Iterator<Item = u64>) -> Result<Self, String> {
         let addresses: BTreeSet<u64> = addresses.filter(|&address| address != 0).collect();
         let questions: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
@@ -36,20 +38,21 @@ impl Chains {
             .spawn()
             .map_err(|error| format!("addr2line: {error}; binutils has it"))?;
         let mut questions_to = child.stdin.take().expect("piped");
-        // From a thread, since answers come while there are still questions.
+        // A thread writes the addresses, since answers arrive before all are written.
         let asking = std::thread::spawn(move || questions_to.write_all(questions.as_bytes()));
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
         asking.join().expect("no panic").map_err(|error| format!("addr2line: {error}"))?;
         Ok(Self(parse(&String::from_utf8_lossy(&output.stdout))))
     }
 
-    /// The stage that an address belongs to.
+    /// The stage to which an address belongs.
     pub fn stage(&self, address: u64) -> Stage {
         self.0.get(&address).map_or(Stage::Outside, |chain| stage::of(chain))
     }
 
-    /// Packets that the generator has made in `part`: what the instructions of its straight-line function were executed
-    /// most often, in each place where that was inlined.
+    /// Number of packets that the generator wrote in `part`. Its function has no branches, so most of its instructions
+    /// ran once per packet. The most frequent count is taken at each place where the function was inlined, and the
+    /// counts are added.
     pub fn packets(&self, part: &Part) -> u64 {
         let mut places: HashMap<&[Frame], HashMap<u64, usize>> = HashMap::new();
         for (address, counts) in part {
@@ -64,7 +67,7 @@ impl Chains {
     }
 }
 
-/// Answers: an address, then lines of a function and its place in turn.
+/// Parses the answers: an address, then alternating lines of a function and its place.
 fn parse(text: &str) -> HashMap<u64, Vec<Frame>> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
     let mut chains: HashMap<u64, Vec<Frame>> = HashMap::new();
@@ -84,7 +87,8 @@ fn parse(text: &str) -> HashMap<u64, Vec<Frame>> {
     chains
 }
 
-/// `receive_all` of `holdfast::a::<impl b::C<P>>::receive_all` and of `receive_all<holdfast::dpdk::Mbuf, I>`.
+/// The base name of a function: `receive_all` for both `holdfast::a::<impl b::C<P>>::receive_all` and
+/// `receive_all<holdfast::dpdk::Mbuf, I>`.
 fn base_name(name: &str) -> &str {
     let plain = name.split('<').next().unwrap_or(name);
     if plain.contains("::") || plain.is_empty() { name.rsplit("::").next().unwrap_or(name) } else { plain }

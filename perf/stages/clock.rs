@@ -1,4 +1,4 @@
-//! Samples of the clock while the benchmark runs, by `perf record -e cpu-clock`.
+//! Samples of the CPU clock while the benchmark runs, taken by `perf record -e cpu-clock`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 use crate::output;
 use crate::rows::{self, Row};
 
-/// Samples a second: a prime, so that no loop keeps step with it.
+/// Samples per second: a prime, so that no loop synchronizes with it.
 const RATE: u32 = 4999;
 
-/// One look at the program counter.
+/// One sample of the program counter.
 pub struct Sample {
     /// Seconds on the monotonic clock.
     time: f64,
-    /// Address in the benchmark's file, or 0 where it was elsewhere: in a library or the kernel.
+    /// Address in the benchmark's file, or 0 for a library or the kernel.
     pub address: u64,
 }
 
@@ -21,26 +21,28 @@ pub struct Sample {
 pub struct Clock {
     pub samples: Vec<Sample>,
     pub rows: Vec<Row>,
-    /// When each row was printed.
+    /// The time at which each row was printed.
     ends: Vec<f64>,
 }
 
 impl Clock {
-    /// Samples of the part that ended with row `index`, which is not the first.
+    /// Samples of the part that ended with row `index`, which must not be the first.
     pub fn during(&self, index: usize) -> impl Iterator<Item = &Sample> {
         let (start, end) = (self.ends[index - 1], self.ends[index]);
         self.samples.iter().filter(move |sample| sample.time > start && sample.time <= end)
     }
 
-    /// The share of that part's time in which the benchmark had a CPU: the clock that is sampled stands still otherwise.
+    /// The share of that part's time in which the benchmark ran on a CPU: the sampled clock stands still otherwise.
     pub fn on_cpu(&self, index: usize) -> f64 {
         let seconds = self.ends[index] - self.ends[index - 1];
         (self.during(index).count() as f64 / f64::from(RATE) / seconds).min(1.0)
     }
 }
 
+/// Runs the benchmark under `perf record`.
+///
 /// # Errors
-/// Perf is not there, or may not sample.
+/// If perf is missing, or is not allowed to sample.
 pub fn sample(program: &Path) -> Result<Clock, String> {
     let file = std::env::temp_dir().join(format!("holdfast-stages-{}.perf", std::process::id()));
     let mut child = Command::new("perf")
@@ -64,14 +66,14 @@ pub fn sample(program: &Path) -> Result<Clock, String> {
     Ok(Clock { samples, rows, ends })
 }
 
-/// Seconds since the start of the machine, which is what the monotonic clock says if it never slept.
+/// Seconds since the start of the machine. This is the monotonic clock if the machine was never suspended.
 fn now() -> Result<f64, String> {
     let text = std::fs::read_to_string("/proc/uptime").map_err(|error| format!("/proc/uptime: {error}"))?;
     let uptime = text.split_whitespace().next().and_then(|word| word.parse().ok());
     uptime.ok_or_else(|| format!("/proc/uptime says {text}"))
 }
 
-/// Offset in the file and address of the segment that is executed.
+/// File offset and address of the executable segment.
 struct Segment {
     offset: u64,
     address: u64,
@@ -91,7 +93,7 @@ fn hex(word: &str) -> Option<u64> {
     u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()
 }
 
-/// Samples out of what perf prints, in which a line that maps `program` says where it is.
+/// Parses the samples in the output of `perf script`. A line that maps `program` gives its address.
 fn parse(script: &str, program: &Path, segment: &Segment) -> Vec<Sample> {
     let program = program.to_string_lossy();
     let mut mapped = None;
@@ -113,7 +115,7 @@ fn parse(script: &str, program: &Path, segment: &Segment) -> Vec<Sample> {
     samples
 }
 
-/// Start, size and offset in the file: `... [0x5607050bb000(0x197000) @ 0x4f000 ...`.
+/// Start, size and file offset of a mapping: `... [0x5607050bb000(0x197000) @ 0x4f000 ...`.
 fn mapping(line: &str) -> Option<(u64, u64, u64)> {
     let (start, rest) = line.split_once('[')?.1.split_once('(')?;
     let (size, rest) = rest.split_once(')')?;

@@ -1,9 +1,10 @@
-//! Where the time of `perf/pipeline.rs` goes, by stage: samples of the clock, instructions and simulated cache misses.
+//! Divides the time of `perf/pipeline.rs` by stage: clock samples, instructions and simulated cache misses.
 //!
-//! Almost all of the pipeline is inlined into one function, so a profile by function says nothing. Each sampled address
-//! is taken apart into the functions that were inlined there, and the innermost one that belongs to a stage names it.
-//! Where there are no hardware counters, as in most virtual machines, samples of the clock say where time goes, and
-//! callgrind says how many instructions and, with simulated caches, misses there are. Both run the same binary.
+//! Almost all of the pipeline is inlined into one function, so a profile by function is useless. Each sampled address
+//! is resolved into the functions that were inlined there. The innermost one that has a stage names the stage.
+//!
+//! Most virtual machines have no hardware counters. So clock samples show the time, and callgrind counts instructions
+//! and, with simulated caches, misses. Both run the same binary.
 //!
 //! `cargo bench --bench stages [-- FLOWS ...]`. Needs `perf`, `valgrind` and binutils.
 
@@ -21,7 +22,7 @@ use chain::Chains;
 use rows::Row;
 use stage::Stage;
 
-/// What is known of a stage.
+/// The cost of a stage.
 #[derive(Default, Clone, Copy)]
 struct Cost {
     samples: u64,
@@ -70,7 +71,7 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// A table, the costliest stage first. What runs before the measurement is left out.
+/// Prints a table, the costliest stage first, without the setup before the measurement.
 fn print(row: &Row, on_cpu: f64, packets: u64, mut costs: BTreeMap<Stage, Cost>) {
     costs.remove(&Stage::Setup);
     let samples = costs.values().map(|cost| cost.samples).sum::<u64>().max(1);
@@ -91,7 +92,7 @@ fn print(row: &Row, on_cpu: f64, packets: u64, mut costs: BTreeMap<Stage, Cost>)
     let (mut sum, mut rest) = (Cost::default(), Cost::default());
     for (stage, cost) in sorted {
         add(&mut sum, cost);
-        // Less than one in a thousand of both is noise.
+        // Fewer than one sample in a thousand and one instruction per packet is noise.
         if cost.samples * 1000 < samples && (cost.instructions as f64) < packets {
             add(&mut rest, cost);
         } else {
@@ -109,7 +110,7 @@ fn add(sum: &mut Cost, cost: &Cost) {
     sum.ll_misses += cost.ll_misses;
 }
 
-/// Builds the benchmark and says where it is.
+/// Builds the benchmark and returns its path.
 fn build() -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -121,7 +122,7 @@ fn build() -> Result<PathBuf, String> {
     executables.next().ok_or_else(|| "cargo built no benchmark".to_owned())
 }
 
-/// What `command` prints.
+/// The output of `command`.
 fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{name}: {error}"))?;

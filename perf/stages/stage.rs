@@ -1,14 +1,14 @@
-//! Which function belongs to which stage.
+//! Assigns functions to stages of the pipeline.
 
 use crate::chain::Frame;
 
-/// A part of the packet's way, as docs/architecture.md names it.
+/// A stage of a packet's path, as docs/architecture.md names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Named(&'static str),
-    /// A file of the switch that no rule knows yet.
+    /// A file of the switch without a rule.
     Unknown(String),
-    /// Before the measurement, or after it.
+    /// Before or after the measurement.
     Setup,
     /// A library, or the kernel.
     Outside,
@@ -28,7 +28,8 @@ impl Stage {
 /// The benchmark itself.
 const BENCHMARK: &str = "perf/pipeline.rs";
 
-/// Files (or directories) of the switch and their functions, the first that fits; no function is any.
+/// Rules: a file or directory of the switch, its functions, and their stage. The first match wins; an empty list
+/// matches any function.
 const RULES: &[(&str, &[&str], &str)] = &[
     ("src/wire/parse.rs", &[], "parse"),
     ("src/wire/usual.rs", &[], "parse"),
@@ -46,7 +47,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/wire/vlan_tag.rs", &[], "vlan"),
     ("src/dataplane/rewrite.rs", &["retag"], "vlan"),
     ("src/dataplane/rewrite.rs", &[], "rewrite"),
-    // By time, which is long under callgrind.
+    // Sweeps depend on time, of which each packet takes more under callgrind.
     ("src/forward/fdb.rs", &["sweep"], "sweep"),
     ("src/forward/fdb.rs", &[], "fdb"),
     ("src/forward/flow_cache.rs", &[], "flow cache"),
@@ -88,7 +89,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dpdk/clock.rs", &[], "poll"),
 ];
 
-/// The stage of an address: that of the innermost of its functions that has one.
+/// The stage of an address: that of its innermost function that has a stage.
 pub fn of(chain: &[Frame]) -> Stage {
     let is_benchmark = chain.iter().any(|frame| frame.file == BENCHMARK);
     if chain.iter().any(is_setup) || is_benchmark && !is_measured(chain) {
@@ -100,7 +101,7 @@ pub fn of(chain: &[Frame]) -> Stage {
     chain.iter().find_map(named).unwrap_or(Stage::Outside)
 }
 
-/// What runs before the measurement. All stations are learned then, so nothing is inserted later.
+/// Whether a function runs before or after the measurement. All stations are learned before, so none is inserted later.
 fn is_setup(frame: &Frame) -> bool {
     let functions: &[&str] = match &*frame.file {
         BENCHMARK => &["new"],
@@ -113,8 +114,8 @@ fn is_setup(frame: &Frame) -> bool {
     functions.contains(&&*frame.function) || frame.file.starts_with("src/config/")
 }
 
-/// Whether what has functions of the benchmark in it is of the whole pipeline: the switch has called it, or it was not
-/// inlined, in a part of the run in which the switch runs.
+/// Whether a chain with functions of the benchmark belongs to the measurement of the whole pipeline. Either the switch
+/// called it, or it was not inlined and its part of the run includes the switch.
 fn is_measured(chain: &[Frame]) -> bool {
     let is_called = chain.iter().any(|frame| frame.file.starts_with("src/dataplane/"));
     is_called || chain.last().is_some_and(|last| ["rx", "tx", "free", "post"].contains(&&*last.function))
@@ -129,7 +130,7 @@ fn named(frame: &Frame) -> Option<Stage> {
         is_file && (functions.is_empty() || functions.contains(&&*frame.function))
     };
     let rule = RULES.iter().find(is_rule).map(|&(_, _, stage)| Stage::Named(stage));
-    // How an mbuf is read, a burst is held or a number is written belongs to who does it.
+    // Helpers that read an mbuf, hold a burst or write a number belong to their caller.
     let is_tool = [
         "src/dpdk/",
         "src/packet.rs",
@@ -146,7 +147,7 @@ fn named(frame: &Frame) -> Option<Stage> {
     rule.or_else(|| (frame.file.starts_with("src/") && !is_tool).then(|| Stage::Unknown(frame.file.clone())))
 }
 
-/// Where in a chain the generator's function is that writes a packet, if the pipeline has asked for it.
+/// Index of the generator's function that writes a packet, if the chain has it and belongs to the measurement.
 pub fn once_a_packet(chain: &[Frame]) -> Option<usize> {
     let at = chain.iter().position(|frame| frame.file == BENCHMARK && frame.function == "write")?;
     is_measured(chain).then_some(at)

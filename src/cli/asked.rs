@@ -1,4 +1,4 @@
-//! The switch that a command asks: the same option for all that do.
+//! The options by which a command finds the running switch.
 
 use clap::ValueEnum;
 use holdfast::api::client::ClientError;
@@ -17,20 +17,20 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// A client of it; nothing is asked yet.
+    /// Creates a client of the switch, without a request yet.
     pub fn client(&self) -> Result<Client, ClientError> {
         Client::new(&self.socket.clone().unwrap_or_default())
     }
 }
 
-/// What `/v1/ports` answers.
+/// The answer of `/v1/ports`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Ports {
     ports: Vec<Port>,
 }
 
-/// Whether the switch has the port that is asked for, if one is: a wrong name must not read as a port where nothing is.
+/// Checks that the switch has the port `name`, if one is given: a misspelt name must not look like an idle port.
 pub fn check_port(client: &Client, name: Option<&str>) -> Result<(), Failure> {
     let Some(name) = name else { return Ok(()) };
     let ports = client.get::<Ports>("ports").map_err(failed)?.ports;
@@ -41,13 +41,13 @@ pub fn check_port(client: &Client, name: Option<&str>) -> Result<(), Failure> {
     Err(Failure::usage(format!("there is no port `{name}`; the switch has {}", names.join(", "))))
 }
 
-/// A traffic class.
+/// Parses a traffic class.
 pub fn class(text: &str) -> Result<u8, String> {
     let class = text.parse().ok().filter(|class| *class < 8);
     class.ok_or_else(|| format!("`{text}` is no traffic class; write a number from 0 to 7"))
 }
 
-/// `command` was typed without what it is for.
+/// The failure that `command` lacks its argument; it lists the possible values.
 pub fn nothing_named<T: ValueEnum>(command: &str) -> Failure {
     let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
@@ -55,7 +55,7 @@ pub fn nothing_named<T: ValueEnum>(command: &str) -> Failure {
     Failure::usage(format!("{command} what? {}; e.g. `holdfast {command} {example}`", names.join(", ")))
 }
 
-/// What a client says, as a command does.
+/// Turns an error of the client into a failure of the command.
 pub fn failed(error: ClientError) -> Failure {
     Failure::Run(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! `holdfast check`.
+//! `holdfast check`: checks a configuration and prints the plan or its errors.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What follows from the division of the buffer.
+/// Consequences of the division of the buffer.
 fn outlook(config: &Config) -> Value {
     let order = |order: &EcnOrder| {
         json!({

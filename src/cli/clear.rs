@@ -1,4 +1,4 @@
-//! `holdfast clear`.
+//! `holdfast clear`: clears the watermarks of a running switch.
 
 use super::asked::{Asked, failed, nothing_named};
 use super::{Failure, print};

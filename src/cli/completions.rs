@@ -1,4 +1,4 @@
-//! `holdfast completions`.
+//! `holdfast completions`: prints a completion script for a shell.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

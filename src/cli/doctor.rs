@@ -1,4 +1,4 @@
-//! `holdfast doctor`.
+//! `holdfast doctor`: checks the machine and prints the findings.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `holdfast headroom`.
+//! `holdfast headroom`: calculates the headroom of a lossless class, term by term.
 
 mod prove;
 
@@ -88,7 +88,7 @@ pub fn headroom(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What no headroom helps against.
+/// Warnings about cases in which no headroom is sufficient.
 fn warnings(input: &HeadroomInput) -> Vec<String> {
     let lapse = Lapse::of(input).map(|lapse| {
         let remedy = match lapse.longest_poll_gap {
@@ -100,7 +100,7 @@ fn warnings(input: &HeadroomInput) -> Vec<String> {
     lapse.into_iter().collect()
 }
 
-/// Part of a title: the share of small packets, where it is a promise.
+/// The share of small packets for a title; empty if it is 100 %, because it then promises nothing.
 fn small_packets(share: SmallPackets) -> String {
     if share.is_all() { String::new() } else { format!(", small packets {share}") }
 }
@@ -118,17 +118,17 @@ fn to_table(args: &Args, input: &HeadroomInput, headroom: &Headroom) -> String {
     let HeadroomInput { rate, cable, mtu, poll_gap, .. } = input;
     let small = small_packets(args.small_packets);
     let title = format!("headroom at {rate}, cable {cable}, mtu {mtu}, poll gap {poll_gap}{small}");
-    // Of a single eta all policies are the same.
+    // With a single eta, all policies take the same headroom.
     let sums =
         if args.ports > 1 || args.classes > 1 { to_sums(args, &policies(args, headroom)) } else { String::new() };
     format!("{title}\n\n{table}{sums}")
 }
 
-/// Cells that each policy takes for all ports and classes.
+/// Headroom in cells that each policy takes for all ports and classes.
 fn policies(args: &Args, headroom: &Headroom) -> [(HeadroomPolicy, u64); 3] {
     let etas = vec![vec![headroom.cells; args.classes.into()]; args.ports.into()];
     [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic].map(|policy| {
-        // A pool smaller than one eta would be refused.
+        // The configuration refuses a pool smaller than one eta.
         let sum = headroom_sum(policy, Pool::Ratio(args.ratio), &etas, args.cell).max(headroom.cells.0.into());
         (policy, sum)
     })

@@ -1,4 +1,4 @@
-//! `holdfast man`.
+//! `holdfast man`: writes the manual pages.
 
 use std::path::PathBuf;
 

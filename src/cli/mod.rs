@@ -1,4 +1,4 @@
-//! The command line: what it accepts, and how an outcome becomes an exit code.
+//! The command line: commands, options, and the mapping of outcomes to exit codes.
 
 mod asked;
 mod check;
@@ -68,15 +68,15 @@ enum Command {
     Man(man::Args),
 }
 
-/// Why a command did not do what it should.
+/// The reason why a command failed.
 #[derive(Debug)]
 enum Failure {
-    /// Wrong usage or configuration; one message a line.
+    /// Wrong usage or configuration; one message per line.
     Usage(String),
-    /// It went wrong while running.
+    /// An error while the command ran.
     #[cfg_attr(not(feature = "dpdk"), allow(dead_code))]
     Run(String),
-    /// It has been said already, or need not be.
+    /// A failure that needs no further message, with its exit code.
     Told(u8),
 }
 
@@ -115,13 +115,13 @@ pub fn main() -> ExitCode {
 fn report(message: &str, code: u8) -> ExitCode {
     let mut stderr = io::stderr().lock();
     for line in message.lines() {
-        // Nobody is left to tell if this fails.
+        // A failed write cannot be reported.
         let _ = writeln!(stderr, "error: {line}");
     }
     ExitCode::from(code)
 }
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+/// Writes to standard output. If the reader has closed the pipe (`| head`), that is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

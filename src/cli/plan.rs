@@ -1,4 +1,4 @@
-//! A configuration as `holdfast check` shows it: what was derived, beside what was written.
+//! The output of `holdfast check`: the derived values of a configuration beside the written ones.
 
 use std::fmt::{self, Write};
 
@@ -42,7 +42,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     config.warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))
 }
 
-/// How many dataplane lcores, and where.
+/// Number of dataplane lcores, and their CPUs.
 fn lcores(config: &Config) -> String {
     let cpus: Vec<String> = config.lcores.dataplane.iter().map(u16::to_string).collect();
     let cpus = match &cpus[..] {
@@ -56,7 +56,7 @@ fn lcores(config: &Config) -> String {
     }
 }
 
-/// Which lcores rest when nothing comes, and how; nothing if none does by the configuration.
+/// Describes which lcores rest when idle, and how. `None` if the configuration has no rest.
 fn idle(config: &Config) -> Option<String> {
     let idle = config.lcores.idle.as_ref()?;
     let lcores = (0..usize::from(config.switch.lcores)).filter(|&lcore| config.idle_of(lcore).is_some());
@@ -70,7 +70,7 @@ fn idle(config: &Config) -> Option<String> {
     Some(format!("when idle for {after}: {wait} up to {longest}, and {wake} to wake up; {who}"))
 }
 
-/// What follows from the division of the buffer.
+/// Consequences of the division of the buffer.
 fn outlook(config: &Config) -> Vec<String> {
     let (switch, outlook) = (&config.switch, &config.outlook);
     let has = switch.lossless_groups().count_ones();
@@ -90,7 +90,7 @@ fn outlook(config: &Config) -> Vec<String> {
     lines
 }
 
-/// The share of small packets that headroom expects after XOFF, and its cost; nothing where headroom does not depend on it.
+/// The share of small packets that headroom expects after XOFF, and its cost. `None` if headroom does not depend on it.
 fn small_packets(config: &Config) -> Option<String> {
     let (share, cost) = (config.outlook.small_packets, config.outlook.small_packets_cost?);
     Some(match share {
@@ -107,7 +107,8 @@ fn small_packets(config: &Config) -> Option<String> {
     })
 }
 
-/// Where the marks of a port are not those of the first one, e.g. `port p3 has maps of its own: DSCP 46-47 to class 5`.
+/// One line per port whose maps differ from those of the first port, e.g. `port p3, unlike port p1: DSCP 46-47 to class
+/// 5`.
 fn own_maps(switch: &SwitchSpec) -> Vec<String> {
     let Some(first) = switch.ports.first() else { return Vec::new() };
     let line = |port: &PortSpec| {
@@ -206,7 +207,7 @@ fn ports(switch: &SwitchSpec, devices: &[PortDevice]) -> Table {
     table
 }
 
-/// Which marks leave the port as its tables say.
+/// The marks that the port rewrites on transmit.
 fn rewrite(port: &PortSpec) -> String {
     let tables = [("dscp", port.rewrite.dscp), ("pcp", port.rewrite.pcp)];
     let used = tables.iter().filter(|(_, table)| table.iter().any(Option::is_some));
@@ -214,7 +215,7 @@ fn rewrite(port: &PortSpec) -> String {
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }
 
-/// What keeps each port lossless.
+/// The mechanisms that keep each port lossless.
 fn guards(switch: &SwitchSpec) -> Table {
     let mut table = Table::new(&[
         ("port", Left),
@@ -286,7 +287,8 @@ fn classes(switch: &SwitchSpec) -> Table {
         ("ecn", Left),
     ]);
     let cell = switch.buffer.cell;
-    // The first port stands for all: only MTUs could make a difference, and its maps are what others are compared with.
+    // The first port represents all: groups could differ only because of MTUs, and `own_maps` shows the maps that
+    // differ.
     for (class, port) in switch.ports.first().into_iter().flat_map(|port| (0..CLASSES).map(move |class| (class, port)))
     {
         let (into_group, into_queue) = (switch.classes.tc_to_group[class], switch.classes.tc_to_queue[class]);

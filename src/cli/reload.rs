@@ -1,4 +1,4 @@
-//! `holdfast reload`.
+//! `holdfast reload`: lets a running switch read its configuration again.
 
 use holdfast::api::model::{Outcome, Reload};
 
@@ -33,12 +33,12 @@ pub fn reload(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// As the exit codes of all commands are: 2 for a wrong configuration, 1 for what failed while running.
+/// The exit code, as for all commands: 2 for an invalid configuration, 1 for other failures.
 fn code(outcome: Outcome) -> u8 {
     if outcome == Outcome::Invalid { 2 } else { 1 }
 }
 
-/// What came of it, setting by setting.
+/// Describes the outcome and each setting that differs.
 fn text(answer: &Reload) -> String {
     let (count, source) = (answer.differences.len(), &answer.source);
     let settings = if count == 1 { "1 setting differs".to_owned() } else { format!("{count} settings differ") };

@@ -1,4 +1,4 @@
-//! `holdfast replay`: docs/replay.md.
+//! `holdfast replay`: decides a trace event by event; docs/replay.md.
 
 mod column;
 mod line;
@@ -29,7 +29,7 @@ pub struct Args {
     format: show::Format,
 }
 
-/// Why a replay ended early.
+/// The reason why a replay ended early.
 enum Stop {
     Fault(Fault),
     Output(io::Error),
@@ -64,7 +64,7 @@ pub fn replay(args: &Args) -> Result<(), Failure> {
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = decide(&switch, input, args.format, &mut out);
-    // What was decided before a fault is printed before the fault is.
+    // The decisions before a fault are printed before the fault.
     let outcome = match (outcome, out.flush()) {
         (Ok(()), Err(error)) => Err(Stop::Output(error)),
         (outcome, _) => outcome,
@@ -87,7 +87,7 @@ fn decide(
     let mut trace = Trace::new(input, switch);
     let mut show = Show::new(format, switch);
     let mut totals = show::Totals::default();
-    // A trace without a right first line has no output, not an empty one.
+    // A trace with an invalid first line causes no output, not even a header.
     let mut next = trace.next()?;
     show.head(out)?;
     while let Some(event) = next {

@@ -1,4 +1,4 @@
-//! `holdfast run`.
+//! `holdfast run`: runs the switch.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use clap::ValueEnum;
 
 use super::Failure;
 
-/// How long the embedded default runs.
+/// Run time of the embedded configuration.
 const EMBEDDED_DURATION: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
@@ -70,14 +70,14 @@ enum Headroom {
     Dynamic,
 }
 
-/// A time to run; zero is without end.
+/// A time to run; zero means no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RunTime(Duration);
 
 impl FromStr for RunTime {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        // A bare number is what people type first, and can only mean seconds.
+        // Users try a bare number first; it can only mean seconds.
         if let Ok(seconds) = text.parse::<u32>() {
             return Ok(Self(Duration::from_secs(seconds.into())));
         }
@@ -85,7 +85,7 @@ impl FromStr for RunTime {
     }
 }
 
-/// An address, or none.
+/// The address of the metrics server, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Metrics(Option<SocketAddr>);
 
@@ -119,7 +119,7 @@ impl Args {
         }
     }
 
-    /// The options that change the configuration, as they are typed.
+    /// The options that change the configuration, as the user typed them.
     fn words(&self) -> Vec<String> {
         let word = |choice: Option<clap::builder::PossibleValue>| choice.map(|value| value.get_name().to_owned());
         let words = [
@@ -130,7 +130,7 @@ impl Args {
         words.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value?))).collect()
     }
 
-    /// The configuration as the file and the options have it.
+    /// The configuration of the file with the changes of the options.
     fn read(&self) -> Result<Config, ConfigErrors> {
         let overrides = self.overrides();
         let config = self.file.as_ref().map_or_else(|| overrides.embedded(), |path| overrides.load(path));
@@ -145,7 +145,7 @@ impl Args {
         Ok(config)
     }
 
-    /// `None`: until Ctrl-C.
+    /// Time to run; `None` runs until Ctrl-C.
     fn duration(&self) -> Option<Duration> {
         let default = if self.file.is_some() { Duration::ZERO } else { EMBEDDED_DURATION };
         Some(self.duration.map_or(default, |time| time.0)).filter(|time| !time.is_zero())
@@ -155,7 +155,7 @@ impl Args {
 pub fn run(args: Args) -> Result<(), Failure> {
     let config = args.read().map_err(Failure::usage)?;
     for warning in &config.warnings {
-        // Nobody is left to tell if this fails, and `eprintln!` would panic.
+        // A failed write cannot be reported, and `eprintln!` would panic on it.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
     start(config, args)

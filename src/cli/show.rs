@@ -1,4 +1,4 @@
-//! `holdfast show`.
+//! `holdfast show`: prints tables of the state of a running switch.
 
 mod buffer;
 mod cells;
@@ -45,10 +45,10 @@ pub struct Args {
     switch: Asked,
 }
 
-/// Shortest and longest time between two looks.
+/// Minimum and maximum time between two readings, in seconds.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 
-/// Time until a switch that hangs up is not there any more.
+/// A switch that ends closes its connections first; its socket is gone after this time.
 const MOMENT: Duration = Duration::from_millis(100);
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -59,7 +59,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is no time between two looks; write seconds from 0.1 to 86400, e.g. 2"))
 }
 
-/// What there is to show: each a resource of the API.
+/// The resources of the API that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
     /// Ports: links, what goes in and out, what is dropped
@@ -99,22 +99,22 @@ enum What {
 }
 
 impl What {
-    /// Its name here and in the API.
+    /// The name of the resource, on the command line and in the API.
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-/// One look: the answer, and what of it is shown.
+/// One reading: the filtered answer as JSON, and the state that it contains.
 #[derive(Debug, Clone)]
 struct Seen {
     json: Value,
     state: State,
 }
 
-/// The looks that a table is made from.
+/// The readings from which a table is made.
 struct Looks<'a> {
-    /// The one before, if there was one: what counts is shown as rates then.
+    /// The reading before, if any. With it, counters are shown as rates.
     before: Option<&'a Seen>,
     now: &'a Seen,
 }
@@ -124,14 +124,14 @@ impl Looks<'_> {
         &self.now.state
     }
 
-    /// The state before, and the seconds since.
+    /// The state before, and the seconds since then.
     fn before(&self) -> Option<(&State, f64)> {
         let before = &self.before?.state;
         let ns = self.now.state.at_ns.saturating_sub(before.at_ns);
         (ns > 0).then_some((before, ns as f64 / 1e9))
     }
 
-    /// A part of the answer that is not a part of the state.
+    /// A part of the answer that the state does not contain.
     fn part<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_value(self.now.json.get(name)?.clone()).ok()
     }
@@ -153,7 +153,7 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     loop {
         let seen = match look().or_else(|error| if before.is_some() { look_again(look) } else { Err(error) }) {
             Ok(seen) => seen,
-            // What was watched has come to its end.
+            // The switch that was watched has ended.
             Err(ClientError::Nobody(_)) if before.is_some() => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
@@ -166,7 +166,8 @@ pub fn show(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Looks once more, a moment later: a switch that ends hangs up first, and is not there then.
+/// Reads once more after a moment. A switch that ends first closes the connection; the second attempt then finds no
+/// socket.
 fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, ClientError> {
     std::thread::sleep(MOMENT);
     look()
@@ -175,7 +176,7 @@ fn look_again(look: impl Fn() -> Result<Seen, ClientError>) -> Result<Seen, Clie
 fn look(client: &Client, what: What, filter: &Filter) -> Result<Seen, ClientError> {
     let mut json = client.get_json(&what.name())?;
     filter.apply(&mut json, &what.name());
-    // What another version says otherwise is shown as far as it is understood.
+    // The answer of another version is shown as far as it can be parsed.
     let state = serde_json::from_value(json.clone()).unwrap_or_default();
     Ok(Seen { json, state })
 }

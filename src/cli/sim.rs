@@ -1,4 +1,4 @@
-//! `holdfast sim`: docs/simulation.md.
+//! `holdfast sim`: runs scenarios in simulated time; docs/simulation.md.
 
 mod claims;
 mod files;
@@ -85,10 +85,10 @@ enum Format {
     Csv,
 }
 
-/// A variant and what came of it.
+/// A variant and the outcome of its run.
 struct Run {
     variant: String,
-    /// The variant in names of files.
+    /// The variant as part of file names.
     file: String,
     scenario: Scenario,
     outcome: Outcome,
@@ -127,10 +127,10 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     let scenarios = chosen(scenarios, &args.variant)?;
     let warnings = scenarios.iter().flat_map(|(_, scenario)| &scenario.warnings);
     for warning in warnings::lines(warnings.map(String::as_str), args.all) {
-        // Nobody is left to tell if this fails, and `eprintln!` would panic.
+        // A failed write cannot be reported, and `eprintln!` would panic on it.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
-    // Before anything has taken its time.
+    // A directory that cannot be created is reported before the long runs.
     if let Some(dir) = &args.plots {
         files::make_dir(dir)?;
     }
@@ -144,7 +144,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     let mut runs = Vec::new();
     for (((variant, mut scenario), file), recorded) in scenarios.into_iter().zip(names).zip(recorded) {
         if !args.shows_samples() {
-            // They would be most of the memory.
+            // Samples would take most of the memory.
             scenario.sample = Nanos(0);
         }
         progress.begin(&variant);
@@ -165,7 +165,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     };
     let verdict =
         verdict(args, &runs, &mut tell, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims));
-    // A picture that cannot be written takes nothing from what was found.
+    // The verdict is shown even if a plot could not be written.
     drawn.and(verdict)
 }
 
@@ -173,8 +173,8 @@ fn listen(first: First) -> Result<(), Failure> {
     interrupt::listen(first).map_err(|error| Failure::Run(format!("signals cannot be listened to: {error}")))
 }
 
-/// What will be written but for plots, whose names are known when they are drawn: a file that is read too is refused before
-/// anything has taken its time.
+/// Claims the output files, so that one that is also an input is refused before the long runs. Plots are claimed when
+/// they are drawn: their names are not known before.
 fn claim(args: &Args, names: &[String], claims: &mut Claims) -> Result<(), Failure> {
     for (option, output) in [("--samples", &args.samples), ("--trace", &args.trace)] {
         let Some(output) = output else { continue };
@@ -188,7 +188,7 @@ fn claim(args: &Args, names: &[String], claims: &mut Claims) -> Result<(), Failu
     Ok(())
 }
 
-/// The variants that were asked for, in the scenario's order; all if none was.
+/// The variants with these names, in the order of the scenario; all variants without names.
 fn chosen(scenarios: Vec<(String, Scenario)>, names: &[String]) -> Result<Vec<(String, Scenario)>, Failure> {
     if let Some(missing) = names.iter().find(|name| !scenarios.iter().any(|(variant, _)| variant == *name)) {
         let known: Vec<String> =
@@ -227,7 +227,7 @@ fn write_plot(path: &Path, svg: &str, claims: &mut Claims) -> Result<(), Failure
     files::write(path, svg)
 }
 
-/// `dir/samples.csv` for one of several variants: `dir/samples-variant.csv`.
+/// The file of one of several variants: `dir/samples.csv` becomes `dir/samples-variant.csv`.
 fn named(path: &Path, file: &str, count: usize) -> PathBuf {
     if count < 2 {
         return path.to_owned();
@@ -266,12 +266,12 @@ fn show(args: &Args, runs: &[Run]) -> Result<(), Failure> {
     }
 }
 
-/// What a table of variants takes.
+/// The rows of a table of variants.
 fn rows(runs: &[Run]) -> Vec<(String, &Scenario, &Outcome)> {
     runs.iter().map(|run| (run.variant.clone(), &run.scenario, &run.outcome)).collect()
 }
 
-/// The pictures that compare variants, if there are several; none has the file of another.
+/// Draws the plots that compare variants, if there are several. Each has a file of its own.
 fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(), Failure> {
     let (Some(dir), [first, _, ..]) = (&args.plots, runs) else { return Ok(()) };
     let labels: Vec<String> = runs.iter().map(|run| run.variant.clone()).collect();
@@ -285,9 +285,9 @@ fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(),
     Ok(())
 }
 
-/// A rule that was broken is a failure, a run that did not come to an end too, and a promise not kept if that was asked. `shrunk` makes
-/// the first smaller, and says what came of it. That may take long: which rule it is goes to `tell` before, so that who
-/// interrupts it knows.
+/// The command fails if an invariant is violated or a run does not end. With `--fail-on-loss` it also fails if a
+/// lossless class lost a frame or starved. `shrunk` shrinks the first violating scenario and returns a text about it.
+/// That may take long, so the violation is passed to `tell` before: a user who interrupts the search has seen it.
 fn verdict(
     args: &Args,
     runs: &[Run],
@@ -315,7 +315,7 @@ fn verdict(
     Ok(())
 }
 
-/// Writes a smaller scenario in which the same rule is broken, and says where.
+/// Shrinks a scenario, writes a smaller one that violates the same invariant, and returns a text with its path.
 fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation, claims: &mut Claims) -> String {
     let mut progress = Progress::new(1, args.quiet);
     let options = Options { seed: args.seed };

@@ -1,7 +1,7 @@
 //! `holdfast top`: the terminal, the clock and the socket around [`holdfast::top`].
 //!
-//! Three threads send to the one that draws: keys, signals, and answers of the switch. So a switch that is slow or has
-//! stopped never makes the screen so.
+//! Three threads send to the one that draws: keys, signals, and answers of the switch. So a slow or stopped switch
+//! never blocks the screen.
 
 use std::io::{self, IsTerminal};
 use std::str::FromStr;
@@ -22,10 +22,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Failure;
 use super::asked::Asked;
 
-/// The second look comes early: without it there are no rates.
+/// Maximum time before the second reading: rates need two readings.
 const FIRST_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often a switch that is not there is asked for.
+/// Time between attempts to reach a switch that does not answer.
 const RETRY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub struct Args {
     ascii: bool,
 }
 
-/// A time between two looks.
+/// The time between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Interval(Duration);
 
@@ -48,7 +48,7 @@ impl FromStr for Interval {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let time = match text.parse::<u32>() {
-            // A bare number is what people type first, and can only mean seconds.
+            // Users try a bare number first; it can only mean seconds.
             Ok(seconds) => Duration::from_secs(seconds.into()),
             Err(_) => Duration::from_nanos(text.parse::<Nanos>().map_err(|error| error.to_string())?.0),
         };
@@ -59,15 +59,15 @@ impl FromStr for Interval {
     }
 }
 
-/// What the thread that draws is told.
+/// A message to the thread that draws.
 enum Message {
     Looked(Box<State>, Vec<Event>),
     Lost(String),
     Cleared(Result<(), String>),
     Key(Key),
-    /// The size has changed, or the screen is to be drawn anew.
+    /// The size has changed, or the user requested a redraw.
     Redraw,
-    /// A signal, or no more keys.
+    /// A signal, or the end of the input.
     End,
 }
 
@@ -91,7 +91,7 @@ pub fn top(args: &Args) -> Result<(), Failure> {
     let (orders, asked) = mpsc::channel();
     let (answers, interval) = (sender.clone(), args.interval.0);
     thread::spawn(move || ask(&client, interval, &asked, &answers));
-    // From here on the terminal is another, until it is restored; a panic restores it too.
+    // From here on the terminal is in raw mode until it is restored; a panic restores it too.
     let mut terminal = ratatui::try_init().map_err(failed)?;
     thread::spawn(move || read_keys(&sender));
     let outcome = run(&mut terminal, App::new(paint, interval), &messages, &orders);
@@ -99,7 +99,7 @@ pub fn top(args: &Args) -> Result<(), Failure> {
     outcome.and(restored).map_err(failed)
 }
 
-/// Refuses what cannot be drawn on.
+/// Refuses an output on which the screen cannot be drawn.
 fn needs_terminal(is_terminal: bool, term: Option<&str>) -> Result<(), Failure> {
     let instead = "for one look at a time use `holdfast show`";
     if !is_terminal {
@@ -116,7 +116,8 @@ fn needs_terminal(is_terminal: bool, term: Option<&str>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Whether blocks and arrows can be shown: a locale that says otherwise is believed, and the console of Linux has few.
+/// Whether blocks and arrows can be shown. They cannot if the locale is not UTF-8, nor on the Linux console, whose font
+/// has few.
 fn has_unicode(term: Option<&str>, locale: Option<&str>) -> bool {
     let is_utf8 = |locale: &str| {
         let locale = locale.to_ascii_lowercase();
@@ -125,7 +126,7 @@ fn has_unicode(term: Option<&str>, locale: Option<&str>) -> bool {
     term != Some("linux") && locale.is_none_or(is_utf8)
 }
 
-/// Draws after each message until one is the end.
+/// Draws after each group of messages, until one of them ends the program.
 fn run(
     terminal: &mut DefaultTerminal,
     mut app: App,
@@ -135,7 +136,7 @@ fn run(
     loop {
         terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut()))?;
         let Ok(message) = messages.recv() else { return Ok(()) };
-        // What has come meanwhile is drawn at once.
+        // Messages that arrived meanwhile are handled before the next drawing.
         for message in std::iter::once(message).chain(messages.try_iter()) {
             match message {
                 Message::Looked(state, events) => app.look(*state, &events),
@@ -145,7 +146,7 @@ fn run(
                 Message::End => return Ok(()),
                 Message::Key(key) => match app.key(key) {
                     Some(Action::Quit) => return Ok(()),
-                    // If the thread that asks has ended, what it said last stays on the screen.
+                    // If the reading thread has ended, its last message stays on the screen.
                     Some(action) => drop(orders.send(action)),
                     None => {}
                 },
@@ -154,13 +155,13 @@ fn run(
     }
 }
 
-/// Events as the API has them.
+/// The events in the answer of the API.
 #[derive(Deserialize)]
 struct Told {
     events: Vec<Event>,
 }
 
-/// Looks at the switch every `interval`, and does what is ordered meanwhile. Ends with who listens.
+/// Reads the state of the switch every `interval`, and carries out orders in between. Ends when the receiver has gone.
 fn ask(client: &Client, mut interval: Duration, orders: &Receiver<Action>, to: &Sender<Message>) {
     let mut looks = 0_u64;
     loop {
@@ -192,7 +193,7 @@ fn ask(client: &Client, mut interval: Duration, orders: &Receiver<Action>, to: &
                     if to.send(Message::Cleared(outcome)).is_err() {
                         return;
                     }
-                    // What it did shows at once.
+                    // The effect is shown at once.
                     break;
                 }
             }
@@ -200,7 +201,7 @@ fn ask(client: &Client, mut interval: Duration, orders: &Receiver<Action>, to: &
     }
 }
 
-/// Sends what is typed.
+/// Sends the keys that are pressed.
 fn read_keys(to: &Sender<Message>) {
     loop {
         let message = match event::read() {
@@ -217,10 +218,10 @@ fn read_keys(to: &Sender<Message>) {
     }
 }
 
-/// What a key is for.
+/// Translates a key into a message, if it has a function.
 fn translate(key: KeyEvent) -> Option<Message> {
     let key = match key.code {
-        // In raw mode these are no signals.
+        // In raw mode these keys do not cause signals.
         KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Message::End),
         KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Message::Redraw),
         KeyCode::Char(_) if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => return None,
@@ -239,7 +240,7 @@ fn translate(key: KeyEvent) -> Option<Message> {
     Some(Message::Key(key))
 }
 
-/// Ends it when the process is told to end: the terminal must be restored then too.
+/// Ends the screen on a signal that ends the process, so that the terminal is restored.
 fn listen_to_signals(to: Sender<Message>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let inside = runtime.enter();
@@ -257,7 +258,7 @@ fn listen_to_signals(to: Sender<Message>) -> io::Result<()> {
                 _ = quit.recv() => {}
             }
         });
-        // Nobody is left to tell if this fails.
+        // The receiver may have gone; the program then ends anyway.
         let _ = to.send(Message::End);
     });
     Ok(())

@@ -1,4 +1,4 @@
-//! `holdfast why-dropped`.
+//! `holdfast why-dropped`: explains the drops and pauses of a running switch.
 
 use holdfast::api::model::{Why, age};
 use holdfast::stats::format::{frames, grouped};
@@ -22,7 +22,7 @@ pub struct Args {
     switch: Asked,
 }
 
-/// What `/v1/why` answers.
+/// The answer of `/v1/why`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -45,7 +45,7 @@ pub fn why(args: &Args) -> Result<(), Failure> {
     print(&told.iter().map(section).collect::<Vec<_>>().join("\n"))
 }
 
-/// One port and class.
+/// The paragraph about one port and class.
 fn section(why: &Why) -> String {
     let class = match why.class {
         Some(class) => format!("class {class} ({})", if why.lossless { "lossless" } else { "lossy" }),

@@ -1,4 +1,4 @@
-//! What is on the screen, and what keys do to it.
+//! State of the screen, and the effect of keys on it.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::view;
 use crate::api::State;
 use crate::api::model::Event;
 
-/// Lines that a key for a screen goes.
+/// Lines that a page key moves.
 const PAGE: isize = 10;
 
-/// The whole of it.
+/// The state of the screen.
 #[derive(Debug)]
 pub struct App {
     pub(super) paint: Paint,
@@ -29,24 +29,24 @@ pub struct App {
     pub(super) log: Log,
     pub(super) view: View,
     pub(super) sort: Sort,
-    /// Index of a port.
+    /// Index of the selected port.
     pub(super) selected: usize,
-    /// Line of the view, where it is not one of ports.
+    /// First line or selected row of a view other than the list of ports.
     pub(super) cursor: usize,
-    /// Whether sparklines are of what was received.
+    /// Whether sparklines show received rates instead of sent rates.
     pub(super) shows_rx: bool,
     /// Whether groups and queues that were never used are shown too.
     pub(super) shows_idle: bool,
     pub(super) is_frozen: bool,
     pub(super) shows_help: bool,
-    /// Said in place of the keys until one is pressed.
+    /// A message that replaces the line of keys until a key is pressed.
     pub(super) notice: Option<(Weight, String)>,
-    /// Why there is no switch.
+    /// The reason why the switch does not answer.
     pub(super) trouble: Option<String>,
 }
 
 impl App {
-    /// Before any look.
+    /// Creates a screen that has received no state yet.
     #[must_use]
     pub fn new(paint: Paint, interval: Duration) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl App {
         }
     }
 
-    /// Takes a look at the switch: its state and the events that it keeps.
+    /// Takes a new state of the switch and the events in its history.
     pub fn look(&mut self, now: State, events: &[Event]) {
         let is_back = self.trouble.take().is_some();
         if self.is_frozen && !is_back {
@@ -92,7 +92,7 @@ impl App {
         self.state = Some(now);
     }
 
-    /// Another switch, or the first.
+    /// Begins anew with the first state of a switch.
     fn begin(&mut self, now: &State) {
         self.histories = vec![History::default(); now.ports.len()];
         self.log.restart();
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    /// There is no answer, for this reason. What was seen last stays.
+    /// Records that the switch does not answer, for the reason `why`. The last state stays on the screen.
     pub fn lose(&mut self, why: impl Into<String>) {
         let why = why.into();
         if self.trouble.is_none()
@@ -130,7 +130,7 @@ impl App {
         self.trouble = Some(why);
     }
 
-    /// The switch has cleared its watermarks, or says why not.
+    /// Shows whether the switch has cleared its watermarks, or why it refused.
     pub fn cleared(&mut self, outcome: Result<(), String>) {
         self.notice = Some(match outcome {
             Ok(()) => (Weight::Plain, "watermarks are what is held now".to_owned()),
@@ -138,7 +138,7 @@ impl App {
         });
     }
 
-    /// Does what `key` is for; what it asks of the program around.
+    /// Handles `key`. Returns the action that the command must carry out, if any.
     pub fn key(&mut self, key: Key) -> Option<Action> {
         let was_help = std::mem::take(&mut self.shows_help);
         self.notice = None;
@@ -168,7 +168,7 @@ impl App {
         None
     }
 
-    /// Watermarks may be cleared where requests may change something.
+    /// Requests that watermarks be cleared, where the API accepts writes.
     fn clear(&mut self) -> Option<Action> {
         let state = self.state.as_ref()?;
         if state.version.writes {
@@ -186,12 +186,12 @@ impl App {
 
     fn show(&mut self, view: View) {
         self.view = view;
-        // The port stays the same one.
+        // The selected port stays selected.
         let ports = self.row_ports();
         self.cursor = ports.iter().position(|port| *port == self.selected).unwrap_or(0);
     }
 
-    /// Goes `by` lines down.
+    /// Moves the selection or the cursor `by` lines down.
     fn go(&mut self, by: isize) {
         let to = |from: usize, count: usize| from.saturating_add_signed(by).min(count.saturating_sub(1));
         match self.view {
@@ -205,12 +205,12 @@ impl App {
                 self.cursor = to(self.cursor, ports.len());
                 self.selected = ports.get(self.cursor).copied().unwrap_or(self.selected);
             }
-            // How many lines these have depends on the width; what is too far is drawn as the end.
+            // The number of lines of these views depends on the width; a cursor that is too far shows the end.
             View::Lcores | View::Log => self.cursor = to(self.cursor, view::LINES_MOST),
         }
     }
 
-    /// Draws it into `area` of `buffer`.
+    /// Draws the screen into `area` of `buffer`.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let area = area.intersection(buffer.area);
         let lines = view::screen(self, usize::from(area.width), usize::from(area.height));
@@ -220,7 +220,7 @@ impl App {
     }
 }
 
-/// Whether both are of the same switch, in its order.
+/// Whether both states come from the same run of a switch, in order of time.
 fn is_same(before: &State, now: &State) -> bool {
     let names = |state: &State| state.ports.iter().map(|port| port.port.clone()).collect::<Vec<_>>();
     let run = |state: &State| (state.version.pid, state.version.began_unix_ns);

@@ -6,37 +6,38 @@ use ratatui::text::Span;
 use super::history::Sample;
 use super::paint::{Paint, Part, Tick};
 
-/// A bar: what is full of what, from the left, and where its lines are. All in bytes.
+/// A horizontal bar: coloured parts from the left, an optional headroom area and threshold lines. All values are in
+/// bytes.
 #[derive(Debug, Default)]
 pub struct Bar {
-    /// What the whole width stands for.
+    /// The value that the whole width stands for.
     pub scale: u64,
-    /// What it is full of.
+    /// The filled parts, from left to right: a size and its meaning.
     pub parts: Vec<(u64, Part)>,
-    /// From where to where what is empty is headroom.
+    /// The range of the empty area that is drawn as headroom.
     pub room: Option<(u64, u64)>,
-    /// Lines in it; a later one hides an earlier one.
+    /// The threshold lines: a position and a kind. A later line hides an earlier one in the same cell.
     pub ticks: Vec<(u64, Tick)>,
 }
 
 impl Bar {
-    /// It in `width` cells.
+    /// Draws the bar in `width` cells.
     pub fn spans(&self, width: usize, paint: Paint) -> Vec<Span<'static>> {
         let mut cells: Vec<(char, Style)> = (0..width).map(|cell| self.cell(cell, width, paint)).collect();
-        // What was never used has no highest use.
+        // A watermark of zero is not drawn: the buffer was never used.
         for (at, tick) in self.ticks.iter().filter(|tick| **tick != (0, Tick::Highest)) {
             let at = (self.place(*at, width) as usize).min(width.saturating_sub(1));
             if let Some(cell) = cells.get_mut(at) {
                 let full = !(is_empty(cell.0) || cell.0 == paint.partial(Part::Shared, 1));
                 let (sign, style) = paint.tick(*tick);
-                // Inside what is full its colour stays behind the line.
+                // Inside a filled part, the line keeps the part's colour as its background.
                 *cell = (sign, if full { cell.1.fg.map_or(style, |colour| style.bg(colour)) } else { style });
             }
         }
         merge(cells)
     }
 
-    /// Where `bytes` are, in cells.
+    /// Position of `bytes`, in cells.
     fn place(&self, bytes: u64, width: usize) -> f64 {
         if self.scale == 0 { 0.0 } else { (bytes as f64 / self.scale as f64 * width as f64).min(width as f64) }
     }
@@ -55,7 +56,7 @@ impl Bar {
         (sign, paint.part(part))
     }
 
-    /// What is at `place`.
+    /// The part that covers position `place`, in cells.
     fn part_at(&self, place: f64, width: usize) -> Part {
         let mut end = 0_u64;
         for (bytes, part) in &self.parts {
@@ -72,7 +73,7 @@ fn is_empty(sign: char) -> bool {
     matches!(sign, '·' | '░' | '.' | ':')
 }
 
-/// Neighbours of one style are one span.
+/// Joins adjacent cells of the same style into one span.
 fn merge(cells: Vec<(char, Style)>) -> Vec<Span<'static>> {
     let mut spans: Vec<(String, Style)> = Vec::new();
     for (sign, style) in cells {
@@ -84,8 +85,8 @@ fn merge(cells: Vec<(char, Style)>) -> Vec<Span<'static>> {
     spans.into_iter().map(|(text, style)| Span::styled(text, style)).collect()
 }
 
-/// The last looks as columns, the newest at the right, `top` being full: red where something was lost, yellow where PFC
-/// held the port or its peer.
+/// Draws the last `width` samples as columns, the newest at the right; `top` is a full column. A column is red where a
+/// lossless frame was lost, and yellow where PFC paused the port or its peer.
 pub fn sparkline<'a>(
     samples: impl DoubleEndedIterator<Item = &'a Sample>,
     of: impl Fn(&Sample) -> f64,
@@ -99,14 +100,14 @@ pub fn sparkline<'a>(
         .map(|sample| {
             let value = of(sample);
             let share = if top > 0.0 { (value / top).clamp(0.0, 1.0) } else { 0.0 };
-            // Little is something.
+            // A value above zero is never drawn as an empty column.
             let level = if value > 0.0 { ((share * 8.0).round() as usize).max(1) } else { 0 };
             let style = match sample {
                 Sample { lost: true, .. } => paint.bad(),
                 Sample { held: true, .. } => paint.odd(),
                 _ => paint.good(),
             };
-            // What was lost shows though nothing went.
+            // A loss is visible even if the value is zero.
             (paint.column(if sample.lost { level.max(1) } else { level }), style)
         })
         .collect();
@@ -115,12 +116,12 @@ pub fn sparkline<'a>(
     merge(cells)
 }
 
-/// Counts as columns, the highest full.
+/// Draws counts as columns; the highest count is a full column.
 pub fn columns(counts: &[u64], paint: Paint) -> String {
     let top = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
     let level = |count: u64| match count {
         0 => 0,
-        // By its logarithm: one in a million is what is looked for.
+        // The scale is logarithmic, so that one count beside a million stays visible.
         _ => (((count as f64).ln_1p() / top.ln_1p() * 8.0).round() as usize).max(1),
     };
     counts.iter().map(|&count| paint.column(level(count))).collect()

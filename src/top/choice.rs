@@ -1,9 +1,9 @@
-//! What may be chosen: the view, and the order of ports.
+//! The choices of the user: the view, and the order of ports.
 
-/// What the middle of the screen shows.
+/// A view: the content of the middle of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// Everything: ports, pools, groups of one port, what happens.
+    /// Overview: ports, pools, groups of one port, and the log.
     Ports,
     /// Pools and priority groups of all ports.
     Buffer,
@@ -11,15 +11,15 @@ pub enum View {
     Queues,
     /// Dataplane lcores and flows.
     Lcores,
-    /// What happened and what should be changed.
+    /// Past events, and advice about the configuration.
     Log,
 }
 
 impl View {
-    /// All of them.
+    /// All views, in the order of their keys.
     pub const ALL: [Self; 5] = [Self::Ports, Self::Buffer, Self::Queues, Self::Lcores, Self::Log];
 
-    /// Its name.
+    /// The name of the view, as shown in its tab.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl View {
     }
 }
 
-/// What the ports are sorted by.
+/// The key by which the ports are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     Configured,
@@ -46,13 +46,13 @@ pub(super) enum Sort {
 impl Sort {
     const ALL: [Self; 6] = [Self::Configured, Self::Sent, Self::Received, Self::Queue, Self::Paused, Self::Drops];
 
-    /// The one after this, round and round.
+    /// The next sort key; the first follows the last.
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|sort| *sort == self).unwrap_or(0);
         Self::ALL[(at + 1) % Self::ALL.len()]
     }
 
-    /// As it is shown.
+    /// The name of the sort key, as shown on the screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Configured => "as configured",

@@ -1,31 +1,31 @@
-//! What a port did at the last looks.
+//! History of the rates and losses of a port.
 
 use std::collections::VecDeque;
 
-/// Looks kept: more than the widest terminal shows.
+/// Samples kept per port: more than the widest terminal shows.
 const KEPT: usize = 512;
 
-/// One look at a port.
+/// Rates and losses of a port between two states of the switch.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Bits a second received.
+    /// Bits received per second.
     pub rx_bps: f64,
-    /// Bits a second sent.
+    /// Bits sent per second.
     pub tx_bps: f64,
-    /// Whether PFC held it or its peer.
+    /// Whether PFC paused the port or its peer.
     pub held: bool,
-    /// Whether something of a lossless class was lost.
+    /// Whether a frame of a lossless class was lost.
     pub lost: bool,
 }
 
-/// The last looks at a port, the oldest first.
+/// The last samples of a port, the oldest first.
 #[derive(Debug, Default, Clone)]
 pub struct History {
     samples: VecDeque<Sample>,
 }
 
 impl History {
-    /// Adds one.
+    /// Adds a sample; the oldest is removed if the history is full.
     pub fn add(&mut self, sample: Sample) {
         if self.samples.len() == KEPT {
             self.samples.pop_front();
@@ -33,7 +33,7 @@ impl History {
         self.samples.push_back(sample);
     }
 
-    /// All of them.
+    /// All samples, the oldest first.
     pub fn samples(&self) -> impl DoubleEndedIterator<Item = &Sample> {
         self.samples.iter()
     }

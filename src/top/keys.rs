@@ -1,44 +1,44 @@
-//! Keys, and what they ask of the program around.
+//! Keys, and the actions that they request from the command.
 
 use std::time::Duration;
 
-/// A key, as far as there is something on it.
+/// A key that has a function, or a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// A character.
     Char(char),
-    /// The arrow.
+    /// Arrow up.
     Up,
-    /// The arrow.
+    /// Arrow down.
     Down,
-    /// A screen up.
+    /// One page up.
     PageUp,
-    /// A screen down.
+    /// One page down.
     PageDown,
-    /// To the first line.
+    /// Moves to the first line.
     Home,
-    /// To the last line.
+    /// Moves to the last line.
     End,
-    /// The next view.
+    /// Selects the next view.
     Tab,
-    /// The view before.
+    /// Selects the view before.
     BackTab,
-    /// Away with what is in front.
+    /// Closes the help.
     Escape,
 }
 
-/// What a key asks of the program around the screen.
+/// An action that a key requests from the command around the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// The end.
+    /// End the program.
     Quit,
-    /// To look this often.
+    /// Read the state at this interval.
     Interval(Duration),
-    /// To clear the switch's watermarks.
+    /// Clear the switch's watermarks.
     Clear,
 }
 
-/// Intervals that `+` and `-` go through.
+/// Intervals that `+` and `-` step through.
 pub const INTERVALS: [Duration; 7] = [
     Duration::from_millis(100),
     Duration::from_millis(250),
@@ -49,7 +49,7 @@ pub const INTERVALS: [Duration; 7] = [
     Duration::from_secs(10),
 ];
 
-/// The next interval above `interval`, or below it; itself at the end.
+/// The next longer or shorter interval after `interval`; `interval` itself at the end of the list.
 pub(super) fn step(interval: Duration, longer: bool) -> Duration {
     let next = match longer {
         true => INTERVALS.into_iter().find(|next| *next > interval),

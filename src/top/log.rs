@@ -1,7 +1,8 @@
-//! What happened, newest first: pauses and drops as differences of two looks, and what the switch told.
+//! The log, newest first: pauses and drops as differences of two states, and events that the switch reported.
 //!
-//! A congested port says XOFF and XON a hundred thousand times a second. Pauses that follow each other are therefore one
-//! entry, which grows while they go on and stays as it was when they end; and so are drops of one kind.
+//! A congested port sends XOFF and XON a hundred thousand times a second. So pauses that follow each other are one
+//! entry: it grows while they continue, and stays unchanged after they end. Drops of one kind are joined in the same
+//! way.
 
 use std::collections::VecDeque;
 
@@ -12,67 +13,67 @@ use crate::stats::format::{grouped, percent, short, time};
 use crate::stats::losses;
 use crate::units::Nanos;
 
-/// Entries kept.
+/// Entries kept in the log.
 const KEPT: usize = 400;
 
-/// What does not happen again for this long is over.
+/// An episode ends if it has not recurred for this long, in nanoseconds.
 const QUIET_NS: u64 = 2_000_000_000;
 
-/// How bad an entry is.
+/// Severity of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// A loss in a lossless class.
     Bad,
-    /// Worth a look.
+    /// Unusual, but not a loss.
     Odd,
-    /// As it should be.
+    /// Normal operation.
     Plain,
 }
 
-/// What an episode is about.
+/// The kind of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The port holds its peer.
+    /// The port pauses its peer.
     Holds,
-    /// The peer holds the port.
+    /// The peer pauses the port.
     Held,
-    /// Frames dropped for a reason, in a class that may lose or in one that may not.
+    /// Frames dropped for a reason, in a lossless or a lossy class.
     Drops { lossless: bool },
-    /// Frames lost before any admission.
+    /// Frames lost before admission.
     Missed,
 }
 
-/// Things of one kind at one place that follow each other.
+/// Events of one kind at one place that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Episode {
     kind: Kind,
     port: String,
-    /// Class or priority.
+    /// Traffic class of dropped frames, or priority of a pause.
     class: Option<u8>,
     reason: String,
-    /// When it was last seen to go on.
+    /// Time of the last state in which the episode continued, in nanoseconds.
     last_ns: u64,
-    /// How often.
+    /// Number of XOFF frames, or of lost or dropped frames.
     count: u64,
-    /// How long, of a pause.
+    /// Time paused, in nanoseconds. Zero for drops.
     held_ns: u64,
 }
 
-/// One entry.
+/// One entry of the log.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// When it began, since the switch did.
+    /// Time at which the entry began, in nanoseconds since the start of the switch.
     pub at_ns: u64,
-    /// How bad it is.
+    /// Severity.
     pub weight: Weight,
-    /// Whether it goes on.
+    /// Whether the episode continues.
     pub live: bool,
     text: String,
     episode: Option<Episode>,
 }
 
 impl Entry {
-    /// The entry in words.
+    /// The text of the entry.
     pub fn text(&self) -> String {
         self.episode.as_ref().map_or_else(|| self.text.clone(), |episode| episode.text(self.at_ns))
     }
@@ -114,11 +115,11 @@ fn grouped_time(ns: u64) -> String {
     time(Nanos(ns))
 }
 
-/// What happened, newest first.
+/// The log, newest entry first.
 #[derive(Debug, Default)]
 pub struct Log {
     entries: VecDeque<Entry>,
-    /// Number of the first event that has not been seen.
+    /// Number of the first event that is not in the log yet.
     next_event: u64,
 }
 
@@ -128,26 +129,26 @@ impl Log {
         self.entries.iter()
     }
 
-    /// Adds what somebody said at `at_ns`.
+    /// Adds an entry with the text `text` at time `at_ns`.
     pub fn say(&mut self, at_ns: u64, weight: Weight, text: impl Into<String>) {
         self.insert(Entry { at_ns, weight, live: false, text: text.into(), episode: None });
     }
 
-    /// Begins anew, with another switch.
+    /// Empties the log: another switch runs now.
     pub fn restart(&mut self) {
         *self = Self::default();
     }
 
-    /// Adds what happened between two looks, and what the switch told.
+    /// Adds the pauses and drops between two states, and the events that the switch reported.
     pub fn look(&mut self, before: Option<&State>, now: &State, events: &[Event]) {
         let next = self.next_event;
         for event in events.iter().filter(|event| event.number >= next) {
-            // The time has a column of its own.
+            // The log shows the time in its own column.
             let text = event.text.strip_prefix("t=").and_then(|text| text.split_once("s ")).map(|(_, text)| text);
             let text = text.unwrap_or(&event.text);
             match text.strip_prefix(losses::PREFIX) {
                 None => self.say(event.at_ns, Weight::Odd, text),
-                // What was lost before anybody looked; what is lost from then on has entries that grow.
+                // Losses before the first state have only this event. Later losses have episodes that grow.
                 Some(_) if before.is_none() => self.say(event.at_ns, Weight::Bad, text),
                 Some(_) => {}
             }
@@ -162,7 +163,7 @@ impl Log {
         }
     }
 
-    /// An episode goes on, or begins.
+    /// Extends the live episode of the same kind and place, or begins a new one.
     fn go_on(&mut self, before: &State, episode: Episode) {
         let same = |entry: &&mut Entry| entry.live && entry.episode.as_ref().is_some_and(|old| old.is_same(&episode));
         if let Some(Entry { episode: Some(old), .. }) = self.entries.iter_mut().find(same) {
@@ -184,14 +185,14 @@ impl Log {
         let at = self.entries.partition_point(|other| other.at_ns > entry.at_ns);
         self.entries.insert(at, entry);
         if self.entries.len() > KEPT {
-            // What goes on is looked for next time.
+            // A live entry stays: its episode may still grow. The oldest ended entry is removed.
             let oldest = self.entries.iter().rposition(|entry| !entry.live).unwrap_or(KEPT);
             self.entries.remove(oldest);
         }
     }
 }
 
-/// Times that one side told the other to stop, and for how long.
+/// Reads the number of XOFF frames and the time paused, in nanoseconds, of one direction.
 type Side = fn(&PfcPriority) -> (u64, u64);
 
 fn pauses(before: &State, now: &State) -> Vec<Episode> {

@@ -1,8 +1,8 @@
-//! `holdfast top`: what a running switch does, on a terminal.
+//! `holdfast top`: the live state of a running switch, on a terminal.
 //!
-//! All of it is a function of the states that the API gave and the keys that were pressed: [`App`] takes both and draws
-//! itself into a [`ratatui`] buffer of any size. The terminal, the clock and the socket are the command's
-//! (`src/cli/top.rs`), so that every screen can be had in a test.
+//! The screen is a function of the states that the API returned and the keys that were pressed: [`App`] takes both and
+//! draws itself into a [`ratatui`] buffer of any size. The command (`src/cli/top.rs`) owns the terminal, the clock and
+//! the socket. So a test can draw every screen.
 
 mod app;
 mod bar;

@@ -1,17 +1,17 @@
-//! Colours and signs, and what stands for them where there are none.
+//! Colours and symbols, with fallbacks for terminals that lack them.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How to draw on this terminal.
+/// Drawing capabilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paint {
-    /// In colours. Without, what they say is said by other signs, bold and reverse.
+    /// Whether colours are used. Otherwise other symbols, bold and reverse text replace them.
     pub colour: bool,
-    /// With blocks and lines of Unicode. Without, in ASCII.
+    /// Whether Unicode blocks and lines are used. Otherwise the screen is ASCII.
     pub unicode: bool,
 }
 
-/// What a part of the buffer is for.
+/// The memory that a part of a bar stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Reserve,
@@ -19,14 +19,14 @@ pub(super) enum Part {
     Headroom,
 }
 
-/// What a line of a bar means.
+/// The meaning of a line in a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tick {
-    /// A threshold: XOFF, a queue's limit, a limit of ECN.
+    /// A threshold: XOFF, a queue limit or an ECN threshold.
     Threshold,
-    /// The end of headroom.
+    /// The end of the headroom, or the limit of a queue.
     Limit,
-    /// The highest there ever was.
+    /// The watermark: the highest use so far.
     Highest,
 }
 
@@ -35,37 +35,37 @@ impl Paint {
         if self.colour { Style::new().fg(colour) } else { Style::new().add_modifier(plain) }
     }
 
-    /// What must not be.
+    /// Style of losses and failures.
     pub(super) fn bad(self) -> Style {
         self.or(Color::Red, Modifier::REVERSED).add_modifier(Modifier::BOLD)
     }
 
-    /// What is worth a look.
+    /// Style of unusual states.
     pub(super) fn odd(self) -> Style {
         self.or(Color::Yellow, Modifier::BOLD)
     }
 
-    /// What is as it should be.
+    /// Style of normal states.
     pub(super) fn good(self) -> Style {
         self.or(Color::Green, Modifier::empty())
     }
 
-    /// What explains.
+    /// Style of secondary text.
     pub(super) fn dim(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Titles, keys and what is selected.
+    /// Style of titles, keys and the selection.
     pub(super) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// The view that is shown.
+    /// Style of the current view's tab.
     pub(super) fn tab(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// `style` where `is_so`, else none.
+    /// Returns `style` where `is_so`, otherwise the default style.
     pub(super) fn when(self, is_so: bool, style: Style) -> Style {
         if is_so { style } else { Style::new() }
     }
@@ -79,7 +79,7 @@ impl Paint {
         }
     }
 
-    /// A cell that is full of `part`.
+    /// A cell filled with `part`.
     pub(super) fn full(self, part: Part) -> char {
         match (self.unicode, self.colour, part) {
             (true, true, _) | (true, false, Part::Shared) => '█',
@@ -91,7 +91,7 @@ impl Paint {
         }
     }
 
-    /// A cell of which `eighths` (1 to 7) are full.
+    /// A cell of which `eighths` (1 to 7) are filled.
     pub(super) fn partial(self, part: Part, eighths: usize) -> char {
         const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
         match self.unicode {
@@ -100,7 +100,7 @@ impl Paint {
         }
     }
 
-    /// An empty cell; `room` is for headroom.
+    /// An empty cell; `room` marks empty headroom.
     pub(super) fn empty(self, room: bool) -> (char, Style) {
         let sign = match (self.unicode, room) {
             (true, true) => '░',
@@ -129,14 +129,14 @@ impl Paint {
         (sign, style)
     }
 
-    /// A column of a sparkline: `level` of 8, none for 0.
+    /// A column of a sparkline: `level` is 0 (blank) to 8 (full).
     pub(super) fn column(self, level: usize) -> char {
         const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         const SIGNS: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '%', '#'];
         if self.unicode { BLOCKS[level.min(8)] } else { SIGNS[level.min(8)] }
     }
 
-    /// `fancy`, or `plain` where it cannot be shown.
+    /// Returns `fancy`, or `plain` on a terminal without Unicode.
     pub(super) fn sign(self, fancy: &'static str, plain: &'static str) -> &'static str {
         if self.unicode { fancy } else { plain }
     }

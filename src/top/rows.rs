@@ -1,4 +1,4 @@
-//! What has a line on the screen, and in which order.
+//! The rows of each view, and their order.
 
 use super::app::App;
 use super::choice::{Sort, View};
@@ -8,7 +8,7 @@ use crate::api::State;
 use crate::api::model::{Group, Queue};
 
 impl App {
-    /// The port of each line of a view of groups or queues, as an index.
+    /// The port index of each row in the view of groups or queues.
     pub(super) fn row_ports(&self) -> Vec<usize> {
         let Some(state) = &self.state else { return Vec::new() };
         let index = |name: &str| state.ports.iter().position(|port| port.port == name).unwrap_or(0);
@@ -19,7 +19,7 @@ impl App {
         }
     }
 
-    /// Groups that are shown: those in which something ever was, and those that PFC guards.
+    /// The groups that are shown: those that were ever used, and those that PFC protects.
     pub(super) fn groups<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Group> {
         state.groups.iter().filter(|group| {
             let highest = group.used_highest_bytes.max(group.used_bytes).max(group.headroom_bytes);
@@ -27,7 +27,7 @@ impl App {
         })
     }
 
-    /// Queues that are shown, with what they did.
+    /// The queues that are shown, with their rates.
     pub(super) fn queues<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (&'a Queue, QueueStep)> {
         let steps = self.step.queues.iter().copied().chain(std::iter::repeat(Default::default()));
         state.queues.iter().zip(steps).filter(|(queue, _)| {
@@ -35,7 +35,7 @@ impl App {
         })
     }
 
-    /// Ports in the order in which they are shown.
+    /// Port indexes in the order in which they are shown.
     pub(super) fn order(&self) -> Vec<usize> {
         let Some(state) = &self.state else { return Vec::new() };
         let mut order: Vec<usize> = (0..state.ports.len()).collect();
@@ -49,7 +49,7 @@ impl App {
             Sort::Drops => step(port).lost * 1e9 + step(port).dropped,
         };
         let keys: Vec<f64> = order.iter().map(|&port| by(port)).collect();
-        // The highest first; among equals as configured, since the sort is stable.
+        // The highest comes first. The sort is stable, so equal ports stay in configured order.
         order.sort_by(|a, b| keys[*b].total_cmp(&keys[*a]));
         order
     }

@@ -1,95 +1,96 @@
-//! What happened between two looks.
+//! Rates and pauses between two states of a switch.
 
 use crate::api::State;
 use crate::api::model::{Lcore, Pfc, PfcPriority, Port};
 
-/// What happened between two looks at one switch.
+/// Rates and pauses between two states of one switch.
 #[derive(Debug, Default, Clone)]
 pub struct Step {
-    /// Time between them; zero at the first, when nothing is known yet.
+    /// Time between the two states, in seconds. Zero if there is only one state yet.
     pub seconds: f64,
-    /// By port, as the state has them.
+    /// One entry per port, in the order of the state.
     pub ports: Vec<PortStep>,
-    /// By lcore, as the state has them.
+    /// One entry per lcore, in the order of the state.
     pub lcores: Vec<LcoreStep>,
-    /// Bits a second sent by queue, as the state has them.
+    /// One entry per queue, in the order of the state.
     pub queues: Vec<QueueStep>,
-    /// By flow, bits a second received.
+    /// Bits received per second by each flow, in the order of the state.
     pub flows: Vec<f64>,
 }
 
-/// One port.
+/// Rates of one port.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct PortStep {
-    /// Bits a second received, on the wire.
+    /// Bits received per second, on the wire.
     pub rx_bps: f64,
-    /// Bits a second sent, on the wire.
+    /// Bits sent per second, on the wire.
     pub tx_bps: f64,
-    /// Frames of lossless classes dropped a second, and those lost before they had a class.
+    /// Frames lost per second: drops of lossless classes, and losses before classification.
     pub lost: f64,
-    /// Other frames dropped a second.
+    /// Other frames dropped per second.
     pub dropped: f64,
-    /// PFC frames sent a second.
+    /// PFC frames sent per second.
     pub pfc_sent: f64,
-    /// Frames marked a second.
+    /// Frames marked with CE per second.
     pub marked: f64,
-    /// Where the port held its peer.
+    /// Pauses of the peer by the port.
     pub xoff: Held,
-    /// Where the peer held the port.
+    /// Pauses of the port by the peer.
     pub paused: Held,
 }
 
 /// Pauses of one port in one direction.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Held {
-    /// Priorities that were held at any time between the looks.
+    /// Priorities that were paused at any time between the two states, one bit each.
     pub mask: u8,
-    /// The longest of them, as a share of the time.
+    /// The longest pause time of any priority, as a share of the time between the two states.
     pub share: f64,
 }
 
-/// One lcore.
+/// Rates of one lcore.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct LcoreStep {
     /// Share of polls that moved a frame.
     pub busy: f64,
-    /// Polls a second.
+    /// Polls per second.
     pub polls: f64,
-    /// 99 % of the gaps were shorter than this; null if there was none.
+    /// A bound in nanoseconds below which 99 % of the poll gaps are; `None` without any gap.
     pub gap_p99_ns: Option<u64>,
-    /// Gaps by length, as the state has them.
+    /// Number of poll gaps by length, in the buckets of the state.
     pub gaps: Vec<u64>,
-    /// Share of the time that it rested.
+    /// Share of the time that the lcore rested.
     pub rested: f64,
-    /// Frames handed on a second.
+    /// Frames handed off to other lcores per second.
     pub handed: f64,
 }
 
-/// One queue.
+/// Rates of one queue.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct QueueStep {
-    /// Bits a second sent, without what the wire takes beside.
+    /// Bits sent per second, without preamble, inter-frame gap and other overhead of the wire.
     pub tx_bps: f64,
-    /// Frames marked a second.
+    /// Frames marked with CE per second.
     pub marked: f64,
 }
 
-/// Frames of `port` that are a loss whatever their class: those of lossless classes, and those lost before any admission.
+/// Frames of `port` that count as lost: drops of lossless classes, and frames lost before admission, which have no
+/// class.
 pub fn lost(port: &Port) -> u64 {
     port.lossless_dropped_frames.saturating_add(port.missed_frames).saturating_add(port.no_buffer_frames)
 }
 
-/// Frames of `port` that were dropped and may be.
+/// Frames that `port` dropped in lossy classes.
 pub fn dropped(port: &Port) -> u64 {
     port.dropped_frames.saturating_sub(port.lossless_dropped_frames)
 }
 
-/// The PFC of `port`.
+/// The PFC state of `port`.
 pub fn pfc_of<'a>(state: &'a State, port: &str) -> Option<&'a Pfc> {
     state.pfc.iter().find(|pfc| pfc.port == port)
 }
 
-/// Growth a second of one counter.
+/// Growth of a counter per second, for states this many seconds apart.
 struct Rate(f64);
 
 impl Rate {
@@ -99,7 +100,7 @@ impl Rate {
 }
 
 impl Step {
-    /// From `before` to `now`.
+    /// Computes the rates between `before` and `now`.
     pub fn new(before: &State, now: &State) -> Self {
         let seconds = now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
         let rate = Rate(seconds);
@@ -108,7 +109,7 @@ impl Step {
             let nothing = Lcore::default();
             lcore_step(before.lcores.iter().find(|was| was.lcore == lcore.lcore).unwrap_or(&nothing), lcore, &rate)
         });
-        // Queues and flows are the same ones in the same order for as long as a switch runs.
+        // Queues and flows keep their order while a switch runs.
         let queues = now.queues.iter().enumerate().map(|(at, queue)| {
             let was = before.queues.get(at).filter(|was| was.port == queue.port && was.queue == queue.queue);
             was.map_or_else(QueueStep::default, |was| QueueStep {
@@ -144,7 +145,7 @@ fn port_step(before: &State, now: &State, port: &Port, rate: &Rate) -> PortStep 
     }
 }
 
-/// What of a priority is `(whether it is held, XOFFs, time held)`.
+/// Pauses in one direction. `of` reads from a priority whether it is paused, its XOFF count and its time paused.
 fn held(before: &Pfc, now: &Pfc, rate: &Rate, of: fn(&PfcPriority) -> (bool, u64, u64)) -> Held {
     let mut all = Held::default();
     for line in now.priorities.iter().filter(|line| line.priority < 8) {
@@ -174,7 +175,7 @@ fn lcore_step(was: &Lcore, now: &Lcore, rate: &Rate) -> LcoreStep {
     }
 }
 
-/// The power of two below which 99 % of `gaps` are.
+/// The lowest power of two, in nanoseconds, below which 99 % of `gaps` are.
 fn p99(gaps: &[u64]) -> Option<u64> {
     let all = gaps.iter().fold(0_u64, |sum, gaps| sum.saturating_add(*gaps));
     let mut left = all - all / 100;

@@ -1,22 +1,22 @@
-//! Tables whose columns are those that fit.
+//! Tables that omit the columns for which the screen is too narrow.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::paint::Paint;
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<C> {
-    /// Which.
+    /// Identifies the column.
     pub id: C,
     /// Its title.
     pub title: &'static str,
-    /// Its width, at least.
+    /// Minimum width, in cells.
     pub width: usize,
     /// Whether it is aligned to the right.
     pub right: bool,
-    /// The higher, the earlier it is left out.
+    /// Columns with a higher rank are omitted first.
     pub rank: u8,
 }
 
@@ -27,7 +27,8 @@ pub struct Table<C> {
 }
 
 impl<C: Copy + PartialEq> Table<C> {
-    /// Those of `columns` that fit into `width`; each of `grow` gets an equal part of what is left, up to `most`.
+    /// Selects those of `columns` that fit into `width`. The columns in `grow` share the remaining width equally, each
+    /// up to `most` cells.
     pub fn fit(columns: &[Column<C>], width: usize, grow: &[C], most: usize) -> Self {
         let mut columns = columns.to_vec();
         let needs = |columns: &[Column<C>]| columns.iter().map(|column| column.width + 1).sum::<usize>();
@@ -43,7 +44,7 @@ impl<C: Copy + PartialEq> Table<C> {
         Self { columns }
     }
 
-    /// The line of titles; that of `sorted` is marked.
+    /// The line of titles; the title of column `sorted` is emphasized.
     pub fn titles(&self, sorted: Option<C>, paint: Paint) -> Line<'static> {
         let titles = self.columns.iter().map(|column| {
             let style = paint.dim();
@@ -53,7 +54,7 @@ impl<C: Copy + PartialEq> Table<C> {
         line(titles)
     }
 
-    /// A row, of which `cell` draws each column in the width that it has.
+    /// A row; `cell` draws each column in the given width.
     pub fn row(&self, mut cell: impl FnMut(C, usize) -> Vec<Span<'static>>) -> Line<'static> {
         line(self.columns.iter().map(|column| (column, cell(column.id, column.width))))
     }
@@ -78,7 +79,7 @@ fn line<'a, C: 'a>(cells: impl Iterator<Item = (&'a Column<C>, Vec<Span<'static>
     Line::from(spans)
 }
 
-/// `spans` in at most `width` cells.
+/// Cuts `spans` to at most `width` cells.
 pub fn clip(spans: Vec<Span<'static>>, width: usize) -> Vec<Span<'static>> {
     let mut left = width;
     let mut clipped = Vec::new();
@@ -94,7 +95,7 @@ pub fn clip(spans: Vec<Span<'static>>, width: usize) -> Vec<Span<'static>> {
     clipped
 }
 
-/// One piece of text as a cell.
+/// A cell with one piece of text.
 pub fn text(text: impl Into<String>, style: Style) -> Vec<Span<'static>> {
     vec![Span::styled(text.into(), style)]
 }

@@ -1,4 +1,4 @@
-//! `holdfast headroom --prove`.
+//! `holdfast headroom --prove`: compares the headroom formula with the worst cases in simulated time.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::super::{Failure, print, print_json};
 use super::{Args, small_packets};
 
-/// Proves the links that `args` mean.
+/// Proves the links that `args` select.
 pub fn prove(args: &Args) -> Result<(), Failure> {
     let links = wanted(args)?;
     let mut proofs = Vec::new();
@@ -33,7 +33,7 @@ pub fn prove(args: &Args) -> Result<(), Failure> {
     print(&text)
 }
 
-/// What follows if the promise about small packets is broken; nothing where there is none.
+/// The loss if traffic breaks the promise about small packets; empty without a promise.
 fn broken(proofs: &[(Link, Proof)]) -> String {
     let mut lines = proofs.iter().filter_map(|(link, proof)| {
         let cells = proof.broken?.0;
@@ -48,7 +48,7 @@ fn broken(proofs: &[(Link, Proof)]) -> String {
     )
 }
 
-/// The link that is given whole, or those of the table that are as far as it is given.
+/// The links to prove: the one that is specified completely, or those of the table that match the given values.
 fn wanted(args: &Args) -> Result<Vec<Link>, Failure> {
     let peer = match (args.response, args.speed) {
         (None, _) => Peer::Standard,
@@ -79,7 +79,8 @@ fn wanted(args: &Args) -> Result<Vec<Link>, Failure> {
     Ok(found)
 }
 
-/// Beyond these nothing is learned, and it takes long.
+/// Refuses links outside the supported range: they prove no more and take long. Also refuses links whose pause can
+/// lapse.
 fn check(link: &Link) -> Result<(), Failure> {
     let right = (1_000_000_000..=800_000_000_000).contains(&link.rate.0)
         && link.cable.mm <= 10_000_000
@@ -106,7 +107,7 @@ fn progress(done: usize, of: usize) {
     let mut stderr = io::stderr().lock();
     if stderr.is_terminal() {
         let end = if done == of { "\r          \r" } else { "" };
-        // Nobody needs it.
+        // The progress is not essential: an error is ignored.
         let _ = write!(stderr, "\r{done} of {of}{end}").and_then(|()| stderr.flush());
     }
 }
@@ -160,7 +161,7 @@ fn to_terms(terms: &[Term]) -> String {
     table.to_string()
 }
 
-/// The slack of each link by term.
+/// The slack of each link, by term.
 fn to_slack(proofs: &[(Link, Proof)]) -> String {
     let mut table = Table::new(&[]);
     for (link, proof) in proofs {

@@ -1,4 +1,4 @@
-//! What is said of a decision: the columns, once for the table, CSV and JSON lines.
+//! The columns that describe a decision, defined once for the table, CSV and JSON lines.
 
 use holdfast::dataplane::SwitchSpec;
 use holdfast::dataplane::replay::{Decision, Outcome, Transition};
@@ -6,38 +6,38 @@ use holdfast::mmu::HeadroomPolicy;
 use holdfast::qos::ClassMap;
 use holdfast::units::Cells;
 
-/// A value of a column; what does not apply is blank.
+/// The value of a column; blank if the column does not apply.
 pub enum Value<'a> {
     Blank,
     Number(u64),
     /// A probability in parts of 2^32.
     Parts(u64),
     Text(&'a str),
-    /// A port, by its name.
+    /// Index of a port, shown by its name.
     Port(usize),
     Truth(bool),
     Pauses(&'a [Transition]),
 }
 
-/// When the table shows a column. CSV and JSON lines have all, always: whoever reads them counts on it.
+/// When the table shows a column. CSV and JSON lines always have all columns, because programs read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     Always,
-    /// CSV and JSON lines only: the table says it in another way.
+    /// In CSV and JSON lines only: the table shows it in other columns.
     Never,
-    /// Any class has another group or queue than its number says.
+    /// If a class has a group or a queue whose number differs from its own.
     Maps,
-    /// Any port has a reserve.
+    /// If a port has a reserve.
     PortReserve,
-    /// All lossless groups share their headroom.
+    /// If all lossless groups share their headroom.
     HeadroomPool,
-    /// Dynamic and Shared Headroom.
+    /// With Dynamic and Shared Headroom.
     Dynamic,
-    /// Not with Dynamic and Shared Headroom.
+    /// Not with Dynamic and Shared Headroom: there the port has one insurance, and a group's use of it limits nothing.
     NotDynamic,
-    /// Any queue has a WRED profile.
+    /// If a queue has a WRED profile.
     Wred,
-    /// A lossy queue has one.
+    /// If a lossy queue has a WRED profile.
     LossyWred,
 }
 
@@ -58,13 +58,13 @@ impl Shown {
     }
 }
 
-/// One column.
+/// A column of the output.
 pub struct Column {
-    /// In CSV and JSON.
+    /// Name in CSV and JSON lines.
     pub name: &'static str,
-    /// In the table.
+    /// Title in the table.
     pub title: &'static str,
-    /// In the table; text stands left, numbers right. Zero is the longest port's name.
+    /// Width in the table. Zero stands for the length of the longest port name.
     pub width: usize,
     pub is_left: bool,
     shown: Shown,
@@ -124,14 +124,14 @@ pub const COLUMNS: [Column; 37] = [
     text("pause", "pause", 1, Shown::Always),
 ];
 
-/// The values, in the order of [`COLUMNS`].
+/// The values of a decision, in the order of [`COLUMNS`].
 pub fn values(time: u64, decision: &Decision) -> [Value<'_>; COLUMNS.len()] {
     let Decision { frame, went, held, limits, port, at_queue, .. } = decision;
     let (event, result, reason) = words(decision.outcome);
     let cells = |cells: Cells| Value::Number(cells.0.into());
     let maybe = |value: Option<Cells>| value.map_or(Value::Blank, cells);
     let parts = |value: Option<u64>| value.map_or(Value::Blank, Value::Parts);
-    // With one insurance for the port, what a group has of it limits nothing.
+    // Shared use, insurance and XOFF of a whole port limit something only with Dynamic and Shared Headroom.
     let is_dynamic = limits.dynamic.is_some();
     let dynamic = |value| if is_dynamic { value } else { Value::Blank };
     [
@@ -175,7 +175,7 @@ pub fn values(time: u64, decision: &Decision) -> [Value<'_>; COLUMNS.len()] {
     ]
 }
 
-/// Event, result, and the reason of a drop.
+/// The event, the result, and the reason of a drop.
 fn words(outcome: Outcome) -> (&'static str, &'static str, Option<&'static str>) {
     match outcome {
         Outcome::Reserve => ("arrive", "reserve", None),

@@ -1,4 +1,4 @@
-//! The lines of a trace, one at a time, and their fields with the columns they stand in.
+//! Reads the lines of a trace one at a time, and splits them into fields with their columns.
 
 use std::io::{BufRead, Read};
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use super::trace::Fault;
 
-/// The columns of CSV and the fields of JSON lines, in this order; the last one may be missing.
+/// The columns of CSV and the fields of JSON lines, in this order. The last one is optional.
 pub const FIELDS: [&str; 7] = ["time_ns", "event", "port", "class", "bytes", "egress", "ecn"];
 pub const HEADER: &str = "time_ns,event,port,class,bytes,egress";
 pub const HEADER_ECN: &str = "time_ns,event,port,class,bytes,egress,ecn";
 
-/// A line's fields, by the place of their names in [`FIELDS`].
+/// The fields of a line, indexed as [`FIELDS`].
 pub type Fields = [Field; FIELDS.len()];
 
-/// Two names of ports, three numbers and six keys come nowhere near it.
+/// Maximum length of a line in bytes. An event with two port names, three numbers and seven keys is far shorter.
 const LONGEST_LINE: u64 = 4096;
 
-/// A field as written; blank where there is nothing.
+/// A field as written; the text is empty if the field is blank.
 #[derive(Debug, Clone, Default)]
 pub struct Field {
     pub text: String,
@@ -36,7 +36,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0 }
     }
 
-    /// The next line that says something, without its end.
+    /// The next line that is neither blank nor a comment, without its line end.
     pub fn next(&mut self) -> Result<Option<String>, Fault> {
         loop {
             let mut bytes = Vec::new();
@@ -62,7 +62,7 @@ impl<R: BufRead> Lines<R> {
             })?;
             let line = text.strip_suffix('\n').unwrap_or(&text);
             let line = line.strip_suffix('\r').unwrap_or(line);
-            // Spreadsheets say by it that this is UTF-8.
+            // Spreadsheets begin UTF-8 files with a byte order mark.
             let line = if self.number == 1 { line.trim_start_matches('\u{feff}') } else { line };
             if !line.trim().is_empty() && !line.starts_with('#') {
                 return Ok(Some(line.to_owned()));
@@ -71,7 +71,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Splits a line of CSV under `header`; a column and a reason if it has not as many fields.
+/// Splits a line of CSV under `header`. The error is a column and a reason, if the number of fields is wrong.
 pub fn split_csv(line: &str, header: &str) -> Result<Fields, (u64, String)> {
     let mut fields = Fields::default();
     let most = header.split(',').count();
@@ -91,7 +91,7 @@ pub fn split_csv(line: &str, header: &str) -> Result<Fields, (u64, String)> {
     Ok(fields)
 }
 
-/// An event in JSON; what is not there is `None`.
+/// An event in JSON; a missing field is `None`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object {
@@ -104,7 +104,7 @@ struct Object {
     ecn: Option<Value>,
 }
 
-/// Splits a line of JSON into the same fields, each in the column of its key.
+/// Splits a line of JSON into fields; the column of each is that of its key.
 pub fn split_json(line: &str) -> Result<Fields, (u64, String)> {
     let object: Object = serde_json::from_str(line).map_err(|error| {
         let text = error.to_string();

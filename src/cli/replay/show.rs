@@ -1,4 +1,4 @@
-//! What a replay prints: a table, CSV or JSON lines, a line an event.
+//! The output of a replay: a table, CSV or JSON lines, one line per event.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub enum Format {
     Json,
 }
 
-/// Sums of a whole trace.
+/// Totals of a trace.
 #[derive(Debug, Default)]
 pub struct Totals {
     admitted: u64,
@@ -44,7 +44,7 @@ impl Totals {
 pub struct Show<'a> {
     format: Format,
     switch: &'a SwitchSpec,
-    /// Width of each column of the table that is in it.
+    /// Width of each column; `None` for a column that the table does not show.
     widths: [Option<usize>; COLUMNS.len()],
     line: String,
     cell: String,
@@ -108,7 +108,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// The table says that it is complete; CSV and JSON lines leave that to the exit code.
+    /// Writes the totals below a table, which also mark it as complete. CSV and JSON lines leave that to the exit code.
     pub fn foot(&self, out: &mut impl Write, totals: &Totals) -> io::Result<()> {
         if self.format != Format::Table {
             return Ok(());
@@ -120,7 +120,7 @@ impl<'a> Show<'a> {
         )
     }
 
-    /// Appends the cell to the table's line.
+    /// Appends the cell to the line of the table.
     fn pad(&mut self, index: usize) {
         let Some(width) = self.widths[index] else { return };
         let blank = width.saturating_sub(self.cell.chars().count());
@@ -130,7 +130,7 @@ impl<'a> Show<'a> {
         self.line.extend(std::iter::repeat_n(' ', right + 2));
     }
 
-    /// Appends the cell to a line of CSV, or with its name to one of JSON.
+    /// Appends the cell to a line of CSV, or with its name to a line of JSON.
     fn separate(&mut self, index: usize, name: &str) {
         if index > 0 {
             self.line.push(',');
@@ -141,7 +141,7 @@ impl<'a> Show<'a> {
         self.line.push_str(&self.cell);
     }
 
-    /// The value as the table and CSV have it. Writing to a text cannot fail.
+    /// Formats the value for the table and CSV. Writing to a string cannot fail.
     fn text(&mut self, value: &Value<'_>) {
         let cell = &mut self.cell;
         let _ = match value {
@@ -164,7 +164,7 @@ impl<'a> Show<'a> {
             Value::Blank => write!(cell, "null"),
             Value::Number(number) => write!(cell, "{number}"),
             Value::Parts(parts) => write_parts(cell, *parts),
-            // Words of our own and names of ports: letters, digits and `_-./`, nothing to escape.
+            // Text is our own words and port names: letters, digits and `_-./`, which need no escaping.
             Value::Text(text) => write!(cell, "\"{text}\""),
             Value::Port(port) => write!(cell, "\"{}\"", self.switch.ports[*port].name),
             Value::Truth(truth) => write!(cell, "{truth}"),
@@ -186,7 +186,7 @@ fn state(change: &Transition) -> &'static str {
     if change.xoff { "XOFF" } else { "XON" }
 }
 
-/// Parts of 2^32 as a number of six places, rounded; but only what is certain is one.
+/// Writes parts of 2^32 as a number with six decimal places, rounded. Only certainty (2^32 parts) becomes 1.
 fn write_parts(out: &mut String, parts: u64) -> std::fmt::Result {
     const ONE: u64 = 1 << 32;
     let millionths = (parts * 1_000_000 + ONE / 2) >> 32;

@@ -1,4 +1,4 @@
-//! A trace, event by event, or the place where it is wrong.
+//! Reads a trace event by event, and locates its faults.
 
 use std::fmt;
 use std::io::BufRead;
@@ -10,7 +10,7 @@ use holdfast::sets::CLASSES;
 
 use super::line::{FIELDS, Field, Fields, HEADER, HEADER_ECN, Lines, split_csv, split_json};
 
-/// What is wrong with a trace, and where; the text has the remedy.
+/// A fault in a trace, with its place; the text contains the remedy.
 pub struct Fault {
     pub line: u64,
     pub column: u64,
@@ -20,7 +20,7 @@ pub struct Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.line, self.column)?;
-        // A text of the trace is shown, not obeyed: it may hold line ends and what terminals take for commands.
+        // Control characters of the trace are escaped: a terminal would interpret them.
         self.text
             .chars()
             .try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_debug()) } else { write!(f, "{c}") })
@@ -38,7 +38,7 @@ pub enum Kind {
     Depart(Departure),
 }
 
-/// A departure; what it says beside the egress port is checked, as far as it says it.
+/// A departure. The fields besides the egress port are optional; those that are given are checked.
 pub struct Departure {
     pub egress: usize,
     pub class: Option<u8>,
@@ -48,7 +48,7 @@ pub struct Departure {
     columns: [u64; FIELDS.len()],
 }
 
-/// Places in [`FIELDS`].
+/// Indexes of [`FIELDS`].
 const TIME: usize = 0;
 const EVENT: usize = 1;
 const PORT: usize = 2;
@@ -57,26 +57,27 @@ const BYTES: usize = 4;
 const EGRESS: usize = 5;
 const ECN: usize = 6;
 
-/// How a trace writes codepoints; `ect` is either of the two, and what a blank one is.
+/// The ECN codepoints as a trace writes them. `ect` stands for either ECT codepoint and is read as ECT(0), like a blank
+/// field of an arrival.
 const CODEPOINTS: [(&str, Ecn); 5] =
     [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ect", Ecn::Ect0), ("ce", Ecn::Ce), ("not-ect", Ecn::NotEct)];
 
-/// A column and what is wrong there.
+/// A column and the fault there.
 type Wrong = (u64, String);
 
 pub struct Trace<'a, R> {
     lines: Lines<R>,
     switch: &'a SwitchSpec,
-    /// By the first line; not known before it.
+    /// Known after the first line.
     form: Option<Form>,
     time: u64,
 }
 
-/// How the lines are written.
+/// Format of the lines.
 #[derive(Clone, Copy)]
 enum Form {
     Json,
-    /// With this header.
+    /// CSV with this header.
     Csv(&'static str),
 }
 
@@ -171,7 +172,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
         })
     }
 
-    /// That `waiting`, the frame which is next to leave, is the one the departure is about.
+    /// Checks that `waiting`, the next frame to leave, matches the fields of the departure.
     pub fn check_departure(&self, departure: &Departure, waiting: Option<Frame>) -> Result<(), Fault> {
         let Some(frame) = waiting else { return Err(self.nothing_waits(departure)) };
         let name = |port: usize| self.switch.ports[port].name.as_str();
@@ -201,7 +202,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
     }
 }
 
-/// What the first line says of the others.
+/// Detects the format from the first line.
 fn form(line: &str) -> Result<Form, Wrong> {
     if line.starts_with('{') {
         return Ok(Form::Json);
@@ -214,7 +215,7 @@ fn no_header() -> String {
     format!("the header is missing; write `{HEADER}` first, `,ecn` after it if you like, or one JSON object a line")
 }
 
-/// The codepoint, if one is written.
+/// The codepoint, if the field is not blank.
 fn ecn(fields: &Fields) -> Result<Option<Ecn>, Wrong> {
     let Field { text, column } = &fields[ECN];
     if text.is_empty() {

@@ -61,7 +61,7 @@ pub fn buffers(looks: &Looks<'_>) -> String {
     )
 }
 
-/// Whether anything has happened in the group, or is promised to it.
+/// Whether the group is lossless or was ever used.
 fn is_of_note(group: &Group) -> bool {
     group.lossless || group.used_highest_bytes > 0 || group.used_bytes > 0
 }

@@ -1,32 +1,32 @@
-//! What stands in the cells of tables: zeros are quiet, what is not there is a dash.
+//! Formats the cells of tables: zero and missing values are a dash.
 
 use holdfast::stats::format::{self, grouped};
 use holdfast::units::{Bytes, Nanos};
 
-/// What is not, or is nothing.
+/// The cell of a zero or missing value.
 pub const NONE: &str = "-";
 
-/// A count.
+/// Formats a count.
 pub fn count(number: u64) -> String {
     if number == 0 { NONE.to_owned() } else { grouped(number) }
 }
 
-/// A size.
+/// Formats a size in bytes.
 pub fn bytes(size: u64) -> String {
     if size == 0 { NONE.to_owned() } else { Bytes(size).to_string() }
 }
 
-/// A size that may not be there at all.
+/// Formats an optional size in bytes; only a missing one is a dash.
 pub fn some_bytes(size: Option<u64>) -> String {
     size.map_or_else(|| NONE.to_owned(), |size| Bytes(size).to_string())
 }
 
-/// A time.
+/// Formats a time in nanoseconds.
 pub fn time(ns: u64) -> String {
     if ns == 0 { NONE.to_owned() } else { format::time(Nanos(ns)) }
 }
 
-/// The part of `whole`, in percent.
+/// Formats `part` as a percentage of `whole`.
 pub fn percent(part: u64, whole: u64) -> String {
     match (part, whole) {
         (0, _) | (_, 0) => NONE.to_owned(),
@@ -39,17 +39,17 @@ pub fn class(number: u8, lossless: bool) -> String {
     format!("{number}{}", if lossless { "*" } else { "" })
 }
 
-/// How much `now` is more than `before`.
+/// The growth of a counter from `before` to `now`.
 pub fn grown(now: u64, before: Option<u64>) -> u64 {
     now.saturating_sub(before.unwrap_or(0))
 }
 
-/// A rate in Gb/s from bytes on the wire.
+/// Formats a rate in Gb/s, from bytes on the wire in `seconds`.
 pub fn gigabits(bytes: u64, seconds: f64) -> String {
     if bytes == 0 { NONE.to_owned() } else { format::gigabits(bytes as f64 * 8.0 / seconds) }
 }
 
-/// Dynamic Threshold's factor as it is written, or the limit that is fixed.
+/// Formats alpha of the Dynamic Threshold as it is configured, or the fixed limit.
 pub fn alpha(alpha: Option<f64>, fixed: Option<u64>) -> String {
     match (alpha, fixed) {
         (Some(alpha), _) if alpha < 1.0 => format!("1/{}", 1.0 / alpha),
@@ -59,12 +59,12 @@ pub fn alpha(alpha: Option<f64>, fixed: Option<u64>) -> String {
     }
 }
 
-/// How long the switch has run, below a table that counts from its beginning.
+/// Time since the switch began, for a line below a table of counters.
 pub fn since(at_ns: u64) -> String {
     format!("{} after the switch began", duration(at_ns))
 }
 
-/// A time as people say it: `3.1s`, `4m 05s`, `2h 03m`, `5d 04h`.
+/// Formats a time in a readable form: `3.1s`, `4m 05s`, `2h 03m`, `5d 04h`.
 pub fn duration(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     match seconds {

@@ -1,11 +1,11 @@
-//! `--port` and `--class`: rows of an answer, whichever resource it is.
+//! `--port` and `--class`: filters the rows of any resource.
 
 use serde_json::Value;
 
-/// Keys by which a row, or what it holds rows of, is one of eight.
+/// Keys whose value is the number, from 0 to 7, of a row.
 const NUMBERS: [&str; 4] = ["class", "priority", "group", "queue"];
 
-/// Which rows to keep.
+/// Selects the rows that are kept.
 #[derive(Debug, Default, Clone)]
 pub struct Filter {
     pub port: Option<String>,
@@ -13,7 +13,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Removes from the part `name` of `answer` what is not asked for.
+    /// Removes the rows that do not match from the part `name` of `answer`.
     pub fn apply(&self, answer: &mut Value, name: &str) {
         if (self.port.is_some() || self.class.is_some())
             && let Some(part) = answer.get_mut(name)
@@ -39,7 +39,7 @@ impl Filter {
     }
 }
 
-/// Whether `row` is of `class`: one of those that it says it has, or the one that it is.
+/// Whether `row` belongs to `class`: by its list of classes, or by its own number.
 fn is_class(row: &Value, class: u8) -> bool {
     let Value::Object(fields) = row else { return true };
     if let Some(classes) = fields.get("classes").and_then(Value::as_array)

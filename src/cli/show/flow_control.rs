@@ -1,4 +1,4 @@
-//! PFC, ECN, drops, watchdog: what keeps a queue from growing, and what happens when nothing does.
+//! PFC, ECN, drops and the PFC watchdog.
 
 use holdfast::api::model::{Dropped, Pfc, PfcPriority, State};
 use holdfast::stats::table::{Align, Table};
@@ -8,13 +8,13 @@ use super::Looks;
 use super::cells::{NONE, bytes, class, count, grown, percent, since};
 use Align::{Left, Right};
 
-/// Priorities that do something, or on which something came.
+/// Whether PFC is generated for the priority, or frames of it were sent or received.
 fn is_of_note(priority: &PfcPriority) -> bool {
     let frames = [priority.sent_xoff_frames, priority.sent_xon_frames, priority.received_xoff_frames];
     priority.generated || frames.iter().any(|frames| *frames > 0) || priority.received_xon_frames > 0
 }
 
-/// The same counters at the look before.
+/// The counters of the priority in the reading before.
 fn counts(state: &State, port: &str, priority: u8) -> [u64; 7] {
     let port = state.pfc.iter().find(|pfc| pfc.port == port);
     let priority = port.and_then(|port| port.priorities.iter().find(|row| row.priority == priority));
@@ -116,7 +116,7 @@ pub fn drops(looks: &Looks<'_>) -> String {
     let total: u64 = rows.iter().map(|row| row.0).sum();
     let mut told: Vec<&str> = Vec::new();
     for (frames, row) in rows.iter().filter(|row| row.0 > 0) {
-        // Said once: the sentences are long.
+        // Each meaning is shown once, because the sentences are long.
         let meaning = if told.contains(&row.reason.as_str()) { "" } else { row.meaning.as_str() };
         told.push(&row.reason);
         let class = row.class.map_or_else(|| NONE.to_owned(), |number| class(number, row.lossless));

@@ -62,7 +62,7 @@ pub fn lcores(looks: &Looks<'_>) -> String {
     )
 }
 
-/// Ports of one lcore: all their names if these are few.
+/// Ports of one lcore: all names if they are at most four.
 fn ports(names: &[String]) -> String {
     match names {
         [] => NONE.to_owned(),

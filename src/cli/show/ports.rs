@@ -1,4 +1,4 @@
-//! Ports and who is behind them.
+//! Ports and the stations behind them.
 
 use holdfast::api::model::{Fdb, Port, State};
 use holdfast::stats::table::{Align, Table};
@@ -8,9 +8,9 @@ use super::Looks;
 use super::cells::{NONE, bytes, count, gigabits, grown, since};
 use Align::{Left, Right};
 
-/// What is only shown where it happened.
+/// Columns that are shown only if a value is not zero.
 const SELDOM: [&str; 3] = ["missed", "no buffer", "errors"];
-/// Column of flow control that devices do by themselves: only shown where one could.
+/// Column of the flow control that devices do themselves, shown only where a device could do it.
 const FLOW_CONTROL: &str = "flow control";
 
 pub fn ports(looks: &Looks<'_>) -> String {
@@ -34,7 +34,7 @@ fn head(port: &Port) -> [String; 6] {
         (true, false) => "up",
     };
     let flow_control = match port.flow_control.as_str() {
-        // A switch of an earlier version does not say.
+        // An earlier version of the switch leaves the field empty.
         "" | "none" => NONE,
         state => state,
     };

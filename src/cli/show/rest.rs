@@ -1,4 +1,4 @@
-//! What is short enough to stand together: configuration, classes, hosts, flows, events, advices, version.
+//! The small resources: configuration, classes, hosts, flows, events, advice, version.
 
 use holdfast::api::model::{Event, RunningConfig};
 use holdfast::stats::table::{Align, Table};

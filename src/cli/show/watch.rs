@@ -1,4 +1,4 @@
-//! Tables again and again: drawn anew on a terminal, one after another elsewhere.
+//! Repeated tables: redrawn in place on a terminal, one after another elsewhere.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -9,7 +9,7 @@ const CLEAR_SCREEN: &str = "\x1b[2J";
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// Where tables are drawn. The cursor stays visible: Ctrl-C ends the program where it is, and nobody would give it back.
+/// The output for repeated tables. The cursor stays visible: Ctrl-C ends the program at once and could not restore it.
 pub struct Screen {
     is_terminal: bool,
     has_drawn: bool,
@@ -20,7 +20,7 @@ impl Screen {
         Self { is_terminal, has_drawn: false }
     }
 
-    /// Draws `text`; whether there is somebody left to draw for.
+    /// Draws `text`. Returns whether the output is still open.
     pub fn draw(&mut self, text: &str) -> Result<bool, Failure> {
         let text = self.next(text);
         let mut stdout = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! Which files a run reads and writes: none is to be two of them.
+//! The files that a run reads and writes: a written file must not be any other of them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::files::{dir_of, is_straight, part_of};
 use crate::cli::Failure;
 
-/// A file, whatever it is called.
+/// Identifies a file, whichever path leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Identity {
     path: PathBuf,
-    /// Device and inode, of one that is there.
+    /// Device and inode, if the file exists.
     inode: Option<(u64, u64)>,
 }
 
@@ -38,14 +38,14 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// It is read; `what` with its path.
+    /// Claims a file that is read; `what` describes it in messages.
     pub fn read(&mut self, path: &Path, what: &str) {
         self.taken.push((Identity::of(path), format!("{what} {}", path.display())));
     }
 
-    /// It is written by the option `what`, unless it is another's.
+    /// Claims a file that the option `what` writes; an error if the run already uses that file.
     pub fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
-        // Several may write to a pipe or device.
+        // Pipes and devices may have several writers.
         if is_straight(path) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Files that a run leaves: each is there under its name only when it is whole.
+//! Output files of a run: a file gets its name only when it is complete.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -8,26 +8,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::cli::Failure;
 
-/// Files under way. Who removes, renames or makes one holds it, so that a signal finds each or none.
+/// Incomplete files. The lock is held while one is created, renamed or removed, so that a signal handler sees
+/// consistent files.
 static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
     PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is under way. Nothing is made or completed while the guard lives.
+/// Removes all incomplete files. While the guard lives, no file can be created or completed.
 pub fn abandon() -> MutexGuard<'static, Vec<PathBuf>> {
     let mut parts = parts();
     parts.drain(..).for_each(|part| drop(fs::remove_file(part)));
     parts
 }
 
-/// A directory, and those above it.
+/// Creates a directory and its parents.
 pub fn make_dir(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| failed("directory", path, &error))
 }
 
-/// A file with this content; one that is there is replaced.
+/// Writes a file with this content; an existing file is replaced.
 pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
     let write = || {
         let mut output = Output::open(path)?;
@@ -37,11 +38,11 @@ pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
     write().map_err(|error| failed("file", path, &error))
 }
 
-/// A file to write to. Until [`Output::finish`] it is `NAME.part`, or `NAME.part2` and so on, and whatever had its name
-/// before still has it; dropped before, it leaves nothing.
+/// A file that is being written. Until [`Output::finish`] its name is `NAME.part`, `NAME.part2` and so on, and an
+/// existing file `NAME` stays unchanged. If it is dropped unfinished, the part is removed.
 pub struct Output {
     file: File,
-    /// The part, and what it will be; `None`: it is written as it is.
+    /// The path of the part and its final path. `None` for a file that is written directly.
     part: Option<(PathBuf, PathBuf)>,
 }
 
@@ -50,7 +51,7 @@ impl Output {
         if is_straight(path) {
             return Ok(Self { file: File::create(path)?, part: None });
         }
-        // A link stays one, and what is behind it is replaced.
+        // A symbolic link stays, and its target is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let permissions = match File::options().write(true).open(&target) {
             Ok(file) => Some(file.metadata()?.permissions()),
@@ -68,7 +69,7 @@ impl Output {
         Ok(output)
     }
 
-    /// It is whole, and gets its name.
+    /// Completes the file: it gets its final name.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some((part, target)) = &self.part {
             let mut parts = parts();
@@ -96,13 +97,14 @@ impl Drop for Output {
         if let Some((part, _)) = self.part.take() {
             let mut parts = parts();
             parts.retain(|other| *other != part);
-            // It was not to be left; nobody is left to tell if it is.
+            // An error cannot be reported here.
             let _ = fs::remove_file(part);
         }
     }
 }
 
-/// A new file for what will be `target`: what has the name of one may be another's, or be left of a run that was killed.
+/// Creates a new part for `target`. A file with the name of a part may belong to another program, or to a run that was
+/// killed.
 fn create_part(target: &Path) -> io::Result<(File, PathBuf)> {
     let mut part = part_of(target);
     let mut number = 1;
@@ -118,7 +120,8 @@ fn create_part(target: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// Whether it is written as it is: a pipe or a device, or a file by its number (`/dev/stdout`), which others write to.
+/// Whether `path` is written directly, without a part: a pipe, a device, or a file descriptor (`/dev/stdout`), to which
+/// others may write too.
 pub fn is_straight(path: &Path) -> bool {
     let is_numbered = |path: &Path| path.starts_with("/proc");
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
@@ -126,25 +129,25 @@ pub fn is_straight(path: &Path) -> bool {
         || dir_of(path).canonicalize().is_ok_and(|dir| is_numbered(&dir))
 }
 
-/// The directory that a file is in.
+/// The directory that contains the file.
 pub fn dir_of(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// `NAME.part`, beside it: a file is renamed within a file system only.
+/// The path `NAME.part` in the same directory: files can be renamed only within a file system.
 pub fn part_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     path.with_file_name(name)
 }
 
-/// `name` as part of a path: letters, digits and dashes.
+/// Reduces `name` to letters, digits, dots and dashes, for use in a path.
 pub fn plain(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
     plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// The names in their order as parts of paths, none twice.
+/// Reduces the names as [`plain`] does, in their order, and makes them unique.
 pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut name = |(number, name): (usize, &str)| {
@@ -157,7 +160,7 @@ pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     names.enumerate().map(&mut name).collect()
 }
 
-/// Why `path` could not be written.
+/// The failure that `path` could not be written because of `error`.
 pub fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     let text = error.to_string();
     let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
@@ -187,7 +190,7 @@ mod tests {
         assert_eq!(names, ["x-1-8", "x-1-8-2", "3", "4", "5", "x-1-8-2-2"]);
     }
 
-    /// One after the other: there is one list of what is under way.
+    /// One test for all cases: the list of incomplete files is global.
     #[test]
     fn a_file_has_its_name_when_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();

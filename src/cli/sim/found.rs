@@ -1,4 +1,4 @@
-//! A scenario in which something does not hold, written where it can be run again.
+//! Writes a scenario that violates an invariant to a file, so that it can be run again.
 
 use std::path::{Path, PathBuf};
 
@@ -7,37 +7,38 @@ use holdfast::sim::outcome::Violation;
 use super::claims::Claims;
 use super::files;
 
-/// What was found, as small as it became.
+/// A violation and the scenario that causes it, as small as shrinking made it.
 pub struct Found<'a> {
     pub yaml: &'a str,
     pub violation: &'a Violation,
-    /// Runs that it took to make it small.
+    /// Runs that shrinking took.
     pub runs: u32,
 }
 
-/// The file that a scenario of `seed` goes to if nobody names one.
+/// The default file for a scenario of `seed`.
 pub fn default_path(seed: u64) -> PathBuf {
     PathBuf::from(format!("holdfast-found-{seed}.yaml"))
 }
 
-/// The same, or one with a number, if that is read or written by this run: what was found may have been looked at again.
+/// The default path, or a numbered one if this run reads or writes that file: the scenario of this run may itself be an
+/// earlier finding.
 pub fn free_path(seed: u64, claims: &mut Claims) -> PathBuf {
     let numbered = (2..).map(|number| PathBuf::from(format!("holdfast-found-{seed}-{number}.yaml")));
     let mut paths = std::iter::once(default_path(seed)).chain(numbered);
     paths.find(|path| claims.write(path, "--out").is_ok()).unwrap_or_else(|| default_path(seed))
 }
 
-/// Rule, place and sentence of a violation.
+/// Describes a violation: invariant, time, event and sentence.
 pub fn describe(violation: &Violation) -> String {
     let Violation { invariant, at_ps, event, what } = violation;
     format!("{invariant} is violated at {} ns, event {event}: {what}", at_ps / 1000)
 }
 
-/// Writes it, and says where it is and what it shows.
+/// Writes the scenario. Returns a text with its path and its violation.
 pub fn keep(path: &Path, found: &Found<'_>) -> String {
     let told = match files::write(path, found.yaml) {
         Ok(()) => format!("shrunk in {} runs; it happens again with: holdfast sim {}", found.runs, path.display()),
-        // Nothing that was found is lost with the disk.
+        // If the file cannot be written, the text contains the scenario, so it is not lost.
         Err(_) => format!("{} cannot be written; the scenario:\n{}", path.display(), found.yaml),
     };
     let Violation { at_ps, event, what, .. } = found.violation;

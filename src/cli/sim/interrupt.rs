@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: nothing half written is left, and the exit code is 128 and the signal's number.
+//! SIGINT and SIGTERM: no incomplete file stays behind, and the exit code is 128 plus the number of the signal.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,21 +9,21 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::files;
 use super::progress::Line;
 
-/// The signal that came, 0 before.
+/// Number of the signal that was received; 0 before.
 static CAME: AtomicU8 = AtomicU8::new(0);
 const INTERRUPT: u8 = 2;
 const TERMINATE: u8 = 15;
 
-/// What the first signal does. The second ends the process, whatever it does.
+/// The effect of the first signal. The second always ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum First {
-    /// It ends the process.
+    /// The first signal ends the process.
     Ends,
-    /// It is remembered: [`code`].
+    /// The first signal is recorded for [`code`].
     Asks,
 }
 
-/// Listens from now on. A signal that was ignored before, as in the background of a script, stays that.
+/// Handles signals from now on. A signal that was ignored before, as in the background of a script, stays ignored.
 pub fn listen(first: First) -> io::Result<()> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -45,17 +45,17 @@ pub fn listen(first: First) -> io::Result<()> {
             CAME.store(next(), Ordering::Relaxed);
         }
         let signal = next();
-        // Held to the end, so that nothing is begun after it.
+        // Held until the exit, so that no further file is created.
         let _parts = files::abandon();
         Line::default().over();
-        // Nobody is left to tell if this fails.
+        // A failed write cannot be reported.
         let _ = writeln!(io::stderr(), "error: interrupted");
         std::process::exit(i32::from(exit_code(signal)));
     });
     Ok(())
 }
 
-/// Exit code of who was asked to end; `None`: nobody has asked.
+/// The exit code after a recorded signal; `None` before any signal.
 pub fn code() -> Option<u8> {
     Some(CAME.load(Ordering::Relaxed)).filter(|signal| *signal > 0).map(exit_code)
 }
@@ -71,7 +71,7 @@ async fn come(signal: &mut Option<Signal>) {
     }
 }
 
-/// Whether `/proc/self/status` says that a signal is ignored.
+/// Whether a signal is ignored according to `/proc/self/status`.
 fn is_ignored(status: &str, signal: u8) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -1,13 +1,13 @@
-//! How far a run is, for who looks at a terminal; and how fast it was. Standard error only: output stays the same bytes.
+//! Progress and speed of a run, written to standard error only: standard output is the same on every run.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Time between two lines.
+/// Minimum time between two updates.
 const PERIOD: Duration = Duration::from_millis(200);
 const BAR: u64 = 30;
 
-/// A line on the terminal.
+/// The progress of a command's runs, as a line on the terminal.
 pub struct Progress {
     count: usize,
     done: usize,
@@ -20,28 +20,28 @@ pub struct Progress {
     line: Line,
 }
 
-/// The last line of the terminal, written again and again.
+/// The last line of the terminal, which is overwritten again and again.
 #[derive(Default)]
 pub struct Line {
     is_dirty: bool,
 }
 
 impl Line {
-    /// In place of what stood there.
+    /// Replaces the line with `text`.
     pub fn show(&mut self, text: &str) {
-        // Nobody is left to tell if this fails.
+        // A failed write cannot be reported.
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
         let _ = io::stderr().flush();
         self.is_dirty = true;
     }
 
-    /// As if nothing had stood there, whoever wrote it.
+    /// Clears the last line of a terminal, even if another part of the program wrote it.
     pub fn over(&mut self) {
         self.is_dirty = io::stderr().is_terminal();
         self.clear();
     }
 
-    /// As if nothing had stood there.
+    /// Clears the line if it shows a text.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_dirty) {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -50,7 +50,7 @@ impl Line {
 }
 
 impl Progress {
-    /// Of `count` runs.
+    /// Starts the progress of `count` runs.
     pub fn new(count: usize, quiet: bool) -> Self {
         let now = Instant::now();
         Self {
@@ -66,12 +66,12 @@ impl Progress {
         }
     }
 
-    /// The next run begins.
+    /// Begins the next run.
     pub fn begin(&mut self, variant: &str) {
         variant.clone_into(&mut self.variant);
     }
 
-    /// So much of it is done.
+    /// Shows that `thousandths` of the current run are done.
     pub fn show(&mut self, thousandths: u64) {
         if !self.is_due() {
             return;
@@ -81,14 +81,14 @@ impl Progress {
         self.line.show(&format!("{of}{} {}.{} %", bar(thousandths), thousandths / 10, thousandths % 10));
     }
 
-    /// What was found is made smaller: the run number `runs` of that.
+    /// Shows that shrinking has reached run number `runs`.
     pub fn shrinking(&mut self, runs: u32) {
         if self.is_due() {
             self.line.show(&format!("a rule is broken; looking for a smaller scenario: run {runs}"));
         }
     }
 
-    /// Whether it is time for another line, which then is shown.
+    /// Whether an update is due. If so, the time of the next one is set.
     fn is_due(&mut self) -> bool {
         let is_due = !self.quiet && self.is_terminal && self.shown.elapsed() >= PERIOD;
         if is_due {
@@ -97,18 +97,18 @@ impl Progress {
         is_due
     }
 
-    /// Nothing is under way.
+    /// Clears the line.
     pub fn clear(&mut self) {
         self.line.clear();
     }
 
-    /// The run is over.
+    /// Ends the current run, which had this many events.
     pub fn end(&mut self, events: u64) {
         self.done += 1;
         self.events += events;
     }
 
-    /// All are over.
+    /// Ends the last run: clears the line and reports the speed.
     pub fn finish(&mut self) {
         self.line.clear();
         if !self.quiet {
@@ -119,7 +119,7 @@ impl Progress {
     }
 }
 
-/// `[#####.....]`.
+/// A progress bar such as `[#####.....]`.
 pub fn bar(thousandths: u64) -> String {
     let full = (thousandths * BAR / 1000).min(BAR) as usize;
     format!("[{}{}]", "#".repeat(full), ".".repeat(BAR as usize - full))

@@ -1,4 +1,4 @@
-//! `holdfast sim --random`: fabrics that nobody thought of, until one does not hold.
+//! `holdfast sim --random`: random fabrics, until one violates an invariant.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use super::interrupt;
 use super::progress::{Line, bar};
 use crate::cli::{Failure, print};
 
-/// Time between two lines on the terminal.
+/// Minimum time between two updates of the terminal.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// What the command line asks for.
+/// The options of the command line.
 pub struct Random {
     /// The first seed.
     pub seed: u64,
-    /// How many.
+    /// Number of fabrics.
     pub count: Option<u64>,
-    /// For how long.
+    /// Time limit.
     pub time: Option<Nanos>,
-    /// Where a scenario goes that does not hold.
+    /// Output file for a scenario that violates an invariant.
     pub out: Option<PathBuf>,
     pub quiet: bool,
 }
 
-/// Fabrics that are run if nobody says how many.
+/// Number of fabrics without `--count` and without `--for`.
 const DEFAULT_COUNT: u64 = 10_000;
 
 pub fn random(asked: &Random) -> Result<(), Failure> {
@@ -58,7 +58,7 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
     }
 }
 
-/// How far it is: by number or by time, whichever is nearer to its end.
+/// Describes the progress: by count or by time, whichever is closer to its end.
 fn describe(progress: &Progress, limit: Option<Duration>) -> String {
     let fabrics = progress.totals.fabrics;
     let by_count = progress.count.map_or(0, |count| (fabrics * 1000).checked_div(count).unwrap_or(1000));
@@ -90,8 +90,8 @@ fn summary(seed: u64, totals: &Totals) -> String {
     )
 }
 
-/// What is left to be done of so many fabrics in so much time, as options; `None`: nothing. A part of a millisecond counts as
-/// a whole one.
+/// The rest of `count` fabrics and of the time `limit`, as options; `None` if no work is left. A fraction of a
+/// millisecond counts as a whole one.
 fn left(count: Option<u64>, limit: Option<Duration>, done: u64, elapsed: Duration) -> Option<String> {
     let count = count.map(|count| count.saturating_sub(done));
     let limit = limit.map(|limit| limit.saturating_sub(elapsed));
@@ -101,7 +101,7 @@ fn left(count: Option<u64>, limit: Option<Duration>, done: u64, elapsed: Duratio
     (!is_over).then(|| count + &limit)
 }
 
-/// How what was interrupted is gone on with: each seed before `next` is done.
+/// The command that continues an interrupted run: all seeds before `next` are done.
 fn go_on(next: u64, left: &str) -> String {
     format!("interrupted; go on with: holdfast sim --random --seed {next}{left}\n")
 }
@@ -110,7 +110,7 @@ fn counted(count: u64, one: &str) -> String {
     format!("{} {one}{}", number(count), if count == 1 { "" } else { "s" })
 }
 
-/// Writes what was found where it can be run again.
+/// Writes the shrunk scenario to a file, and returns the failure with its path.
 fn keep(asked: &Random, failure: &Failed) -> Failure {
     let path = asked.out.clone().unwrap_or_else(|| found::default_path(failure.seed));
     let small = Found { yaml: &failure.shrunk_yaml, violation: &failure.shrunk_violation, runs: failure.runs };

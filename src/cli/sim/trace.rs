@@ -1,4 +1,4 @@
-//! `--trace`: what one switch received and sent, for `holdfast replay`.
+//! `--trace`: records the frames that one switch received and sent, for `holdfast replay`.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use holdfast::sim::{run, run_recorded};
 use super::files::{self, Output};
 use crate::cli::Failure;
 
-/// The switch to record: the one of that name, or the only one.
+/// Index of the switch to record: the one with the given name, or the only one.
 pub fn switch(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure> {
     let names: Vec<&str> = scenario.switches.iter().map(|switch| switch.name.as_str()).collect();
     let known = names.join(", ");
@@ -33,7 +33,7 @@ pub fn switch(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure>
     }
 }
 
-/// Runs `scenario`, and records `switch` if there is one.
+/// Runs `scenario`, and records `switch` if it is given.
 pub fn record(
     scenario: &Scenario,
     switch: Option<usize>,
@@ -54,11 +54,11 @@ fn write_csv(path: &Path, recording: &Recording) -> io::Result<()> {
     out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-/// Writes the trace, and says where it is not what a replay decides.
+/// Writes the trace, and warns where a replay would decide otherwise.
 pub fn write(path: &Path, recording: &Recording) -> Result<(), Failure> {
     write_csv(path, recording).map_err(|error| files::failed("file", path, &error))?;
     let warn = |text: String| {
-        // Nobody is left to tell if this fails, and `eprintln!` would panic.
+        // A failed write cannot be reported, and `eprintln!` would panic on it.
         let _ = writeln!(io::stderr(), "warning: {}: {text}", path.display());
     };
     if recording.tape.is_cut() {

@@ -1,11 +1,11 @@
-//! Warnings of a scenario: those that differ in numbers and places only are one line, with how many there are.
+//! Warnings of a scenario. Those that differ only in their numbers are one line with their count.
 
 use std::collections::{HashMap, HashSet};
 
-/// The lines: each warning once, or each kind once unless `all` are wanted. In the order in which they come.
+/// The lines: each distinct warning once with `all`, otherwise each kind once. They keep their order.
 pub fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<String> {
     let mut told = HashSet::new();
-    // Variants mostly have the same.
+    // Variants of a scenario mostly have the same warnings.
     let distinct: Vec<&str> = warnings.filter(|warning| told.insert(*warning)).collect();
     if all {
         return distinct.into_iter().map(str::to_owned).collect();
@@ -19,7 +19,7 @@ pub fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<Stri
     distinct.into_iter().filter_map(first).collect()
 }
 
-/// What is left without numbers.
+/// The kind of a warning: its text without digits.
 fn kind(warning: &str) -> String {
     warning.chars().filter(|c| !c.is_ascii_digit()).collect()
 }

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Tests of the keys.
 
 use super::*;
 use crate::top::{Action, INTERVALS, Key, View};
@@ -68,7 +68,7 @@ fn the_interval_has_steps_and_ends() {
         app.key(Key::Char('+'));
     }
     assert!(text(&app, 80, 24).contains("every 10s"));
-    // One that was given on the command line is between two.
+    // An interval from the command line may lie between two steps.
     let mut app = App::new(PLAIN, Duration::from_millis(300));
     assert_eq!(app.key(Key::Char('+')), Some(Action::Interval(Duration::from_millis(500))));
 }

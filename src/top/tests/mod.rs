@@ -1,4 +1,4 @@
-//! The screen without a terminal: states and keys in, text out.
+//! Tests of the screen without a terminal: states and keys are input, text is output.
 
 mod keys;
 mod pieces;
@@ -19,7 +19,7 @@ use crate::stats::{Snapshot, Subject};
 
 pub const PLAIN: Paint = Paint { colour: false, unicode: true };
 
-/// What the API would say of `subject`.
+/// The state that the API would return for `subject`.
 pub fn state(subject: &Subject, snapshot: &Snapshot) -> State {
     let devices = vec!["ring".to_owned(); 2];
     let version = Version {
@@ -49,7 +49,7 @@ pub fn busy(paint: Paint) -> App {
     app
 }
 
-/// The screen of `app` as text, a line a row, without spaces at the ends.
+/// The screen of `app` as text, one line per row, without trailing spaces.
 pub fn text(app: &App, width: u16, height: u16) -> String {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     app.draw(buffer.area, &mut buffer);

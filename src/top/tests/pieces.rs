@@ -1,4 +1,4 @@
-//! Bars, sparklines and tables by themselves.
+//! Tests of bars, sparklines and tables on their own.
 
 use ratatui::style::Color;
 use ratatui::text::Span;

@@ -1,4 +1,4 @@
-//! Whole screens, to the letter.
+//! Snapshots of whole screens.
 
 use super::*;
 use crate::stats::DeviceFlowControl;

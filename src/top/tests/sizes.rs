@@ -1,4 +1,4 @@
-//! No size and no answer makes it panic.
+//! Tests that no screen size and no answer of the API causes a panic.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::api::model::*;
 use crate::top::Key;
 
-/// Numbers in a row that look random, from a seed.
+/// A xorshift generator of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -17,7 +17,7 @@ impl Dice {
         self.0
     }
 
-    /// Little, much, nothing, or as much as there is.
+    /// A number that is zero, small, large, the maximum or of any size.
     fn number(&mut self) -> u64 {
         match self.next() % 6 {
             0 => 0,
@@ -41,7 +41,7 @@ impl Dice {
     }
 }
 
-/// Names as people give them, and worse.
+/// Port names: usual, empty, too long, wide, and with control characters.
 fn name(index: usize) -> String {
     match index % 7 {
         0 => String::new(),
@@ -139,7 +139,7 @@ fn lcore(dice: &mut Dice, index: usize) -> Lcore {
     }
 }
 
-/// What no switch says, and a newer one might.
+/// A state with random content, including content that no current switch returns.
 fn anything(dice: &mut Dice) -> State {
     let pools = dice.list(4, |dice, index| Pool {
         pool: ["lossless", "lossy", "headroom", "fourth"][index].to_owned(),
@@ -186,7 +186,7 @@ fn anything(dice: &mut Dice) -> State {
     }
 }
 
-/// An app after some looks and keys, all by chance.
+/// An app after random states and keys.
 fn random(seed: u64) -> App {
     let dice = &mut Dice(seed | 1);
     let paint = Paint { colour: dice.flag(), unicode: dice.flag() };
@@ -195,7 +195,7 @@ fn random(seed: u64) -> App {
     for look in 0..dice.next() % 6 {
         let mut now = anything(dice);
         if look > 0 && dice.flag() {
-            // The same switch goes on.
+            // The ports stay, as after another reading of one switch.
             now.ports = last.ports.clone();
             now.at_ns = u64::max(now.at_ns, last.at_ns);
         }
@@ -231,7 +231,7 @@ fn every_size_can_be_drawn() {
     let mut at = 0;
     for width in 1..=200 {
         for height in 1..=60 {
-            // 23 and 60 have no common divisor: each app comes to each height.
+            // 23 and 60 have no common divisor: each app is drawn at each height.
             buffer.resize(Rect::new(0, 0, width, height));
             apps[at % apps.len()].draw(buffer.area, &mut buffer);
             at += 1;
@@ -251,7 +251,7 @@ proptest! {
     }
 }
 
-/// 64 ports of 8 groups: each can be had on the screen.
+/// Each of 64 ports with 8 groups each can be shown on the screen.
 #[test]
 fn every_port_group_and_queue_can_be_reached() {
     let dice = &mut Dice(7);

@@ -1,17 +1,18 @@
-//! What the log says, and what is said about the switch itself.
+//! Tests of the log, and of the lines about the switch itself.
 
 use super::*;
 use crate::api::model::Event;
 use crate::top::Key;
 
-/// The text of the log view, one entry a line.
+/// The text of the log view, one string per entry.
 fn told(app: &mut App) -> Vec<String> {
     app.key(Key::Char('5'));
     let screen = text(app, 200, 60);
     screen.lines().skip(4).take_while(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Looks at p1, whose priority 3 has sent as many XOFFs and held its peer for so long by then.
+/// An app that has received states of p1. Each look gives the time in seconds, the XOFF count of priority 3 and its
+/// time paused in milliseconds.
 fn pauses(looks: &[(u64, u64, u64)]) -> App {
     let (_, base) = second();
     let mut app = App::new(PLAIN, Duration::from_secs(1));

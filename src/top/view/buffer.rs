@@ -54,7 +54,7 @@ fn columns(has_port: bool) -> Vec<Column<Col>> {
     columns
 }
 
-/// The view of all ports.
+/// The view of the pools and of the groups of all ports.
 pub fn view(app: &App, state: &State, width: usize, room: usize) -> Vec<Line<'static>> {
     let mut lines = pools(app, state, width);
     lines.push(rule(legend(app.paint), width, app.paint));
@@ -69,11 +69,11 @@ pub fn view(app: &App, state: &State, width: usize, room: usize) -> Vec<Line<'st
     lines
 }
 
-/// The groups of `port` under each other, their titles first.
+/// The table of the groups of `port`, titles first.
 pub fn groups_of(app: &App, state: &State, port: &str, width: usize) -> Vec<Line<'static>> {
     let table = Table::fit(&columns(false), width, &[Col::Bar], 120);
     let mut groups: Vec<&Group> = app.groups(state).filter(|group| group.port == port).collect();
-    // Lossless ones first: on a small screen the others may not be seen.
+    // Lossless groups come first: a small screen may cut off the others.
     groups.sort_by_key(|group| !group.lossless);
     let rows = groups.into_iter().map(|group| row(app, state, &table, group, false));
     std::iter::once(titles(&table, app.paint)).chain(rows).collect()
@@ -83,7 +83,7 @@ fn titles(table: &Table<Col>, paint: Paint) -> Line<'static> {
     table.titles(None, paint)
 }
 
-/// What the colours and lines of a bar are.
+/// The legend of the bars' colours and lines.
 fn legend(paint: Paint) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for (part, name) in [(Part::Reserve, "reserve"), (Part::Shared, "shared"), (Part::Headroom, "headroom")] {
@@ -138,13 +138,13 @@ fn list(classes: &[u8]) -> String {
     classes.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Use at which a group pauses, or drops if it is lossy.
+/// The use in bytes at which a lossless group pauses its peer, or a lossy group drops.
 fn threshold(group: &Group) -> u64 {
     group.xoff_bytes.unwrap_or_else(|| group.reserve_bytes.saturating_add(group.limit_bytes))
 }
 
-/// The bar of a group. It is as long as the most that the group may ever hold, which is when its pool is empty but for
-/// it: with a Dynamic Threshold the line wanders to the left as others take of the pool.
+/// The bar of a group. Its length is the most that the group can hold, which is when no other group uses its pool. With
+/// a Dynamic Threshold the XOFF line moves left while other groups use the pool.
 fn bar(state: &State, group: &Group) -> Bar {
     let pool = state.buffers.pools.iter().find(|pool| pool.pool == if group.lossless { "lossless" } else { "lossy" });
     let pool = pool.map_or(0, |pool| pool.size_bytes);
@@ -154,7 +154,7 @@ fn bar(state: &State, group: &Group) -> Bar {
         (None, None) => group.limit_bytes,
     };
     let (reserve, eta) = (group.reserve_bytes, group.headroom_size_bytes);
-    // A large alpha lets a group have more than there is.
+    // A large alpha can give a threshold beyond the size of the pool.
     let threshold = threshold(group).min(reserve.saturating_add(pool));
     let end = threshold.max(group.used_bytes).saturating_add(eta);
     let mut ticks = vec![(group.used_highest_bytes, Tick::Highest)];
@@ -174,7 +174,7 @@ fn bar(state: &State, group: &Group) -> Bar {
     }
 }
 
-/// The pools, a line each: what is used, the most that ever was, and the size.
+/// One line per pool: use, watermark and size.
 pub fn pools(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     let shown = state.buffers.pools.iter().filter(|pool| pool.size_bytes > 0);
     shown.map(|pool| pool_line(app, pool, width)).collect()
@@ -191,7 +191,7 @@ fn pool_line(app: &App, pool: &Pool, width: usize) -> Line<'static> {
     let used = format!("{:>9} of {:<9}{share:>3}%", size(pool.used_bytes), size(pool.size_bytes));
     let highest = pool.used_highest_bytes.map(|highest| format!("  highest {:>9}", size(highest)));
     let highest = highest.unwrap_or_else(|| " ".repeat(19));
-    // What explains gives way before the bar does.
+    // A narrow screen omits the watermark before it shortens the bar.
     let fixed = 14 + used.len() + 1;
     let highest = if width >= fixed + highest.len() + 10 { highest } else { String::new() };
     let bar = Bar {

@@ -1,4 +1,4 @@
-//! Above and below: who this is, whether it holds what it promises, which view, which keys.
+//! The first lines (switch, verdict, views) and the last line (keys) of the screen.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -11,7 +11,7 @@ use super::super::table::clip;
 use crate::api::State;
 use crate::stats::format::{gigabits, grouped, short};
 
-/// Who it is, the verdict, the views.
+/// The identity of the switch, the verdict, and the tabs of the views.
 pub fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     match &app.state {
@@ -28,13 +28,13 @@ pub fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// As many of `parts` as fit, with space between them.
+/// Joins as many of `parts` as fit, separated by `gap`.
 fn fitting(parts: Vec<Vec<Span<'static>>>, gap: &str, width: usize) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut used = 0;
     for part in parts {
         let needs = part.iter().map(Span::width).sum::<usize>() + if spans.is_empty() { 0 } else { gap.len() };
-        // The first shows as much of it as there is room for.
+        // The first part is cut to the width instead of being omitted.
         if spans.is_empty() && needs > width {
             return Line::from(clip(part, width));
         }
@@ -73,7 +73,7 @@ fn who(app: &App, state: &State, width: usize) -> Line<'static> {
     )
 }
 
-/// Hours, minutes and seconds, and days where there are some.
+/// Formats `ns` as hours, minutes and seconds, with days if there are any.
 pub fn clock(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
@@ -158,7 +158,7 @@ fn by(app: &App) -> String {
     }
 }
 
-/// The last line: keys, or what was to be said.
+/// The last line: the keys, or a message.
 pub fn keys(app: &App, width: usize) -> Line<'static> {
     if let Some((weight, text)) = &app.notice {
         let style = match weight {

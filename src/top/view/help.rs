@@ -1,11 +1,11 @@
-//! What the keys, columns and colours are, and what is shown while there is no switch.
+//! The help for keys, columns and colours, and the screen without a switch.
 
 use ratatui::text::{Line, Span};
 
 use super::super::app::App;
 use super::wrap;
 
-/// Keys and what they do.
+/// Keys and their functions.
 const KEYS: [(&str, &str); 12] = [
     ("q, Ctrl-C", "quit"),
     ("Tab, 1 to 5", "next view: ports, buffer, queues, lcores, log"),
@@ -21,7 +21,7 @@ const KEYS: [(&str, &str); 12] = [
     ("", ""),
 ];
 
-/// Words of the screen.
+/// Words and symbols of the screen, with their meanings.
 const WORDS: [(&str, &str); 8] = [
     ("*", "a lossless class, group or queue"),
     ("to XOFF", "priorities whose peer this port pauses, and how much of the time"),
@@ -33,7 +33,7 @@ const WORDS: [(&str, &str); 8] = [
     ("log", "an entry grows while it goes on; times are since the switch began"),
 ];
 
-/// Keys and words.
+/// The help: keys, then words.
 pub fn help(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (word, meaning) in KEYS.into_iter().chain(WORDS) {
@@ -50,7 +50,7 @@ pub fn help(app: &App, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Before the first answer: why there is none.
+/// The screen before the first answer: the reason why there is none.
 pub fn waiting(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default()];
     match &app.trouble {

@@ -13,14 +13,14 @@ use crate::api::model::{Flow, Lcore};
 use crate::stats::format::{gigabits, short, time};
 use crate::units::Nanos;
 
-/// Lcores that have a line of their own in the overview.
+/// The overview has one line per lcore up to this number of lcores.
 const SHOWN: usize = 2;
 
 fn ns(ns: u64) -> String {
     time(Nanos(ns))
 }
 
-/// How an lcore's gaps are: what is longer than configured is not covered by headroom.
+/// Style of a poll gap: headroom does not cover a gap longer than the configured one.
 fn gap_style(app: &App, gap: u64, lcore: &Lcore) -> Style {
     app.paint.when(gap > lcore.poll_gap_configured_ns, app.paint.odd())
 }
@@ -30,7 +30,7 @@ fn steps<'a>(app: &'a App, state: &'a State) -> impl Iterator<Item = (&'a Lcore,
     state.lcores.iter().zip(steps)
 }
 
-/// One line an lcore, or where there are many of them one for all.
+/// One line per lcore; with many lcores, one line for all.
 pub fn summary(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     if state.lcores.len() > SHOWN {
         return vec![all(app, state)];
@@ -85,7 +85,7 @@ enum Col {
     Ports,
 }
 
-/// Lcores, how long their gaps are, and flows.
+/// The view: the lcores, their poll gaps, and the flows.
 pub fn view(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     let mut lines = lcores(app, state, width);
     lines.extend(gaps(app, state, width));
@@ -136,7 +136,7 @@ fn lcores(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// The gaps of each lcore since the last look, by powers of two.
+/// The poll gaps of each lcore since the last state, in buckets of powers of two.
 fn gaps(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     let used = |step: &LcoreStep| step.gaps.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
     let buckets = steps(app, state).map(|(_, step)| used(&step)).max().unwrap_or(0);
@@ -145,7 +145,7 @@ fn gaps(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     }
     let title = Span::styled("gaps between polls since the last look", app.paint.strong());
     let mut lines = vec![rule(vec![title], width, app.paint)];
-    // Three cells a column, as far as they fit.
+    // Each bucket is three cells wide.
     let first = steps(app, state).filter_map(|(_, step)| step.gaps.iter().position(|count| *count > 0)).min();
     let first = first.unwrap_or(0);
     for (lcore, step) in steps(app, state) {
@@ -157,7 +157,7 @@ fn gaps(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
         ]));
     }
     let mut axis = format!("{:<10}", "below");
-    // Every third has its number: nine cells each.
+    // Every third bucket has a label of nine cells.
     for bucket in (first..buckets).step_by(3) {
         axis += &format!("{:<9}", ns(1_u64.checked_shl(bucket as u32).unwrap_or(u64::MAX)));
     }

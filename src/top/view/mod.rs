@@ -16,13 +16,13 @@ use super::paint::Paint;
 use crate::api::State;
 use crate::api::model::Queue;
 
-/// More lines than any view has.
+/// An upper bound of the lines of any view.
 pub const LINES_MOST: usize = 100_000;
 
-/// The whole screen. More lines than `height` are not shown.
+/// The whole screen. It has at most `height` lines.
 pub fn screen(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut lines = head::head(app, width);
-    // The keys are the last line, and on the smallest screens the only other one.
+    // The keys are the last line; on the smallest screens they have priority over the head.
     lines.truncate(height.saturating_sub(1));
     let room = height.saturating_sub(lines.len() + 1);
     let mut middle = match &app.state {
@@ -43,13 +43,13 @@ pub fn screen(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// The queue of `port` in which most waits, or ever waited if nothing does.
+/// The deepest queue of `port`; if all are empty, the one with the highest watermark.
 pub fn deepest<'a>(state: &'a State, port: &str) -> Option<&'a Queue> {
     let queues = state.queues.iter().filter(|queue| queue.port == port);
     queues.max_by_key(|queue| (queue.depth_bytes, queue.depth_highest_bytes))
 }
 
-/// `room` of `lines`, from number `first` on as far as there are so many.
+/// Returns `room` of `lines`, beginning at line `first`, or the last `room` lines if `first` is too far.
 fn window(lines: Vec<Line<'static>>, first: usize, room: usize, paint: Paint) -> Vec<Line<'static>> {
     let (count, first) = (lines.len(), first.min(lines.len().saturating_sub(room)));
     let mut shown: Vec<Line<'static>> = lines.into_iter().skip(first).take(room).collect();
@@ -62,13 +62,13 @@ fn window(lines: Vec<Line<'static>>, first: usize, room: usize, paint: Paint) ->
     shown
 }
 
-/// The part of `count` rows that is shown in `room`, so that row `at` is among them.
+/// The range of `count` rows that is shown in `room` lines, so that row `at` is visible.
 fn range(count: usize, at: usize, room: usize) -> std::ops::Range<usize> {
     let first = at.saturating_sub(room / 2).min(count.saturating_sub(room));
     first..(first + room).min(count)
 }
 
-/// The sign before a row, and whether it is the selected one.
+/// The sign before a row: an arrow before the selected one.
 fn mark(is_selected: bool, paint: Paint) -> Span<'static> {
     match is_selected {
         true => Span::styled(paint.sign("▶", ">"), paint.strong()),
@@ -86,7 +86,7 @@ fn rule(title: Vec<Span<'static>>, width: usize, paint: Paint) -> Line<'static> 
     Line::from(spans)
 }
 
-/// `text` in lines of at most `width`, broken at spaces where there are some.
+/// Breaks `text` into lines of at most `width` characters, at spaces where possible.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];
@@ -113,8 +113,8 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Divides `room` lines: each part gets its least, in the order of `parts`, as long as there is room for it, and then in
-/// the same order what it wants beyond that.
+/// Divides `room` lines among `parts`, given as (minimum, maximum). Each part first gets its minimum if that still
+/// fits, in the order of `parts`. In the same order they then grow up to their maxima.
 fn share<const N: usize>(room: usize, parts: [(usize, usize); N]) -> [usize; N] {
     let mut left = room;
     let mut lines = parts.map(|(least, _)| {
@@ -122,7 +122,7 @@ fn share<const N: usize>(room: usize, parts: [(usize, usize); N]) -> [usize; N] 
         left -= given;
         given
     });
-    // On a screen too small for any part the first takes what there is.
+    // If the first part does not fit, it takes all the room.
     if lines[0] == 0 {
         lines[0] = left;
         return lines;

@@ -1,4 +1,4 @@
-//! The overview: ports, pools, lcores, the groups of one port, and what happens.
+//! The overview: ports, pools, lcores, the groups of one port, and the log.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -36,13 +36,13 @@ enum Col {
     Drops,
 }
 
-/// All columns; ranks say what a narrow screen does without.
+/// All columns; their ranks decide which a narrow screen omits.
 fn columns(app: &App, state: &State, width: usize) -> Vec<Column<Col>> {
     let longest = state.ports.iter().map(|port| port.port.chars().count()).max().unwrap_or(0);
     let (tx, rx) = ("tx by look", "rx by look");
     let (first, second) = if app.shows_rx { (rx, tx) } else { (tx, rx) };
     let (xoff, paused) = (app.paint.sign("→XOFF time", "to:XOFF tm"), app.paint.sign("←paused tm", "fr:XOFF tm"));
-    // On a wide screen a longer past is worth more than another column.
+    // A wide screen first extends the history: it is more useful than a further column.
     let spark = (width / 6).clamp(10, 40);
     let column = |id, title, width, right, rank| Column { id, title, width, right, rank };
     vec![
@@ -77,7 +77,7 @@ fn sorted(sort: Sort) -> Option<Col> {
     }
 }
 
-/// Everything at once in `room` lines.
+/// The whole overview in `room` lines.
 pub fn overview(app: &App, state: &State, width: usize, room: usize) -> Vec<Line<'static>> {
     let order = app.order();
     let name = state.ports.get(app.selected).map_or("", |port| port.port.as_str());
@@ -110,7 +110,7 @@ pub fn overview(app: &App, state: &State, width: usize, room: usize) -> Vec<Line
     lines
 }
 
-/// The selected port in words.
+/// Describes the selected port.
 fn about(app: &App, state: &State) -> Vec<Span<'static>> {
     let Some(port) = state.ports.get(app.selected) else { return Vec::new() };
     let standing = match port.pfc_mode.as_str() {
@@ -136,7 +136,7 @@ fn speed(bps: u64) -> String {
     }
 }
 
-/// The table of ports in `room` lines, its titles among them; the selected port is always there.
+/// The table of ports in `room` lines, including its titles. The selected port is always visible.
 fn table(app: &App, state: &State, order: &[usize], width: usize, room: usize) -> Vec<Line<'static>> {
     if room == 0 {
         return Vec::new();
@@ -198,7 +198,7 @@ fn cell(app: &App, state: &State, index: usize, column: Col, width: usize) -> Ve
 fn count(app: &App, step: PortStep, is_lost: bool) -> Vec<Span<'static>> {
     let (rate, style) = if is_lost { (step.lost, app.paint.bad()) } else { (step.dropped, app.paint.odd()) };
     match app.step.seconds > 0.0 {
-        // One in a long interval is no zero.
+        // A rate above zero is never shown as 0, even one frame in a long interval.
         true if rate > 0.0 => text(short((rate.round() as u64).max(1)), style),
         true => text("0", app.paint.dim()),
         false => text("-", app.paint.dim()),
@@ -225,7 +225,7 @@ fn spark(app: &App, port: &Port, index: usize, is_rx: bool, width: usize) -> Vec
     }
 }
 
-/// Which priorities were held since the last look, and for how much of it. What is held now is strong.
+/// The priorities that were paused since the last state, and the share of that time. A pause in force is highlighted.
 fn held(app: &App, held: Held, state: &State, port: &Port, is_sent: bool) -> Vec<Span<'static>> {
     let pfc = pfc_of(state, &port.port);
     let lines = pfc.map_or(&[][..], |pfc| &pfc.priorities);

@@ -14,7 +14,7 @@ use crate::api::model::{Ecn, Queue};
 use crate::stats::format::{gigabits, short};
 use crate::units::Bytes;
 
-/// A column.
+/// A column of the table of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Col {
     Mark,
@@ -53,7 +53,7 @@ fn columns() -> Vec<Column<Col>> {
     ]
 }
 
-/// The view.
+/// Draws the view.
 pub fn view(app: &App, state: &State, width: usize, room: usize) -> Vec<Line<'static>> {
     if room == 0 {
         return Vec::new();
@@ -109,7 +109,7 @@ fn row(
     })
 }
 
-/// What waits, as long as the most that ever did, its limits and those of ECN.
+/// The bar of a queue: its depth, its watermark, its limit, and the ECN thresholds.
 fn bar(queue: &Queue, ecn: Option<&Ecn>) -> Bar {
     let kmax = ecn.map_or(0, |ecn| ecn.kmax_bytes);
     let most = queue.depth_highest_bytes.max(queue.depth_bytes).max(kmax);

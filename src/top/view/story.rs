@@ -1,4 +1,4 @@
-//! What happened, with times, and what should be changed.
+//! The log with times, and advice about the configuration.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -9,7 +9,7 @@ use super::head::clock;
 use super::{rule, wrap};
 use crate::api::State;
 
-/// The whole log, and before it what should be changed.
+/// The view: advice about the configuration, then the whole log.
 pub fn view(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     let mut all = Vec::new();
     if !state.advice.is_empty() {
@@ -23,7 +23,8 @@ pub fn view(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     all
 }
 
-/// The log, newest first: time since the switch began, a sign for what goes on, what it was.
+/// The log, newest first. Each line has the time since the start of the switch, a sign if the episode continues, and
+/// the text.
 pub fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
     let entries = app.log.entries();
     entries.flat_map(|line| entry(&time(line), sign(app, line), style(app, line), &line.text(), width)).collect()
