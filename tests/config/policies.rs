@@ -173,8 +173,8 @@ fn how_many_lossless_classes_the_buffer_has_room_for() {
     // Each class takes 2 * (685 + 16) cells, and the reserve of class 6 at both ports takes 16. The lossless pool has
     // 3/4 of the rest and must hold another 16: 1402*n + 16 + 22 <= total.
     assert_eq!(fit("{size: 870KiB}"), 3, "4283 cells");
-    // Of 1438 cells 48 are reserves, 1370 headroom and 8 lossy. The 12 shared ones are fewer than 16, a frame of each
-    // port.
+    // The plan has 1438 cells: 48 of reserves, 1370 of headroom, 8 lossy and 12 shared. The 12 are fewer than 16, a
+    // frame of each port.
     assert_eq!(fit("{size: 299104, lossy: 1664}"), 0, "the plan fits, but hardly");
     // Half the headroom: 685 * n + 32 * n.
     assert_eq!(fit("{size: 900KiB, headroom: shared-pool}"), 6);

@@ -110,7 +110,7 @@ fn what_is_not_a_pause_has_no_effect() {
 fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
     let mut bed = Bed::learned(&spec(2));
     let pfc = PfcFrame { enabled: 0xff, quanta: [holdfast::units::Quanta(0xffff); 8] }.emit(mac(1));
-    // A host, the broadcast address, a bridge group address, and the standard's address with one bit changed, twice.
+    // A host, the broadcast address, two bridge group addresses, and the standard's address with one bit changed.
     let destinations =
         [mac(0).0, [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0], [1, 0x80, 0xc2, 0, 0, 0x0e], [1, 0x80, 0xc2, 0, 1, 1]];
     for destination in destinations {

@@ -1,5 +1,5 @@
 //! The program from outside, on in-process ports: its reports, metrics and messages, and the files it leaves. Nothing
-//! here needs root. Where the tests run as root, those of an unprivileged process run as the user nobody.
+//! here needs root. Where the tests run as root, those of an unprivileged process run as UID 65534.
 //!
 //! A switch takes a whole CPU, so these tests run one at a time (`.config/nextest.toml`, or `--test-threads=1`). They
 //! assert counts and order, never durations. Where the long absence of a CPU changes a count, the test uses `quiet`.

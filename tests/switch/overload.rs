@@ -22,7 +22,6 @@ const FREE: u64 = RING * 3 / 4;
 
 /// Duration of sending. A port of 100M sends only a frame or two in a poll, so received frames wait in the buffer. They
 /// fit it for this duration, so only a receive ring pauses a host.
-/// long as this it fits, and nobody but the receive ring stops a host.
 const RUN: Duration = Duration::from_millis(1500);
 
 /// Whether the hosts' lcore and each lcore of the switch have a CPU. Prints a message if not.
