@@ -80,8 +80,8 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     let [one, two, three, four, five] = ["d1", "d2", "d3", "d4", "d5"].map(|port| bed.hold(port, &[3]));
     let off = |seen: &crate::seen::Seen| (seen.is_xoff("a", 3), seen.is_xoff("a", 4), seen.is_port_xoff("a"));
 
-    // The group goes XOFF when its share with the frame exceeds T - eta = (120 - s)/2 - 10. The share of the next frame
-    // is 34 of 34 at s = 32, which does not exceed it, and 34 of 33 at s = 33, which does. The frame stays in the pool.
+    // The group goes XOFF when its share with the frame exceeds T - eta = (120 - s)/2 - 10. At s = 32 the share is 33
+    // of 34 with the next frame, and does not exceed it. At s = 33 it is 34 of 33. The frame stays in the pool.
     bed.send("a", "d1", Frame::of(3), 11);
     let seen = bed.send("a", "d2", Frame::of(3), 1);
     assert_eq!(seen.group("a", 3), (12, 0));
@@ -110,8 +110,8 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     let seen = bed.wait_sent("b", 4, 2);
     assert_eq!((seen.drops(), seen.port_offs()), (1, ["a".to_owned()].to_vec()), "no other port is off");
 
-    // The port resumes when the insurance is empty and its share is at most 120 - s - 2 * 2; a share of 58 is. The
-    // group resumes when its share is at most (120 - s)/2 - 10 - 2; a share of 32 is.
+    // The port resumes when the insurance is empty and its share is at most 120 - s - 2 * 2, as at 58. The group
+    // resumes when its share is at most (120 - s)/2 - 10 - 2, as at 32.
     let told = |seen: &crate::seen::Seen| (seen.told("a", 3).1, seen.told("a", 4).1);
     for (hold, port, sent, held, wanted) in [
         (one, "d1", 11, 61, (0, 0)),

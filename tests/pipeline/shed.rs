@@ -69,7 +69,7 @@ impl Bed {
 #[test]
 fn a_short_overload_sheds_nothing() {
     let mut bed = Bed::new();
-    // Three polls receive them, in bursts of one each.
+    // Three polls receive them, one burst each.
     bed.flood(1, 0);
     (0..8).for_each(|_| bed.poll());
     assert_eq!((bed.shed(0, 0), bed.left(0)), (0, 0));

@@ -68,7 +68,7 @@ pages! {
     victim "victim",
 }
 
-/// Files of `conf/sim` that are no scenarios, but configurations that one refers to.
+/// Files of `conf/sim` that are no scenarios, but configurations that scenarios refer to.
 const CONFIGURATIONS: &[&str] = &["tor-400g"];
 
 #[test]

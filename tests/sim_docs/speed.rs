@@ -2,8 +2,8 @@
 //!
 //! A limit in seconds would fail on a slow or busy machine, or pass when the simulator has become many times slower. So
 //! the CPU time of an event is compared with that of a step of a reference loop. The loop runs before and after on the
-//! same thread and has the same character: a heap of times, records larger than the caches, branches on their contents.
-//! A busy neighbour or a slower CPU slows both.
+//! same thread and has the same character. It uses a heap of times, records larger than the caches, and branches on
+//! their contents. A busy neighbour or a slower CPU slows both.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Text before the address of the metrics, which a switch prints if it chose the port itself.
+/// Text before the address of the metrics, which a switch prints if it left the choice of the port to the kernel.
 const METRICS_NOTE: &str = "note: metrics at http://";
 
 /// Interval between two checks of a condition, and of the end of a program.

@@ -1,7 +1,8 @@
 //! Model of the hand-off ring between two lcores.
 //!
 //! Each end is a thread that runs a bounded number of bursts and never waits. Items left over are taken after both have
-//! ended. loom detects a slot that both ends access without order, and an item read before it was written.
+//! ended. Model checking with loom detects a slot that both ends access without order, and an item read before it was
+//! written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

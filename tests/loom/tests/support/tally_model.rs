@@ -1,8 +1,8 @@
 //! Model of tallies with two lcores that release cells and one thread that reads.
 //!
 //! An lcore frees the slot of a cell by a plain write before it counts the cell as released. A reader that counts the
-//! cell accesses that slot. loom fails if the write is not ordered before the read, and so also if more cells are read
-//! than were released.
+//! cell accesses that slot. loom fails if the write is not ordered before the read. So it also fails if more cells are
+//! read than were released.
 
 use std::sync::Arc;
 
