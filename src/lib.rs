@@ -24,6 +24,8 @@ pub mod packet;
 pub mod pfc;
 pub mod qos;
 pub mod sets;
+#[cfg(test)]
+mod sets_tests;
 pub mod sim;
 pub mod stats;
 mod sync;

@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, which the program makes of its own command line.
+//! Shell completions and manual pages, which the program generates from its command line.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,16 +11,16 @@ fn holdfast(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Commands, as `--help` lists them.
+/// Returns the commands that `--help` lists.
 fn commands() -> Vec<String> {
     let help = holdfast(&["--help"]);
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A description that goes on in the next line is further in.
+    // Continuation lines of a description have a deeper indentation.
     let names = list.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
     names.map(str::to_owned).collect()
 }
 
-/// Long options of a command.
+/// Returns the long options of a command.
 fn options(command: &str) -> BTreeSet<String> {
     let help = holdfast(&[command, "--help"]);
     let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
@@ -67,7 +67,7 @@ fn every_command_has_a_manual_page_with_all_its_options() {
     let commands = commands();
     assert!(commands.len() > 6, "{commands:?}");
     for command in commands.iter().filter(|command| *command != "help") {
-        // In roff a hyphen that is one is written with a backslash.
+        // In roff a literal hyphen is written with a backslash.
         assert!(whole.contains(&format!("holdfast\\-{}(1)", command.replace('-', "\\-"))), "{command}");
         let text = page(&format!("holdfast-{command}.1")).replace('\\', "");
         assert!(text.contains(".TH "), "{command}");

@@ -1,5 +1,5 @@
-//! That the guard of the packet path's instructions bites: `perf/instructions/book.rs` over counts that are made up, and
-//! the file that is committed.
+//! The guard of the packet path's instruction counts detects changes. Runs `perf/instructions/book.rs` on invented
+//! counts and on the committed file.
 
 #[allow(dead_code, reason = "the guard uses all of it")]
 #[path = "../perf/instructions/book.rs"]
@@ -49,7 +49,7 @@ fn a_count_that_nobody_has_committed_and_one_that_is_gone_fail() {
     assert_eq!(findings(&measured), ["stage, new: 5.0 instructions, and no committed count"]);
     let gone = book().judge(&NAMES[..1], &counts(300.0, 20.0)[..1]);
     assert_eq!(gone, [Finding::Gone { name: NAMES[1].to_owned() }]);
-    // One that was not asked for is not gone.
+    // A missing count is no finding unless its name was requested.
     assert_eq!(book().judge(NAMES, &counts(300.0, 20.0)[..1]), []);
 }
 

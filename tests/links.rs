@@ -1,4 +1,4 @@
-//! Pages at the root, in `perf` and in `docs` have no dead relative link, no dead anchor and no name of a missing page.
+//! Checks pages at the root, in `perf` and in `docs`: no dead relative link, no dead anchor, no name of a missing page.
 //! The index `docs/README.md` lists each page of `docs` once.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Pages of `directory`, by their paths in the repository; of `docs` also those of its directories.
+/// Returns the pages of `directory` as repository paths. For `docs` it includes subdirectories.
 fn pages(directory: &str) -> Vec<String> {
     let entries = fs::read_dir(repository(directory)).unwrap_or_else(|error| panic!("{directory}: {error}"));
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ fn pages(directory: &str) -> Vec<String> {
     found
 }
 
-/// Lines outside of blocks of code, with their numbers.
+/// Returns the lines outside code blocks, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
@@ -40,7 +40,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of links and pictures, with their lines. Code within a line has none.
+/// Returns the targets of links and pictures with their lines. Inline code is skipped.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -51,7 +51,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Pages that are named with their path, such as `docs/testing.md`, with their lines. `NAME` stands for any.
+/// Returns the pages that a text names by path, such as `docs/testing.md`, with their lines. `NAME` is a placeholder.
 fn named(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -62,7 +62,7 @@ fn named(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Anchors of headings: lower case, without punctuation, hyphens for spaces, and a number if there is one like it.
+/// Returns the anchors of headings: lower case, no punctuation, hyphens for spaces, and a number for repeated headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = BTreeSet::new();
     for (_, line) in prose(text).filter(|(_, line)| line.starts_with('#')) {
@@ -75,7 +75,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// One sentence for each dead link of a page.
+/// Returns one sentence for each dead link of a page.
 fn dead(page: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (line, target) in links(text).into_iter().filter(|(_, target)| !target.contains(':')) {

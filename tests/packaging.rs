@@ -1,5 +1,5 @@
-//! The Debian package and the systemd unit, as files: what is in the package is right, and systemd finds no fault with the unit.
-//! That it installs, runs and goes is tried in a container (tests/docker).
+//! The Debian package and the systemd unit, as files: the package has the right contents, and systemd finds no fault
+//! with the unit. tests/docker tests installation, operation and removal in a container.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn text(command: &mut Command) -> String {
     String::from_utf8_lossy(&output(command).stdout).into_owned()
 }
 
-/// Whether a program is there; where it is not, and this is not CI, what is said of it is skipped.
+/// Whether a program is installed. If it is missing the test is skipped, except in CI, where it fails.
 fn has(program: &str) -> bool {
     let found =
         Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|it| it.status.success());
@@ -32,8 +32,8 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// An engine of tests/docker leaves mounts below its directory, here one of a network namespace, when it has ended. The test
-/// has mounts of its own, and so needs root.
+/// A container engine of tests/docker leaves mounts below its directory when it has ended, here one of a network
+/// namespace. The test creates mounts of its own, so it needs root.
 #[test]
 fn what_an_engine_leaves_mounted_is_unmounted_and_its_directory_goes() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -58,7 +58,7 @@ fn what_an_engine_leaves_mounted_is_unmounted_and_its_directory_goes() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A package of the program under test, unpacked.
+/// Builds a package of the program under test and unpacks it.
 #[cfg(feature = "dpdk")]
 fn unpacked() -> Option<(tempfile::TempDir, PathBuf, PathBuf)> {
     if !["dpkg-deb", "dpkg-shlibdeps", "strip"].into_iter().all(has) {
@@ -80,7 +80,7 @@ fn the_package_has_all_that_a_server_needs() {
     let field = |name: &str| text(Command::new("dpkg-deb").arg("-f").arg(&package).arg(name)).trim().to_owned();
     assert_eq!(field("Version"), env!("CARGO_PKG_VERSION"));
     let depends = field("Depends");
-    // Linked, loaded as it runs, and what makes its user.
+    // Libraries that are linked, drivers that are loaded at run time, and the program that creates the user.
     for package in ["librte-eal23", "librte-mempool-ring23", "librte-net-tap23", "libc6", "adduser"] {
         assert!(depends.contains(package), "{package}: {depends}");
     }
@@ -107,7 +107,7 @@ fn the_package_has_all_that_a_server_needs() {
     }
 }
 
-/// The unit beside those of this machine, so that what it names is there, and a program in its place.
+/// Checks the unit beside those of this machine, so that the units it names exist. A stand-in replaces the program.
 #[test]
 fn systemd_finds_no_fault_with_the_unit() {
     if !has("systemd-analyze") {
@@ -146,7 +146,7 @@ fn systemd_finds_no_fault_with_the_unit() {
     assert!(level < 3.0, "of 10: {text}");
 }
 
-/// What the unit says has a counterpart in the program.
+/// The options and variables of the unit exist in the program.
 #[test]
 fn the_unit_starts_what_the_program_has() {
     let unit = fs::read_to_string(repository("conf/systemd/holdfast.service")).expect("the unit");
@@ -160,7 +160,7 @@ fn the_unit_starts_what_the_program_has() {
     for option in words.iter().filter(|word| word.starts_with("--")) {
         assert!(help.contains(&format!("{option} ")), "{option}");
     }
-    // What it may set in its environment is used, and documented beside it.
+    // The variables of the environment file are used by the unit and documented beside it.
     let defaults = fs::read_to_string(repository("conf/systemd/holdfast.default")).expect("the defaults");
     for variable in ["HOLDFAST_CONFIG", "HOLDFAST_ARGS"] {
         assert!(start.contains(variable) && defaults.contains(&format!("#{variable}=")), "{variable}");

@@ -13,6 +13,8 @@ pub mod drops;
 mod egress;
 mod enqueue;
 pub mod fdb_view;
+#[cfg(test)]
+mod fdb_view_tests;
 mod forwarder;
 pub mod frame_desc;
 // The ring's slots are uninitialized memory that two lcores share. Outside `dpdk`, only `handoff` and `near` have

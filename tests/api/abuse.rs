@@ -1,5 +1,5 @@
-//! Bad requests to the socket and to the metrics: they are answered with an error or cut, cost the fast path nothing, and
-//! do not keep good ones from their answer.
+//! Bad requests to the socket and to the metrics server. Each one receives an error or loses its connection. None slows
+//! the fast path or delays the answer to a good request.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,16 +10,17 @@ use serde_json::Value;
 use crate::process::wait_for;
 use crate::rig::{PATIENCE, Switch, sum};
 
-/// Connections at once.
+/// Number of simultaneous connections.
 const MANY: usize = 1000;
 
-/// How much more than in quiet a poll may take in the middle: bucket for bucket of the histogram, so a factor of four.
+/// Largest growth of the median poll gap over the quiet one, in histogram buckets. A bucket is a power of two, so this
+/// is a factor of four.
 const BUCKETS_MORE: usize = 2;
 
-/// How long a client tries to get into the kernel's queue.
+/// Longest time that a client tries to enter the kernel's accept queue.
 const QUEUE_TIME: Duration = Duration::from_secs(5);
 
-/// A connection of either kind.
+/// A connection to either server.
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
@@ -47,24 +48,24 @@ impl Both {
         if server == Server::Socket {
             return Ok(Box::new(self.switch.connect()?));
         }
-        // A full queue of a TCP listener is silent.
+        // A TCP listener with a full queue does not refuse: the connection attempt only times out.
         let stream = TcpStream::connect_timeout(&self.metrics, QUEUE_TIME)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Box::new(stream))
     }
 
-    /// What is answered to `bytes`; what is cut has no answer.
+    /// Returns the answer to `bytes`. It is empty if the server closes the connection without an answer.
     fn say(&self, server: Server, bytes: &[u8]) -> String {
         let mut stream = self.connect(server).expect("there is room for one");
-        // It may hang up in the middle.
+        // The server may close the connection before it has read all bytes.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// A good request is answered.
+    /// Asserts that both servers answer a good request.
     #[track_caller]
     fn assert_good(&self, when: &str) {
         assert_eq!(self.switch.get("version")["version"]["api"], "v1", "{when}");
@@ -75,14 +76,14 @@ impl Both {
     }
 }
 
-/// Polls by the power of two nanoseconds of their gap, and frames received.
+/// Returns the polls per bucket of the poll-gap histogram (powers of two in nanoseconds), and the frames received.
 fn polls(switch: &Switch) -> (Vec<u64>, u64) {
     let state = switch.get("state");
     let gaps = state["lcores"][0]["poll_gaps"].as_array().expect("a histogram").iter();
     (gaps.map(|count| count.as_u64().expect("a count")).collect(), sum(&state["ports"], "received_frames"))
 }
 
-/// Bucket of the gap in the middle of those between two looks.
+/// Returns the bucket of the median poll gap between two readings.
 fn median((before, _): &(Vec<u64>, u64), (after, _): &(Vec<u64>, u64)) -> usize {
     let gaps: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
     let half = gaps.iter().sum::<u64>() / 2;
@@ -95,13 +96,13 @@ fn median((before, _): &(Vec<u64>, u64), (after, _): &(Vec<u64>, u64)) -> usize 
         .expect("it polls")
 }
 
-/// Does `harm` to a switch, which forwards on as it did before.
+/// Runs `harm` against a switch and asserts that the switch forwards as before.
 fn unharmed(both: &Both, what: &str, harm: impl FnOnce()) {
     let quiet = polls(&both.switch);
     wait_for("frames", PATIENCE, || (polls(&both.switch).1 > quiet.1 + 10_000).then_some(()));
     let before = polls(&both.switch);
     harm();
-    // Where other programs have the CPU, harm may be over before the next frame.
+    // On a busy machine `harm` may be over before the next frame.
     let after = wait_for(&format!("frames after {what}"), PATIENCE, || {
         Some(polls(&both.switch)).filter(|after| after.1 > before.1)
     });
@@ -110,7 +111,7 @@ fn unharmed(both: &Both, what: &str, harm: impl FnOnce()) {
     both.assert_good(what);
 }
 
-/// Bytes that anybody may send, by number: all else follows from it.
+/// Returns pseudo-random bytes. They depend only on `seed`, so each run sends the same bytes.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..len)
@@ -130,11 +131,11 @@ fn rubbish_is_answered_with_an_error_or_cut() {
         for server in [Server::Socket, Server::Metrics] {
             for seed in 0..100 {
                 let mut bytes = noise(seed, 1 + seed as usize * 7);
-                // Half of it begins as a request does.
+                // Half of the requests begin with a valid request line.
                 if seed % 2 == 0 {
                     bytes.splice(0..0, *b"GET /v1/ports HTTP/1.1\r\n");
                 }
-                // Or it would wait for more until its time is up.
+                // The end of the header. Without it the server waits for more bytes until its time limit.
                 bytes.extend_from_slice(b"\r\n\r\n");
                 let answer = both.say(server, &bytes);
                 let is_refused = answer.is_empty() || answer.starts_with("HTTP/1.1 4");
@@ -177,7 +178,7 @@ fn what_is_huge_is_refused_before_it_is_read() {
     both.switch.end();
 }
 
-/// A header beyond 16 KiB is answered 431, and one beyond 64 KiB has no answer.
+/// A header beyond 16 KiB is answered with 431. One beyond 64 KiB has no answer.
 #[test]
 fn a_long_header_is_refused_by_both_servers() {
     let both = Both::start();
@@ -199,10 +200,10 @@ fn a_long_header_is_refused_by_both_servers() {
     both.switch.end();
 }
 
-/// What one of a thousand clients says, and whether it is a good request.
+/// Returns the bytes that client `number` of a thousand sends, and whether they are a good request.
 fn said_by(number: usize, good: &[u8]) -> (Vec<u8>, bool) {
     match number {
-        // First those that keep their places for as long as they are let.
+        // The first hundred occupy their connections for as long as the server permits.
         0..100 => (b"G".to_vec(), false),
         _ if number.is_multiple_of(3) => (good.to_vec(), true),
         _ if number % 3 == 1 => ([&noise(number as u64, 40)[..], b"\r\n\r\n"].concat(), false),
@@ -220,13 +221,13 @@ fn a_thousand_at_once_are_served_or_told_to_come_again_and_slow_ones_are_cut() {
             for number in 0..MANY {
                 let (bytes, is_good) = said_by(number, request.as_bytes());
                 let mut client = both.connect(server).expect("a connection");
-                // It may have been told and cut already.
+                // The server may have answered and closed the connection already.
                 let _ = client.write_all(&bytes);
                 if is_good { &mut good } else { &mut slow }.push(client);
             }
             let (served, told) = good.iter_mut().fold((0, 0), |(served, told), client| {
                 let mut answer = Vec::new();
-                // What was told may be followed by a reset.
+                // A reset may follow the answer.
                 let _ = client.read_to_end(&mut answer);
                 let answer = String::from_utf8_lossy(&answer);
                 if answer.starts_with("HTTP/1.1 200 ") {
@@ -238,7 +239,7 @@ fn a_thousand_at_once_are_served_or_told_to_come_again_and_slow_ones_are_cut() {
             });
             assert_eq!(served + told, good.len());
             assert!(told > 0, "{server:?}: {served} served");
-            // Whoever comes again has its turn while all these stay.
+            // A client that tries again is served while all the slow ones stay connected.
             if server == Server::Socket {
                 both.switch.printed(&["show", "version"]);
             } else {
@@ -262,7 +263,7 @@ fn who_asks_byte_by_byte_is_cut() {
     let both = Both::start();
     let cut = &|server| {
         let mut client = both.connect(server).expect("there is room for one");
-        // Two hundred seconds of header; the connection as such may last ten.
+        // The header would take 200 seconds to send; a connection may last ten.
         let header = b"GET /v1/version HTTP/1.1\r\nHost: x\r\nX: ".iter().chain(std::iter::repeat(&b'x'));
         let sent = header.take(1000).take_while(|byte| {
             std::thread::sleep(Duration::from_millis(20));
@@ -271,7 +272,7 @@ fn who_asks_byte_by_byte_is_cut() {
         let sent = sent.count();
         assert!(sent < 400, "{server:?}: {sent} bytes in 20 ms each went out");
     };
-    // Both at once, since each takes as long as a connection may last.
+    // Both servers run in parallel, because each test takes as long as a connection may last.
     std::thread::scope(|scope| {
         for server in [Server::Socket, Server::Metrics] {
             scope.spawn(move || cut(server));

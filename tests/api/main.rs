@@ -1,7 +1,8 @@
-//! The API of a running switch and the programs that ask it, from outside, on in-process ports: nothing here needs root.
+//! The API of a running switch and its client programs, tested from outside on in-process ports. Nothing here needs
+//! root.
 //!
-//! A switch takes a whole CPU, so these tests go one at a time (`.config/nextest.toml`, or `--test-threads=1`), and what
-//! they assert is counts and order, never how long something took.
+//! A switch takes a whole CPU, so these tests run one at a time (`.config/nextest.toml`, or `--test-threads=1`). They
+//! assert counts and order, never durations.
 
 #![cfg(feature = "dpdk")]
 

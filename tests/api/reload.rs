@@ -1,16 +1,16 @@
-//! A configuration that changes while the switch runs by it.
+//! Reload of the configuration while the switch runs.
 
 use serde_json::Value;
 
 use crate::process::wait_for;
 use crate::rig::{PATIENCE, Switch, sum};
 
-/// The embedded incast, which may be changed.
+/// The embedded incast, with API writes permitted.
 fn incast() -> String {
     format!("api: {{writes: true}}\n{}", include_str!("../../conf/incast.yaml"))
 }
 
-/// Of group 3 of the first port.
+/// Returns the priority group 3 of the first port.
 fn group(switch: &Switch) -> Value {
     let groups = switch.get("groups")["groups"].as_array().expect("groups").clone();
     groups.into_iter().find(|group| group["port"] == "p1" && group["group"] == 3).expect("the group")
@@ -44,7 +44,7 @@ fn what_may_change_changes_under_full_load_and_loses_nothing() {
         "{done}"
     );
     assert_eq!(group(&switch)["alpha"].as_f64(), Some(1.0 / 16.0));
-    // The ledger goes by it: what was held beyond the new limit has left, and no more than that comes.
+    // The ledger applies the new limit: the cells above it have left, and the group receives no more than it permits.
     let limit = before["used_bytes"].as_u64().expect("a number") / 2;
     wait_for("a group within its new limit", PATIENCE, || {
         let used = group(&switch)["used_bytes"].as_u64().expect("a number");

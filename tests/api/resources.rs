@@ -1,4 +1,4 @@
-//! What the API answers.
+//! The resources of the API and their fields.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::process::wait_for;
 use crate::rig::{PATIENCE, Switch, sum};
 
-/// Every resource, without the state itself.
+/// Returns the names of all resources except `state`.
 fn resources(switch: &Switch) -> Vec<String> {
     let (status, body) = switch.ask("GET /v1");
     assert_eq!(status, 200, "{body}");
@@ -122,7 +122,7 @@ fn watermarks_are_cleared_where_writes_are_allowed() {
     let switch = Switch::configured(&config);
     let highest = |switch: &Switch| sum(&switch.get("queues")["queues"], "depth_highest_bytes");
     wait_for("a queue", PATIENCE, || (highest(&switch) > 1 << 20).then_some(()));
-    // Without load a cleared watermark stays down: the ports that only receive hold nothing in their queues.
+    // Without load a cleared watermark stays at zero: ports that only receive have empty queues.
     let p1 = |switch: &Switch| switch.get("queues")["queues"][0]["depth_highest_bytes"].as_u64().expect("a number");
     assert!(p1(&switch) > 0, "an announcement has passed");
     assert_eq!(switch.printed(&["clear", "watermarks"]), "watermarks begin again with what is held now\n");
@@ -130,7 +130,7 @@ fn watermarks_are_cleared_where_writes_are_allowed() {
     switch.end();
 }
 
-/// Paths of all keys in `value`, of rows of lists too.
+/// Collects the paths of all keys in `value`, including those in rows of lists.
 fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Array(rows) => rows.iter().for_each(|row| keys(row, path, found)),
@@ -145,7 +145,7 @@ fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Of each resource, what docs/api.md says between its heading and the next.
+/// Splits docs/api.md by resource: the name, and the text from its heading to the next.
 fn sections() -> Vec<(&'static str, &'static str)> {
     let page = include_str!("../../docs/api.md");
     let sections = page.split("\n### `GET /v1/").skip(1);
@@ -173,7 +173,7 @@ fn the_page_has_every_field_and_examples_of_that_shape() {
         };
         let example: Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{name}: {error}"));
         keys(&example, "", &mut shown);
-        // Nothing was dropped in this run, and perhaps nothing was told.
+        // These resources may be empty here: nothing was dropped in this run, and there may be no event.
         if !["drops", "events", "advice", "why", "reload"].contains(&name) {
             assert_eq!(shown, real, "{name}");
         }

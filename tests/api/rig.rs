@@ -1,4 +1,4 @@
-//! A switch with an API of its own.
+//! A switch with its own API socket.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,23 +13,23 @@ use crate::process::{Ended, Process, mortal, wait_for};
 /// The program under test.
 pub const HOLDFAST: &str = env!("CARGO_BIN_EXE_holdfast");
 
-/// Longest that anything may take, on a machine that does other things too.
+/// Longest time that any step may take, even on a machine that runs other work.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running switch, its files, and where it is asked.
+/// A running switch with its temporary directory, which holds its socket and its configuration file.
 pub struct Switch {
     pub process: Process,
     directory: tempfile::TempDir,
 }
 
-/// `holdfast run` with `args` and without metrics; it has no API unless it is given one.
+/// Returns the command `holdfast run` with `args` and without metrics. It has no API unless the caller adds one.
 pub fn run(args: &[&str]) -> Command {
     let mut command = mortal(HOLDFAST);
     command.args(["run", "--duration", "0", "--metrics", "off"]).args(args);
     command
 }
 
-/// The same with the metrics of its configuration.
+/// Returns the command `holdfast run` with the metrics server of its configuration.
 fn run_served() -> Command {
     let mut command = mortal(HOLDFAST);
     command.args(["run", "--duration", "0"]);
@@ -37,19 +37,19 @@ fn run_served() -> Command {
 }
 
 impl Switch {
-    /// The embedded incast, with `args` too.
+    /// Starts the embedded incast with the further arguments `args`.
     #[track_caller]
     pub fn start(args: &[&str]) -> Self {
         Self::with(run(args), None)
     }
 
-    /// A switch by this configuration.
+    /// Starts a switch with the configuration `config` and without metrics.
     #[track_caller]
     pub fn configured(config: &str) -> Self {
         Self::with(run(&[]), Some(config))
     }
 
-    /// The same with the metrics that it says.
+    /// Starts a switch with the configuration `config` and with the metrics server that it defines.
     #[track_caller]
     pub fn served(config: &str) -> Self {
         Self::with(run_served(), Some(config))
@@ -80,13 +80,13 @@ impl Switch {
         self.directory.path().join("s")
     }
 
-    /// Writes another configuration into its file.
+    /// Overwrites the configuration file of the switch.
     #[track_caller]
     pub fn configure(&self, config: &str) {
         std::fs::write(self.directory.path().join("switch.yaml"), config).expect("a configuration written");
     }
 
-    /// A connection.
+    /// Connects to the socket of the switch.
     pub fn connect(&self) -> std::io::Result<UnixStream> {
         let stream = UnixStream::connect(self.socket())?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -94,7 +94,7 @@ impl Switch {
         Ok(stream)
     }
 
-    /// Status and body of the answer to `METHOD TARGET`.
+    /// Returns the status and the body of the answer to `METHOD TARGET`.
     #[track_caller]
     pub fn ask(&self, request: &str) -> (u16, String) {
         self.try_ask(request).unwrap_or_else(|| panic!("no answer to {request}"))
@@ -114,19 +114,19 @@ impl Switch {
         (status == 200).then(|| serde_json::from_str(&body).ok())?
     }
 
-    /// The resource `name`, when there is a place for one more to ask.
+    /// Returns the resource `name`. Retries while the server has no free connection.
     #[track_caller]
     pub fn get(&self, name: &str) -> Value {
         wait_for(&format!("answer to {name}"), PATIENCE, || self.try_get(name))
     }
 
-    /// `holdfast` with `args`, asking this switch, to its end.
+    /// Runs `holdfast` with `args` against this switch until it exits.
     pub fn holdfast(&self, args: &[&str]) -> Output {
         let mut command = mortal(HOLDFAST);
         command.args(args).arg("--socket").arg(self.socket()).output().expect("it can be started")
     }
 
-    /// What `holdfast` with `args` prints; panics if it fails.
+    /// Returns the standard output of `holdfast` with `args`; panics if it fails.
     #[track_caller]
     pub fn printed(&self, args: &[&str]) -> String {
         let output = self.holdfast(args);
@@ -134,7 +134,7 @@ impl Switch {
         String::from_utf8(output.stdout).expect("it is UTF-8")
     }
 
-    /// Ends it in order.
+    /// Terminates the switch with SIGTERM and waits for it.
     #[track_caller]
     pub fn end(self) -> Ended {
         self.process.signal("TERM");
@@ -142,7 +142,7 @@ impl Switch {
     }
 }
 
-/// The sum of `field` over the rows of `part`.
+/// Returns the sum of `field` over the rows of `part`.
 pub fn sum(part: &Value, field: &str) -> u64 {
     let rows = part.as_array().unwrap_or_else(|| panic!("no rows: {part}"));
     rows.iter().map(|row| row[field].as_u64().unwrap_or_else(|| panic!("no {field}: {row}"))).sum()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::process::{Process, mortal, wait_for};
 use crate::rig::{HOLDFAST, PATIENCE, Switch};
 
-/// What there is to show, as `--help` has it.
+/// Returns the resources that `holdfast show` accepts, from its list of possible values.
 fn whats() -> Vec<String> {
     let output = mortal(HOLDFAST).args(["show", "nothing"]).output().expect("it can be started");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

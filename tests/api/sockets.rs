@@ -1,4 +1,4 @@
-//! Who has the socket, and what becomes of it.
+//! Ownership of the socket, its lifetime, and conflicts over its path.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -107,7 +107,7 @@ fn who_asks_nobody_is_told_how_to_start_one() {
     }
 }
 
-/// Says `answer` to the first who come to `path`.
+/// Binds `path` and sends `answer` to each client, as a program other than the switch would.
 fn somebody_else(path: &Path, answer: &'static str) {
     let listener = UnixListener::bind(path).expect("a socket");
     std::thread::spawn(move || {

@@ -1,27 +1,28 @@
-//! The arrows of docs/architecture.md are those of the sources: which room uses which, that none of them makes a circle, and
-//! that atomic types come from `src/sync.rs` alone, where loom can replace them.
+//! Checks the module dependencies: the table of docs/architecture.md matches the sources, and the dependencies have no
+//! cycle. Atomic types come from `src/sync.rs` alone, where loom can replace them.
 //!
-//! Read are `crate::` paths, `super::` paths that reach the root of the crate, and `holdfast::` paths of the program, outside
-//! of comments and tests.
+//! The tests read `crate::` paths, `super::` paths that reach the root of the crate, and `holdfast::` paths of the
+//! program. Comments and tests are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms that every other may use, so that no arrows to them are in the table.
+/// Rooms that every other room may use. The table omits the arrows to them.
 const COMMON: [&str; 4] = ["mutant", "near", "sets", "sync"];
 
-/// The program's own atomics: a signal that came. It shares them with no lcore, and cannot see `sync`.
+/// The only atomics of the program itself: a flag for a received signal. No lcore shares it, and the program cannot use
+/// `sync`.
 const ATOMICS_OF_ITS_OWN: &str = "src/cli/sim/interrupt.rs";
 
-/// What each room uses.
+/// The rooms that each room uses.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every file of `directory` and below.
+/// Returns all files below `directory`.
 pub fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut found = Vec::new();
@@ -36,12 +37,12 @@ pub fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `text` without comments.
+/// Returns `text` without comments.
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether this file is only compiled for tests: it says so itself, or its parent does.
+/// Whether this file is compiled for tests only, by its own name or by a `#[cfg(test)]` in its parent.
 fn is_test(path: &Path) -> bool {
     let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
     if name.ends_with("tests") || path.components().any(|part| part.as_os_str() == "tests") {
@@ -58,12 +59,12 @@ fn is_test(path: &Path) -> bool {
     })
 }
 
-/// What follows each `#[cfg(test)]`.
+/// Returns the text after each `#[cfg(test)]`.
 fn test_only(text: &str) -> impl Iterator<Item = &str> {
     text.split("#[cfg(test)]").skip(1).map(str::trim_start)
 }
 
-/// The code of a file up to a module of tests within it.
+/// Returns the code of a file up to its first inline module of tests.
 fn before_tests(text: &str) -> &str {
     let inline = test_only(text).find(|rest| {
         let head = rest.split(['{', ';']).next().unwrap_or_default();
@@ -72,7 +73,8 @@ fn before_tests(text: &str) -> &str {
     inline.map_or(text, |rest| &text[..text.len() - rest.len()])
 }
 
-/// First words of the paths that begin with `root`, such as `crate::`: of lists in braces each.
+/// Returns the first words of the paths that begin with `root`, such as `crate::`. A list in braces gives each of its
+/// words.
 fn first_words<'a>(text: &'a str, root: &str) -> Vec<&'a str> {
     let word =
         |text: &'a str| text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("");
@@ -109,7 +111,7 @@ pub fn names_below(text: &str, depth: usize) -> impl Iterator<Item = &str> {
     text.into_iter().flat_map(move |text| first_words(text, &"super::".repeat(depth)))
 }
 
-/// The sources that are no tests, each with its room.
+/// Returns the room, the path and the code of each source file that is no test.
 pub fn sources() -> Vec<(String, PathBuf, String)> {
     let src = repository("src");
     let mut sources = Vec::new();
@@ -127,13 +129,14 @@ pub fn sources() -> Vec<(String, PathBuf, String)> {
     sources
 }
 
-/// The begin of a path by which the file `inside` src reaches the root of the crate: a `super::` for each module it is in.
+/// Returns the path prefix by which the file `inside` src reaches the crate root: one `super::` for each enclosing
+/// module.
 fn to_root(inside: &Path) -> String {
     let is_top = inside.file_name().is_some_and(|name| name == "mod.rs");
     "super::".repeat(inside.components().count() - usize::from(is_top))
 }
 
-/// What the sources use.
+/// Returns the rooms that each room uses, as read from the sources.
 fn arrows() -> Arrows {
     let sources = sources();
     let rooms: BTreeSet<&str> = sources.iter().map(|(room, ..)| room.as_str()).collect();
@@ -141,7 +144,7 @@ fn arrows() -> Arrows {
     for (room, path, text) in sources.iter().filter(|(room, ..)| !["lib", "main"].contains(&room.as_str())) {
         let uses = arrows.entry(room.clone()).or_default();
         for word in ["crate::", "holdfast::", &to_root(path)].iter().flat_map(|root| first_words(text, root)) {
-            // The program's own `crate::cli` is no room of the library's.
+            // The program's own module `cli` is also in `crate::`, but it is no room of the library.
             if word != room && rooms.contains(word) && !COMMON.contains(&word) {
                 uses.insert(word.to_owned());
             }
@@ -150,7 +153,7 @@ fn arrows() -> Arrows {
     arrows
 }
 
-/// The rows of the document's table: rooms, in order, and what each uses.
+/// Returns the rows of the document's table in order: a room, and the rooms that it uses.
 fn table() -> Vec<(String, BTreeSet<String>)> {
     let text = fs::read_to_string(repository("docs/architecture.md")).expect("docs/architecture.md");
     let table = text.split("| room | uses |\n|---|---|\n").nth(1).expect("a table of what each room uses");

@@ -1,4 +1,4 @@
-//! A switch on taps, and silent hosts that send what a test says.
+//! A switch on taps, with silent hosts that send only the frames of the test.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,54 +16,55 @@ use crate::ready::machine_is_ready;
 use crate::rig::{Host, Rig};
 use crate::seen::Seen;
 
-/// A lossless class with 10 cells of reserve, 16 of shared and 24 of headroom: XOFF comes with the 27th cell, loss with
-/// the 51st. XON once at most 8 of the 16 are in use.
+/// A lossless class with 10 cells of reserve, 16 shared cells and 24 of headroom. The 27th cell causes XOFF, the 51st
+/// is lost. XON follows once at most 8 of the 16 shared cells are in use.
 pub const SMALL: &str =
     "{lossless: true, reserve: 2080B, limit: 3328B, xon_offset: 1664B, xon_floor: 208B, headroom: 4992B}";
 
-/// A lossless class that takes all that a test sends, and has headroom for a frame of the usual MTU.
+/// A lossless class that accepts all frames of a test and has headroom for one frame of the usual MTU.
 pub const ROOMY: &str = "lossless: true, limit: 4MB, xon_offset: 0B, headroom: 1664B";
 
-/// Time between two looks at the metrics, each of which takes as long.
+/// Time between two readings of the metrics. A reading takes about as long.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Frames a second. Each burst fits what a tap queues, so this only leaves the switch time for other things.
+/// Frames per second that a host sends. A tap can queue each burst, so the rate only leaves CPU time for other work.
 const PER_SECOND: u32 = 50_000;
 
-/// Refreshes a second of a pause that a host keeps up: the longest one lasts 335 ms at 100M and 3.4 s at 10M.
+/// Refreshes per second of a pause that a host sustains. The longest pause lasts 335 ms at 100M and 3.4 s at 10M.
 const REFRESHES: u32 = 20;
 
-/// Polls after which gauges have followed counters on all lcores: each publishes them every 64 of its own.
+/// Polls of all lcores after which the gauges are as recent as the counters. Each lcore publishes gauges every 64
+/// polls.
 const PUBLISHED: u64 = 256;
 
-/// Frames that a tap holds for the switch: more than any test sends at once.
+/// Frames that a tap queues for the switch: more than any test sends at once.
 const TAP_QUEUE: u32 = 10_000;
 
-/// Most cells that an lcore keeps leased of a pool without using them (`MAX_LEASE` in src/mmu/pool.rs), and the part of
-/// what is free that it may keep: two leases of a sixteenth.
+/// `MAX_LEASE` is the most cells of a pool that an lcore leases without using them (src/mmu/pool.rs). `KEPT_PART`
+/// divides the free cells: an lcore may hold an eighth of them, as two leases of a sixteenth.
 const MAX_LEASE: u64 = 256;
 const KEPT_PART: u64 = 8;
 
-/// How many lcores the switches of these tests have.
+/// Returns the number of lcores of the switches in these tests.
 pub fn lcores() -> u64 {
     let arguments = run_arguments();
     let number = arguments.iter().position(|word| word == "--lcores").and_then(|at| arguments.get(at + 1));
     number.map_or(1, |number| number.parse().unwrap_or_else(|error| panic!("--lcores {number}: {error}")))
 }
 
-/// Keeps hosts from talking IPv6 by themselves. There may be no IPv6 to switch off.
+/// Keeps hosts from sending IPv6 on their own. Succeeds where the kernel has no IPv6.
 const HUSH: &str = "echo 1 2>/dev/null > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true";
 
 /// A switch, and a host behind each port.
 pub struct Bed {
     rig: Rig,
     ports: Vec<String>,
-    /// Data frames sent by each port's host so far.
+    /// Data frames that the host of each port has sent so far.
     sent: BTreeMap<String, u64>,
     _config: Config,
 }
 
-/// A host that keeps classes paused until this is released or dropped.
+/// A host that keeps classes paused until this value is released or dropped.
 pub struct Hold {
     process: (Process, tempfile::TempDir),
     port: String,
@@ -71,15 +72,15 @@ pub struct Hold {
 }
 
 impl Bed {
-    /// Starts a switch with these ports (`name`, and what else `ports:` has of it), a static address for each host, and
-    /// `rest` of the configuration. Ports are taps, but for the last ones, which may be of another `device:` and have no
-    /// host here. `None` if this machine cannot.
+    /// Starts a switch with a static address for each host, or returns `None` if this machine cannot. `ports` holds the
+    /// name and the other settings of each port. `rest` is the rest of the configuration. Ports are taps, except that
+    /// the last ones may have another `device:`; those have no host here.
     #[track_caller]
     pub fn start(ports: &[(&str, &str)], rest: &str) -> Option<Self> {
         Self::start_in(&[1], ports, rest)
     }
 
-    /// As `start`, with the hosts known in these VLANs.
+    /// Starts a switch like `start`, with static addresses of the hosts in each of `vlans`.
     #[track_caller]
     pub fn start_in(vlans: &[u16], ports: &[(&str, &str)], rest: &str) -> Option<Self> {
         if !machine_is_ready() {
@@ -98,7 +99,7 @@ impl Bed {
             }
             list += "}\n";
         }
-        // A core that is late must not be what stops a sender here: how it would is the subject of other tests.
+        // A late lcore must not pause senders here; other tests cover the XOFF of a backlog.
         let lcores = "lcores: {backlog_xoff: off}";
         let config = Config::new(&format!("{lcores}\nports:\n{list}fdb:\n  static:\n{stations}{rest}"));
         let mut rig = Rig::without_switch(hosts);
@@ -116,10 +117,10 @@ impl Bed {
         Some(bed)
     }
 
-    /// Gives each host its tap, and waits until the switch sees all links.
+    /// Moves each tap into the namespace of its host, and waits until the switch sees all links up.
     #[track_caller]
     fn plug(&mut self, spaces: &[String]) {
-        // A tap that is seen earlier may go once more while DPDK makes it.
+        // A tap that is visible earlier may disappear once more while DPDK creates it.
         self.rig.wait_for_answer();
         for (host, space) in self.rig.hosts.iter().zip(spaces) {
             let interface = &host.interface;
@@ -134,8 +135,8 @@ impl Bed {
         self.wait("links", |seen| seen.count("port_link_up", &[]), |&up| up == all);
     }
 
-    /// Cells by which a limit of a pool of so many may come early on several lcores: what each of the others may have
-    /// leased of it without using it (docs/buffer.md). With one lcore nothing.
+    /// Returns the cells by which a limit of a pool of `pool` cells may apply early on several lcores. That is the
+    /// amount that the other lcores may have leased without using it (docs/buffer.md). It is zero with one lcore.
     pub fn slack(&self, pool: u64) -> u64 {
         (lcores() - 1) * MAX_LEASE.min(pool / KEPT_PART)
     }
@@ -145,25 +146,26 @@ impl Bed {
         self.rig.switch().signal(signal);
     }
 
-    /// The host behind `port`.
+    /// Returns the host behind `port`.
     pub fn host(&self, port: &str) -> &Host {
         let number = self.ports.iter().position(|name| name == port);
         &self.rig.hosts[number.unwrap_or_else(|| panic!("no port {port}"))]
     }
 
-    /// The address of the host behind `port`.
+    /// Returns the address of the host behind `port`.
     pub fn address(&self, port: &str) -> [u8; 6] {
         let number = self.ports.iter().position(|name| name == port).unwrap_or_else(|| panic!("no port {port}"));
         [2, 0, 0, 0, 0, number as u8]
     }
 
-    /// What the switch says now.
+    /// Reads the metrics of the switch.
     #[track_caller]
     pub fn look(&self) -> Seen {
         Seen(self.rig.metrics())
     }
 
-    /// Waits until `right` is true of what `of` finds; then what the switch says when gauges have followed counters.
+    /// Waits until `right` holds for the result of `of`, then returns metrics whose gauges are as recent as the
+    /// counters.
     #[track_caller]
     pub fn wait<T: Debug>(&self, what: &str, of: impl Fn(&Seen) -> T, right: impl Fn(&T) -> bool) -> Seen {
         let seen = self.wait_until(what, of, right);
@@ -173,8 +175,8 @@ impl Bed {
         self.look()
     }
 
-    /// Waits until `right` is true of what `of` finds; an instant at which it was not yet, the last one known, and
-    /// one at which it was.
+    /// Waits until `right` holds for the result of `of`. Returns the last instant at which it did not hold, and the
+    /// first at which it did.
     #[track_caller]
     pub fn time<T: Debug>(
         &self,
@@ -214,14 +216,15 @@ impl Bed {
         }
     }
 
-    /// The host behind `from` sends `count` such frames to the one behind `to`; what the switch says once it has all.
+    /// Sends `count` frames from the host behind `from` to the one behind `to`. Returns the metrics once the switch has
+    /// all.
     #[track_caller]
     pub fn send(&mut self, from: &str, to: &str, frame: Frame, count: usize) -> Seen {
         let bytes = frame.bytes(self.address(from), self.address(to));
         self.send_bytes(from, &vec![bytes; count])
     }
 
-    /// The host behind `from` sends these data frames; what the switch says once it has all.
+    /// Sends these data frames from the host behind `from`. Returns the metrics once the switch has received all.
     #[track_caller]
     pub fn send_bytes(&mut self, from: &str, data: &[Vec<u8>]) -> Seen {
         frames::send(self.host(from), data, PER_SECOND);
@@ -232,7 +235,7 @@ impl Bed {
         self.wait(&format!("{sent} frames from {from}"), received, |&received| received >= sent)
     }
 
-    /// The host behind `port` sends MAC control frames; what the switch says once it has all.
+    /// Sends MAC control frames from the host behind `port`. Returns the metrics once the switch has received all.
     #[track_caller]
     pub fn control(&self, port: &str, control: &[Vec<u8>]) -> Seen {
         let labels = [("port", port)];
@@ -244,7 +247,7 @@ impl Bed {
         self.wait("control frames", received, |&received| received >= wanted)
     }
 
-    /// The host behind `port` says XOFF for `classes` and keeps saying it.
+    /// Pauses `classes` at `port`: its host sends XOFF and refreshes it.
     #[track_caller]
     pub fn hold(&self, port: &str, classes: &[u8]) -> Hold {
         let xoff = pfc(&self.text_address(port), &classes.iter().map(|&class| (class, 0xffff)).collect::<Vec<_>>());
@@ -254,13 +257,13 @@ impl Bed {
         Hold { process, port: port.to_owned(), classes: classes.to_vec() }
     }
 
-    /// The host behind `port` sends these frames, so many a second, over and over until the value is dropped.
+    /// Sends these frames from the host behind `port` over and over at this rate, until the returned value is dropped.
     #[track_caller]
     pub fn keep_sending(&self, port: &str, frames: &[Vec<u8>], per_second: u32) -> (Process, tempfile::TempDir) {
         frames::replay(self.host(port), frames, per_second, &["--loop=0"])
     }
 
-    /// Ends what `hold` began, by XON.
+    /// Ends the pause that `hold` began: stops the refreshes and sends XON.
     #[track_caller]
     pub fn release(&self, hold: Hold) {
         let Hold { process, port, classes } = hold;
@@ -269,12 +272,12 @@ impl Bed {
         self.control(&port, &[xon]);
     }
 
-    /// The same as text.
+    /// Returns the address of the host behind `port` as text.
     pub fn text_address(&self, port: &str) -> String {
         self.address(port).map(|byte| format!("{byte:02x}")).join(":")
     }
 
-    /// Waits until `port` has sent `frames` in all from `queue`, and no more.
+    /// Waits until `port` has sent `frames` frames in total from `queue`, and asserts that it sent no more.
     #[track_caller]
     pub fn wait_sent(&self, port: &str, queue: u8, frames: u64) -> Seen {
         let seen = self.wait(&format!("{frames} sent"), |seen| seen.sent(port, queue), |&sent| sent >= frames);
@@ -282,20 +285,21 @@ impl Bed {
         seen
     }
 
-    /// Waits until XOFF for `priority` was told `times` times more: it is refreshed for as long as it must last.
+    /// Waits until the port has sent `times` more XOFF for `priority`. The switch refreshes XOFF for as long as it must
+    /// last.
     #[track_caller]
     pub fn wait_refreshed(&self, port: &str, priority: u8, times: u64) -> Seen {
         let before = self.look().told(port, priority).0;
         self.wait("refreshes of XOFF", |seen| seen.told(port, priority), |told| told.0 >= before + times)
     }
 
-    /// Frames that the host behind `port` sent, as its kernel counts them.
+    /// Returns the frames that the host behind `port` has sent, as its kernel counts them.
     #[track_caller]
     pub fn gave(&self, port: &str) -> u64 {
         packets(&self.host(port).link(), "tx")
     }
 
-    /// Frames that it got, but for the XON that every link begins with.
+    /// Returns the frames that the host behind `port` has received, without the XON that each link begins with.
     #[track_caller]
     pub fn got(&self, port: &str) -> u64 {
         let got = packets(&self.host(port).link(), "rx");
@@ -303,8 +307,8 @@ impl Bed {
         got - greetings
     }
 
-    /// Ends the switch, once nothing waits in it: nothing was lost on the taps, and every frame is accounted for on
-    /// both sides of each.
+    /// Stops the switch once its buffer is empty. Asserts that the taps lost nothing, and that both sides of each tap
+    /// account for every frame.
     #[track_caller]
     pub fn finish(mut self) -> Value {
         let seen = self.wait("empty buffer", |seen| seen.count("held_frames", &[]), |&held| held == 0);
@@ -314,7 +318,8 @@ impl Bed {
         for (port, host) in self.ports.iter().zip(&self.rig.hosts) {
             let (link, port) = (host.link(), [("port", port.as_str())]);
             for (what, count) in host.losses() {
-                // What a host gets and has no use for counts as dropped there too; below, what it got is all there.
+                // A host also counts received frames that it has no use for as drops. The packet counts below show that
+                // all of them arrived.
                 assert!(what.contains(" rx ") || count == 0, "{what}: {count}");
             }
             let sum = |names: &[&str]| names.iter().map(|name| seen.count(name, &port)).sum::<u64>();
@@ -330,7 +335,7 @@ impl Bed {
         self.rig.stop()
     }
 
-    /// Ends the switch with frames in it; its report.
+    /// Stops the switch while it holds frames and returns its report.
     #[track_caller]
     pub fn stop(mut self) -> Value {
         self.rig.stop()

@@ -1,4 +1,4 @@
-//! Figures that begin anew, and figures that are times.
+//! Watermarks that a signal clears, and counters of time.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::bed::{Bed, SMALL};
 use crate::frame::Frame;
 use crate::frames::pfc;
 
-/// The clocks of the switch and of this test differ by less, in parts of a time.
+/// Largest difference between the clocks of the switch and of this test, as a fraction of a duration.
 const CLOCKS: f64 = 0.02;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_signal_makes_watermarks_what_is_held_now_and_counters_go_on() {
     );
     let Some(mut bed) = Bed::start(&[ports, slow].concat(), &rest) else { return };
     let [one, two] = ["d1", "d2"].map(|port| bed.hold(port, &[3]));
-    // 26 + 14 of a, 12 of b; without the frames for d1, 12 of a and 12 of b are left.
+    // Port `a` holds 26 cells and 14 of headroom, port `b` 12. Without the frames for d1, each holds 12.
     bed.send("a", "d1", Frame::of(3), 28);
     bed.send("a", "d2", Frame::of(3), 12);
     let seen = bed.send("b", "d2", Frame::of(3), 12);
@@ -30,7 +30,8 @@ fn a_signal_makes_watermarks_what_is_held_now_and_counters_go_on() {
         (seen.group_highest("a", 3), seen.group_highest("b", 3), queues, seen.headroom_pool().1)
     };
     assert_eq!(highest(&seen), ((26, 14), (12, 0), (28, 24), 14), "as it was");
-    // The pool has 1388 cells. 16 and 2 of them were in use beyond the reserves of 10, and what other lcores had leased.
+    // The pool has 1388 cells. The two ports used 16 and 2 cells of it beyond their reserves of 10. Other lcores may
+    // hold leases.
     let slack = bed.slack(1388);
     seen.assert_in(seen.pool("lossless").1, 18..=18 + slack, "the pool as it was");
 
@@ -42,7 +43,7 @@ fn a_signal_makes_watermarks_what_is_held_now_and_counters_go_on() {
     assert_eq!(counts(&after), counts(&seen), "counters go on");
     assert_eq!((after.group("a", 3), after.group("b", 3)), ((12, 0), (12, 0)), "nothing else has changed");
 
-    // From there on they rise again.
+    // From here the watermarks rise again.
     let seen = bed.send("a", "d2", Frame::of(3), 3);
     assert_eq!(highest(&seen), ((15, 0), (12, 0), (0, 27), 0));
     bed.release(two);
@@ -53,7 +54,7 @@ fn a_signal_makes_watermarks_what_is_held_now_and_counters_go_on() {
     bed.finish();
 }
 
-/// That `seconds` were counted of a pause which lasted for at least `least` and at most `most`.
+/// Asserts that the counted `seconds` of a pause are between `least` and `most`, within the error of the clocks.
 #[track_caller]
 fn assert_lasted(seconds: f64, least: Duration, most: Duration) {
     let (least, most) = (least.as_secs_f64() * (1.0 - CLOCKS), most.as_secs_f64() * (1.0 + CLOCKS));
@@ -68,7 +69,8 @@ fn paused_time_is_counted_both_ways_and_by_priority() {
     let received = |seen: &crate::seen::Seen| seen.paused_seconds("out", 3).0;
     let sent = |seen: &crate::seen::Seen| seen.paused_seconds("a", 3).1;
 
-    // One that ends by itself, of a lossy priority too, which is counted though not obeyed: 65535 quanta at 100M.
+    // A pause that expires by itself: 65535 quanta at 100M. The time of a lossy priority is counted too, though the
+    // port does not obey it.
     let longest = Duration::from_nanos(65_535 * 5_120);
     bed.control("out", &[pfc(&bed.text_address("out"), &[(0, 0xffff), (4, 0xffff)])]);
     let seen = bed.wait("its end", |seen| seen.is_paused("out", 4), |&paused| !paused);
@@ -77,7 +79,7 @@ fn paused_time_is_counted_both_ways_and_by_priority() {
         assert_lasted(seen.paused_seconds("out", priority).0, longest, longest + late);
     }
 
-    // Both at once: what the peer does to `out`, and so `a` to its own peer.
+    // Both directions at once: the peer pauses `out`, and `a` therefore pauses its own peer.
     let begin = Instant::now();
     let hold = bed.hold("out", &[3]);
     let held = Instant::now();

@@ -1,4 +1,4 @@
-//! What is never sent to everybody, and what is no data.
+//! Lossless frames, which are never flooded, and MAC control frames, which are no data.
 
 use crate::bed::{Bed, SMALL};
 use crate::frame::Frame;
@@ -29,7 +29,7 @@ fn lossless_frames_to_unknown_or_many_are_dropped_by_name_and_seen_nowhere() {
     assert_eq!(["a", "b", "c"].map(|port| bed.got(port)), [0; 3], "as the hosts' kernels count");
     assert_eq!((seen.group_highest("a", 3), seen.pfc_frames()), ((0, 0), 0), "it takes no cell and pauses nobody");
 
-    // The same in a lossy class goes to everybody else.
+    // Frames of a lossy class to these addresses are flooded to all other ports.
     bed.send_bytes("a", &to_all(0, 5).concat());
     for port in ["b", "c"] {
         bed.wait_sent(port, 0, 15);

@@ -1,60 +1,60 @@
-//! Data frames made by hand: every field that decides a frame's class, size or mark.
+//! Data frames built field by field, with every field that decides class, size or mark.
 
-/// A UDP datagram in a frame, to an address that nobody has.
+/// A UDP datagram in a frame, to an IP address that no host has.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
-    /// Bytes without the frame check sequence.
+    /// Length in bytes, without the frame check sequence.
     pub len: usize,
     pub dscp: u8,
-    /// The two bits of ECN.
+    /// ECN field of the IP header, two bits.
     pub ecn: u8,
-    /// IPv6 instead of IPv4.
+    /// Whether the packet is IPv6 instead of IPv4.
     pub ipv6: bool,
-    /// Tag control information of a VLAN tag.
+    /// Tag control information of the VLAN tag, if there is one.
     pub tci: Option<u16>,
 }
 
-/// Bytes of a buffer cell, and so of the longest frame that takes one.
+/// Bytes of a buffer cell, which is also the length of the longest frame that takes one cell.
 pub const CELL: usize = 208;
 
-/// ECN-capable, by the codepoint that senders use.
+/// ECN field of an ECN-capable packet: ECT(0), the codepoint that senders use.
 pub const ECT: u8 = 0b10;
 
-/// Marked.
+/// ECN field of a marked packet: congestion experienced.
 pub const CE: u8 = 0b11;
 
 impl Frame {
-    /// One cell of `class`, where DSCPs are class selectors; not ECN-capable.
+    /// Returns a frame of one cell in `class`, not ECN-capable. DSCPs are class selectors here.
     pub fn of(class: u8) -> Self {
         Self::with_dscp(class << 3)
     }
 
-    /// One cell with this DSCP.
+    /// Returns a frame of one cell with this DSCP.
     pub fn with_dscp(dscp: u8) -> Self {
         Self { len: CELL, dscp, ecn: 0, ipv6: false, tci: None }
     }
 
-    /// The same in `len` bytes.
+    /// Sets the length of the frame to `len` bytes.
     pub fn len(self, len: usize) -> Self {
         Self { len, ..self }
     }
 
-    /// The same, ECN-capable.
+    /// Makes the frame ECN-capable.
     pub fn ect(self) -> Self {
         Self { ecn: ECT, ..self }
     }
 
-    /// The same over IPv6.
+    /// Makes the packet IPv6.
     pub fn ipv6(self) -> Self {
         Self { ipv6: true, ..self }
     }
 
-    /// The same with a VLAN tag.
+    /// Adds a VLAN tag.
     pub fn tagged(self, pcp: u16, vlan: u16) -> Self {
         Self { tci: Some(pcp << 13 | vlan), ..self }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the frame.
     pub fn bytes(self, source: [u8; 6], destination: [u8; 6]) -> Vec<u8> {
         let mut frame = [destination, source].concat();
         if let Some(tci) = self.tci {
@@ -85,7 +85,7 @@ impl Frame {
         };
         frame.extend([0xc0, 0x00, 0x12, 0xb7]);
         frame.extend(field(udp));
-        // No check sum: the switch looks at none, and IPv6 tunnels may do without too.
+        // No UDP checksum: the switch does not check it, and IPv6 tunnels may omit it too.
         frame.extend([0, 0]);
         frame.resize(self.len, 0x5a);
         frame

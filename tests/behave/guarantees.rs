@@ -1,13 +1,13 @@
-//! What is promised is there when others have taken all the rest.
+//! Reserves remain available when other classes have taken all shared memory.
 //!
-//! `out` obeys pauses of all priorities, so that its lossy queues can be held too.
+//! `out` obeys pauses of all priorities, so a test can pause its lossy queues too.
 
 use crate::bed::{Bed, SMALL};
 use crate::frame::Frame;
 
 const OUT: (&str, &str) = ("out", "speed: 100M, mtu: 256, pfc: asymmetric");
 
-/// The lossy pool has 100 cells, of which 5 are kept for class 2 at each of four ports.
+/// The lossy pool has 100 cells, of which 5 are reserved for class 2 at each of four ports.
 #[test]
 fn a_queue_reserve_is_there_when_others_have_filled_the_pool() {
     let ports = ["a", "b", "other"].map(|name| (name, "speed: 1G, mtu: 256"));
@@ -24,7 +24,7 @@ classes:
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let hold = bed.hold("out", &[1, 2]);
 
-    // Of d cells d <= 8 * (100 - 20 - d): 71.
+    // The limit of d cells is d <= 8 * (100 - 20 - d), so d is 71.
     let slack = bed.slack(100);
     let seen = bed.send("a", "out", Frame::of(1), 71);
     seen.assert_in(seen.queue("out", 1).0, 71 - slack..=71, "class 1");
@@ -33,7 +33,7 @@ classes:
     assert_eq!(seen.queue("out", 1).0, full, "class 1 is at its end");
     assert_eq!(seen.dropped_anywhere(1), 80 - full);
 
-    // 5 cells of class 2, from whichever port, and not one more.
+    // Class 2 gets 5 cells, from any port, and not one more.
     bed.send("a", "out", Frame::of(2), 3);
     let seen = bed.send("b", "out", Frame::of(2), 2);
     assert_eq!((seen.queue("out", 2).0, seen.dropped_anywhere(2)), (5, 0));
@@ -46,7 +46,7 @@ classes:
     bed.release(hold);
     bed.wait_sent("out", 1, full);
     bed.wait_sent("out", 2, 5);
-    // And again: it was given back.
+    // The reserve is available again, because its cells were released.
     let hold = bed.hold("out", &[2]);
     let seen = bed.send("b", "out", Frame::of(2), 6);
     assert_eq!((seen.queue("out", 2).0, seen.dropped("out", 2, "queue_threshold")), (5, 5));
@@ -56,7 +56,8 @@ classes:
     bed.finish();
 }
 
-/// Port `a` has 5 cells of each kind; the lossless pool has 12 cells, the lossy one 20, and `b` takes all of both.
+/// Port `a` has 5 cells of reserve for each kind. The lossless pool has 12 cells and the lossy one 20; `b` takes all of
+/// both.
 #[test]
 fn a_port_reserve_is_there_for_all_classes_of_its_kind_when_the_pools_are_empty() {
     let ports = [("a", "speed: 1G, mtu: 256, reserve: {lossless: 1040B, lossy: 1040B}"), ("b", "speed: 1G, mtu: 256")];
@@ -72,7 +73,7 @@ classes: {{3: {lossless}, 4: {lossless}, 0: {lossy}, 1: {lossy}}}
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let hold = bed.hold("out", &[0, 1, 3, 4]);
 
-    // b: 10 and 2 cells of the lossless pool beyond its own reserves of 2, then all of the lossy one.
+    // Port `b` takes 10 and 2 cells of the lossless pool beyond its own reserves of 2, then all of the lossy pool.
     bed.send("b", "out", Frame::of(3), 2 + 10);
     bed.send("b", "out", Frame::of(4), 2 + 2);
     let seen = bed.send("b", "out", Frame::of(0), 20);
@@ -83,7 +84,7 @@ classes: {{3: {lossless}, 4: {lossless}, 0: {lossy}, 1: {lossy}}}
     let seen = bed.send("b", "out", Frame::of(4), 1);
     assert_eq!((seen.group("b", 4), seen.is_xoff("b", 4)), ((4, 1), true));
 
-    // a: its groups' reserves of 2, and 5 for both of them.
+    // Port `a` has its groups' reserves of 2 cells each, and 5 cells for both groups together.
     bed.send("a", "out", Frame::of(3), 2 + 3);
     let seen = bed.send("a", "out", Frame::of(4), 2 + 2);
     assert_eq!((seen.group("a", 3), seen.group("a", 4), seen.port_reserve("a", "lossless")), ((5, 0), (4, 0), 5));

@@ -1,9 +1,9 @@
-//! Where lossless groups put what comes after XOFF: a pool that all share, or an insurance of each port.
+//! The headroom of lossless groups: a pool that all groups share, or an insurance of each port.
 
 use crate::bed::{Bed, SMALL};
 use crate::frame::Frame;
 
-/// Four groups of 24 cells of headroom each, and a pool of 70.
+/// Four groups have 24 cells of headroom each. The headroom pool has 70.
 #[test]
 fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_their_sum() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")];
@@ -14,14 +14,14 @@ fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_t
     let Some(mut bed) = Bed::start(&[ports, slow].concat(), &rest) else { return };
     let [one, two] = ["d1", "d2"].map(|port| bed.hold(port, &[3, 4]));
 
-    // 26 cells of each group are reserve and share, and none of them is the headroom's.
+    // The first 26 cells of each group are reserve and shared cells; none of them is headroom.
     for (from, to) in [("a", "d1"), ("b", "d2")] {
         for class in [3, 4] {
             let seen = bed.send(from, to, Frame::of(class), 26);
             assert_eq!((seen.headroom_pool(), seen.pfc_frames()), ((0, 0), 0), "headroom is 0 before it is used");
         }
     }
-    // Cells in use after each of these: 24 are all that a group may have, and 70 all that there are.
+    // `used` is the cells of the pool in use after each step. A group may have 24 cells, the pool has 70.
     for (from, to, class, cells, used) in
         [("a", "d1", 3, 24, 24), ("a", "d1", 4, 24, 48), ("b", "d2", 3, 20, 68), ("b", "d2", 4, 2, 70)]
     {
@@ -30,7 +30,7 @@ fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_t
         assert_eq!((seen.headroom_pool(), seen.drops()), ((used, used), 0), "{from} {class}");
         assert!(seen.is_xoff(from, class), "{from} {class}");
     }
-    // A group at its own end has `headroom_full`; one with room left of its own finds the pool empty.
+    // A group at its own limit drops with `headroom_full`. A group below its limit drops when the pool is empty.
     for (class, reason) in [(3, "headroom_full"), (4, "headroom_full")] {
         let seen = bed.send("a", "d1", Frame::of(class), 1);
         assert_eq!(seen.dropped("a", class, reason), 1);
@@ -43,7 +43,7 @@ fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_t
     assert_eq!((seen.headroom_pool(), seen.drops()), ((70, 70), 2 + 6));
     assert_eq!((seen.group("b", 3), seen.group("b", 4)), ((26, 20), (26, 2)));
 
-    // What others give back is there for whoever needs it: class 4 of b gets to its own end.
+    // Cells that other groups release are available again: class 4 of `b` reaches its own limit.
     bed.release(one);
     for class in [3, 4] {
         bed.wait_sent("d1", class, 50);
@@ -65,7 +65,8 @@ fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_t
     bed.finish();
 }
 
-/// Alpha is 1/2 for both lossless classes of each port, the pool 120 cells, eta 10; 2 cells of reserve beside it.
+/// Alpha is 1/2 for both lossless classes of each port, the pool has 120 cells, eta is 10. Each group has 2 cells of
+/// reserve beside the pool.
 #[test]
 fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_the_end() {
     let fast = ["a", "b"].map(|name| (name, "speed: 1G, mtu: 256"));
@@ -79,8 +80,8 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     let [one, two, three, four, five] = ["d1", "d2", "d3", "d4", "d5"].map(|port| bed.hold(port, &[3]));
     let off = |seen: &crate::seen::Seen| (seen.is_xoff("a", 3), seen.is_xoff("a", 4), seen.is_port_xoff("a"));
 
-    // The group goes XOFF when its share with the frame is more than T - eta = (120 - s)/2 - 10: not at s = 32, where it
-    // is 34 of 34, but at 33, where it is 34 of 33. The frame stays in the pool.
+    // The group goes XOFF when its share with the frame exceeds T - eta = (120 - s)/2 - 10. At s = 32 the share is 33
+    // of 34 with the next frame, and does not exceed it. At s = 33 it is 34 of 33. The frame stays in the pool.
     bed.send("a", "d1", Frame::of(3), 11);
     let seen = bed.send("a", "d2", Frame::of(3), 1);
     assert_eq!(seen.group("a", 3), (12, 0));
@@ -89,8 +90,8 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     let seen = bed.send("a", "d5", Frame::of(3), 1);
     assert_eq!((seen.group("a", 3), off(&seen), seen.drops()), ((36, 0), (true, false, false), 0), "an eta early");
 
-    // The port goes XOFF when its share with the frame is more than the sum of both thresholds, 120 - s: at s = 60. That
-    // frame is the first of the insurance.
+    // The port goes XOFF when its share with the frame exceeds the sum of both thresholds, 120 - s. That is at s = 60.
+    // This frame is the first in the insurance.
     let seen = bed.send("a", "d3", Frame::of(3), 25);
     assert_eq!((seen.group("a", 3), off(&seen)), ((61, 0), (true, false, false)));
     let seen = bed.send("a", "d4", Frame::of(3), 1);
@@ -104,13 +105,13 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     assert_eq!((off(&seen), seen.drops()), ((true, true, true), 0), "PFC for both goes on");
     let seen = bed.send("a", "d5", Frame::of(3), 1);
     assert_eq!((seen.dropped("a", 3, "headroom_full"), seen.drops()), (1, 1), "one more is lost");
-    // The port is off, and so the other class has its reserve and no more.
+    // The port is at XOFF, so the other class has only its reserve.
     bed.send("a", "b", Frame::of(4), 2);
     let seen = bed.wait_sent("b", 4, 2);
     assert_eq!((seen.drops(), seen.port_offs()), (1, ["a".to_owned()].to_vec()), "no other port is off");
 
-    // The port goes on when the insurance is empty and its share at most 120 - s - 2 * 2, which 58 is; the group when its
-    // share is at most (120 - s)/2 - 10 - 2, which 32 is.
+    // The port resumes when the insurance is empty and its share is at most 120 - s - 2 * 2, as at 58. The group
+    // resumes when its share is at most (120 - s)/2 - 10 - 2, as at 32.
     let told = |seen: &crate::seen::Seen| (seen.told("a", 3).1, seen.told("a", 4).1);
     for (hold, port, sent, held, wanted) in [
         (one, "d1", 11, 61, (0, 0)),
@@ -132,7 +133,7 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     let seen = bed.wait_sent("d5", 3, 72 - 38);
     assert_eq!((told(&seen), off(&seen), seen.drops()), ((1, 1), (false, false, false), 1), "all goes on");
 
-    // All of it once more: nothing of the first time is left.
+    // The sequence once more: no state of the first run remains.
     let five = bed.hold("d5", &[3]);
     let seen = bed.send("a", "d5", Frame::of(3), 2 + 60 + 10);
     assert_eq!((seen.group("a", 3), off(&seen), seen.drops()), ((62, 10), (true, true, true), 1));

@@ -1,12 +1,12 @@
-//! What a switch's public QoS suite checks of it, as black-box tests: a running switch on taps, frames injected from
-//! outside, counts read from its metrics and exact to the cell.
+//! Black-box tests of the checks in a switch's public QoS suite. They run a switch on taps, inject frames from outside,
+//! and read counts from its metrics. The counts are exact to the cell.
 //!
-//! Buffers are small enough that each limit can be worked out by hand, which the comments do. An egress queue stands
-//! still because its peer says so by PFC, so nothing hangs on how fast this machine is; where a port's pace is what
-//! holds frames back, the test asserts that it still did. No host says anything by itself, and a test ends with the
-//! kernel's own count of what each host sent and got, which must be what the switch counted.
+//! Buffers are so small that each limit can be calculated by hand; the comments show the calculation. A peer stops an
+//! egress queue by PFC, so no result depends on the speed of this machine. Where the speed of a port holds frames back,
+//! the test asserts that frames still waited. No host sends frames on its own. A test ends by comparing the kernel's
+//! count of each host's frames with the switch's counters.
 //!
-//! Needs what `tests/tap` needs. `HOLDFAST_TEST_ARGS` gives `holdfast run` more arguments.
+//! Needs the same environment as `tests/tap`. `HOLDFAST_TEST_ARGS` gives `holdfast run` more arguments.
 
 #![cfg(feature = "dpdk")]
 

@@ -1,13 +1,13 @@
-//! Classes that share a group or a queue, priorities that stop another queue, and marks that leave as others.
+//! Classes that share a group or a queue, priorities mapped to another queue, and rewritten marks.
 
 use crate::bed::{Bed, ROOMY, SMALL};
 use crate::capture::Capture;
 use crate::frame::Frame;
 
-/// A class in the group and the queue of class 3, without settings of its own.
+/// A class that shares the group and the queue of class 3, without settings of its own.
 const LIKE_3: &str = "{lossless: true}";
 
-/// Holds lossy queues too.
+/// A port whose peer can pause lossy queues too.
 const ASYMMETRIC: (&str, &str) = ("out", "speed: 100M, mtu: 256, pfc: asymmetric");
 
 #[test]
@@ -23,7 +23,7 @@ maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let hold = bed.hold("out", &[3, 1]);
 
-    // 26 cells of both together.
+    // Both classes together fill 26 cells.
     bed.send("a", "out", Frame::of(3), 12);
     let seen = bed.send("a", "out", Frame::of(4), 14);
     assert_eq!((seen.group("a", 3), seen.group("a", 4), seen.is_xoff("a", 3)), ((26, 0), (0, 0), false));
@@ -41,7 +41,7 @@ maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
     let seen = bed.wait_refreshed("a", 3, 2);
     assert_eq!((seen.told("a", 4), seen.drops()), ((0, 0), 4), "the priority that stops both is 3");
 
-    // 20 cells of the queue of classes 1 and 2, whose groups are two.
+    // Classes 1 and 2 share a queue of 20 cells, but each has its own group.
     bed.send("a", "out", Frame::of(1), 8);
     let seen = bed.send("a", "out", Frame::of(2), 12);
     assert_eq!((seen.queue("out", 1).0, seen.queue("out", 2).0), (20, 0));
@@ -52,7 +52,7 @@ maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
     }
     assert_eq!((bed.look().queue("out", 1).0, bed.look().sent("out", 3)), (20, 0));
 
-    // Both classes of a queue stop and go together.
+    // Both classes of a queue pause and resume together.
     bed.release(hold);
     bed.wait_sent("out", 3, 50);
     let seen = bed.wait_sent("out", 1, 20);
@@ -60,7 +60,7 @@ maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
     bed.finish();
 }
 
-/// Class 3 waits in queue 4 and class 4 in queue 3; priorities 3 and 6 stop queue 4, and 4 stops queue 3.
+/// Class 3 uses queue 4 and class 4 uses queue 3. Priorities 3 and 6 pause queue 4, priority 4 pauses queue 3.
 #[test]
 fn a_priority_stops_the_queue_that_its_map_gives_it_and_several_may_stop_one() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
@@ -99,7 +99,8 @@ maps: {{tc_to_queue: {{3: 4, 4: 3}}, pfc_to_queue: {{3: 4, 4: 3, 6: 4}}}}
     bed.finish();
 }
 
-/// What leaves is compared with the frame as it should be, made anew: its IPv4 check sum too, and all that is not a mark.
+/// Each frame that leaves is compared with a newly built one: all bytes, including the IPv4 checksum and everything
+/// that is not a mark.
 #[test]
 fn frames_leave_with_the_marks_of_their_class_and_are_otherwise_as_they_came() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
@@ -114,7 +115,7 @@ maps: {{dscp: {{10: 3, 20: 3, 50: 1}}, tc_to_dscp: {{3: 26, 1: 14, 0: 0}}, tc_to
     );
     let ports = [("a", trunk), ("marks", rewriting.as_str()), ("plain", tagged)];
     let Some(mut bed) = Bed::start_in(&[1, 10], &ports, &rest) else { return };
-    // DSCP, its class, and the DSCP and PCP with which it leaves; `None`: those that it has.
+    // DSCP, its class, and the DSCP and PCP with which the frame leaves. `None`: the frame keeps its own.
     let marks = [
         (10, 3, Some(26), Some(3)),
         (20, 3, Some(26), Some(3)),
@@ -131,10 +132,10 @@ maps: {{dscp: {{10: 3, 20: 3, 50: 1}}, tc_to_dscp: {{3: 26, 1: 14, 0: 0}}, tc_to
             let (new_dscp, new_pcp) = if to == "marks" { (new_dscp, new_pcp) } else { (None, None) };
             for frame in [Frame::with_dscp(dscp).ect(), Frame::with_dscp(dscp).ect().ipv6(), Frame::with_dscp(dscp)] {
                 let left = Frame { dscp: new_dscp.unwrap_or(dscp), ..frame };
-                // Without a tag: the one that it gets has its class, unless there is a PCP for that.
+                // Without a tag on arrival: the new tag has the class as its PCP, unless the map gives one.
                 data.push(frame.len(200).bytes(from, address));
                 wanted.push(left.len(204).tagged(new_pcp.unwrap_or(class), 1).bytes(from, address));
-                // With one.
+                // With a tag on arrival.
                 data.push(frame.len(204).tagged(7, 10).bytes(from, address));
                 wanted.push(left.len(204).tagged(new_pcp.unwrap_or(7), 10).bytes(from, address));
                 frames += 2;
@@ -153,7 +154,8 @@ maps: {{dscp: {{10: 3, 20: 3, 50: 1}}, tc_to_dscp: {{3: 26, 1: 14, 0: 0}}, tc_to
     bed.finish();
 }
 
-/// DSCP 10 is class 3 where it comes in by `own`, and class 1 elsewhere; whoever hears it next is told by its DSCP.
+/// DSCP 10 is class 3 on arrival at `own`, and class 1 at other ports. The rewritten DSCP gives the next switch the
+/// class.
 #[test]
 fn a_port_may_have_maps_of_its_own() {
     let plain = "speed: 1G, mtu: 256, rewrite: dscp";

@@ -1,10 +1,10 @@
-//! From DSCP and PCP to class, and to the group that stops its sender.
+//! Maps from DSCP and PCP to a class, and from a class to the group that pauses the sender.
 
 use crate::bed::{Bed, SMALL};
 use crate::capture::Capture;
 use crate::frame::Frame;
 
-/// SONiC's map: DSCP 3 and 4 are the lossless classes of their number, and most are class 1.
+/// SONiC's map: DSCPs 3 and 4 are the lossless classes of the same number, and most others are class 1.
 const SONIC: &str = "{0-2: 1, 3: 3, 4: 4, 5: 2, 6-7: 1, 8: 0, 9-45: 1, 46: 5, 47: 1, 48: 6, 49-63: 1}";
 
 fn sonic(dscp: u8) -> u8 {
@@ -19,11 +19,12 @@ fn sonic(dscp: u8) -> u8 {
     }
 }
 
-/// A frame that leaves by a trunk shows its class: the switch writes it into the tag.
+/// A frame that leaves by a trunk shows its class, because the switch writes the class into the tag.
 #[test]
 fn each_dscp_has_the_class_that_its_map_gives_it() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 1G, mtu: 256, vlan: {tagged: [1]}")];
-    // The lossy pool has room for all of it twice over: on several lcores a queue judges with what is on its way charged.
+    // The lossy pool has room for all frames twice: with several lcores, the queue limit sees frames in transit as
+    // charged.
     let rest = format!("buffer: {{size: 2MB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {SONIC}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let capture = Capture::start(bed.host("out"), "vlan");
@@ -50,12 +51,12 @@ fn each_dscp_has_the_class_that_its_map_gives_it() {
 fn on_a_port_that_trusts_pcp_the_tag_decides_and_dscp_does_not() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
     let trusting = format!("{trunk}, trust: pcp, class: 5");
-    // All classes are lossy: a lossless one would need a tag wherever PCP is trusted.
+    // All classes are lossy. A lossless one would require tagged frames on each port that trusts PCP.
     let rest = "buffer: {size: 416kB}\nmaps: {pcp: {0: 1, 1: 0, 6: 2}}\n";
     let Some(mut bed) = Bed::start_in(&[1, 10], &[("t", &trusting), ("d", trunk), ("out", trunk)], rest) else {
         return;
     };
-    // As many frames of each PCP as tell it from the others, all with the DSCP of class 4; then ones without a tag.
+    // Each PCP has a different number of frames, all with the DSCP of class 4. Frames without a tag follow.
     let classes = [1, 0, 2, 3, 4, 5, 2, 7];
     let mut wanted = [0; 8];
     for (pcp, &class) in classes.iter().enumerate() {
@@ -65,7 +66,7 @@ fn on_a_port_that_trusts_pcp_the_tag_decides_and_dscp_does_not() {
     }
     bed.send("t", "out", Frame::of(4), 20);
     wanted[5] += 20;
-    // A port that trusts DSCP does not look at the tag.
+    // A port that trusts DSCP ignores the tag.
     bed.send("d", "out", Frame::of(4).tagged(3, 10), 30);
     for class in 0..8 {
         let seen = bed.wait_sent("out", class, wanted[usize::from(class)] + if class == 4 { 30 } else { 0 });
@@ -83,7 +84,7 @@ fn dscps_of_one_class_fill_one_group_and_those_of_others_none_of_it() {
     );
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let hold = bed.hold("out", &[3, 4]);
-    // 26 cells are all that class 3 has before XOFF; 24 would be of it, and is class 1 here.
+    // Class 3 has 26 cells before XOFF. DSCP 24 would select class 3 by default, but is class 1 in this map.
     for (dscp, frames) in [(10, 9), (20, 9), (26, 8), (24, 50), (50, 50), (40, 13), (32, 13)] {
         let seen = bed.send("a", "out", Frame::with_dscp(dscp), frames);
         assert_eq!((seen.pfc_frames(), seen.drops()), (0, 0), "DSCP {dscp}");
@@ -95,7 +96,7 @@ fn dscps_of_one_class_fill_one_group_and_those_of_others_none_of_it() {
     assert_eq!((seen.is_xoff("a", 3), seen.is_xoff("a", 4)), (true, false), "the 27th of class 3");
     let seen = bed.send("a", "out", Frame::with_dscp(40), 1);
     assert_eq!((seen.is_xoff("a", 3), seen.is_xoff("a", 4)), (true, true), "the 27th of class 4");
-    // Headroom for 23 more of each: whichever DSCP they have.
+    // Headroom accepts 23 more frames of each class, with any DSCP of that class.
     for (dscp, frames) in [(10, 11), (20, 12), (40, 23)] {
         bed.send("a", "out", Frame::with_dscp(dscp), frames);
     }

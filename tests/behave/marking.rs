@@ -1,11 +1,12 @@
-//! Marking at dequeue: who is marked, how many, and which of a queue.
+//! ECN marking at dequeue: which frames are marked, and how many.
 
 use crate::bed::{Bed, ROOMY};
 use crate::capture::Capture;
 use crate::frame::{CE, ECT, Frame};
 
-/// 3000 short frames stand before a thousand long ones, so that depth is nearly the same for all of them: between
-/// 1000 * 1514 and 192000 bytes more, 1.61 MB in the middle, which is half of kmax, and so 5 % of a pmax of 10 %.
+/// 3000 short frames stand before a thousand long ones, so the depth is nearly the same for all short frames. It lies
+/// between 1000 * 1514 bytes and 192000 bytes more: 1.61 MB in the middle. That is half of kmax, so 5 % at a pmax of 10
+/// %.
 #[test]
 fn five_percent_are_marked_where_five_percent_is_set_and_not_ect_never() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
@@ -26,7 +27,7 @@ fn five_percent_are_marked_where_five_percent_is_set_and_not_ect_never() {
     let seen = bed.wait_sent("out", 3, 4000);
     let trace = capture.stop();
     let marked = seen.marked("out", 3);
-    // Standard deviation: 12. These bounds are five of them away.
+    // The standard deviation is 12. These bounds are five of them away.
     assert!((90..=210).contains(&marked), "{marked} of 3000 marked, where 150 are expected");
     let ce_v4 = trace.timed(&format!("ip.dsfield.ecn == {CE}")).len() as u64;
     let ce_v6 = trace.timed(&format!("ipv6.tclass.ecn == {CE}")).len() as u64;
@@ -37,8 +38,8 @@ fn five_percent_are_marked_where_five_percent_is_set_and_not_ect_never() {
     bed.finish();
 }
 
-/// kmin = kmax = 10 frames of 208 bytes, and 20 in the queue: depth at dequeue, the leaving frame included, is more than
-/// 10 frames for the first 10 of them.
+/// kmin = kmax = 10 frames of 208 bytes, and the queue holds 20. The depth at dequeue includes the leaving frame. It
+/// exceeds 10 frames for the first 10 of them.
 #[test]
 fn of_a_released_queue_of_twice_kmax_the_first_half_is_marked_and_the_last_is_not() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];

@@ -1,4 +1,4 @@
-//! What a pause stops, and what it does not.
+//! Pauses: the queues that they stop, and control frames that have no effect.
 
 use crate::bed::{Bed, ROOMY};
 use crate::frame::Frame;
@@ -24,7 +24,7 @@ fn a_paused_lossless_priority_sends_nothing_while_all_others_run() {
     let seen = bed.look();
     assert_eq!((seen.sent("out", 3), seen.queue("out", 3).0, bed.got("out")), (0, 100, 700), "none of class 3");
 
-    // Both lossless priorities, and then one of the two.
+    // Both lossless priorities are paused, then one of the two.
     let second = bed.hold("out", &[4]);
     bed.send_bytes("a", &data);
     for class in [0, 1, 2, 5, 6, 7] {
@@ -52,13 +52,13 @@ fn pause_of_a_lossy_priority_an_empty_vector_and_classic_pause_change_nothing_at
     let lossy: Vec<_> = [0, 1, 2, 4, 5, 6, 7].map(|class| (class, 0xffff)).to_vec();
     let no_pauses = [empty, pause(&peer, 0xffff), pfc(&peer, &lossy)];
 
-    // Each of them lasts 3.4 s and is said again 20 times a second: obeyed, the port would stand still for good.
+    // Each pause lasts 3.4 s and is refreshed 20 times a second. A port that obeyed them would never send.
     let saying = bed.keep_sending("out", &no_pauses, 60);
     bed.wait("control frames", |seen| seen.count("pause_received_frames_total", &[]), |&frames| frames > 0);
-    // 400 frames of 1538 bytes on the wire take 10M half a second.
+    // 400 frames of 1538 bytes on the wire take half a second at 10M.
     let data = [3, 1].map(|class| Frame::of(class).len(1514).bytes(bed.address("a"), bed.address("out")));
     let seen = bed.send_bytes("a", &vec![data; 200].concat());
-    // What is not obeyed is shown as paused too.
+    // A priority that the port does not obey would also show as paused.
     assert!(!seen.is_paused("out", 3), "neither an empty vector nor classic PAUSE is a pause");
     bed.wait_sent("out", 1, 200);
     bed.wait_sent("out", 3, 200);
@@ -113,7 +113,7 @@ classes: {3: {lossless: true, limit: 4160B, xon_offset: 0B, headroom: 4992B, res
     }
     assert_eq!((bed.look().drops(), bed.look().pfc_frames()), (0, 0));
 
-    // The other way: of what comes in there and cannot leave, only the lossless class stops its sender.
+    // The reverse direction: when frames that `asym` receives cannot leave, only the lossless class pauses its sender.
     let hold = bed.hold("sym", &[3]);
     let seen = bed.send("asym", "sym", Frame::of(3), 30);
     assert!(seen.is_xoff("asym", 3));

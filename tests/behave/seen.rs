@@ -1,15 +1,15 @@
-//! What the switch says of itself at one moment, in the units of the configurations here: frames and cells.
+//! The metrics of the switch at one moment, in the units of these configurations: frames and cells.
 
 use std::ops::RangeInclusive;
 
 use crate::frame::CELL;
 use crate::metrics::Exposition;
 
-/// One scrape.
+/// One scrape of the metrics.
 pub struct Seen(pub Exposition);
 
 impl Seen {
-    /// The sum of a family's samples with these labels; a whole number.
+    /// Returns the sum of a family's samples with these labels. Panics if it is no whole number.
     #[track_caller]
     pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let sum = self.0.sum(&format!("holdfast_{name}"), labels);
@@ -17,7 +17,7 @@ impl Seen {
         sum as u64
     }
 
-    /// As `count` with a port, and a second label that is a number.
+    /// Returns `count` for a port and a second label whose value is a number.
     #[track_caller]
     fn of(&self, name: &str, port: &str, label: &str, number: u8) -> u64 {
         self.count(name, &[("port", port), (label, &number.to_string())])
@@ -28,7 +28,7 @@ impl Seen {
         whole_cells(self.of(name, port, label, number))
     }
 
-    /// Cells of a group in reserve and shared pool, and in headroom: now.
+    /// Returns the cells that a group has now: in reserve and shared pool, and in headroom.
     #[track_caller]
     pub fn group(&self, port: &str, group: u8) -> (u64, u64) {
         let [used, headroom] =
@@ -36,7 +36,7 @@ impl Seen {
         (used, headroom)
     }
 
-    /// The most that `group` ever was.
+    /// Returns the watermarks of a group in cells: in reserve and shared pool, and in headroom.
     #[track_caller]
     pub fn group_highest(&self, port: &str, group: u8) -> (u64, u64) {
         let [used, headroom] = ["group_used_highest_bytes", "group_headroom_highest_bytes"]
@@ -44,14 +44,14 @@ impl Seen {
         (used, headroom)
     }
 
-    /// Cells in an egress queue: now, and at most.
+    /// Returns the depth of an egress queue in cells: the present value and the watermark.
     #[track_caller]
     pub fn queue(&self, port: &str, queue: u8) -> (u64, u64) {
         let [now, highest] = ["queue_bytes", "queue_highest_bytes"].map(|name| self.cells(name, port, "queue", queue));
         (now, highest)
     }
 
-    /// Cells of a pool in use: now, and at most.
+    /// Returns the cells of a pool in use: the present value and the watermark.
     #[track_caller]
     pub fn pool(&self, pool: &str) -> (u64, u64) {
         let [now, highest] =
@@ -59,7 +59,7 @@ impl Seen {
         (now, highest)
     }
 
-    /// Cells of the headroom that all groups share: in use now, and at most.
+    /// Returns the used cells of the headroom that all groups share: the present value and the watermark.
     #[track_caller]
     pub fn headroom_pool(&self) -> (u64, u64) {
         let [now, highest] = ["headroom_pool_used_bytes", "headroom_pool_used_highest_bytes"]
@@ -67,7 +67,7 @@ impl Seen {
         (now, highest)
     }
 
-    /// Cells in use of a port's own reserve for groups of this kind.
+    /// Returns the used cells of a port's own reserve for groups of this kind.
     #[track_caller]
     pub fn port_reserve(&self, port: &str, pool: &str) -> u64 {
         whole_cells(self.count("port_reserve_used_bytes", &[("port", port), ("pool", pool)]))
@@ -79,30 +79,30 @@ impl Seen {
         self.count("port_xoff", &[("port", port)]) == 1
     }
 
-    /// The ports that do.
+    /// Returns the ports that hold their peer at XOFF as a whole.
     pub fn port_offs(&self) -> Vec<String> {
         self.0.labels_of_nonzero("holdfast_port_xoff", "port")
     }
 
-    /// Data frames received in a class.
+    /// Returns the data frames received in a class.
     #[track_caller]
     pub fn received(&self, port: &str, class: u8) -> u64 {
         self.of("port_received_frames_total", port, "tc", class)
     }
 
-    /// Data frames sent from a queue.
+    /// Returns the data frames sent from a queue.
     #[track_caller]
     pub fn sent(&self, port: &str, queue: u8) -> u64 {
         self.of("port_sent_frames_total", port, "queue", queue)
     }
 
-    /// Frames marked as they left a queue.
+    /// Returns the frames that were marked at dequeue from a queue.
     #[track_caller]
     pub fn marked(&self, port: &str, queue: u8) -> u64 {
         self.of("ecn_marked_frames_total", port, "queue", queue)
     }
 
-    /// XOFF and XON told to the peer, refreshes included, without the XON that a port begins with.
+    /// Returns the XOFF and XON sent to the peer, including refreshes, without the XON that a port begins with.
     #[track_caller]
     pub fn told(&self, port: &str, priority: u8) -> (u64, u64) {
         let [xoff, xon] =
@@ -122,32 +122,32 @@ impl Seen {
         self.of("pfc_paused", port, "priority", priority) == 1
     }
 
-    /// PFC frames sent by all ports that stop anybody.
+    /// Returns the XOFF that all ports have sent in PFC frames.
     #[track_caller]
     pub fn pfc_frames(&self) -> u64 {
         self.count("pfc_sent_xoff_total", &[])
     }
 
-    /// Drops of `class` at `port` for `reason`.
+    /// Returns the drops of `class` at `port` for `reason`.
     #[track_caller]
     pub fn dropped(&self, port: &str, class: u8, reason: &str) -> u64 {
         let class = class.to_string();
         self.count("port_dropped_frames_total", &[("port", port), ("tc", &class), ("reason", reason)])
     }
 
-    /// Drops of `class` at any port, for any reason.
+    /// Returns the drops of `class` at any port, for any reason.
     #[track_caller]
     pub fn dropped_anywhere(&self, class: u8) -> u64 {
         self.count("port_dropped_frames_total", &[("tc", &class.to_string())])
     }
 
-    /// Drops for `reason` of any class, at any port.
+    /// Returns the drops for `reason`, of any class at any port.
     #[track_caller]
     pub fn dropped_for(&self, reason: &str) -> u64 {
         self.count("port_dropped_frames_total", &[("reason", reason)])
     }
 
-    /// Storms that the watchdog found in a queue, and saw the end of.
+    /// Returns the storms of a queue that the watchdog found, and those whose end it found.
     #[track_caller]
     pub fn storms(&self, port: &str, queue: u8) -> (u64, u64) {
         let [storms, restores] =
@@ -155,13 +155,13 @@ impl Seen {
         (storms, restores)
     }
 
-    /// Received PFC frames of a priority that the watchdog had the port ignore.
+    /// Returns the received PFC frames of a priority that the port ignored because of the watchdog.
     #[track_caller]
     pub fn ignored(&self, port: &str, priority: u8) -> u64 {
         self.of("pfc_received_ignored_total", port, "priority", priority)
     }
 
-    /// Seconds for which the peer has held the port, and the port its peer.
+    /// Returns the seconds for which the peer has paused the port, and the port its peer.
     #[track_caller]
     pub fn paused_seconds(&self, port: &str, priority: u8) -> (f64, f64) {
         let [received, sent] = ["received", "sent"].map(|side| {
@@ -171,24 +171,25 @@ impl Seen {
         (received, sent)
     }
 
-    /// The longest time between polls of any lcore, in seconds: no more than their sum.
+    /// Returns the longest time between two polls, in seconds. With several lcores it is the sum of theirs, an upper
+    /// bound.
     #[track_caller]
     pub fn longest_gap(&self) -> f64 {
         self.0.sum("holdfast_poll_gap_highest_seconds", &[])
     }
 
-    /// That `found` is as it may be: one figure with one lcore, some with several.
+    /// Asserts that `found` is in the range: one value with one lcore, several with more lcores.
     #[track_caller]
     pub fn assert_in(&self, found: u64, wanted: RangeInclusive<u64>, what: &str) {
         assert!(wanted.contains(&found), "{what}: {found}, and not {wanted:?}; dropped: {:?}", self.all_drops());
     }
 
-    /// Drops by port, class and reason, for messages.
+    /// Returns the drops by port, class and reason, for messages.
     pub fn all_drops(&self) -> Vec<String> {
         self.0.nonzero("holdfast_port_dropped_frames_total")
     }
 
-    /// Drops of any class, at any port, for any reason.
+    /// Returns the drops of any class, at any port, for any reason.
     #[track_caller]
     pub fn drops(&self) -> u64 {
         self.count("port_dropped_frames_total", &[])

@@ -1,4 +1,4 @@
-//! Who sends first and how much, and where lossy queues end.
+//! Scheduling order and shares of the egress queues, and the limits of lossy queues.
 
 use crate::bed::{Bed, ROOMY, lcores};
 use crate::capture::{Capture, Trace};
@@ -6,14 +6,14 @@ use crate::frame::Frame;
 use crate::quiet;
 use crate::seen::Seen;
 
-/// Classes of the frames captured, in order, where DSCPs are class selectors.
+/// Returns the classes of the captured frames in order. DSCPs are class selectors here.
 #[track_caller]
 fn classes(trace: &Trace) -> Vec<u8> {
     let rows = trace.fields("udp", &["ip.dsfield.dscp"]);
     rows.iter().map(|row| row[0].parse::<u8>().unwrap_or_else(|error| panic!("{error}: {row:?}")) >> 3).collect()
 }
 
-/// How many frames of each class left before one of `backlogs` (class and its frames) was at its end.
+/// Counts the frames of each class that left before one of `backlogs` (a class and its frames) was exhausted.
 fn while_all_wait<const N: usize>(order: &[u8], backlogs: [(u8, usize); N]) -> [usize; N] {
     let mut counts = [0; N];
     for sent in order {
@@ -48,7 +48,7 @@ fn backlogged_queues_share_by_weight_whatever_the_weights() {
         let counts = while_all_wait(&order, [(3, 200), (4, 200), (5, 200)]);
         let most = *weights.iter().max().expect("weights");
         for (count, weight) in counts.iter().zip(weights) {
-            // A round gives 512 bytes a unit of weight, so a queue is at most one turn, of three frames here, ahead.
+            // A round gives 512 bytes per unit of weight, so a queue is at most one turn ahead: three frames here.
             let wanted = 200 * weight / most;
             assert!(count.abs_diff(wanted) <= 3, "{counts:?} of {weights:?}, and not {wanted}");
         }
@@ -57,13 +57,13 @@ fn backlogged_queues_share_by_weight_whatever_the_weights() {
     }
 }
 
-/// Fills class 7 up to 1200 frames: 1.48 s of the port's time.
+/// Fills class 7 up to 1200 frames, which take 1.48 s of the port's time.
 fn keep_busy(bed: &mut Bed) {
     let waiting = bed.look().queue("out", 7).0 / 8;
     bed.send("strict", "out", Frame::of(7).len(1514), 1200 - waiting as usize);
 }
 
-/// Class 7 is strict and always has frames waiting, behind which nothing of the lossy classes leaves.
+/// Class 7 is strict and always has frames waiting, so no frame of the lossy classes leaves.
 #[test]
 fn lossy_queues_drop_at_their_thresholds_to_the_cell_never_pause_and_share_by_weight() {
     quiet::attempt(quiet::ALLOWED, lossy_queues_behind_a_strict_one);
@@ -88,13 +88,14 @@ classes:
         bed.send(from, "out", Frame::of(class), frames)
     };
 
-    // A queue's limit is alpha times what is free of 200 cells. Of d cells, d <= 200 - d for class 1, so 100, and
-    // 2d <= 100 - d for class 2, so 33. Class 5 has a limit of 10 cells at each ingress; its queue would take more.
+    // The limit of a queue is alpha times the free cells of 200. For class 1, d <= 200 - d, so d is 100. For class 2,
+    // 2d <= 100 - d, so d is 33. Class 5 has a limit of 10 cells at each ingress port; its queue would accept more.
     for (class, frames) in [(1, 100), (2, 33), (5, 10)] {
         send(&mut bed, "a", class, frames);
     }
     let seen = send(&mut bed, "b", 5, 10);
-    // Several lcores: what others have leased of the pool is not free, so limits may come early, but never late.
+    // With several lcores, cells that others have leased from the pool are not free. So limits may apply early, but
+    // never late.
     let slack = bed.slack(200);
     let waiting = |seen: &Seen| [1, 2, 5].map(|class| seen.queue("out", class).0);
     let full = waiting(&seen);
@@ -105,7 +106,7 @@ classes:
     assert_eq!((seen.drops(), seen.pool("lossy").0), (153 - held, held));
     seen.assert_in(seen.pool("lossy").1, held..=153 + slack, "most of the pool that was in use");
 
-    // As fast as it comes: what a queue refuses gives its cells back before the next frame is judged.
+    // At full rate: the cells of a frame that a queue refuses are free before the next frame is judged.
     for (class, frames) in [(1, 100), (2, 67), (5, 5)] {
         send(&mut bed, "a", class, frames);
     }
@@ -120,13 +121,13 @@ classes:
         assert_eq!(seen.dropped("out", 1, "queue_threshold"), 100);
         assert_eq!(seen.dropped("out", 2, "queue_threshold"), 67);
         assert_eq!((seen.dropped("a", 5, "threshold"), seen.dropped("b", 5, "threshold")), (5, 5));
-        // No watermark has what never waited.
+        // Frames that never waited raise no watermark.
         assert_eq!(seen.pool("lossy").1, 153);
         let highest = [("a", 1), ("a", 2), ("a", 5), ("b", 5)].map(|(port, class)| seen.group_highest(port, class).0);
         assert_eq!(highest, [100, 33, 10, 10]);
         assert_eq!([1, 2, 5].map(|class| seen.queue("out", class).1), [100, 33, 20]);
     }
-    // With several, what was on its way to its queue counts too, up to the whole pool.
+    // With several lcores, frames on their way to the queue count too, up to the whole pool.
     seen.assert_in(seen.pool("lossy").1, held..=200, "most of the pool that was in use");
 
     let strict = bed.gave("strict");

@@ -8,7 +8,7 @@ use crate::frames::{pfc, send};
 use crate::program::sum;
 use crate::quiet;
 
-/// The longest pause at 100M: 65535 quanta of 512 bit times. At 10M it is ten times as long.
+/// The longest pause at 100M: 65535 quanta of 512 bit times. At 10M it lasts ten times as long.
 const LONGEST: Duration = Duration::from_micros(65_535 * 512 / 100);
 
 #[test]
@@ -40,7 +40,7 @@ fn pause_of_its_speed() {
     bed.finish();
 }
 
-/// Two virtual hosts that obey PFC, eleven and a hundred times as fast together as the port they send to.
+/// Two virtual hosts that obey PFC send to a port of 10M: one at 100 times its speed, one at ten times.
 #[test]
 fn fast_and_slow_senders_overrun_a_slower_receiver_and_nothing_is_lost() {
     let ring = ["device: ring, speed: 1G", "device: ring, speed: 100M"];

@@ -1,7 +1,7 @@
-//! Peers that pause and never let go: what the watchdog finds, what it does, and that it ends.
+//! Peers whose pauses never end: detection by the watchdog, its action, and the end of the storm.
 //!
-//! At 100M a pause lasts 335 ms at most and is said again 20 times a second, so that it does not end by itself on a busy
-//! machine either. Times are longer than in SONiC's suite (200 ms) for that reason.
+//! At 100M a pause lasts 335 ms at most. It is refreshed 20 times a second, so it does not expire on a busy machine.
+//! For that reason times are longer than in SONiC's suite (200 ms).
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::seen::Seen;
 
 const DETECTION: Duration = Duration::from_secs(2);
 const RESTORATION: Duration = Duration::from_millis(400);
-/// Time between two looks of the watchdog: no more than 100 ms, and a twentieth of the detection time.
+/// Interval of the watchdog: a twentieth of the detection time, at most 100 ms.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Looks from when frames wait to when the storm is found; each may be late by a poll gap.
+/// Intervals from the first waiting frame to the detection of the storm. Each may be late by a poll gap.
 const LOOKS: u32 = 21;
 
-/// Seconds of pause that are clearly a pause, and clearly no storm.
+/// Seconds that are certainly a pause and certainly no storm.
 const SHORT: f64 = 0.2;
 
-/// A switch whose port `out` has a watchdog with this action, and more settings.
+/// Starts a switch whose port `out` has a watchdog with this action, and the further settings `out`.
 #[track_caller]
 fn start(action: &str, out: &str) -> Option<Bed> {
     let watchdog = format!("watchdog: {{detection: 2s, restoration: 400ms, action: {action}}}");
@@ -29,8 +29,8 @@ fn start(action: &str, out: &str) -> Option<Bed> {
     Bed::start(&[("a", "speed: 1G"), ("b", "speed: 1G"), ("out", &out)], &rest)
 }
 
-/// Waits until the queue's storm is found, which `of` the frames that wait for it took no less and no more time than it
-/// must.
+/// Waits until the watchdog finds a storm in `queue`. Asserts that it took between the least and the most time that the
+/// settings permit. The frames that wait for the queue arrived between `begin` and `end`.
 #[track_caller]
 fn wait_storm(bed: &Bed, queue: u8, storms: u64, begin: std::time::Instant, end: std::time::Instant) {
     let (not_yet, found) = bed.time("storm", |seen| seen.storms("out", queue).0, |&found| found == storms);
@@ -50,7 +50,7 @@ fn storm_from_begin_to_end() {
     let Some(mut bed) = start("drop", "") else { return };
     let by_watchdog = |seen: &Seen| (seen.dropped("out", 3, "watchdog"), seen.drops());
 
-    // Shorter than the detection time: as any pause.
+    // A pause shorter than the detection time has no consequence.
     let hold = bed.hold("out", &[3]);
     bed.send("a", "out", Frame::of(3), 20);
     bed.wait("pause", |seen| seen.paused_seconds("out", 3).0, |&seconds| seconds > SHORT);
@@ -62,7 +62,7 @@ fn storm_from_begin_to_end() {
     }
     assert_eq!((seen.storms("out", 3), seen.drops(), seen.ignored("out", 3)), ((0, 0), 0, 0));
 
-    // One without frames to send is none, however long.
+    // A pause without waiting frames is no storm, however long it lasts.
     let hold = bed.hold("out", &[3]);
     let so_far = bed.look().paused_seconds("out", 3).0;
     let longer = so_far + (DETECTION + 2 * INTERVAL).as_secs_f64();
@@ -77,7 +77,8 @@ fn storm_from_begin_to_end() {
     assert_eq!((by_watchdog(&seen), seen.sent("out", 3)), ((20, 20), 20), "what waited is discarded, not sent");
     assert_eq!((seen.group("a", 3), seen.count("watchdog_storming", &[])), ((0, 0), 1));
 
-    // What comes for it, and what comes of that priority from the peer; no other queue or port takes notice.
+    // The watchdog discards frames for the queue, and frames of that priority from the peer. Other queues and ports are
+    // not affected.
     bed.send("b", "out", Frame::of(3), 10);
     let seen = bed.wait("drops", by_watchdog, |&(drops, _)| drops >= 30);
     assert_eq!(by_watchdog(&seen), (30, 30), "later egress frames");
@@ -93,7 +94,7 @@ fn storm_from_begin_to_end() {
     let seen = bed.wait("ignored PFC", |seen| seen.ignored("out", 3), |&frames| frames >= ignored + 3);
     assert_eq!((seen.storms("out", 3), seen.ignored("out", 4), seen.drops()), ((1, 0), 0, 35));
 
-    // Over when the peer was quiet for long enough, and no sooner.
+    // The storm ends once the peer has sent no pause for the restoration time, and no sooner.
     let quiet = std::time::Instant::now();
     bed.release(hold);
     let (_, restored) = bed.time("restoration", |seen| seen.storms("out", 3), |&storms| storms == (1, 1));
@@ -105,7 +106,7 @@ fn storm_from_begin_to_end() {
     let seen = bed.wait_sent("out", 3, sent + 50);
     assert_eq!((seen.drops(), seen.storms("out", 3), seen.count("watchdog_storming", &[])), (35, (1, 1), 0));
 
-    // A pause is one again.
+    // After the storm a pause is obeyed again.
     let hold = bed.hold("out", &[3]);
     let seen = bed.send("a", "out", Frame::of(3), 20);
     assert_eq!((seen.queue("out", 3).0, seen.storms("out", 3)), (20, (1, 1)));
@@ -170,7 +171,8 @@ fn all_priorities_may_storm_at_once_and_none_flaps() {
     bed.wait("storms", storms, |storms| *storms == [(1, 0); 8]);
     bed.wait("drops", |seen| seen.dropped_for("watchdog"), |&drops| drops == 80);
 
-    // Frames for all of them, and PFC for twice the restoration time and a look: each stays the one storm that it is.
+    // Frames wait for all queues, and PFC lasts for twice the restoration time and an interval. Each queue still has
+    // one storm.
     let paused = bed.look().paused_seconds("out", 7).0;
     let longer = paused + (2 * RESTORATION + INTERVAL).as_secs_f64();
     bed.send_bytes("a", &data);

@@ -1,4 +1,4 @@
-//! The most that ever was, of everything that has a limit: exact in cells.
+//! Watermarks of everything that has a limit, exact in cells.
 
 use crate::bed::{Bed, SMALL};
 use crate::frame::{CELL, Frame};
@@ -9,7 +9,7 @@ fn watermarks_of_groups_headroom_queue_and_pool_are_exact_and_outlast_what_they_
     let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let hold = bed.hold("out", &[3]);
-    // A frame takes whole cells: one byte more than a cell is two of them, 64 bytes are one.
+    // A frame takes whole cells: 64 bytes take one, and a cell's length plus one byte takes two.
     let (one, two, short) = (Frame::of(3), Frame::of(3).len(CELL + 1), Frame::of(3).len(64));
 
     let seen = bed.send("a", "out", two, 5);
@@ -20,7 +20,7 @@ fn watermarks_of_groups_headroom_queue_and_pool_are_exact_and_outlast_what_they_
     assert_eq!((seen.group_highest("b", 3), seen.pool("lossless").1), ((12, 0), 8 + 2));
     assert_eq!(seen.queue("out", 3), (30, 30));
 
-    // 15 of 16 shared cells are in use: two more do not fit, and go into the headroom together.
+    // 15 of 16 shared cells are in use. Two more do not fit, so both go into the headroom.
     let seen = bed.send("a", "out", one, 7);
     assert_eq!(seen.group_highest("a", 3), (25, 0), "headroom is 0 before it is used");
     let seen = bed.send("a", "out", two, 1);
@@ -35,7 +35,7 @@ fn watermarks_of_groups_headroom_queue_and_pool_are_exact_and_outlast_what_they_
     assert_eq!((seen.group_highest("a", 3), seen.group_highest("b", 3)), ((25, 5), (12, 0)));
     assert_eq!((seen.queue("out", 3), seen.pool("lossless").1), ((0, 42), 17));
 
-    // Less than ever before moves none of them.
+    // A depth below a watermark does not move it.
     bed.send("a", "out", one, 5);
     let seen = bed.wait_sent("out", 3, 41);
     assert_eq!((seen.group_highest("a", 3), seen.queue("out", 3).1, seen.pool("lossless").1), ((25, 5), 42, 17));

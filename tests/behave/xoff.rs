@@ -1,4 +1,4 @@
-//! When a group stops its sender, and when it loses: to the cell, and nowhere else.
+//! The exact cell at which a group goes XOFF and at which it drops, without effect on other groups.
 
 use crate::bed::{Bed, SMALL};
 use crate::frame::Frame;
@@ -11,7 +11,7 @@ fn xoff_at_reserve_plus_limit_and_loss_only_beyond_headroom_of_that_group() {
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let hold = bed.hold("out", &[3]);
 
-    // 10 cells of reserve and 16 of shared.
+    // 10 cells of reserve and 16 shared cells.
     let seen = bed.send("a", "out", Frame::of(3), 26);
     assert_eq!((seen.group("a", 3), seen.is_xoff("a", 3)), ((26, 0), false), "just below XOFF");
     assert_eq!((seen.pfc_frames(), seen.drops()), (0, 0), "no PFC, no drop");
@@ -31,7 +31,7 @@ fn xoff_at_reserve_plus_limit_and_loss_only_beyond_headroom_of_that_group() {
     assert_eq!((seen.dropped("a", 3, "headroom_full"), seen.drops()), (5, 5), "and so is each one after it");
     assert_eq!((seen.group("a", 3), seen.queue("out", 3).0), ((26, 24), 50));
 
-    // Another port of that class has all of its own limit, and each other class and destination its way.
+    // Another port has the full limit of that class. Frames of other classes and destinations pass.
     let seen = bed.send("b", "out", Frame::of(3), 26);
     assert_eq!((seen.group("b", 3), seen.is_xoff("b", 3)), ((26, 0), false));
     let seen = bed.send("b", "out", Frame::of(3), 24);
@@ -54,7 +54,7 @@ fn xoff_at_reserve_plus_limit_and_loss_only_beyond_headroom_of_that_group() {
     bed.finish();
 }
 
-/// T = alpha * (B - Q), with alpha of 1/2, a pool of 100 cells, and 2 cells of reserve beside it.
+/// T = alpha * (B - Q), with alpha = 1/2, a pool of 100 cells, and 2 cells of reserve beside it.
 #[test]
 fn xoff_follows_alpha_times_what_the_pool_has_free() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
@@ -64,14 +64,14 @@ classes: {3: {lossless: true, alpha: 1/2, reserve: 416B, xon_offset: 0B, headroo
 ";
     let Some(mut bed) = Bed::start(&ports, rest) else { return };
 
-    // Alone: the share of s + 1 must be at most (100 - s) / 2, and the last s for which it is, is 32.
+    // One group alone: it accepts a frame at share s if s + 1 <= (100 - s) / 2. The last such s is 32.
     let hold = bed.hold("out", &[3]);
     let seen = bed.send("a", "out", Frame::of(3), 2 + 33);
     assert_eq!((seen.group("a", 3), seen.is_xoff("a", 3), seen.pool("lossless").0), ((35, 0), false, 33));
     let seen = bed.send("a", "out", Frame::of(3), 1);
     assert_eq!((seen.group("a", 3), seen.is_xoff("a", 3), seen.pool("lossless").0), ((35, 1), true, 33));
 
-    // Beside it b gets what (67 - s) / 2 lets it have: 22.
+    // Beside it, `b` receives as many cells as (67 - s) / 2 permits: 22.
     let seen = bed.send("b", "out", Frame::of(3), 2 + 22);
     assert_eq!((seen.group("b", 3), seen.is_xoff("b", 3), seen.pool("lossless").0), ((24, 0), false, 55));
     let seen = bed.send("b", "out", Frame::of(3), 1);
@@ -80,7 +80,8 @@ classes: {3: {lossless: true, alpha: 1/2, reserve: 416B, xon_offset: 0B, headroo
     bed.wait_sent("out", 3, 36 + 25);
     bed.wait("XON", |seen| (seen.is_xoff("a", 3), seen.is_xoff("b", 3)), |&xoff| xoff == (false, false));
 
-    // Choudhury & Hahne: two that are saturated get alpha * B / (1 + 2 * alpha) = 25 each, and as much as both is free.
+    // Choudhury & Hahne: two saturated groups get alpha * B / (1 + 2 * alpha) = 25 cells each. As many cells as both
+    // together hold stay free.
     let hold = bed.hold("out", &[3]);
     bed.send("a", "out", Frame::of(3), 2 + 25);
     let seen = bed.send("b", "out", Frame::of(3), 2 + 25);

@@ -1,4 +1,4 @@
-//! When a pause ends, and that it stays ended.
+//! The end of a pause: when XON is sent, and that no further PFC frame follows.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::bed::{Bed, SMALL};
 use crate::frame::Frame;
 
-/// Six lives of an XOFF at 1G: what is refreshed, or flaps, has done so many times by then.
+/// Six times the life of an XOFF at 1G. A refresh or a flapping XOFF would appear several times within it.
 const LONG: Duration = Duration::from_millis(200);
 
 #[test]
@@ -17,7 +17,7 @@ fn a_pause_lasts_until_its_offset_below_the_limit_then_ends_once_and_stays_ended
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
     let [one, two, three] = ["d1", "d2", "d3"].map(|port| bed.hold(port, &[3]));
 
-    // 30 cells: 10 of reserve, 16 of shared, 4 of headroom. XON when at most 10 + 16 - 8 = 18 are left.
+    // 30 cells are 10 of reserve, 16 shared and 4 of headroom. XON follows when at most 10 + 16 - 8 = 18 are left.
     bed.send("a", "d1", Frame::of(3), 11);
     bed.send("a", "d2", Frame::of(3), 1);
     let seen = bed.send("a", "d3", Frame::of(3), 18);
@@ -35,7 +35,7 @@ fn a_pause_lasts_until_its_offset_below_the_limit_then_ends_once_and_stays_ended
     sleep(LONG);
     assert_eq!(bed.look().told("a", 3), seen.told("a", 3), "after XON nothing is said any more");
 
-    // Hysteresis: back at 19, where it was paused, it is not; it is again only with the 27th cell.
+    // Hysteresis: the group was paused at 19 cells before, but is not now. XOFF returns only with the 27th cell.
     let again = bed.send("a", "d3", Frame::of(3), 1);
     assert_eq!((again.group("a", 3), again.is_xoff("a", 3)), ((19, 0), false));
     let again = bed.send("a", "d3", Frame::of(3), 7);
@@ -52,7 +52,7 @@ fn a_pause_lasts_until_its_offset_below_the_limit_then_ends_once_and_stays_ended
     bed.finish();
 }
 
-/// The threshold moves with others: alpha is 1, the pool 30 cells, the offset 4, the floor 1.
+/// The threshold depends on other groups: alpha is 1, the pool has 30 cells, the XON offset is 4, its floor 1.
 #[test]
 fn a_pause_ends_when_others_make_room_though_nothing_of_its_own_moves() {
     let slow = ["d1", "d2", "d3"].map(|name| (name, "speed: 10M, mtu: 256"));
@@ -64,20 +64,20 @@ classes: {3: {lossless: true, alpha: 1, reserve: 0B, xon_offset: 832B, xon_floor
     let Some(mut bed) = Bed::start(&ports, rest) else { return };
     let [one, two, three] = ["d1", "d2", "d3"].map(|port| bed.hold(port, &[3]));
 
-    // 10 and 10 of 30 are in use, so T is 10: the frame after that goes into the headroom.
+    // 10 and 10 of 30 cells are in use, so T is 10. The next frame goes into the headroom.
     bed.send("a", "d1", Frame::of(3), 10);
     let seen = bed.send("b", "d2", Frame::of(3), 10);
     assert_eq!((seen.group("a", 3), seen.group("b", 3), seen.pfc_frames()), ((10, 0), (10, 0), 0));
     let seen = bed.send("a", "d3", Frame::of(3), 1);
     assert_eq!((seen.group("a", 3), seen.is_xoff("a", 3)), ((10, 1), true));
 
-    // Without it the share is 10, and more than T - 4 = 6.
+    // Without that frame the share is 10, which exceeds T - 4 = 6.
     bed.release(three);
     bed.wait_sent("d3", 3, 1);
     let seen = bed.wait_refreshed("a", 3, 3);
     assert_eq!((seen.group("a", 3), seen.is_xoff("a", 3)), ((10, 0), true));
 
-    // Without b's 10, T is 20, and the share of 10 is at most T - 4 = 16.
+    // Without the 10 cells of `b`, T is 20. The share of 10 is at most T - 4 = 16.
     bed.release(two);
     bed.wait_sent("d2", 3, 10);
     let seen = bed.wait("XON", |seen| seen.told("a", 3).1, |&xon| xon > 0);

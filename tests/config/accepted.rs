@@ -1,4 +1,4 @@
-//! What right configurations become.
+//! Valid configurations and the switch that they describe.
 
 use holdfast::config::DeviceKind;
 use holdfast::dataplane::replay::{Ecn, Frame, Replay};
@@ -120,7 +120,7 @@ ports:
     assert_eq!(config.switch.ports[1].name, "p2");
 }
 
-/// The policies leave different room for bursts in the same buffer. docs/headroom.md has these figures.
+/// The policies leave different amounts of shared buffer for bursts. docs/headroom.md has these figures.
 #[test]
 fn the_incast_of_many_classes_is_accepted_under_each_policy() {
     let text = std::fs::read_to_string(conf_dir().join("incast-classes.yaml")).unwrap();
@@ -138,7 +138,8 @@ fn the_incast_of_many_classes_is_accepted_under_each_policy() {
     assert_eq!(absorbed(HeadroomPolicy::Dynamic), (3_430, 13_242, 2_246));
 }
 
-/// Frames of a burst from four ports in turn to a fifth, which sends one in four, before anybody is told to stop.
+/// Counts the frames of a burst before the first XOFF. Four ports send in turn to a fifth, which transmits one frame
+/// for every four that arrive.
 fn frames_before_xoff(config: &Config) -> usize {
     let mut replay = Replay::new(&config.switch);
     for arrived in 0.. {
@@ -159,7 +160,8 @@ fn a_peer_that_is_slow_to_obey_is_in_the_headroom() {
         let text = format!("preset: roce\nports: [{{name: p1, device: net_tap0, speed: 10G{keys}}}]\n");
         accept(&text).switch.ports[0].buffer.groups[3].headroom.0
     };
-    // 60 quanta are 3.072 us; beyond them 30 us of 84 B a cell of the shortest frames.
+    // 60 quanta are 3.072 us at 10G. A longer response adds shortest frames: one cell for each 84 B in 30 us less 3.072
+    // us.
     assert_eq!(eta(", peer_response: 3072ns"), eta(""));
     assert!((eta("") + 400..eta("") + 402).contains(&eta(", peer_response: 30us")));
     assert_eq!(eta(", peer_response: 0ns"), eta(""), "never less than the seed has");

@@ -1,4 +1,4 @@
-//! `check`, `headroom` and `run` as a user meets them.
+//! The commands `check`, `headroom` and `run`, as a user runs them.
 
 use assert_cmd::Command;
 
@@ -150,7 +150,7 @@ fn headroom_prints_each_term_and_the_total() {
     assert_eq!((&json["seed_bytes"], &json["total_bytes"]), (&44_432.into(), &1_145_040.into()));
 }
 
-/// One eta of a 40G port, by the command and by the configuration.
+/// Eta of a 40G port, by the command and by the configuration.
 #[test]
 fn headroom_counts_on_as_many_small_packets_as_it_is_told() {
     let total = |share: &str| {
@@ -180,7 +180,7 @@ fn headroom_counts_on_as_many_small_packets_as_it_is_told() {
     refuse_beside_ports("buffer: {small_packets: 101%}\n", &format!("x.yaml:4:25: buffer.small_packets: {expected}"));
 }
 
-/// What the configuration refuses the command refuses too, in its words.
+/// The command refuses the same values as the configuration, with the same messages.
 #[test]
 fn headroom_has_the_bounds_of_the_configuration() {
     let base = [("--speed", "100G"), ("--cable", "3m"), ("--mtu", "1500"), ("--cell", "208B"), ("--poll-gap", "20us")];
@@ -203,7 +203,7 @@ fn headroom_has_the_bounds_of_the_configuration() {
         assert_eq!((code, stdout.as_str()), (2, ""), "{option} {wrong}");
         assert!(stderr.contains(expected), "{option} {wrong}: {stderr}");
     }
-    // At the bounds the total is more than its seed.
+    // At its bounds the command prints a total above its seed.
     let args = ["headroom", "--speed", "800G", "--cable", "100km", "--poll-gap", "10ms", "--json"];
     let (code, stdout, _) = holdfast(&args);
     let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
@@ -236,7 +236,7 @@ fn wrong_usage_ends_with_2_and_names_the_remedy() {
     assert!(stderr.contains("Usage: holdfast"), "{stderr}");
 }
 
-/// Before any switch is asked: there is none here.
+/// Wrong arguments are refused before a switch is contacted: no switch runs here.
 #[test]
 fn what_cannot_be_asked_of_a_switch_is_refused_with_what_can() {
     for (args, expected) in [
@@ -262,7 +262,7 @@ fn a_reader_that_goes_away_is_no_error() {
     close_the_pipe(&["headroom", "--speed", "100G", "--cable", "3m"]);
 }
 
-/// Runs a command whose output nobody reads: it must end well and say nothing.
+/// Runs a command whose standard output is closed. It must succeed and print no error.
 pub fn close_the_pipe(args: &[&str]) {
     use std::process::{Command, Stdio};
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));

@@ -1,4 +1,4 @@
-//! `count`: one item for many.
+//! The key `count`: one item for several ports, hosts or flows.
 
 use super::*;
 
@@ -34,14 +34,14 @@ fn an_error_is_at_what_was_written_and_said_once() {
         "ports: [{name: p*, count: 2, device: net_tap*, speed: 10G, mtu: 1}]\n",
         "x.yaml:1:65: ports[0].mtu: `1` is not an MTU; write a whole number from 256 to 9600",
     );
-    // Nor is it another if the number is in it.
+    // A mistake is reported once even if its message contains the number of the first item.
     refuse(
         "ports: [{name: p1, device: ring, speed: 10G}]\n\
          hosts: [{name: h1, port: p1, flows: [{to: x*, count: 9}]}]\n",
         "x.yaml:2:43: hosts[0].flows[0].to: there is no host `x1`; write `h1` if that was meant, or \
          `{mac: ..., ip: ...}` for a station outside",
     );
-    // What else is wrong with it is another.
+    // Different mistakes of an item are reported separately.
     refuse(
         "ports: [{name: p*, count: 9, device: net_tap*}]\n",
         "x.yaml:1:9: ports[0]: `speed` is missing; write e.g. `speed: 10G`",

@@ -1,4 +1,4 @@
-//! Virtual devices: arguments that their drivers do not know, interfaces that cannot be, and MTUs beyond them.
+//! Virtual devices: arguments unknown to their drivers, impossible interface names, and unsupported MTUs.
 
 use super::*;
 
@@ -35,10 +35,10 @@ fn arguments_that_the_drivers_know_are_accepted() {
         "net_memif0,id=0,role=server,bsize=2048,rsize=10,socket=/tmp/a.sock,socket-abstract=no,zero-copy=no,secret=x",
         "net_null0,size=64,copy=0,no-rx=1",
         "net_pcap0,rx_pcap=a.pcap,tx_pcap=b.pcap,infinite_rx=0",
-        // The path of a socket is no interface.
+        // The path of a socket is no interface name.
         "net_vhost0,iface=/run/a-path-of-more-than-fifteen-bytes.sock,queues=1,client=1,tso=0",
         "virtio_user0,path=/dev/vhost-net,queues=1,queue_size=256,iface=hf0",
-        // A driver of which nothing is known here.
+        // A driver whose arguments this program does not know.
         "net_bonding0,mode=1,slave=0000:3b:00.0",
     ] {
         accept(&port(device, ""));

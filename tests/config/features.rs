@@ -1,4 +1,4 @@
-//! docs/features.md is held to the sources, so that it cannot rot: each key, metric and test that it names is there.
+//! Checks docs/features.md against the sources: each key, metric and test that it names exists.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use assert_cmd::Command;
 
 use super::*;
 
-/// What a cell says that has nothing to name.
+/// Texts of a cell that names nothing.
 const NOTHING: [&str; 2] = ["none", "none yet"];
 
 fn text(path: &str) -> String {
@@ -15,7 +15,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The cells of one column of all tables, each with the name of its row.
+/// Returns the cells of one column of all tables, each with the name of its row.
 fn column(index: usize) -> Vec<(String, String)> {
     let document = text("docs/features.md");
     let rows: Vec<Vec<&str>> = document
@@ -27,7 +27,8 @@ fn column(index: usize) -> Vec<(String, String)> {
     rows.iter().map(|row| (row[0].to_owned(), row[index].to_owned())).collect()
 }
 
-/// What stands between backquotes in a column, with its row. A cell without any says that there is nothing.
+/// Returns the names between backquotes in a column, each with its row. A cell without names must have one of
+/// `NOTHING`.
 fn named(index: usize) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for (row, cell) in column(index) {
@@ -38,13 +39,13 @@ fn named(index: usize) -> Vec<(String, String)> {
     all
 }
 
-/// A configuration in which `path` has nothing behind it: `ports[].reserve` is `{ports: [{reserve: }]}`.
+/// Returns a configuration in which `path` has no value: `{ports: [{reserve: }]}` for `ports[].reserve`.
 fn configuration(path: &str) -> String {
     path.rsplit('.').fold(String::new(), |inside, key| {
         let inside = if inside.is_empty() { " ".to_owned() } else { format!(" {inside}") };
         match key.strip_suffix("[]") {
             Some(list) => format!("{{{list}: [{inside}]}}"),
-            // By class number.
+            // Classes are keyed by number.
             None if key == "classes" && inside != " " => format!("{{classes: {{3:{inside}}}}}"),
             None => format!("{{{key}:{inside}}}"),
         }
@@ -92,7 +93,7 @@ fn the_exporter_makes_every_metric() {
     let documented = text("docs/metrics.md");
     for (row, metric) in named(2) {
         assert!(exporter.contains(&format!("\"{metric}\"")), "{row}: nobody exports `{metric}`");
-        // Alone in its cell, or with the same since the start behind it.
+        // The metric is alone in its cell, or its counterpart since the start follows it.
         let is_documented = [" |", ", `"].iter().any(|end| documented.contains(&format!("| `{metric}`{end}")));
         assert!(is_documented, "{row}: docs/metrics.md has no `{metric}`");
     }
@@ -109,7 +110,7 @@ fn every_test_is_where_it_is_said_to_be() {
     assert!(files.len() > 30, "{}", files.len());
 }
 
-/// What is said in words beside the names of tests is only where one is missing.
+/// A cell has words beside the names of tests only where a test is missing.
 #[test]
 fn gaps_are_called_gaps() {
     for (row, cell) in column(3) {

@@ -1,4 +1,4 @@
-//! That nothing which is written makes it panic.
+//! Arbitrary text as a configuration never causes a panic.
 
 use holdfast::config::Overrides;
 use holdfast::pfc::PfcMode;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Pieces that configurations are made of, and some that they are not.
+/// Words of valid configurations, and text that none of them has.
 const PIECES: &[&str] = &[
     "preset",
     "roce",
@@ -103,7 +103,7 @@ const PIECES: &[&str] = &[
     "\u{feff}",
 ];
 
-/// Every key that the examples do not have.
+/// The keys that the examples do not have.
 const EVERYTHING: &str = "\
 preset: roce
 ports:
@@ -118,7 +118,7 @@ stuck_after: 1s
 lcores: {count: 2, backlog_xoff: off}
 ";
 
-/// A mistake at a place given in parts of 2^16 of the text.
+/// A change to a text. Positions are fractions of the text in units of 2^-16.
 #[derive(Debug, Clone)]
 enum Mistake {
     Insert(u16, &'static str),
@@ -155,7 +155,7 @@ fn make(text: &mut Vec<char>, mistake: &Mistake) {
     }
 }
 
-/// Whatever it is, it is a right configuration or an error with a place and a message; whatever overrides it, too.
+/// Asserts that `text` is a valid configuration, or an error with a place and a message. Repeats this with overrides.
 fn judge(text: &str) {
     let some = Overrides {
         pfc: Some(PfcMode::Asymmetric),

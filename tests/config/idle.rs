@@ -1,11 +1,11 @@
-//! Lcores that rest: what is read, what headroom and receive rings make of it, and what is refused.
+//! Idle lcores: their settings, their effect on headroom and receive rings, and refused settings.
 
 use holdfast::config::{IdleConfig, IdleWait};
 use holdfast::units::Nanos;
 
 use super::*;
 
-/// Two ports with a lossless class, on an lcore each, and a third without PFC on the first.
+/// A configuration with a lossless class, two ports, and these `lcores`.
 fn lossless(lcores: &str) -> String {
     format!("preset: roce\n{PORTS}lcores: {lcores}\n")
 }

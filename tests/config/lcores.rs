@@ -1,4 +1,4 @@
-//! Lcores, the backlog of receive rings, watchdogs and PFC modes, and what the command line says over all of it.
+//! Lcores, receive backlog, watchdogs, PFC modes, and command-line overrides of them.
 
 use holdfast::config::{HostsLcore, Overrides};
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
@@ -14,7 +14,7 @@ fn lcores_of(config: &Config) -> Vec<u8> {
     config.switch.ports.iter().map(|port| port.lcore).collect()
 }
 
-/// Four ports, the last on a lcore of its own choice.
+/// Four ports, the last of which chooses its lcore.
 fn four(lcores: &str) -> String {
     let ports: String = (0..3).map(|n| format!("  - {{name: p{n}, device: net_tap{n}, speed: 10G}}\n")).collect();
     format!("ports:\n{ports}  - {{name: p3, device: net_tap3, speed: 10G, lcore: 0}}\nlcores: {lcores}\n")
@@ -116,12 +116,12 @@ fn a_receive_ring_without_room_behind_the_mark() {
             "x.yaml:2:9: ports[0].rx_descriptors: when the backlog of port p1 reaches 32 frames its peer is told to stop, and up to {arrivals} of 64 B arrive until it does ({rate}, cable {cable}, mtu 1500, poll gap {gap}): a receive ring of 1024 may lose some"
         )
     };
-    // 3*1546 + 94 (cable) + 80*64 + 84 + 819 + 62500 (poll gap) + 31250 (transmit ring) = 104,505 B in 84 B each.
+    // 3*1546 + 94 (cable) + 80*64 + 84 + 819 + 62500 (poll gap) + 31250 (transmit ring) = 104,505 B, in frames of 84 B.
     warn(
         &port("speed: 25G"),
         &format!("{}; write `rx_descriptors: 2048`, or lower `lcores.poll_gap`", arrive(1245, "25G", "3m", "20us")),
     );
-    // The 491,183 B of docs/headroom.md without what is left in the ring.
+    // The 491,183 B of docs/headroom.md without the frames left in the ring.
     warn(
         &port("speed: 100G, cable: 300m"),
         &format!("{}; write `rx_descriptors: 8192`, or lower `lcores.poll_gap`", arrive(5277, "100G", "300m", "20us")),
@@ -248,7 +248,7 @@ fn the_command_line_has_the_last_word_on_pfc() {
     assert_eq!(modes(PfcMode::Symmetric), (vec![PfcMode::Symmetric, PfcMode::Asymmetric], 0));
     assert_eq!(modes(PfcMode::Asymmetric), (vec![PfcMode::Asymmetric; 2], 0));
     assert_eq!(modes(PfcMode::Off), (vec![PfcMode::Off; 2], 1), "what the file says of p1 is still said");
-    // Turned on, the port must be right with PFC.
+    // With PFC turned on, the port must satisfy the rules for PFC.
     let on = Overrides { pfc: Some(PfcMode::Symmetric), ..Overrides::default() };
     assert!(on.parse("x.yaml", &port("speed: 10G, pfc: off, trust: port")).is_err());
 }

@@ -1,4 +1,4 @@
-//! Configurations from outside: what is refused and in which words, that nothing panics, and the commands around it.
+//! Configurations, tested from outside: refusals word for word, absence of panics, and the commands that read them.
 
 mod accepted;
 mod commands;
@@ -22,14 +22,14 @@ use holdfast::mmu::HeadroomPolicy;
 use holdfast::sets::CLASSES;
 use holdfast::units::Cells;
 
-/// Two ports that nothing else is needed for.
+/// Two ports, a complete configuration.
 const PORTS: &str = "\
 ports:
   - {name: p1, device: net_tap0, speed: 10G}
   - {name: p2, device: net_tap1, speed: 10G}
 ";
 
-/// A switch with virtual hosts.
+/// Two ports with virtual hosts.
 const RINGS: &str = "\
 ports: [{name: p1, device: ring, speed: 10G}, {name: p2, device: ring, speed: 10G}]
 ";
@@ -58,7 +58,7 @@ fn conf_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conf")
 }
 
-/// What the buffer promises fits it, group by group, port by port, queue by queue.
+/// Asserts that all guarantees fit the buffer: those of groups, ports and queues.
 fn check_sums(config: &Config) {
     let (switch, plan) = (&config.switch, &config.switch.buffer);
     let sum = |cells: &mut dyn Iterator<Item = Cells>| cells.map(|cells| u64::from(cells.0)).sum::<u64>();
@@ -92,7 +92,7 @@ fn check_sums(config: &Config) {
         assert_eq!(port.buffer.policy, plan.policy);
         assert!(port.pfc.is_on() || (port.watchdog.is_none() && port.backlog_mark.is_none()));
     }
-    // A lossless class is stopped by its group's priority, in its queue, and no lossy class is with it.
+    // A lossless class is paused by the priority of its group, in its own queue, and no lossy class shares that queue.
     for class in 0..CLASSES {
         let (group, queue) = (switch.classes.tc_to_group[class], switch.classes.tc_to_queue[class]);
         let lossless = switch.lossless_groups() >> group & 1 == 1;

@@ -1,10 +1,10 @@
-//! Maps, rewriting, and that PFC can work with them: accepted, warned of and refused word for word.
+//! Maps and rewriting under the rules of PFC: accepted, warned of, and refused word for word.
 
 use holdfast::qos::{ClassMap, MarkMap};
 
 use super::*;
 
-/// Two ports of the preset, with more keys each.
+/// Two ports with the preset, each with further keys.
 fn two(first: &str, second: &str) -> String {
     let port = |number: u8, keys: &str| {
         let comma = if keys.is_empty() { "" } else { ", " };
@@ -182,7 +182,8 @@ fn two_ports_of_a_path_with_different_maps() {
         &two(tagged, &format!("{tagged}, maps: {{pcp: {{3: 1}}}}")),
         "x.yaml:4:5: ports[1]: PCP 3 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 5: PFC of the one would not stop what the other sends; write the same `pcp` map for both, or `rewrite: pcp` at port p2",
     );
-    // No path: not the same VLAN; no lossless class; only what is lossy differs; not what is trusted.
+    // No conflict: in different VLANs, without a lossless class, between lossy classes, and in a map that is not
+    // trusted.
     silent(&two("", "vlan: 2, maps: {dscp: {26: 1}}"));
     silent(&two("", "maps: {dscp: {26: 1}}").replace("preset: roce\n", ""));
     silent(&two("", "maps: {dscp: {0: 1}}"));
@@ -262,7 +263,7 @@ fn rewriting_that_leads_to_another_class() {
         &format!("{}maps: {{tc_to_pcp: {{3: 5}}}}\n", two("trust: pcp, vlan: {tagged: [2]}, rewrite: pcp", "")),
         "x.yaml:3:88: ports[0].rewrite: class 3, which is lossless, leaves with PCP 5, which is class 5 by the maps of this port and so for its peer, whose PFC would stop priority 5 and not 3; write `tc_to_pcp: {3: 3}`",
     );
-    // Between lossy classes, or the mark that nobody trusts, it is nobody's harm.
+    // A different mark is harmless between lossy classes, and where the peer does not trust it.
     silent(&format!("{}maps: {{tc_to_dscp: {{1: 16}}}}\n", two("rewrite: dscp", "")));
     silent(&format!("{}maps: {{tc_to_pcp: {{3: 5}}}}\n", two("vlan: {tagged: [2]}, rewrite: pcp", "")));
 }
@@ -289,7 +290,7 @@ fn a_pcp_of_a_port_whose_sender_pfc_does_not_stop() {
     );
 }
 
-/// A host stops a flow for the priority group of its class, which is what the switch names in its PFC frames.
+/// A host pauses a flow for the priority group of its class, because PFC frames of the switch name the group.
 #[test]
 fn a_flow_obeys_the_group_of_its_class() {
     let yaml = "

@@ -1,4 +1,4 @@
-//! Headroom policies, guarantees and limits, and what follows from them.
+//! Headroom policies, guarantees and limits, and the results derived from them.
 
 use holdfast::config::EcnOrder;
 use holdfast::mmu::Threshold;
@@ -10,7 +10,7 @@ fn buffer(buffer: &str) -> String {
     format!("preset: roce\n{PORTS}buffer: {buffer}\n")
 }
 
-/// eta at 10G, 3m, 1500: `holdfast headroom --speed 10G --cable 3m`.
+/// Eta in cells at 10G, 3m, MTU 1500: `holdfast headroom --speed 10G --cable 3m`.
 const ETA: u32 = 685;
 
 #[test]
@@ -29,10 +29,10 @@ fn the_policies_and_their_sums() {
     assert_eq!(shared("ratio: 1.25"), (HeadroomPolicy::SharedPool, 1096, 0));
     assert_eq!(shared("size: 208kB"), (HeadroomPolicy::SharedPool, 1000, 0));
     assert_eq!(headroom("{headroom: {policy: dynamic}}"), (HeadroomPolicy::Dynamic, 2 * ETA, ETA));
-    // Two lossless classes: dynamic has one eta a port whatever their number.
+    // With two lossless classes, the policy dynamic still has one eta a port.
     let two = format!("{}classes: {{4: {{lossless: true}}}}\n", buffer("{headroom: dynamic}"));
     assert_eq!(accept(&two).switch.buffer.headroom.0, 2 * ETA);
-    // Without a lossless class there is nothing to have headroom for.
+    // Without a lossless class there is no headroom.
     let lossy = accept(&format!("{PORTS}buffer: {{headroom: {{policy: shared-pool, size: 1MiB}}}}\n"));
     assert_eq!(lossy.switch.buffer.headroom.0, 0);
 }
@@ -145,15 +145,15 @@ x.yaml:4:65: classes.0.queue_reserve: means nothing in a lossless class; remove 
 #[test]
 fn ecn_before_xoff_by_every_kind_of_limit() {
     let order = |text: &str| accept(text).outlook.ecn;
-    // 1/4 of the pool of 44,208 cells, by 2 ports and 1 + 1/4: 44440*208 / 4 / 2 / 1.25
+    // 1/4 of the pool of 44,307 cells, divided by 2 ports and 1 + 1/4: 44307*208 / 4 / 2 / 1.25.
     let pool = u64::from(accept(&buffer("{}")).switch.buffer.lossless_shared.0) * 208;
     let expected = EcnOrder { class: 3, kmin: Bytes(100_000), xoff: Bytes(pool / 10) };
     assert_eq!(order(&buffer("{}")), [expected]);
     assert!(expected.is_before());
-    // With dynamic headroom an eta earlier: (pool/4 - eta) / 2 / 1.25
+    // With dynamic headroom XOFF comes an eta earlier: (pool/4 - eta) / 2 / 1.25.
     let dynamic = EcnOrder { xoff: Bytes((pool - 4 * u64::from(ETA) * 208) / 10), ..expected };
     assert_eq!(order(&buffer("{headroom: dynamic}")), [dynamic]);
-    // A static limit, in whole cells, by 2 ports.
+    // A static limit, in whole cells, divided by 2 ports.
     let limit = format!("{}classes: {{3: {{limit: 1MB}}}}\n", buffer("{}"));
     assert_eq!(order(&limit), [EcnOrder { xoff: Bytes(1_000_000 / 208 * 208 / 2), ..expected }]);
     warn(
@@ -170,13 +170,14 @@ fn ecn_before_xoff_by_every_kind_of_limit() {
 fn how_many_lossless_classes_the_buffer_has_room_for() {
     let fit = |text: &str| accept(&buffer(text)).outlook.lossless_fit;
     assert_eq!(fit("{}"), 8);
-    // Each class has 2 * (685 + 16) cells; a frame of class 6 at each port is 16, and of the rest 3/4 must hold 16 more:
-    // 1402*n + 16 + 22 <= total.
+    // Each class takes 2 * (685 + 16) cells, and the reserve of class 6 at both ports takes 16. The lossless pool has
+    // 3/4 of the rest and must hold another 16: 1402*n + 16 + 22 <= total.
     assert_eq!(fit("{size: 870KiB}"), 3, "4283 cells");
-    // 1438 cells: reserves 48, headroom 1370, lossy 8, and 12 are shared, of 16 that a frame of each port has.
+    // The plan has 1438 cells: 48 of reserves, 1370 of headroom, 8 lossy and 12 shared. The 12 are fewer than 16, a
+    // frame of each port.
     assert_eq!(fit("{size: 299104, lossy: 1664}"), 0, "the plan fits, but hardly");
     // Half the headroom: 685 * n + 32 * n.
     assert_eq!(fit("{size: 900KiB, headroom: shared-pool}"), 6);
-    // One eta a port: 1370 + 32 * n; the limit of an empty buffer must be above an eta.
+    // One eta a port: 1370 + 32 * n. The limit of an empty buffer must exceed an eta.
     assert_eq!(fit("{size: 2MiB, headroom: dynamic}"), 8);
 }

@@ -1,4 +1,4 @@
-//! What is refused, word for word.
+//! Refused configurations, word for word.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn broken_yaml() {
     );
 }
 
-/// On a stack as large as the program's.
+/// Runs on a stack as large as the program's.
 #[test]
 fn more_than_any_configuration_has() {
     let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(refuse_too_much).unwrap();

@@ -1,4 +1,4 @@
-//! `holdfast replay` as a user meets it: what it prints, and how it refuses a bad trace, word for word.
+//! `holdfast replay` as a user runs it: its output, and its refusals of bad traces, word for word.
 
 use assert_cmd::Command;
 
@@ -13,7 +13,7 @@ fn replay(args: &[&str], input: &[u8]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// One for each headroom policy.
+/// One example for each headroom policy.
 const EXAMPLES: [&str; 3] = ["replay-xoff", "replay-pool", "replay-dynamic"];
 
 fn example(name: &str, format: &str) -> String {
@@ -25,7 +25,8 @@ fn example(name: &str, format: &str) -> String {
     stdout
 }
 
-/// Refused with `expected` after `<stdin>:`, by the ports p1 to p5 of the embedded configuration.
+/// Asserts that the trace is refused with `expected` after `<stdin>:`. The ports are p1 to p5 of the embedded
+/// configuration.
 #[track_caller]
 fn refuse(trace: impl AsRef<[u8]>, expected: &str) -> String {
     let (code, stdout, stderr) = replay(&["-", "--format", "csv"], trace.as_ref());

@@ -1,4 +1,4 @@
-//! `holdfast sim --trace`: what the simulated switch did is what `holdfast replay` decides.
+//! `holdfast sim --trace`: the decisions of the simulated switch match those of `holdfast replay`.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn refuse(yaml: &str, more: &[&str], expected: &str) {
     assert!(!trace.exists());
 }
 
-/// A scenario with `keys` at the top, a switch for each of `names`, and `of_switch` in its configuration.
+/// Returns a scenario with `keys` at the top and a switch for each of `names`, with `of_switch` in its configuration.
 fn scenario(keys: &str, names: &[&str], of_switch: &str) -> String {
     let mut yaml = format!("duration: 10us\n{keys}switches:\n");
     for name in names {

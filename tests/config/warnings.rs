@@ -1,4 +1,4 @@
-//! What is accepted with a warning, word for word.
+//! Configurations that are accepted with a warning, word for word.
 
 use super::*;
 
@@ -31,7 +31,7 @@ lcores: {poll_gap: 60us}
     );
     assert_eq!(accept(&text.replace("60us", "30753ns")).warnings, Vec::<String>::new());
     assert_eq!(accept(&text.replace("60us", "30754ns")).warnings.len(), 1);
-    // PFC that is off cannot be late, and a slow peer leaves no time for any gap.
+    // PFC that is off cannot be late. With a slow peer, no poll gap is short enough.
     let off = accept(&text.replace("backlog_mark", "pfc: off, backlog_mark")).warnings;
     assert!(off.iter().all(|warning| !warning.contains("a pause lasts")), "{off:?}");
     let slow = accept(&text.replace("backlog_mark", "peer_response: 60us, backlog_mark")).warnings;

@@ -1,4 +1,4 @@
-//! The command itself.
+//! The command `holdfast doctor`: its output, its exit codes and its JSON.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn the_exit_code_says_whether_anything_is_bad() {
     server.process(65_534, NONE, "65536");
     let (code, text, _) = holdfast(&args);
     assert_eq!(code, 1, "{text}");
-    // Columns, and each remedy below its finding.
+    // Each finding has columns, and its remedy is on the next line.
     let line = text.lines().position(|line| line.starts_with("bad    locked memory  ")).expect("a line");
     assert!(text.lines().nth(line + 1).is_some_and(|line| line.trim_start().starts_with("> `ulimit -l")), "{text}");
     assert!(!text.contains("\n0 bad, "), "{text}");
@@ -38,7 +38,7 @@ fn the_exit_code_says_whether_anything_is_bad() {
     assert!(bad.iter().all(|finding| finding["remedy"].is_string()), "{text}");
 }
 
-/// Whatever machine this is: nothing that it lacks is bad where nobody has said what for.
+/// On any machine a missing facility is not bad unless a configuration needs it.
 #[test]
 fn this_machine_is_looked_at() {
     let (code, text, stderr) = holdfast(&[]);

@@ -1,4 +1,4 @@
-//! CPUs, their nodes, and the clock.
+//! CPUs, their NUMA nodes, and the clock.
 
 use holdfast::doctor::Level::{self, Bad, Ok as Fine, Warn};
 
@@ -16,7 +16,8 @@ fn a_cpu_that_the_scheduler_uses_is_named_with_its_boot_line() {
     let server = Server::new();
     server.file("sys/devices/system/cpu/isolated", "2-3,7\n");
     let text = warned(&server, LCORE_0);
-    // With those that are isolated already and the other lcore's: the next such line would undo this one.
+    // The line includes the CPUs that are isolated already and the other lcore's, because a new line replaces the old
+    // one.
     let line = "isolcpus=2-3,6-7 nohz_full=2-3,6-7 rcu_nocbs=2-3,6-7";
     assert!(text.starts_with("not isolated") && text.contains(line), "{text}");
     assert_eq!(server.faults(NICS, None), [(Warn, LCORE_0.to_owned())]);

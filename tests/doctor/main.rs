@@ -1,5 +1,5 @@
-//! `holdfast doctor` on machines that are made of files: the `/sys`, `/proc` and `/dev` of a server, and what is wrong with it
-//! after one thing of it has been changed.
+//! Tests of `holdfast doctor` on machines made of files: the `/sys`, `/proc` and `/dev` of a server. Each test changes
+//! one thing and checks the findings.
 
 mod command;
 mod cpus;

@@ -16,7 +16,7 @@ fn too_few_hugepages_are_counted() {
     server.pages(1, 100, 60);
     let findings = server.examine(NICS, Some(200));
     let text = at(&findings, Level::Bad, "hugepages");
-    // 120 MiB are free, 80 are missing: 40 pages of 2 MiB.
+    // 120 MiB are free and 80 are missing: 40 pages of 2 MiB.
     assert!(text.starts_with("120 MiB are free, where this configuration takes 200 MiB > add 40 pages"), "{text}");
     assert!(text.contains("`echo 140 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`"), "{text}");
     assert_eq!(at(&findings, Level::Ok, "hugepages, node 1"), "60 of 100 of 2048 KiB are free > ");
@@ -31,7 +31,7 @@ fn hugepages_on_the_other_node_are_named_once() {
     assert_eq!(server.faults(NICS, Some(200)), [(Level::Warn, "hugepages, node 1".to_owned())]);
     let text = at(&server.examine(NICS, Some(200)), Level::Warn, "hugepages, node 1");
     assert!(text.contains("port a"), "{text}");
-    // 64 are there, all of them in use; 200 MiB are 100.
+    // The node has 64 pages, all of them in use. 200 MiB are 100 more.
     assert!(
         text.contains("`echo 164 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages`"),
         "{text}"

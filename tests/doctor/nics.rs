@@ -1,4 +1,4 @@
-//! NICs, their drivers, and PFC through them.
+//! NICs, their drivers, and their support of PFC.
 
 use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
 use holdfast::doctor::{Family, PciNic};
@@ -6,7 +6,7 @@ use holdfast::doctor::{Family, PciNic};
 use crate::server::{NICS, Server, at};
 
 const A: &str = "0000:3b:00.0";
-/// Nobody has proven anything.
+/// The configuration `NICS` without any port whose PFC is proven.
 fn unproven() -> String {
     NICS.replace(", pfc_proven: true", "")
 }
@@ -37,7 +37,7 @@ fn mlx5_stays_with_its_kernel_driver() {
     server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
     let findings = server.examine(NICS, None);
     assert!(findings.iter().any(|finding| finding.level == Fine && finding.what.contains("stays with mlx5_core")));
-    // The operator's word stands alone there.
+    // Only the operator's statement vouches for PFC there: the program does not know the driver.
     assert!(at(&findings, Warn, "port a").contains("nothing is known of this driver"));
 }
 
@@ -48,7 +48,7 @@ fn without_an_iommu_vfio_has_nothing_to_offer() {
     assert!(at(&server.examine(NICS, None), Bad, "iommu").contains("intel_iommu=on"));
     server.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
     assert!(at(&server.examine(NICS, None), Warn, "iommu").contains("may write anywhere"));
-    // NICs that stay with the kernel want neither.
+    // NICs that stay with the kernel driver need no IOMMU.
     server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
     server.nic("0000:3b:00.1", "0x15b3", "0x1017", Some("mlx5_core"), "1", "41");
     assert!(server.examine(NICS, None).iter().all(|finding| finding.place != "iommu"));
@@ -117,7 +117,7 @@ fn without_a_configuration_nics_are_listed_and_nothing_is_wrong_with_them() {
     let server = Server::new();
     server.nic("0000:01:00.0", "0x8086", "0x1521", Some("igb"), "0", "12");
     server.file("sys/bus/pci/devices/0000:01:00.0/net/eth0/mtu", "1500\n");
-    // Not a network device.
+    // A PCI device that is not a network device.
     server.file("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
     let findings = server.look();
     let text = at(&findings, Fine, "nic 0000:01:00.0");

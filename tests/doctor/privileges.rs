@@ -1,4 +1,4 @@
-//! What the process may do that looks.
+//! Privileges of the process: capabilities, devices, locked memory, and driver packages.
 
 use holdfast::doctor::Level::{Bad, Ok as Fine, Warn};
 
@@ -8,7 +8,7 @@ const TAPS: &str = "{ports: [{name: a, device: net_tap0, speed: 1G}, {name: b, d
 const PACKETS: &str = "{ports: [{name: a, device: \"net_af_packet0,iface=eth1\", speed: 1G}]}";
 const RINGS: &str = "{ports: [{name: a, device: ring, speed: 1G}], hosts: [{name: h, port: a}]}";
 
-/// Somebody without any right.
+/// A server on which the user has no privilege.
 fn nobody() -> Server {
     let server = Server::new();
     server.process(65_534, NONE, "8388608");
@@ -27,14 +27,15 @@ fn taps_need_a_capability_and_a_device() {
     assert!(at(&findings, Bad, "/dev/net/tun").starts_with("may not be opened"));
     server.remove("dev/net/tun");
     assert!(at(&server.examine(TAPS, None), Bad, "/dev/net/tun").contains("--device /dev/net/tun"));
-    // NET_ADMIN is bit 12, and a device that all may open is open.
+    // NET_ADMIN is bit 12. The device is open to all users.
     server.process(65_534, "0000000000001000", "8388608");
     server.file("dev/net/tun", "");
     server.mode("dev/net/tun", 0o666);
     assert!(!server.faults(TAPS, None).iter().any(|(level, _)| *level == Bad), "{:?}", server.faults(TAPS, None));
 }
 
-/// Each `setcap` undoes the one before, so there is one line for all; and `chgrp` undoes it too, so it comes last.
+/// Each `setcap` replaces the capabilities of the one before, so one line sets all. `chgrp` removes them, so `setcap`
+/// comes last.
 #[test]
 fn capabilities_are_granted_by_one_line_to_a_file_that_is_not_for_all() {
     let findings = nobody().examine(TAPS, None);
@@ -57,7 +58,7 @@ fn a_program_with_capabilities_is_not_for_everybody() {
     assert!(text.contains("everybody may run it") && text.contains("`chmod 0750`"), "{text}");
     server.mode("proc/self/exe", 0o750);
     assert_eq!(at(&server.look(), Fine, "program"), "its file has capabilities, and only its group may run it > ");
-    // Those of a unit are the user's, and root's are root's.
+    // Capabilities from a systemd unit belong to the user, and root needs no capabilities of the file.
     server.mode("proc/self/exe", 0o755);
     server.process(65_534, "0000000000003000", "8388608");
     assert!(is_silent(&server));
@@ -77,7 +78,7 @@ fn packet_sockets_need_another() {
 fn what_nothing_needs_is_not_missed() {
     let server = nobody();
     assert!(!server.faults(RINGS, None).iter().any(|(level, _)| *level == Bad), "{:?}", server.faults(RINGS, None));
-    // Nobody has said what is needed: it is worth a word, and no more.
+    // Without a configuration the needs are unknown, so a missing privilege is only a warning.
     let all = server.look();
     assert!(at(&all, Warn, "CAP_NET_ADMIN").starts_with("missing, and net_tap ports need it"));
     assert!(!all.iter().any(|finding| finding.level == Bad), "{all:#?}");
@@ -102,7 +103,7 @@ fn a_driver_that_is_not_installed_is_named_with_its_package() {
     server.remove("usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0/librte_net_tap.so.23.0");
     let text = at(&server.examine(TAPS, None), Bad, "net_tap");
     assert!(text.contains("ports a, b") && text.contains("apt-get install librte-net-tap23"), "{text}");
-    // Where none is found, drivers are somewhere else, and DPDK will say.
+    // Without a driver directory the drivers are elsewhere, and DPDK reports a missing one itself.
     server.remove("usr");
     assert_eq!(server.faults(TAPS, None), []);
 }

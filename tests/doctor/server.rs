@@ -1,4 +1,4 @@
-//! A server as files, and what the doctor says of it.
+//! A server made of files, and the findings of the doctor on it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,10 +9,10 @@ use holdfast::doctor::{Finding, Level, Needs, findings, probe};
 
 /// All capabilities, as root has them.
 pub const ALL: &str = "000001ffffffffff";
-/// None.
+/// No capabilities.
 pub const NONE: &str = "0000000000000000";
 
-/// A switch on two NICs of node 1, each polled by a CPU there.
+/// A switch on two NICs of NUMA node 1, each polled by a CPU of that node.
 pub const NICS: &str = "\
 preset: roce
 ports:
@@ -21,8 +21,8 @@ ports:
 lcores: {control: 0, dataplane: [6, 7]}
 ";
 
-/// Two nodes of four CPUs, the last two of each isolated; 64 pages of 2 MiB on each; two ixgbe NICs on node 1, bound to vfio-pci.
-/// Who looks is root.
+/// A server with two NUMA nodes of four CPUs, the last two of each isolated, and 64 pages of 2 MiB on each node. Two
+/// ixgbe NICs on node 1 are bound to vfio-pci. The user is root.
 pub struct Server {
     root: tempfile::TempDir,
 }
@@ -93,7 +93,7 @@ impl Server {
         self.file(&format!("{place}/free_hugepages"), &format!("{free}\n"));
     }
 
-    /// A NIC, in place of one that was there.
+    /// Adds a NIC, or replaces the one at `address`.
     pub fn nic(&self, address: &str, vendor: &str, device: &str, driver: Option<&str>, node: &str, group: &str) {
         let place = format!("sys/bus/pci/devices/{address}");
         let _ = fs::remove_dir_all(self.path(&place));
@@ -107,12 +107,12 @@ impl Server {
         }
     }
 
-    /// Who looks, with capabilities that a unit gave it.
+    /// Sets the user of the process and its capabilities, as granted by a systemd unit.
     pub fn process(&self, uid: u32, capabilities: &str, memlock: &str) {
         self.process_of_file(uid, capabilities, capabilities, memlock);
     }
 
-    /// Who looks, with capabilities of which all but the ambient ones are the program's file's.
+    /// Sets the user of the process and its capabilities. All except the ambient ones come from the program's file.
     pub fn process_of_file(&self, uid: u32, capabilities: &str, ambient: &str, memlock: &str) {
         let ids = format!("{uid}\t{uid}\t{uid}\t{uid}");
         let masks = format!("CapPrm:\t{capabilities}\nCapEff:\t{capabilities}\nCapAmb:\t{ambient}\n");
@@ -121,30 +121,30 @@ impl Server {
         self.file("proc/self/limits", &format!("Max locked memory         {memlock}   {memlock}   bytes\n"));
     }
 
-    /// What is said of it for this configuration, which takes `mib` MiB.
+    /// Returns the findings for this configuration, which takes `mib` MiB.
     pub fn examine(&self, configuration: &str, mib: Option<u32>) -> Vec<Finding> {
         let config = config::parse("x.yaml", configuration).unwrap_or_else(|errors| panic!("{errors}"));
         findings(&probe(self.root()), Some(&Needs::new(&config, mib)))
     }
 
-    /// What is said of it without one.
+    /// Returns the findings without a configuration.
     pub fn look(&self) -> Vec<Finding> {
         findings(&probe(self.root()), None)
     }
 
-    /// What is wrong with it: level and place of what is not in order. A build without DPDK is none of its faults.
+    /// Returns level and place of each finding that is not ok. A build without DPDK does not count.
     pub fn faults(&self, configuration: &str, mib: Option<u32>) -> Vec<(Level, String)> {
         faults(&self.examine(configuration, mib))
     }
 }
 
-/// Level and place of what is not in order.
+/// Returns level and place of each finding that is not ok, without those about DPDK.
 pub fn faults(findings: &[Finding]) -> Vec<(Level, String)> {
     let wrong = findings.iter().filter(|finding| finding.level != Level::Ok && finding.place != "dpdk");
     wrong.map(|finding| (finding.level, finding.place.clone())).collect()
 }
 
-/// The one finding of this level at `place`, as text with its remedy.
+/// Returns the only finding of this level at `place`, as text with its remedy.
 #[track_caller]
 pub fn at(findings: &[Finding], level: Level, place: &str) -> String {
     let mut found = findings.iter().filter(|finding| (finding.level, &*finding.place) == (level, place));

@@ -1,5 +1,5 @@
-//! docs/headroom-proof.md is what the switch does: every row of its table by the worst case that it names and by the whole
-//! search, the slack of each by term, and the other blocks by the commands that they show.
+//! Checks docs/headroom-proof.md against the switch. Each row of its table is checked by its worst case, by the whole
+//! search, and by the slack of each term. The other blocks are checked by the commands that they show.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn document() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// What the document says that `command` prints.
+/// Returns the output of `command` as the document shows it.
 fn block(document: &str, command: &str) -> String {
     let start = format!("```\n$ {command}\n");
     let at = document.find(&start).unwrap_or_else(|| panic!("`{command}` is not in the document"));
@@ -62,7 +62,7 @@ fn every_row_keeps_all_with_eta_and_with_the_smallest_and_loses_with_a_cell_less
     }
 }
 
-/// The whole search at one speed; a test for each, so that they run beside each other.
+/// Runs the whole search at one speed. Each speed has its own test, so they run in parallel.
 fn search(gigabits: u64) {
     let rows: Vec<Row> = rows().into_iter().filter(|row| row.link.rate.0 == gigabits * 1_000_000_000).collect();
     assert_eq!(rows.len(), 10);
@@ -97,7 +97,8 @@ fn the_search_finds_the_same_at_400g() {
     search(400);
 }
 
-/// Every refresh of a pause waits behind data, with eta and no more: all rows, for two pauses and what refreshes them.
+/// Each refresh of a pause waits behind data, with exactly eta of headroom: all rows, for two pauses and their
+/// refreshes.
 #[test]
 fn traffic_the_other_way_without_end_ends_no_pause_and_loses_nothing() {
     for Row { link, eta, .. } in rows() {
@@ -109,8 +110,8 @@ fn traffic_the_other_way_without_end_ends_no_pause_and_loses_nothing() {
     }
 }
 
-/// A peer within the bound hears of each refresh in time. One that is far beyond it does not, and loses frames with twice
-/// the eta of its link: the cases would find it.
+/// A peer within the bound receives each refresh in time. A peer far beyond it does not, and frames are lost even with
+/// twice the eta of its link. So the cases detect a late refresh.
 #[test]
 fn a_pause_ends_early_beyond_the_bound_and_not_within_it() {
     for Row { link, .. } in rows().iter().filter(|row| row.link.rate.0 == 400_000_000_000) {
@@ -125,8 +126,8 @@ fn a_pause_ends_early_beyond_the_bound_and_not_within_it() {
     }
 }
 
-/// A peer that keeps its promise of no small packets needs no more than eta. One that breaks it loses, and the proof says how
-/// much it would have needed.
+/// A peer that observes its limit of small packets needs at most eta. With a peer that exceeds the limit frames are
+/// lost, and the proof gives the cells needed.
 #[test]
 fn a_promise_about_small_packets_is_enough_only_if_it_is_kept() {
     let of_table = links().find(|link| link.rate.0 == 40_000_000_000 && link.cable.mm == 300_000 && link.mtu == 1500);
@@ -153,7 +154,7 @@ fn a_link_at_which_a_pause_ends_early_is_refused() {
     }
 }
 
-/// What the terms are worth is what is needed, for each link: their slack is that of eta.
+/// For each link the slacks of the terms add up to the slack of eta.
 #[test]
 fn the_slack_by_term_is_the_slack() {
     let table = block(&document(), "holdfast headroom --prove");

@@ -1,4 +1,4 @@
-//! Dashboards as Grafana reads them, made from their sources.
+//! Dashboards as Grafana reads them, generated from their sources.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use crate::tools::{files, has, repository, skip, succeed, text};
 
-/// A query of a panel, or of an annotation.
+/// A query of a panel or of an annotation.
 pub struct Query {
     /// Dashboard and panel.
     pub place: String,
-    /// The expression, with variables.
+    /// The expression, with Grafana variables.
     pub expression: String,
-    /// Whether it must have an answer: what marks events need not.
+    /// Whether the query must return data. An annotation that marks events may return none.
     pub is_panel: bool,
 }
 
-/// All dashboards, by file.
+/// Returns all dashboards with their files.
 #[track_caller]
 pub fn dashboards() -> Vec<(PathBuf, Value)> {
     let read = |path: &Path| serde_json::from_str(&std::fs::read_to_string(path).expect("a file")).expect("JSON");
     files("conf/grafana/dashboards", "json").into_iter().map(|path| (path.clone(), read(&path))).collect()
 }
 
-/// All queries of all dashboards.
+/// Returns all queries of all dashboards.
 #[track_caller]
 pub fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
@@ -53,7 +53,8 @@ fn dashboards_are_what_their_sources_make() {
     }
 }
 
-/// Two dashboards of one `uid` would overwrite each other, and links lead nowhere that is not there.
+/// Each dashboard has its own `uid`, since one would overwrite another of the same `uid`. Links lead to dashboards that
+/// exist.
 #[test]
 fn dashboards_know_each_other() {
     let dashboards = dashboards();

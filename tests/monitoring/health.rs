@@ -1,8 +1,8 @@
-//! `/healthz`, `/readyz`, and watermarks that are cleared, of a running switch.
+//! `/healthz`, `/readyz` and cleared watermarks of a running switch.
 
 use crate::switch::Switch;
 
-/// The value of the one series that `line` begins.
+/// Returns the value of the only series that begins with `line`.
 #[track_caller]
 fn value(metrics: &str, line: &str) -> f64 {
     let found = metrics.lines().find_map(|other| other.strip_prefix(line)?.strip_prefix(' '));
@@ -12,7 +12,7 @@ fn value(metrics: &str, line: &str) -> f64 {
 #[test]
 fn it_is_not_ready_before_its_ports_had_time_to_prove_themselves() {
     let mut switch = Switch::spawn();
-    // On a machine that is slow enough it is ready before anybody has asked.
+    // On a slow machine the switch may be ready before the first request.
     let why = switch.wait_for("/readyz", |_, _| true);
     assert!(why == "ok\n" || why.ends_with("ports still have time to prove their PFC\n"), "{why}");
     assert_eq!(switch.wait_for("/healthz", |_, _| true), "ok\n", "it lives meanwhile");

@@ -1,4 +1,4 @@
-//! A real Prometheus scrapes a running switch, and every query has an answer.
+//! A real Prometheus scrapes a running switch, and every query returns data.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -10,10 +10,10 @@ use crate::rules::rules;
 use crate::switch::Switch;
 use crate::tools::{has, text};
 
-/// How long all queries may take to have an answer: rates need two scrapes, and rules of rules two evaluations.
+/// Longest time until all queries return data: rates need two scrapes, and rules on rules two evaluations.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A query as Grafana sends it with everything chosen.
+/// Returns a query as Grafana sends it with all values selected.
 fn expand(expression: &str) -> String {
     let mut expanded = expression.replace("$__rate_interval", "20s");
     for variable in ["$instance", "$port", "$class", "$lcore"] {
@@ -23,7 +23,7 @@ fn expand(expression: &str) -> String {
     expanded
 }
 
-/// Metrics that an expression names.
+/// Returns the metrics that an expression names.
 fn metrics(expression: &str) -> BTreeSet<String> {
     let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
     words.filter(|word| *word == "up" || word.contains("holdfast_")).map(str::to_owned).collect()
@@ -40,7 +40,7 @@ fn every_query_of_every_panel_and_rule_has_an_answer() {
     let mut wanted: Vec<(String, String)> =
         panels.into_iter().map(|query| (query.place, expand(&query.expression))).collect();
     wanted.extend(rules("rules.yaml").into_iter().map(|rule| (rule.record.expect("a name"), rule.expr)));
-    // An alert is silent by itself; what it asks for must be there.
+    // An alert that does not fire returns nothing, but its metrics must exist.
     for alert in rules("alerts.yaml") {
         let name = alert.alert.expect("a name");
         prometheus.series(&alert.expr);
@@ -58,7 +58,7 @@ fn every_query_of_every_panel_and_rule_has_an_answer() {
         sleep(Duration::from_millis(200));
     }
     assert_eq!(prometheus.rule_errors(), Vec::<String>::new());
-    // Nothing is lost in this incast, and every port is proven.
+    // This incast loses no frame, and every port is proven.
     for alert in
         ["HoldfastLosslessDrop", "HoldfastReceiveLoss", "HoldfastPortNotProven", "HoldfastDown", "HoldfastStorm"]
     {
@@ -67,7 +67,7 @@ fn every_query_of_every_panel_and_rule_has_an_answer() {
     switch.stop();
 }
 
-/// What docs/metrics.md lists is what there is.
+/// docs/metrics.md lists the metrics that a switch serves, and no others.
 #[test]
 fn every_metric_is_documented_and_every_documented_one_is_there() {
     let mut switch = Switch::start();
@@ -82,7 +82,7 @@ fn every_metric_is_documented_and_every_documented_one_is_there() {
         let names = row.split('|').nth(1).expect("a cell").split('`').skip(1).step_by(2);
         for name in names {
             known.insert(name);
-            // What this switch does not have: it neither rests nor has dynamic headroom or fixed limits.
+            // Metrics that this switch lacks: it does not rest, and has neither dynamic headroom nor static limits.
             let is_elsewhere = ["_rest", "_insurance", "_static_threshold"].iter().any(|part| name.contains(part));
             if !is_elsewhere {
                 always.insert(name);

@@ -1,8 +1,8 @@
-//! What watches the switch: Prometheus' rules and alerts, Grafana's dashboards, and that every query of theirs has an answer
+//! Monitoring of the switch: Prometheus rules and alerts, and Grafana dashboards. Each of their queries returns data
 //! from a real Prometheus that scrapes a running switch.
 //!
-//! Needs promtool, prometheus, node and npm (docker/packages.txt). Where one cannot be had a test says so and is skipped,
-//! but never in CI.
+//! Needs promtool, prometheus, node and npm (docker/packages.txt). Where one is missing the test prints so and is
+//! skipped, except in CI, where it fails.
 
 #![cfg(feature = "dpdk")]
 

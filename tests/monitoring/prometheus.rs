@@ -1,4 +1,4 @@
-//! A Prometheus of the test's own: on loopback, with the rules of conf/prometheus, and gone with the test.
+//! A Prometheus of the test: on loopback, with the rules of conf/prometheus, and terminated with the test.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,25 +9,25 @@ use serde_json::Value;
 use crate::process::{Process, mortal, wait_for};
 use crate::tools::{repository, text};
 
-/// How long it may take to start, on a machine that does other things too.
+/// Longest time until it starts, even on a machine that runs other work.
 const START: Duration = Duration::from_secs(60);
-/// How long it may take to answer.
+/// Longest time until it answers.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// How often it is started anew on another address.
+/// Number of attempts to start it, each on another address.
 const TRIES: usize = 5;
 
-/// An address on which nobody listens yet; somebody else may take it before it is used.
+/// Returns an address without a listener. Another process may bind it before it is used.
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
     listener.local_addr().expect("it is bound")
 }
 
-/// Status and body of the answer to a GET of `path`; nothing if nobody answers.
+/// Returns status and body of the answer to a GET of `path`, or `None` without an answer.
 pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
-    // 1.0: an answer in one piece, until the connection ends.
+    // HTTP/1.0: the answer is not chunked and ends with the connection.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").ok()?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
@@ -44,7 +44,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one that scrapes `switch`: by the configuration that is shipped, but once a second.
+    /// Starts a Prometheus that scrapes `switch` once a second, with the shipped configuration otherwise.
     #[track_caller]
     pub fn start(switch: SocketAddr) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -86,14 +86,14 @@ impl Prometheus {
         unreachable!("the last try says why it ended")
     }
 
-    /// The answer to a query of its interface.
+    /// Returns the answer to a request of its HTTP API.
     #[track_caller]
     fn api(&self, path: &str) -> Value {
         let (_, body) = get(self.address, path).expect("an answer");
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
     }
 
-    /// How many series `expression` has now; panics if Prometheus does not understand it.
+    /// Returns the present number of series of `expression`. Panics if Prometheus refuses it.
     #[track_caller]
     pub fn series(&self, expression: &str) -> usize {
         let escaped: String = expression.bytes().map(|byte| format!("%{byte:02x}")).collect();
@@ -106,7 +106,7 @@ impl Prometheus {
         }
     }
 
-    /// What went wrong when it evaluated its rules.
+    /// Returns the errors of its rule evaluations.
     pub fn rule_errors(&self) -> Vec<String> {
         let answer = self.api("/api/v1/rules");
         let groups = answer["data"]["groups"].as_array().expect("groups");

@@ -1,4 +1,4 @@
-//! Recording rules and alerts: right by promtool, each alert tried both ways and explained.
+//! Recording rules and alerts: promtool accepts them, each alert is tested firing and silent, and each is explained.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -30,7 +30,7 @@ pub struct Rule {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// The rules of a file in conf/prometheus.
+/// Returns the rules of a file in conf/prometheus.
 #[track_caller]
 pub fn rules(file: &str) -> Vec<Rule> {
     let rules: Rules = serde_saphyr::from_str(&text(&format!("conf/prometheus/{file}"))).expect("rules");

@@ -1,4 +1,4 @@
-//! The switch that is watched.
+//! The switch that Prometheus scrapes.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use crate::process::{Process, mortal, wait_for};
 use crate::prometheus::get;
 use crate::tools::repository;
 
-/// Longest that a switch may take to start or to end, on a machine that does other things too.
+/// Longest time for a switch to start or to end, even on a machine that runs other work.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running switch, by `tests/monitoring/switch.yaml`.
+/// A running switch with the configuration `tests/monitoring/switch.yaml`.
 pub struct Switch {
-    /// Where its metrics are.
+    /// The address that serves its metrics.
     pub address: SocketAddr,
     process: Process,
 }
 
 impl Switch {
-    /// Starts one, and does not wait until it forwards.
+    /// Starts a switch without waiting until it forwards.
     #[track_caller]
     pub fn spawn() -> Self {
         let mut command = mortal(env!("CARGO_BIN_EXE_holdfast"));
@@ -28,7 +28,7 @@ impl Switch {
         Self { address: process.metrics_address(PATIENCE), process }
     }
 
-    /// Waits for an answer of `path` that `is_wanted`.
+    /// Waits for an answer of `path` for which `is_wanted` holds.
     #[track_caller]
     pub fn wait_for(&mut self, path: &str, is_wanted: impl Fn(u16, &str) -> bool) -> String {
         let Self { address, process } = self;
@@ -38,7 +38,7 @@ impl Switch {
         })
     }
 
-    /// Starts one, and waits until it is ready.
+    /// Starts a switch and waits until it is ready.
     #[track_caller]
     pub fn start() -> Self {
         let mut switch = Self::spawn();
@@ -46,18 +46,18 @@ impl Switch {
         switch
     }
 
-    /// All its metrics.
+    /// Returns all metrics of the switch.
     #[track_caller]
     pub fn metrics(&mut self) -> String {
         self.wait_for("/metrics", |status, _| status == 200)
     }
 
-    /// Clears watermarks.
+    /// Clears the watermarks.
     pub fn clear(&self) {
         self.process.signal("USR1");
     }
 
-    /// Ends it in order.
+    /// Terminates the switch with SIGTERM and waits for it.
     #[track_caller]
     pub fn stop(self) {
         self.process.signal("TERM");

@@ -1,21 +1,21 @@
-//! Programs of others, and what to do without them.
+//! External programs, and the test's behaviour without them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A path in this repository.
+/// Returns the path of a file in this repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The text of a file of this repository.
+/// Returns the text of a file in this repository.
 #[track_caller]
 pub fn text(path: &str) -> String {
     let path = repository(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files of a directory of this repository, by name.
+/// Returns the files with this extension in a directory of this repository, sorted by name.
 #[track_caller]
 pub fn files(directory: &str, ending: &str) -> Vec<PathBuf> {
     let directory = repository(directory);
@@ -26,7 +26,8 @@ pub fn files(directory: &str, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Whether `program` can be run here. If not, says so; in CI, which installs what docker/packages.txt lists, it must be.
+/// Whether `program` runs here. If not, prints the reason to skip the test. In CI it must run, because CI installs
+/// docker/packages.txt.
 #[track_caller]
 pub fn has(program: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
@@ -36,14 +37,14 @@ pub fn has(program: &str) -> bool {
     false
 }
 
-/// Says why a test is skipped; in CI it is not.
+/// Prints why a test is skipped. In CI it panics instead.
 #[track_caller]
 pub fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
     eprintln!("skipped: {reason}");
 }
 
-/// Runs a command to its end; panics with what it said unless it succeeds.
+/// Runs a command to its end and returns its output. Panics with the output if it fails.
 #[track_caller]
 pub fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -1,5 +1,5 @@
-//! A switch, its virtual hosts and what is between them, on one clock. Cables have a length, receive rings an end, and
-//! lcores take time for each frame, during which the world goes on.
+//! A switch, its virtual hosts and the links between them, on one clock. Cables have a length and receive rings a
+//! limit. An lcore takes time for each frame, while hosts and links continue.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,34 +16,34 @@ use holdfast::units::{Quanta, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;
 
-/// A tick is a nanosecond here.
+/// Ticks per second: a tick is a nanosecond here.
 const HZ: u64 = 1_000_000_000;
-/// Hosts are polled this often.
+/// Interval between polls of the hosts.
 const STEP_NS: u64 = 200;
-/// What a poll takes beside its frames.
+/// Time of a poll without its frames.
 const POLL_NS: u64 = 300;
-/// Each way, and on the way to the host also until it has understood a pause.
+/// Delay of a cable in each direction. On the way to the host, a pause also takes `RESPONSE_NS` until the host obeys.
 const CABLE_NS: u64 = 500;
 const RESPONSE_NS: u64 = 1_000;
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
 
-/// Frames on their way, with when they arrive.
+/// Frames in transit, with their times of arrival.
 type Cable = VecDeque<(u64, MemPacket)>;
 
-/// Both ways between a port of the switch and its host.
+/// Both directions between a port of the switch and its host.
 #[derive(Default)]
 struct Link {
     to_switch: Cable,
     ring: VecDeque<MemPacket>,
     to_host: Cable,
-    /// Frames the ring had no room for, by class; the last is PFC.
+    /// Frames for which the ring had no room, by class; the last entry is frames without IP, such as PFC.
     missed: [u64; 9],
     highest: usize,
     is_dead: bool,
 }
 
-/// All links. As [`Ports`] they are the hosts' ends.
+/// All links. Implements [`Ports`] for the hosts' ends.
 struct Links {
     links: Vec<Link>,
     ring: usize,
@@ -66,7 +66,7 @@ impl Links {
     }
 }
 
-/// By the class selector of an untagged IPv4 frame; 8 for all that is not IP.
+/// Returns the class by the class selector of an untagged IPv4 frame, or 8 for all other frames.
 fn class_of(frame: &[u8]) -> usize {
     if frame[12..14] == [8, 0] { usize::from(frame[15] >> 5) } else { 8 }
 }
@@ -82,7 +82,7 @@ impl Ports for Links {
         }
     }
 
-    /// A wire never says that it is full.
+    /// Takes all packets: a wire is never full.
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {
         let link = &mut self.links[port];
         let at = self.now + CABLE_NS;
@@ -118,12 +118,12 @@ impl World {
     }
 }
 
-/// The switch's ends of the links, as one lcore sees them while its time goes by.
+/// The switch's ends of the links, as one lcore accesses them on its own clock.
 struct SwitchEnd {
     world: Rc<RefCell<World>>,
     clock: u64,
     frame_ns: u64,
-    /// Time of a frame that is shed: a sixth of one that is received and sent.
+    /// Time to shed a frame: a sixth of the time to receive and send one.
     shed_ns: u64,
 }
 
@@ -172,7 +172,7 @@ impl Ports for SwitchEnd {
     }
 }
 
-/// All of it. Host n is at port n.
+/// The switch, its lcores, the hosts and the links. Host n is at port n.
 pub struct Lab {
     world: Rc<RefCell<World>>,
     lcores: Vec<(Pipeline<MemPacket>, SwitchEnd)>,
@@ -181,8 +181,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// By a configuration whose ports are all `ring`, with hosts in their order. Each receive ring holds `ring` frames, and
-    /// each frame takes its lcore `frame_ns`.
+    /// Creates the lab from a configuration whose ports are all `ring`, with hosts in the order of the ports. Each
+    /// receive ring holds `ring` frames, and an lcore takes `frame_ns` for each frame.
     pub fn new(yaml: &str, ring: usize, frame_ns: u64) -> Self {
         let Config { switch, hosts, .. } = config::parse("lab", yaml).unwrap_or_else(|errors| panic!("{errors}"));
         assert!(hosts.iter().enumerate().all(|(index, host)| host.port == index), "host n at port n");
@@ -195,12 +195,12 @@ impl Lab {
         let fleet = Pipeline::fleet(&switch, &counters, HZ, 1);
         let mut lab =
             Self { lcores: fleet.into_iter().map(|part| (part, end())).collect(), world, counters, hosts: tallies };
-        // Until hosts are known and flows about to start.
+        // Runs until the switch knows the hosts and the flows are about to start.
         lab.run(MS);
         lab
     }
 
-    /// Time goes by: whichever lcore is behind polls next.
+    /// Runs the lab for `ns`: the lcore with the earliest clock polls next.
     pub fn run(&mut self, ns: u64) {
         let end = self.now() + ns;
         while let Some((pipeline, io)) = self.lcores.iter_mut().min_by_key(|(_, io)| io.clock)
@@ -212,12 +212,13 @@ impl Lab {
         }
     }
 
-    /// No lcore polls for `ns`, while everybody else goes on.
+    /// Stops the polls of all lcores for `ns`, while hosts and links continue.
     pub fn stall(&mut self, ns: u64) {
         self.lcores.iter_mut().for_each(|(_, io)| io.clock += ns);
     }
 
-    /// The host at `port` says XOFF for `classes` from now on for the longest time there is, 3.4 ms at 10G; zero quanta: XON.
+    /// Sends XOFF for `classes` with `quanta` from the host at `port`. The most quanta last 3.4 ms at 10G; zero quanta
+    /// are XON.
     pub fn pause(&mut self, port: usize, classes: u8, quanta: u16) {
         let pfc = PfcFrame { enabled: classes, quanta: [Quanta(quanta); 8] };
         let links = &mut self.world.borrow_mut().links;
@@ -225,12 +226,12 @@ impl Lab {
         links.links[port].to_switch.push_back((at, MemPacket::new(&pfc.emit(MacAddr::local(1, port as u16)))));
     }
 
-    /// Where the lcore that is furthest behind is.
+    /// Returns the time of the lcore that is furthest behind.
     pub fn now(&self) -> u64 {
         self.lcores.iter().map(|(_, io)| io.clock).min().expect("an lcore")
     }
 
-    /// Nothing comes from `host` any more, and nothing reaches it; `link`: the switch sees that.
+    /// Cuts off `host`: no frame comes from it or reaches it. With `link` the switch also sees the link down.
     pub fn die(&mut self, host: usize, link: bool) {
         self.world.borrow_mut().links.links[host].is_dead = true;
         for (pipeline, io) in self.lcores.iter_mut().filter(|_| link) {
@@ -239,25 +240,25 @@ impl Lab {
         }
     }
 
-    /// Hosts fall silent and all that is under way arrives.
+    /// Stops the hosts from sending and runs until all frames in transit have arrived.
     pub fn drain(&mut self) {
         self.world.borrow_mut().hosts.stop_sending();
         self.run(30 * MS);
     }
 
-    /// Hosts are silent, and neither switch nor links hold anything.
+    /// Asserts that no lcore holds cells or frames.
     #[track_caller]
     pub fn assert_empty(&self) {
         let held: Vec<_> = self.lcores.iter().map(|(part, _)| (part.held_cells(), part.held_frames())).collect();
         assert!(held.iter().all(|held| *held == (0, 0)), "cells and frames held: {held:?}");
     }
 
-    /// Frames of `class` that found a full receive ring.
+    /// Returns the frames of `class` that found a full receive ring.
     pub fn missed(&self, class: usize) -> u64 {
         self.world.borrow().links.links.iter().map(|link| link.missed[class]).sum()
     }
 
-    /// The most frames that a receive ring ever held.
+    /// Returns the watermark of the receive rings in frames.
     pub fn ring_highest(&self) -> usize {
         self.world.borrow().links.links.iter().map(|link| link.highest).max().expect("a link")
     }
@@ -270,7 +271,7 @@ impl Lab {
         self.hosts.flows[flow].received_frames.get()
     }
 
-    /// What each flow delivers in `ns`.
+    /// Returns the frames that each flow delivers in `ns`.
     pub fn delivered_in(&mut self, ns: u64) -> Vec<u64> {
         let count = |lab: &Self| (0..lab.hosts.flows.len()).map(|flow| lab.received(flow)).collect::<Vec<_>>();
         let before = count(self);
@@ -278,23 +279,23 @@ impl Lab {
         count(self).iter().zip(before).map(|(after, before)| after - before).collect()
     }
 
-    /// What flows of `class` sent and did not receive.
+    /// Returns the frames of `class` that were sent and not received.
     pub fn lost(&self, class: u8) -> u64 {
         let flows = self.hosts.flows.iter().filter(|flow| flow.info.class == class);
         flows.filter_map(|flow| flow.missing()).sum()
     }
 
-    /// Times that a backlog stopped somebody.
+    /// Returns the XOFF caused by a receive backlog.
     pub fn backlog_xoffs(&self) -> u64 {
         self.counters.ports.iter().map(|port| port.backlog_xoffs.get()).sum()
     }
 
-    /// XOFF that `port` sent for `class`.
+    /// Returns the XOFF that `port` sent for `class`.
     pub fn xoffs(&self, port: usize, class: usize) -> u64 {
         self.counters.ports[port].pfc_tx_xoff[class].get()
     }
 
-    /// All drops of `class`.
+    /// Returns all drops of `class`.
     pub fn all_drops(&self, class: usize) -> u64 {
         self.counters.ports.iter().flat_map(|port| &port.drops[class]).map(|count| count.get()).sum()
     }

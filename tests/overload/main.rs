@@ -1,5 +1,5 @@
-//! A switch whose core is too slow, and hosts that misbehave, between obedient ones: over cables with a length and receive
-//! rings that end, at instants that the lab chooses. docs/overload.md says what is proven here.
+//! A switch whose core is too slow, and hosts that misbehave beside obedient ones. Cables have a length and receive
+//! rings a limit, and the lab sets all times. docs/overload.md lists the results.
 
 mod lab;
 mod overload;

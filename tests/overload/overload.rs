@@ -1,8 +1,8 @@
-//! More than the core can switch.
+//! Loads that exceed the capacity of the core.
 
 use crate::lab::{Lab, MS, US};
 
-/// An overload: the frames, how long an lcore takes for each, and how late polls may come.
+/// An overload: frame length, time of an lcore for each frame, configured poll gap, and length of a receive ring.
 struct Load {
     frame: usize,
     frame_ns: u64,
@@ -10,22 +10,25 @@ struct Load {
     ring: usize,
 }
 
-/// Four hosts send a frame of 64 B every 17.6 ns. A poll takes a burst of each port, 128 in 7.7 us.
+/// Four hosts together send a frame of 64 B every 17.6 ns. A poll receives a burst from each port, 128 frames in 7.7
+/// us.
 const SMALL: Load = Load { frame: 64, frame_ns: 60, poll_gap: "20us", ring: 1024 };
-/// One of 512 B every 107 ns. A poll takes 128 in 19 us: all of the poll gap.
+/// Four hosts together send a frame of 512 B every 107 ns. A poll receives 128 frames in 19 us, nearly the whole poll
+/// gap.
 const MIDDLE: Load = Load { frame: 512, frame_ns: 150, ..SMALL };
-/// One of 1500 B every 305 ns. A core that is too slow for frames of the MTU takes 16 bursts of each port in 1.8 ms.
+/// Four hosts together send a frame of 1500 B every 305 ns. A core that is too slow for frames of the MTU takes 1.8 ms
+/// for 16 bursts of each port.
 const LARGE: Load = Load { frame: 1500, frame_ns: 900, poll_gap: "2ms", ring: 4096 };
 
 const LOADS: [(u8, Load); 4] = [(1, SMALL), (2, SMALL), (1, MIDDLE), (1, LARGE)];
 
 impl Load {
-    /// Four 10G hosts in a ring, each sending in class 3 to the next at its line rate: nothing but the core is congested.
+    /// Creates four 10G hosts, each sending in class 3 to the next at line rate. Only the core is congested.
     fn lab(&self, lcores: u8, backlog_xoff: &str) -> Lab {
         self.lab_of(lcores, backlog_xoff, &[26])
     }
 
-    /// The same with a flow of each of these marks.
+    /// Creates the same lab with a flow for each of these DSCPs.
     fn lab_of(&self, lcores: u8, backlog_xoff: &str, dscps: &[u8]) -> Lab {
         let Self { frame, frame_ns, poll_gap, ring } = self;
         let mut yaml = format!(
@@ -44,7 +47,7 @@ impl Load {
         Lab::new(&yaml, *ring, *frame_ns)
     }
 
-    /// Frames that `lcores` switch in `ns`.
+    /// Returns the frames that `lcores` can switch in `ns`.
     fn possible(&self, lcores: u8, ns: u64) -> u64 {
         u64::from(lcores) * ns / self.frame_ns
     }
@@ -69,7 +72,7 @@ fn a_core_too_slow_for_its_load_loses_nothing_of_obedient_senders() {
         );
         assert_eq!(losses(&lab), (0, 0, 0), "{lcores} lcores, {} B", load.frame);
         assert!(xoffs > 0);
-        // Pacing makes up for 10 us. Ports that are polled later than that are idle most of the time, and so is the core.
+        // Pacing catches up on 10 us. Ports that are polled later than that are mostly idle, and so is the core.
         let busy = if load.poll_gap == LARGE.poll_gap { 0 } else { possible * 8 / 10 };
         assert!(delivered > busy, "{delivered} of {possible}");
         lab.assert_empty();
@@ -85,7 +88,7 @@ fn without_the_rule_the_same_core_loses() {
         let sent: u64 = (0..4).map(|flow| lab.sent(flow)).sum();
         println!("rule off, {lcores} lcores, {} B: {} missed of {sent}", load.frame, lab.missed(3));
         assert!(lab.missed(3) > sent / 10);
-        // A full ring behind a group that is XOFF is more than any headroom allows for.
+        // A full ring behind a group at XOFF exceeds any headroom.
         assert_eq!(lab.lost(3), lab.missed(3) + lab.all_drops(3), "what hosts miss is what rings and buffer lost");
     }
 }
@@ -95,7 +98,7 @@ fn a_stall_that_the_rings_cover_loses_nothing() {
     let mut lab = Load { frame_ns: 10, ..SMALL }.lab(1, "on");
     lab.run(MS);
     for _ in 0..10 {
-        // 568 frames of each host arrive meanwhile, and then what is sent until the peer has stopped.
+        // 568 frames of each host arrive during the stall, and more until the peer obeys XOFF.
         lab.stall(40 * US);
         lab.run(500 * US);
     }
@@ -105,8 +108,8 @@ fn a_stall_that_the_rings_cover_loses_nothing() {
     lab.assert_empty();
 }
 
-/// Delivered frames of lossless and lossy flows in 10 ms, where each host sends 1 Gb/s of the one in frames of 1078 B and 8 Gb/s
-/// of the other in frames of 64 B if there `is_flood`.
+/// Returns the delivered frames of the lossless and the lossy flows in 10 ms. Each host sends 1 Gb/s of lossless frames
+/// of 1078 B. With `is_flood` it also sends 8 Gb/s of lossy frames of 64 B.
 fn beside_a_flood(is_flood: bool) -> ([u64; 2], Lab) {
     let mut yaml = "preset: roce\nbuffer: {size: 128MiB}\nlcores: {poll_gap: 20us}\nports:\n".to_owned();
     (0..4).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: 10G}}\n"));
@@ -127,7 +130,8 @@ fn beside_a_flood(is_flood: bool) -> ([u64; 2], Lab) {
     ([sum(0), if is_flood { sum(1) } else { 0 }], lab)
 }
 
-/// Lossy senders do not stop. Their frames are shed, so that lossless classes keep what they get without the flood.
+/// Lossy senders do not stop. The switch sheds their frames, so lossless classes have the same throughput as without
+/// the flood.
 #[test]
 fn a_lossy_flood_takes_nothing_from_lossless_classes() {
     let ([alone, _], _) = beside_a_flood(false);
@@ -136,7 +140,7 @@ fn a_lossy_flood_takes_nothing_from_lossless_classes() {
     println!("lossless: {alone} frames alone, {beside} beside a flood, of which {lossy} frames pass");
     assert_eq!(losses(&lab), (0, 0, 0));
     assert!(beside * 10 >= alone * 9, "{beside} of {alone}");
-    // Lossy frames get the time that is left.
+    // Lossy frames get the remaining time.
     assert!(lossy > 10 * MS / 60 / 4, "{lossy} lossy frames");
     lab.assert_empty();
 }

@@ -1,13 +1,13 @@
-//! Hosts that misbehave harm only what they must.
+//! Hosts that misbehave affect only the classes and senders that they must affect.
 
 use crate::lab::{Lab, MS};
 
-/// Longest pause at 10G, and a little less than half of it, by which it is refreshed.
+/// Interval of refreshes: a little less than half of the longest pause at 10G.
 const REFRESH: u64 = 3 * MS / 2;
-/// Frames of 1078 B that a link of 10G carries in a millisecond.
+/// Frames of 1078 B that a 10G link carries in a millisecond.
 const LINE: u64 = 1_134;
 
-/// Hosts 0 to 4, at ports of 10G without congestion of the core. `flows` are the lines of each.
+/// Creates a lab with hosts 0 to 4 at ports of 10G, without congestion of the core. `flows` has the flows of each host.
 fn lab(keys: &str, flows: [&str; 5]) -> Lab {
     let mut yaml = format!("preset: roce\n{keys}\nports:\n");
     (0..5).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: 10G}}\n"));
@@ -18,8 +18,8 @@ fn lab(keys: &str, flows: [&str; 5]) -> Lab {
     Lab::new(&yaml, 4096, 30)
 }
 
-/// Flow 0 goes to host 4, flow 1 of the same sender and class to host 3; flow 2 is another sender's of that class; flows
-/// 3 and 4 are of class 0, from the first sender and to host 4.
+/// Flow 0 goes to host 4. Flow 1, of the same sender and class, goes to host 3. Flow 3 is of that class too, from
+/// another sender. Flows 2 and 4 are of class 0, from the first sender and to host 4.
 const STORM: [&str; 5] = [
     "{to: h4, rate: 3G}, {to: h3, rate: 3G}, {to: h3, kind: udp, rate: 2G, frame: 1078}",
     "{to: h2, rate: 5G}",
@@ -38,7 +38,7 @@ fn storm(lab: &mut Lab, class: usize, ns: u64) -> Vec<u64> {
     delivered
 }
 
-/// What a flow of `tenths` of the line delivers in `ns`, within 3 %.
+/// Asserts that a flow of `tenths` of the line rate delivers its frames in `ns`, within 3 %.
 #[track_caller]
 fn assert_rate(delivered: u64, tenths: u64, ns: u64) {
     let wanted = LINE * tenths * ns / MS / 10;
@@ -58,7 +58,7 @@ fn a_storm_without_a_watchdog_stops_its_class_of_its_senders_and_nobody_else() {
     assert_rate(delivered[2], 2, time);
     assert_rate(delivered[3], 5, time);
     assert_rate(delivered[4], 2, time);
-    // The last pause runs out, and all goes on.
+    // The last pause expires, and all flows resume.
     lab.run(20 * MS);
     assert_rate(lab.delivered_in(10 * MS)[1], 3, 10 * MS);
     lab.drain();
@@ -111,7 +111,7 @@ fn a_dead_host_costs_the_frames_to_it_and_no_others() {
     }
 }
 
-/// Half of the time it says XOFF: what goes to it goes at half its rate.
+/// A host sends XOFF half of the time, so flows to it have half their rate.
 #[test]
 fn a_slow_host_slows_only_its_senders() {
     let flows = ["{to: h4, rate: 9G}", "{to: h3, rate: 9G}", "{to: h4, kind: udp, rate: 1G, frame: 1078}", "", ""];
@@ -136,7 +136,8 @@ fn a_slow_host_slows_only_its_senders() {
     lab.assert_empty();
 }
 
-/// Classes 3 and 4 lossless, class 0 with half of the link; three senders of each to one host.
+/// Classes 3 and 4 are lossless; class 0 has half of the link. A sender of each class sends to host 4, and another of
+/// class 4 to host 2.
 #[test]
 fn two_lossless_classes_and_a_lossy_one_each_get_their_share() {
     let keys = "classes:\n  0: {scheduler: {weight: 2}}\n  3: {scheduler: {weight: 1}, ecn: off}\n  \
@@ -152,7 +153,7 @@ fn two_lossless_classes_and_a_lossy_one_each_get_their_share() {
         assert!(delivered[flow] * 100 > wanted * 95 && delivered[flow] * 100 < wanted * 105, "{flow}: {delivered:?}");
     }
     assert_rate(delivered[3], 9, 10 * MS);
-    // Each sender is paused in its own class alone, and the lossy one never.
+    // Each lossless sender is paused in its own class alone, and the lossy one never.
     assert!(lab.xoffs(0, 3) > 0 && lab.xoffs(1, 4) > 0);
     assert_eq!((lab.xoffs(0, 4), lab.xoffs(1, 3), lab.xoffs(3, 4)), (0, 0, 0));
     assert_eq!((0..8).map(|class| lab.xoffs(2, class)).sum::<u64>(), 0);

@@ -1,5 +1,5 @@
-//! Congestion at the far receiver: what it does on the middle link and to the senders behind the first switch, and that
-//! it leaves no trace.
+//! Congestion at the far receiver: its effect on the middle link and on the senders behind the first switch, and full
+//! recovery afterwards.
 
 use crate::capture::Capture;
 use crate::process::wait_for;
@@ -8,17 +8,17 @@ use crate::quiet;
 use crate::ready::machine_is_ready;
 use crate::rig::{MIDDLE, MIDDLE_OUT, PAUSED, Rig, SENT, XOFF, count, flows_sent, host, port};
 
-/// The second switch's port at the link.
+/// Address of the second switch's port at the link.
 const SECOND_ADDRESS: &str = "02:48:46:0b:00:0b";
 
-/// PFC frames on the link, of either switch.
+/// Capture filter for the PFC frames of both switches on the link.
 const PFC: &str = "ether proto 0x8808";
 
-/// Frames that the lossy flow must bring through while the congested class stands still: 17 ms of it.
+/// Frames of the lossy flow that must arrive while the congested class is paused: 17 ms of traffic.
 const MEANWHILE: f64 = 20.0;
 
-/// As the configuration has it, but with senders that fall silent after five seconds: time for several rounds of XOFF
-/// and XON, and for one where a busy machine lets them send a quarter of what they should.
+/// Limits the senders of `config` to five seconds. That is enough for several cycles of XOFF and XON. It is enough for
+/// one cycle on a busy machine where they send at a quarter of their rate.
 fn for_a_while(config: String) -> String {
     let config = config.replace("kind: roce,", "kind: roce, pattern: {on: 5s, off: 1h},");
     let config = config.replace("kind: udp,", "kind: udp, pattern: {on: 5s, off: 1h},");
@@ -39,7 +39,7 @@ fn congestion() {
     let control = Capture::start(&rig.first.host, PFC);
     rig.start();
 
-    // Hop by hop: the second switch stops the first, that one its senders.
+    // Hop by hop: the second switch pauses the first, which pauses its senders.
     rig.wait_for_hold();
     for sender in ["s1", "s2"] {
         let group = [("port", sender), ("priority", "3")];
@@ -57,14 +57,14 @@ fn congestion() {
     let control = control.stop();
     let (first, second) = (rig.first.stop(), rig.second.stop());
 
-    // Every frame, at every place that it passed. A receiver knows no flows of another process, so to it they are
-    // foreign.
+    // Counts every frame at each place that it passed. A receiver does not know flows of another process, so it counts
+    // them as foreign.
     for (class, exit, receiver) in [(3, "slow", "r1"), (0, "free", "r2")] {
         let sent = flows_sent(&first, class);
         assert!(sent > 100, "class {class}: only {sent}");
         assert_eq!(host(&second, receiver)["foreign_frames"], sent, "{receiver}");
         if class == 3 {
-            // The other class has the hosts' announcements too.
+            // The other class also carries the announcements of the hosts.
             let places = [
                 count(&first, "up", class, "sent_frames"),
                 count(&second, "up", class, "received_frames"),
@@ -77,7 +77,7 @@ fn congestion() {
 
     assert_eq!(count(&first, "up", 3, "received_frames"), 0, "a port does not hear itself");
 
-    // What each switch counted of PFC is what passed the link, and what the senders heard.
+    // The PFC counters of each switch match the frames on the link and the frames that the senders received.
     let frames = control.fields("macc", &["eth.src", "macc.opcode", "macc.cbfc.pause_time.c3"]);
     let (frames, of_first): (Vec<_>, Vec<_>) = frames.into_iter().partition(|row| row[0] == SECOND_ADDRESS);
     let greeting = of_first.iter().map(|row| [&row[1], &row[2]]).collect::<Vec<_>>();
@@ -91,7 +91,7 @@ fn congestion() {
     assert!(xoff > xon && xon > 1, "{xoff} XOFF with refreshes, {xon} XON");
     let sent = ["pfc_sent_xoff", "pfc_sent_xon"].map(|field| count(&second, "up", 3, field));
     let received = ["pfc_received_xoff", "pfc_received_xon"].map(|field| count(&first, "up", 3, field));
-    // The first word came before the first switch did.
+    // The first PFC frame left before the first switch ran.
     assert_eq!((sent, received), ([xoff, xon], [xoff, xon - 1]));
     for (sender, name) in [("s1", "h1"), ("s2", "h2")] {
         let (switch, heard) = (port(&first, sender), host(&first, name));
@@ -107,7 +107,7 @@ fn congestion() {
         }
     }
 
-    // As others read them.
+    // PFC frames as tshark decodes them.
     let enabled: Vec<String> = (0..8).map(|class| format!("macc.cbfc.enbv.c{class}")).collect();
     let enabled: Vec<&str> = enabled.iter().map(String::as_str).collect();
     for row in control.fields("macc", &enabled) {
@@ -117,8 +117,8 @@ fn congestion() {
     assert_eq!(control.fields("_ws.expert", &["frame.number", "_ws.expert.message"]), [[""; 0]; 0]);
 }
 
-/// Between two looks at a link that is paused all the while, the lossy flow arrives and the congested class does not
-/// leave.
+/// Waits until lossy frames arrive between two readings during which the link stays paused and no frame of the
+/// congested class leaves.
 #[track_caller]
 fn the_lossy_class_goes_on(rig: &Rig) {
     let mut before = None;

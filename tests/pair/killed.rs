@@ -1,4 +1,4 @@
-//! One of two switches is killed while the second holds the first at XOFF, and started again.
+//! One of two switches is killed while the second pauses the first, and is started again.
 
 use serde_json::Value;
 
@@ -9,19 +9,19 @@ use crate::quiet;
 use crate::ready::machine_is_ready;
 use crate::rig::{MIDDLE, MIDDLE_IN, MIDDLE_OUT, PAUSED, RECEIVED, Rig, SENT, SLOW_OUT, count, flows_sent, host, port};
 
-/// Frames by which traffic flows again: most of a round of filling up to XOFF and draining to XON.
+/// Frames that show that traffic flows again: most of a cycle of filling up to XOFF and draining to XON.
 const FLOWS: f64 = 1000.0;
 
-/// The longest pause at 100M: 65535 quanta of 512 bit times.
+/// The longest pause at 100M in seconds: 65535 quanta of 512 bit times.
 const LONGEST: f64 = 65_535.0 * 512.0 / 100e6;
 
-/// A frame has its time when it was captured.
+/// Tolerance in seconds: the time of a frame is the time of its capture.
 const CLOCK: f64 = 0.02;
 
-/// The congested class, and what stops it.
+/// Capture filter for the congested class and for PFC frames.
 const CLASS_AND_CONTROL: &str = "udp dst port 4791 or ether proto 0x8808";
 
-/// PFC frames that a switch counted at the link.
+/// Returns a PFC counter of a switch at the link.
 #[track_caller]
 fn pfc(report: &Value, field: &str) -> u64 {
     port(report, "up")[field].as_u64().expect("a count")
@@ -42,7 +42,7 @@ fn second_killed() {
     let before = rig.wait_for_hold();
     rig.second.kill();
 
-    // Nobody says XON: the last pause ends by itself, neither early nor never.
+    // No switch sends XON: the last pause expires by itself, and not early.
     rig.first.wait_for_more_than(before as f64 + FLOWS, SENT, &MIDDLE_OUT);
     let alone = rig.first.metrics();
     assert_eq!(alone.sum(PAUSED, &[]), 0.0);
@@ -52,7 +52,7 @@ fn second_killed() {
     rig.second.start();
     let at_start = rig.first.metrics().sum(SENT, &MIDDLE_OUT) as u64;
     rig.second.wait_for_more_than(FLOWS, SENT, &SLOW_OUT);
-    // The new one stops the first one too, and lets it go again.
+    // The new switch pauses the first one too, and resumes it.
     wait_for("pause by the new switch", PATIENCE, || (rig.first.metrics().sum(PAUSED, &MIDDLE) == 1.0).then_some(()));
     rig.second.wait_for_more_than(1.0, "holdfast_pfc_sent_xon_total", &MIDDLE);
 
@@ -66,14 +66,14 @@ fn second_killed() {
     let received = count(&second, "up", 3, "received_frames");
     assert_eq!(count(&second, "slow", 3, "sent_frames"), received);
     assert_eq!(host(&second, "r1")["foreign_frames"], received);
-    // What had passed the link before is the dead one's. Of the rest only that may be lost which the first one sent
-    // while there was no second one.
+    // Frames that passed the link before went to the killed switch. Of the rest, only frames that the first switch sent
+    // while there was no second one may be lost.
     let (after, in_between) = (sent - before, at_start - before);
     assert!(received <= after, "{received} of {after}");
     assert!(after - received <= in_between, "{received} of {after} received, {in_between} sent meanwhile");
 }
 
-/// After the last XOFF, which no XON followed, its class was silent for as long as that said.
+/// Asserts that the congested class was silent after the last XOFF for its whole duration. No XON followed this XOFF.
 #[track_caller]
 fn the_last_pause_lasted(trace: &Trace) {
     let control = trace.fields("macc", &["frame.time_epoch", "macc.cbfc.pause_time.c3"]);
@@ -104,8 +104,8 @@ fn first_killed() {
     let heard_before = rig.first.metrics().sum("holdfast_pfc_received_frames_total", &MIDDLE[..1]);
     rig.first.kill();
 
-    // Everything that the dead one has sent arrives, also what it sent after the last look at its counters, and nobody
-    // is left at XOFF.
+    // All frames of the killed switch arrive, including those sent after the last reading of its counters. No peer
+    // stays at XOFF.
     rig.wait_until_all_arrived();
     let idle = rig.second.wait_until_idle();
     let drained = idle.sum(SENT, &SLOW_OUT);

@@ -1,10 +1,10 @@
-//! Two switches in a row, each a process of its own, and a veth pair for the cable between them: congestion goes from
-//! the far receiver hop by hop to the senders, and neither switch suffers from the other's sudden end.
+//! Two switches in a row, each in its own process, with a veth pair as the cable. Congestion spreads from the far
+//! receiver hop by hop to the senders, and neither switch suffers from a sudden end of the other.
 //!
-//! The configurations are those that users have, `conf/pair-a.yaml` and `conf/pair-b.yaml`; their comments say why a
-//! machine that takes the CPU away for a while loses nothing. Needs what `tests/tap` needs.
+//! The configurations are the users' own, `conf/pair-a.yaml` and `conf/pair-b.yaml`. Their comments explain why nothing
+//! is lost when the machine takes the CPU away for a while. The tests need the same environment as `tests/tap`.
 //!
-//! What is asserted is counts and order. Nothing is taken from how long something took but that no pause ended early.
+//! The tests assert counts and order. The only duration that they use shows that no pause ended early.
 
 #![cfg(feature = "dpdk")]
 

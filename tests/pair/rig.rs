@@ -1,4 +1,4 @@
-//! Two switches, the link between them, and how far a frame of the congested class has come.
+//! Two switches, the link between them, and the position of the congested class along the path.
 
 use serde_json::Value;
 
@@ -9,58 +9,58 @@ use crate::process::{Process, wait_for};
 use crate::program::{Config, HOLDFAST, PATIENCE, dpdk_leftovers, run_arguments};
 use crate::quiet;
 
-/// The configurations under test, with their interfaces and where they serve metrics.
+/// The configurations under test, with their interfaces and the ports of their metrics.
 const FIRST: (&str, &str, u16) = (include_str!("../../conf/pair-a.yaml"), "hfa", 9464);
 const SECOND: (&str, &str, u16) = (include_str!("../../conf/pair-b.yaml"), "hfb", 9465);
 
-/// The second switch's bottleneck holds this many bytes of the congested class when it says XOFF: `limit` in its
+/// Bytes of the congested class that the second switch's bottleneck holds when it sends XOFF: `limit` in its
 /// configuration.
 const LIMIT: f64 = 2.0 * 1024.0 * 1024.0;
-/// With so much less it is still 384 frames, a third of a second, away from XON.
+/// At this depth XON is still 384 frames away, a third of a second.
 const FAR_FROM_XON: f64 = LIMIT - 768.0 * 1024.0;
 
 /// The congested class at both ends of the middle link.
 pub const MIDDLE: [(&str, &str); 2] = [("port", "up"), ("priority", "3")];
-/// The same as a class of received frames.
+/// The congested class at the link, as a class of received frames.
 pub const MIDDLE_IN: [(&str, &str); 2] = [("port", "up"), ("tc", "3")];
-/// The same as an egress queue.
+/// The congested class at the link, as an egress queue.
 pub const MIDDLE_OUT: [(&str, &str); 2] = [("port", "up"), ("queue", "3")];
-/// The bottleneck.
+/// The egress queue of the bottleneck.
 pub const SLOW_OUT: [(&str, &str); 2] = [("port", "slow"), ("queue", "3")];
 
-/// Families of metrics, by port and class.
+/// Names of metrics with labels for port and class.
 pub const SENT: &str = "holdfast_port_sent_frames_total";
 pub const RECEIVED: &str = "holdfast_port_received_frames_total";
 pub const PAUSED: &str = "holdfast_pfc_paused";
 pub const XOFF: &str = "holdfast_pfc_xoff";
 
-/// Both switches. Dropped, nothing of them is left: first the processes, then the namespaces and the link with them.
+/// Both switches. Dropping this value ends the processes first, then removes the namespaces and with them the link.
 pub struct Rig {
-    /// The one with the senders.
+    /// The switch with the senders.
     pub first: Switch,
-    /// The one with the receiver.
+    /// The switch with the receiver.
     pub second: Switch,
 }
 
-/// One switch, which may run or not.
+/// A switch, running or not.
 pub struct Switch {
     process: Option<Process>,
-    /// Where it runs.
+    /// The namespace in which it runs, with its interface.
     pub host: Host,
     config: Config,
     metrics: u16,
 }
 
-/// The machine of one switch, so to speak: a namespace with one end of the middle link.
+/// The machine of one switch: a namespace with one end of the middle link.
 pub struct Host {
-    /// Its namespace.
+    /// The namespace.
     pub inside: Namespace,
-    /// Its end of the link.
+    /// The interface at this end of the link.
     pub interface: String,
 }
 
 impl Rig {
-    /// The link, and switches that do not run yet. `edit` changes what the first one is told.
+    /// Creates the link and both switches without starting them. `edit` changes the configuration of the first one.
     #[track_caller]
     pub fn new(edit: impl FnOnce(String) -> String) -> Self {
         let prefix = unique_prefix();
@@ -75,21 +75,21 @@ impl Rig {
         let peer = namespace(&prefix, SECOND.1);
         here.inside.run(&["ip", "link", "add", FIRST.1, "type", "veth", "peer", "name", SECOND.1, "netns", &peer]);
         for host in [here, there] {
-            // Without addresses of its own the kernel sends nothing, so that every frame on the link is a switch's.
+            // Without addresses the kernel sends nothing, so every frame on the link comes from a switch.
             host.inside.run(&["ip", "link", "set", "dev", &host.interface, "addrgenmode", "none", "up"]);
         }
         rig
     }
 
-    /// Starts both, the receiver's first.
+    /// Starts both switches, the one with the receiver first.
     #[track_caller]
     pub fn start(&mut self) {
         self.second.start();
         self.first.start();
     }
 
-    /// Waits until the first switch is paused, and will be for a while, and everything it sent has arrived. The frames
-    /// of the congested class that passed the link until now.
+    /// Waits until the first switch is paused for a longer time and all its frames have arrived. Returns the frames of
+    /// the congested class that have passed the link.
     #[track_caller]
     pub fn wait_for_hold(&self) -> u64 {
         wait_for("lasting pause on the middle link", PATIENCE, || {
@@ -103,8 +103,8 @@ impl Rig {
         })
     }
 
-    /// Waits until the second switch has every frame, of any class, that anybody ever sent from the first one's end. It
-    /// must have run all the time.
+    /// Waits until the second switch has received every frame, of any class, that was ever sent from the first one's
+    /// end. The second switch must have run all the time.
     #[track_caller]
     pub fn wait_until_all_arrived(&self) {
         let link = interface::look(&self.first.host.inside, &self.first.host.interface);
@@ -117,7 +117,8 @@ impl Rig {
         assert_eq!(received, sent);
     }
 
-    /// Every frame that one end of the link sent came to the other. What the ends' own counters say was lost.
+    /// Asserts that every frame sent from one end of the link reached the other. Returns the losses that the ends' own
+    /// counters show.
     #[track_caller]
     pub fn link_losses(&self) -> Vec<(String, u64)> {
         let mut losses = Vec::new();
@@ -132,8 +133,8 @@ impl Rig {
         losses
     }
 
-    /// The link lost nothing but, at most, so many PFC frames that the second switch sent when there was no first one:
-    /// the kernel counts frames of that type as dropped where nobody listens.
+    /// Asserts that the link lost nothing except at most `unheard` PFC frames. The second switch sent those while there
+    /// was no first one: without a listener the kernel counts frames of that type as dropped.
     #[track_caller]
     pub fn assert_lost_only_pfc(&self, unheard: u64) {
         let losses = self.link_losses();
@@ -149,7 +150,7 @@ impl Switch {
         Self { process: None, host, config: Config::new(config), metrics }
     }
 
-    /// Starts it, and waits until it answers, which it does when it polls.
+    /// Starts the switch and waits until it serves metrics, which it does once it polls.
     #[track_caller]
     pub fn start(&mut self) {
         let mut command = self.host.inside.command(HOLDFAST);
@@ -162,13 +163,13 @@ impl Switch {
         self.process = Some(process);
     }
 
-    /// What Prometheus would get now.
+    /// Returns the metrics as Prometheus would read them now.
     #[track_caller]
     pub fn metrics(&self) -> Exposition {
         Exposition::parse(&self.host.inside.get(self.metrics, "/metrics").expect("a switch that answers"))
     }
 
-    /// Kills it, and checks that nothing of it is left.
+    /// Kills the switch and checks that it leaves no files behind.
     #[track_caller]
     pub fn kill(&mut self) {
         self.tell_gap();
@@ -179,18 +180,18 @@ impl Switch {
         assert_eq!(dpdk_leftovers(pid), [""; 0]);
     }
 
-    /// Tells the longest gap that it had until now.
+    /// Reports the longest poll gap of the switch so far.
     fn tell_gap(&self) {
         quiet::saw_gap_of(self.host.inside.get(self.metrics, "/metrics"));
     }
 
-    /// Sends it a signal.
+    /// Sends the switch a signal.
     #[track_caller]
     pub fn signal(&self, name: &str) {
         self.process.as_ref().expect("it was started").signal(name);
     }
 
-    /// Ends it in order; its report.
+    /// Terminates the switch with SIGTERM and returns its report.
     #[track_caller]
     pub fn end(&mut self) -> Value {
         let process = self.process.take().expect("it was started");
@@ -202,7 +203,7 @@ impl Switch {
         report
     }
 
-    /// Ends it in order; its report, by which it lost nothing and holds nothing.
+    /// Terminates the switch and returns its report. Asserts that it lost nothing and holds nothing.
     #[track_caller]
     pub fn stop(&mut self) -> Value {
         let report = self.end();
@@ -217,7 +218,7 @@ impl Switch {
         report
     }
 
-    /// Waits until it holds no frame and no cell, and neither pauses anybody nor is paused.
+    /// Waits until the switch holds no frame and no cell, pauses no peer and is not paused.
     #[track_caller]
     pub fn wait_until_idle(&self) -> Exposition {
         wait_for("idle switch", PATIENCE, || {
@@ -235,7 +236,7 @@ impl Switch {
         })
     }
 
-    /// Waits until a counter is beyond `more`.
+    /// Waits until a counter exceeds `more`.
     #[track_caller]
     pub fn wait_for_more_than(&self, more: f64, name: &str, labels: &[(&str, &str)]) {
         wait_for(&format!("{name} {labels:?} beyond {more}"), PATIENCE, || {
@@ -244,7 +245,7 @@ impl Switch {
     }
 }
 
-/// A test that fails says what its switches know of the CPU that they had.
+/// If a test fails, reports the poll gaps of its switches.
 impl Drop for Switch {
     fn drop(&mut self) {
         if std::thread::panicking() && self.process.is_some() {
@@ -253,12 +254,12 @@ impl Drop for Switch {
     }
 }
 
-/// Name of the namespace with this end of the link.
+/// Returns the name of the namespace with this end of the link.
 fn namespace(prefix: &str, interface: &str) -> String {
     format!("{prefix}-{interface}")
 }
 
-/// The first and the last CPU that a test may use: on a machine with two, each switch polls on one.
+/// Returns the first and the last CPU that a test may use. On a machine with two, each switch polls on one.
 fn cpus() -> (u32, u32) {
     let status = std::fs::read_to_string("/proc/self/status").expect("our own status");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list of CPUs");
@@ -266,7 +267,7 @@ fn cpus() -> (u32, u32) {
     (numbers[0], numbers[numbers.len() - 1])
 }
 
-/// `config` with other CPUs for control and dataplane.
+/// Returns `config` with other CPUs for control and dataplane.
 #[track_caller]
 fn on_cpus(config: &str, were: (u32, u32), are: (u32, u32)) -> String {
     let lines = |(control, dataplane)| format!("  control: {control}\n  dataplane: {dataplane}\n");
@@ -274,13 +275,13 @@ fn on_cpus(config: &str, were: (u32, u32), are: (u32, u32)) -> String {
     config.replace(&lines(were), &lines(are))
 }
 
-/// The port called `name` in a report.
+/// Returns the port `name` of a report.
 #[track_caller]
 pub fn port<'a>(report: &'a Value, name: &str) -> &'a Value {
     named(&report["ports"], name)
 }
 
-/// The host called `name` in a report.
+/// Returns the host `name` of a report.
 #[track_caller]
 pub fn host<'a>(report: &'a Value, name: &str) -> &'a Value {
     named(&report["hosts"], name)
@@ -292,7 +293,7 @@ fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {name}: {list}"))
 }
 
-/// What a port of a report counts of a class.
+/// Returns a counter of a class at a port of a report.
 #[track_caller]
 pub fn count(report: &Value, name: &str, class: u8, field: &str) -> u64 {
     let classes = port(report, name)["classes"].as_array().expect("classes");
@@ -300,7 +301,7 @@ pub fn count(report: &Value, name: &str, class: u8, field: &str) -> u64 {
     found.map_or(0, |found| found[field].as_u64().unwrap_or_else(|| panic!("no {field}: {found}")))
 }
 
-/// Frames that a report's flows of a class have sent.
+/// Returns the frames that a report's flows of a class have sent.
 #[track_caller]
 pub fn flows_sent(report: &Value, class: u8) -> u64 {
     let flows = report["flows"].as_array().expect("flows").iter();

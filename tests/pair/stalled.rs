@@ -1,9 +1,9 @@
-//! A switch that gets no CPU for longer than the kernel's ring lasts: what it loses is seen.
+//! A switch without CPU for longer than the kernel's ring lasts: the loss is reported.
 
 use crate::ready::machine_is_ready;
 use crate::rig::{MIDDLE_OUT, Rig, SENT, count, flows_sent, port};
 
-/// Twice what the ring of the kernel holds.
+/// Twice the capacity of the kernel's ring in frames.
 const TOO_MANY: f64 = 8192.0;
 
 #[test]
@@ -14,7 +14,7 @@ fn what_the_ring_of_the_kernel_loses_breaks_the_promise() {
     let mut rig = Rig::new(|config| config);
     rig.start();
     let before = rig.wait_for_hold();
-    // Its last pause ends by itself, and then nobody stops the first one.
+    // Its last pause expires, and then nothing pauses the first switch.
     rig.second.signal("STOP");
     rig.first.wait_for_more_than(before as f64 + TOO_MANY, SENT, &MIDDLE_OUT);
     rig.second.signal("CONT");

@@ -1,27 +1,28 @@
-//! What lies on the wire ahead of a PFC frame, of a port that never rests.
+//! Frames on the wire ahead of a PFC frame, at a port that is never idle.
 
 use crate::harness::*;
 
-/// PFC frames pass pacing, and the wire has to take them all the same: data makes up for their time, or what lies ahead of
-/// the next one would grow with each.
+/// PFC frames are not paced, but occupy the wire. Data must give up their time, or the backlog ahead of a PFC frame
+/// would grow with each.
 #[test]
 fn pfc_frames_take_their_time_from_data() {
     let mut spec = spec(4);
     spec.ports.iter_mut().for_each(|port| port.buffer.groups[LOSSLESS].headroom.0 = 200);
     spec.buffer.headroom.0 = 800;
     let mut bed = Bed::learned(&spec);
-    // In tenths of nanoseconds, as 10 Gb/s are 0.8 ns a byte.
+    // In tenths of nanoseconds, because a byte takes 0.8 ns at 10 Gb/s.
     let (mut wire, mut ahead, mut pfcs) = (bed.now * 10, 0, 0);
     let (mut off, mut credit) = ([false; 4], [0_i64; 4]);
     for _ in 0..20_000 {
         bed.now += 1000;
-        // Port 1 has more than it can send, from port 3, and is told by its peer nothing.
+        // Port 3 keeps the queue of port 1 full, and the peer of port 1 never pauses it.
         credit[3] = if bed.counters.ports[1].queue_cells[0].get() < 2000 { credit[3] + 1250 } else { 0 };
         while credit[3] > 0 {
             bed.io.inject(3, &frame(3, 1, 0, 1476));
             credit[3] -= 1400;
         }
-        // Two obedient senders to port 0 stop and go all the time, and port 1 is one that has to tell them.
+        // Ports 1 and 2 have obedient senders to port 0, which stop and resume all the time. So port 1 must also send
+        // PFC frames.
         for port in [1, 2] {
             credit[port] = if off[port] { 0 } else { credit[port] + 1250 };
             while credit[port] > 0 {
@@ -46,6 +47,6 @@ fn pfc_frames_take_their_time_from_data() {
         ahead = ahead.max(wire.saturating_sub(bed.now * 10) / 10);
     }
     assert!(pfcs > 1000, "{pfcs} PFC frames");
-    // 10 us of slack, a poll of a microsecond, a frame and a PFC frame that had begun.
+    // 10 us of slack, a poll of a microsecond, a data frame, and a PFC frame whose transmission had begun.
     assert!(ahead < 12_400, "{ahead} ns after {pfcs} PFC frames");
 }

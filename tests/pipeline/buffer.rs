@@ -1,4 +1,4 @@
-//! Admission with real frames, counts exact to the cell.
+//! Admission of real frames, with counts exact to the cell.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ fn xon_below_the_threshold_less_its_offset() {
     let mut bed = Bed::blocked(&spec(2));
     fill(&mut bed, 33);
     assert_eq!(bed.pfcs(0).len(), 1);
-    // 33 cells: 3 of headroom, 20 of shared. XON when shared is 16: after the seventh frame has left.
+    // 33 cells: 3 of headroom and 20 shared. XON follows when 16 shared cells are left: after the seventh frame has
+    // left.
     bed.io.set_room(1, Some(6));
     bed.pause(1, 1 << LOSSLESS, 0);
     bed.run(50_000);
@@ -61,7 +62,7 @@ impl Bed {
 
 #[test]
 fn xon_comes_when_others_make_room() {
-    // Port 0 is paused because port 2 holds its share of the pool: its own packets never move, port 2's do.
+    // Port 0 is paused because port 2 holds its share of the pool. The frames of port 0 never move; those of port 2 do.
     let mut spec = spec(4);
     for port in &mut spec.ports {
         port.buffer.groups[LOSSLESS].threshold = Threshold::Dynamic("1".parse().unwrap());
@@ -79,8 +80,8 @@ fn xon_comes_when_others_make_room() {
     }
     bed.poll();
     assert_eq!(bed.pfcs(0), []);
-    // 10 and 10 of 30: the threshold is 10. One cell more is in the headroom; when it has left, ten are still more
-    // than ten less the offset of four.
+    // 10 and 10 of 30 cells are in use, so the threshold is 10. One cell more is in the headroom. When it has left, the
+    // share of ten still exceeds ten less the offset of four.
     bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
     bed.poll();
     assert_eq!(bed.pfcs(0).len(), 1);
@@ -122,7 +123,7 @@ fn lossy_frames_drop_at_their_queue_and_never_pause() {
         bed.io.inject(0, &frame(0, 1, 0, CELL));
     }
     bed.run(100_000);
-    // alpha 8: the queue gets 8/9 of the pool.
+    // At alpha 8 the queue gets 8/9 of the pool.
     assert_eq!(bed.counters.ports[1].queue_highest_cells[0].get(), 800);
     assert_eq!(bed.drops(1, DropReason::QueueThreshold), 200);
     assert_eq!(bed.drops(0, DropReason::Threshold), 0);
@@ -168,12 +169,12 @@ fn what_a_lossy_group_is_guaranteed_its_queue_takes_too() {
     spec.ports[2].buffer.groups[6].reserve = Cells(4);
     let mut bed = Bed::learned(&spec);
     bed.io.set_room(1, Some(0));
-    // One at a time: frames that cross between lcores are charged before their queue judges them.
+    // One frame at a time: frames that cross between lcores are charged before the queue limit applies to them.
     for _ in 0..200 {
         bed.io.inject(0, &frame(0, 1, 48, CELL));
         bed.run(1_000);
     }
-    // Of another lcore's spare cells neither the group nor the queue has any: the one or the other refuses.
+    // Neither group nor queue can use spare cells of another lcore's lease. Either one refuses the frame.
     let dropped = |bed: &Bed| bed.drops(1, DropReason::QueueThreshold) + bed.drops(2, DropReason::PoolEmpty);
     let before = dropped(&bed);
     assert!(before > 0);
@@ -184,7 +185,7 @@ fn what_a_lossy_group_is_guaranteed_its_queue_takes_too() {
     assert_eq!(dropped(&bed) - before, 2, "four of six are guaranteed");
 }
 
-/// A poll takes all that can have come since the last one, not only a burst.
+/// A poll receives all frames that can have arrived since the last one, not only a burst.
 #[test]
 fn a_poll_takes_what_its_gap_lets_arrive() {
     let mut spec = spec(2);
@@ -199,7 +200,7 @@ fn a_poll_takes_what_its_gap_lets_arrive() {
     assert_eq!(bed.pfcs(0).len(), 1);
 }
 
-/// Ports of a device that cannot tell what waits in its receive rings.
+/// Ports of a device that cannot count the frames in its receive rings.
 struct Mute(MemPorts);
 
 impl Ports for Mute {
@@ -226,7 +227,7 @@ impl Ports for Mute {
     }
 }
 
-/// A burst now and then is no backlog, however many there have been; without end it is one.
+/// Single full bursts are no backlog, however many there are. Full polls in a row are one.
 #[test]
 fn only_full_polls_in_a_row_are_a_backlog_where_a_device_cannot_count() {
     let mut spec = spec(2);

@@ -1,4 +1,4 @@
-//! Learning, VLANs, flooding, and what is never forwarded.
+//! Learning, VLANs, flooding, and frames that are never forwarded.
 
 use holdfast::dataplane::DropReason;
 use holdfast::forward::{StaticEntry, VlanMode};
@@ -6,7 +6,7 @@ use holdfast::units::Ticks;
 
 use crate::harness::*;
 
-/// Puts a VLAN tag on a frame.
+/// Inserts a VLAN tag into a frame.
 fn tagged(mut frame: Vec<u8>, tci: u16) -> Vec<u8> {
     let [high, low] = tci.to_be_bytes();
     frame.splice(12..12, [0x81, 0x00, high, low]);
@@ -46,13 +46,13 @@ fn addresses_age() {
 #[test]
 fn what_a_frame_teaches_holds_for_those_behind_it_in_its_burst() {
     let mut bed = Bed::learned(&spec(3));
-    // So that these pairs are known.
+    // Makes these pairs known.
     bed.io.inject(2, &frame(2, 0, 0, 100));
     bed.run(10_000);
     assert_eq!(bed.data(0).len(), 1);
     for index in 0..32 {
         let (from, to) = match index {
-            // Station 0 is seen where station 2 is.
+            // Station 0 appears at the port of station 2.
             10 => (0, 1),
             31 => (2, 1),
             _ => (2, 0),
@@ -217,13 +217,13 @@ fn without_buffers_for_copies_the_flood_is_cut_and_counted() {
 fn who_has_moved_is_found_by_the_next_frame() {
     let mut bed = Bed::learned(&spec(3));
     let ways = |bed: &mut Bed| [0, 1, 2].map(|port| bed.data(port).len());
-    // Known to each other for long: nobody needs to be looked up.
+    // The stations have exchanged frames, so the flow cache knows them.
     for _ in 0..3 {
         bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
         bed.run(10_000);
     }
     assert_eq!(ways(&mut bed), [3, 0, 0]);
-    // Station 0 speaks from port 2; the frame behind it in the same burst is for it.
+    // Station 0 moves to port 2. The frame behind its own in the same burst is addressed to it.
     bed.io.inject(2, &frame(2, 0, LOSSLESS_DSCP, 100));
     bed.run(10_000);
     assert_eq!(ways(&mut bed), [1, 0, 0]);

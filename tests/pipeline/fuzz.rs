@@ -1,4 +1,4 @@
-//! Random and mutated frames through parser and pipeline: none may panic, none may leak a cell or a buffer.
+//! Random and mutated frames through parser and pipeline: no frame causes a panic or leaks a cell or a buffer.
 //!
 //! Ten million frames by default; `HOLDFAST_FUZZ_FRAMES` and `HOLDFAST_FUZZ_SEED` choose other runs.
 
@@ -15,10 +15,10 @@ use crate::LCORES;
 use crate::harness::*;
 
 const PORTS: usize = 6;
-/// Frames from which on each drop reason is reached: see docs/testing.md.
+/// Number of frames from which on a run reaches each drop reason: see docs/testing.md.
 const ENOUGH: u64 = 400_000;
 
-/// A frame of any kind: noise, or a good one with some bytes changed, cut or stretched.
+/// Returns a frame of any kind: noise, or a valid one with some bytes changed, cut or appended.
 fn any_frame(dice: &mut Dice) -> Vec<u8> {
     let roll = dice.roll();
     if roll.is_multiple_of(4) {
@@ -29,7 +29,7 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
     let dscp = [0, LOSSLESS_DSCP, 46, 48, 8][kind as usize % 5];
     let to = [0xffff, 0, 1, 2, 3, 4, 5, 77][dice.roll() as usize % 8];
     let mut frame = frame(dice.roll() as usize % PORTS, to, dscp, 42 + dice.roll() as usize % 1500);
-    // One of four is not ECN-capable: what WRED drops.
+    // One of four frames is not ECN-capable, so WRED drops it.
     if kind >> 30 == 0 {
         frame[15] &= !3;
     }
@@ -41,7 +41,7 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
             frame[12..14].copy_from_slice(&[0x88, 0x08]);
             let roll = dice.roll();
             frame[14..18].copy_from_slice(&[1, 1, 0, roll as u8]);
-            // Three of four go where PFC has to go.
+            // Three of four PFC frames have the destination that PFC requires.
             if roll >> 8 & 3 != 0 {
                 frame[..6].copy_from_slice(&MacAddr::MAC_CONTROL.0);
             }
@@ -59,7 +59,7 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
     frame
 }
 
-/// The same payload in IPv6, half of the time behind a hop-by-hop header.
+/// Returns the payload in IPv6, half of the time behind a hop-by-hop header.
 fn ipv6(ipv4: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     let class = ipv4[15];
     let extended = dice.roll().is_multiple_of(2);
@@ -81,7 +81,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
 }
 
-/// A switch in which as much as possible happens.
+/// Returns a switch whose settings cause as many different events as possible.
 fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
     let mut spec = spec(PORTS);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: (1..100).collect(), native: None };
@@ -93,7 +93,7 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
     spec.ports[1].rewrite.pcp = [7, 6, 5, 4, 3, 2, 1, 0].map(Some);
     spec.buffer.policy = policy;
     spec.buffer.lossy_shared = Cells(300);
-    // Less than the sum of the groups' headroom where it is shared.
+    // With a shared pool: less than the sum of the groups' headroom.
     spec.buffer.headroom = if policy == HeadroomPolicy::SharedPool { Cells(7) } else { spec.buffer.headroom };
     let actions = [WatchdogAction::Drop, WatchdogAction::Forward, WatchdogAction::Alert];
     for (index, port) in spec.ports.iter_mut().enumerate() {
@@ -101,7 +101,7 @@ fn eventful(policy: HeadroomPolicy) -> SwitchSpec {
         port.buffer.insurance = Cells(if policy == HeadroomPolicy::Dynamic { 6 } else { 0 });
         port.buffer.reserve = [Cells(8), Cells(8)];
         port.backlog_mark = Some(20);
-        // Much shorter than anybody's would be: pauses are over before more comes.
+        // Much shorter than usual: pauses end before more frames come.
         port.watchdog =
             Some(WatchdogSpec { detection: Nanos(40_000), restoration: Nanos(40_000), action: actions[index % 3] });
         port.stuck_after = Some(Nanos(50_000));
@@ -162,7 +162,7 @@ fn is_marked_ipv6(frame: &[u8]) -> bool {
     frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(15).is_some_and(|byte| byte >> 4 & 3 == 3)
 }
 
-/// Every frame that came in, and every copy that was made, was sent, dropped for a reason or consumed: once.
+/// Asserts that every received frame and every copy was sent, dropped for a reason, or consumed, and only once.
 fn check_conservation(bed: &Bed, injected: u64) {
     let (mut sent, mut dropped, mut consumed) = (0, 0, 0);
     for port in &bed.counters.ports {
@@ -173,7 +173,7 @@ fn check_conservation(bed: &Bed, injected: u64) {
     assert_eq!(injected + bed.io.copies, sent + dropped + consumed);
 }
 
-/// Lets everything leave, and sees that it did.
+/// Lets all frames leave and asserts that none is left.
 fn settle(bed: &mut Bed) {
     for port in 0..PORTS {
         bed.switch.set_link(port, true);
@@ -189,10 +189,10 @@ fn settle(bed: &mut Bed) {
     assert!(bed.switch.shutdown(&mut bed.io, Ticks(bed.now)));
 }
 
-/// A fuzz run that reaches few places proves little.
+/// Asserts that the run reached enough drop reasons: a run that reaches few proves little.
 fn check_that_it_was_worth_it(seen: &[u64], frames: u64) {
-    // Queues reach their limit before groups do, a flood always finds a member, copies always find a buffer, and no port has
-    // more frames than a poll takes for long.
+    // Queues reach their limits before groups do. A flood always finds a member, copies always find a buffer, and no
+    // port has more frames than a poll receives for long.
     let is_out_of_reach = |reason: DropReason| {
         matches!(
             reason,

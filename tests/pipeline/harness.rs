@@ -1,4 +1,4 @@
-//! A switch in memory: how to build one, what to send it, what to ask it.
+//! A switch in memory: its construction, the frames sent to it, and its results.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
 
-/// A tick is a nanosecond here.
+/// Ticks per second: a tick is a nanosecond here.
 pub const HZ: u64 = 1_000_000_000;
-/// The lossless class of these tests, and a DSCP that leads to it.
+/// The lossless class of these tests, and a DSCP that maps to it.
 pub const LOSSLESS: usize = 3;
 pub const LOSSLESS_DSCP: u8 = 26;
 /// Length of a frame that takes exactly one cell.
@@ -42,7 +42,8 @@ pub const fn lossless_group() -> GroupProfile {
     }
 }
 
-/// `ports` 10G ports in VLAN 1, on [`LCORES`] lcores in turn; class 3 lossless with 10 cells of reserve, 20 of shared, 5 of headroom.
+/// Returns a switch with `ports` 10G ports in VLAN 1, on [`LCORES`] lcores in turn. Class 3 is lossless with 10 cells
+/// of reserve, 20 shared and 5 of headroom.
 pub fn spec(ports: usize) -> SwitchSpec {
     let mut groups = [lossy_group(); 8];
     groups[LOSSLESS] = lossless_group();
@@ -90,15 +91,15 @@ impl Fleet {
         Self { parts: Pipeline::fleet(spec, counters, HZ, 1), now: HZ }
     }
 
-    /// One poll of each lcore, and another of the first ones if there are several: what one hands to another has come
-    /// to its queue afterwards, whichever way it went.
+    /// Polls each lcore once, and again if there are several. After that, each frame handed to another lcore is in its
+    /// queue, whichever lcore sent it.
     pub fn poll(&mut self, io: &mut MemPorts, now: u64) {
         for _ in 0..self.parts.len().min(2) {
             self.poll_once(io, now);
         }
     }
 
-    /// One poll of each lcore.
+    /// Polls each lcore once.
     pub fn poll_once(&mut self, io: &mut MemPorts, now: u64) {
         self.now = now;
         for part in &mut self.parts {
@@ -106,7 +107,7 @@ impl Fleet {
         }
     }
 
-    /// The only lcore.
+    /// Returns the only lcore.
     #[allow(dead_code, reason = "only where there is one")]
     pub fn into_one(mut self) -> Pipeline<MemPacket> {
         assert_eq!(self.parts.len(), 1);
@@ -119,7 +120,7 @@ impl Fleet {
         }
     }
 
-    /// Until no lcore has anything on its way to another. True if every XON has left.
+    /// Shuts down until no frame is in transit between lcores. Returns whether every XON has left.
     pub fn shutdown(&mut self, io: &mut MemPorts, now: Ticks) -> bool {
         let mut done = true;
         for _ in 0..=self.parts.len() {
@@ -148,7 +149,7 @@ impl Fleet {
     }
 }
 
-/// A switch with a clock of its own.
+/// A switch with its own clock.
 pub struct Bed {
     pub io: MemPorts,
     pub switch: Fleet,
@@ -163,7 +164,7 @@ impl Bed {
         Self { io: MemPorts::new(spec.ports.len()), switch, counters, now: HZ }
     }
 
-    /// A switch that knows station `n` behind port `n`.
+    /// Creates a switch that knows station `n` behind port `n`.
     pub fn learned(spec: &SwitchSpec) -> Self {
         let mut bed = Self::new(spec);
         for port in 0..spec.ports.len() {
@@ -176,7 +177,7 @@ impl Bed {
         bed
     }
 
-    /// A switch like [`Bed::learned`] in which port 1 may not send class 3, so that what goes there stays.
+    /// Creates a switch like [`Bed::learned`] whose port 1 is paused for class 3, so frames to it stay.
     pub fn blocked(spec: &SwitchSpec) -> Self {
         let mut bed = Self::learned(spec);
         bed.pause(1, 1 << LOSSLESS, 0xffff);
@@ -184,19 +185,19 @@ impl Bed {
         bed
     }
 
-    /// `frames` lossless frames of a cell each, from station 0 to station 1.
+    /// Injects `frames` lossless frames of one cell each, from station 0 to station 1.
     pub fn fill(&mut self, frames: usize) {
         for _ in 0..frames {
             self.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
         }
     }
 
-    /// One poll now.
+    /// Polls once, now.
     pub fn poll(&mut self) {
         self.switch.poll(&mut self.io, self.now);
     }
 
-    /// A poll each microsecond for `ns`.
+    /// Polls every microsecond for `ns`.
     pub fn run(&mut self, ns: u64) {
         let end = self.now + ns;
         while self.now < end {
@@ -205,40 +206,40 @@ impl Bed {
         }
     }
 
-    /// Frames that `port` sent and that are not PFC.
+    /// Returns the frames sent by `port`, without PFC frames.
     pub fn data(&mut self, port: usize) -> Vec<Vec<u8>> {
         self.io.sent_all(port).into_iter().filter(|frame| pfc_of(frame).is_none()).collect()
     }
 
-    /// PFC frames that `port` sent; data is discarded.
+    /// Returns the PFC frames sent by `port`; discards its data frames.
     pub fn pfcs(&mut self, port: usize) -> Vec<PfcFrame> {
         self.io.sent_all(port).iter().filter_map(|frame| pfc_of(frame)).collect()
     }
 
-    /// Drops at `port` for `reason`, of any class.
+    /// Returns the drops at `port` for `reason`, of any class.
     pub fn drops(&self, port: usize, reason: DropReason) -> u64 {
         self.counters.ports[port].drops.iter().map(|row| row[reason as usize].get()).sum()
     }
 
-    /// Everything has left and been given back.
+    /// Asserts that all frames have left and all cells and buffers are free.
     pub fn assert_empty(&mut self) {
         self.poll();
         assert_eq!((self.switch.held_cells(), self.switch.held_frames(), self.io.held()), (0, 0, 0));
     }
 
-    /// The peer of `port` pauses class 3 for `quanta`.
+    /// Injects a PFC frame from the peer of `port` that pauses `priorities` for `quanta`.
     pub fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
         let pfc = PfcFrame { enabled: priorities, quanta: [holdfast::units::Quanta(quanta); 8] };
         self.io.inject(port, &pfc.emit(mac(port)));
     }
 }
 
-/// Station behind port `n`; 0xffff is a group address nobody has.
+/// Returns the address of the station behind port `n`. 0xffff is the broadcast address.
 pub fn mac(station: usize) -> MacAddr {
     if station == 0xffff { MacAddr::BROADCAST } else { MacAddr::local(1, station as u16) }
 }
 
-/// An IPv4 UDP frame of `len` bytes (42 at least) with this DSCP, ECT(0).
+/// Returns an IPv4 UDP frame of `len` bytes (42 at least) with this DSCP and ECT(0).
 pub fn frame(from: usize, to: usize, dscp: u8, len: usize) -> Vec<u8> {
     let mut ip = etherparse::Ipv4Header::new(
         (len - 34) as u16,
@@ -269,7 +270,7 @@ pub fn pfc_of(frame: &[u8]) -> Option<PfcFrame> {
     }
 }
 
-/// ECN codepoint of an untagged IPv4 frame.
+/// Returns the ECN field of an untagged IPv4 frame.
 pub fn ecn_of(frame: &[u8]) -> u8 {
     frame[15] & 3
 }

@@ -1,4 +1,4 @@
-//! The whole pipeline over ports in memory, at instants that the tests choose.
+//! The whole pipeline over ports in memory, with the tests in control of the clock.
 
 mod ahead;
 mod buffer;
@@ -17,5 +17,5 @@ mod tuning;
 mod why;
 mod wred;
 
-/// Lcores of the switches in these tests: the same tests run with two in `tests/pipeline_two`.
+/// Number of lcores of the switches in these tests. `tests/pipeline_two` runs the same tests with two.
 const LCORES: u8 = 1;

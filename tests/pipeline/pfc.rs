@@ -1,4 +1,4 @@
-//! PFC both ways, to the nanosecond.
+//! PFC in both directions, exact to the nanosecond.
 
 use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
@@ -8,7 +8,7 @@ use holdfast::wire::mac_control::PfcFrame;
 
 use crate::harness::*;
 
-/// Pause of the most quanta at 10 Gb/s: 65535 * 51.2 ns.
+/// Duration of a pause with the most quanta at 10 Gb/s: 65535 * 51.2 ns.
 const LIFE_NS: u64 = 3_355_392;
 
 #[test]
@@ -53,7 +53,7 @@ fn the_end_of_a_pause_is_seen_on_an_idle_port() {
     assert_eq!(bed.counters.ports[1].paused_mask.get(), 0);
 }
 
-/// A poll that lasts long must not eat the pauses that arrive in it: they count from the next poll on.
+/// A long poll must not shorten the pauses that it receives: they begin with the next poll.
 #[test]
 fn a_pause_shorter_than_a_poll_is_a_pause() {
     let mut bed = Bed::learned(&spec(2));
@@ -110,7 +110,7 @@ fn what_is_not_a_pause_has_no_effect() {
 fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
     let mut bed = Bed::learned(&spec(2));
     let pfc = PfcFrame { enabled: 0xff, quanta: [holdfast::units::Quanta(0xffff); 8] }.emit(mac(1));
-    // A host, every station, a bridge group address, and the address of the standard with one bit changed.
+    // A host, the broadcast address, two bridge group addresses, and the standard's address with one bit changed.
     let destinations =
         [mac(0).0, [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0], [1, 0x80, 0xc2, 0, 0, 0x0e], [1, 0x80, 0xc2, 0, 1, 1]];
     for destination in destinations {
@@ -149,7 +149,7 @@ fn a_pause_that_lasts_is_refreshed_at_half_its_life() {
     bed.fill(33);
     bed.run(2_000);
     assert_eq!(bed.pfcs(0).len(), 1);
-    // The peer of port 1 stays paused for 20 lives; port 0 must be refreshed twice a life.
+    // The peer of port 1 keeps it paused for 20 lives. Port 0 must refresh its XOFF twice a life.
     for _ in 0..40 {
         bed.pause(1, 1 << LOSSLESS, 0xffff);
         bed.run(LIFE_NS / 2);
@@ -184,7 +184,7 @@ fn a_pfc_frame_that_finds_no_buffer_or_room_is_sent_later() {
 #[test]
 fn pfc_leaves_past_a_paused_and_full_port() {
     let mut bed = Bed::learned(&spec(2));
-    // Port 0 has a long queue of its own and is paced; its PFC frames do not wait for that.
+    // Port 0 has a long queue of its own and is paced. Its PFC frames do not wait behind the queue.
     for _ in 0..500 {
         bed.io.inject(1, &frame(1, 0, 0, 1500));
     }
@@ -197,7 +197,7 @@ fn pfc_leaves_past_a_paused_and_full_port() {
     assert!(pfc_of(&first).is_some(), "PFC before all data");
 }
 
-/// A peer's word ends with its link, also one that came in the last poll before.
+/// A pause ends with its link, also one received in the last poll before the link is up again.
 #[test]
 fn a_pause_ends_with_its_link() {
     let mut bed = Bed::learned(&spec(2));
@@ -207,7 +207,7 @@ fn a_pause_ends_with_its_link() {
     bed.pause(1, 1 << LOSSLESS, 0xffff);
     bed.run(1_000);
     bed.switch.set_link(1, true);
-    // Its station is forgotten with the link, and learned anew.
+    // The station is forgotten with the link, and learned again.
     bed.io.inject(1, &frame(1, 0, 0, 60));
     bed.run(1_000);
     bed.fill(1);
@@ -215,7 +215,7 @@ fn a_pause_ends_with_its_link() {
     assert_eq!(bed.data(1).len(), 1);
 }
 
-/// A storm's queue is discarded in pieces: a poll that emptied it at once would keep the other ports waiting.
+/// The queue of a storm is discarded in portions: a poll that emptied it at once would delay the other ports.
 #[test]
 fn the_watchdog_discards_a_long_queue_over_many_polls() {
     let mut spec = spec(2);

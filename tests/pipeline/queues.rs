@@ -1,4 +1,4 @@
-//! Scheduling, pacing and marking with real frames.
+//! Scheduling, pacing and marking of real frames.
 
 use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
@@ -18,7 +18,7 @@ fn a_port_is_paced_to_its_rate() {
     let mut bed = Bed::learned(&spec(2));
     inject(&mut bed, 0, 1226, 4000);
     bed.run(1_000_000);
-    // 1226 bytes and 24 on the wire are a microsecond at 10 Gb/s; ten more may catch up.
+    // 1226 bytes and 24 on the wire take a microsecond at 10 Gb/s. Pacing may catch up on ten more.
     let sent = bed.data(1).len();
     assert!((1000..=1012).contains(&sent), "{sent} frames in a millisecond");
 }
@@ -39,7 +39,7 @@ fn shares_follow_weights_and_strict_goes_first() {
     bed.io.set_room(1, None);
     bed.run(450_000);
     let dscps: Vec<u8> = bed.data(1).iter().map(|frame| frame[15] >> 2).collect();
-    // Some frames had been posted before the strict ones came.
+    // Some frames were posted to the driver before the strict ones came.
     let first = dscps.iter().position(|&dscp| dscp == 48).unwrap();
     assert!(first <= 32 && dscps[first..first + 50].iter().all(|&dscp| dscp == 48), "strict first: {dscps:?}");
     let (one, three) =
@@ -63,7 +63,7 @@ fn trust_decides_the_class() {
     assert_eq!(bed.counters.ports[1].tx_frames[4].get(), 1);
 }
 
-/// Kmin = Kmax and a queue of twice that, released from pause: the first frame is marked, the last is not.
+/// kmin = kmax, and a queue of twice that is released from a pause: the first frame is marked, the last is not.
 #[test]
 fn marking_looks_at_the_depth_at_dequeue() {
     let mut spec = spec(2);
@@ -110,7 +110,7 @@ fn a_marked_ipv4_header_has_a_right_checksum() {
     assert_eq!(header.ecn.value(), 3);
 }
 
-/// Drops count by the class of the frame, not by the queue that the class is mapped to.
+/// Drops count by the class of the frame, not by the queue of that class.
 #[test]
 fn what_is_dropped_in_a_queue_counts_for_its_class() {
     let mut spec = spec(2);

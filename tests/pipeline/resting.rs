@@ -1,4 +1,4 @@
-//! When an lcore rests: with the clock of these tests, on which a rest lasts as long as they say.
+//! Rest of an idle lcore, on a clock that the tests advance: each rest lasts exactly as long as they set.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -11,19 +11,19 @@ use crate::harness::*;
 
 const AFTER: u64 = 50_000;
 const LONGEST: u64 = 100_000;
-/// How much later than asked every rest ends.
+/// Delay of the end of every rest, in nanoseconds.
 const LATE: u64 = 700;
-/// Time between two looks at the clock.
+/// Time between two readings of the clock.
 const STEP: u64 = 100;
 
-/// A peer inside the process that has something to do every so often, if ever.
+/// A co-polled peer that has work at each multiple of `period`, or never.
 struct Peer {
     period: Option<u64>,
     polled: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Peer {
-    /// The next instant at which it is due.
+    /// Returns the next instant at which it has work.
     fn due(&self, now: u64) -> u64 {
         self.period.map_or(u64::MAX, |period| now - now % period + period)
     }
@@ -41,9 +41,9 @@ impl Companion for Peer {
     }
 }
 
-/// What an lcore has done.
+/// The rests and polls of an lcore.
 struct Seen {
-    /// Its rests: from when, and until when.
+    /// Start and planned end of each rest.
     rests: Vec<(u64, u64)>,
     polls: Vec<u64>,
     counters: Arc<Counters>,
@@ -51,12 +51,12 @@ struct Seen {
 
 impl Seen {
     fn lengths(&self) -> Vec<u64> {
-        // From the poll before, one look at the clock earlier.
+        // From the poll before the rest, one reading of the clock earlier.
         self.rests.iter().map(|(from, until)| until - (from - STEP)).collect()
     }
 }
 
-/// The switch of `bed` for `ns`, by itself but for a peer that is due every `period`.
+/// Runs the switch of `bed` for `ns`, alone or with a peer that has work every `period`.
 fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
     let (clock, start) = (Arc::new(AtomicU64::new(bed.now)), bed.now);
     let (orders, polled) = (Arc::new(Orders::new(1)), Arc::new(Mutex::default()));
@@ -98,7 +98,7 @@ fn an_idle_lcore_rests_after_a_while_ever_longer_and_counts_it() {
     assert_eq!((lcore.rest_overshoot_highest_ns.get(), lcore.rest_overshoot_sum_ns.get()), (LATE, rests * LATE));
     let rested: u64 = seen.rests.iter().map(|(from, until)| until + LATE - from).sum();
     assert_eq!(lcore.rested_ns.get(), rested);
-    // A gap is a gap: between two polls lie the rest, what it was late, and a look at the clock after it; two at the end.
+    // The longest gap between two polls covers the rest, its delay, and one or two readings of the clock.
     let gap = seen.polls.windows(2).map(|pair| pair[1] - pair[0]).max().expect("polls");
     assert!((LONGEST + LATE + STEP..=LONGEST + LATE + 2 * STEP).contains(&gap), "{gap}");
     assert_eq!(lcore.poll_gap_highest_ns.get(), gap);
@@ -150,6 +150,6 @@ fn a_peer_in_the_process_is_polled_when_it_is_due() {
         let polled = seen.polls.iter().find(|now| **now >= due).expect("it runs longer");
         assert!(polled - due <= 2 * STEP, "due at {due}, polled at {polled}");
     }
-    // One that always has something to do.
+    // A peer that always has work.
     assert_eq!(run(Bed::learned(&spec(2)), Some(1), 3_000_000).rests, []);
 }

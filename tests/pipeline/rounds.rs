@@ -1,4 +1,4 @@
-//! Who is received, told and sent when, in a poll of several rounds.
+//! The order of receiving, sending PFC frames and transmitting in a poll of several rounds.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use holdfast::packet::{Burst, Packet, Ports};
 use holdfast::sets::BURST;
 use holdfast::units::{Nanos, Ticks};
 
-/// What the switch does, as its ports see it.
+/// A step of the switch, as its ports observe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Works on a burst of this port.
+    /// Processes a burst of this port.
     Works(usize),
-    /// Sends so many frames by this port.
+    /// Transmits this number of frames by this port.
     Sends(usize, usize),
     /// Sends a PFC frame by this port.
     Tells(usize),
 }
 
-/// Ports in memory that write down what happens in which order.
+/// Ports in memory that record the order of steps.
 struct Diary {
     io: MemPorts,
     steps: Vec<Step>,
-    /// A frame of which some arrive at the second port while work on the first one's second burst begins.
+    /// A frame, copies of which arrive at the second port when the first port's second burst begins.
     late: Option<Vec<u8>>,
     late_frames: usize,
-    /// What time it is, and how much of it work on a burst takes; without, none passes.
+    /// The time, and the time that a burst takes to process. With `None` no time passes.
     time: Option<(Ticks, Nanos)>,
-    /// And how much sending one takes.
+    /// The time that a burst takes to transmit.
     sending: Nanos,
 }
 
@@ -81,10 +81,10 @@ impl Ports for Diary {
     }
 }
 
-/// When polls begin.
+/// The instant at which each poll begins.
 const NOW: Ticks = Ticks(2 * HZ);
 
-/// A switch of one lcore that knows station `n` behind port `n` of `ports`, and takes up to three bursts a poll.
+/// A switch of one lcore that knows station `n` behind port `n` of `ports`, and receives up to three bursts a poll.
 struct Bed {
     switch: Pipeline<MemPacket>,
     io: Diary,
@@ -118,13 +118,13 @@ impl Bed {
         (0..bursts * BURST).for_each(|_| self.io.io.inject(port, frame));
     }
 
-    /// What one poll does.
+    /// Returns the steps of one poll.
     fn poll(&mut self) -> Vec<Step> {
         self.switch.poll(&mut self.io, NOW);
         std::mem::take(&mut self.io.steps)
     }
 
-    /// The bursts that one poll works on, by port.
+    /// Returns the ports of the bursts that one poll processes, in order.
     fn works(&mut self) -> Vec<usize> {
         let port = |step| if let Step::Works(port) = step { Some(port) } else { None };
         self.poll().into_iter().filter_map(port).collect()
@@ -144,7 +144,7 @@ fn ports_have_a_burst_each_in_turn() {
 #[test]
 fn xoff_leaves_within_a_round() {
     let mut bed = Bed::new(4, |_| {});
-    // The last port crosses its threshold with its first burst; before it others have all that they may.
+    // The last port crosses its threshold with its first burst. The ports before it have all bursts that they may have.
     (0..3).for_each(|port| bed.inject(port, 3, &frame(port, 0, 0, 60)));
     bed.inject(3, 1, &frame(3, 0, LOSSLESS_DSCP, CELL));
     let steps = bed.poll();
@@ -161,13 +161,15 @@ fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
     assert_eq!(bed.works(), [0, 0, 0, 1], "the second port's frame came in the second round");
 }
 
-/// Bursts as [`Step::Sends`] has them.
+/// Bursts as in [`Step::Sends`]: port and frames.
 type Sends = Vec<(usize, usize)>;
 
-/// What one poll sends by the first two ports, to each of which three others bring two bursts: that is two bursts a poll, while
-/// pacing would let four leave and 21 frames more (149 of 67.2 ns in its 10 us). With a clock, work on a burst takes the first of
-/// `times` and sending one the second; three quarters of the gap are 30 us. The driver of the first port takes `room` frames,
-/// or any number.
+/// Returns the bursts that one poll transmits by the first two ports. Three other ports bring two bursts each for each
+/// of them.
+///
+/// The least that a poll transmits is two bursts a port. Pacing permits four bursts and 21 frames: 149 frames of 67.2
+/// ns in its 10 us. With `times`, a received burst takes the first and a transmitted burst the second. Three quarters
+/// of the poll gap are 30 us. The driver of the first port accepts `room` frames, or any number.
 fn sends(times: Option<[Nanos; 2]>, room: Option<usize>) -> Sends {
     let mut bed = Bed::new(8, |spec| spec.poll_gap = Nanos(40_000));
     (2..8).for_each(|port| bed.inject(port, 2, &frame(port, usize::from(port > 4), 0, 60)));
@@ -186,7 +188,7 @@ fn a_poll_without_a_clock_sends_no_more_than_its_bursts_whatever_the_rounds() {
     assert_eq!(sends(None, None), LEAST);
 }
 
-/// What small frames may leave is more than bursts counted in large ones.
+/// Pacing may permit more small frames than the least number of bursts, which counts large frames.
 #[test]
 fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn() {
     let sent = sends(Some([Nanos(500), Nanos(100)]), None);
@@ -197,13 +199,13 @@ fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn(
 
 #[test]
 fn a_poll_begins_no_round_of_sending_that_would_not_end_in_time() {
-    // It is 16 us old, and 21 and 26 after rounds of 5: the next would end after 31.
+    // The poll is 16 us old, and 21 and 26 us after rounds of 5 us. The next round would end after 31 us.
     let sent = sends(Some([Nanos(500), Nanos(2500)]), None);
     assert_eq!(sent[4..], [(0, 32), (1, 32), (0, 32), (1, 32)]);
-    // It is 18.8 us old when nobody knows yet how long a round takes, and then 25.2.
+    // The poll is 18.8 us old when the duration of a round is still unknown, and then 25.2 us.
     let sent = sends(Some([Nanos(500), Nanos(3200)]), None);
     assert_eq!(sent[4..], [(0, 32), (1, 32)]);
-    // It is 30.4 us old.
+    // The poll is 30.4 us old.
     assert_eq!(sends(Some([Nanos(500), Nanos(6100)]), None), LEAST);
 }
 
@@ -215,7 +217,7 @@ fn a_port_whose_driver_takes_no_more_is_left_alone_while_others_go_on() {
     assert_eq!(rest, [(1, 21)]);
 }
 
-/// A port that had nothing in the first rounds may have all of its bursts in later ones, and no backlog is made of them.
+/// A port without frames in the first rounds may have all its bursts in later ones, without counting as a backlog.
 #[test]
 fn empty_turns_take_nothing_from_what_a_port_may_have() {
     let mut bed = Bed::new(2, |spec| spec.ports[1].backlog_mark = Some(5));
@@ -227,31 +229,32 @@ fn empty_turns_take_nothing_from_what_a_port_may_have() {
     assert_eq!((counters.rx_frames[0].get(), counters.backlog_xoffs.get()), (70, 0));
 }
 
-/// A core that is too slow for all that its wires bring would come later the more it took, and later than headroom was told.
+/// On a core too slow for its load, a poll that received more would last longer. The next poll would be later than
+/// headroom assumes.
 #[test]
 fn a_poll_that_has_no_time_begins_no_other_round_and_what_it_leaves_is_a_backlog() {
-    // Two bursts of 20 us each are within half of the gap of 100 us, and with two more would not be.
+    // Two bursts of 20 us each end within half of the gap of 100 us. Two more would not.
     let mut bed = Bed::new(2, |spec| spec.ports.iter_mut().for_each(|port| port.backlog_mark = Some(40)));
     bed.inject(0, 3, &frame(0, 1, 0, 60));
     bed.inject(1, 1, &frame(1, 0, 0, 60));
     bed.io.io.inject(1, &frame(1, 0, 0, 60));
     bed.io.time = Some((NOW, Nanos(20_000)));
     assert_eq!(bed.works(), [0, 1]);
-    // The second port's one frame is less than its mark: headroom counts on a poll that would have taken it.
+    // The one frame of the second port is below its mark, but headroom assumes a poll that would have received it.
     let left = [0, 1].map(|port: usize| {
         let counters = &bed.counters.ports[port];
         (counters.backlog_frames.get(), counters.backlog_xoffs.get())
     });
     assert_eq!(left, [(64, 1), (1, 1)]);
-    // With time enough it takes the rest, all of it within its gap.
+    // With enough time it receives the rest within its gap.
     bed.io.time = Some((NOW, Nanos(5_000)));
     assert_eq!(bed.works(), [0, 1, 0]);
 }
 
-/// The next round is thought to take as long as those before it on average.
+/// The estimate for the next round is the average duration of those before it.
 #[test]
 fn a_poll_begins_a_round_that_would_end_in_time() {
-    // Whether the last port is silent or the one that has so much.
+    // Either the first port has all the frames, or the last one.
     for (port, (burst_ns, rounds)) in
         [0, 1].into_iter().flat_map(|port| [(16_000, 3), (18_000, 2), (26_000, 1)].map(|case| (port, case)))
     {

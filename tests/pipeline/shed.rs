@@ -1,4 +1,4 @@
-//! Lossy frames dropped at the receive ring of a core that has more frames than time.
+//! Lossy frames that a core without enough time sheds at the receive ring.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use holdfast::packet::Ports;
 use holdfast::sets::BURST;
 use holdfast::units::Ticks;
 
-/// Frames of a flood that arrive between two polls, of which each may take one burst of a port.
+/// Frames of a flood that arrive between two polls. Each poll may receive one burst of a port.
 const FLOOD: usize = 3 * BURST;
 /// Polls after which the allowance has settled.
 const SETTLED: usize = 64;
@@ -44,7 +44,7 @@ impl Bed {
         self.switch.poll(&mut self.io, Ticks(self.now));
     }
 
-    /// `polls` polls, before each of which frames of `dscp` and no other flood port 0.
+    /// Polls `polls` times. Before each poll, only frames of `dscp` arrive at port 0, as a flood.
     fn flood(&mut self, polls: usize, dscp: u8) {
         for _ in 0..polls {
             self.inject(0, FLOOD, &frame(0, 1, dscp, 60));
@@ -56,7 +56,7 @@ impl Bed {
         self.counters.ports[port].drops[class][DropReason::Shed as usize].get()
     }
 
-    /// Frames of `class` that came by `port` and were not shed.
+    /// Returns the frames of `class` that `port` received and did not shed.
     fn passed(&self, port: usize, class: usize) -> u64 {
         self.counters.ports[port].rx_frames[class].get() - self.shed(port, class)
     }
@@ -69,7 +69,7 @@ impl Bed {
 #[test]
 fn a_short_overload_sheds_nothing() {
     let mut bed = Bed::new();
-    // Three polls take it, as one burst each.
+    // Three polls receive them, one burst each.
     bed.flood(1, 0);
     (0..8).for_each(|_| bed.poll());
     assert_eq!((bed.shed(0, 0), bed.left(0)), (0, 0));
@@ -79,7 +79,7 @@ fn a_short_overload_sheds_nothing() {
 #[test]
 fn a_stall_is_drained_and_sheds_nothing() {
     let mut bed = Bed::new();
-    // The core was away for long, and is fast enough: a burst a poll, and a few frames come meanwhile.
+    // The core was away for long, and is fast enough: it receives a burst a poll while a few frames arrive.
     bed.inject(0, 800, &frame(0, 1, 0, 60));
     for _ in 0..60 {
         bed.inject(0, 4, &frame(0, 1, 0, 60));
@@ -93,7 +93,7 @@ fn a_stall_is_drained_and_sheds_nothing() {
 fn a_host_that_ignores_pfc_takes_no_lossy_frames_of_other_ports() {
     let mut bed = Bed::new();
     for _ in 0..1000 {
-        // Port 0 is never drained; port 2 sends little, as TCP does that shares a core.
+        // Port 0 is never drained. Port 2 sends little, as TCP does that shares a core.
         bed.inject(0, FLOOD, &frame(0, 1, LOSSLESS_DSCP, 60));
         bed.inject(2, 3, &frame(2, 1, 0, 60));
         bed.poll();
@@ -131,12 +131,12 @@ fn a_lasting_flood_is_shed_and_its_port_goes_on() {
     let xoffs = counters.ports[0].backlog_xoffs.get();
     let held = counters.ports[0].backlog_held_ns.get();
     assert!(xoffs > 0 && held > 0, "{xoffs} {held}");
-    // From now on lossless senders are hardly held.
+    // From here lossless senders are rarely paused.
     bed.flood(1000, 0);
     (0..128).for_each(|_| bed.poll());
     let held = counters.ports[0].backlog_held_ns.get() - held;
     assert!(held < 1_000_000 / 5, "held for {held} ns of 1 ms");
-    // About as many pass as a poll may take.
+    // About as many frames pass as a poll may receive.
     let passed = bed.passed(0, 0);
     assert!(passed > 1000 * BURST as u64 / 2, "{passed} passed");
 }
@@ -168,13 +168,14 @@ fn floods_get_equal_shares_and_who_sends_little_loses_nothing() {
     let mut bed = Bed::new();
     let mut quiet = 0;
     for poll in 0..2000 {
-        // Classes 0 and 1 of port 0 and class 0 of port 2 flood, one with twice as much as another; class 2 does not.
+        // Classes 0 and 1 of port 0 and class 0 of port 2 flood, one with twice as many frames as another. Class 2 does
+        // not.
         bed.inject(0, 2 * BURST, &frame(0, 1, 0, 60));
         bed.inject(0, 4 * BURST, &frame(0, 1, 8, 60));
         bed.inject(0, 1, &frame(0, 1, 16, 60));
         bed.inject(2, 2 * BURST, &frame(2, 1, 0, 60));
         bed.poll();
-        // Until then rings hold frames of many polls.
+        // Until then rings hold the frames of many polls.
         if poll == SETTLED {
             quiet = bed.shed(0, 2);
         }
@@ -209,7 +210,7 @@ fn shedding_ends_with_the_flood() {
     bed.flood(SETTLED, 0);
     (0..200).for_each(|_| bed.poll());
     let shed = bed.shed(0, 0);
-    // Too much for one poll, as before.
+    // Too many frames for one poll, as at the beginning.
     bed.flood(1, 0);
     (0..8).for_each(|_| bed.poll());
     assert_eq!((bed.shed(0, 0), bed.left(0)), (shed, 0));

@@ -1,4 +1,4 @@
-//! The loop of an lcore, and its end.
+//! The loop of an lcore, and its shutdown.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use holdfast::wire::mac_control::PfcFrame;
 
 use crate::harness::*;
 
-/// A peer inside the process that has nothing to say.
+/// A co-polled peer that sends nothing.
 struct Silent;
 
 impl Companion for Silent {
@@ -18,7 +18,8 @@ impl Companion for Silent {
     fn fall_silent(&mut self) {}
 }
 
-/// Stops a switch that has `frames` queued for port 1 of `rate`; what port 1 sent, and what was dropped at the end.
+/// Stops a switch that has `frames` queued for port 1 of `rate`. Returns the frames that port 1 sent and those dropped
+/// at shutdown.
 fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (usize, u64) {
     let mut spec = spec(2);
     spec.ports[1].rate = BitRate(rate);
@@ -45,11 +46,11 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
     let mut work = work.run(|| Ticks(now.replace(now.get() + 1000)));
     assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
     let dropped = counters.ports[1].drops[0][DropReason::Shutdown as usize].get();
-    // Without the PFC frame that it begins with.
+    // Without the PFC frame that each port begins with.
     (work.io.sent_all(1).iter().filter(|frame| pfc_of(frame).is_none()).count(), dropped)
 }
 
-/// At 10 Mb/s a frame takes 1.2 ms: the queue is longer than the half second that real peers are given.
+/// At 10 Mb/s a frame takes 1.2 ms, so the queue needs longer than the half second allowed for real peers.
 #[test]
 fn what_is_queued_leaves_however_slow_the_port() {
     assert_eq!(stop_with_a_queue(10_000_000, 1000, Some(Silent)), (1000, 0));
@@ -62,7 +63,7 @@ fn real_peers_do_not_keep_it_from_stopping() {
     assert!((390..=430).contains(&sent), "half a second's worth, got {sent}");
 }
 
-/// A switch that was killed may have left a peer paused: the one that follows releases it at once.
+/// A switch that was killed may have left a peer paused. The next one sends XON at once.
 #[test]
 fn peers_are_told_to_go_on_before_anything_happens() {
     let mut spec = spec(3);

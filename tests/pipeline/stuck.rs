@@ -1,4 +1,4 @@
-//! A port whose device takes no frames: it is found, its frames go, and no other port suffers from it.
+//! A port whose device accepts no frames: it is found, its frames are dropped, and no other port is affected.
 
 use holdfast::dataplane::{DropReason, SwitchSpec, Tuning};
 use holdfast::units::Nanos;
@@ -6,9 +6,9 @@ use holdfast::units::Nanos;
 use crate::harness::*;
 
 const MS: u64 = 1_000_000;
-/// Short, since each microsecond is a poll.
+/// Limit of a stuck port in nanoseconds. Short, because each microsecond is a poll.
 const LIMIT: u64 = 2 * MS;
-/// Between two probes.
+/// Interval between two probes.
 const PROBE: u64 = LIMIT / 10;
 
 fn watched(ports: usize) -> SwitchSpec {
@@ -17,14 +17,14 @@ fn watched(ports: usize) -> SwitchSpec {
     spec
 }
 
-/// A switch of three ports, of which the device of port 1 takes no frame.
+/// Creates a switch of three ports on which the device of port 1 accepts no frame.
 fn stalled() -> Bed {
     let mut bed = Bed::learned(&watched(3));
     bed.io.set_room(1, Some(0));
     bed
 }
 
-/// `frames` lossless frames from station 0 to station `to`.
+/// Injects `frames` lossless frames from station 0 to station `to`.
 fn send(bed: &mut Bed, to: usize, frames: usize) {
     for _ in 0..frames {
         bed.io.inject(0, &frame(0, to, LOSSLESS_DSCP, CELL));
@@ -35,7 +35,7 @@ fn stuck(bed: &Bed, port: usize) -> (u64, u64) {
     (bed.counters.ports[port].egress_stuck.get(), bed.counters.ports[port].egress_stucks.get())
 }
 
-/// The case that held an obedient sender for ever: its frames for a dead port filled its group.
+/// An obedient sender was once paused for ever here: its frames for a dead port filled its group.
 #[test]
 fn a_dead_port_stops_its_senders_for_no_longer_than_the_limit() {
     let mut bed = stalled();
@@ -47,7 +47,7 @@ fn a_dead_port_stops_its_senders_for_no_longer_than_the_limit() {
     assert_eq!(stuck(&bed, 1), (1, 1));
     assert_eq!((bed.drops(1, DropReason::EgressStuck), bed.counters.ports[0].xoff_mask.get()), (32, 0));
     assert!(bed.pfcs(0).last().is_some_and(|last| last.quanta[LOSSLESS].0 == 0), "XON was told");
-    // While the port is stuck it holds at most a probe, and others get their frames.
+    // A stuck port holds at most a probe, and other ports receive their frames.
     for _ in 0..100 {
         send(&mut bed, 1, 5);
         send(&mut bed, 2, 5);
@@ -74,7 +74,7 @@ fn a_port_that_moves_again_is_found_by_a_frame() {
     assert_eq!(stuck(&bed, 1), (1, 1), "nothing was offered");
     send(&mut bed, 1, 8);
     bed.run(MS / 10);
-    // The first was the probe; what came with it in one burst may be lost.
+    // The first frame was the probe. Others of its burst may be dropped.
     let sent = bed.data(1).len();
     assert!((1..=8).contains(&sent) && stuck(&bed, 1) == (0, 1), "{sent} sent");
     assert_eq!(bed.drops(1, DropReason::EgressStuck), 16 - sent as u64);
@@ -84,7 +84,7 @@ fn a_port_that_moves_again_is_found_by_a_frame() {
     bed.assert_empty();
 }
 
-/// The port sends no PFC frame of its own, which would show that it moves.
+/// The port sends no PFC frame of its own, which would show that the device accepts frames.
 #[test]
 fn a_probe_that_the_peer_pauses_closes_no_other_queue() {
     let mut spec = watched(3);
@@ -96,7 +96,7 @@ fn a_probe_that_the_peer_pauses_closes_no_other_queue() {
     bed.run(LIMIT + MS);
     assert_eq!(stuck(&bed, 1), (1, 1));
     bed.io.set_room(1, None);
-    // The peer pauses class 0 for as long as a pause can last, 3.3 ms, and a frame of it waits as a probe.
+    // The peer pauses class 0 for the longest time, 3.3 ms, while a frame of that class waits as a probe.
     bed.pause(1, 1, 0xffff);
     bed.run(2 * PROBE);
     bed.io.inject(0, &frame(0, 1, 0, CELL));
@@ -154,7 +154,7 @@ fn a_port_that_its_peer_pauses_is_not_stuck() {
     let mut bed = stalled();
     send(&mut bed, 1, 8);
     bed.run(LIMIT / 2);
-    // Refused before the pause, and not offered in it: a peer that is held up itself.
+    // The device refused frames before the pause, and gets none during it: the peer itself is congested.
     for _ in 0..10 {
         bed.pause(1, 1 << LOSSLESS, 0xffff);
         bed.run(MS);
@@ -189,7 +189,7 @@ fn a_link_that_goes_down_ends_it() {
     bed.switch.set_link(1, false);
     send(&mut bed, 1, 8);
     bed.run(MS / 10);
-    // Its station is forgotten.
+    // The station behind the port is forgotten.
     assert_eq!((stuck(&bed, 1), bed.drops(0, DropReason::LosslessUnknown)), ((0, 1), 8));
     bed.switch.set_link(1, true);
     bed.io.set_room(1, None);

@@ -1,11 +1,11 @@
-//! Tags that are unusual: a service tag, a tag on an access port, more tags than are read.
+//! Unusual VLAN tags: a service tag, a tag on an access port, more tags than the parser reads.
 
 use holdfast::dataplane::DropReason;
 use holdfast::forward::VlanMode;
 
 use crate::harness::*;
 
-/// Puts a tag of this TPID on a frame.
+/// Inserts a tag of this TPID into a frame.
 fn tagged(mut frame: Vec<u8>, tpid: u16, tci: u16) -> Vec<u8> {
     frame.splice(12..12, [tpid.to_be_bytes(), tci.to_be_bytes()].concat());
     frame
@@ -14,7 +14,7 @@ fn tagged(mut frame: Vec<u8>, tpid: u16, tci: u16) -> Vec<u8> {
 const CUSTOMER: u16 = 0x8100;
 const SERVICE: u16 = 0x88a8;
 
-/// Frames of class `class` that `port` received.
+/// Returns the frames of `class` that `port` received.
 fn received(bed: &Bed, port: usize, class: usize) -> u64 {
     bed.counters.ports[port].rx_frames[class].get()
 }
@@ -34,7 +34,7 @@ fn a_service_tag_names_the_vlan_and_leaves_as_it_came() {
     assert_eq!(bed.data(1), [service], "the TPID is kept from trunk to trunk");
     assert_eq!(bed.data(2), std::slice::from_ref(&plain), "and the tag goes at an access port");
     assert!(bed.data(3).is_empty());
-    // A tag that the switch itself puts on is a customer tag.
+    // The switch itself inserts customer tags.
     let plain = frame(2, 0xffff, 0, 100);
     bed.io.inject(2, &plain);
     bed.run(10_000);

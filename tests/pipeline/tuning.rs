@@ -1,4 +1,4 @@
-//! Settings that change while frames are held, paused and under way.
+//! Settings that change while frames are held, paused and in transit.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use holdfast::units::{Bytes, Cells, Nanos, Probability, Ticks};
 
 use crate::harness::*;
 
-/// The bed goes on by what `change` makes of `spec`.
+/// Applies to the bed the changes that `change` makes to `spec`, and returns the new spec.
 fn tune(bed: &mut Bed, spec: &SwitchSpec, change: impl FnOnce(&mut SwitchSpec)) -> SwitchSpec {
     let mut wanted = spec.clone();
     change(&mut wanted);
@@ -147,7 +147,7 @@ fn an_action_that_drops_drops_what_a_storm_holds() {
     bed.assert_empty();
 }
 
-/// Memory, headroom, guarantees, maps of groups, rates, addresses and tables are what the switch was started with.
+/// Memory, headroom, guarantees, group maps, rates, addresses and tables stay as at the start of the switch.
 #[test]
 fn what_cannot_change_makes_no_tuning() {
     let spec = spec(2);
@@ -181,7 +181,7 @@ impl Companion for Silent {
     fn fall_silent(&mut self) {}
 }
 
-/// As the control thread does it: one tuning at a time, taken at the end of a poll, and given back.
+/// The control thread gives an lcore one change at a time. The lcore applies it at the end of a poll and returns it.
 #[test]
 fn an_lcore_takes_what_it_is_given_between_two_polls() {
     let mut spec = spec(2);

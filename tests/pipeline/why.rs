@@ -1,4 +1,4 @@
-//! Why a frame was dropped and a peer stopped: the counters at that instant, and the sentence made of them.
+//! The reason for a drop or for an XOFF: the counters at that instant, and the sentence made of them.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use holdfast::units::Cells;
 
 use crate::harness::*;
 
-/// What is told of class `class` at port `port`.
+/// Returns the explanation for class `class` at port `port`.
 fn why(bed: &Bed, spec: &SwitchSpec, port: usize, class: usize) -> Why {
     let subject = Subject::new(spec.clone(), bed.counters.clone());
     let snapshot = Snapshot::take(&subject, Duration::from_secs(1));
@@ -48,7 +48,7 @@ fn a_lossless_drop_names_the_headroom_and_what_was_held() {
     let reason = &why.reasons[0];
     assert_eq!((reason.reason.as_str(), reason.frames), ("headroom_full", 36));
     assert!(reason.remedy.contains("obeys PFC"), "{}", reason.remedy);
-    // Two polls took them: 32 frames, and 8.
+    // Two polls received the frames: 32 and 8.
     let dropped: Vec<_> = why.decisions.iter().filter(|told| told.what == "dropped").collect();
     assert_eq!(dropped.len(), 2, "one a poll");
     assert_eq!(

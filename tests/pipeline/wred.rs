@@ -1,4 +1,4 @@
-//! How often WRED marks and drops: 10,000 frames at a depth that stands, within five standard deviations of the binomial.
+//! Rates of WRED marks and drops: 10,000 frames at a constant depth, within five standard deviations of the binomial.
 
 use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::qos::WredProfile;
@@ -7,10 +7,10 @@ use holdfast::units::Bytes;
 use crate::harness::*;
 
 const FRAMES: u64 = 10_000;
-/// Bytes of a frame: with 24 of the wire it lasts 200 ns at 10 Gb/s.
+/// Length of a frame in bytes. With 24 more on the wire it takes 200 ns at 10 Gb/s.
 const LEN: usize = 226;
 const FRAME_NS: u64 = 200;
-/// The profile, in frames, and its highest probability.
+/// The profile in frames, and its maximum probability.
 const KMIN: u64 = 100;
 const KMAX: u64 = 300;
 const PMAX: f64 = 0.4;
@@ -24,7 +24,7 @@ enum Ip {
     V6,
 }
 
-/// A frame from station 0 to station 1 in class 0 with this ECN codepoint.
+/// Returns a frame from station 0 to station 1 in class 0 with this ECN field.
 fn ip_frame(ip: Ip, ecn: u8) -> Vec<u8> {
     let mut frame = frame(0, 1, 0, LEN);
     match ip {
@@ -34,7 +34,7 @@ fn ip_frame(ip: Ip, ecn: u8) -> Vec<u8> {
             frame[14..20].copy_from_slice(&[0x60, ecn << 4, 0, 0, 0, (LEN - 54) as u8]);
             (frame[20], frame[21]) = (17, 64);
             frame[22..54].fill(1);
-            // Ports, and the length of the UDP segment.
+            // UDP ports, and the length of the UDP segment.
             frame[54..62].copy_from_slice(&[0xc0, 0, 0x12, 0xb7, 0, (LEN - 54) as u8, 0, 0]);
         }
     }
@@ -52,22 +52,22 @@ fn switch() -> SwitchSpec {
     spec
 }
 
-/// The line from kmin to kmax, written down once more.
+/// The line from kmin to kmax, independent of the implementation.
 fn probability(depth: u64) -> f64 {
     PMAX * (depth - KMIN) as f64 / (KMAX - KMIN) as f64
 }
 
-/// A count of independent trials, each with its own probability.
+/// Independent trials, each with its own probability.
 #[derive(Debug, Default)]
 struct Trials {
     count: u64,
     hits: u64,
-    /// Depth of each trial.
+    /// Queue depth of each trial.
     depths: Vec<u64>,
 }
 
 impl Trials {
-    /// Whether the hits are within five standard deviations if each probability were `factor` times what it is.
+    /// Whether the hits are within five standard deviations, were each probability multiplied by `factor`.
     fn is_likely(&self, factor: f64) -> bool {
         let each = || self.depths.iter().map(|depth| probability(*depth) * factor);
         let (mean, variance) = (each().sum::<f64>(), each().map(|p| p * (1.0 - p)).sum::<f64>());
@@ -86,7 +86,7 @@ impl Trials {
     }
 }
 
-/// A queue that is kept at a depth: what goes in is counted, and so is what leaves.
+/// A queue kept at a constant depth by counting the frames in and out.
 struct Standing {
     bed: Bed,
     ip: Ip,
@@ -97,7 +97,7 @@ struct Standing {
 impl Standing {
     fn new(ip: Ip, depth: u64) -> Self {
         let mut standing = Self { bed: Bed::learned(&switch()), ip, depth, queued: 0 };
-        // Nothing is dropped of what can be marked. Pacing lets some frames leave at once at first.
+        // Frames that can be marked are not dropped. At first, pacing lets some frames leave at once.
         for _ in 0..1000 {
             standing.fill();
             standing.step();
@@ -106,7 +106,7 @@ impl Standing {
         standing
     }
 
-    /// Brings the queue to its depth again with frames that are never dropped.
+    /// Fills the queue to its depth with frames that WRED never drops.
     fn fill(&mut self) {
         while self.queued < self.depth {
             self.bed.io.inject(0, &ip_frame(self.ip, 2));
@@ -140,7 +140,7 @@ fn marks(ip: Ip, depth: u64) -> Trials {
         for (left, frame) in standing.step().iter().enumerate().take((FRAMES - trials.count) as usize) {
             trials.count += 1;
             trials.hits += u64::from(ecn_codepoint(frame) == 3);
-            // The leaving frame counts.
+            // The depth includes the leaving frame.
             trials.depths.push(before - left as u64);
         }
     }
@@ -155,7 +155,7 @@ fn drops(ip: Ip, depth: u64) -> Trials {
         trials.depths.push(standing.queued);
         let before = standing.bed.drops(1, DropReason::Wred);
         standing.bed.io.inject(0, &ip_frame(ip, 0));
-        // It may leave in the same poll.
+        // The frame may leave in the same poll.
         standing.queued += 1;
         standing.step();
         let dropped = standing.bed.drops(1, DropReason::Wred) - before;

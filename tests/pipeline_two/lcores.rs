@@ -1,4 +1,4 @@
-//! What lcores tell each other of stations, links and cells, and how they end together.
+//! Exchange of stations, links and cells between lcores, and their common shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Ports 0 and 2 on the first lcore, 1 and 3 on the second.
+    /// Creates a switch with ports 0 and 2 on the first lcore, 1 and 3 on the second.
     fn new(spec: &SwitchSpec) -> Self {
         let counters = Arc::new(Counters::new(spec.ports.len(), 2));
         let lcores = Pipeline::fleet(spec, &counters, HZ, 1);
@@ -50,8 +50,8 @@ impl Pair {
     }
 }
 
-/// Other lcores hear of a station four times in an ageing time, so they remember it for a quarter longer: no earlier than
-/// the lcore that owns its port, and never later than a quarter of the time after it.
+/// An lcore readvertises a station four times in an ageing time, so other lcores remember it for a quarter longer. They
+/// forget it no earlier than the lcore that owns its port, and at most a quarter of the time later.
 #[test]
 fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
     let mut spec = spec(4);
@@ -59,7 +59,7 @@ fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
     let mut pair = Pair::new(&spec);
     pair.io.inject(0, &frame(0, 0xffff, 0, 60));
     pair.poll(10);
-    // Unknown to port 1's lcore, which does not own port 0; port 2 is on the lcore that does.
+    // Port 1's lcore does not own port 0, and must have forgotten its station. Port 2 is on the lcore that owns port 0.
     let lost = |pair: &mut Pair, from: usize| {
         let before = pair.unknown(from);
         pair.io.inject(from, &frame(from, 0, LOSSLESS_DSCP, 60));
@@ -75,7 +75,7 @@ fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
     assert_eq!((lost(&mut pair, 2), lost(&mut pair, 1)), (true, true), "a quarter later neither does");
 }
 
-/// More news than the ring between them holds: nobody may be forgotten for it, and all are told in the end.
+/// More updates than the ring between the lcores holds: no station is forgotten, and all are advertised in the end.
 #[test]
 fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
     const STATIONS: usize = 2000;
@@ -83,7 +83,7 @@ fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
     let mut spec = spec(3);
     spec.fdb.capacity = 16_384;
     let mut pair = Pair::new(&spec);
-    // The second lcore stands still while all of them speak for the first time, and again 70 seconds later.
+    // The second lcore does not poll while all stations send for the first time, and again 70 seconds later.
     for _ in 0..2 {
         for number in 0..STATIONS {
             pair.io.inject(0, &frame(station(number), 2, 0, 60));
@@ -107,7 +107,7 @@ fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
     assert_eq!(pair.unknown(1), 0, "of {STATIONS} lossless frames on the other, which has heard of them since");
 }
 
-/// A flood at port 0 is more than the first lcore can take. The second takes all that its ports bring.
+/// A flood at port 0 is more than the first lcore can receive. The second receives all frames of its ports.
 #[test]
 fn an_overrun_lcore_sheds_and_the_other_does_not() {
     let mut spec = spec(4);
@@ -135,8 +135,8 @@ impl Companion for Nobody {
     fn fall_silent(&mut self) {}
 }
 
-/// Runs the two lcores of a switch in threads, each with ports of its own, until `during` has returned; how long they took
-/// to stop then.
+/// Runs the two lcores of a switch in threads, each with its own ports, until `during` has returned. Returns the time
+/// that they took to stop.
 fn run_and_stop(
     spec: &SwitchSpec,
     prepare: impl Fn(usize, &mut Pipeline<MemPacket>, &mut MemPorts),
@@ -174,8 +174,8 @@ fn run_and_stop(
     (stopped.elapsed(), counters)
 }
 
-/// A frame of the first lcore's port 0 to the station behind port 1, which is the second's and takes nothing: it is held
-/// by the one and charged by the other when they are stopped.
+/// The first lcore receives frames at port 0 for the station behind port 1. The second lcore owns port 1, whose device
+/// accepts few of them. At the stop the second lcore holds these frames, and the first has their cells charged.
 #[test]
 fn lcores_end_together_with_nothing_held() {
     let prepare = |number: usize, pipeline: &mut Pipeline<MemPacket>, io: &mut MemPorts| {
@@ -191,7 +191,7 @@ fn lcores_end_together_with_nothing_held() {
     assert_eq!(counters.ports[1].tx_frames[0].get() + dropped, 1000);
 }
 
-/// A port that does not take its XON is given up soon, also when there are other lcores to wait for.
+/// A port that does not accept its XON is given up soon, even when other lcores are still draining.
 #[test]
 fn a_port_that_takes_no_xon_does_not_hold_up_the_end() {
     let prepare = |number: usize, pipeline: &mut Pipeline<MemPacket>, io: &mut MemPorts| {
@@ -208,7 +208,7 @@ fn a_port_that_takes_no_xon_does_not_hold_up_the_end() {
     assert!(took < Duration::from_secs(20), "{took:?}, where the others' drain may take 30 s");
 }
 
-/// A link that went down and up again between two looks of an lcore has done so for all of them.
+/// If a link goes down and up between two readings of an lcore, all lcores still handle the flap.
 #[test]
 fn a_flap_is_seen_by_every_lcore() {
     let prepare = |_: usize, pipeline: &mut Pipeline<MemPacket>, _: &mut MemPorts| {
@@ -221,19 +221,19 @@ fn a_flap_is_seen_by_every_lcore() {
         std::thread::sleep(Duration::from_millis(300));
     };
     let (_, counters) = run_and_stop(&spec(2), prepare, flap);
-    // What was learned there is forgotten, and swept, by both.
+    // Both lcores forget the stations of that port and sweep them.
     for lcore in &counters.lcores {
         assert_eq!(lcore.fdb_entries.get(), 0);
     }
 }
 
-/// An lcore that is busy with other things keeps next to nothing of a pool that another has used up.
+/// An lcore busy with other traffic keeps almost no cells of a pool that another lcore has used up.
 #[test]
 fn a_busy_lcore_strands_no_cells() {
     let mut spec = spec(4);
     spec.buffer.lossy_shared = Cells(3000);
     let mut pair = Pair::new(&spec);
-    // Leaves a lease with the first lcore, which has lossless frames to forward from then on.
+    // The first lcore gets a lease here, and forwards only lossless frames from then on.
     (0..32).for_each(|_| pair.io.inject(0, &frame(0, 2, 0, CELL)));
     pair.io.set_room(3, Some(0));
     for _ in 0..6000 {
@@ -242,13 +242,13 @@ fn a_busy_lcore_strands_no_cells() {
         pair.poll(1);
     }
     let used: u64 = pair.counters.lcores.iter().map(|lcore| lcore.lossy_used_cells.get()).sum();
-    // alpha 8: 8/9 of the pool, and what a lease may keep of so full a pool is a sixteenth of the rest.
+    // At alpha 8 the queue gets 8/9 of the pool. A lease in so full a pool may keep a sixteenth of the rest.
     let due = 3000 * 8 / 9;
     assert!((due - 8 * 2 * (3000 - due) / 16 / 9 - 2..=due + 1).contains(&used), "{used} of {due} cells");
 }
 
-/// Rests that the first lcore has in 5 ms, on a clock that they move, while the second does nothing. With `frame` there
-/// is a frame of the first lcore's port 0 for port 1, which is the second's.
+/// Returns the rests of the first lcore in 5 ms, on a clock that they advance, while the second does nothing. `frame`
+/// arrives at port 0 of the first lcore, for port 1 of the second.
 fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
     let spec = spec(2);
     let counters = Arc::new(Counters::new(2, 2));
@@ -278,7 +278,8 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
     rests.load(Ordering::Relaxed)
 }
 
-/// Its cells are charged here, and what they hold up hangs on when their release is heard.
+/// The frame's cells are charged to the first lcore, and resuming its sender depends on the prompt receipt of their
+/// release.
 #[test]
 fn an_lcore_whose_frame_another_has_yet_to_send_does_not_rest() {
     assert!(rests_of_the_first(None) > 10);

@@ -1,5 +1,5 @@
-//! The tests of `tests/pipeline` once more, over a switch of two lcores: ports belong to the one and the other in turn, so
-//! that frames between neighbouring ports cross.
+//! The tests of `tests/pipeline` on a switch of two lcores. Ports belong to the lcores in turn, so frames between
+//! neighbouring ports cross.
 
 #[path = "../pipeline/buffer.rs"]
 mod buffer;
@@ -21,5 +21,5 @@ mod tags;
 #[path = "../pipeline/tuning.rs"]
 mod tuning;
 
-/// Lcores of the switches in these tests.
+/// Number of lcores of the switches in these tests.
 const LCORES: u8 = 2;

@@ -1,5 +1,5 @@
-//! What random fabrics have found, shrunk: each file of `found/` says which invariant did not hold of it. All do now.
-//! docs/simulation-found.md tells what it was.
+//! Defects that random fabrics have found, minimized. Each file of `found/` names the invariant that did not hold; all
+//! hold now. docs/simulation-found.md describes them.
 
 use std::path::{Path, PathBuf};
 

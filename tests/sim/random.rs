@@ -1,5 +1,5 @@
-//! Random fabrics: every invariant holds of each, the same seed is the same fabric, and nothing that the generator can draw
-//! has gone missing.
+//! Random fabrics: every invariant holds for each, the same seed gives the same fabric, and the generator still draws
+//! everything that it can draw.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -68,7 +68,7 @@ fn a_seed_is_one_fabric_and_one_outcome() {
     }
 }
 
-/// What of `scenario` a generator that has gone dull might no longer draw.
+/// Returns the properties of `scenario` that a degraded generator might no longer draw.
 fn drawn(scenario: &Scenario) -> Vec<&'static str> {
     let mut drawn = Vec::new();
     for switch in &scenario.switches {
@@ -117,7 +117,7 @@ fn drawn(scenario: &Scenario) -> Vec<&'static str> {
     drawn
 }
 
-/// What happened in a run.
+/// Returns the events of a run.
 fn happened(outcome: &Outcome) -> Vec<&'static str> {
     let ports = || outcome.switches.iter().flat_map(|switch| &switch.ports);
     let classes = || ports().flat_map(|port| &port.classes);
@@ -147,7 +147,7 @@ fn happened(outcome: &Outcome) -> Vec<&'static str> {
     all.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect()
 }
 
-/// Of 400 fabrics at least so many have or do this.
+/// Least number of 400 fabrics that have each of these properties or events.
 const LEAST: &[(&str, usize)] = &[("promised", 150), ("paused", 200), ("promised and paused", 80)];
 
 #[test]
@@ -178,7 +178,7 @@ fn all_that_may_be_drawn_is_drawn_and_happens() {
     }
 }
 
-/// All of it.
+/// All properties and events.
 const EVERYTHING: &[&str] = &[
     "independent",
     "shared-pool",

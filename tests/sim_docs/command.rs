@@ -1,4 +1,4 @@
-//! `holdfast sim` as a user meets it: exit codes, formats, files, and what it says to what is wrong.
+//! `holdfast sim` as a user runs it: exit codes, formats, files, and error messages.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two hosts send to a third, with jitter, so that the seed is seen.
+/// A scenario in which two hosts send to a third, with jitter, so that the seed has an effect.
 pub const STAR: &str = "\
 duration: 100us
 switches:
@@ -18,7 +18,7 @@ switches:
 hosts: [{name: h*, count: 3, at: tor.p*}]
 flows: [{from: [h1, h2], to: h3}]
 ";
-/// All frames to h3 are lost on its cable.
+/// A fault: all frames to h3 are lost on its cable.
 const LOSS: &str = "faults: [{at: 0us, lose: tor.p3, toward: h3}]\n";
 pub const VARIANTS: &str = "variants: [{name: a}, {name: b/c d, seed: 7}]\n";
 
@@ -29,14 +29,14 @@ pub fn sim(dir: &Path, args: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// A directory with `x.yaml` in it.
+/// Creates a directory with the scenario `x.yaml`.
 pub fn scenario(text: impl AsRef<[u8]>) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("x.yaml"), text).unwrap();
     dir
 }
 
-/// What a scenario prints, which ends well.
+/// Runs a scenario, asserts success, and returns its output.
 #[track_caller]
 fn fine(text: &str, args: &[&str]) -> String {
     let (code, stdout, stderr) = sim(scenario(text).path(), &[&["x.yaml", "-q"], args].concat());
@@ -44,7 +44,7 @@ fn fine(text: &str, args: &[&str]) -> String {
     stdout
 }
 
-/// Refuses a file, with nothing on standard output.
+/// Asserts that a file is refused, with nothing on standard output.
 #[track_caller]
 fn refuse(text: impl AsRef<[u8]>, args: &[&str], expected: &str) {
     let (code, stdout, stderr) = sim(scenario(text).path(), &[&["x.yaml", "-q"], args].concat());
@@ -207,7 +207,7 @@ fn the_documentation_names_every_field_of_the_json() {
     }
 }
 
-/// Names of all fields; what is below `drops` are reasons.
+/// Collects the names of all fields, except those below `drops`, which are reasons.
 fn collect(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -270,7 +270,7 @@ fn flows_and_ports_with_names_alike_have_pictures_of_their_own() {
     }
 }
 
-/// All runs are over when it is found.
+/// The failure appears after all runs have ended.
 #[test]
 fn a_picture_that_cannot_be_written_takes_no_table_away() {
     let dir = scenario(format!("{STAR}columns: [fairness]\n{VARIANTS}"));
@@ -298,7 +298,7 @@ fn files_that_cannot_be_written_are_named() {
     }
 }
 
-/// As `| head -1` does.
+/// The reader closes the pipe early, as `| head -1` does.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let dir = scenario(STAR);

@@ -1,23 +1,23 @@
-//! Figures in prose: each must be in what the page shows, so that none stays as it was when the output changes.
+//! Figures in prose: each must be in the output that the page shows, so that none is stale when the output changes.
 
-/// Units that a figure may have; the longer first.
+/// Units that a figure may have. Longer ones come first.
 const UNITS: [&str; 11] = ["GiB", "MiB", "KiB", "kB", "MB", "us", "ms", "ns", "B", "s", "%"];
-/// What may be between two figures of one unit.
+/// Text that may stand between two figures of one unit.
 const JOINTS: [&str; 6] = [" to ", " and ", " or ", ", ", " of ", " nor "];
 
-/// A number, as it is written.
+/// A number as written.
 #[derive(Debug, Clone)]
 struct Figure<'a> {
     text: &'a str,
     value: f64,
     decimals: i32,
     unit: Option<&'a str>,
-    /// That of the next figure, if this one has none: `39.2 to 39.8 %`.
+    /// Unit of the next figure, if this one has none: `39.2 to 39.8 %`.
     shared_unit: Option<&'a str>,
 }
 
 impl Figure<'_> {
-    /// Whether `shown`, rounded to as many digits, is this one. What counts things is not rounded.
+    /// Whether `shown`, rounded to as many digits, equals this figure. Counts are not rounded.
     fn is_rounded(&self, shown: &Figure<'_>) -> bool {
         let is_whole = self.unit.or(self.shared_unit).is_none() && self.decimals == 0;
         let off = if is_whole { 0.0 } else { 0.5 * 10_f64.powi(-self.decimals) };
@@ -26,7 +26,7 @@ impl Figure<'_> {
     }
 }
 
-/// The figures of `prose` that are nowhere in `shown`, each once, in their order.
+/// Returns the figures of `prose` that are nowhere in `shown`, each once, in their order.
 pub fn missing(prose: &str, shown: &str) -> Vec<String> {
     let shown = figures(shown, false);
     let mut missing: Vec<String> = Vec::new();
@@ -39,7 +39,7 @@ pub fn missing(prose: &str, shown: &str) -> Vec<String> {
     missing
 }
 
-/// All figures; with `alone` only those that are words of their own, and not part of a name, a rate or a fraction.
+/// Returns all figures. With `alone` only those that are words of their own, not part of a name, a rate or a fraction.
 fn figures(text: &str, alone: bool) -> Vec<Figure<'_>> {
     let mut found: Vec<(Figure<'_>, usize, usize)> = Vec::new();
     let mut at = 0;
@@ -70,7 +70,7 @@ fn figures(text: &str, alone: bool) -> Vec<Figure<'_>> {
     found.into_iter().map(|(figure, ..)| figure).collect()
 }
 
-/// The unit that `text` begins with, after a space or none.
+/// Returns the unit that `text` begins with, after an optional space.
 fn unit(text: &str) -> Option<&'static str> {
     let text = text.strip_prefix(' ').unwrap_or(text);
     let is_unit = |unit: &&&str| {

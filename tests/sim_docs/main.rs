@@ -1,12 +1,13 @@
-//! The pages about the simulator show what the program prints: each `$ holdfast sim ...` block of `docs/sim/*.md` and
-//! `docs/simulation.md`, and each `$ sed ... | holdfast sim ...`, is run again and compared to the byte.
-//! `UPDATE_DOCS=1` writes them anew instead. So are all commands of docs/headroom-fit.md.
+//! Checks that the pages about the simulator show the program's output. Each `$ holdfast sim ...` block of
+//! `docs/sim/*.md` and `docs/simulation.md`, and each `$ sed ... | holdfast sim ...`, is run again. The output must
+//! match to the byte. All commands of docs/headroom-fit.md are checked in this way too. `UPDATE_DOCS=1` writes the
+//! blocks again instead.
 //!
-//! The prose of `docs/sim/*.md` quotes them: each figure in it must be in a block of the page or in its scenario. What is
-//! not, of a paper or a sum or a run that no block shows, stands in a comment at the end of the page, so that it is seen
-//! which figures nobody checks.
+//! The prose of `docs/sim/*.md` quotes the blocks: each figure in it must be in a block of the page or in its scenario.
+//! Other figures come from a paper, a sum or a run that no block shows. They are listed in a comment at the end of the
+//! page, which shows that no test checks them.
 //!
-//! A page is a test of its own, so that nextest runs them beside each other. A new page is a line in `pages!`.
+//! Each page has its own test, so nextest runs them in parallel. A new page is a line in `pages!`.
 
 mod command;
 mod figures;
@@ -21,14 +22,14 @@ use holdfast::sim::scenario::{self, Options};
 
 /// Begins the line of a command whose output follows.
 const PROMPT: &str = "$ holdfast sim ";
-/// The same, of a scenario that is changed first.
+/// Begins the line of a command that first changes its scenario.
 const CHANGED: &str = "$ sed ";
-/// Pages with commands of a shell, whatever they are: what they print to either stream is compared.
+/// Pages with any shell commands. Their output to both streams is compared.
 const SHELL_PAGES: [&str; 1] = ["docs/headroom-fit.md"];
 /// Begins the comment with the figures that no block of a page has.
 const FIGURES: &str = "<!-- figures of no block: ";
 
-/// A test for each page of `docs/sim`, by the name of its scenario.
+/// Defines a test for each page of `docs/sim`, by the name of its scenario.
 macro_rules! pages {
     ($($test:ident $page:literal,)*) => {
         const PAGES: &[&str] = &[$($page),*];
@@ -67,7 +68,7 @@ pages! {
     victim "victim",
 }
 
-/// Files of `conf/sim` that are no scenario but what one refers to.
+/// Files of `conf/sim` that are no scenarios, but configurations that scenarios refer to.
 const CONFIGURATIONS: &[&str] = &["tor-400g"];
 
 #[test]
@@ -131,7 +132,7 @@ fn what_pages_refer_to_is_there() {
     }
 }
 
-/// Every row of the overview quotes its page, and has no figure that is not there.
+/// Every row of the overview quotes its page, and has no figure that the page lacks.
 #[test]
 fn the_overview_quotes_its_pages() {
     let text = read("docs/sim/README.md");
@@ -140,7 +141,8 @@ fn the_overview_quotes_its_pages() {
     assert_known("docs/sim/README.md", &text, missing.collect());
 }
 
-/// The figures in the prose of a page are in what it shows, and so is how many warnings its first command prints.
+/// Asserts that the blocks or the scenario contain the figures in the prose of a page. The prose must also name the
+/// number of warnings of its first command.
 #[track_caller]
 fn check_prose(name: &str, warnings: &[usize]) {
     let page = format!("docs/sim/{name}.md");
@@ -156,7 +158,7 @@ fn check_prose(name: &str, warnings: &[usize]) {
     assert!(text.contains(&warns), "{page}: its first command prints {warns} on standard error; say so");
 }
 
-/// What is prose in a page: no block, no code, no link, no comment.
+/// Returns the prose of a page: no blocks, code, links or comments.
 fn prose(text: &str) -> String {
     let text = text.split("```").step_by(2).collect::<String>();
     let text = text.split('`').step_by(2).collect::<Vec<&str>>().join(" ");
@@ -165,7 +167,7 @@ fn prose(text: &str) -> String {
     text.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect()
 }
 
-/// The figures that are nowhere are those that the comment of the page names.
+/// Asserts that the comment of the page lists exactly the figures that no block has.
 #[track_caller]
 fn assert_known(page: &str, text: &str, missing: Vec<String>) {
     let comment = text.split_once(FIGURES).and_then(|(_, rest)| rest.split_once(" -->")).map_or("", |(list, _)| list);
@@ -177,13 +179,14 @@ fn assert_known(page: &str, text: &str, missing: Vec<String>) {
     );
 }
 
-/// Runs every command of a page and compares what it prints, or writes it there. Returns how many warnings each gave.
+/// Runs every command of a page and compares its output, or writes it into the page. Returns the number of warnings of
+/// each command.
 #[track_caller]
 fn check(page: &str) -> Vec<usize> {
     check_with(page, |line| line.starts_with(PROMPT) || line.starts_with(CHANGED), run)
 }
 
-/// As [`check`], for the lines that are commands of a page and a way to run them.
+/// Runs the commands of a page like [`check`]. `is_command` selects its lines and `run` runs them.
 #[track_caller]
 fn check_with(page: &str, is_command: fn(&str) -> bool, run: fn(&str) -> (String, usize)) -> Vec<usize> {
     let text = read(page);
@@ -214,13 +217,13 @@ fn check_with(page: &str, is_command: fn(&str) -> bool, run: fn(&str) -> (String
     panic!("{}\n{remedy}", differs.join("\n"));
 }
 
-/// Where a line begins that is a command.
+/// Returns the position of the first line that is a command.
 fn find_prompt(text: &str, is_command: fn(&str) -> bool) -> Option<usize> {
     let begins = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
     begins.into_iter().find(|&at| is_command(&text[at..]))
 }
 
-/// How many warnings a line stands for: one, and those of its kind that it counts.
+/// Returns the number of warnings that a line stands for: itself, and others of its kind that it counts.
 fn warnings_of(line: &str) -> usize {
     if !line.starts_with("warning: ") {
         return 0;
@@ -230,8 +233,8 @@ fn warnings_of(line: &str) -> usize {
     1 + more.map_or(0, |more| more.parse().unwrap())
 }
 
-/// What a command prints, as a shell runs it, and how many warnings it gives. It may end with 1, if the page shows that
-/// something is lost; not with anything else.
+/// Runs a command in a shell and returns its output and its number of warnings. It may exit with 1, if the page shows a
+/// loss, but with no other error.
 fn run(line: &str) -> (String, usize) {
     let command = line.trim_start_matches("$ ");
     let script = format!("holdfast() {{ '{}' \"$@\" --quiet; }}\n{command}", env!("CARGO_BIN_EXE_holdfast"));
@@ -242,7 +245,8 @@ fn run(line: &str) -> (String, usize) {
     (text(output.stdout), stderr.lines().map(warnings_of).sum())
 }
 
-/// What a command of a shell prints to either stream; warnings are part of it. It may end with 2, if the page shows a refusal.
+/// Runs a shell command and returns its output to both streams, including warnings. It may exit with 2, if the page
+/// shows a refusal.
 fn run_shell(line: &str) -> (String, usize) {
     let command = line.trim_start_matches("$ ");
     let script = format!("exec 2>&1\nholdfast() {{ '{}' \"$@\"; }}\n{command}", env!("CARGO_BIN_EXE_holdfast"));
@@ -259,7 +263,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Names of the files in a directory that have this ending, without it.
+/// Returns the names of the files in a directory that have this extension, without it.
 fn stems(dir: &str, ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(root().join(dir)).unwrap_or_else(|error| panic!("{dir}: {error}"));
     let paths = entries.map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! Files that `holdfast sim` leaves: whole or not at all, and never over what it has read.
+//! Files that `holdfast sim` writes: complete or absent, and never over its own inputs.
 
 use std::fs;
 use std::io::Read;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use crate::command::{STAR, VARIANTS, scenario, sim};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Times that a signal may come too late.
+/// Number of attempts in which a signal may come too late.
 const ATTEMPTS: usize = 20;
 
-/// Names of the files in a directory.
+/// Returns the names of the files in a directory.
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = entries.collect();
@@ -21,7 +21,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Starts the program where no signal is ignored: tests may run in the background of a script.
+/// Starts the program with no signal ignored, because tests may run in the background of a script.
 fn start(dir: &Path, args: &[&str]) -> Child {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_holdfast"), "sim"]).args(args).current_dir(dir);
@@ -29,11 +29,12 @@ fn start(dir: &Path, args: &[&str]) -> Child {
 }
 
 fn signal(child: &Child, name: &str) {
-    // It may be over already.
+    // The program may have ended already.
     let _ = Command::new("kill").args(["-s", name, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
 }
 
-/// Waits until `child` listens to the signal of this number, which otherwise ends it without a word; or until it is over.
+/// Waits until `child` handles the signal of this number or has ended. An unhandled signal would kill it without a
+/// message.
 fn until_it_listens(child: &mut Child, signal: u32) {
     let listens = |status: &str| {
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
@@ -47,7 +48,7 @@ fn until_it_listens(child: &mut Child, signal: u32) {
     }
 }
 
-/// What it left; killed if it goes on and on.
+/// Waits for the end of `child` and returns its output. Kills it and panics after `PATIENCE`.
 #[track_caller]
 fn end(mut child: Child) -> Output {
     let until = Instant::now() + PATIENCE;
@@ -100,7 +101,7 @@ fn no_file_is_two_outputs() {
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", "p/throughput.svg", "--plots", "p"]);
     let expected = "error: `--plots p/throughput.svg` would write over what `--samples p/throughput.svg` writes";
     assert!(code == 2 && stderr.starts_with(expected), "{stderr}");
-    // A variant's name may make it one.
+    // The name of a variant may make two file names equal.
     fs::write(dir.path().join("x.yaml"), format!("{STAR}{VARIANTS}")).unwrap();
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", "s.csv", "--trace", "s.csv"]);
     assert!(code == 2 && stderr.starts_with("error: `--trace s-a.csv` would write over what "), "{stderr}");
@@ -112,7 +113,7 @@ fn a_file_that_finds_no_room_is_not_there() {
         let dir = scenario(STAR);
         fs::write(dir.path().join("old.csv"), "old\n").unwrap();
         for name in ["new.csv", "old.csv"] {
-            // A disk of 512 bytes.
+            // A file size limit of 512 bytes stands for a full disk.
             let script = "ulimit -f 1; trap '' XFSZ; exec \"$0\" sim x.yaml -q \"$@\"";
             let mut command = Command::new("sh");
             command.args(["-c", script, env!("CARGO_BIN_EXE_holdfast"), option, name]).current_dir(dir.path());
@@ -131,7 +132,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
         let dir = scenario(STAR.replace("duration: 100us", "duration: 10s"));
         let mut child = start(dir.path(), &["x.yaml", "--samples", "s.csv", "--trace", "t.csv"]);
         until_it_listens(&mut child, code - 128);
-        // The run should be under way, but need not.
+        // The run is probably under way, but need not be.
         sleep(Duration::from_millis(100));
         signal(&child, name);
         let output = end(child);
@@ -157,7 +158,7 @@ fn what_is_interrupted_while_it_is_written_is_not_there() {
         if output.status.code() == Some(143) && !whole.exists() {
             return;
         }
-        // It was whole before.
+        // The file was complete before the signal.
         assert!(fs::read_to_string(&whole).unwrap().ends_with('\n'), "{output:?}");
         fs::remove_file(&whole).unwrap();
     }
@@ -185,7 +186,7 @@ fn random_fabrics_that_are_interrupted_tell_how_many_held() {
         let dir = tempfile::tempdir().unwrap();
         let mut child = start(dir.path(), &["--random", "--seed", "5", "--count", "1000000"]);
         until_it_listens(&mut child, code - 128);
-        // Some should hold before, but none need.
+        // Some fabrics have probably been checked by now, but none need be.
         sleep(Duration::from_secs(1));
         signal(&child, name);
         let output = end(child);

@@ -1,9 +1,9 @@
-//! What the simulator promises of its speed (docs/sim/scale.md), by a yardstick that the same run measures.
+//! Checks the simulator's promise of speed (docs/sim/scale.md) against a reference that the same run measures.
 //!
-//! A bound in seconds is either missed on a slow or busy machine, or passes when the simulator has become many times slower.
-//! So the CPU time of an event is compared with that of a step of a reference loop, which runs before and after on the same
-//! thread and has the same character: a heap of times, records larger than the caches, branches on what they hold. A busy
-//! neighbour and a slower CPU slow both.
+//! A limit in seconds would fail on a slow or busy machine, or pass when the simulator has become many times slower. So
+//! the CPU time of an event is compared with that of a step of a reference loop. The loop runs before and after on the
+//! same thread and has the same character. It uses a heap of times, records larger than the caches, and branches on
+//! their contents. A busy neighbour or a slower CPU slows both.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,28 +14,28 @@ use std::path::Path;
 use holdfast::sim::scenario::{self, Options};
 use holdfast::sim::spec::Scenario;
 
-/// Most steps of the reference loop that may pass in the time of an event. Measured on an AMD EPYC with a load of 11 to 14 on two
-/// CPUs: medians of 1.83 to 2.02, and of 4.26 to 4.46 with `HOLDFAST_SPEED_RUNS=2`.
+/// Most steps of the reference loop that may take as long as an event. Measured on an AMD EPYC with a load of 11 to 14
+/// on two CPUs: medians of 1.83 to 2.02, and of 4.26 to 4.46 with `HOLDFAST_SPEED_RUNS=2`.
 const MOST_STEPS: f64 = 2.8;
-/// Pairs of a run and a loop, of which the median counts: a neighbour may come between the two, a slowdown is there each time.
+/// Pairs of a run and a loop; their median counts. A neighbour may disturb one pair, but a slowdown affects all.
 const ROUNDS: usize = 11;
 
 /// Steps of the reference loop in a round.
 const STEPS: u64 = 1_000_000;
-/// Times in its heap, about as many as there are events under way.
+/// Times in its heap: about as many as there are pending events.
 const WAITING: u32 = 1024;
-/// Records of a frame's size, together larger than a cache of the second level.
+/// Records of a frame's size, together larger than a second-level cache.
 const RECORDS: usize = 1 << 13;
 const RECORD: usize = 1024;
 
-/// Time that this thread has had a CPU for: not the clock's, since others want it too.
+/// Returns the CPU time of this thread. Elapsed time would include the time of other programs.
 fn cpu_ns() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// CPU time of a step of the reference loop: takes the next time from a heap, reads and writes a record by what is in it, and
-/// schedules another time.
+/// Returns the CPU time of a step of the reference loop. A step takes the next time from a heap, reads and writes a
+/// record that depends on it, and schedules another time.
 fn step_ns() -> f64 {
     let mut records = vec![0_u8; RECORDS * RECORD];
     let mut heap: BinaryHeap<Reverse<(u64, u32)>> = (0..WAITING).map(|who| Reverse((u64::from(who), who))).collect();
@@ -48,7 +48,7 @@ fn step_ns() -> f64 {
         dice ^= dice << 17;
         let at = (dice as usize ^ who as usize) % RECORDS * RECORD;
         let record = &mut records[at..at + RECORD];
-        // A check sum over a header, as of a frame that is parsed.
+        // A checksum over a header, as for a frame that is parsed.
         let sum = record[..64].iter().fold(u32::from(record[0]), |sum, byte| sum.rotate_left(3) ^ u32::from(*byte));
         let after = match (sum ^ dice as u32) % 4 {
             0 => 7 + u64::from(record[64]),
@@ -63,18 +63,19 @@ fn step_ns() -> f64 {
     (cpu_ns() - began) as f64 / STEPS as f64
 }
 
-/// A millisecond of 64 hosts at 100G.
+/// Returns the scenario of a millisecond with 64 hosts at 100G.
 fn scale() -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/sim/scale.yaml");
     let scenarios = scenario::load(&path, &Options::default()).unwrap_or_else(|errors| panic!("{errors}"));
     let (_, mut scenario) = scenarios.into_iter().find(|(variant, _)| variant == "1ms").unwrap();
     assert_eq!((scenario.hosts.len(), scenario.duration.0), (64, 1_000_000));
-    // As the command does without plots.
+    // Without samples, as the command runs without plots.
     scenario.sample.0 = 0;
     scenario
 }
 
-/// CPU time of an event. `HOLDFAST_SPEED_RUNS=2` does everything twice and counts it once: the slowdown that the test must find.
+/// Returns the CPU time of an event. `HOLDFAST_SPEED_RUNS=2` runs all twice and counts it once: a slowdown that the
+/// test must detect.
 fn event_ns(scenario: &Scenario) -> f64 {
     let runs = std::env::var("HOLDFAST_SPEED_RUNS").map_or(1, |text| text.parse().unwrap());
     let began = cpu_ns();
@@ -82,7 +83,7 @@ fn event_ns(scenario: &Scenario) -> f64 {
     let taken = cpu_ns() - began;
     let outcome = &outcomes[0];
     let frames: u64 = outcome.flows.iter().map(|flow| flow.received_frames).sum();
-    // How fast it is hangs on these two more than on anything else: two events a frame.
+    // The speed depends mostly on these two: two events a frame.
     assert_eq!((outcome.events, frames, outcome.violation.clone()), (1_419_992, 701_824, None));
     taken as f64 / outcome.events as f64
 }

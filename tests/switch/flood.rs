@@ -1,5 +1,5 @@
-//! RoCE beside a flood of lossy frames that a core cannot take, with real rings: hosts on an lcore of their own, and a switch
-//! whose lcore waits a millisecond after each poll.
+//! RoCE beside a flood of lossy frames that exceeds the core, with real rings. Hosts have their own lcore, and the
+//! lcore of the switch waits a millisecond after each poll.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::process::Process;
 use crate::program::{Config, report};
 use crate::quiet;
 
-/// How long a CPU may be away: a receive ring holds what comes in 120 ms.
+/// Longest time that a CPU may be away: a receive ring holds the frames of 120 ms.
 const ALLOWED: Duration = Duration::from_millis(90);
 
 const PORTS: u64 = 4;
@@ -21,8 +21,8 @@ const LOSSY_MBPS: u64 = 90;
 /// Percent of its CPU time for which the switch may wait for a CPU without any effect on the verdict.
 const WAITED: f64 = 2.0;
 
-/// Four hosts in a ring. Each sends 128 lossy frames a millisecond to the next, of which a poll takes 32, and 7 lossless ones.
-/// A poll takes what comes in 200 us of 1G in frames of the MTU, and has half of that to do so.
+/// Runs four hosts in a ring. Each sends 128 lossy frames a millisecond to the next, of which a poll receives 32, and 7
+/// lossless ones. A poll receives the MTU-sized frames of 200 us at 1G, and has half of that time to do so.
 ///
 /// Returns the report, and the percentage of its CPU time for which it waited for a CPU.
 fn flooded() -> Option<(Value, f64)> {
@@ -50,7 +50,7 @@ fn flooded() -> Option<(Value, f64)> {
     Some((report, waited))
 }
 
-/// A count of frames, of all flows of `class`.
+/// Returns a count of frames over all flows of `class`.
 fn frames(report: &Value, class: u64, count: &str) -> u64 {
     let flows = report["flows"].as_array().expect("flows").iter().filter(|flow| flow["class"] == class);
     flows.map(|flow| flow[count].as_u64().expect("a count")).sum()
@@ -64,15 +64,17 @@ fn a_lossy_flood_leaves_lossless_classes_their_rate() {
 fn check_flood() {
     let Some((report, waited)) = flooded() else { return };
     let (lossless, lossy) = (frames(&report, 3, "received_frames"), frames(&report, 0, "received_frames"));
-    // Lossy flows are never held, so their hosts' count tells what lossless flows would have sent without the flood.
+    // Lossy flows are never paused. So their hosts' count shows the frames that lossless flows would have sent without
+    // the flood.
     let offered = frames(&report, 0, "sent_frames") * LOSSLESS_MBPS / LOSSY_MBPS;
     assert!(lossless * 10 > offered, "{lossless} of {offered} lossless frames arrived beside {lossy}");
-    // What comes while the switch's CPU is away, or at once after the hosts' was, is a backlog, for which hosts are held. A poll
-    // takes four times the lossless frames of a millisecond, so the hold lasts about as long again.
+    // Frames that arrive while the switch's CPU is away, or at once after the hosts' CPU was, form a backlog that
+    // pauses hosts. A poll receives four times the lossless frames of a millisecond, so the pause lasts about as long
+    // again.
     if lossless * 10 < offered * 9 && waited > WAITED {
         quiet::explained(format!("it waited {waited:.1} %: {lossless} of {offered} lossless frames arrived"));
     }
-    // Shedding begins after some polls of a millisecond; until then hosts are held.
+    // Shedding begins after some polls of a millisecond. Until then hosts are paused.
     assert!(lossless * 10 >= offered * 9, "{lossless} of {offered} lossless frames arrived beside {lossy}");
     assert_eq!(report["verdict"]["outcome"], "kept", "{}", report["verdict"]);
     let ports = report["ports"].as_array().expect("ports").iter();

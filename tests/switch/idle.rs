@@ -1,4 +1,4 @@
-//! Lcores that rest when nothing comes: what it saves, and that nothing is lost by it.
+//! Lcores that rest when no frame comes: the CPU time that they save, and that no frame is lost.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use crate::process::wait_for;
 use crate::program::{Config, PATIENCE, report};
 use crate::quiet::cpu_seconds;
 
-/// Three hosts that send to a fourth in class 3 all at once for 10 ms, and not at all for 90 ms; or never.
+/// Returns a configuration with four hosts. Three send to the fourth in class 3, all at once for 10 ms and then not for
+/// 90 ms, or never.
 fn switch(idle: &str, sends: bool) -> Config {
     let mut yaml = format!("preset: roce\nlcores: {{poll_gap: 400us, idle: {idle}}}\nports:\n");
     (1..=4).for_each(|n| yaml += &format!("  - {{name: p{n}, device: ring, speed: 10G}}\n"));
@@ -19,10 +20,11 @@ fn switch(idle: &str, sends: bool) -> Config {
     Config::new(&yaml)
 }
 
-/// Rests that wait no longer for their CPU than this machine makes them: it may do other things too.
+/// Settings of a rest whose wake-up allowance covers this machine, even when it runs other work.
 const SLEEP: &str = "{wait: sleep, longest: 100us, wake: 300us, lossless: true}";
 
-/// What an idle switch has of CPUs, and waits for, in a second and a half once it runs, and its report.
+/// Runs an idle switch. Returns its CPU seconds and its seconds of waiting for a CPU, within 1.5 s once it runs, and
+/// its report.
 fn cost(idle: &str) -> ([f64; 2], Value) {
     let (process, _) = start(&[&switch(idle, false).path(), "--duration", "0", "--json"]);
     std::thread::sleep(Duration::from_millis(500));
@@ -41,7 +43,7 @@ fn an_idle_switch_that_sleeps_leaves_the_cpu_to_others() {
     assert_eq!((&report["polls"]["rests"], &report["polls"]["rest_overshoot_p99_ns"]), (&0.into(), &Value::Null));
     let ([asleep, _], report) = cost(SLEEP);
     assert!(report["polls"]["rests"].as_u64() > Some(100), "{}", report["polls"]);
-    // On a machine that does other things too, who polls gets less than it would take.
+    // On a machine that runs other work, a polling switch gets less CPU than it would use.
     assert!(
         asleep < (had + waited) / 2.0,
         "{asleep} s of a CPU asleep; without {had} s, and {waited} s in a queue for it"
@@ -65,7 +67,7 @@ fn frames_after_a_rest_are_all_forwarded() {
 
 #[test]
 fn a_switch_that_sleeps_hears_at_once_that_it_is_to_stop() {
-    // So long a rest is nothing for lossless ports.
+    // So long a rest is impossible with lossless ports.
     let ports = "[{name: p1, device: ring, speed: 10G}, {name: p2, device: ring, speed: 10G}]";
     let hosts = "[{name: h1, port: p1}, {name: h2, port: p2}]";
     let config =
@@ -81,7 +83,7 @@ fn a_switch_that_sleeps_hears_at_once_that_it_is_to_stop() {
     process.signal("TERM");
     let ended = process.wait(PATIENCE);
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-    // Draining takes hundredths of a second; an order that nobody hears would take for ever.
+    // Draining takes hundredths of a second. A switch that missed the signal would never end.
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert!(ended.stdout.contains(" rests, "), "{}", ended.stdout);
 }

@@ -1,4 +1,4 @@
-//! What `holdfast run` does without a file: an incast that PFC makes lossless, and the same without PFC.
+//! `holdfast run` without a file: an incast that PFC makes lossless, and the same incast without PFC.
 
 use crate::launch::{finish, run};
 use crate::program::{report, sum};
@@ -43,7 +43,7 @@ fn without_pfc_the_same_incast_loses_and_says_so() {
     let causes = report["verdict"]["causes"].as_array().expect("causes");
     assert!(causes.iter().any(|cause| cause["reason"] == "headroom_full"), "{causes:?}");
     assert_eq!(report["verdict"]["not_lossless"].as_array().map(Vec::len), Some(5));
-    // What hosts miss is what the switch says that it dropped, frame by frame.
+    // The frames that hosts miss equal the drops that the switch reports.
     let flows = report["flows"].as_array().expect("flows");
     let missing: u64 = flows.iter().map(|flow| flow["lost_frames"].as_u64().expect("a count")).sum();
     assert_eq!(missing, sum(&report, "dropped_frames", false));

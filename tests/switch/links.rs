@@ -6,13 +6,13 @@ use crate::launch::{finish, run, start};
 use crate::program::{Config, PATIENCE, run_arguments};
 use crate::quiet;
 
-/// The host behind the far switch.
+/// Address of the host behind the far switch.
 const STATION: &str = "02:48:46:0c:00:01";
 
 /// A memif port connects some time after its start. Virtual hosts wait for it, so no frame is dropped as `egress_down`.
 #[test]
 fn virtual_hosts_wait_for_the_link_of_a_memif_port() {
-    // The link must come up within the five seconds that hosts wait for it.
+    // The link must come up within the five seconds for which hosts wait.
     quiet::attempt(Duration::from_secs(1), wait_for_link);
 }
 
@@ -44,7 +44,7 @@ fn wait_for_link() {
     assert!(sent.split_whitespace().nth(5).is_some_and(|frames| frames != "0"), "{sent}");
     assert!(!ended.stdout.contains("egress_down"), "{}", ended.stdout);
     far.signal("TERM");
-    // The far switch sees its link later than the near one; frames that it had to forward meanwhile would be dropped.
+    // The far switch sees its link up later than the near one. It would drop frames that it had to forward before that.
     let far = far.wait(PATIENCE);
     assert!(!far.stdout.contains("egress_down"), "{}", far.stdout);
 }

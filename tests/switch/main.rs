@@ -1,9 +1,8 @@
-//! The program from outside, on in-process ports: what it reports, serves and says, and what it leaves behind. Nothing
-//! here needs root; what a process without privileges sees is tried as nobody where the tests run as root.
+//! The program from outside, on in-process ports: its reports, metrics and messages, and the files it leaves. Nothing
+//! here needs root. Where the tests run as root, those of an unprivileged process run as UID 65534.
 //!
-//! A switch takes a whole CPU, so these tests go one at a time (`.config/nextest.toml`, or `--test-threads=1`), and what
-//! they assert is counts and order, never how long something took. Where a CPU that is away for long changes a count, the
-//! test goes by `quiet`.
+//! A switch takes a whole CPU, so these tests run one at a time (`.config/nextest.toml`, or `--test-threads=1`). They
+//! assert counts and order, never durations. Where the long absence of a CPU changes a count, the test uses `quiet`.
 
 #![cfg(feature = "dpdk")]
 

@@ -1,8 +1,8 @@
-//! A strict reader of Prometheus' text format, version 0.0.4: what it does not expect is an error.
+//! A strict reader of Prometheus' text format, version 0.0.4: unexpected text is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one scrape returned.
+/// The result of one scrape.
 #[derive(Debug)]
 pub struct Exposition {
     /// Type of each family, by name.
@@ -19,13 +19,13 @@ struct Sample {
 }
 
 impl Exposition {
-    /// Reads `text`; panics at the first line that is not as the format has it.
+    /// Parses `text`; panics at the first line that violates the format.
     #[track_caller]
     pub fn parse(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line has no end");
         let mut families = BTreeMap::new();
         let (mut samples, mut seen) = (Vec::new(), BTreeSet::new());
-        // The family that lines belong to: all of it stands together, after its help and type.
+        // The family of the current lines. All lines of a family stand together, after its help and type.
         let (mut helped, mut family) = (String::new(), (String::new(), String::new()));
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# HELP ") {
@@ -52,7 +52,7 @@ impl Exposition {
         Self { families, samples }
     }
 
-    /// The sum of a family's samples that have these labels; panics if there are none.
+    /// Returns the sum of a family's samples with these labels; panics if there are none.
     #[track_caller]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&Sample| {
@@ -63,19 +63,19 @@ impl Exposition {
         values.sum()
     }
 
-    /// The samples of a family that are not zero, for messages.
+    /// Returns the nonzero samples of a family, for messages.
     pub fn nonzero(&self, name: &str) -> Vec<String> {
         let nonzero = self.samples.iter().filter(|sample| sample.name == name && sample.value != 0.0);
         nonzero.map(|sample| format!("{:?} {}", sample.labels.values().collect::<Vec<_>>(), sample.value)).collect()
     }
 
-    /// Values of a label among the samples of a family that are not zero.
+    /// Returns the values of a label among the nonzero samples of a family.
     pub fn labels_of_nonzero(&self, name: &str, label: &str) -> Vec<String> {
         let nonzero = self.samples.iter().filter(|sample| sample.name == name && sample.value != 0.0);
         nonzero.filter_map(|sample| sample.labels.get(label).cloned()).collect()
     }
 
-    /// No series of `before` is missing here, and no counter is lower.
+    /// Asserts that no series of `before` is missing here, and that no counter is lower.
     #[track_caller]
     pub fn assert_no_counter_fell_since(&self, before: &Exposition) {
         let by_series: BTreeMap<_, _> =
@@ -108,7 +108,8 @@ impl Sample {
     }
 }
 
-/// `key="value`, the closing mark of all but the last being gone. Values here need no escapes, so none is expected.
+/// Parses `key="value`; only the last label still has its closing quote. Values here need no escapes, so none is
+/// accepted.
 #[track_caller]
 fn label(pair: &str, line: &str) -> (String, String) {
     let (key, value) = pair.split_once("=\"").unwrap_or_else(|| panic!("a label without value: {line}"));
@@ -122,7 +123,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(word)
 }
 
-/// The family that a histogram's sample belongs to.
+/// Returns the family of a histogram's sample.
 fn without_suffix(name: &str) -> &str {
     ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! Under systemd, which the test plays: the socket on which a unit of `Type=notify` is listened to.
+//! `Type=notify` units of systemd: the test owns the notification socket.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -8,7 +8,7 @@ use crate::launch::{finish, run};
 use crate::process::{Process, wait_for};
 use crate::program::PATIENCE;
 
-/// What systemd would wait for a sign of life; a test waits for some of them.
+/// Watchdog period of systemd. A test waits for some notifications.
 const WATCHDOG: Duration = Duration::from_millis(1000);
 
 struct Systemd {
@@ -23,7 +23,7 @@ impl Systemd {
         Self { socket, told: Vec::new() }
     }
 
-    /// All that has been told so far.
+    /// Returns all notifications so far.
     fn told(&mut self) -> &[String] {
         let mut buffer = [0; 512];
         while let Ok(length) = self.socket.recv(&mut buffer) {
@@ -50,7 +50,7 @@ fn systemd_is_told_of_start_life_and_end() {
     assert!(first.starts_with("READY=1\nSTATUS=5 ports, dataplane lcores: "), "{first}");
     assert!(!process.stdout().contains("lossless: "), "it runs");
     wait_for("three signs of life", PATIENCE, || (systemd.count("WATCHDOG=1") >= 3).then_some(()));
-    // Two in each period, so that one may be late; not one at each look.
+    // There are two notifications in each period, so one may be late, but not one at each reading.
     assert!(start.elapsed() >= WATCHDOG, "{:?} for three", start.elapsed());
     assert_eq!(systemd.count("STOPPING=1"), 0);
     process.signal("TERM");
@@ -65,7 +65,7 @@ fn an_abstract_socket_will_do_and_without_a_watchdog_nothing_is_said_of_life() {
     let name = format!("holdfast-test-notify-{}", std::process::id());
     let mut systemd = Systemd::listen(&SocketAddr::from_abstract_name(&name).expect("a short name"));
     let mut command = run(&["--duration", "1s", "--metrics", "off"]);
-    // Another process is to give signs of life, not this one.
+    // The watchdog expects another process, not this one.
     command.env("NOTIFY_SOCKET", format!("@{name}")).env("WATCHDOG_USEC", "200000").env("WATCHDOG_PID", "1");
     let ended = finish(command);
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");

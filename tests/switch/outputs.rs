@@ -1,4 +1,4 @@
-//! Output that goes nowhere, and what does not belong into it.
+//! Output to closed or full destinations, and text that does not belong in the output.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use crate::program::{Config, HOLDFAST};
 
 const SHORT: [&str; 4] = ["--duration", "1s", "--metrics", "off"];
 
-/// A device on which every write fails: the disk is full.
+/// Returns a device on which every write fails, as on a full disk.
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("/dev/full").into()
 }
@@ -47,7 +47,7 @@ fn nowhere_to_complain_is_no_panic() {
         let status = run(&args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(full()).status().expect("it runs");
         assert_eq!(status.code(), Some(code), "{args:?}");
     }
-    // One whose warnings cannot be written.
+    // A configuration whose warnings cannot be written.
     let config = Config::new(
         "preset: roce\nports: [{name: p1, device: ring, speed: 10G, pfc: off}]\nhosts: [{name: h1, port: p1}]\n",
     );

@@ -1,5 +1,5 @@
-//! More traffic than one core can switch, for real: hosts on an lcore of their own send four times what the switch's lcore,
-//! which waits after each poll, gets done.
+//! More traffic than one core can switch, on real threads. Hosts on their own lcore send four times the capacity of the
+//! switch's lcore, which waits after each poll.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::launch::{finish, run};
 use crate::program::{self, Config, report, run_arguments};
 use crate::quiet;
 
-/// Ports, each with a host.
+/// Number of ports, each with a host.
 const PORTS: u64 = 4;
 
-/// Frames that each host sends in a millisecond: 90 Mb/s of frames that take 88 B of the wire.
+/// Frames that each host sends in a millisecond: 90 Mb/s of frames that take 88 B on the wire.
 const FRAMES_PER_MS: u64 = 128;
 
-/// Descriptors of a receive ring, and how many of them are free at least when a gap begins: the backlog rule keeps rings
-/// far emptier than this.
+/// Descriptors of a receive ring, and the least number of free ones when a gap begins. The backlog rule keeps rings far
+/// emptier than this.
 const RING: u64 = 16_384;
 const FREE: u64 = RING * 3 / 4;
 
-/// How long a run sends. A port of 100M may send a frame or two in a poll, so what is received waits in the buffer: for as
-/// long as this it fits, and nobody but the receive ring stops a host.
+/// Duration of sending. A port of 100M sends only a frame or two in a poll, so received frames wait in the buffer. They
+/// fit it for this duration, so only a receive ring pauses a host.
 const RUN: Duration = Duration::from_millis(1500);
 
-/// Whether hosts with an lcore of their own and each lcore of the switch have a CPU; says so if they do not.
+/// Whether the hosts' lcore and each lcore of the switch have a CPU. Prints a message if not.
 pub fn hosts_have_a_cpu() -> bool {
     let arguments = run_arguments();
     let switch: usize =
@@ -36,10 +36,11 @@ pub fn hosts_have_a_cpu() -> bool {
     has_cpus
 }
 
-/// Four hosts in a ring, each sending frames of 64 B in class 3 to the next: 128 a millisecond, of which a poll takes 32.
+/// Runs four hosts in a ring, each sending frames of 64 B in class 3 to the next: 128 a millisecond, of which a poll
+/// receives 32.
 ///
-/// A receive ring holds what comes in 128 ms, and an XOFF lasts 335 ms at 100M and is refreshed after half of that. So it
-/// changes nothing when the machine takes a CPU away, unless for longer than these.
+/// A receive ring holds the frames of 128 ms. An XOFF lasts 335 ms at 100M and is refreshed after half of that. So the
+/// absence of a CPU changes nothing unless it is longer than these times.
 fn overload(backlog_xoff: &str) -> Option<Value> {
     if !hosts_have_a_cpu() {
         return None;
@@ -64,16 +65,16 @@ fn overload(backlog_xoff: &str) -> Option<Value> {
     Some(report)
 }
 
-/// The most frames that receive rings can lose in a run whose longest gap between polls is `gap`: at each port, in each such
-/// gap, what comes after `FREE` descriptors are full. Where no gap is that long, none.
+/// Returns the most frames that receive rings can lose in a run whose longest poll gap is `gap`. At each port, each
+/// such gap loses the frames that come after `FREE` descriptors are full. It is zero if no gap is that long.
 fn lost_by_gaps(gap: Duration) -> u64 {
     let come = FRAMES_PER_MS * gap.as_micros() as u64 / 1000;
     let gaps = RUN.as_micros().checked_div(gap.as_micros()).unwrap_or(0) as u64;
     PORTS * gaps.max(1) * come.saturating_sub(FREE)
 }
 
-/// Ends this attempt: frames were lost in receive rings and nowhere else, and gaps between polls explain so many. Fails if
-/// that is not so.
+/// Ends this attempt as explained: only receive rings lost frames, and gaps between polls explain that number. Panics
+/// otherwise.
 #[track_caller]
 fn explain(report: &Value, missed: u64) -> ! {
     let gap = quiet::longest_gap();
@@ -104,8 +105,8 @@ fn a_core_with_more_than_it_can_switch_keeps_every_frame() {
     });
 }
 
-/// A CPU that is away for 136 ms may lose the 4,078 frames that were seen once. A switch without the rule loses three quarters
-/// of what is sent, which no such gap explains.
+/// A CPU that is away for 136 ms may lose the 4,078 frames that were observed once. A switch without the rule loses
+/// three quarters of the frames, which no such gap explains.
 #[test]
 fn a_gap_explains_what_did_not_fit_the_rings_and_no_more() {
     let explained = |milliseconds| lost_by_gaps(Duration::from_millis(milliseconds));

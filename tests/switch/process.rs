@@ -1,4 +1,4 @@
-//! Programs that tests start: their output is collected while they run, and they end with the test whatever happens.
+//! Programs that tests start: their output is collected while they run, and they always end with the test.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// What a switch says before the address of its metrics where it was to choose one.
+/// Text before the address of the metrics, which a switch prints if it left the choice of the port to the kernel.
 const METRICS_NOTE: &str = "note: metrics at http://";
 
-/// Time between two looks at something waited for, and at whether a program has ended.
+/// Interval between two checks of a condition, and of the end of a program.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOK_AT_END: Duration = Duration::from_millis(3);
 
-/// A command that is killed with the thread that starts it, so that nothing is left when a test itself is killed. A switch
-/// has no API unless the test gives it a socket of its own: all would want the same one.
+/// Returns a command that is killed with the thread that starts it, so none is left when a test itself is killed. A
+/// switch has no API unless the test gives it a socket: the default socket would be the same for all.
 pub fn mortal(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.env("HOLDFAST_SOCKET", "off");
@@ -23,7 +23,7 @@ pub fn mortal(program: &str) -> Command {
     command
 }
 
-/// Waits until `ready` has something; panics with `what` after `limit`.
+/// Waits until `ready` returns a value; panics with `what` after `limit`.
 #[track_caller]
 pub fn wait_for<T>(what: &str, limit: Duration, mut ready: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + limit;
@@ -44,10 +44,10 @@ pub struct Process {
     stderr: Collector,
 }
 
-/// What a program left.
+/// The result of a program that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code, if it was not ended by a signal.
+    /// Exit status: the code, or the signal that ended it.
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: String,
@@ -56,7 +56,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Lines of standard error without the note of where metrics are.
+    /// Returns the lines of standard error without the note about the metrics.
     pub fn told(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| !line.starts_with(METRICS_NOTE)).collect()
     }
@@ -74,29 +74,30 @@ impl Process {
         Self { child, name, stdout, stderr }
     }
 
-    /// Its process number.
+    /// Returns the process number.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal: `INT`, `TERM`, `KILL`.
+    /// Sends the program a signal: `INT`, `TERM`, `KILL`.
     pub fn signal(&self, signal: &str) {
         let order = format!("kill -{signal} {}", self.pid());
         let status = Command::new("sh").args(["-c", &order]).status().expect("there is a shell");
         assert!(status.success(), "{order}");
     }
 
-    /// Whether it still runs.
+    /// Whether the program still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("it is our child").is_none()
     }
 
-    /// What it has written to standard output so far.
+    /// Returns its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// Where a switch with `--metrics 127.0.0.1:0` serves them: the kernel chooses a free port, and the switch says which.
+    /// Returns the address of the metrics of a switch with `--metrics 127.0.0.1:0`. The kernel chooses a free port, and
+    /// the switch prints it.
     #[track_caller]
     pub fn metrics_address(&mut self, limit: Duration) -> SocketAddr {
         wait_for("address of the metrics", limit, || {
@@ -107,12 +108,12 @@ impl Process {
         })
     }
 
-    /// What it has written to standard error so far.
+    /// Returns its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }
 
-    /// Waits for its end; panics after `limit`.
+    /// Waits for the end of the program; panics after `limit`.
     #[track_caller]
     pub fn wait(mut self, limit: Duration) -> Ended {
         let end = Instant::now() + limit;
@@ -135,7 +136,7 @@ impl Drop for Process {
     }
 }
 
-/// Reads a stream to its end in a thread of its own, so that the writer never waits.
+/// Reads a stream to its end in its own thread, so the writer never blocks.
 struct Collector {
     text: Arc<Mutex<String>>,
     thread: Option<JoinHandle<()>>,
@@ -160,7 +161,7 @@ impl Collector {
         self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All of it: the stream ends with its writer.
+    /// Returns the whole text: the stream ends with its writer.
     fn finish(&mut self) -> String {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

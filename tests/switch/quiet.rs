@@ -1,9 +1,9 @@
-//! Tests in real time on a machine that may take the CPU away from a switch, or from the programs around it.
+//! Support for real-time tests on a machine that may take the CPU away from a switch, or from the programs around it.
 //!
-//! A test says how long a CPU may be away without any effect on its verdict. Where it fails although no CPU was away for
-//! longer, that is a defect, and it fails at once. Otherwise it runs again, [`ATTEMPTS`] times at most, and says why.
-//! Two things are measured: gaps between polls, by the switch itself, and how late threads of this process wake up, one
-//! on each CPU.
+//! A test names the longest absence of a CPU that does not affect its verdict. A failure without a longer absence is a
+//! defect, and the test fails at once. Otherwise the test runs again, [`ATTEMPTS`] times at most, and prints the
+//! reason. Two things are measured: gaps between polls, by the switch itself, and the late wake-ups of threads of this
+//! process, one on each CPU.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::process::{Ended, Process};
 use crate::program::PATIENCE;
 
-/// How often a test runs at most.
+/// Most attempts of a test.
 pub const ATTEMPTS: usize = 3;
 
-/// How long a CPU may be away without any effect on tests over taps and links: hosts that keep a pause up say it 20 times a
-/// second, at 100M it lasts 335 ms, and what arrives meanwhile fits the queues and rings before the switch.
+/// Longest absence of a CPU without effect on tests over taps and links. Hosts that sustain a pause refresh it 20 times
+/// a second, and at 100M it lasts 335 ms. Frames that arrive meanwhile fit the queues and rings before the switch.
 pub const ALLOWED: Duration = Duration::from_millis(250);
 
-/// Time between two looks of a witness.
+/// Time between two checks of a witness.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The longest gap between polls that switches of this attempt have told, in nanoseconds. Tests that run a switch go one
-/// at a time, so there is one attempt at a time.
+/// The longest poll gap that the switches of this attempt have reported, in nanoseconds. Tests that run a switch run
+/// one at a time, so there is only one attempt at a time.
 static LONGEST_GAP: AtomicU64 = AtomicU64::new(0);
 
-/// Why an attempt proves nothing; a panic with this is no failure.
+/// The reason why an attempt proves nothing; a panic with it is no failure.
 enum Disturbed {
-    /// The machine was in the way of the test itself.
+    /// The machine disturbed the test itself.
     Busy(String),
-    /// All that was wrong is what a gap between polls explains.
+    /// A gap between polls explains everything that was wrong.
     Explained(String),
 }
 
-/// Tells that a switch of this attempt had a gap of so many nanoseconds between polls.
+/// Reports that a switch of this attempt had a poll gap of `nanoseconds`.
 pub fn saw_gap(nanoseconds: u64) {
     LONGEST_GAP.fetch_max(nanoseconds, Relaxed);
 }
 
-/// Tells the longest gap of a switch that serves these metrics; of one that does not answer nothing is known.
+/// Reports the longest poll gap of the switch that serves these metrics. A switch that does not answer adds nothing.
 pub fn saw_gap_of(metrics: Option<String>) {
     let metrics = metrics.unwrap_or_default();
     let lines = metrics.lines().filter_map(|line| line.strip_prefix("holdfast_poll_gap_highest_seconds{"));
@@ -51,24 +51,24 @@ pub fn saw_gap_of(metrics: Option<String>) {
     saw_gap((seconds.fold(0.0, f64::max) * 1e9) as u64);
 }
 
-/// The longest gap between polls that this attempt has told.
+/// Returns the longest poll gap reported in this attempt.
 pub fn longest_gap() -> Duration {
     Duration::from_nanos(LONGEST_GAP.load(Relaxed))
 }
 
-/// Ends this attempt: the machine was so busy that there was nothing to see. A test that ends so each time fails.
+/// Ends this attempt: the machine was too busy for a result. A test fails if all its attempts end so.
 pub fn too_busy(why: String) -> ! {
     panic_any(Disturbed::Busy(why))
 }
 
-/// Ends this attempt: something was lost, all of it where a gap between polls explains it, and no more than it explains.
-/// A test that ends so each time passes, and says so.
+/// Ends this attempt: gaps between polls explain all frames that were lost. A test passes with a message if all its
+/// attempts end so.
 pub fn explained(why: String) -> ! {
     panic_any(Disturbed::Explained(why))
 }
 
-/// Runs `attempt` until it does not say why it was not quiet; the last result, and whether it was quiet. For tests that judge
-/// by other bounds where it was not.
+/// Runs `attempt` until it returns no reason for a disturbance. Returns the last result, and whether it was quiet. For
+/// tests that apply other limits where it was not.
 pub fn until_quiet<T>(mut attempt: impl FnMut() -> (T, Option<String>)) -> (T, bool) {
     let mut last = attempt();
     for left in (1..ATTEMPTS).rev() {
@@ -116,7 +116,7 @@ pub fn attempt(allowed: Duration, test: impl Fn()) {
     }
 }
 
-/// A thread on each CPU that this process may use, which measures how much later it wakes up than it should.
+/// A thread on each CPU that this process may use, which measures the delay of its own wake-ups.
 struct Witnesses {
     longest: Arc<AtomicU64>,
     ends: Arc<AtomicBool>,
@@ -167,7 +167,7 @@ pub fn cpu_seconds(pid: u32) -> [f64; 2] {
     [0, 1].map(|field| nanoseconds(field).sum::<f64>() / 1e9)
 }
 
-/// Waits until `process` ends by itself. Returns also the share of its CPU time, in percent, for which it waited for a CPU.
+/// Waits until `process` ends by itself. Returns also the percentage of its CPU time for which it waited for a CPU.
 #[track_caller]
 pub fn finish_watched(mut process: Process) -> (Ended, f64) {
     let [mut had, mut waited] = [0.0_f64; 2];
@@ -180,13 +180,13 @@ pub fn finish_watched(mut process: Process) -> (Ended, f64) {
     (process.wait(PATIENCE), 100.0 * waited / (had + waited).max(1e-9))
 }
 
-/// The CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 fn cpus() -> Vec<usize> {
     let allowed = sched_getaffinity(None).expect("our own CPUs");
     (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect()
 }
 
-/// Keeps this thread on `cpu`. Where that fails the thread measures all the same, on whichever CPU it is.
+/// Pins this thread to `cpu`. If that fails, the thread still measures, on any CPU.
 fn pin(cpu: usize) {
     let mut only = CpuSet::new();
     only.set(cpu);

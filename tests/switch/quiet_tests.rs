@@ -1,4 +1,4 @@
-//! When a test in real time runs again, when it passes and when it fails.
+//! The rules by which a real-time test runs again, passes or fails.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::quiet::{ATTEMPTS, attempt, explained, longest_gap, saw_gap, too_busy};
 
-/// No machine takes a CPU away for so long.
+/// Longer than any machine takes a CPU away.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// How often `test` ran, and what the failure said, if it failed.
+/// Returns the number of runs of `test`, and the message of its failure, if it failed.
 fn outcome(allowed: Duration, test: impl Fn(usize)) -> (usize, Option<String>) {
     let runs = Cell::new(0);
     let counted = || {
@@ -65,7 +65,7 @@ fn what_gaps_explain_each_time_passes_and_a_busy_machine_each_time_fails_and_say
     assert_eq!(runs, ATTEMPTS);
     let text = text.expect("a failure");
     assert!(text.contains("not quiet in any of") && text.contains("XON came late"), "{text}");
-    // A defect is one in the last attempt too.
+    // A defect in the last attempt is still a defect.
     let busy_then_defect = |run| if run < ATTEMPTS { too_busy("busy".to_owned()) } else { panic!("a defect") };
     assert_eq!(outcome(LONG, busy_then_defect), (ATTEMPTS, Some("a defect".to_owned())));
 }

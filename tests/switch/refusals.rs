@@ -1,5 +1,5 @@
-//! A machine that does not have what the configuration asks for: one sentence that names the cause and the remedy, and
-//! neither a panic nor a line of DPDK's log.
+//! Machines that lack a resource that the configuration needs. The error is one sentence with the cause and the remedy,
+//! without a panic or a line of DPDK's log.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -8,15 +8,15 @@ use crate::launch::{finish, run};
 use crate::process::{Ended, mortal};
 use crate::program::{Config, HOLDFAST, is_root};
 
-/// A second port, which needs nothing, and its host.
+/// A second port, which needs no resource, and its host.
 const RING: &str = "  - {name: p2, device: ring, speed: 10G}\nhosts: [{name: h1, port: p2}]\n";
 
-/// A configuration whose first port is `device`.
+/// Returns a configuration whose first port is `device`.
 fn with_device(device: &str) -> Config {
     Config::new(&format!("ports:\n  - {{name: p1, device: \"{device}\", speed: 10G}}\n{RING}"))
 }
 
-/// A configuration on in-process ports, with `keys`.
+/// Returns a configuration on in-process ports, with `keys`.
 fn with_keys(keys: &str) -> Config {
     Config::new(&format!("{keys}\nports:\n{RING}"))
 }
@@ -26,7 +26,7 @@ fn refused(config: &Config, parts: &[&str]) {
     assert_one_sentence(&ended, 1, parts);
 }
 
-/// One line on standard error, with all of `parts`, and nothing else.
+/// Asserts that standard error is one line with all of `parts`, and that there is no other output.
 #[track_caller]
 fn assert_one_sentence(ended: &Ended, code: i32, parts: &[&str]) {
     assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(code), ""), "{ended:?}");
@@ -74,7 +74,7 @@ fn a_memif_socket_that_is_not_to_be_had() {
         let ended = finish(run(&[&server(&path).path(), "--duration", "1s", "--metrics", "off"]));
         assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     };
-    // Nobody is left behind it, as after SIGKILL.
+    // The socket file has no listener, as after SIGKILL.
     drop(UnixListener::bind(&path).expect("a socket"));
     started();
     let live = UnixListener::bind(&path).expect("a socket");
@@ -98,7 +98,7 @@ fn a_pci_device_that_is_not_there() {
 
 #[test]
 fn hugepages_that_are_not_there() {
-    // More than any machine has.
+    // More memory than any machine has.
     let config = with_keys("eal: {memory: huge}\nbuffer: {size: 32GiB}");
     refused(&config, &["no free hugepages", "vm.nr_hugepages"]);
 }
@@ -125,7 +125,7 @@ fn a_cpu_without_the_light_sleep_that_is_asked_for() {
     refused(&with_keys("lcores: {idle: umwait}"), &["`lcores.idle`: this CPU has no UMWAIT", "`sleep` or `pause`"]);
 }
 
-/// No sleep ends at the very nanosecond.
+/// No sleep ends exactly on time.
 #[test]
 fn a_machine_that_wakes_later_than_headroom_allows_for() {
     let idle = "idle: {wait: sleep, longest: 50us, wake: 0us, lossless: true}";

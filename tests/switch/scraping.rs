@@ -1,4 +1,4 @@
-//! The web server of a running switch: what Prometheus sees.
+//! The web server of a running switch, as Prometheus reads it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,16 +10,16 @@ use crate::metrics::Exposition;
 use crate::process::wait_for;
 use crate::program::PATIENCE;
 
-/// How long a server may take to answer.
+/// Longest time for a server to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// The body at `path`, if the server is there and says 200.
+/// Returns the body at `path` if the server answers with 200.
 pub fn get(address: SocketAddr, path: &str) -> Option<String> {
     let (head, body) = request(address, path)?;
     head.starts_with("HTTP/1.1 200 ").then_some(body)
 }
 
-/// Head and body of the answer to a GET of `path`.
+/// Returns the head and the body of the answer to a GET of `path`.
 fn request(address: SocketAddr, path: &str) -> Option<(String, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
@@ -50,7 +50,7 @@ fn metrics_are_well_formed_and_grow() {
     ] {
         assert_eq!(first.families.get(name).map(String::as_str), Some(kind), "{name}");
     }
-    // Every port, and reasons that have not occurred too: `rate()` must see the first one.
+    // Every port has all reasons, even those that have not occurred: `rate()` must include the first drop.
     for port in ["p1", "p2", "p3", "p4", "p5"] {
         let full = [("port", port), ("tc", "3"), ("reason", "headroom_full")];
         assert_eq!(first.sum("holdfast_port_dropped_frames_total", &full), 0.0);

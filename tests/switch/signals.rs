@@ -1,4 +1,4 @@
-//! Ends: in order when asked to, and without a trace also when not asked.
+//! Shutdown: orderly on SIGINT and SIGTERM, and without leftovers even after SIGKILL.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn a_signal_while_it_starts_ends_it_too() {
         sleep(Duration::from_millis(milliseconds));
         process.signal("TERM");
         let ended = process.wait(PATIENCE);
-        // Before it listens to signals there is nothing to be ended in order.
+        // Before the switch handles signals there is nothing to shut down in order.
         let died = std::os::unix::process::ExitStatusExt::signal(&ended.status) == Some(15);
         assert!(ended.status.code() == Some(0) || died, "{ended:?}");
         assert_eq!(ended.stderr, "", "after {milliseconds} ms");

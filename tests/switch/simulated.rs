@@ -1,7 +1,7 @@
-//! The incast on in-process ports in real time beside the same incast in the simulator: docs/sim/reality.md.
+//! The incast on in-process ports in real time, compared with the same incast in the simulator: docs/sim/reality.md.
 //!
-//! A machine that is slow, or takes the lcore's CPU away, takes it from throughput: the simulator's is only the most that
-//! there can be. All else is compared by frame or by what the buffer held, which does not depend on it.
+//! A slow machine, or one that takes the lcore's CPU away, has less throughput: the simulator's throughput is only an
+//! upper limit. All other results are compared by frame or by buffer contents, which do not depend on CPU time.
 
 use std::process::Command;
 
@@ -12,23 +12,24 @@ use crate::process::{Process, mortal};
 use crate::program::{HOLDFAST, PATIENCE, report, sum};
 use crate::quiet;
 
-/// Poll gaps up to which nothing is missing from the throughput.
+/// Largest poll gaps of a quiet run, in nanoseconds: the 99th percentile and the longest. Up to these the throughput is
+/// complete.
 const QUIET_P99_NS: u64 = 16_384;
 const QUIET_HIGHEST_NS: u64 = 2_000_000;
 
-/// What both say of class 3.
+/// Results for class 3, of the switch or of the simulator.
 #[derive(Debug)]
 struct Seen {
     kept: bool,
     gigabits: f64,
-    /// Of what the receiver got, each sender's part.
+    /// Fraction of the receiver's frames that came from each sender.
     shares: Vec<f64>,
     marked: f64,
-    /// XOFF sent for a thousand frames.
+    /// XOFF sent per thousand frames.
     xoffs: f64,
-    /// Part of the time for which senders were held, on average.
+    /// Average fraction of the time for which senders were paused.
     held: f64,
-    /// Most cells of a sender's group, of the headroom, and of the receiver's queue, in bytes.
+    /// Watermarks of a sender's group, of the headroom, and of the receiver's queue, in bytes.
     group: f64,
     headroom: f64,
     queue: f64,
@@ -42,7 +43,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or_else(|| panic!("no list: {value}"), Vec::as_slice)
 }
 
-/// Class 3 of each port that has it.
+/// Returns class 3 of each port that has it.
 fn classes(ports: &Value) -> Vec<&Value> {
     list(ports).iter().flat_map(|port| list(&port["classes"])).filter(|class| class["class"] == 3).collect()
 }
@@ -58,7 +59,7 @@ fn shares(flows: &Value) -> Vec<f64> {
     frames.into_iter().map(|frames| frames / all).collect()
 }
 
-/// What a run says, and why it was not quiet, if it was not.
+/// Returns the results of a real run, and the reason why it was not quiet, if it was not.
 fn in_reality() -> (Seen, Option<String>) {
     let report = report(&finish(run(&["conf/incast.yaml", "--duration", "2s", "--json", "--metrics", "off"])));
     let classes = classes(&report["ports"]);
@@ -125,8 +126,8 @@ fn the_incast_is_in_the_simulator_what_it_is_in_reality() {
     assert_near("part marked", real.marked, simulated.marked, 1.05);
     assert_near("most in a group", real.group, simulated.group, 1.05);
     assert_near("most in the queue", real.queue, simulated.queue, 1.05);
-    // How often, for how long and how far go with how late polls are, and so with who else wants the CPU: 16 to 41 XOFFs for
-    // a thousand frames were seen on one machine.
+    // Number, duration and depth of pauses depend on late polls, and so on other programs on the CPU. One machine had
+    // 16 to 41 XOFFs per thousand frames.
     let [headroom, xoffs, held] = if is_quiet { [2.0, 3.0, 1.5] } else { [4.0, 5.0, 2.0] };
     assert_near("most in a headroom", real.headroom, simulated.headroom, headroom);
     assert_near("XOFF for a thousand frames", real.xoffs, simulated.xoffs, xoffs);

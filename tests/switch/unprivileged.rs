@@ -1,4 +1,4 @@
-//! Without any privilege: what the embedded default promises to need none for.
+//! Runs without any privilege: the embedded default needs none.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,13 +8,13 @@ use std::process::Command;
 use crate::process::{Process, mortal};
 use crate::program::{HOLDFAST, PATIENCE, dpdk_leftovers, is_root, report, run_arguments};
 
-/// The program where anybody can run it, run as nobody if the tests are root's.
+/// A copy of the program that every user can run. It runs as UID 65534 if the tests run as root.
 pub struct Nobody {
     directory: tempfile::TempDir,
 }
 
 impl Nobody {
-    /// Copies it: the checkout may be in a place that is root's alone.
+    /// Copies the program, because only root may have access to the checkout.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("our own directory");
@@ -27,7 +27,7 @@ impl Nobody {
         self.directory.path().join(name)
     }
 
-    /// Writes a configuration that it can read; its path.
+    /// Writes a configuration that an unprivileged user can read, and returns its path.
     pub fn config(&self, text: &str) -> String {
         let path = self.path("switch.yaml");
         fs::write(&path, text).expect("a configuration written");
@@ -35,11 +35,11 @@ impl Nobody {
         path.display().to_string()
     }
 
-    /// `holdfast run` with `args`, without a home, a runtime directory or anything else in its environment.
+    /// Returns the command `holdfast run` with `args`, without a home, a runtime directory or other environment.
     pub fn run(&self, args: &[&str]) -> Command {
         let mut command = mortal("setpriv");
         if is_root() {
-            // The death signal goes when the user changes, so it is asked for once more.
+            // A change of the user clears the death signal, so it is set again.
             command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--pdeathsig", "KILL"]);
         }
         command.arg("--").arg(self.path("holdfast")).arg("run").args(run_arguments()).args(args);
@@ -60,7 +60,8 @@ fn the_incast_needs_no_privilege() {
     assert_eq!(dpdk_leftovers(pid), [""; 0]);
 }
 
-/// Code that whoever starts the program names would have what its file gives, and its user need not have.
+/// A file with capabilities grants them to all code that it loads. So it must not load code that an unprivileged user
+/// selects.
 #[test]
 fn a_program_with_capabilities_loads_no_code_that_its_user_names() {
     let nobody = Nobody::new();

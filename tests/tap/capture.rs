@@ -1,4 +1,4 @@
-//! What passes a host's interface, captured by dumpcap and read by tshark.
+//! Captures of a host's interface, written by dumpcap and read by tshark.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,29 +9,29 @@ use crate::process::{Process, wait_for};
 use crate::program::PATIENCE;
 use crate::rig::Host;
 
-/// What the kernel may still hold back of a capture.
+/// Time after which the kernel has delivered all captured frames.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// A capture that runs.
+/// A running capture.
 pub struct Capture {
     process: Process,
     trace: Trace,
 }
 
-/// One that is over.
+/// A finished capture.
 pub struct Trace {
     directory: tempfile::TempDir,
 }
 
 impl Capture {
-    /// Captures what passes `host`'s interface and `filter` (pcap-filter(7)).
+    /// Starts a capture of the frames at `host`'s interface that match `filter` (pcap-filter(7)).
     #[track_caller]
     pub fn start(host: &Host, filter: &str) -> Self {
         Self::on(host, &host.interface, filter)
     }
 
-    /// As `start`, but goes on when the interface goes, and still has what came just before; its frames have no
-    /// Ethernet header but what Linux makes of one.
+    /// Starts a capture like `start` that survives the removal of the interface, and keeps the frames just before it.
+    /// Frames have Linux's own header instead of an Ethernet header.
     #[track_caller]
     pub fn start_to_outlive(host: &Host, filter: &str) -> Self {
         Self::on(host, "any", filter)
@@ -47,7 +47,7 @@ impl Capture {
         Self { process, trace }
     }
 
-    /// Ends it; panics if it lost frames.
+    /// Ends the capture; panics if it lost frames.
     #[track_caller]
     pub fn stop(self) -> Trace {
         sleep(SETTLE);
@@ -63,7 +63,7 @@ impl Trace {
         self.directory.path().join("capture.pcapng")
     }
 
-    /// The values of `fields` in each frame that passes the display filter, as text; a bit is 0 or 1.
+    /// Returns the values of `fields` in each frame that passes the display filter, as text. A bit is 0 or 1.
     #[track_caller]
     pub fn fields(&self, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
         let mut arguments = vec!["-Y", filter, "-T", "fields"];
@@ -72,14 +72,14 @@ impl Trace {
         lines.lines().map(|line| line.split('\t').map(|field| bit(field).to_owned()).collect()).collect()
     }
 
-    /// Time in seconds of each frame that passes the display filter.
+    /// Returns the time in seconds of each frame that passes the display filter.
     #[track_caller]
     pub fn timed(&self, filter: &str) -> Vec<f64> {
         let rows = self.fields(filter, &["frame.time_epoch"]);
         rows.iter().map(|row| row[0].parse().unwrap_or_else(|error| panic!("{error}: {row:?}"))).collect()
     }
 
-    /// The bytes, in hexadecimal, of each frame that passes the display filter.
+    /// Returns the bytes of each frame that passes the display filter, in hexadecimal.
     #[track_caller]
     pub fn bytes(&self, filter: &str) -> Vec<String> {
         let text = self.tshark(&["-Y", filter, "-T", "jsonraw"]);
@@ -98,7 +98,7 @@ impl Trace {
     }
 }
 
-/// Versions of tshark differ in how they write a bit.
+/// Normalizes a bit, which versions of tshark write differently.
 fn bit(field: &str) -> &str {
     match field {
         "True" => "1",

@@ -1,6 +1,6 @@
-//! Frames made by hand, and sent by tcpreplay.
+//! Frames built by hand and sent by tcpreplay.
 //!
-//! Bytes are written out here rather than made by the program's own code, so that a mistake there is not repeated here.
+//! The bytes are written out here, independent of the program's own code, so a mistake there is not repeated here.
 
 use crate::process::Process;
 use crate::program::PATIENCE;
@@ -12,13 +12,13 @@ pub const ROCE_PORT: u16 = 4791;
 /// Length of MAC control frames without the frame check sequence.
 const CONTROL_LEN: usize = 60;
 
-/// The bytes of `02:48:46:00:00:01`.
+/// Returns the bytes of a MAC address such as `02:48:46:00:00:01`.
 pub fn mac(text: &str) -> [u8; 6] {
     let mut bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).expect("a MAC address"));
     std::array::from_fn(|_| bytes.next().expect("six bytes"))
 }
 
-/// A MAC control frame from `source` with this opcode and what follows it.
+/// Returns a MAC control frame from `source` with this opcode and `body`.
 fn control(source: &str, opcode: u16, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 0x01];
     frame.extend(mac(source));
@@ -29,7 +29,7 @@ fn control(source: &str, opcode: u16, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A PFC frame (IEEE 802.1Qbb): times for these priorities, zero being XON.
+/// Returns a PFC frame (IEEE 802.1Qbb) with these priorities and times; zero is XON.
 pub fn pfc(source: &str, times: &[(u8, u16)]) -> Vec<u8> {
     let mut body = [0; 18];
     for &(priority, quanta) in times {
@@ -40,13 +40,13 @@ pub fn pfc(source: &str, times: &[(u8, u16)]) -> Vec<u8> {
     control(source, 0x0101, &body)
 }
 
-/// A classic PAUSE frame (IEEE 802.3 annex 31B).
+/// Returns a classic PAUSE frame (IEEE 802.3 annex 31B).
 pub fn pause(source: &str, quanta: u16) -> Vec<u8> {
     control(source, 0x0001, &quanta.to_be_bytes())
 }
 
-/// A UDP datagram to [`ROCE_PORT`] in a frame of `len` bytes, DSCP 26, ECN-capable, with `id` as IPv4 identification,
-/// to an address that nobody has, so that no host answers.
+/// Returns a UDP datagram to [`ROCE_PORT`] in a frame of `len` bytes, DSCP 26, ECN-capable, with `id` as IPv4
+/// identification. No host has its IP address, so none answers.
 pub fn roce(source: &str, destination: &str, id: u16, len: usize) -> Vec<u8> {
     let mut frame = mac(destination).to_vec();
     frame.extend(mac(source));
@@ -68,7 +68,7 @@ pub fn roce(source: &str, destination: &str, id: u16, len: usize) -> Vec<u8> {
     frame
 }
 
-/// Sends frames from `host`, so many a second.
+/// Sends frames from `host` at `per_second` frames a second.
 #[track_caller]
 pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
     let (process, _file) = replay(host, frames, per_second, &[]);
@@ -77,21 +77,22 @@ pub fn send(host: &Host, frames: &[Vec<u8>], per_second: u32) {
     assert!(ended.status.success() && ended.stdout.contains(&all), "{ended:?}");
 }
 
-/// Begins to send frames from `host`, so many a second, with more options of tcpreplay's. The file goes with the second
-/// value.
+/// Starts to send frames from `host` at `per_second` frames a second, with further options of tcpreplay. Dropping the
+/// second value removes the file of frames.
 #[track_caller]
 pub fn replay(host: &Host, frames: &[Vec<u8>], per_second: u32, options: &[&str]) -> (Process, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("frames.pcap");
     std::fs::write(&file, pcap(frames)).expect("a file written");
     let mut command = host.inside.command("tcpreplay");
-    // It sleeps between frames: its default is a loop, which takes the CPU from the switch.
+    // tcpreplay sleeps between frames with this timer. Its default is a busy loop, which takes the CPU from the switch.
     command.args(["--quiet", "--timer=nano", "--preload-pcap", "-i", &host.interface, &format!("--pps={per_second}")]);
     command.args(options).arg(&file);
     (Process::spawn(command), directory)
 }
 
-/// The oldest and simplest of capture formats: pcap 2.4, Ethernet; all at the same time, since tcpreplay is told a rate.
+/// Returns a capture file in the simplest format: pcap 2.4, Ethernet. All frames have the same time, because tcpreplay
+/// is given a rate.
 fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let words = |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     let mut file = words(&[0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 65_535, 1]);

@@ -1,4 +1,4 @@
-//! The configuration and the script that users start with: four hosts talk to each other as over any switch.
+//! The users' first configuration and script: four hosts communicate as over any switch.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use crate::quiet;
 use crate::ready::machine_is_ready;
 use crate::rig::{Host, Rig, TAP_TOR};
 
-/// Three rounds in which each host has one partner: all pairs, both ways.
+/// Three rounds in which each host has one partner. They cover all pairs in both directions.
 const ROUNDS: [[(usize, usize); 4]; 3] =
     [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 2), (2, 0), (1, 3), (3, 1)], [(0, 3), (3, 0), (1, 2), (2, 1)]];
 
-/// Four flows of it at once are far from what taps take on a small machine.
+/// Bits per second of a UDP flow. Four such flows at once are far below the capacity of taps on a small machine.
 const UDP_RATE: u32 = 20_000_000;
 
-/// Reasons of which none may occur: want of buffer, and frames that no Linux host should send.
+/// Drop reasons that must not occur: lack of buffer, and frames that no Linux host should send.
 const NEVER: [&str; 10] = [
     "headroom_full",
     "threshold",
@@ -50,7 +50,7 @@ fn four_hosts_talk() {
     assert_eq!(report["verdict"]["outcome"], "kept_as_seen", "{}", report["verdict"]);
 }
 
-/// ARP and ND do their work first: neighbours are known by their own addresses afterwards.
+/// ARP and ND run first: afterwards each neighbour is known by its own MAC address.
 fn everybody_pings_everybody(rig: &Rig) {
     for from in &rig.hosts {
         for to in rig.hosts.iter().filter(|to| to.interface != from.interface) {
@@ -63,7 +63,7 @@ fn everybody_pings_everybody(rig: &Rig) {
     }
 }
 
-/// Frames must be whole when they reach the switch: no checksum and no segmentation may be left to a NIC.
+/// Frames must be complete when they reach the switch: no checksum and no segmentation may be left to a NIC.
 fn nothing_is_left_to_a_nic(rig: &Rig) {
     for host in &rig.hosts {
         let features = host.inside.run(&["ethtool", "-k", &host.interface]);
@@ -73,7 +73,7 @@ fn nothing_is_left_to_a_nic(rig: &Rig) {
     }
 }
 
-/// As fast as it goes; TCP itself finds out how fast, by loss too, so nothing is said about that.
+/// TCP sends at its own rate. It finds that rate by loss too, so this test does not check losses.
 fn tcp_moves_data(rig: &Rig) {
     for pairs in ROUNDS {
         for (pair, end) in pairs.iter().zip(iperf::run(rig, &pairs, Load::Tcp, 1)) {
@@ -83,9 +83,9 @@ fn tcp_moves_data(rig: &Rig) {
     }
 }
 
-/// Nothing is lost on the way, and no counter on it says otherwise: not the switch's, not the taps' own.
+/// Asserts that no frame is lost, by the counters of the switch and of the taps.
 fn paced_udp_loses_nothing(rig: &Rig) {
-    // What TCP left on the way is another matter.
+    // Frames in transit from the TCP test must arrive first.
     sleep(Duration::from_millis(200));
     let losses = || -> Vec<_> { rig.hosts.iter().flat_map(|host| host.losses()).collect() };
     let dropped = |metrics: &crate::metrics::Exposition| {
@@ -105,7 +105,8 @@ fn paced_udp_loses_nothing(rig: &Rig) {
         for ((from, to), end) in pairs.iter().zip(ends) {
             let (sent, lost) = (&end["sum"]["packets"], &end["sum"]["lost_packets"]);
             let (sent, lost) = (sent.as_u64().expect("a count"), lost.as_u64().expect("a count"));
-            // A seventh of what 20 Mb/s of 1448 bytes make in two seconds: lcores may have all CPUs but for what is left.
+            // A seventh of the frames that 20 Mb/s of 1448 bytes make in two seconds. Lcores may use nearly all CPU
+            // time.
             if sent <= 500 {
                 quiet::too_busy(format!("{from} to {to}: only {sent} sent"));
             }
@@ -115,8 +116,8 @@ fn paced_udp_loses_nothing(rig: &Rig) {
     }
     let after = losses();
     let metrics = rig.metrics();
-    // A kernel drops PFC frames, since nobody there listens for their type: a port sends some when its lcore is late and
-    // finds a backlog.
+    // The hosts' kernels drop PFC frames, because no socket receives their type. A port sends some when its lcore is
+    // late and finds a backlog.
     let told: Vec<u64> = pfc(&metrics).iter().zip(&pfc_before).map(|(now, then)| now - then).collect();
     for ((name, now), (_, then)) in after.iter().zip(&before) {
         let host = rig.hosts.iter().position(|host| *name == format!("{} rx dropped", host.interface));

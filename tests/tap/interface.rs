@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::namespace::Namespace;
 
-/// What `ip` knows of `interface` in a namespace, its counters included.
+/// Returns the state of `interface` in a namespace as `ip` shows it, with its counters.
 #[track_caller]
 pub fn look(inside: &Namespace, interface: &str) -> Value {
     let text = inside.run(&["ip", "-s", "-j", "link", "show", "dev", interface]);
@@ -12,7 +12,7 @@ pub fn look(inside: &Namespace, interface: &str) -> Value {
     links[0].take()
 }
 
-/// Frames that it lost or found damaged, by counter: `rx` is towards whoever listens on it.
+/// Returns the frames that an interface lost or found damaged, by counter. `rx` is the direction towards its host.
 #[track_caller]
 pub fn losses(inside: &Namespace, interface: &str) -> Vec<(String, u64)> {
     let link = look(inside, interface);

@@ -8,27 +8,27 @@ use crate::process::{Process, wait_for};
 use crate::program::PATIENCE;
 use crate::rig::{Host, Rig};
 
-/// What a client sends.
+/// The traffic of a client.
 #[derive(Clone, Copy)]
 pub enum Load {
-    /// As fast as TCP goes.
+    /// TCP at its own rate.
     Tcp,
-    /// So many bits a second.
+    /// UDP at this rate in bits per second.
     Udp(u32),
 }
 
-/// A server for each host and each of its peers, all hosts being each other's.
+/// A server on each host for each of its peers. All hosts are peers of each other.
 pub struct Servers {
     _processes: Vec<Process>,
 }
 
-/// Where host `to` serves host `from`: a server takes one client at a time.
+/// Returns the port on which host `to` serves host `from`. A server accepts one client at a time.
 fn port(from: usize, to: usize) -> String {
     (5200 + 10 * to + from).to_string()
 }
 
 impl Servers {
-    /// Starts them.
+    /// Starts the servers.
     pub fn start(rig: &Rig) -> Self {
         let mut processes = Vec::new();
         for (to, host) in rig.hosts.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Servers {
     }
 }
 
-/// Sends `load` for `seconds` along each of `pairs` at the same time; what each client reports.
+/// Sends `load` for `seconds` along all `pairs` at the same time, and returns the report of each client.
 #[track_caller]
 pub fn run(rig: &Rig, pairs: &[(usize, usize)], load: Load, seconds: u32) -> Vec<Value> {
     let clients: Vec<_> =
@@ -64,7 +64,8 @@ fn client(from: &Host, to: &Host, sender: usize, receiver: usize, load: Load, se
     let mut command = from.inside.command("iperf3");
     command.args(["-J", "-c", &to.ipv4(), "-p", &port(sender, receiver), "-t", &seconds.to_string()]);
     if let Load::Udp(rate) = load {
-        // Room for what arrives while the receiving process waits for a CPU; as much as the kernel gives.
+        // The largest socket buffer that the kernel permits, for datagrams that arrive while the receiving process
+        // waits for a CPU.
         let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
         let most: u32 = most.trim().parse().unwrap_or(212_992);
         command.args(["-u", "-b", &rate.to_string(), "-w", &most.min(1 << 20).to_string()]);
@@ -72,7 +73,7 @@ fn client(from: &Host, to: &Host, sender: usize, receiver: usize, load: Load, se
     Process::spawn(command)
 }
 
-/// Datagrams that reached `host` and that its socket had no room for: lost, but not by the network.
+/// Returns the datagrams that reached `host` and found its socket full: lost, but not by the network.
 pub fn socket_overflows(host: &Host) -> u64 {
     let text = host.inside.run(&["cat", "/proc/self/net/snmp"]);
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));

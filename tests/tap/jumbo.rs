@@ -1,4 +1,4 @@
-//! Jumbo frames over af_packet, whose driver is told of larger slots: from one Linux host to another, whole.
+//! Jumbo frames over af_packet, configured with larger slots: from one Linux host to another, without fragments.
 
 use crate::interface;
 use crate::namespace::{Namespace, unique_prefix};
@@ -16,7 +16,7 @@ lcores: {poll_gap: 1ms}
 buffer: {size: 64MiB}
 ";
 
-/// With IPv4 and ICMP headers a packet of 9000 bytes.
+/// Payload of a packet of 9000 bytes with IPv4 and ICMP headers.
 const LARGEST_PAYLOAD: &str = "8972";
 
 #[test]
@@ -49,7 +49,7 @@ fn packets_of_9000_bytes_pass_af_packet_whole_both_ways() {
         assert_eq!(interface::look(&switch, interface)["mtu"], 9000, "the switch sets the MTU of its end");
     }
     for (host, other) in hosts.iter().zip(["10.49.0.2", "10.49.0.1"]) {
-        // Not a fragment among them: what is cut anywhere is no reply, since `ping` compares.
+        // No packet is fragmented. A truncated packet is no reply, because `ping` compares the contents.
         let words = ["ping", "-n", "-q", "-M", "do", "-s", LARGEST_PAYLOAD, "-c", "20", "-i", "0.05", "-W", "5", other];
         let said = host.run(&words);
         assert!(said.contains(" 20 received"), "{said}");

@@ -1,11 +1,13 @@
-//! Real Linux hosts behind taps: each in a network namespace of its own, with real frames, and independent eyes on them.
+//! Real Linux hosts behind taps, each in its own network namespace, with real frames and independent tools to observe
+//! them.
 //!
-//! The switch runs in a namespace too, so that all traffic, and every interface, stays inside of what a test made and
-//! removes. Needs root, `/dev/net/tun` and the `test` packages of docker/packages.txt; where something is missing the
-//! tests say so and are skipped, but with `CI=true` they fail.
+//! The switch runs in a namespace too, so all traffic and all interfaces stay in namespaces that a test creates and
+//! removes. Needs root, `/dev/net/tun` and the `test` packages of docker/packages.txt. If something is missing the
+//! tests print it and are skipped; with `CI=true` they fail.
 //!
-//! What they assert is counts and order. Where time itself is the subject (a pause lasts as long as it says), bounds are
-//! strict below, since nothing makes a timer end early, and generous above, since a busy machine makes everything late.
+//! The tests assert counts and order. Durations have limits only where they are the subject, such as that of a pause.
+//! The lower limits are strict, since no timer ends early. The upper limits are generous, since a busy machine delays
+//! everything.
 
 #![cfg(feature = "dpdk")]
 

@@ -1,4 +1,4 @@
-//! Network namespaces that go with the value that stands for them.
+//! Network namespaces that are removed with the values that represent them.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,13 +14,13 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::process::mortal;
 
-/// How long a server may take to answer, on a machine that does other things too.
+/// Longest time for a server to answer, even on a machine that runs other work.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Namespaces of these tests; the number of the process that made them follows.
+/// Name prefix of these tests' namespaces; the number of the process that created them follows.
 const PREFIX: &str = "holdfast-t";
 
-/// A name prefix that no other rig has, in this process or another.
+/// Returns a name prefix that no other rig has, in this process or another.
 pub fn unique_prefix() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     static SWEEP: Once = Once::new();
@@ -28,7 +28,7 @@ pub fn unique_prefix() -> String {
     format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Removes the namespaces of test processes that were killed, since they could not.
+/// Removes the namespaces of test processes that were killed before they could do so.
 fn remove_orphans() {
     for name in list() {
         let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
@@ -39,7 +39,7 @@ fn remove_orphans() {
     }
 }
 
-/// Names of all namespaces of this machine.
+/// Returns the names of all namespaces of this machine.
 pub fn list() -> Vec<String> {
     let output = Command::new("ip").args(["netns", "list"]).output().expect("there is `ip`");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -52,7 +52,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one, with its loopback up.
+    /// Creates a namespace with its loopback interface up.
     pub fn new(name: String) -> Self {
         let output = Command::new("ip").args(["netns", "add", &name]).output().expect("there is `ip`");
         assert!(output.status.success(), "{output:?}");
@@ -61,26 +61,26 @@ impl Namespace {
         namespace
     }
 
-    /// One that something else makes; this removes it.
+    /// Represents a namespace that another program creates. Dropping the value removes it.
     pub fn promised(name: String) -> Self {
         Self { name }
     }
 
-    /// `program`, to be run inside.
+    /// Returns a command that runs `program` inside.
     pub fn command(&self, program: &str) -> Command {
-        // Of the two ways in, `ip netns exec` also hides from the outside what is mounted inside: other namespaces.
+        // `ip netns exec` would also hide mounts made inside from the outside, such as other namespaces.
         let mut command = mortal("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.name)).args(["--", program]);
         command
     }
 
-    /// Runs a program inside; its standard output. Panics if it fails.
+    /// Runs a program inside and returns its standard output. Panics if it fails.
     #[track_caller]
     pub fn run(&self, words: &[&str]) -> String {
         self.try_run(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    /// As `run`, but its standard error if it fails.
+    /// Runs a program inside and returns its standard output, or both streams if it fails.
     pub fn try_run(&self, words: &[&str]) -> Result<String, String> {
         let output = self.command(words[0]).args(&words[1..]).output().expect("there is `nsenter`");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -91,15 +91,15 @@ impl Namespace {
         }
     }
 
-    /// The body at `path` of the HTTP server at `port` of its loopback, if there is one that says 200. A thread goes inside,
-    /// which takes a thousandth of the time that programs take.
+    /// Returns the body at `path` of the HTTP server at `port` of the loopback interface, if it answers with 200. A
+    /// thread enters the namespace, which takes a thousandth of the time of a program.
     pub fn get(&self, port: u16, path: &str) -> Option<String> {
         let namespace = File::open(format!("/run/netns/{}", self.name)).ok()?;
         let connect = move || {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
             TcpStream::connect(("127.0.0.1", port)).ok()
         };
-        // A socket stays where it was made, and the thread goes.
+        // A socket stays in the namespace where it was created after the thread has ended.
         let mut stream = std::thread::spawn(connect).join().expect("it does not panic")?;
         stream.set_read_timeout(Some(ANSWER)).ok()?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: holdfast\r\nConnection: close\r\n\r\n").ok()?;
@@ -109,7 +109,7 @@ impl Namespace {
         head.starts_with("HTTP/1.1 200 ").then(|| body.to_owned())
     }
 
-    /// Removes it now, with all that is in it.
+    /// Removes the namespace now, with everything in it.
     #[track_caller]
     pub fn remove(&self) {
         let output = Command::new("ip").args(["netns", "delete", &self.name]).output().expect("there is `ip`");

@@ -1,6 +1,6 @@
-//! PFC frames that a host sends: they stop the class that they name, for as long as they say, and nothing else.
+//! PFC frames from a host: each pauses the class that it names for the time that it names, and nothing else.
 //!
-//! A virtual host sends class 3 and class 0 to a real one, which says stop.
+//! A virtual host sends class 3 and class 0 to a real host, which sends the PFC frames.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::quiet;
 use crate::ready::machine_is_ready;
 use crate::rig::Rig;
 
-/// The real host's address.
+/// Address of the real host.
 const HOST: &str = "02:48:46:00:01:00";
 
-/// Two steady flows of about 480 frames a second each, together a fifth of what the port takes.
+/// Two steady flows of about 480 frames a second each. Together they use a fifth of the port.
 const TWO_FLOWS: &str = r#"
 preset: roce
 ports:
@@ -31,26 +31,26 @@ hosts:
       - {to: {mac: "02:48:46:00:01:00", ip: 10.48.0.99}, kind: udp, rate: 2M, frame: 500, dscp: 0}
 "#;
 
-/// The longest pause at 20M: 65535 quanta of 512 bit times.
+/// The longest pause at 20M in seconds: 65535 quanta of 512 bit times.
 const LONGEST: f64 = 65_535.0 * 512.0 / 20e6;
 
-/// Clocks differ, and a frame has its time when it was captured.
+/// Tolerance in seconds: clocks differ, and the time of a frame is the time of its capture.
 const CLOCK: f64 = 0.02;
 
-/// Time between control frames, at least.
+/// Least time between control frames.
 const APART: Duration = Duration::from_millis(300);
 
 const LOSSLESS: &str = "udp.dstport == 4791";
 const LOSSY: &str = "udp.dstport == 18502";
 
-/// What happened to one class around a control frame: seconds since that was sent.
+/// A gap in the frames of a class, in seconds since the control frame was sent.
 #[derive(Debug)]
 struct Silence {
     begin: f64,
     end: f64,
 }
 
-/// The longest silence of the frames that pass `filter`.
+/// Returns the longest silence of the frames that pass `filter`.
 #[track_caller]
 fn longest_silence(trace: &Trace, filter: &str) -> Silence {
     let sent = trace.timed("macc")[0];
@@ -60,15 +60,15 @@ fn longest_silence(trace: &Trace, filter: &str) -> Silence {
     longest.unwrap_or_else(|| panic!("{} frames of {filter}", times.len()))
 }
 
-/// A class that went on: no silence of half the longest pause, which a machine that is busy does not make.
+/// Asserts that a class was not paused: it has no silence of half the longest pause. A busy machine does not cause one.
 #[track_caller]
 fn assert_undisturbed(trace: &Trace, filter: &str) {
     let silence = longest_silence(trace, filter);
     assert!(silence.end - silence.begin < LONGEST / 2.0, "{filter}: {silence:?}");
 }
 
-/// Sends control frames from the host, one some time after the other, and captures what it gets from a little before
-/// until all is as it was.
+/// Sends control frames from the host at intervals. Captures the frames at the host from a little before until the
+/// effects are over.
 #[track_caller]
 fn inject(rig: &Rig, frames: &[Vec<u8>]) -> Trace {
     let capture = Capture::start(&rig.hosts[0], "udp or ether proto 0x8808");
@@ -101,7 +101,7 @@ fn pauses_by_class_and_time() {
     let during = format!("{LOSSY} && frame.time_epoch > {}", trace.timed("macc")[0]);
     assert!(trace.timed(&during).len() as f64 > 200.0 * LONGEST, "class 0 keeps its rate");
 
-    // XON ends it before its time.
+    // XON ends a pause early.
     let trace = inject(&rig, &[pfc(HOST, &[(3, 0xffff)]), pfc(HOST, &[(3, 0)])]);
     let control = trace.timed("macc");
     let (xon, silence) = (control[1] - control[0], longest_silence(&trace, LOSSLESS));
@@ -111,7 +111,8 @@ fn pauses_by_class_and_time() {
     assert!(silence.end > xon - CLOCK && silence.end < LONGEST - CLOCK, "XON at {xon}: {silence:?}");
     assert_undisturbed(&trace, LOSSY);
 
-    // Of no effect: a lossy class, PAUSE of the whole link, and times of classes that are not enabled.
+    // Frames without effect: a pause of a lossy class, a PAUSE of the whole link, and times of classes that are not
+    // enabled.
     let mut not_enabled = pfc(HOST, &[(3, 0xffff), (0, 0xffff)]);
     not_enabled[17] = 0;
     let trace = inject(&rig, &[pfc(HOST, &[(0, 0xffff)]), pause(HOST, 0xffff), not_enabled]);

@@ -1,6 +1,6 @@
-//! PFC frames as they leave a tap: judged byte by byte and by tshark, on the wire of the host that is told to stop.
+//! PFC frames that leave a tap: checked byte by byte and by tshark, at the host that they pause.
 //!
-//! The sender obeys nothing, as no Linux host does, so what it sends is little enough for the headroom.
+//! The sender does not obey PFC, as no Linux host does, so it sends no more than the headroom holds.
 
 use crate::capture::Capture;
 use crate::frames::{mac, pfc, roce, send};
@@ -9,7 +9,7 @@ use crate::program::{Config, PATIENCE, sum};
 use crate::ready::machine_is_ready;
 use crate::rig::Rig;
 
-/// A fast sender, a slow receiver, and headroom for all that is sent in these tests.
+/// A fast sender, a slow receiver, and headroom for all frames of these tests.
 const FAST_TO_SLOW: &str = r#"
 preset: roce
 ports:
@@ -20,34 +20,35 @@ classes:
   3: {limit: 100kB, headroom: 2MB}
 "#;
 
-/// The fast port's own address, which is not that of the host behind it.
+/// Address of the fast port itself, which is not that of the host behind it.
 const OWN_ADDRESS: &str = "02:48:46:0a:0b:0c";
 
-/// XOFF lasts 33.6 ms at 1G, and what is over the limit takes the slow port half a second: refreshes.
+/// Number of frames that causes refreshes: XOFF lasts 33.6 ms at 1G, and the slow port needs half a second for the
+/// frames above the limit.
 const BURST: u16 = 800;
 const FRAME_LEN: usize = 1000;
 const PER_SECOND: u32 = 10_000;
 
-/// PFC frames: in these tests the fast host only receives any. (`inbound` in a capture filter would lose some: while a
-/// capture starts, libpcap filters by itself, and cannot see directions.)
+/// Capture filter for PFC frames. In these tests the fast host only receives them. `inbound` in the filter would lose
+/// some: while a capture starts, libpcap filters in user space and cannot see directions.
 const PFC: &str = "ether proto 0x8808";
 
 fn rig() -> (Config, Rig) {
     let config = Config::new(FAST_TO_SLOW);
     let rig = Rig::start(&config.path(), 2);
-    // Whoever has not spoken gets no lossless frames: they are not flooded.
+    // Both hosts must send first: lossless frames to unknown stations are not flooded.
     rig.hosts[0].reach(&rig.hosts[1].ipv4(), 2);
     (config, rig)
 }
 
-/// Class 3 from the fast host to the slow one.
+/// Sends `frames` frames of class 3 from the fast host to the slow one.
 fn burst(rig: &Rig, frames: u16) {
     let (from, to) = (rig.hosts[0].mac(), rig.hosts[1].mac());
     let frames: Vec<_> = (0..frames).map(|id| roce(&from, &to, id, FRAME_LEN)).collect();
     send(&rig.hosts[0], &frames, PER_SECOND);
 }
 
-/// The whole frame that a port with address `source` must send, in hexadecimal.
+/// Returns the whole frame that a port with address `source` must send, in hexadecimal.
 fn expected(source: &str, quanta: &str) -> String {
     let source: String = mac(source).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("0180c2000001{source}880801010008{:012}{quanta}{:016}{:052}", 0, 0, 0)
@@ -77,7 +78,7 @@ fn a_congested_class_is_paused_by_right_frames_and_released() {
     assert!(frames.iter().filter(|frame| **frame == xoff).count() >= 3, "XOFF is refreshed: {frames:?}");
     assert_eq!(frames.last(), Some(&xon), "XON is the last word");
 
-    // As others read it.
+    // The frame as tshark decodes it.
     let mut fields = vec!["frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.cbfc.pause_time.c3"];
     let enabled: Vec<String> = (0..8).map(|class| format!("macc.cbfc.enbv.c{class}")).collect();
     fields.extend(enabled.iter().map(String::as_str));
@@ -88,7 +89,7 @@ fn a_congested_class_is_paused_by_right_frames_and_released() {
     assert!(row[5..].iter().eq(only_3), "{row:?}");
     assert_eq!(control.fields("_ws.expert", &["frame.number", "_ws.expert.message"]), [[""; 0]; 0]);
 
-    // What it was for: every frame arrived, in order.
+    // The purpose of PFC: every frame arrived, in order.
     let ids = data.fields("udp.dstport == 4791", &["ip.id"]);
     let wanted: Vec<Vec<String>> = (0..BURST).map(|id| vec![format!("0x{id:04x}")]).collect();
     assert_eq!(ids, wanted);
@@ -96,7 +97,7 @@ fn a_congested_class_is_paused_by_right_frames_and_released() {
     let report = rig.stop();
     assert_eq!(report["verdict"]["outcome"], "kept_as_seen", "{}", report["verdict"]);
     assert_eq!(sum(&report, "dropped_frames", true), 0);
-    // Beside the XON that every port begins with, before anybody listened.
+    // The first frame is the XON that every port begins with, sent before the capture.
     assert_eq!(report["ports"][0]["pfc_sent_frames"], 1 + frames.len(), "all that it counts was seen");
     assert_eq!(report["ports"][1]["pfc_sent_frames"], 1, "the receiver is nobody's cause");
 }
@@ -108,7 +109,7 @@ fn a_switch_that_ends_leaves_nobody_paused() {
     }
     let (_config, mut rig) = rig();
     let control = Capture::start_to_outlive(&rig.hosts[0], PFC);
-    // The slow host stops the switch for 3.4 s, so that nothing drains.
+    // The slow host pauses the switch for 3.4 s, so nothing drains.
     let slow = rig.hosts[1].mac();
     send(&rig.hosts[1], &[pfc(&slow, &[(3, 0xffff)])], PER_SECOND);
     burst(&rig, BURST / 2);

@@ -1,11 +1,11 @@
-//! Whether this machine can do it.
+//! Check for the facilities that these tests need.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 use crate::program::is_root;
 
-/// Programs that the tests run, and the Debian packages they are in.
+/// Programs that the tests run, and their Debian packages.
 const PROGRAMS: [(&str, &str); 8] = [
     ("ip", "iproute2"),
     ("ping", "iputils-ping"),
@@ -17,7 +17,7 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("nsenter", "util-linux"),
 ];
 
-/// Whether taps, namespaces and all programs are there. If not, it says what is missing; with `CI=true` it panics.
+/// Whether taps, namespaces and all programs are available. If not, prints the missing one; with `CI=true` it panics.
 pub fn machine_is_ready() -> bool {
     let Err(missing) = check() else { return true };
     let ci = std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));

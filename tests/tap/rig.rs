@@ -1,4 +1,4 @@
-//! A switch in a namespace, and hosts behind its taps in theirs, made by the script that users have.
+//! A switch in a namespace, with hosts behind its taps in theirs, created by the users' own script.
 
 use std::process::Command;
 
@@ -14,13 +14,13 @@ use crate::quiet;
 /// The script under test.
 pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.sh");
 
-/// The configuration that goes with it.
+/// The configuration that belongs to the script.
 pub const TAP_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/conf/tap-tor.yaml");
 
-/// Where switches serve metrics, each in its own namespace: the default port.
+/// Default port on which switches serve metrics, each in its own namespace.
 pub const METRICS: u16 = 9464;
 
-/// The whole arrangement. Dropped, nothing of it is left: first the switch, then the namespaces.
+/// The switch, its namespace and its hosts. Dropping this value ends the switch first, then removes the namespaces.
 pub struct Rig {
     switch: Option<Process>,
     /// Hosts by number.
@@ -31,9 +31,9 @@ pub struct Rig {
 
 /// A host behind tap `hf<number>`.
 pub struct Host {
-    /// Its namespace.
+    /// The host's namespace.
     pub inside: Namespace,
-    /// Its interface.
+    /// The host's interface.
     pub interface: String,
     number: usize,
 }
@@ -48,7 +48,7 @@ impl Rig {
         rig
     }
 
-    /// Only the place for it.
+    /// Creates the namespaces without a switch.
     pub fn without_switch(hosts: usize) -> Self {
         let prefix = unique_prefix();
         let host = |number| Host {
@@ -87,12 +87,12 @@ impl Rig {
         });
     }
 
-    /// The script with `arguments`, where the switch is.
+    /// Returns the script with `arguments`, to be run in the switch's namespace.
     pub fn script(&self, arguments: &[&str]) -> Command {
         self.inside_command(SCRIPT, arguments)
     }
 
-    /// A program where the switch is, with the script's environment.
+    /// Returns a program to be run in the switch's namespace with the script's environment.
     pub fn inside_command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = self.inside.command(program);
         command.args(arguments);
@@ -102,23 +102,23 @@ impl Rig {
         command
     }
 
-    /// Whether `namespace` is one of its hosts'.
+    /// Whether `namespace` belongs to a host of this rig.
     pub fn owns_host(&self, namespace: &str) -> bool {
         namespace.starts_with(&format!("{}-h", self.prefix))
     }
 
-    /// What Prometheus would get now.
+    /// Returns the metrics as Prometheus would read them now.
     #[track_caller]
     pub fn metrics(&self) -> Exposition {
         Exposition::parse(&self.inside.get(METRICS, "/metrics").expect("a switch that answers"))
     }
 
-    /// The running switch.
+    /// Returns the running switch.
     pub fn switch(&mut self) -> &mut Process {
         self.switch.as_mut().expect("it was started")
     }
 
-    /// Ends the switch in order, and checks that it did; its report.
+    /// Terminates the switch, checks an orderly end, and returns its report.
     #[track_caller]
     pub fn stop(&mut self) -> Value {
         let ended = self.end("TERM");
@@ -145,7 +145,7 @@ impl Rig {
     }
 }
 
-/// A test that fails says what its switch knows of the CPU that it had.
+/// If a test fails, reports the poll gap of its switch.
 impl Drop for Rig {
     fn drop(&mut self) {
         if std::thread::panicking() && self.switch.is_some() {
@@ -155,35 +155,36 @@ impl Drop for Rig {
 }
 
 impl Host {
-    /// Its IPv4 address.
+    /// Returns the host's IPv4 address.
     pub fn ipv4(&self) -> String {
         format!("10.48.0.{}", self.number + 1)
     }
 
-    /// Its IPv6 address.
+    /// Returns the host's IPv6 address.
     pub fn ipv6(&self) -> String {
         format!("fd48::{}", self.number + 1)
     }
 
-    /// Its MAC address, as text.
+    /// Returns the host's MAC address as text.
     #[track_caller]
     pub fn mac(&self) -> String {
         self.link()["address"].as_str().expect("an address").to_owned()
     }
 
-    /// Whether its interface is there.
+    /// Whether the host's interface exists.
     pub fn has_interface(&self) -> bool {
         self.inside.try_run(&["ip", "link", "show", "dev", &self.interface]).is_ok()
     }
 
-    /// Frames that its interface lost or found damaged, both ways: `rx` is towards the host, `tx` towards the switch.
+    /// Returns the frames that the interface lost or found damaged in both directions. `rx` is towards the host, `tx`
+    /// towards the switch.
     #[track_caller]
     pub fn losses(&self) -> Vec<(String, u64)> {
         interface::losses(&self.inside, &self.interface)
     }
 
-    /// Pings `address` so many times, and each must be answered. ping(8) waits for no more than twice the time that others of
-    /// them took, so that a reply which comes late counts as none: then it pings again.
+    /// Pings `address` `count` times and asserts a reply to each. ping(8) waits for at most twice the time of the other
+    /// replies, and counts a later one as lost. In that case this function pings again.
     #[track_caller]
     pub fn reach(&self, address: &str, count: u32) {
         let replies: Vec<u32> =
@@ -194,7 +195,7 @@ impl Host {
         assert!(replies.len() < quiet::ATTEMPTS, "{} to {address}: {replies:?} of {count} answered", self.interface);
     }
 
-    /// Pings `address`; the replies.
+    /// Pings `address` and returns the number of replies.
     pub fn ping(&self, address: &str, count: u32) -> u32 {
         let count = count.to_string();
         let words = ["ping", "-n", "-q", "-c", &count, "-i", "0.05", "-W", "2", address];
@@ -203,7 +204,7 @@ impl Host {
         replies.and_then(|replies| replies.parse().ok()).unwrap_or_else(|| panic!("{words:?}: {said}"))
     }
 
-    /// What `ip` says of its interface.
+    /// Returns the state of the host's interface as `ip` shows it.
     #[track_caller]
     pub fn link(&self) -> Value {
         interface::look(&self.inside, &self.interface)

@@ -1,4 +1,4 @@
-//! `conf/tap-tor.sh` as its users meet it.
+//! `conf/tap-tor.sh` as users run it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ fn call(rig: &Rig, arguments: &[&str]) -> Ended {
     Process::spawn(command).wait(PATIENCE)
 }
 
-/// Refused with one sentence.
+/// Asserts that the script refused with one sentence.
 #[track_caller]
 fn assert_refused(ended: &Ended, part: &str) {
     assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
@@ -41,7 +41,7 @@ fn up_and_down_may_be_repeated() {
         assert!(!list().iter().any(|name| rig.owns_host(name)), "{:?}", list());
     }
     assert_refused(&call(&rig, &["exec", "0", "true"]), "tap-tor.sh up");
-    // The taps came back, and the same switch goes on.
+    // The taps exist again, and the same switch continues.
     rig.script_up();
     rig.hosts[0].reach(&rig.hosts[2].ipv6(), 2);
     rig.stop();
@@ -70,7 +70,7 @@ fn up_with_half_of_the_taps_takes_back_what_it_made() {
         assert!(ended.status.success(), "{ended:?}");
     };
     inside(&["tuntap", "add", "dev", "hf0", "mode", "tap"]);
-    // DPDK brings it up when it has its queues: until then it is not to be taken.
+    // DPDK brings a tap up once it has its queues. Until then the script must not use it.
     assert_refused(&call(&rig, &["up"]), "there is no interface hf0");
     inside(&["link", "set", "dev", "hf0", "up"]);
     assert_refused(&call(&rig, &["up"]), "there is no interface hf1");
@@ -90,7 +90,7 @@ fn it_says_how_to_use_it() {
         assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(2), ""), "{wrong:?}");
         assert!(ended.stderr.starts_with("usage: "), "{}", ended.stderr);
     }
-    // A copy, since the checkout may be in a place that is root's alone.
+    // A copy, because only root may have access to the checkout.
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("our own directory");
     let copy = directory.path().join("tap-tor.sh");

@@ -1,4 +1,4 @@
-//! Ports whose peer goes away: an obedient host sends to it and to a healthy one, and must not wait for the dead one.
+//! Ports whose peer disappears: an obedient host sends to it and to a healthy one, and must not wait for the dead one.
 
 use std::os::unix::net::UnixListener;
 
@@ -11,8 +11,8 @@ use crate::program::{Config, HOLDFAST, PATIENCE, run_arguments};
 use crate::ready::machine_is_ready;
 use crate::rig::{METRICS, Rig};
 
-/// A virtual host, which obeys PFC, sends lossless frames to two stations: some 5,000 a second to each, so that those for a
-/// dead one fill the group in less than a second.
+/// A virtual host, which obeys PFC, sends lossless frames to two stations. The rate is about 5,000 frames a second to
+/// each, so frames for a dead one fill the group in less than a second.
 const FABRIC: &str = r#"
 preset: roce
 ports:
@@ -34,21 +34,21 @@ const STUCK: &str = "holdfast_port_egress_stuck";
 const STUCKS: &str = "holdfast_port_egress_stucks_total";
 const LINK: &str = "holdfast_port_link_up";
 const DROPPED: &str = "holdfast_port_dropped_frames_total";
-/// Frames by which traffic flows: more than the 1,487 by which the group was full.
+/// Number of frames that proves a flow of traffic: more than the 1,487 that fill the group.
 const FLOWS: f64 = 2000.0;
 
 fn of(seen: &Exposition, name: &str, port: &str) -> f64 {
     seen.sum(name, &[("port", port)])
 }
 
-/// Waits until `port` has sent [`FLOWS`] frames more.
+/// Waits until `port` has sent [`FLOWS`] more frames.
 #[track_caller]
 fn wait_for_flow(look: impl Fn() -> Exposition, port: &str) {
     let before = of(&look(), SENT, port);
     wait_for(&format!("traffic to {port}"), PATIENCE, || (of(&look(), SENT, port) > before + FLOWS).then_some(()));
 }
 
-/// Causes of a broken verdict, by their kind and port. Of dropped frames the reason is the kind.
+/// Returns the causes of a broken verdict, by kind and port. The kind of dropped frames is their reason.
 fn causes(report: &Value) -> Vec<(&str, &str)> {
     let causes = report["verdict"]["causes"].as_array().expect("causes").iter();
     let mut causes: Vec<_> = causes
@@ -61,7 +61,7 @@ fn causes(report: &Value) -> Vec<(&str, &str)> {
     causes
 }
 
-/// A run that `cause` broke. Frames were dropped too while b had no link.
+/// Asserts that `cause` broke a run. Frames were also dropped while b had no link.
 #[track_caller]
 fn assert_broken_without_link((code, report): (Option<i32>, Value), cause: Option<(&str, &str)>) {
     let seen = causes(&report);
@@ -72,7 +72,8 @@ fn assert_broken_without_link((code, report): (Option<i32>, Value), cause: Optio
     assert!(seen.iter().all(is_known), "{verdict}");
 }
 
-/// A switch by `config` of which `fault` makes b's device take nothing. What must hold then, and the rig.
+/// Starts a switch with `config`; `fault` makes b's device accept no frames. Asserts the consequences and returns the
+/// rig.
 #[track_caller]
 fn stuck(config: &str, fault: impl Fn(&Rig)) -> Rig {
     let config = Config::new(config);
@@ -80,18 +81,18 @@ fn stuck(config: &str, fault: impl Fn(&Rig)) -> Rig {
     for port in ["b", "c"] {
         wait_for_flow(|| rig.metrics(), port);
     }
-    // A tap takes nothing until it is set up in its namespace, which may last for long on a busy machine.
+    // A tap accepts no frame until it is configured in its namespace, which may take long on a busy machine.
     let before = of(&rig.metrics(), STUCKS, "c");
     fault(&rig);
     wait_for("stuck port", PATIENCE, || (of(&rig.metrics(), STUCK, "b") == 1.0).then_some(()));
-    // The healthy port's frames flow on, for much longer than what one buffer holds.
+    // The healthy port continues to send, for much longer than the contents of a buffer last.
     for _ in 0..2 {
         wait_for_flow(|| rig.metrics(), "c");
     }
     let seen = rig.metrics();
     assert!(seen.sum(DROPPED, &[("port", "b"), ("reason", "egress_stuck"), ("tc", "3")]) > 0.0);
     assert_eq!(of(&seen, LINK, "b"), 1.0, "no link state tells of it");
-    // A frame that waits is offered again and again, and is one frame, which the device did not take.
+    // A waiting frame is offered repeatedly, but is not counted as lost by the device.
     assert_eq!(of(&seen, "holdfast_device_transmit_errors_total", "b"), 0.0);
     assert_eq!(of(&seen, STUCKS, "c"), before);
     rig
@@ -143,7 +144,7 @@ fn a_tap_that_is_set_down_holds_nobody_and_is_used_when_it_is_up() {
     assert_broken_by_b(rig);
 }
 
-/// A switch in a namespace of its own with b at a kernel interface there.
+/// A switch in its own namespace, with port b at a kernel interface there.
 struct Alone {
     inside: Namespace,
     switch: Option<Process>,
@@ -151,7 +152,7 @@ struct Alone {
 }
 
 impl Alone {
-    /// `device` is b's; `setup` makes what it needs.
+    /// Starts the switch. `device` is b's device, and `setup` creates its interfaces.
     #[track_caller]
     fn start(device: &str, setup: &[&[&str]]) -> Self {
         let inside = Namespace::new(format!("{}-alone", unique_prefix()));
@@ -179,14 +180,14 @@ impl Alone {
         self.inside.run(&["ip", "link", "set", "dev", interface, how]);
     }
 
-    /// Waits until b has a link, or none, and c's frames flow.
+    /// Waits until b's link state is `up`, and until c sends frames.
     #[track_caller]
     fn wait_for_link(&self, up: bool) {
         wait_for("link state", PATIENCE, || (of(&self.look(), LINK, "b") == f64::from(u8::from(up))).then_some(()));
         wait_for_flow(|| self.look(), "c");
     }
 
-    /// Ends it; its exit code and its report.
+    /// Ends the switch and returns its exit code and its report.
     #[track_caller]
     fn end(mut self) -> (Option<i32>, Value) {
         let switch = self.switch.take().expect("it was started");
@@ -211,10 +212,10 @@ fn an_af_packet_port_on_a_veth_that_is_down_has_no_link() {
     alone.set("va", "up");
     alone.wait_for_link(true);
     wait_for_flow(|| alone.look(), "b");
-    // No carrier, since the other end is down.
+    // The interface has no carrier, because the other end is down.
     alone.set("vb", "down");
     alone.wait_for_link(false);
-    // It may have taken frames before it was seen to be down.
+    // The device may have accepted frames before the switch saw the link down.
     let ended = alone.end();
     let lost = causes(&ended.1).contains(&("transmit", "b"));
     assert_broken_without_link(ended, lost.then_some(("transmit", "b")));
@@ -226,8 +227,8 @@ fn what_an_af_packet_port_loses_breaks_the_promise() {
         return;
     }
     let alone = Alone::start("net_af_packet0,iface=va", VETH);
-    // It takes a while until the link is seen to be down: what is sent meanwhile the device takes and loses. It may take
-    // less time than there is between two frames.
+    // The switch sees the link down after a while. The device accepts and loses the frames sent before that. This time
+    // may be shorter than the interval between two frames.
     let lost = |seen: &Exposition| of(seen, "holdfast_device_transmit_errors_total", "b");
     wait_for("lost frames", PATIENCE, || {
         alone.set("va", "up");
@@ -254,7 +255,7 @@ fn a_tap_that_is_set_down_in_the_switchs_own_namespace_has_no_link() {
     wait_for_flow(|| alone.look(), "b");
 }
 
-/// The other end of b's cable.
+/// Configuration of the switch at the other end of b's cable.
 const PEER: &str = r#"
 metrics: off
 ports:
@@ -262,7 +263,7 @@ ports:
   - {name: y, device: "net_null1,no-rx=1", speed: 1G}
 "#;
 
-/// A switch whose b is `device`, and a peer by `peer` that is stopped, goes on, is killed and is started again.
+/// Starts a switch whose b is `device`. A peer with the device `peer` is stopped, continued, killed and started again.
 #[track_caller]
 fn stop_kill_and_restart_the_peer(device: &str, peer: &str) {
     let alone = Alone::start(device, &[]);
@@ -307,8 +308,8 @@ fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() 
     );
 }
 
-/// The guest is a process with virtio-user, which speaks vhost-user as a virtual machine does. Its memory is ordinary pages of
-/// a memfd, which the switch maps: DPDK shares them without hugepages too.
+/// The guest is a process with virtio-user, which uses vhost-user as a virtual machine does. Its memory is ordinary
+/// pages of a memfd, which the switch maps: DPDK shares them without hugepages too.
 #[test]
 fn a_vhost_guest_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
     if !machine_is_ready() {
@@ -316,13 +317,13 @@ fn a_vhost_guest_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link()
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let socket = directory.path().join("guest.sock");
-    // A killed switch leaves such a socket, on which no process listens.
+    // A killed switch leaves such a socket without a listener.
     drop(UnixListener::bind(&socket).expect("a socket"));
     let socket = socket.display();
     stop_kill_and_restart_the_peer(&format!("net_vhost0,iface={socket}"), &format!("net_virtio_user0,path={socket}"));
 }
 
-/// A guest that listens survives its switch, whose vhost port connects again.
+/// A guest that listens survives its switch. The vhost port of the next switch connects to it.
 #[test]
 fn a_vhost_guest_that_listens_gets_frames_from_a_switch_that_is_started_again() {
     if !machine_is_ready() {

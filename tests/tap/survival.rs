@@ -1,4 +1,4 @@
-//! Interfaces and namespaces that vanish, and a switch that does.
+//! Interfaces, namespaces and switches that disappear.
 
 use crate::program::dpdk_leftovers;
 use crate::ready::machine_is_ready;
@@ -16,7 +16,7 @@ fn a_host_that_vanishes_is_only_its_own_problem() {
     }
     rig.hosts[2].inside.run(&["ip", "link", "delete", "dev", "hf2"]);
     rig.hosts[3].inside.remove();
-    // To stations that are known but gone, and to everybody.
+    // Stations that are known but gone. ARP and ND requests for them go to all ports.
     for gone in [rig.hosts[2].ipv4(), rig.hosts[3].ipv4(), rig.hosts[3].ipv6()] {
         assert_eq!(first.ping(&gone, 3), 0, "{gone}");
     }
@@ -41,7 +41,7 @@ fn a_killed_switch_leaves_nothing_and_another_takes_its_hosts() {
     assert!(rig.hosts.iter().all(|host| !host.has_interface()));
     assert_eq!(dpdk_leftovers(pid), [""; 0]);
 
-    // The namespaces are there still, and get the new taps.
+    // The namespaces still exist and get the new taps.
     rig.start_switch(TAP_TOR);
     rig.script_up();
     rig.hosts[0].reach(&rig.hosts[3].ipv4(), 2);

@@ -1,5 +1,5 @@
-//! `holdfast top` on a terminal, beside a switch that runs: what is on the screen, what keys do, and how the terminal is
-//! left behind. The terminal is one of script(1), and vt100 knows what is on it.
+//! `holdfast top` on a terminal beside a running switch: the screen, the keys, and the terminal afterwards. script(1)
+//! creates the terminal, and vt100 interprets its contents.
 
 #![cfg(feature = "dpdk")]
 
@@ -18,7 +18,7 @@ use process::{Process, mortal, wait_for};
 use program::{HOLDFAST, PATIENCE};
 use terminal::Terminal;
 
-/// An incast that runs until it is told to end, and serves at `socket`.
+/// Starts an incast that runs until it is terminated and serves its API at `socket`.
 fn switch(socket: &str, arguments: &[&str]) -> Process {
     let mut command = mortal(HOLDFAST);
     command.args(["run", "--duration", "0", "--metrics", "off", "--socket", socket]).args(arguments);
@@ -30,7 +30,7 @@ fn switch(socket: &str, arguments: &[&str]) -> Process {
     process
 }
 
-/// A directory for a socket, and the socket's path.
+/// Returns a temporary directory and the path of a socket in it.
 fn place() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let socket = directory.path().join("switch.sock").display().to_string();
@@ -42,7 +42,7 @@ fn the_incast_is_on_the_screen_and_q_gives_the_terminal_back() {
     let (_directory, socket) = place();
     let switch = switch(&socket, &[]);
     let mut top = Terminal::start(&format!("{HOLDFAST} top --socket {socket} --interval 200ms"), 24, 80);
-    // Four senders that are paused, a receiver whose link is full.
+    // Four senders are paused, and the receiver's link is full.
     let screen = top.wait(|screen| screen.contains("lossless: 0 lost") && screen.matches("3     ").count() >= 4);
     for name in ["p1", "p2", "p3", "p4", "p5"] {
         assert!(screen.lines().any(|line| line.contains(&format!(" {name} "))), "{name}: {screen}");
@@ -50,7 +50,7 @@ fn the_incast_is_on_the_screen_and_q_gives_the_terminal_back() {
     for word in ["holdfast ", "5 ports", "lossless pool", "headroom", "gap 99% <", "pauses its peer", "q quit"] {
         assert!(screen.contains(word), "{word}: {screen}");
     }
-    // Of the view of queues: the receiver's.
+    // In the view of queues: the receiver's queue.
     top.press("3");
     top.wait(|screen| screen.contains("kmin") || screen.contains("waits"));
     top.press("\t");
@@ -76,7 +76,7 @@ fn losses_are_red_and_a_switch_that_ends_is_waited_for() {
     assert!(lossy.wait(PATIENCE).status.success());
     let next = switch(&socket, &[]);
     top.wait(|screen| screen.contains("lossless: 0 lost"));
-    // A signal leaves the terminal as `q` does.
+    // A signal restores the terminal, as `q` does.
     top.signal("TERM");
     let left = top.finish();
     assert!(left.contains("code 0") && left.contains("settings are as before"), "{left}");

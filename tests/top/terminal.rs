@@ -1,4 +1,4 @@
-//! A terminal for a program, made by script(1), which Debian always has.
+//! A terminal for a program, created by script(1), which Debian always has.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::program::PATIENCE;
 
-/// Time between two looks at the screen.
+/// Time between two readings of the screen.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A terminal and what is on it.
+/// A terminal and its screen.
 pub struct Terminal {
     child: Child,
     keys: Option<ChildStdin>,
@@ -21,12 +21,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `command` of a shell on a terminal of this size. When it has ended its code is printed, and whether the
-    /// terminal's settings are what they were.
+    /// Runs a shell `command` on a terminal of this size. After its end prints its exit code, and whether the terminal
+    /// has its earlier settings.
     pub fn start(command: &str, rows: u16, columns: u16) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let pid = directory.path().join("pid").display().to_string();
-        // `exec` in a subshell: its number is the program's.
+        // `exec` in a subshell, so the subshell's process number is the program's.
         let inside = format!(
             "stty rows {rows} cols {columns}; before=$(stty -g); (echo $BASHPID > {pid}; exec env {command}); \
              echo code $?; [ \"$(stty -g)\" = \"$before\" ] && echo settings are as before"
@@ -57,12 +57,12 @@ impl Terminal {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is on the screen.
+    /// Returns the contents of the screen.
     pub fn screen(&self) -> String {
         self.parser().screen().contents()
     }
 
-    /// Waits for a screen that is as `is_so` has it.
+    /// Waits for a screen for which `is_so` holds, and returns it.
     #[track_caller]
     pub fn wait(&self, is_so: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
@@ -82,7 +82,7 @@ impl Terminal {
         let (rows, columns) = parser.screen().size();
         (0..rows).any(|row| {
             let line = parser.screen().rows(0, columns).nth(row.into()).unwrap_or_default();
-            // Cells are counted in letters; none of these screens has wide ones.
+            // Columns are counted in characters: none of these screens has wide ones.
             let column = line.find(word).map(|at| line[..at].chars().count() as u16);
             let cell = column.and_then(|column| parser.screen().cell(row, column));
             cell.is_some_and(|cell| matches!(cell.fgcolor(), vt100::Color::Idx(1 | 9)))
@@ -102,7 +102,7 @@ impl Terminal {
         assert!(status.success());
     }
 
-    /// Waits for the end of the program; what is on the screen then.
+    /// Waits for the end of the program and returns the screen.
     #[track_caller]
     pub fn finish(&mut self) -> String {
         let end = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! The model of the history sees each of its orderings missing.
+//! The model of the history ring detects the absence of each memory ordering.
 
 use std::sync::atomic::AtomicUsize;
 

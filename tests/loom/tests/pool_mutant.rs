@@ -1,4 +1,4 @@
-//! The models of the pools see a count that is not changed atomically, and a watermark without order.
+//! The pool models detect a count that is not changed atomically, and a watermark without memory ordering.
 
 #[path = "support/check.rs"]
 mod check;
@@ -22,7 +22,7 @@ mod sync {
     pub(crate) use crate::mutant::AtomicU32;
 }
 
-/// What goes wrong first depends on the execution that loom tries first.
+/// The first failure depends on the execution that loom tries first.
 const WRONG_COUNT: [&str; 3] =
     ["cells are in use of", "more cells given back than were taken", "the accounts are wrong"];
 

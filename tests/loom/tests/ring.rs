@@ -16,7 +16,7 @@ mod sync {
     pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
 }
 
-/// More preemptions than a model has operations: every interleaving.
+/// More preemptions than a model has operations, so loom tries every interleaving.
 const ALL: usize = 30;
 
 const AS_ASKED: [fn(); 2] = [|| (), || ()];

@@ -1,4 +1,4 @@
-//! The model of the hand-off ring sees each of its four orderings missing.
+//! The model of the hand-off ring detects the absence of each of its four memory orderings.
 
 use std::sync::atomic::AtomicUsize;
 

@@ -16,7 +16,7 @@ mod sets {
 }
 
 mod sync {
-    // std's: `self: &Arc<Self>` is for no other, and tallies rely on no order that it makes.
+    // std's `Arc`: `self: &Arc<Self>` compiles with no other, and tallies rely on no memory ordering of it.
     pub(crate) use std::sync::Arc;
 
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The models of the tallies see either ordering missing.
+//! The models of the tallies detect the absence of either memory ordering.
 
 #[path = "support/check.rs"]
 mod check;

@@ -1,12 +1,12 @@
-//! How a model is checked.
+//! Runs a loom model over its interleavings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::model::Builder;
 
-/// Tries every interleaving of `model` with up to `preemptions` preemptions, that is switches away from a thread that
-/// could have gone on, and prints how many it tried.
+/// Tries every interleaving of `model` with up to `preemptions` preemptions, and prints their number. A preemption is a
+/// switch away from a thread that could have continued.
 pub fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -18,6 +18,6 @@ pub fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     });
     let tried = tried.load(Ordering::Relaxed);
     println!("{tried} executions with up to {preemptions} preemptions");
-    // A model whose actors do not run beside each other passes whatever they do.
+    // A model whose threads do not run concurrently would pass regardless of their operations.
     assert!(tried > 10, "loom found next to nothing to try");
 }

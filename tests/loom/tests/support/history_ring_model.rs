@@ -1,7 +1,7 @@
-//! The last records of one writer, read meanwhile.
+//! Model of the history ring: one thread writes records while another reads the last ones.
 //!
-//! Writer and reader are threads of their own and never wait. Records are numbered, and all their words are the number: one
-//! that was read half written has two of them.
+//! Neither thread waits. Each record has a number, and every word of the record is that number. A half-written record
+//! therefore has two different words.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,8 +10,8 @@ use loom::thread;
 
 use crate::history_ring::HistoryRing;
 
-/// Whatever the reader sees of three records in two slots is whole, and never older than what it saw before. `seen` learns
-/// how many records it saw at most, so that the caller knows that it saw any.
+/// Asserts that each of three records read through two slots is whole, and never older than a record read before.
+/// `seen` receives the most records read at once, so the caller can check that some were read.
 pub fn records_are_whole(starts: [fn(); 2], seen: &AtomicUsize) {
     let history = Arc::new(HistoryRing::<2, 2>::default());
     let written = history.clone();

@@ -1,6 +1,6 @@
-//! Facades that break a promise: what a model must notice.
+//! Atomic types that violate one guarantee on purpose, which a model must detect.
 //!
-//! A thread of the model says with [`break_promise`] which one it breaks. So each ordering is broken alone, in an
+//! A thread of the model selects the violation with [`break_promise`]. So each ordering is violated alone, in an
 //! execution that keeps all others.
 
 use std::cell::Cell;
@@ -8,18 +8,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use loom::sync::atomic::Ordering;
 
-/// What the facade does not do as asked.
+/// The guarantee that the atomic types violate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// All is as asked.
+    /// No violation.
     Nothing,
     /// Loads are Relaxed.
     Loads,
     /// Stores are Relaxed.
     Stores,
-    /// Swaps and the like are Relaxed.
+    /// Swaps and other read-modify-write operations are Relaxed.
     Exchanges,
-    /// A compare-and-exchange is a load and a store, a subtraction too.
+    /// A compare-and-exchange is a load and a store, and so is a subtraction.
     Atomicity,
 }
 
@@ -27,7 +27,7 @@ loom::thread_local! {
     static BROKEN: Cell<Broken> = Cell::new(Broken::Nothing);
 }
 
-/// From here on this thread of the model does not do `what` as asked.
+/// Violates the guarantee `what` in this thread of the model from here on.
 pub fn break_promise(what: Broken) {
     BROKEN.with(|broken| broken.set(what));
 }
@@ -51,7 +51,7 @@ pub fn assert_found(messages: &[&str], model: impl Fn() + Sync + Send + 'static)
 
 macro_rules! breakable {
     ($($name:ident($int:ty)),+) => {$(
-        /// loom's, with promises that can be broken.
+        /// loom's atomic type, whose guarantees can be violated.
         #[derive(Debug, Default)]
         pub struct $name(loom::sync::atomic::$name);
 

@@ -1,6 +1,7 @@
-//! Pools that two or three lcores take from and give to at once.
+//! Model of pools from which two or three lcores take cells, and to which they return them, concurrently.
 //!
-//! What is in use is counted beside the pool with std's atomics, which loom does not reorder: the truth.
+//! The cells in use are also counted beside the pool, with std's atomics. loom does not reorder those, so this count is
+//! exact.
 
 use std::sync::Arc as StdArc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +12,7 @@ use crate::pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
 use crate::sync::Arc;
 use crate::units::Cells;
 
-/// Cells in use, of which there must never be more than `size`.
+/// The exact count of cells in use. It must never exceed `size`.
 struct Truth {
     size: u32,
     used: AtomicU32,
@@ -27,7 +28,7 @@ impl Truth {
         assert!(used <= self.size, "{used} cells are in use of {}", self.size);
     }
 
-    /// To be called before they are given.
+    /// Subtracts cells. Called before the cells are returned to the pool.
     fn giving(&self, cells: u32) {
         self.used.fetch_sub(cells, Ordering::SeqCst);
     }
@@ -37,7 +38,7 @@ impl Truth {
     }
 }
 
-/// A lease and the truth it is held against.
+/// A lease, with the exact count for comparison.
 struct Lcore {
     lease: Lease,
     pool: Arc<SharedPool>,
@@ -66,7 +67,7 @@ impl Lcore {
     }
 }
 
-/// Runs `scripts` beside each other over a pool of `size` cells and checks the accounts when all have ended.
+/// Runs `scripts` concurrently on a pool of `size` cells, and checks the accounts when all have ended.
 fn leases_of<const LCORES: usize>(size: u32, start: fn(), scripts: [fn(&mut Lcore); LCORES]) {
     let (pool, truth) = (SharedPool::new(Cells(size)), Truth::new(size));
     let threads = scripts.map(|script| {
@@ -91,7 +92,7 @@ fn leases_of<const LCORES: usize>(size: u32, start: fn(), scripts: [fn(&mut Lcor
     assert_eq!(pool.leased().0, used, "a flushed lease strands cells");
 }
 
-/// Three lcores want more than there is.
+/// Three lcores take more cells than the pool has.
 pub fn three_leases_of_a_scarce_pool(start: fn()) {
     let script: fn(&mut Lcore) = |lcore| {
         if lcore.take(4) {
@@ -102,7 +103,7 @@ pub fn three_leases_of_a_scarce_pool(start: fn()) {
     leases_of(10, start, [script; 3]);
 }
 
-/// Two lcores with batches: each takes, gives and trims, and comes to rest with cells in use and spare.
+/// Two lcores use batches: each takes, returns and trims, and ends with cells in use and spare cells.
 pub fn two_leases_in_batches(start: fn()) {
     let script: fn(&mut Lcore) = |lcore| {
         assert!(lcore.take(300));
@@ -113,7 +114,7 @@ pub fn two_leases_in_batches(start: fn()) {
     leases_of(1000, start, [script; 2]);
 }
 
-/// Three lcores want more than there is of an exact pool.
+/// Three lcores take more cells than an exact pool has.
 pub fn an_exact_pool(start: fn()) {
     let (pool, truth) = (ExactPool::new(Cells(10)), Truth::new(10));
     let threads = [6, 5, 4].map(|cells| {
@@ -134,7 +135,7 @@ pub fn an_exact_pool(start: fn()) {
     assert!(pool.highest() >= pool.used() && pool.highest() <= pool.size());
 }
 
-/// Another thread starts the watermark anew while two lcores take: it is never below what is in use.
+/// Another thread restarts the watermark while two lcores take cells: it is never below the cells in use.
 pub fn a_watermark_that_starts_anew(starts: [fn(); 2]) {
     let pool = ExactPool::new(Cells(10));
     let mut threads = Vec::new();

@@ -1,7 +1,8 @@
-//! The hand-off ring between two lcores.
+//! Model of the hand-off ring between two lcores.
 //!
-//! Each end is its own thread, runs a bounded number of bursts and never waits; whatever is left is taken after both
-//! have ended. loom sees a slot that is touched by both ends without order, and an item read before it was written.
+//! Each end is a thread that runs a bounded number of bursts and never waits. Items left over are taken after both have
+//! ended. Model checking with loom detects a slot that both ends access without order, and an item read before it was
+//! written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +10,7 @@ use loom::thread;
 
 use crate::handoff::{Consumer, ring};
 
-/// Pops all that is seen; each item must be the next.
+/// Pops all visible items. Each must be the next in order.
 fn take(consumer: &mut Consumer<Box<usize>>, next: &mut usize) {
     consumer.refresh();
     while let Some(item) = consumer.pop() {
@@ -19,8 +20,8 @@ fn take(consumer: &mut Consumer<Box<usize>>, next: &mut usize) {
     consumer.release();
 }
 
-/// Items pass in order, once each, through a ring of two slots in up to four bursts of two. `farthest` learns how
-/// many passed at most, so that the caller knows whether slots were used anew.
+/// Asserts that items pass in order and once each, through a ring of two slots in up to four bursts of two. `farthest`
+/// receives the most items that passed, so the caller can check that slots were reused.
 pub fn items_pass_in_order(starts: [fn(); 2], farthest: &AtomicUsize) {
     let (mut producer, mut consumer) = ring(2);
     let giver = thread::spawn(move || {
@@ -51,9 +52,9 @@ pub fn items_pass_in_order(starts: [fn(); 2], farthest: &AtomicUsize) {
     assert_eq!(sent, received);
 }
 
-/// Either end goes first, with items popped, published and only pushed: each is dropped once.
+/// Drops either end first, with items popped, published, and only pushed. Each item is dropped once.
 pub fn what_is_left_is_dropped_once(starts: [fn(); 2]) {
-    // Not loom's: it counts, and orders nothing.
+    // std's `Arc`, not loom's: it only counts, and creates no memory ordering.
     let item = std::sync::Arc::new(());
     let (mut producer, mut consumer) = ring(4);
     let mine = item.clone();

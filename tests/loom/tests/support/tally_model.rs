@@ -1,7 +1,8 @@
-//! Tallies of two lcores that release and one that reads.
+//! Model of tallies with two lcores that release cells and one thread that reads.
 //!
-//! Before an lcore counts a cell as released it frees the cell's slot, a plain write. A reader that counts the cell
-//! touches that slot: loom fails if the write is not ordered before, and so also if more is read than was released.
+//! An lcore frees the slot of a cell by a plain write before it counts the cell as released. A reader that counts the
+//! cell accesses that slot. loom fails if the write is not ordered before the read. So it also fails if more cells are
+//! read than were released.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use loom::thread;
 use crate::tally::Tallies;
 use crate::units::Cells;
 
-/// Cells each lcore releases.
+/// Number of cells that each lcore releases.
 const CELLS: u64 = 2;
 
-/// A cell of the second lcore counts this much, so that a sum says whose cells it has.
+/// Weight of a cell of the second lcore, so a sum shows the cells of each lcore.
 const SECOND: u64 = 16;
 
-/// Of each lcore the cells' slots; true is free.
+/// The slots of each lcore's cells; true means free.
 struct Slots([[UnsafeCell<bool>; CELLS as usize]; 2]);
 
 // SAFETY: loom panics before an access that is not ordered against another thread's.
@@ -29,12 +30,12 @@ impl Slots {
     }
 
     fn free(&self, lcore: usize, cell: usize) {
-        // SAFETY: loom panics before the access if another thread's is not ordered.
+        // SAFETY: loom panics before the access if it is not ordered against another thread's.
         self.0[lcore][cell].with_mut(|slot| unsafe { *slot = true });
     }
 
     fn is_free(&self, lcore: usize, cell: usize) -> bool {
-        // SAFETY: as in `free`.
+        // SAFETY: the same as in `free`.
         self.0[lcore][cell].with(|slot| unsafe { *slot })
     }
 }
@@ -55,7 +56,7 @@ fn read(tallies: &Tallies, slots: &Slots) {
     }
 }
 
-/// Runs `release(lcore)` for two lcores beside a reader; in the end the sum is exact.
+/// Runs `release(lcore)` for two lcores beside a reader. At the end the sum must be exact.
 fn beside_a_reader<R>(
     tallies: &Arc<Tallies>,
     slots: &Arc<Slots>,
@@ -87,7 +88,7 @@ fn cells_of(lcore: usize) -> Cells {
     Cells([1, SECOND as u32][lcore])
 }
 
-/// Each release is published at once.
+/// Publishes each release at once.
 pub fn single_releases(starts: [fn(); 2]) {
     let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
     beside_a_reader(&tallies, &slots, starts, |lcore| {
@@ -102,8 +103,8 @@ pub fn single_releases(starts: [fn(); 2]) {
     });
 }
 
-/// Releases add up before they are published: the first lcore's all together, with another group's, the second lcore's one
-/// by one, the last when its writer is dropped.
+/// Adds releases up before they are published. The first lcore publishes all together, with those of another group. The
+/// second publishes one by one, and the last when its writer is dropped.
 pub fn releases_together(starts: [fn(); 2]) {
     let (tallies, slots) = (Arc::new(Tallies::new(2, 1)), Slots::new());
     beside_a_reader(&tallies, &slots, starts, |lcore| {

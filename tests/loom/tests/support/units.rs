@@ -1,4 +1,4 @@
-//! As much of the crate's `units` as the included sources use.
+//! The part of the crate's `units` that the included sources use.
 
 /// A count of buffer cells.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
