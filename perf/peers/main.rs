@@ -53,7 +53,7 @@ struct Args {
     /// The CPU to poll on [default: the last one]
     #[arg(long)]
     core: Option<usize>,
-    /// Where to write the JSON [default: perf/peers.json of the target directory]
+    /// File for the JSON [default: perf/peers.json of the target directory]
     #[arg(long)]
     json: Option<PathBuf>,
     /// Cargo says so.

@@ -10,7 +10,7 @@ use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Configuration; without it, the embedded incast
+    /// Configuration file [default: the embedded incast]
     file: Option<PathBuf>,
     /// Print errors and warnings as JSON
     #[arg(long)]

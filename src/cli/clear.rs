@@ -6,7 +6,7 @@ use super::{Failure, print};
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "holdfast clear [OPTIONS] <WHAT>")]
 pub struct Args {
-    /// What to clear
+    /// Counters to clear
     #[arg(value_enum)]
     what: Option<What>,
     #[command(flatten)]
@@ -15,7 +15,7 @@ pub struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// The highest uses of groups, queues, pools and headroom, the longest poll gaps: they begin again with what is now
+    /// Watermarks of groups, queues, pools and headroom, and the longest poll gaps: set to the current values
     Watermarks,
 }
 

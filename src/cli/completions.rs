@@ -7,7 +7,7 @@ use super::{Cli, Failure, print};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// For which shell
+    /// Shell that the script is for
     shell: Shell,
 }
 

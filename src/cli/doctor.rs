@@ -11,12 +11,12 @@ use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Configuration that is to run here; without it, what any switch would want
+    /// Configuration file to check the machine for [default: checks that apply to every switch]
     file: Option<PathBuf>,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// Look at the /sys, /proc and /dev under this directory
+    /// Read /sys, /proc and /dev below this directory
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     root: PathBuf,
 }

@@ -30,27 +30,27 @@ pub struct Args {
     /// Longest time between two polls of the port
     #[arg(long, default_value = "20us", value_parser = bounds::poll_gap)]
     poll_gap: Nanos,
-    /// Largest share of bytes that the peer sends in packets shorter than half of the largest frame: below 100% a promise
-    /// about traffic
+    /// Largest share of bytes that the peer sends in packets shorter than half of the largest frame. Below 100% the
+    /// result depends on the traffic
     #[arg(long, value_name = "SHARE", default_value = "100%")]
     small_packets: SmallPackets,
-    /// What the peer still sends before it obeys, if it is known better than by the speed, e.g. 25216B
+    /// Bytes that the peer sends until it obeys a pause, e.g. 25216B [default: by the link rate]
     #[arg(long, value_name = "BYTES")]
     response: Option<Bytes>,
-    /// Such ports, for the sums of the headroom policies
+    /// Number of such ports, for the sums of the headroom policies
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     ports: u8,
-    /// Lossless classes of each
+    /// Lossless classes of each port
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     classes: u8,
-    /// How many times smaller a shared pool is than the sum
+    /// Ratio of the sum of all headroom to a shared headroom pool
     #[arg(long, default_value = "2")]
     ratio: Ratio,
-    /// Run the worst cases through the switch in simulated time, and find the smallest headroom without loss; without speed,
-    /// cable and MTU for all of 10G to 400G, 2m to 300m, 1500 and 9216
+    /// Run the worst cases through the switch in simulated time, and find the smallest headroom without loss. Without
+    /// speed, cable and MTU: 10G to 400G, 2m to 300m, 1500 and 9216
     #[arg(long, conflicts_with_all = ["ports", "classes", "ratio"])]
     prove: bool,
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -8,7 +8,7 @@ use super::{Cli, Failure};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Directory for holdfast.1 and a page for each command, made if it is not there
+    /// Directory for holdfast.1 and a page for each command; created if it does not exist
     directory: PathBuf,
 }
 

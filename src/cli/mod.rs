@@ -41,26 +41,26 @@ struct Cli {
 enum Command {
     /// Runs the switch; without a file, an incast on in-process ports for 10 seconds
     Run(run::Args),
-    /// Shows what a running switch does: ports, PFC, buffers, queues, drops and more
+    /// Shows the state of a running switch: ports, PFC, buffers, queues, drops and more
     Show(show::Args),
-    /// Shows what a running switch does, live: ports, buffer, pauses, drops
+    /// Shows a running switch live: ports, buffer, pauses, drops
     Top(top::Args),
-    /// Tells why a running switch dropped frames and stopped peers: the counters that decided, in sentences
+    /// Explains why a running switch dropped frames and paused peers, from its decision log
     #[command(visible_alias = "why")]
     WhyDropped(why::Args),
     /// Clears watermarks of a running switch
     Clear(clear::Args),
-    /// Lets a running switch read its configuration again: applied whole, or not at all
+    /// Makes a running switch read its configuration again, and apply all of it or nothing
     Reload(reload::Args),
-    /// Checks a configuration and shows the plan that follows from it
+    /// Checks a configuration and shows the resulting plan
     Check(check::Args),
     /// Calculates the headroom of a lossless class of a port, term by term
     Headroom(headroom::Args),
-    /// Decides a trace of arrivals and departures event by event, and shows each decision
+    /// Replays a trace of arrivals and departures, and shows each decision
     Replay(replay::Args),
-    /// Runs a scenario in simulated time: switches, hosts, cables and faults, on ports that nobody has to buy
+    /// Simulates a scenario: switches, hosts, cables and faults
     Sim(sim::Args),
-    /// Looks at the machine: hugepages, CPUs, NICs, privileges; what is wrong, and what to do about it
+    /// Checks the machine: hugepages, CPUs, NICs, privileges; names each problem and its remedy
     Doctor(doctor::Args),
     /// Prints a script that completes commands and options in a shell
     Completions(completions::Args),

@@ -7,10 +7,10 @@ use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only say what would change
+    /// Only show the settings that would change
     #[arg(long)]
     dry_run: bool,
-    /// Print what the API answers
+    /// Print the answer of the API as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

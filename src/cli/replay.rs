@@ -19,12 +19,12 @@ use super::Failure;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Configuration; without it, the embedded incast
+    /// Configuration file [default: the embedded incast]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Trace of arrivals and departures, as CSV or JSON lines; `-` for standard input
     trace: PathBuf,
-    /// What to print
+    /// Format of the output
     #[arg(long, value_enum, default_value = "table")]
     format: show::Format,
 }

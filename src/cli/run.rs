@@ -22,35 +22,35 @@ const EMBEDDED_DURATION: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Configuration; without it, the embedded incast
+    /// Configuration file [default: the embedded incast]
     file: Option<PathBuf>,
-    /// How long, e.g. 10s; 0 is until Ctrl-C [default: 10s without a file, 0 with one]
+    /// Run time, e.g. 10s; 0 runs until Ctrl-C [default: 10s without a file, 0 with one]
     #[arg(long, value_name = "TIME")]
     duration: Option<RunTime>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// Generate and obey PFC on all ports, for the lossless priorities (a port that is asymmetric stays so) or
-    /// asymmetric: obey it for all eight; whatever the configuration says
+    /// PFC of all ports, instead of the configuration's: on generates and obeys it for the lossless priorities (an
+    /// asymmetric port stays so), asymmetric obeys it for all eight
     #[arg(long, value_enum)]
     pfc: Option<Pfc>,
-    /// Where lossless classes put what arrives after XOFF, whatever the configuration says
+    /// Headroom policy of all ports, instead of the configuration's
     #[arg(long, value_enum, value_name = "POLICY")]
     headroom: Option<Headroom>,
-    /// Dataplane lcores; the ports are spread over them in turn, whatever the configuration says
+    /// Dataplane lcores, instead of the configuration's; the ports are assigned to them in turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(config::MAX_LCORES)))]
     lcores: Option<u8>,
-    /// Serve metrics here, or nowhere, whatever the configuration says
+    /// Address of the metrics server, or off, instead of the configuration's
     #[arg(long, value_name = "ADDRESS|off")]
     metrics: Option<Metrics>,
-    /// Serve the API at this socket, or nowhere, whatever the configuration says [default: as the configuration says,
-    /// else $XDG_RUNTIME_DIR/holdfast.sock, or root's /run/holdfast/holdfast.sock]
+    /// Socket of the API, or off, instead of the configuration's [default: as configured, else
+    /// $XDG_RUNTIME_DIR/holdfast.sock, or root's /run/holdfast/holdfast.sock]
     #[arg(long, value_name = "PATH|off", env = VARIABLE, hide_env_values = true)]
     socket: Option<Socket>,
-    /// Say more, DPDK's own log included
+    /// Print more, including the log of DPDK
     #[arg(long, short)]
     verbose: bool,
-    /// Exit with 1 if a lossless class lost anything or was starved
+    /// Exit with 1 if a lossless class lost a frame or was starved
     #[arg(long)]
     fail_on_loss: bool,
 }

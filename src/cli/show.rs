@@ -26,19 +26,19 @@ use super::{Failure, print};
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "holdfast show [OPTIONS] <WHAT>")]
 pub struct Args {
-    /// What to show
+    /// Part of the state to show
     #[arg(value_enum)]
     what: Option<What>,
     /// Only this port
     #[arg(long, value_name = "NAME")]
     port: Option<String>,
-    /// Only this class: its group, its priority, its queue
+    /// Only this class with its group, priority and queue
     #[arg(long, value_name = "0-7", value_parser = class)]
     class: Option<u8>,
-    /// Print what the API answers
+    /// Print the answer of the API as JSON
     #[arg(long)]
     json: bool,
-    /// Look again every so many seconds, until Ctrl-C; what counts is shown as rates
+    /// Repeat every so many seconds until Ctrl-C, with rates instead of counters
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds)]
     watch: Option<Duration>,
     #[command(flatten)]
@@ -62,11 +62,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// The resources of the API that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Ports: links, what goes in and out, what is dropped
+    /// Ports: links, received, sent and dropped frames
     Ports,
-    /// Priority flow control: who holds whom, how often and for how long
+    /// Priority flow control: pauses sent and received, their number and time
     Pfc,
-    /// The buffer: pools, and what belongs to ports
+    /// The buffer: pools, and the shares of ports
     Buffers,
     /// Priority groups: use, limit, headroom
     Groups,
@@ -74,7 +74,7 @@ enum What {
     Queues,
     /// Frames dropped, by reason
     Drops,
-    /// ECN: where marking begins, and what was marked
+    /// ECN: thresholds and marked frames
     Ecn,
     /// The forwarding database
     Fdb,
@@ -82,7 +82,7 @@ enum What {
     Watchdog,
     /// Dataplane lcores: polls, gaps between them, rests
     Lcores,
-    /// The configuration that runs
+    /// The running configuration
     Config,
     /// Traffic classes: group, queue, lossless or not
     Classes,
@@ -90,11 +90,11 @@ enum What {
     Hosts,
     /// Flows of virtual hosts, end to end
     Flows,
-    /// What the switch told last
+    /// The last events
     Events,
-    /// What should be changed, by what was seen
+    /// Recommended changes, from what the switch measured
     Advice,
-    /// What runs
+    /// The version of the switch
     Version,
 }
 

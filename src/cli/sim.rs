@@ -30,50 +30,50 @@ use super::{Failure, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Scenario, e.g. conf/sim/incast.yaml
+    /// Scenario file, e.g. conf/sim/incast.yaml
     #[arg(required_unless_present = "random")]
     scenario: Option<PathBuf>,
-    /// Instead of a scenario, random fabrics, until one does not hold: switches, hosts, cables, flows and faults by a seed,
-    /// every rule checked after every step
+    /// Simulate random fabrics instead of a scenario until one breaks a rule: switches, hosts, cables, flows and faults
+    /// by a seed, every rule checked after every step
     #[arg(long, conflicts_with_all = ["scenario", "variant", "format", "all", "plots", "samples", "fail_on_loss"])]
     random: bool,
-    /// How many random fabrics [default: 10000 without --for]
+    /// Number of random fabrics [default: 10000 without --for]
     #[arg(long, requires = "random", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How long, e.g. 10min
+    /// Time limit for random fabrics, e.g. 10min
     #[arg(long = "for", requires = "random", value_name = "TIME")]
     time: Option<Nanos>,
-    /// Where a scenario goes in which a rule is broken, made as small as possible [default: holdfast-found-SEED.yaml]
+    /// File for the smallest scenario found that breaks the rule [default: holdfast-found-SEED.yaml]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Seed of all randomness, whatever the scenario says; of random fabrics the first one's
+    /// Seed of all randomness, instead of the scenario's; with --random the first fabric's
     #[arg(long)]
     seed: Option<u64>,
     /// Run only this variant of the scenario; may be given several times
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// What to print
+    /// Format of the output
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Each flow, each variant and each warning in full, however many there are
+    /// List every flow, variant and warning
     #[arg(long)]
     all: bool,
     /// Draw queues, pauses, throughput and completion times as SVG into this directory
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Write what the plots show as CSV into this file; with variants into one for each, its name in front of the extension
+    /// Write the samples of the plots as CSV into this file; with several variants, one file each: FILE-VARIANT.csv
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
-    /// Write what a switch received and sent into this file, as `holdfast replay` takes it; with variants as `--samples`
+    /// Write a trace for `holdfast replay` into this file; with several variants, one file each, as with --samples
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// The switch that `--trace` is of, if there are several
+    /// Switch whose trace --trace writes, if there are several
     #[arg(long, value_name = "NAME", requires = "trace")]
     trace_switch: Option<String>,
-    /// Exit with 1 if a lossless class lost anything or was starved
+    /// Exit with 1 if a lossless class lost a frame or was starved
     #[arg(long)]
     fail_on_loss: bool,
-    /// Say nothing of how far it is, nor how fast it was
+    /// Print no progress and no speed
     #[arg(long, short)]
     quiet: bool,
 }

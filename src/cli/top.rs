@@ -32,10 +32,10 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct Args {
     #[command(flatten)]
     switch: Asked,
-    /// How often to look, 100ms to 1min; + and - change it
+    /// Interval between readings, 100ms to 1min; + and - change it
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Interval,
-    /// Draw with ASCII only, as where the locale is not UTF-8
+    /// Draw with ASCII only [default: where the locale is not UTF-8]
     #[arg(long)]
     ascii: bool,
 }

@@ -15,7 +15,7 @@ pub struct Args {
     /// Only this traffic class
     #[arg(long, value_name = "0-7", value_parser = class)]
     class: Option<u8>,
-    /// Print what the API answers
+    /// Print the answer of the API as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -11,11 +11,11 @@ use crate::sets::PortSet;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Entries that a window holds.
-const SLOTS: usize = 512;
+pub(super) const SLOTS: usize = 512;
 /// Buckets that an lcore copies in one poll.
-const BUCKETS: usize = 16;
+pub(super) const BUCKETS: usize = 16;
 /// The most entries in these buckets.
-const MOST: usize = BUCKETS * Fdb::WAYS;
+pub(super) const MOST: usize = BUCKETS * Fdb::WAYS;
 /// Value of `next` if no entries follow this window.
 const END: usize = usize::MAX;
 /// Age value of an entry that does not age.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::fdb_view::*;
-use crate::forward::{FdbSpec, StaticEntry};
+use crate::forward::fdb::{Sighting, Station};
+use crate::forward::{Fdb, FdbSpec, StaticEntry};
+use crate::sets::PortSet;
 use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
 

@@ -1,6 +1,7 @@
 //! The hand-over of one value at a time from the control thread to an lcore, and of its memory back.
 //!
-//! The lcore neither allocates nor frees: it reads the value, and returns the box. The rings order what both sides write.
+//! The lcore neither allocates nor frees: it reads the value, and returns the box. The rings order the writes of both
+//! sides.
 
 use super::handoff::{Consumer, Producer, ring};
 

@@ -1,16 +1,17 @@
 //! The shutdown handshake: lcores end when none of them holds a frame, or has one in a ring to another.
 //!
-//! Three steps, each of which an lcore takes once, and the next only after every lcore has taken the one before:
+//! An lcore ends in three steps. It takes the third after every lcore has taken the second:
 //!
-//! 1. *quiet*: the lcore has nothing to move; it may become busy again.
+//! 1. *quiet*: the lcore has nothing to move; it may become busy again. The drain ends when all lcores are quiet.
 //! 2. *drained*: it receives no more from its ports, so it hands over no further frame.
-//! 3. *emptied*: it has dropped the frames that others had handed over until they drained, and has published the releases.
+//! 3. *emptied*: it has dropped the frames that others had handed over until they drained, and has published the
+//!    releases.
 //!
-//! After the third step of all, one more look finds every release: the ledgers are empty.
+//! After all lcores have taken the third step, one more look finds every release: the ledgers are empty.
 
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// How far the lcores have come.
+/// The steps that the lcores have taken.
 #[derive(Debug)]
 pub struct Shutdown {
     lcores: usize,

@@ -28,8 +28,8 @@ fn uses() -> Uses {
     uses
 }
 
-/// Files that use each other in a circle, if there are any: those that remain when files that use no other are taken away
-/// again and again.
+/// Files that use each other in a circle, and files that use those: the files that remain when those that use no other
+/// are removed again and again.
 fn circle(mut uses: Uses) -> Vec<String> {
     loop {
         let free: Vec<String> = uses.iter().filter(|(_, used)| used.is_empty()).map(|(name, _)| name.clone()).collect();

@@ -1,5 +1,5 @@
-//! The architecture and the style, as the sources have them: which module uses which, what comes from where, and how long
-//! lines and functions are. Each finding names its file and line.
+//! Checks the sources: which module uses which, and the style of comments and functions. Each finding names its file
+//! and line.
 
 mod arrows;
 mod circles;

@@ -1,6 +1,6 @@
 //! The headroom of lossless groups: a pool that all groups share, or an insurance of each port.
 
-use crate::bed::{Bed, SMALL};
+use crate::bed::{Bed, Hold, SMALL};
 use crate::frame::Frame;
 
 /// Four groups have 24 cells of headroom each. The headroom pool has 70.
@@ -110,25 +110,8 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     let seen = bed.wait_sent("b", 4, 2);
     assert_eq!((seen.drops(), seen.port_offs()), (1, ["a".to_owned()].to_vec()), "no other port is off");
 
-    // The port resumes when the insurance is empty and its share is at most 120 - s - 2 * 2, as at 58. The group
-    // resumes when its share is at most (120 - s)/2 - 10 - 2, as at 32.
     let told = |seen: &crate::seen::Seen| (seen.told("a", 3).1, seen.told("a", 4).1);
-    for (hold, port, sent, held, wanted) in [
-        (one, "d1", 11, 61, (0, 0)),
-        (two, "d2", 1, 60, (0, 1)),
-        (three, "d3", 25, 35, (0, 1)),
-        (four, "d4", 1, 34, (1, 1)),
-    ] {
-        bed.release(hold);
-        bed.wait_sent(port, 3, sent);
-        let on = if wanted.1 == 0 { (true, true, true) } else { (wanted.0 == 0, false, false) };
-        let seen = bed.wait(&format!("XON after {port}"), off, |&off| off == on);
-        assert_eq!((seen.group("a", 3), told(&seen)), ((held, 0), wanted), "after {port}");
-        if wanted.0 == 0 {
-            let seen = bed.wait_refreshed("a", 3, 3);
-            assert_eq!((off(&seen), told(&seen)), (on, wanted), "after {port}");
-        }
-    }
+    check_resumption(&mut bed, [(one, "d1"), (two, "d2"), (three, "d3"), (four, "d4")]);
     bed.release(five);
     let seen = bed.wait_sent("d5", 3, 72 - 38);
     assert_eq!((told(&seen), off(&seen), seen.drops()), ((1, 1), (false, false, false), 1), "all goes on");
@@ -141,4 +124,24 @@ fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_t
     bed.wait_sent("d5", 3, 34 + 72);
     bed.wait("XON", off, |&off| off == (false, false, false));
     bed.finish();
+}
+
+/// Releases the held queues one by one, and checks when the port and its group 3 resume.
+fn check_resumption(bed: &mut Bed, held: [(Hold, &str); 4]) {
+    let off = |seen: &crate::seen::Seen| (seen.is_xoff("a", 3), seen.is_xoff("a", 4), seen.is_port_xoff("a"));
+    // The port resumes when the insurance is empty and its share is at most 120 - s - 2 * 2, as at 58. The group
+    // resumes when its share is at most (120 - s)/2 - 10 - 2, as at 32.
+    let told = |seen: &crate::seen::Seen| (seen.told("a", 3).1, seen.told("a", 4).1);
+    let wanted = [(11, 61, (0, 0)), (1, 60, (0, 1)), (25, 35, (0, 1)), (1, 34, (1, 1))];
+    for ((hold, port), (sent, held, wanted)) in held.into_iter().zip(wanted) {
+        bed.release(hold);
+        bed.wait_sent(port, 3, sent);
+        let on = if wanted.1 == 0 { (true, true, true) } else { (wanted.0 == 0, false, false) };
+        let seen = bed.wait(&format!("XON after {port}"), off, |&off| off == on);
+        assert_eq!((seen.group("a", 3), told(&seen)), ((held, 0), wanted), "after {port}");
+        if wanted.0 == 0 {
+            let seen = bed.wait_refreshed("a", 3, 3);
+            assert_eq!((off(&seen), told(&seen)), (on, wanted), "after {port}");
+        }
+    }
 }

@@ -52,5 +52,5 @@ fn an_answer_is_of_the_last_question() {
 
 #[test]
 fn reserves_are_counted_once() {
-    check::check(2, || models::reserves_are_counted_once(|views| views));
+    check::check(3, || models::reserves_are_counted_once(|views| views));
 }

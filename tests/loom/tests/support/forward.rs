@@ -1,4 +1,4 @@
-//! As much of the crate's `forward` as the included sources use: a database of one station a bucket.
+//! The part of the crate's `forward` that the included sources use: a database of one station a bucket.
 
 /// A forwarding database.
 pub struct Fdb(usize);

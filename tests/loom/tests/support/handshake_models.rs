@@ -14,8 +14,8 @@ use crate::sets::{CLASSES, PortSet};
 use crate::shutdown::Shutdown;
 use crate::units::Cells;
 
-/// Two lcores end. Each has a frame in the ring to the other when it drains; the other drops it and publishes the release.
-/// No lcore ends with a frame in its ring or without the release of its own frame.
+/// Two lcores end. Each has a frame in the ring to the other when it drains; the other drops it and publishes the
+/// release. No lcore ends with a frame in its ring or without the release of its own frame.
 ///
 /// The ring and the tallies are relaxed atomics here: only the handshake orders them.
 pub fn lcores_end_empty(starts: [fn(); 2]) {
@@ -47,7 +47,7 @@ pub fn lcores_end_empty(starts: [fn(); 2]) {
             }
         })
     });
-    lcores.map(|lcore| lcore.join().unwrap());
+    lcores.into_iter().for_each(|lcore| lcore.join().unwrap());
 }
 
 /// Settings that are sent one after the other are applied in order, each whole, and their memory comes back.
@@ -79,8 +79,8 @@ pub fn settings_are_applied_in_order(starts: [fn(); 2]) {
     assert!(sender.is_idle(), "its memory does not come back");
 }
 
-/// The control thread asks for a whole database, and before that is shown for the part behind its first bucket. An answer
-/// has the entries of the part that was asked for last, and no others.
+/// The control thread requests a whole database, and before it is shown the part behind its first bucket. An answer has
+/// the entries of the part that was requested last, and no others.
 pub fn an_answer_is_of_the_last_question(starts: [fn(); 2]) {
     let window = Arc::new(FdbWindow::default());
     let shown = window.clone();
@@ -114,8 +114,8 @@ fn check(from: usize, entries: &[crate::forward::fdb::Sighting]) {
     assert_eq!(stations, (from as u64 + 1..=2).collect::<Vec<_>>(), "from bucket {from}");
 }
 
-/// Two lcores fill and empty their queues beside a reader. The unused reserves are never more than all reserves, and in the
-/// end exact. `share` gives the second lcore its view.
+/// Two lcores fill and empty their queues, and read the sum. The unused reserves never exceed the reserves, and are exact
+/// in the end. `share` gives the lcores their views.
 pub fn reserves_are_counted_once(share: fn([Arc<QueueReserves>; 2]) -> [Arc<QueueReserves>; 2]) {
     const RESERVE: u32 = 4;
     let mut reserves = [Cells(0); CLASSES];
@@ -126,14 +126,14 @@ pub fn reserves_are_counted_once(share: fn([Arc<QueueReserves>; 2]) -> [Arc<Queu
     let lcores = [0, 1].map(|lcore| {
         let view = writers[lcore].clone();
         thread::spawn(move || {
-            view.update(lcore, 1, 0, 3);
-            view.update(lcore, 1, 3, 5);
-            view.update(lcore, 1, 5, 1);
+            for (before, after) in [(0, 3), (3, 5), (5, 1)] {
+                view.update(lcore, 1, before, after);
+                let unused = view.unused();
+                assert!(unused.0 <= 2 * RESERVE, "{unused:?} of {RESERVE} each");
+            }
         })
     });
-    let unused = views[0].unused();
-    assert!(unused.0 <= 2 * RESERVE, "{unused:?} of {RESERVE} each");
-    lcores.map(|lcore| lcore.join().unwrap());
+    lcores.into_iter().for_each(|lcore| lcore.join().unwrap());
     assert_eq!(views[0].unused(), Cells(2 * (RESERVE - 1)), "a change is lost");
     assert!(views[0].covers(1, 1, Cells(3)) && !views[0].covers(1, 1, Cells(4)), "a queue of one cell, of four");
 }
