@@ -114,8 +114,8 @@ fn check(from: usize, entries: &[crate::forward::fdb::Sighting]) {
     assert_eq!(stations, (from as u64 + 1..=2).collect::<Vec<_>>(), "from bucket {from}");
 }
 
-/// Two lcores fill and empty their queues, and read the sum. The unused reserves never exceed the reserves, and are exact
-/// in the end. `share` gives the lcores their views.
+/// Two lcores fill and empty their queues, and read the sum. The unused reserves never exceed the reserves, and are
+/// exact in the end. `share` gives the lcores their views.
 pub fn reserves_are_counted_once(share: fn([Arc<QueueReserves>; 2]) -> [Arc<QueueReserves>; 2]) {
     const RESERVE: u32 = 4;
     let mut reserves = [Cells(0); CLASSES];
