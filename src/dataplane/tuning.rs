@@ -2,7 +2,7 @@
 //! bursts. Every frame, pause and count stays in place.
 //!
 //! The control thread makes a [`Tuning`] from the running and the wanted plan, with everything precomputed that an
-//! lcore would have to work out. It sends each lcore its own copy ([`super::mailbox`]). The lcore copies the settings
+//! lcore would have to work out. It sends each lcore its own copy ([`mod@super::mailbox`]). The lcore copies the settings
 //! and returns the box: it neither allocates nor frees.
 
 use super::drops::DropReason;

@@ -173,6 +173,7 @@ fn check_vfio(address: &str, group: &str) -> Result<(), Error> {
     let file = format!("/dev/vfio/{group}");
     let Ok(c_file) = std::ffi::CString::new(file.as_str()) else { return Ok(()) };
     // The access is only checked: opening the group would make it busy for DPDK.
+    // SAFETY: the path is a string that ends with a zero byte, and the call only reads it.
     let status = unsafe { libc::access(c_file.as_ptr(), libc::R_OK | libc::W_OK) };
     // A kernel without IOMMU numbers its groups differently; DPDK finds them.
     if status == 0 || !Path::new(&file).exists() {
