@@ -19,9 +19,9 @@ pub mod forward;
 pub mod hosts;
 pub mod mmu;
 mod mutant;
-mod near;
 pub mod packet;
 pub mod pfc;
+mod prefetch;
 pub mod qos;
 pub mod sets;
 #[cfg(test)]

@@ -98,7 +98,7 @@ fn row(pattern: usize, is_near: bool, rounds: &[&Round], cycles: f64) -> Row {
 }
 
 fn distance(row: &Row) -> &'static str {
-    if row.is_near { "near" } else { "far" }
+    if row.is_near { "prefetch" } else { "far" }
 }
 
 fn ratio(row: &Row) -> String {

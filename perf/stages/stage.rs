@@ -139,7 +139,7 @@ fn named(frame: &Frame) -> Option<Stage> {
         "src/dataplane/frame_desc.rs",
         "src/sync.rs",
         "src/mutant.rs",
-        "src/near.rs",
+        "src/prefetch.rs",
         "src/wire/addr.rs",
         "src/dataplane/spec.rs",
     ];

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use super::fast_path::{self, FastPath};
 use super::frame_desc::FrameDesc;
 use super::meta::Meta;
 use super::port::Port;
 use super::rewrite::BurstDemand;
 use super::spec::SwitchSpec;
-use super::ways::{self, Way};
 use crate::mmu::{
     Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
     Tallies, TallyWriter,
@@ -110,10 +110,10 @@ impl Buffer {
         }
         let state = &mut ports[port];
         if groups != 0 {
-            ways::took(Way::Together);
+            fast_path::hit(FastPath::Together);
         }
         if state.ledger.xoff() & groups != 0 {
-            ways::took(Way::InHeadroom);
+            fast_path::hit(FastPath::InHeadroom);
         }
         for group in indices(groups) {
             state.admitted[group] += u64::from(demand.cells[group]);

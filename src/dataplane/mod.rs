@@ -19,6 +19,7 @@ mod forwarder;
 pub mod frame_desc;
 // The ring's slots are uninitialized memory that two lcores share. Outside `dpdk`, only `handoff` and `near` have
 // unsafe code.
+mod fast_path;
 #[allow(unsafe_code)]
 pub mod handoff;
 #[cfg(test)]
@@ -60,7 +61,6 @@ mod transmit;
 mod trash;
 mod tuning;
 mod view;
-mod ways;
 
 pub use counters::Counters;
 pub use drops::DropReason;

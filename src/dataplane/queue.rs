@@ -3,8 +3,8 @@
 use arrayvec::ArrayVec;
 
 use super::frame_desc::{FrameDesc, MAX_CELLS, Run, SUM_BYTES};
-use crate::near::prefetch;
 use crate::packet::Burst;
+use crate::prefetch::prefetch;
 use crate::sets::BURST;
 
 const NONE: u32 = u32::MAX;

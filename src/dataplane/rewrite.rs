@@ -2,6 +2,7 @@
 //! Admission then charges the frame at the length that it has in the queue.
 
 use super::drops::DropReason;
+use super::fast_path::{self, FastPath};
 use super::forwarder::Egresses;
 use super::frame_desc::BurstSum;
 use super::meta::{Meta, Verdict};
@@ -9,7 +10,6 @@ use super::parse::Arrived;
 use super::port::Port;
 use super::port_classifier::Classification;
 use super::spec::{PortSpec, SwitchSpec};
-use super::ways::{self, Way};
 use crate::packet::{Burst, Packet};
 use crate::qos::Rewrite;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
@@ -130,7 +130,7 @@ impl Rewriter {
         let changed_at = arrived.retagged_at | self.remarking | ingress.smaller_mtu;
         if egresses.are_single && (egresses.ports & changed_at).is_empty() {
             if !arrived.data.is_empty() {
-                ways::took(Way::AsItCame);
+                fast_path::hit(FastPath::AsItCame);
             }
             return BurstDemand::new(ingress, (arrived.data, false), &arrived.sums, egresses.ports);
         }

@@ -7,8 +7,8 @@ use dpdk_sys::{
     HF_PKTMBUF_HEADROOM, rte_mbuf,
 };
 
-use crate::near::prefetch;
 use crate::packet::{Burst, Packet};
+use crate::prefetch::prefetch;
 
 /// Bytes kept free in front of each received frame.
 pub const HEADROOM: usize = HF_PKTMBUF_HEADROOM as usize;

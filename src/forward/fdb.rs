@@ -1,7 +1,7 @@
 //! The forwarding database: it maps (VLAN, address) to a port. Entries are learned or static, in buckets of one cache
 //! line.
 
-use crate::near::prefetch;
+use crate::prefetch::prefetch;
 use crate::sets::MAX_PORTS;
 use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;

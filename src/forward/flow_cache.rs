@@ -8,7 +8,7 @@
 
 use super::Fdb;
 use super::fdb::Station;
-use crate::near::prefetch;
+use crate::prefetch::prefetch;
 use crate::sets::MAX_PORTS;
 
 /// Sets of two pairs, of which two make a cache line: a megabyte.

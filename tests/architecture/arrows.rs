@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms that every other room may use. The table omits the arrows to them.
-const COMMON: [&str; 4] = ["mutant", "near", "sets", "sync"];
+const COMMON: [&str; 4] = ["mutant", "prefetch", "sets", "sync"];
 
 /// The only atomics of the program itself: a flag for a received signal. No lcore shares it, and the program cannot use
 /// `sync`.
@@ -209,8 +209,9 @@ fn atomic_types_come_from_sync_alone() {
 
 #[test]
 fn paths_are_found_and_tests_are_left_out() {
-    let text = "use crate::mmu::Pool;\nuse crate::{api::v1, qos::{self, Wred}, units};\nlet x = crate::near::fetch(y);";
-    assert_eq!(first_words(text, "crate::"), ["mmu", "api", "qos", "units", "near"]);
+    let text =
+        "use crate::mmu::Pool;\nuse crate::{api::v1, qos::{self, Wred}, units};\nlet x = crate::prefetch::fetch(y);";
+    assert_eq!(first_words(text, "crate::"), ["mmu", "api", "qos", "units", "prefetch"]);
     let roots = ["mmu.rs", "mmu/mod.rs", "mmu/pool.rs", "mmu/headroom/left.rs"].map(|path| to_root(Path::new(path)));
     assert_eq!(roots, ["super::", "super::", "super::super::", "super::super::super::"]);
     assert_eq!(first_words("use super::stats::Subject;", &roots[1]), ["stats"], "a room beside it");

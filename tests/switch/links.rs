@@ -30,7 +30,7 @@ fn wait_for_link() {
     };
     let far = Config::new(&format!(
         "preset: roce\nports:\n  - {}\n  - {{name: d, device: ring, speed: 100M}}\nhosts:\n  - {{name: receiver, port: d, mac: \"{STATION}\"}}\n",
-        memif("near", "server")
+        memif("prefetch", "server")
     ));
     let near = Config::new(&format!(
         "preset: roce\nports:\n  - {}\n  - {{name: s, device: ring, speed: 100M}}\nfdb:\n  static:\n    - {{mac: \"{STATION}\", port: far}}\n\

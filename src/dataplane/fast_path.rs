@@ -4,7 +4,7 @@
 
 /// A short path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum FastPath {
     /// No frame of the burst needed a rewrite.
     AsItCame,
     /// The whole burst was admitted at once.
@@ -15,21 +15,21 @@ pub(super) enum Way {
 
 #[cfg(not(test))]
 #[inline(always)]
-pub(super) const fn took(_: Way) {}
+pub(super) const fn hit(_: FastPath) {}
 
 #[cfg(test)]
 thread_local! {
     static TAKEN: [std::cell::Cell<u64>; 3] = const { [const { std::cell::Cell::new(0) }; 3] };
 }
 
-/// Counts a burst that took the path `way`.
+/// Counts a burst that took the path `path`.
 #[cfg(test)]
-pub(super) fn took(way: Way) {
-    TAKEN.with(|taken| taken[way as usize].set(taken[way as usize].get() + 1));
+pub(super) fn hit(path: FastPath) {
+    TAKEN.with(|taken| taken[path as usize].set(taken[path as usize].get() + 1));
 }
 
-/// Number of bursts that took the path `way` on this thread.
+/// Number of bursts that took the path `path` on this thread.
 #[cfg(test)]
-pub(super) fn taken(way: Way) -> u64 {
-    TAKEN.with(|taken| taken[way as usize].get())
+pub(super) fn hits(path: FastPath) -> u64 {
+    TAKEN.with(|taken| taken[path as usize].get())
 }
