@@ -11,7 +11,7 @@ use holdfast::dataplane::queue::{Queue, Slab};
 use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};
-use holdfast::qos::wred::Dice;
+use holdfast::qos::wred::XorShift;
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Shaper, Trust, WredProfile};
 use holdfast::sets::BURST;
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Probability, Ticks};
@@ -237,9 +237,9 @@ pub fn shaper() -> u64 {
 pub fn wred() -> u64 {
     let pmax: Probability = "20%".parse().expect("a probability");
     let wred = WredProfile::new(Bytes(100_000), Bytes(400_000), pmax).expect("a profile");
-    let mut dice = Dice::new(7);
+    let mut rng = XorShift::new(7);
     run(|call| {
-        black_box(wred.judge(black_box(Bytes(100_000 + 32 * u64::from(call))), dice.roll()));
+        black_box(wred.judge(black_box(Bytes(100_000 + 32 * u64::from(call))), rng.roll()));
     })
 }
 

@@ -132,7 +132,7 @@ pub struct Link {
     due: Vec<u64>,
     storm_due: u64,
     storm_holds: bool,
-    dice: u64,
+    rng: u64,
     /// Frames lost because the ring was full.
     pub missed: u64,
     /// Most frames that ever waited in the ring.
@@ -164,7 +164,7 @@ impl Link {
             due,
             storm_due: now,
             storm_holds: false,
-            dice: now | 1,
+            rng: now | 1,
             missed: 0,
             highest: 0,
             held: [0; CLASSES],
@@ -294,9 +294,9 @@ impl Link {
 
     /// A random number of ticks from half of `ns` to one and a half.
     fn around(&mut self, ns: u64) -> u64 {
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.rng = self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let ticks = ns * self.hz / 1_000_000_000;
-        ticks / 2 + (self.dice >> 33) % ticks.max(1)
+        ticks / 2 + (self.rng >> 33) % ticks.max(1)
     }
 
     #[cold]

@@ -43,7 +43,7 @@ use crate::stats::{Current, Report, Subject, http};
 /// Time for a NIC to send the frames that were posted last. A full ring takes less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
 /// Seed of the random numbers for WRED, identical in all runs because no property depends on it.
-const DICE_SEED: u32 = 0x5eed_d1ce;
+const RNG_SEED: u32 = 0x5eed_d1ce;
 
 /// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,7 +225,7 @@ fn launch(
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });
-    let pipelines = Pipeline::fleet(&config.switch, counters, hz, DICE_SEED);
+    let pipelines = Pipeline::fleet(&config.switch, counters, hz, RNG_SEED);
     let lcores = ports.eal.workers().to_vec();
     if lcores.len() < pipelines.len() + usize::from(setup::hosts_apart(config)) {
         return Err(RunError::NoCpu);

@@ -13,7 +13,7 @@ use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::packet::{Burst, Packet, Ports};
 use crate::qos::shaper::Pace;
-use crate::qos::wred::{Dice, WredProfile, WredVerdict};
+use crate::qos::wred::{WredProfile, WredVerdict, XorShift};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, indices};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
@@ -22,7 +22,7 @@ use crate::wire::ecn;
 #[derive(Debug)]
 pub(super) struct Egress<P> {
     pub slab: Slab<P>,
-    pub rng: Dice,
+    pub rng: XorShift,
     /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
     pub posted: Burst<P>,
     pub charges: ArrayVec<FrameDesc, BURST>,
@@ -32,7 +32,7 @@ impl<P> Egress<P> {
     pub fn new(spec: &SwitchSpec, seed: u32) -> Self {
         Self {
             slab: Slab::new(spec.buffer.total.0 as usize, spec.ports.len() * CLASSES),
-            rng: Dice::new(seed),
+            rng: XorShift::new(seed),
             posted: Burst::new(),
             charges: ArrayVec::new(),
         }

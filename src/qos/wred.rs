@@ -48,20 +48,20 @@ impl WredProfile {
         }
     }
 
-    /// Judges a packet at `depth` with the uniformly random number `dice`.
+    /// Judges a packet at `depth` with the uniformly random number `draw`.
     #[inline]
     #[must_use]
-    pub fn judge(&self, depth: Bytes, dice: u32) -> WredVerdict {
-        if u64::from(dice) < self.probability(depth) { WredVerdict::Congested } else { WredVerdict::Pass }
+    pub fn judge(&self, depth: Bytes, draw: u32) -> WredVerdict {
+        if u64::from(draw) < self.probability(depth) { WredVerdict::Congested } else { WredVerdict::Pass }
     }
 }
 
 /// Marsaglia's xorshift32, the random numbers of WRED, one generator per lcore. Its quality suffices for marking, at a
 /// few cycles per number.
 #[derive(Debug, Clone)]
-pub struct Dice(u32);
+pub struct XorShift(u32);
 
-impl Dice {
+impl XorShift {
     /// Creates a generator from `seed`. Zero would yield only zeros and is replaced.
     #[must_use]
     pub fn new(seed: u32) -> Self {
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn nothing_below_kmin_everything_from_kmax() {
         let wred = profile(1000, 2000, "5%");
-        for dice in [0, 1, u32::MAX] {
-            assert_eq!(wred.judge(Bytes(1000), dice), WredVerdict::Pass);
-            assert_eq!(wred.judge(Bytes(2000), dice), WredVerdict::Congested);
+        for draw in [0, 1, u32::MAX] {
+            assert_eq!(wred.judge(Bytes(1000), draw), WredVerdict::Pass);
+            assert_eq!(wred.judge(Bytes(2000), draw), WredVerdict::Congested);
         }
     }
 
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn the_rate_between_is_the_line() {
         let wred = profile(0, 100_000, "10%");
-        let mut dice = Dice::new(7);
+        let mut rng = XorShift::new(7);
         let rolls = 1_000_000;
-        let marked = (0..rolls).filter(|_| wred.judge(Bytes(50_000), dice.roll()) == WredVerdict::Congested).count();
+        let marked = (0..rolls).filter(|_| wred.judge(Bytes(50_000), rng.roll()) == WredVerdict::Congested).count();
         let share = marked as f64 / f64::from(rolls);
         assert!((0.048..0.052).contains(&share), "half way up to 10 % is 5 %, got {share}");
     }

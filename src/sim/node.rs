@@ -119,7 +119,7 @@ impl Node {
     #[must_use]
     pub fn new(number: usize, switch: &SwitchNode, spec: SwitchSpec, seed: u64) -> Self {
         let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
-        let (rng, dice) = dice(seed, number);
+        let (rng, switch_seed) = seeds(seed, number);
         let device = |device: &crate::config::PortDevice| Device {
             wires: None,
             ring: VecDeque::new(),
@@ -137,7 +137,7 @@ impl Node {
             poll: switch.poll,
             sends_after_ps: None,
             hurry: None,
-            fleet: Pipeline::fleet(&spec, &counters, HZ, dice),
+            fleet: Pipeline::fleet(&spec, &counters, HZ, switch_seed),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
             devices: switch.config.devices.iter().map(device).collect(),
             auditor: Auditor::new(&spec),
@@ -326,15 +326,15 @@ impl Node {
 
 /// Returns the random numbers of switch `number`, and the seed of its pipeline's. The pipeline uses xorshift, for which
 /// a seed of zero is invalid.
-fn dice(seed: u64, number: usize) -> (Rng, u32) {
+fn seeds(seed: u64, number: usize) -> (Rng, u32) {
     let mut rng = Rng::new(seed, SWITCH_STREAM + number as u64);
-    let dice = rng.next() as u32 | 1;
-    (rng, dice)
+    let switch_seed = rng.next() as u32 | 1;
+    (rng, switch_seed)
 }
 
 /// Returns when the first lcore of switch `number` begins to poll, if it polls every `every_ps`.
 pub fn first_poll(seed: u64, number: usize, every_ps: u64) -> u64 {
-    dice(seed, number).0.below(every_ps)
+    seeds(seed, number).0.below(every_ps)
 }
 
 impl Device {

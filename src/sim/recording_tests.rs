@@ -54,46 +54,44 @@ fn agrees(yaml: &str) -> Agreed {
 /// lossless classes, tags, floods, a host that ignores PFC, slow receivers and late polls. Marking is certain, so that
 /// no random draw affects it.
 fn random(headroom: &str, seed: u64) -> String {
-    let mut dice = Rng::new(seed, 77);
-    let hosts = dice.between(3, 6);
-    let kmin = dice.between(2, 60);
+    let mut rng = Rng::new(seed, 77);
+    let hosts = rng.between(3, 6);
+    let kmin = rng.between(2, 60);
     // A limit must exceed the headroom that is subtracted from it.
-    let buffer = if headroom == "dynamic" { dice.between(4500, 6000) } else { dice.between(2000, 2800) };
+    let buffer = if headroom == "dynamic" { rng.between(4500, 6000) } else { rng.between(2000, 2800) };
     let mut yaml = format!(
         "duration: 300us\ndrain: 20ms\nseed: {seed}\nswitches:\n  - name: tor\n    \
          poll: {{every: {}ns, jitter: {}ns, frame: {}ns}}\n    config:\n      preset: roce\n      \
          buffer: {{size: {}kB, headroom: {headroom}}}\n      classes:\n        \
          0: {{ecn: {{kmin: {kmin}kB, kmax: {kmin}kB, pmax: 100%}}}}\n        \
          3: {{ecn: {{kmin: {kmin}kB, kmax: {kmin}kB, pmax: 100%}}}}\n      ports:\n",
-        dice.between(200, 900),
-        dice.between(0, 100),
-        dice.between(0, 15),
+        rng.between(200, 900),
+        rng.between(0, 100),
+        rng.between(0, 15),
         buffer,
     );
     for n in 1..=hosts {
-        let vlan = if dice.below(4) == 0 { ", vlan: {tagged: [7], native: 1}" } else { "" };
-        yaml += &format!(
-            "        - {{name: p{n}, speed: 25G, cable: {}m, backlog_mark: off{vlan}}}\n",
-            dice.between(2, 40)
-        );
+        let vlan = if rng.below(4) == 0 { ", vlan: {tagged: [7], native: 1}" } else { "" };
+        yaml +=
+            &format!("        - {{name: p{n}, speed: 25G, cable: {}m, backlog_mark: off{vlan}}}\n", rng.between(2, 40));
     }
     yaml += "hosts:\n";
     for n in 1..=hosts {
-        let pfc = if dice.below(5) == 0 { "ignore" } else { "obey" };
-        let known = dice.below(8) > 0 || n < 3;
-        let slow = if n == hosts && dice.below(3) == 0 { ", receiver: {rate: 8G, buffer: 60kB}" } else { "" };
+        let pfc = if rng.below(5) == 0 { "ignore" } else { "obey" };
+        let known = rng.below(8) > 0 || n < 3;
+        let slow = if n == hosts && rng.below(3) == 0 { ", receiver: {rate: 8G, buffer: 60kB}" } else { "" };
         yaml += &format!("  - {{name: h{n}, at: tor.p{n}, pfc: {pfc}, known: {known}{slow}}}\n");
     }
     yaml += "flows:\n";
     for n in 2..=hosts {
-        let to = if n > 3 && dice.below(3) == 0 { 2 } else { 1 };
-        let (dscp, ecn) = if dice.below(3) == 0 { (0, dice.below(2) == 0) } else { (26, true) };
+        let to = if n > 3 && rng.below(3) == 0 { 2 } else { 1 };
+        let (dscp, ecn) = if rng.below(3) == 0 { (0, rng.below(2) == 0) } else { (26, true) };
         let frame =
-            if dice.below(2) == 0 { "{from: 64, to: 1500}".to_owned() } else { dice.between(64, 1500).to_string() };
+            if rng.below(2) == 0 { "{from: 64, to: 1500}".to_owned() } else { rng.between(64, 1500).to_string() };
         yaml += &format!("  - {{from: h{n}, to: h{to}, kind: udp, frame: {frame}, dscp: {dscp}, ecn: {ecn}}}\n");
         yaml += &format!(
             "  - {{from: h{n}, to: h{to}, kind: udp, rate: {}G, frame: 900, dscp: 0, ecn: false}}\n",
-            dice.between(1, 9)
+            rng.between(1, 9)
         );
     }
     yaml

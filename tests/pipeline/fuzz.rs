@@ -7,7 +7,7 @@ use holdfast::forward::VlanMode;
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use holdfast::qos::WredProfile;
-use holdfast::qos::wred::Dice;
+use holdfast::qos::wred::XorShift;
 use holdfast::units::{Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 
@@ -19,27 +19,27 @@ const PORTS: usize = 6;
 const ENOUGH: u64 = 400_000;
 
 /// Returns a frame of any kind: noise, or a valid one with some bytes changed, cut or appended.
-fn any_frame(dice: &mut Dice) -> Vec<u8> {
-    let roll = dice.roll();
+fn any_frame(rng: &mut XorShift) -> Vec<u8> {
+    let roll = rng.roll();
     if roll.is_multiple_of(4) {
-        let len = dice.roll() as usize % 120;
-        return (0..len).map(|_| dice.roll() as u8).collect();
+        let len = rng.roll() as usize % 120;
+        return (0..len).map(|_| rng.roll() as u8).collect();
     }
-    let kind = dice.roll();
+    let kind = rng.roll();
     let dscp = [0, LOSSLESS_DSCP, 46, 48, 8][kind as usize % 5];
-    let to = [0xffff, 0, 1, 2, 3, 4, 5, 77][dice.roll() as usize % 8];
-    let mut frame = frame(dice.roll() as usize % PORTS, to, dscp, 42 + dice.roll() as usize % 1500);
+    let to = [0xffff, 0, 1, 2, 3, 4, 5, 77][rng.roll() as usize % 8];
+    let mut frame = frame(rng.roll() as usize % PORTS, to, dscp, 42 + rng.roll() as usize % 1500);
     // One of four frames is not ECN-capable, so WRED drops it.
     if kind >> 30 == 0 {
         frame[15] &= !3;
     }
-    match dice.roll() % 8 {
-        0 => frame.splice(12..12, [0x81, 0x00, dice.roll() as u8, dice.roll() as u8]).for_each(drop),
-        1 => frame = ipv6(frame, dice),
-        4 => frame.splice(12..12, [0x88, 0xa8, 0, dice.roll() as u8, 0x81, 0x00, 0, 1]).for_each(drop),
+    match rng.roll() % 8 {
+        0 => frame.splice(12..12, [0x81, 0x00, rng.roll() as u8, rng.roll() as u8]).for_each(drop),
+        1 => frame = ipv6(frame, rng),
+        4 => frame.splice(12..12, [0x88, 0xa8, 0, rng.roll() as u8, 0x81, 0x00, 0, 1]).for_each(drop),
         2 => {
             frame[12..14].copy_from_slice(&[0x88, 0x08]);
-            let roll = dice.roll();
+            let roll = rng.roll();
             frame[14..18].copy_from_slice(&[1, 1, 0, roll as u8]);
             // Three of four PFC frames have the destination that PFC requires.
             if roll >> 8 & 3 != 0 {
@@ -49,20 +49,20 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
         3 => frame[..5].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0]),
         _ => {}
     }
-    for _ in 0..dice.roll() % 4 {
-        let at = dice.roll() as usize % frame.len().min(64);
-        frame[at] = dice.roll() as u8;
+    for _ in 0..rng.roll() % 4 {
+        let at = rng.roll() as usize % frame.len().min(64);
+        frame[at] = rng.roll() as u8;
     }
-    if dice.roll().is_multiple_of(8) {
-        frame.truncate(dice.roll() as usize % (frame.len() + 1));
+    if rng.roll().is_multiple_of(8) {
+        frame.truncate(rng.roll() as usize % (frame.len() + 1));
     }
     frame
 }
 
 /// Returns the payload in IPv6, half of the time behind a hop-by-hop header.
-fn ipv6(ipv4: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
+fn ipv6(ipv4: Vec<u8>, rng: &mut XorShift) -> Vec<u8> {
     let class = ipv4[15];
-    let extended = dice.roll().is_multiple_of(2);
+    let extended = rng.roll().is_multiple_of(2);
     let segment = &ipv4[34..];
     let length = (segment.len() + if extended { 8 } else { 0 }) as u16;
     let mut frame = ipv4[..12].to_vec();
@@ -130,24 +130,24 @@ fn random_and_mutated_frames_neither_panic_nor_leak() {
 
 fn fuzz(policy: HeadroomPolicy, frames: u64, seed: u32) -> Bed {
     let mut bed = Bed::new(&eventful(policy));
-    let mut dice = Dice::new(seed);
+    let mut rng = XorShift::new(seed);
     let (mut injected, mut marked_ipv6) = (0, 0);
     while injected < frames {
-        let port = dice.roll() as usize % PORTS;
-        let burst = 1 + u64::from(dice.roll() % 60);
+        let port = rng.roll() as usize % PORTS;
+        let burst = 1 + u64::from(rng.roll() % 60);
         for _ in 0..burst {
-            bed.io.inject(port, &any_frame(&mut dice));
+            bed.io.inject(port, &any_frame(&mut rng));
         }
         injected += burst;
-        match dice.roll() % 64 {
+        match rng.roll() % 64 {
             0 => bed.switch.set_link(port, false),
-            1 => bed.io.set_room(port, Some(dice.roll() as usize % 40)),
+            1 => bed.io.set_room(port, Some(rng.roll() as usize % 40)),
             2 => (0..PORTS).for_each(|port| bed.switch.set_link(port, true)),
             3 => (0..PORTS).for_each(|port| bed.io.set_room(port, None)),
             4 => bed.switch.clear_watermarks(),
             _ => {}
         }
-        bed.run(u64::from(dice.roll() % 8) * 1000);
+        bed.run(u64::from(rng.roll() % 8) * 1000);
         for port in 0..PORTS {
             marked_ipv6 += bed.data(port).iter().filter(|frame| is_marked_ipv6(frame)).count();
         }

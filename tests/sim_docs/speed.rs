@@ -39,24 +39,24 @@ fn cpu_ns() -> u64 {
 fn step_ns() -> f64 {
     let mut records = vec![0_u8; RECORDS * RECORD];
     let mut heap: BinaryHeap<Reverse<(u64, u32)>> = (0..WAITING).map(|who| Reverse((u64::from(who), who))).collect();
-    let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut rng = 0x9e37_79b9_7f4a_7c15_u64;
     let began = cpu_ns();
     for _ in 0..STEPS {
         let Some(Reverse((now, who))) = heap.pop() else { unreachable!("each step puts one back") };
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        let at = (dice as usize ^ who as usize) % RECORDS * RECORD;
+        rng ^= rng << 13;
+        rng ^= rng >> 7;
+        rng ^= rng << 17;
+        let at = (rng as usize ^ who as usize) % RECORDS * RECORD;
         let record = &mut records[at..at + RECORD];
         // A checksum over a header, as for a frame that is parsed.
         let sum = record[..64].iter().fold(u32::from(record[0]), |sum, byte| sum.rotate_left(3) ^ u32::from(*byte));
-        let after = match (sum ^ dice as u32) % 4 {
+        let after = match (sum ^ rng as u32) % 4 {
             0 => 7 + u64::from(record[64]),
-            1 => 1_000 + (dice >> 40),
+            1 => 1_000 + (rng >> 40),
             2 => u64::from(sum & 0xff),
             _ => 80,
         };
-        record[usize::from(sum as u8 & 63)] = record[usize::from(dice as u8)].wrapping_add(1);
+        record[usize::from(sum as u8 & 63)] = record[usize::from(rng as u8)].wrapping_add(1);
         heap.push(Reverse((now + after, who)));
     }
     black_box(&records);

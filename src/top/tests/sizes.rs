@@ -7,9 +7,9 @@ use crate::api::model::*;
 use crate::top::Key;
 
 /// A xorshift generator of pseudo-random numbers.
-struct Dice(u64);
+struct XorShift(u64);
 
-impl Dice {
+impl XorShift {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -52,173 +52,172 @@ fn name(index: usize) -> String {
     }
 }
 
-fn port(dice: &mut Dice, index: usize) -> Port {
+fn port(rng: &mut XorShift, index: usize) -> Port {
     Port {
         port: name(index),
         device: "net_tap0,iface=tap0".to_owned(),
-        rate_bps: dice.number(),
-        cable_m: dice.number() as f64 / 7.0,
-        link_up: dice.flag(),
-        egress_stuck: dice.flag(),
-        lossless: dice.flag(),
-        received_wire_bytes: dice.number(),
-        sent_wire_bytes: dice.number(),
-        dropped_frames: dice.number(),
-        lossless_dropped_frames: dice.number(),
-        missed_frames: dice.number(),
-        no_buffer_frames: dice.number(),
+        rate_bps: rng.number(),
+        cable_m: rng.number() as f64 / 7.0,
+        link_up: rng.flag(),
+        egress_stuck: rng.flag(),
+        lossless: rng.flag(),
+        received_wire_bytes: rng.number(),
+        sent_wire_bytes: rng.number(),
+        dropped_frames: rng.number(),
+        lossless_dropped_frames: rng.number(),
+        missed_frames: rng.number(),
+        no_buffer_frames: rng.number(),
         ..Port::default()
     }
 }
 
-fn pfc(dice: &mut Dice, index: usize) -> Pfc {
-    let priorities = dice.list(9, |dice, priority| PfcPriority {
+fn pfc(rng: &mut XorShift, index: usize) -> Pfc {
+    let priorities = rng.list(9, |rng, priority| PfcPriority {
         priority: priority as u8,
-        xoff: dice.flag(),
-        paused: dice.flag(),
-        sent_xoff_frames: dice.number(),
-        received_xoff_frames: dice.number(),
-        sent_paused_ns: dice.number(),
-        received_paused_ns: dice.number(),
+        xoff: rng.flag(),
+        paused: rng.flag(),
+        sent_xoff_frames: rng.number(),
+        received_xoff_frames: rng.number(),
+        sent_paused_ns: rng.number(),
+        received_paused_ns: rng.number(),
         ..PfcPriority::default()
     });
-    Pfc { port: name(index), port_xoff: dice.flag(), sent_frames: dice.number(), priorities, ..Pfc::default() }
+    Pfc { port: name(index), port_xoff: rng.flag(), sent_frames: rng.number(), priorities, ..Pfc::default() }
 }
 
-fn group(dice: &mut Dice, index: usize) -> Group {
+fn group(rng: &mut XorShift, index: usize) -> Group {
     Group {
         port: name(index / 8),
         group: (index % 8) as u8,
         classes: vec![0, 1, 2, 3, 4, 5, 6, 7],
-        lossless: dice.flag(),
-        xoff: dice.flag(),
-        alpha: dice.flag().then(|| f64::from_bits(dice.next())),
-        static_limit_bytes: dice.maybe(),
-        reserve_bytes: dice.number(),
-        limit_bytes: dice.number(),
-        xoff_bytes: dice.maybe(),
-        used_bytes: dice.number(),
-        used_highest_bytes: dice.number(),
-        headroom_size_bytes: dice.number(),
-        headroom_bytes: dice.number(),
-        headroom_highest_bytes: dice.number(),
-        headroom_needed_bytes: dice.maybe(),
+        lossless: rng.flag(),
+        xoff: rng.flag(),
+        alpha: rng.flag().then(|| f64::from_bits(rng.next())),
+        static_limit_bytes: rng.maybe(),
+        reserve_bytes: rng.number(),
+        limit_bytes: rng.number(),
+        xoff_bytes: rng.maybe(),
+        used_bytes: rng.number(),
+        used_highest_bytes: rng.number(),
+        headroom_size_bytes: rng.number(),
+        headroom_bytes: rng.number(),
+        headroom_highest_bytes: rng.number(),
+        headroom_needed_bytes: rng.maybe(),
         ..Group::default()
     }
 }
 
-fn queue(dice: &mut Dice, index: usize) -> Queue {
+fn queue(rng: &mut XorShift, index: usize) -> Queue {
     Queue {
         port: name(index / 8),
         queue: (index % 8) as u8,
-        paused: dice.flag(),
-        reserve_bytes: dice.number(),
-        limit_bytes: dice.maybe(),
-        depth_bytes: dice.number(),
-        depth_highest_bytes: dice.number(),
-        sent_bytes: dice.number(),
-        sent_frames: dice.number(),
-        ecn_marked_frames: dice.number(),
+        paused: rng.flag(),
+        reserve_bytes: rng.number(),
+        limit_bytes: rng.maybe(),
+        depth_bytes: rng.number(),
+        depth_highest_bytes: rng.number(),
+        sent_bytes: rng.number(),
+        sent_frames: rng.number(),
+        ecn_marked_frames: rng.number(),
         ..Queue::default()
     }
 }
 
-fn lcore(dice: &mut Dice, index: usize) -> Lcore {
+fn lcore(rng: &mut XorShift, index: usize) -> Lcore {
     Lcore {
         lcore: index as u8,
-        ports: dice.list(64, |_, port| name(port)),
-        polls: dice.number(),
-        busy_polls: dice.number(),
-        poll_gap_configured_ns: dice.number(),
-        poll_gap_p99_ns: dice.maybe(),
-        poll_gap_highest_ns: dice.number(),
-        poll_gaps: dice.list(70, |dice, _| dice.number()),
-        rest_longest_ns: dice.maybe(),
-        rested_ns: dice.number(),
+        ports: rng.list(64, |_, port| name(port)),
+        polls: rng.number(),
+        busy_polls: rng.number(),
+        poll_gap_configured_ns: rng.number(),
+        poll_gap_p99_ns: rng.maybe(),
+        poll_gap_highest_ns: rng.number(),
+        poll_gaps: rng.list(70, |rng, _| rng.number()),
+        rest_longest_ns: rng.maybe(),
+        rested_ns: rng.number(),
         ..Lcore::default()
     }
 }
 
 /// A state with random content, including content that no current switch returns.
-fn anything(dice: &mut Dice) -> State {
-    let pools = dice.list(4, |dice, index| Pool {
+fn anything(rng: &mut XorShift) -> State {
+    let pools = rng.list(4, |rng, index| Pool {
         pool: ["lossless", "lossy", "headroom", "fourth"][index].to_owned(),
-        size_bytes: dice.number(),
-        used_bytes: dice.number(),
-        used_highest_bytes: dice.maybe(),
+        size_bytes: rng.number(),
+        used_bytes: rng.number(),
+        used_highest_bytes: rng.maybe(),
     });
     State {
-        at_ns: dice.number(),
-        ports: dice.list(64, port),
-        pfc: dice.list(64, pfc),
+        at_ns: rng.number(),
+        ports: rng.list(64, port),
+        pfc: rng.list(64, pfc),
         buffers: Buffers { pools, ..Buffers::default() },
-        groups: dice.list(512, group),
-        queues: dice.list(512, queue),
-        lcores: dice.list(12, lcore),
-        drops: dice.list(20, |dice, index| Dropped {
+        groups: rng.list(512, group),
+        queues: rng.list(512, queue),
+        lcores: rng.list(12, lcore),
+        drops: rng.list(20, |rng, index| Dropped {
             port: name(index),
-            class: dice.flag().then_some(3),
-            lossless: dice.flag(),
+            class: rng.flag().then_some(3),
+            lossless: rng.flag(),
             reason: "headroom_full".to_owned(),
-            frames: dice.number(),
+            frames: rng.number(),
             ..Dropped::default()
         }),
-        ecn: dice.list(64, |dice, index| Ecn {
+        ecn: rng.list(64, |rng, index| Ecn {
             port: name(index),
             queue: 3,
-            kmin_bytes: dice.number(),
-            kmax_bytes: dice.number(),
+            kmin_bytes: rng.number(),
+            kmax_bytes: rng.number(),
             ..Ecn::default()
         }),
-        flows: dice.list(20, |dice, index| Flow {
+        flows: rng.list(20, |rng, index| Flow {
             from: name(index),
-            received_frames: dice.number(),
-            ce_frames: dice.number(),
-            received_wire_bytes: dice.number(),
-            missing_frames: dice.maybe(),
-            latency_p99_ns: dice.maybe(),
+            received_frames: rng.number(),
+            ce_frames: rng.number(),
+            received_wire_bytes: rng.number(),
+            missing_frames: rng.maybe(),
+            latency_p99_ns: rng.maybe(),
             ..Flow::default()
         }),
-        advice: dice
-            .list(3, |_, index| Advice { text: "widen the headroom of p1 ".repeat(index), ..Advice::default() }),
-        classes: vec![Class { class: 3, lossless: dice.flag(), ..Class::default() }],
+        advice: rng.list(3, |_, index| Advice { text: "widen the headroom of p1 ".repeat(index), ..Advice::default() }),
+        classes: vec![Class { class: 3, lossless: rng.flag(), ..Class::default() }],
         ..State::default()
     }
 }
 
 /// An app after random states and keys.
 fn random(seed: u64) -> App {
-    let dice = &mut Dice(seed | 1);
-    let paint = Paint { colour: dice.flag(), unicode: dice.flag() };
+    let rng = &mut XorShift(seed | 1);
+    let paint = Paint { colour: rng.flag(), unicode: rng.flag() };
     let mut app = App::new(paint, Duration::from_millis(100));
     let mut last = State::default();
-    for look in 0..dice.next() % 6 {
-        let mut now = anything(dice);
-        if look > 0 && dice.flag() {
+    for look in 0..rng.next() % 6 {
+        let mut now = anything(rng);
+        if look > 0 && rng.flag() {
             // The ports stay, as after another reading of one switch.
             now.ports = last.ports.clone();
             now.at_ns = u64::max(now.at_ns, last.at_ns);
         }
         last = now.clone();
         let events =
-            dice.list(4, |dice, number| Event { number: number as u64, at_ns: dice.number(), text: name(number) });
+            rng.list(4, |rng, number| Event { number: number as u64, at_ns: rng.number(), text: name(number) });
         app.look(now, &events);
-        if dice.next().is_multiple_of(5) {
+        if rng.next().is_multiple_of(5) {
             app.lose("it has ended");
         }
-        keys(dice, &mut app);
+        keys(rng, &mut app);
     }
     app
 }
 
-fn keys(dice: &mut Dice, app: &mut App) {
+fn keys(rng: &mut XorShift, app: &mut App) {
     const LETTERS: &[u8] = b"?jkgGpsracp+-12345 x";
     const OTHERS: [Key; 9] =
         [Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Tab, Key::BackTab, Key::Escape];
-    for _ in 0..dice.next() % 12 {
-        let key = match dice.flag() {
-            true => Key::Char(char::from(LETTERS[dice.next() as usize % LETTERS.len()])),
-            false => OTHERS[dice.next() as usize % OTHERS.len()],
+    for _ in 0..rng.next() % 12 {
+        let key = match rng.flag() {
+            true => Key::Char(char::from(LETTERS[rng.next() as usize % LETTERS.len()])),
+            false => OTHERS[rng.next() as usize % OTHERS.len()],
         };
         app.key(key);
     }
@@ -254,15 +253,15 @@ proptest! {
 /// Each of 64 ports with 8 groups each can be shown on the screen.
 #[test]
 fn every_port_group_and_queue_can_be_reached() {
-    let dice = &mut Dice(7);
+    let rng = &mut XorShift(7);
     let mut state = State::default();
     for index in 0..64 {
         state.ports.push(Port { port: format!("port{index}"), ..Port::default() });
     }
     for index in 0..512 {
         let port = format!("port{}", index / 8);
-        state.groups.push(Group { port: port.clone(), ..group(dice, index) });
-        state.queues.push(Queue { port, ..queue(dice, index) });
+        state.groups.push(Group { port: port.clone(), ..group(rng, index) });
+        state.queues.push(Queue { port, ..queue(rng, index) });
     }
     for (view, rows) in [('1', 64), ('2', 512), ('3', 512)] {
         let mut app = App::new(PLAIN, Duration::from_secs(1));

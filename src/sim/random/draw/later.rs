@@ -2,7 +2,7 @@
 //! their own, so everything else that a seed draws stays unchanged.
 
 use super::super::draft::{Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, LoadDraft};
-use super::{Dice, Mood};
+use super::{DrawRng, Mood};
 use crate::sim::rng::Rng;
 
 /// Stream of random numbers. It is the first one after the generator's own from which no seed named in
@@ -11,16 +11,16 @@ const STREAM: u64 = super::STREAM + 7;
 
 /// Adds the later draws to `draft`. New draws must be added at the end of this function.
 pub fn draw(mood: &Mood, draft: &mut Draft) {
-    let mut dice = Dice(Rng::new(draft.seed, STREAM));
-    draft.drain = dice.maybe(4, |dice| if dice.percent(50) { 0 } else { dice.between(1, 2_000) });
-    if dice.percent(8) && !mood.promises {
-        stall_for_good(&mut dice, draft);
+    let mut rng = DrawRng(Rng::new(draft.seed, STREAM));
+    draft.drain = rng.maybe(4, |rng| if rng.percent(50) { 0 } else { rng.between(1, 2_000) });
+    if rng.percent(8) && !mood.promises {
+        stall_for_good(&mut rng, draft);
     }
-    if dice.percent(10) {
-        garbage(&mut dice, draft);
+    if rng.percent(10) {
+        garbage(&mut rng, draft);
     }
-    if mood.is_busy && dice.percent(40) {
-        flood(&mut dice, draft);
+    if mood.is_busy && rng.percent(40) {
+        flood(&mut rng, draft);
     }
 }
 
@@ -29,21 +29,21 @@ const FLOOD: u64 = 6_000;
 
 /// Adds flows from one to three hosts of a switch, with the shortest frames in a lossy class: more than the switch's
 /// core can process.
-fn flood(dice: &mut Dice, draft: &mut Draft) {
+fn flood(rng: &mut DrawRng, draft: &mut Draft) {
     let Some(class) = (0..8).find(|class| !draft.lossless.contains(class)) else { return };
-    let at = dice.between(0, draft.switches.len() as u64 - 1) as usize;
-    draft.switches[at].frame = draft.switches[at].frame.max(dice.spread(40, 150));
+    let at = rng.between(0, draft.switches.len() as u64 - 1) as usize;
+    draft.switches[at].frame = draft.switches[at].frame.max(rng.spread(40, 150));
     let switch = draft.switches[at].id;
     let hosts: Vec<usize> = draft.hosts.iter().filter(|host| host.switch == switch).map(|host| host.id).collect();
     let all: Vec<usize> = draft.hosts.iter().map(|host| host.id).collect();
-    for &from in hosts.iter().take(dice.between(1, 3) as usize) {
-        let to = dice.pick(&all);
+    for &from in hosts.iter().take(rng.between(1, 3) as usize) {
+        let to = rng.pick(&all);
         if from == to {
             continue;
         }
         // 80 bytes and the 24 bytes around them on the wire, in Mbit/s.
         let most = FLOOD * 104 * 8 * 1000 / draft.duration;
-        let rate = (draft.host(from).rate * dice.between(60, 95) / 100).clamp(1, most);
+        let rate = (draft.host(from).rate * rng.between(60, 95) / 100).clamp(1, most);
         let flow = FlowDraft {
             from,
             to,
@@ -62,22 +62,22 @@ fn flood(dice: &mut Dice, draft: &mut Draft) {
 
 /// Stalls an lcore for ever. Half of these stalls begin when the last frames leave, so the lcore never collects their
 /// releases.
-fn stall_for_good(dice: &mut Dice, draft: &mut Draft) {
+fn stall_for_good(rng: &mut DrawRng, draft: &mut Draft) {
     let late = draft.duration + 3_000;
-    let at = if dice.percent(50) { dice.between(5_000, draft.duration) } else { dice.between(draft.duration, late) };
-    let switch = &draft.switches[dice.between(0, draft.switches.len() as u64 - 1) as usize];
-    let lcore = dice.maybe(70, |dice| dice.between(0, u64::from(switch.lcores) - 1) as u8);
+    let at = if rng.percent(50) { rng.between(5_000, draft.duration) } else { rng.between(draft.duration, late) };
+    let switch = &draft.switches[rng.between(0, draft.switches.len() as u64 - 1) as usize];
+    let lcore = rng.maybe(70, |rng| rng.between(0, u64::from(switch.lcores) - 1) as u8);
     let kind = FaultKindDraft::Stall(switch.id, lcore);
     draft.faults.push(FaultDraft { at, time: None, kind });
 }
 
 /// Adds a fault that sends a few hundred malformed frames, or a few thousand on the fastest links.
-fn garbage(dice: &mut Dice, draft: &mut Draft) {
-    let host = &draft.hosts[dice.between(0, draft.hosts.len() as u64 - 1) as usize];
-    let rate = (host.rate * dice.between(1, 5) / 100).max(1);
+fn garbage(rng: &mut DrawRng, draft: &mut Draft) {
+    let host = &draft.hosts[rng.between(0, draft.hosts.len() as u64 - 1) as usize];
+    let rate = (host.rate * rng.between(1, 5) / 100).max(1);
     let kind = FaultKindDraft::Garbage(host.id, rate);
-    let at = dice.between(0, draft.duration * 3 / 4);
-    draft.faults.push(FaultDraft { at, time: dice.maybe(70, |dice| dice.spread(2_000, draft.duration)), kind });
+    let at = rng.between(0, draft.duration * 3 / 4);
+    draft.faults.push(FaultDraft { at, time: rng.maybe(70, |rng| rng.spread(2_000, draft.duration)), kind });
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ use crate::sim::rng::Rng;
 const STREAM: u64 = 1 << 50;
 
 /// Random numbers, with helpers for common draws.
-pub(super) struct Dice(Rng);
+pub(super) struct DrawRng(Rng);
 
-impl Dice {
+impl DrawRng {
     /// Returns true with a probability of `of_hundred` percent.
     fn percent(&mut self, of_hundred: u64) -> bool {
         self.0.below(100) < of_hundred
@@ -61,17 +61,17 @@ struct Mood {
     is_stuck: bool,
 }
 
-fn mood(dice: &mut Dice) -> Mood {
+fn mood(rng: &mut DrawRng) -> Mood {
     let rates = [1_000, 10_000, 10_000, 25_000, 25_000, 40_000, 100_000, 100_000, 100_000, 400_000, 400_000];
-    let first = dice.pick(&rates);
-    let second = if dice.percent(60) { first } else { dice.pick(&rates) };
-    let is_stuck = dice.percent(20);
+    let first = rng.pick(&rates);
+    let second = if rng.percent(60) { first } else { rng.pick(&rates) };
+    let is_stuck = rng.percent(20);
     Mood {
-        promises: dice.percent(60),
-        rates: if is_stuck && dice.percent(60) { [400_000, first.max(100_000)] } else { [first, second] },
-        mtu: if dice.percent(75) { 1500 } else { 9216 },
-        watches: dice.percent(3),
-        is_busy: dice.percent(25),
+        promises: rng.percent(60),
+        rates: if is_stuck && rng.percent(60) { [400_000, first.max(100_000)] } else { [first, second] },
+        mtu: if rng.percent(75) { 1500 } else { 9216 },
+        watches: rng.percent(3),
+        is_busy: rng.percent(25),
         is_stuck,
     }
 }
@@ -79,12 +79,12 @@ fn mood(dice: &mut Dice) -> Mood {
 /// Returns the fabric of `seed`, without the sizes of its buffers.
 #[must_use]
 pub fn draft(seed: u64) -> Draft {
-    let mut dice = Dice(Rng::new(seed, STREAM));
-    let mood = mood(&mut dice);
-    let mut draft = net::draw(&mut dice, &mood, seed);
-    switch::draw(&mut dice, &mood, &mut draft);
-    traffic::draw(&mut dice, &mood, &mut draft);
-    faults::draw(&mut dice, &mood, &mut draft);
+    let mut rng = DrawRng(Rng::new(seed, STREAM));
+    let mood = mood(&mut rng);
+    let mut draft = net::draw(&mut rng, &mood, seed);
+    switch::draw(&mut rng, &mood, &mut draft);
+    traffic::draw(&mut rng, &mood, &mut draft);
+    faults::draw(&mut rng, &mood, &mut draft);
     later::draw(&mood, &mut draft);
     draft
 }

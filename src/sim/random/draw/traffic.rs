@@ -1,21 +1,21 @@
 //! Draws the flows of a fabric and the duration of the run.
 
 use super::super::draft::{Draft, FlowDraft, FrameDraft, LoadDraft};
-use super::{Dice, Mood};
+use super::{DrawRng, Mood};
 
 /// Most frames in a fabric, counted at each hop, which keeps runs short.
 const BUDGET: u64 = 14_000;
 const SHORTEST: u64 = 40_000;
 
 /// Draws the flows, and shortens the duration to fit them.
-pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
-    draft.duration = dice.between(50_000, if mood.is_stuck { 400_000 } else { 250_000 });
+pub fn draw(rng: &mut DrawRng, mood: &Mood, draft: &mut Draft) {
+    draft.duration = rng.between(50_000, if mood.is_stuck { 400_000 } else { 250_000 });
     let hosts: Vec<usize> = draft.hosts.iter().map(|host| host.id).collect();
-    for _ in 0..dice.between(1, 3) {
-        group(dice, mood, draft, &hosts);
+    for _ in 0..rng.between(1, 3) {
+        group(rng, mood, draft, &hosts);
     }
     if draft.flows.is_empty() {
-        let flow = flow(dice, mood, draft, (hosts[0], hosts[1]), 3);
+        let flow = flow(rng, mood, draft, (hosts[0], hosts[1]), 3);
         draft.flows.push(flow);
     }
     let frames = frames(draft).max(1);
@@ -30,32 +30,32 @@ pub fn draw(dice: &mut Dice, mood: &Mood, draft: &mut Draft) {
 }
 
 /// Draws a group of flows: an incast, all to all, or pairs.
-fn group(dice: &mut Dice, mood: &Mood, draft: &mut Draft, hosts: &[usize]) {
-    let class = if dice.percent(75) { dice.pick(&draft.lossless) } else { dice.pick(&[0, 0, 1, 2, 5, 6, 7]) };
+fn group(rng: &mut DrawRng, mood: &Mood, draft: &mut Draft, hosts: &[usize]) {
+    let class = if rng.percent(75) { rng.pick(&draft.lossless) } else { rng.pick(&[0, 0, 1, 2, 5, 6, 7]) };
     let last = hosts.len() as u64 - 1;
-    let pairs: Vec<(usize, usize)> = match dice.between(0, 99) {
+    let pairs: Vec<(usize, usize)> = match rng.between(0, 99) {
         0..70 if draft.switches.len() > 4 && draft.links.len() == draft.switches.len() => around(draft),
         0..50 => {
-            let to = dice.pick(hosts);
-            let most = dice.between(2, 8) as usize;
+            let to = rng.pick(hosts);
+            let most = rng.between(2, 8) as usize;
             let mut from: Vec<usize> = hosts.iter().copied().filter(|host| *host != to).collect();
             while from.len() > most {
-                from.remove(dice.between(0, from.len() as u64 - 1) as usize);
+                from.remove(rng.between(0, from.len() as u64 - 1) as usize);
             }
             from.into_iter().map(|from| (from, to)).collect()
         }
         50..60 => {
-            let some: Vec<usize> = hosts.iter().copied().filter(|_| dice.percent(60)).take(6).collect();
+            let some: Vec<usize> = hosts.iter().copied().filter(|_| rng.percent(60)).take(6).collect();
             some.iter().flat_map(|&from| some.iter().map(move |&to| (from, to))).collect()
         }
-        _ => (0..dice.between(1, last.max(2)))
-            .map(|_| (hosts[dice.between(0, last) as usize], hosts[dice.between(0, last) as usize]))
+        _ => (0..rng.between(1, last.max(2)))
+            .map(|_| (hosts[rng.between(0, last) as usize], hosts[rng.between(0, last) as usize]))
             .collect(),
     };
-    let shape = flow(dice, mood, draft, (hosts[0], hosts[0]), class);
-    let alike = dice.percent(60);
+    let shape = flow(rng, mood, draft, (hosts[0], hosts[0]), class);
+    let alike = rng.percent(60);
     for pair in pairs.into_iter().filter(|(from, to)| from != to) {
-        let own = flow(dice, mood, draft, pair, class);
+        let own = flow(rng, mood, draft, pair, class);
         let is_slower = shape.rate.is_some_and(|rate| rate > draft.host(pair.0).rate);
         let flow = if alike && !is_slower { FlowDraft { from: pair.0, to: pair.1, ..shape.clone() } } else { own };
         draft.flows.push(flow);
@@ -70,48 +70,48 @@ fn around(draft: &Draft) -> Vec<(usize, usize)> {
     (0..count).filter_map(|switch| Some((first(switch)?, first(switch + 2)?))).collect()
 }
 
-fn flow(dice: &mut Dice, mood: &Mood, draft: &Draft, (from, to): (usize, usize), class: u8) -> FlowDraft {
-    let ecn = dice.percent(60);
+fn flow(rng: &mut DrawRng, mood: &Mood, draft: &Draft, (from, to): (usize, usize), class: u8) -> FlowDraft {
+    let ecn = rng.percent(60);
     let link = draft.host(from).rate;
     FlowDraft {
         from,
         to,
         class,
-        rate: dice.maybe(30, |dice| link * dice.between(1, 99) / 100).map(|rate| rate.max(1)),
-        frame: frame(dice, mood, link),
+        rate: rng.maybe(30, |rng| link * rng.between(1, 99) / 100).map(|rate| rate.max(1)),
+        frame: frame(rng, mood, link),
         ecn,
-        start: if dice.percent(50) { 10_000 } else { dice.between(0, draft.duration / 2) },
-        stop: dice.maybe(15, |dice| dice.between(draft.duration / 2, draft.duration)),
-        load: load(dice),
-        dcqcn: ecn && dice.percent(35),
+        start: if rng.percent(50) { 10_000 } else { rng.between(0, draft.duration / 2) },
+        stop: rng.maybe(15, |rng| rng.between(draft.duration / 2, draft.duration)),
+        load: load(rng),
+        dcqcn: ecn && rng.percent(35),
     }
 }
 
-fn frame(dice: &mut Dice, mood: &Mood, rate: u64) -> FrameDraft {
+fn frame(rng: &mut DrawRng, mood: &Mood, rate: u64) -> FrameDraft {
     let most = mood.mtu + 14;
     let least = if rate >= 100_000 && !mood.is_busy { 500 } else { 80 };
-    match dice.between(0, 99) {
+    match rng.between(0, 99) {
         // The shortest frames overload a core most.
-        _ if mood.is_busy && dice.percent(40) => FrameDraft::Fixed(80),
+        _ if mood.is_busy && rng.percent(40) => FrameDraft::Fixed(80),
         0..35 => FrameDraft::Fixed(1078),
         35..50 => FrameDraft::Fixed(most),
-        50..65 => FrameDraft::Fixed(dice.spread(least, most.into()) as u16),
+        50..65 => FrameDraft::Fixed(rng.spread(least, most.into()) as u16),
         65..85 => {
-            let from = dice.spread(least, most.into());
-            FrameDraft::Uniform(from as u16, dice.between(from, most.into()) as u16)
+            let from = rng.spread(least, most.into());
+            FrameDraft::Uniform(from as u16, rng.between(from, most.into()) as u16)
         }
         85..93 => FrameDraft::Imix,
         _ => FrameDraft::Fixed(80),
     }
 }
 
-fn load(dice: &mut Dice) -> LoadDraft {
-    match dice.between(0, 99) {
+fn load(rng: &mut DrawRng) -> LoadDraft {
+    match rng.between(0, 99) {
         0..55 => LoadDraft::Steady,
-        55..75 => LoadDraft::OnOff(dice.between(2_000, 40_000), dice.between(1_000, 40_000)),
+        55..75 => LoadDraft::OnOff(rng.between(2_000, 40_000), rng.between(1_000, 40_000)),
         _ => {
-            let from = dice.spread(1_000, 50_000);
-            LoadDraft::Messages(from, dice.between(from, 4 * from), dice.spread(2_000, 40_000))
+            let from = rng.spread(1_000, 50_000);
+            LoadDraft::Messages(from, rng.between(from, 4 * from), rng.spread(2_000, 40_000))
         }
     }
 }
