@@ -161,7 +161,7 @@ pub fn ledger_together() -> u64 {
     let half = BURST as u32 / 2;
     let cells = [half, 0, 0, half, 0, 0, 0, 0];
     run(|_| {
-        black_box(ledger.admit_all(black_box(&cells), black_box(0b1001), &mut pools));
+        black_box(ledger.admit_burst(black_box(&cells), black_box(0b1001), &mut pools));
         ledger.release(black_box(3), black_box(Cells(half)), &mut pools);
         ledger.release(black_box(0), black_box(Cells(half)), &mut pools);
     })

@@ -104,7 +104,7 @@ impl Buffer {
         let groups = demand.groups();
         let lossy = groups & !ports[port].lossless;
         if lossy != 0 && !self.queues_take((ports, port), own, rule, metas, demand, lossy)
-            || !ports[port].ledger.admit_all(&demand.cells, groups, &mut self.pools)
+            || !ports[port].ledger.admit_burst(&demand.cells, groups, &mut self.pools)
         {
             return false;
         }

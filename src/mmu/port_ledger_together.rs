@@ -12,7 +12,7 @@ impl PortLedger {
     /// outside of the headroom or all in it, and no new XOFF may result. Otherwise, or in doubt, nothing changes.
     /// Returns whether it admitted them.
     #[inline]
-    pub fn admit_all(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
+    pub fn admit_burst(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
         let paused = self.xoff() & groups;
         if paused != 0 && !self.all_go_to_headroom(cells, paused) {
             return false;

@@ -27,7 +27,7 @@ fn together(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> bool
         cells[group] += frame;
         groups |= 1 << group;
     }
-    ledger.admit_all(&cells, groups, pools)
+    ledger.admit_burst(&cells, groups, pools)
 }
 
 fn state(ledgers: &[PortLedger], pools: &Pools) -> String {
