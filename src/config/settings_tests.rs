@@ -1,6 +1,6 @@
 use super::super::{embedded, parse};
 use super::*;
-use crate::dataplane::Tuning;
+use crate::dataplane::LiveConfig;
 use crate::qos::WredProfile;
 
 const SWITCH: &str = "
@@ -138,8 +138,8 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
         assert!(found.iter().any(|found| found.key == key && found.is_live == is_live), "{change}: {found:?}");
         assert_eq!(found.iter().all(|found| found.is_live), is_live, "{change}: {found:?}");
         let in_switch = base.switch != wanted.switch;
-        let tuning = Tuning::between(&base.switch, &wanted.switch, 1_000_000_000);
-        assert_eq!(tuning.is_some(), is_live || !in_switch, "{change}");
+        let live_config = LiveConfig::between(&base.switch, &wanted.switch, 1_000_000_000);
+        assert_eq!(live_config.is_some(), is_live || !in_switch, "{change}");
     }
 }
 

@@ -34,7 +34,7 @@ use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
 use crate::dataplane::mailbox::{Receiver, mailbox};
-use crate::dataplane::{Counters, Orders, Pipeline, Tuning, Work, accompany};
+use crate::dataplane::{Counters, LiveConfig, Orders, Pipeline, Work, accompany};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::sets::PortSet;
@@ -221,7 +221,7 @@ fn launch(
     hosts: Vec<Hosts>,
     orders: &Arc<Orders>,
     hz: u64,
-    receivers: Vec<Receiver<Tuning>>,
+    receivers: Vec<Receiver<LiveConfig>>,
 ) -> Result<Running, RunError> {
     let (io, host_io) = ports.queues(config)?;
     let mut companions = hosts.into_iter().zip(host_io).map(|(hosts, io)| HostsOn { hosts, io });

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::api::model::{Difference, Outcome, Reload};
 use crate::config::{Config, ConfigErrors, settings};
-use crate::dataplane::Tuning;
+use crate::dataplane::LiveConfig;
 use crate::dataplane::mailbox::Sender;
 use crate::stats::Current;
 
@@ -27,14 +27,20 @@ pub(super) struct Reloader {
     running: Config,
     again: Again,
     /// Senders of settings, one to each lcore of the switch.
-    senders: Vec<Sender<Tuning>>,
+    senders: Vec<Sender<LiveConfig>>,
     hz: u64,
     current: Arc<Current>,
 }
 
 impl Reloader {
     /// Creates a reloader for the switch that runs by `running`. Its lcores receive from `senders`.
-    pub fn new(running: Config, again: Again, senders: Vec<Sender<Tuning>>, hz: u64, current: Arc<Current>) -> Self {
+    pub fn new(
+        running: Config,
+        again: Again,
+        senders: Vec<Sender<LiveConfig>>,
+        hz: u64,
+        current: Arc<Current>,
+    ) -> Self {
         Self { running, again, senders, hz, current }
     }
 
@@ -73,10 +79,10 @@ impl Reloader {
             }
             return answer;
         }
-        let tuning = Tuning::between(&self.running.switch, &wanted.switch, self.hz);
+        let live_config = LiveConfig::between(&self.running.switch, &wanted.switch, self.hz);
         let fixed = found.iter().filter(|difference| !difference.is_live);
         answer.errors = fixed.map(|difference| format!("{difference}: needs a restart")).collect();
-        let Some(tuning) = tuning.filter(|_| answer.errors.is_empty()) else {
+        let Some(live_config) = live_config.filter(|_| answer.errors.is_empty()) else {
             if answer.errors.is_empty() {
                 answer.errors.push("the plans differ in more than what is named here: needs a restart".to_owned());
             }
@@ -85,7 +91,7 @@ impl Reloader {
         };
         answer.outcome = Outcome::Applicable;
         if apply {
-            self.apply(tuning, wanted, &mut answer).await;
+            self.apply(live_config, wanted, &mut answer).await;
         }
         answer
     }
@@ -112,7 +118,7 @@ impl Reloader {
     }
 
     /// Sends the settings to every lcore, and waits until all have applied them.
-    async fn apply(&mut self, tuning: Tuning, wanted: Config, answer: &mut Reload) {
+    async fn apply(&mut self, live_config: LiveConfig, wanted: Config, answer: &mut Reload) {
         // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
             answer.outcome = Outcome::Busy;
@@ -122,7 +128,7 @@ impl Reloader {
             return;
         }
         for sender in &mut self.senders {
-            let is_given = sender.send(Box::new(tuning.clone())).is_ok();
+            let is_given = sender.send(Box::new(live_config.clone())).is_ok();
             debug_assert!(is_given, "it has taken all that it was given");
         }
         let end = Instant::now() + TAKE_TIME;

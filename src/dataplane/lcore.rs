@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::counters::GAP_BUCKETS;
 use super::fdb_view::{FdbWindow, Showing};
 use super::idle::Resting;
+use super::live_config::LiveConfig;
 use super::mailbox::Receiver;
 use super::pipeline::Pipeline;
 use super::shutdown::Shutdown;
-use super::tuning::Tuning;
 use crate::packet::Ports;
 use crate::sets::{MAX_PORTS, PortSet};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -176,7 +176,7 @@ pub struct Work<I: Ports, C: Companion> {
     /// Rests while no frames come; `None`: it polls without a pause.
     pub resting: Option<Resting<I>>,
     /// Source of new settings; `None`: the settings never change.
-    pub live_config: Option<Receiver<Tuning>>,
+    pub live_config: Option<Receiver<LiveConfig>>,
 }
 
 impl<I: Ports, C: Companion> Work<I, C> {
@@ -208,7 +208,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 watermarks = clear;
             }
             if let Some(receiver) = &mut self.live_config {
-                receiver.receive(|tuning| self.pipeline.tune(tuning));
+                receiver.receive(|live_config| self.pipeline.apply(live_config));
             }
             let asked = self.orders.stations[self.pipeline.lcore].asked();
             if asked != showing.shown {

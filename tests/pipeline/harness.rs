@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::LCORES;
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
-use holdfast::dataplane::{Counters, DropReason, Pipeline, PortSpec, QueueSpec, SwitchSpec, Tuning};
+use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::FdbSpec;
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
@@ -132,8 +132,8 @@ impl Fleet {
         done
     }
 
-    pub fn tune(&mut self, tuning: &Tuning) {
-        self.parts.iter_mut().for_each(|part| part.tune(tuning));
+    pub fn apply(&mut self, live_config: &LiveConfig) {
+        self.parts.iter_mut().for_each(|part| part.apply(live_config));
     }
 
     pub fn clear_watermarks(&mut self) {

@@ -5,6 +5,7 @@ mod buffer;
 mod forwarding;
 mod fuzz;
 mod harness;
+mod live_config;
 mod pfc;
 mod queues;
 mod resting;
@@ -13,7 +14,6 @@ mod shed;
 mod stopping;
 mod stuck;
 mod tags;
-mod tuning;
 mod why;
 mod wred;
 

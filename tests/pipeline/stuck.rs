@@ -1,6 +1,6 @@
 //! A port whose device accepts no frames: it is found, its frames are dropped, and no other port is affected.
 
-use holdfast::dataplane::{DropReason, SwitchSpec, Tuning};
+use holdfast::dataplane::{DropReason, LiveConfig, SwitchSpec};
 use holdfast::units::Nanos;
 
 use crate::harness::*;
@@ -221,7 +221,7 @@ fn a_reload_that_turns_it_off_lets_frames_wait_again() {
     assert_eq!(stuck(&bed, 1), (1, 1));
     let mut off = spec.clone();
     off.ports[1].stuck_after = None;
-    bed.switch.tune(&Tuning::between(&spec, &off, HZ).expect("a setting that may change"));
+    bed.switch.apply(&LiveConfig::between(&spec, &off, HZ).expect("a setting that may change"));
     send(&mut bed, 1, 8);
     bed.run(LIMIT + MS);
     assert_eq!((stuck(&bed, 1), bed.switch.held_frames()), ((0, 1), 8));

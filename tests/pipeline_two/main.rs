@@ -10,6 +10,8 @@ mod fuzz;
 #[path = "../pipeline/harness.rs"]
 mod harness;
 mod lcores;
+#[path = "../pipeline/live_config.rs"]
+mod live_config;
 #[path = "../pipeline/pfc.rs"]
 mod pfc;
 #[path = "../pipeline/queues.rs"]
@@ -18,8 +20,6 @@ mod queues;
 mod stuck;
 #[path = "../pipeline/tags.rs"]
 mod tags;
-#[path = "../pipeline/tuning.rs"]
-mod tuning;
 
 /// Number of lcores of the switches in these tests.
 const LCORES: u8 = 2;

@@ -160,7 +160,7 @@ impl Auditor {
         }
     }
 
-    /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::tune`]).
+    /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::apply`]).
     pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
         for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
             audited.profile = port.buffer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dataplane::audit::{Auditor, Check};
 use crate::dataplane::counters::Counters;
 use crate::dataplane::memory::{MemPacket, MemPorts};
-use crate::dataplane::{Pipeline, SwitchSpec, Tuning};
+use crate::dataplane::{LiveConfig, Pipeline, SwitchSpec};
 use crate::mmu::{QueueLimit, Threshold};
 use crate::pfc::{WatchdogAction, WatchdogSpec};
 use crate::qos::{QueueDiscipline, WredProfile};
@@ -77,7 +77,7 @@ pub struct Bed {
     pub now: u64,
     /// The running settings, or those that will run when all lcores have applied the pending ones.
     spec: SwitchSpec,
-    given: Vec<Option<(Tuning, SwitchSpec)>>,
+    given: Vec<Option<(LiveConfig, SwitchSpec)>>,
 }
 
 impl Bed {
@@ -99,9 +99,9 @@ impl Bed {
         let now = Ticks(self.now);
         let part = &mut self.fleet[lcore];
         if self.received[lcore].is_none()
-            && let Some((tuning, spec)) = self.given[lcore].take()
+            && let Some((live_config, spec)) = self.given[lcore].take()
         {
-            part.tune(&tuning);
+            part.apply(&live_config);
             self.auditor.tuned(lcore, &spec);
         }
         match self.received[lcore].take() {
@@ -136,8 +136,8 @@ impl Bed {
             Event::Tune(port, tuned) => {
                 let running = self.spec.clone();
                 tuned.apply(&mut self.spec, port);
-                let tuning = Tuning::between(&running, &self.spec, HZ).expect("nothing else has changed");
-                self.given.fill(Some((tuning, self.spec.clone())));
+                let live_config = LiveConfig::between(&running, &self.spec, HZ).expect("nothing else has changed");
+                self.given.fill(Some((live_config, self.spec.clone())));
             }
             Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
         }

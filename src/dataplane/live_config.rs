@@ -1,7 +1,7 @@
 //! Settings that may change while the switch runs, and how an lcore applies them: at the end of a poll, between two
 //! bursts. Every frame, pause and count stays in place.
 //!
-//! The control thread makes a [`Tuning`] from the running and the wanted plan, with everything precomputed that an
+//! The control thread makes a [`LiveConfig`] from the running and the wanted plan, with everything precomputed that an
 //! lcore would have to work out. It sends each lcore its own copy ([`mod@super::mailbox`]). The lcore copies the settings
 //! and returns the box: it neither allocates nor frees.
 
@@ -27,13 +27,13 @@ use crate::units::Nanos;
 ///
 /// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
 #[derive(Debug, Clone)]
-pub struct Tuning {
-    ports: Box<[PortTuning]>,
+pub struct LiveConfig {
+    ports: Box<[PortLiveConfig]>,
     queues: [QueueSpec; CLASSES],
 }
 
 #[derive(Debug, Clone)]
-struct PortTuning {
+struct PortLiveConfig {
     classifier: PortClassifier,
     rewrite: Rewrite,
     egress_view: EgressView,
@@ -43,13 +43,13 @@ struct PortTuning {
     stuck_after: (Option<Nanos>, u64),
 }
 
-impl Tuning {
+impl LiveConfig {
     /// Creates the change from the plan `running` to the plan `wanted`, on a clock of `hz` ticks a second. `None` if
     /// the two differ in settings that cannot change while the switch runs.
     #[must_use]
     pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
         (overlaid(running, wanted) == *wanted).then(|| Self {
-            ports: wanted.ports.iter().map(|port| PortTuning::new(port, wanted, hz)).collect(),
+            ports: wanted.ports.iter().map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
             queues: wanted.queues,
         })
     }
@@ -71,7 +71,7 @@ fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
     spec
 }
 
-impl PortTuning {
+impl PortLiveConfig {
     fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         Self {
             classifier: PortClassifier::new(spec, &switch.classes),
@@ -85,29 +85,29 @@ impl PortTuning {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Applies `tuning`, which was made for this switch. Queued frames keep their class and marks. A group above its
+    /// Applies `live_config`, which was made for this switch. Queued frames keep their class and marks. A group above its
     /// new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
     #[cold]
-    pub fn tune(&mut self, tuning: &Tuning) {
-        self.queue_rule = QueueAdmission::new(tuning.queues.map(|queue| queue.admission()));
-        let disciplines = tuning.queues.map(|queue| queue.discipline);
-        for (port, tuning) in tuning.ports.iter().enumerate() {
+    pub fn apply(&mut self, live_config: &LiveConfig) {
+        self.queue_rule = QueueAdmission::new(live_config.queues.map(|queue| queue.admission()));
+        let disciplines = live_config.queues.map(|queue| queue.discipline);
+        for (port, live_config) in live_config.ports.iter().enumerate() {
             // For all ports, because frames of this lcore leave by the ports of others too.
-            self.rewriter.set(port, tuning.egress_view, tuning.rewrite);
+            self.rewriter.set(port, live_config.egress_view, live_config.rewrite);
             if self.own.contains(port) {
-                self.tune_port(port, tuning, disciplines);
+                self.apply_to_port(port, live_config, disciplines);
             }
         }
         self.telemetry.gauges_dirty |= self.own;
     }
 
-    fn tune_port(&mut self, port: usize, tuning: &PortTuning, disciplines: [QueueDiscipline; CLASSES]) {
+    fn apply_to_port(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         let before = state.dropping();
-        state.classifier = tuning.classifier.clone();
-        state.ledger.set_groups(&tuning.groups);
+        state.classifier = live_config.classifier.clone();
+        state.ledger.set_groups(&live_config.groups);
         state.scheduler.set_disciplines(disciplines);
-        match (&mut state.watchdog, &tuning.watchdog) {
+        match (&mut state.watchdog, &live_config.watchdog) {
             (Some(watchdog), Some((spec, _))) => watchdog.set_spec(*spec),
             (watchdog, fresh) => {
                 // Without the old watchdog, its storms have ended.
@@ -123,9 +123,9 @@ impl<P: Packet> Pipeline<P> {
         let now = state.dropping();
         state.schedule_discard(now & !before, DropReason::Watchdog);
         state.cancel_discard(before & !now, DropReason::Watchdog);
-        state.progress.set_limit(tuning.stuck_after.0, tuning.stuck_after.1);
+        state.progress.set_limit(live_config.stuck_after.0, live_config.stuck_after.1);
         self.links.refusing.set(port, state.is_refusing());
-        if tuning.stuck_after.0.is_none() {
+        if live_config.stuck_after.0.is_none() {
             self.release_stuck(port);
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use holdfast::dataplane::{Companion, DropReason, Orders, SwitchSpec, Tuning, Work, mailbox};
+use holdfast::dataplane::{Companion, DropReason, LiveConfig, Orders, SwitchSpec, Work, mailbox};
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
 use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
@@ -12,11 +12,11 @@ use holdfast::units::{Bytes, Cells, Nanos, Probability, Ticks};
 use crate::harness::*;
 
 /// Applies to the bed the changes that `change` makes to `spec`, and returns the new spec.
-fn tune(bed: &mut Bed, spec: &SwitchSpec, change: impl FnOnce(&mut SwitchSpec)) -> SwitchSpec {
+fn apply(bed: &mut Bed, spec: &SwitchSpec, change: impl FnOnce(&mut SwitchSpec)) -> SwitchSpec {
     let mut wanted = spec.clone();
     change(&mut wanted);
-    let tuning = Tuning::between(spec, &wanted, HZ).expect("only what may change has changed");
-    bed.switch.tune(&tuning);
+    let live_config = LiveConfig::between(spec, &wanted, HZ).expect("only what may change has changed");
+    bed.switch.apply(&live_config);
     wanted
 }
 
@@ -35,7 +35,7 @@ fn a_lower_limit_stops_the_group_at_its_next_frame_and_a_higher_one_lets_it_go_o
     bed.fill(25);
     bed.run(10_000);
     assert_eq!(bed.pfcs(0), [], "10 of reserve and 15 of 20 are held");
-    let lower = tune(&mut bed, &spec, limit(12));
+    let lower = apply(&mut bed, &spec, limit(12));
     bed.run(10_000);
     assert_eq!(bed.pfcs(0), [], "nothing came");
     bed.fill(1);
@@ -43,7 +43,7 @@ fn a_lower_limit_stops_the_group_at_its_next_frame_and_a_higher_one_lets_it_go_o
     let told: Vec<_> = bed.pfcs(0).iter().map(|pfc| (pfc.enabled, pfc.quanta[LOSSLESS].0 > 0)).collect();
     assert_eq!(told, [(1 << LOSSLESS, true)], "the frame went to headroom");
     assert_eq!(bed.counters.ports[0].group_headroom_cells[LOSSLESS].get(), 1);
-    tune(&mut bed, &lower, limit(40));
+    apply(&mut bed, &lower, limit(40));
     bed.run(10_000);
     assert_eq!(bed.pfcs(0), [], "there is a frame in headroom");
     bed.pause(1, 1 << LOSSLESS, 0);
@@ -60,7 +60,7 @@ fn frames_that_are_held_keep_their_class() {
     let mut bed = Bed::blocked(&spec);
     bed.fill(5);
     bed.run(10_000);
-    tune(&mut bed, &spec, |spec| {
+    apply(&mut bed, &spec, |spec| {
         spec.ports.iter_mut().for_each(|port| (port.trust, port.port_class) = (Trust::Port, 0));
     });
     bed.fill(5);
@@ -84,7 +84,7 @@ fn shares_follow_new_weights() {
         bed.io.inject(0, &frame(0, 1, 8, 1000));
     }
     bed.run(100_000);
-    tune(&mut bed, &spec, |spec| spec.queues[1].discipline = QueueDiscipline::Dwrr { weight: 3 });
+    apply(&mut bed, &spec, |spec| spec.queues[1].discipline = QueueDiscipline::Dwrr { weight: 3 });
     bed.io.set_room(1, None);
     bed.run(450_000);
     let sent = bed.data(1);
@@ -99,7 +99,7 @@ fn marking_begins_with_the_frames_that_are_held() {
     let mut bed = Bed::blocked(&spec);
     bed.fill(20);
     bed.run(10_000);
-    tune(&mut bed, &spec, |spec| {
+    apply(&mut bed, &spec, |spec| {
         spec.queues[LOSSLESS].wred = WredProfile::new(Bytes(10 * 208), Bytes(10 * 208), Probability::ONE);
     });
     bed.pause(1, 1 << LOSSLESS, 0);
@@ -120,11 +120,11 @@ fn a_storm_goes_on_under_another_action_and_is_over_when_nobody_watches() {
     bed.fill(5);
     bed.run(2_000_000);
     assert_eq!(bed.drops(1, DropReason::Watchdog), 5);
-    let forwarding = tune(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Forward));
+    let forwarding = apply(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Forward));
     bed.fill(5);
     bed.run(100_000);
     assert_eq!((bed.drops(1, DropReason::Watchdog), bed.data(1).len()), (5, 5), "sent though it is paused");
-    tune(&mut bed, &forwarding, |spec| spec.ports[1].watchdog = None);
+    apply(&mut bed, &forwarding, |spec| spec.ports[1].watchdog = None);
     bed.fill(5);
     bed.run(100_000);
     assert_eq!(bed.data(1).len(), 0, "the pause is obeyed");
@@ -141,7 +141,7 @@ fn an_action_that_drops_drops_what_a_storm_holds() {
     bed.fill(5);
     bed.run(2_000_000);
     assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (0, 0), "only told of");
-    tune(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Drop));
+    apply(&mut bed, &spec, |spec| spec.ports[1].watchdog = watched(WatchdogAction::Drop));
     bed.run(100_000);
     assert_eq!((bed.data(1).len(), bed.drops(1, DropReason::Watchdog)), (0, 5), "none is sent to a peer that is stuck");
     bed.assert_empty();
@@ -169,9 +169,9 @@ fn what_cannot_change_makes_no_tuning() {
         let mut wanted = spec.clone();
         change(&mut wanted);
         wanted.queues[1].discipline = QueueDiscipline::Strict;
-        assert!(Tuning::between(&spec, &wanted, HZ).is_none(), "change {index}");
+        assert!(LiveConfig::between(&spec, &wanted, HZ).is_none(), "change {index}");
     }
-    assert!(Tuning::between(&spec, &spec, HZ).is_some());
+    assert!(LiveConfig::between(&spec, &spec, HZ).is_some());
 }
 
 struct Silent;
@@ -191,22 +191,22 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
     let sender = std::cell::RefCell::new(sender);
     let bed = Bed::learned(&spec);
     let (orders, polls, now) = (Arc::new(Orders::new(1)), Cell::new(0), Cell::new(bed.now));
-    let tuning = |cells| {
+    let live_config = |cells| {
         let mut wanted = spec.clone();
         limit(cells)(&mut wanted);
-        Box::new(Tuning::between(&spec, &wanted, HZ).unwrap())
+        Box::new(LiveConfig::between(&spec, &wanted, HZ).unwrap())
     };
     let clock = || {
         polls.set(polls.get() + 1);
         let mut sender = sender.borrow_mut();
         match polls.get() {
             2 => {
-                assert!(sender.send(tuning(12)).is_ok());
-                assert!(sender.send(tuning(13)).is_err() && !sender.is_idle(), "before the poll ends");
+                assert!(sender.send(live_config(12)).is_ok());
+                assert!(sender.send(live_config(13)).is_err() && !sender.is_idle(), "before the poll ends");
             }
             3 => {
                 assert!(sender.is_idle());
-                assert!(sender.send(tuning(14)).is_ok());
+                assert!(sender.send(live_config(14)).is_ok());
             }
             4 => orders.stop(),
             _ => {}
@@ -232,9 +232,9 @@ fn frames_get_new_marks_from_the_next_one_on() {
         bed.data(1).iter().map(|frame| frame[15] >> 2).collect::<Vec<_>>()
     };
     assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
-    let marking = tune(&mut bed, &spec, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = Some(5));
+    let marking = apply(&mut bed, &spec, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = Some(5));
     assert_eq!(dscps(&mut bed), [5; 3]);
-    tune(&mut bed, &marking, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = None);
+    apply(&mut bed, &marking, |spec| spec.ports[1].rewrite.dscp[LOSSLESS] = None);
     assert_eq!(dscps(&mut bed), [LOSSLESS_DSCP; 3]);
     bed.assert_empty();
 }
