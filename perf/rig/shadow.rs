@@ -95,7 +95,7 @@ impl Shadow {
 
     fn judge(&mut self, at: u64) {
         for group in &mut self.groups {
-            if group.ledger.judge(&self.pools) && !group.has_backlog {
+            if group.ledger.reevaluate_xoff(&self.pools) && !group.has_backlog {
                 group.cause = group.told.then_some(Cause::Fell(at));
             }
         }

@@ -67,7 +67,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     fn resume_peers<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         for port in self.pauses.xoff.iter() {
-            if self.ports[port].ledger.judge(&self.buffer.pools) {
+            if self.ports[port].ledger.reevaluate_xoff(&self.buffer.pools) {
                 self.update_pfc(port);
                 self.send_pfc(io, port, now);
             }

@@ -282,7 +282,7 @@ impl Replay {
     fn judge_paused(&mut self, transitions: &mut Vec<Transition>) {
         for (port, state) in self.ports.iter_mut().enumerate() {
             let told = state.told();
-            if state.ledger.judge(&self.pools) {
+            if state.ledger.reevaluate_xoff(&self.pools) {
                 transitions.extend(changes(port, told, state.told()));
             }
         }

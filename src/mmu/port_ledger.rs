@@ -478,12 +478,12 @@ impl PortLedger {
     /// Re-evaluates everything that is paused, even if none of its own packets left: thresholds depend on other groups.
     /// Returns true if [`PortLedger::xoff`] changed. It costs one comparison if nothing is paused.
     #[inline]
-    pub fn judge(&mut self, pools: &Pools) -> bool {
-        (self.group_off != 0 || self.port_off) && self.judge_paused(pools)
+    pub fn reevaluate_xoff(&mut self, pools: &Pools) -> bool {
+        (self.group_off != 0 || self.port_off) && self.resume_paused(pools)
     }
 
     #[cold]
-    fn judge_paused(&mut self, pools: &Pools) -> bool {
+    fn resume_paused(&mut self, pools: &Pools) -> bool {
         let before = self.xoff();
         let free = pools.shared[LOSSLESS].free();
         if self.port_off && self.insurance_used == 0 && self.may_resume(free) {

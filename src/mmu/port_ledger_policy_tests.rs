@@ -82,7 +82,7 @@ fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
             }
             Step::Poll => {
                 for (port, ledger) in ledgers.iter_mut().enumerate() {
-                    ledger.judge(&pools);
+                    ledger.reevaluate_xoff(&pools);
                     peers.heard(port, ledger);
                 }
             }
@@ -112,7 +112,7 @@ fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
             }
             Step::Poll => {
                 for (port, ledger) in ledgers.iter_mut().enumerate() {
-                    ledger.judge(&pools[port % 2]);
+                    ledger.reevaluate_xoff(&pools[port % 2]);
                 }
             }
             _ => {}
@@ -127,7 +127,7 @@ fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
         }
     }
     for (port, ledger) in ledgers.iter_mut().enumerate() {
-        ledger.judge(&pools[port % 2]);
+        ledger.reevaluate_xoff(&pools[port % 2]);
         prop_assert_eq!(ledger.xoff(), 0, "no pause for ever");
     }
     prop_assert_eq!(pools[0].headroom.used(), Cells(0));
@@ -287,12 +287,12 @@ fn no_flapping_at_a_threshold_of_zero() {
         assert_eq!(ledger.admit(3, Cells(10), &mut pools), Admission::Headroom);
         for _ in 0..100 {
             assert_eq!(ledger.admit(3, Cells(2), &mut pools), Admission::Headroom);
-            assert!(!ledger.judge(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
+            assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
             ledger.release(3, Cells(2), &mut pools);
-            assert!(!ledger.judge(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
+            assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
         }
         ledger.release(3, Cells(10), &mut pools);
-        assert!(ledger.judge(&pools) && ledger.xoff() == 0, "it goes on when its headroom is empty");
+        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff() == 0, "it goes on when its headroom is empty");
     }
 }
 
@@ -321,10 +321,10 @@ fn no_flapping_within_the_offset() {
         assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (1 << 3, false), "beyond X_qoff, in the pool");
         for _ in 0..4 {
             ledger.release(3, Cells(1), &mut pools);
-            assert!(!ledger.judge(&pools), "within the offset");
+            assert!(!ledger.reevaluate_xoff(&pools), "within the offset");
         }
         ledger.release(3, Cells(1), &mut pools);
-        assert!(ledger.judge(&pools) && ledger.xoff() == 0);
+        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff() == 0);
     }
 }
 
@@ -340,10 +340,10 @@ fn another_groups_departure_lets_a_paused_group_go_on() {
         assert!(pools.shared[LOSSLESS].take(Cells(180)));
         assert_eq!(ledger.admit(1, Cells(1), &mut pools), Admission::Headroom, "{policy:?}");
         ledger.release(1, Cells(1), &mut pools);
-        assert!(!ledger.judge(&pools) && ledger.xoff() & 2 != 0, "{policy:?}: its share is beyond T");
+        assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff() & 2 != 0, "{policy:?}: its share is beyond T");
         // T is 70, and T minus an eta is 60.
         pools.shared[LOSSLESS].give(Cells(140));
-        assert!(ledger.judge(&pools) && ledger.xoff() == 0, "{policy:?}");
+        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff() == 0, "{policy:?}");
         assert_eq!(ledger.group(1).shared, Cells(20), "none of its own left");
     }
 }
@@ -413,13 +413,13 @@ fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room
         ledger.release(3, Cells(2), &mut pools);
         let refused = Admission::Refused(Refusal::HeadroomPoolEmpty);
         assert_eq!(ledger.admit(3, Cells(5), &mut pools), refused);
-        ledger.judge(&pools);
+        ledger.reevaluate_xoff(&pools);
         assert_eq!(ledger.xoff() >> 3 & 1, 1, "XOFF and XON in one judgement, offset {offset}");
         ledger.release(3, Cells(2), &mut pools);
-        ledger.judge(&pools);
+        ledger.reevaluate_xoff(&pools);
         assert_eq!(ledger.xoff() >> 3 & 1, 1, "four cells have room, and the frame has five");
         ledger.release(3, Cells(1), &mut pools);
-        assert!(ledger.judge(&pools));
+        assert!(ledger.reevaluate_xoff(&pools));
         assert_eq!((ledger.xoff() >> 3 & 1, ledger.group(3).refused), (0, Cells(0)));
         assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Shared, "and it has");
     }
@@ -434,6 +434,6 @@ fn an_empty_group_goes_on_though_no_frame_has_room() {
     let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(0, 1000, 40));
     assert_eq!(ledger.admit(1, Cells(40), &mut pools), Admission::Headroom);
     assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Refused(Refusal::HeadroomPoolEmpty));
-    assert!(ledger.judge(&pools));
+    assert!(ledger.reevaluate_xoff(&pools));
     assert_eq!(ledger.xoff(), 1 << 1);
 }

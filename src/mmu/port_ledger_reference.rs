@@ -192,7 +192,7 @@ impl Reference {
         held.drain(..cells as usize);
     }
 
-    pub fn judge(&mut self, port: usize) {
+    pub fn reevaluate_xoff(&mut self, port: usize) {
         let profile = self.ports[port];
         let lossless = || profile.groups.iter().filter(|group| group.lossless);
         let free = self.free(true);

@@ -91,9 +91,9 @@ impl World {
     fn poll(&mut self) -> Result<(), TestCaseError> {
         for port in 0..self.ledgers.len() {
             let before = self.ledgers[port].xoff();
-            let changed = self.ledgers[port].judge(&self.pools);
+            let changed = self.ledgers[port].reevaluate_xoff(&self.pools);
             prop_assert_eq!(changed, self.ledgers[port].xoff() != before);
-            self.reference.judge(port);
+            self.reference.reevaluate_xoff(port);
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl World {
             }
         }
         for ledger in &mut self.ledgers {
-            ledger.judge(&self.pools);
+            ledger.reevaluate_xoff(&self.pools);
             prop_assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (0, false), "no pause for ever");
             prop_assert_eq!(ledger.reserve_used(), [Cells(0); 2]);
         }

@@ -67,8 +67,8 @@ fn the_same(switch: &Switch, steps: &[Step], bursts: &[(usize, Frames)]) -> Resu
                 other[port].release(group, held, &mut other_pools);
             }
             Step::Poll => {
-                one.iter_mut().for_each(|ledger| _ = ledger.judge(&one_pools));
-                other.iter_mut().for_each(|ledger| _ = ledger.judge(&other_pools));
+                one.iter_mut().for_each(|ledger| _ = ledger.reevaluate_xoff(&one_pools));
+                other.iter_mut().for_each(|ledger| _ = ledger.reevaluate_xoff(&other_pools));
             }
             Step::Clear => one.iter_mut().chain(&mut other).for_each(PortLedger::clear_watermarks),
             Step::Arrive { .. } => {}
