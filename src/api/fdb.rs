@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use tokio::sync::Mutex;
 
 use super::model::{Fdb, FdbEntry};
-use crate::dataplane::Orders;
+use crate::dataplane::LcoreControl;
 use crate::dataplane::fdb_view::{FdbWindow, Part};
 use crate::forward::fdb::Sighting;
 use crate::stats::Subject;
@@ -50,7 +50,7 @@ impl FdbReader {
 /// The switch whose forwarding database is read.
 pub(super) struct Source<'a> {
     pub subject: &'a Subject,
-    pub orders: &'a Orders,
+    pub control: &'a LcoreControl,
     /// Ticks per second of the lcores' clock.
     pub hz: u64,
 }
@@ -58,7 +58,7 @@ pub(super) struct Source<'a> {
 impl Source<'_> {
     async fn fdb(&self) -> Result<Fdb, Silent> {
         let mut entries = Vec::new();
-        for window in self.orders.stations() {
+        for window in self.control.stations() {
             let mut from = Some(0);
             while let Some(bucket) = from {
                 let part = part(window, bucket).await?;

@@ -23,7 +23,7 @@ use super::model::{
     Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
-use crate::dataplane::Orders;
+use crate::dataplane::LcoreControl;
 use crate::stats::bounded::{Bounded, hang_up_after};
 use crate::stats::refusal::Refusals;
 use crate::stats::{Current, Snapshot};
@@ -49,7 +49,7 @@ pub struct Served {
     /// Whether requests may change the switch.
     pub writes: bool,
     /// The orders and requests to its lcores.
-    pub orders: Arc<Orders>,
+    pub control: Arc<LcoreControl>,
     /// Ticks per second of the lcores' clock.
     pub hz: u64,
     /// Time of the start, by the monotonic clock and by the wall clock.
@@ -66,7 +66,7 @@ impl fmt::Debug for Served {
 impl Served {
     /// Returns the state of `current`, a switch that starts now on lcores that follow `orders` by a clock of `hz`.
     #[must_use]
-    pub fn new(current: Arc<Current>, orders: Arc<Orders>, hz: u64) -> Self {
+    pub fn new(current: Arc<Current>, control: Arc<LcoreControl>, hz: u64) -> Self {
         Self {
             current,
             devices: Vec::new(),
@@ -74,7 +74,7 @@ impl Served {
             reloads: None,
             events: Arc::default(),
             writes: false,
-            orders,
+            control,
             hz,
             began: (Instant::now(), SystemTime::now()),
             fdb: FdbReader::default(),
@@ -208,7 +208,7 @@ fn state(served: &Served) -> Response {
 }
 
 async fn fdb(served: &Served) -> Response {
-    let source = Source { subject: &served.current.get(), orders: &served.orders, hz: served.hz };
+    let source = Source { subject: &served.current.get(), control: &served.control, hz: served.hz };
     let at_ns = served.at_ns();
     // A repeated answer has the time of its first request.
     match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
@@ -236,7 +236,7 @@ fn clear(served: &Served) -> Response {
     }
     let subject = served.current.get();
     subject.watermarks.remember(&Snapshot::take(&subject, served.began.0.elapsed()));
-    served.orders.clear_watermarks();
+    served.control.clear_watermarks();
     json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
 }
 

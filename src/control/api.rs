@@ -12,7 +12,7 @@ use crate::api::model::RunningConfig;
 use crate::api::socket::Bound;
 use crate::api::{EventLog, Reloads, Served, Socket, server};
 use crate::config::Config;
-use crate::dataplane::Orders;
+use crate::dataplane::LcoreControl;
 use crate::stats::Current;
 
 /// The API before and while it is served. Dropping it removes the socket.
@@ -49,12 +49,12 @@ impl Api {
         runtime: &Runtime,
         config: &Config,
         current: &Arc<Current>,
-        orders: &Arc<Orders>,
+        control: &Arc<LcoreControl>,
         hz: u64,
         reloads: Reloads,
     ) -> io::Result<()> {
         let Some(bound) = &self.bound else { return Ok(()) };
-        let mut served = Served::new(current.clone(), orders.clone(), hz);
+        let mut served = Served::new(current.clone(), control.clone(), hz);
         served.devices = config.devices.iter().map(|device| device.kind.to_string()).collect();
         self.goes_by(config);
         served.config = self.config.clone();

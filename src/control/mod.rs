@@ -1,6 +1,6 @@
 //! Runs a switch: from a configuration to frames, and back to an idle machine.
 //!
-//! The control thread sleeps most of the time. It controls the lcores by [`Orders`] and reads their counters; the
+//! The control thread sleeps most of the time. It controls the lcores by [`LcoreControl`] and reads their counters; the
 //! packet path never waits for it.
 
 mod api;
@@ -34,7 +34,7 @@ use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
 use crate::dataplane::mailbox::{Receiver, mailbox};
-use crate::dataplane::{Counters, LiveConfig, Orders, Pipeline, Work, accompany};
+use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_companion};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::sets::PortSet;
@@ -95,7 +95,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     use_own_addresses(&mut config, &ports);
     let counters = Arc::new(Counters::new(config.switch.ports.len(), usize::from(config.switch.lcores)));
     let hz = dpdk::hz(&ports.eal);
-    let orders = Arc::new(orders(&config, hz));
+    let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
     let mut subject = describe(&config, &ports, &counters);
     subject.hosts = hosts.first().map(Hosts::counters);
@@ -104,15 +104,15 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let is_up = PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len());
     let gate = hosts.first().filter(|_| !is_up).map(Hosts::close_gate);
     let current = Current::new(subject);
-    orders.set_links(up);
+    control.set_links(up);
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
     }
     let (reloads, asked) = Reloads::new();
-    api.serve(&runtime, &config, &current, &orders, hz, reloads).map_err(RunError::Runtime)?;
+    api.serve(&runtime, &config, &current, &control, hz, reloads).map_err(RunError::Runtime)?;
 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
-    let workers = launch(&mut ports, &config, &counters, hosts, &orders, hz, receivers)?;
+    let workers = launch(&mut ports, &config, &counters, hosts, &control, hz, receivers)?;
     if let Some(notifier) = &notifier {
         runtime.spawn(notifier.clone().tell(counters.clone()));
     }
@@ -121,7 +121,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let watch = Watch {
         current: &current,
         ports: &ports,
-        orders: &orders,
+        control: &control,
         workers: &workers,
         options: &options,
         api: &api,
@@ -137,7 +137,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
         notifier.stopping();
     }
     api.end(&runtime);
-    end(workers, &orders)?;
+    end(workers, &control)?;
     let subject = current.get();
     devices::refresh(&ports.ports, &subject);
     finish(ports, &Report::new(&subject, elapsed), &options)
@@ -177,21 +177,21 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
 }
 
 /// The orders of the lcores that `config` has, on a clock of `hz` ticks a second.
-fn orders(config: &Config, hz: u64) -> Orders {
-    let mut orders = Orders::new(usize::from(config.switch.lcores));
+fn control(config: &Config, hz: u64) -> LcoreControl {
+    let mut control = LcoreControl::new(usize::from(config.switch.lcores));
     if setup::hosts_apart(config) {
-        orders = orders.with_companion_apart();
+        control = control.with_companion_apart();
     }
     let delay = u128::from(config.lcores.poll_delay.0) * u128::from(hz) / 1_000_000_000;
-    orders.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
-    orders
+    control.set_delay(u64::try_from(delay).unwrap_or(u64::MAX));
+    control
 }
 
 /// Ends the lcores. All of them end before an error of one is returned: a port must not be stopped under an lcore.
-fn end(workers: Running, orders: &Orders) -> Result<(), RunError> {
-    orders.stop();
+fn end(workers: Running, control: &LcoreControl) -> Result<(), RunError> {
+    control.stop();
     let ended: Vec<_> = workers.switch.into_iter().map(Worker::join).collect();
-    orders.dismiss();
+    control.dismiss();
     let hosts_end = workers.hosts.map(Worker::join).transpose();
     let works = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
     hosts_end?;
@@ -219,7 +219,7 @@ fn launch(
     config: &Config,
     counters: &Arc<Counters>,
     hosts: Vec<Hosts>,
-    orders: &Arc<Orders>,
+    control: &Arc<LcoreControl>,
     hz: u64,
     receivers: Vec<Receiver<LiveConfig>>,
 ) -> Result<Running, RunError> {
@@ -236,21 +236,21 @@ fn launch(
     if setup::hosts_apart(config)
         && let (Some(companion), Some(lcore)) = (companions.next(), lcores.get(pipelines.len()))
     {
-        let orders = orders.clone();
-        running.hosts = Some(ports.eal.launch(*lcore, move || accompany(companion, &orders, dpdk::now))?);
+        let control = control.clone();
+        running.hosts = Some(ports.eal.launch(*lcore, move || run_companion(companion, &control, dpdk::now))?);
     }
     let parts = pipelines.into_iter().zip(io).zip(rests).zip(receivers).zip(lcores);
     for ((((pipeline, io), resting), receiver), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, orders: orders.clone(), hz, resting, live_config: Some(receiver) };
+        let work = Work { pipeline, io, companion, control: control.clone(), hz, resting, live_config: Some(receiver) };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {
                 // The running workers are stopped, because dropping them would wait forever. The lcores that were not
                 // started are given up.
-                orders.stop();
-                (running.switch.len()..usize::from(config.switch.lcores)).for_each(|number| orders.give_up(number));
-                orders.dismiss();
+                control.stop();
+                (running.switch.len()..usize::from(config.switch.lcores)).for_each(|number| control.give_up(number));
+                control.dismiss();
                 return Err(error.into());
             }
         }

@@ -14,7 +14,7 @@ use super::start::HeldHosts;
 use super::{RunOptions, Running, setup};
 use crate::api::model::{Outcome, Reload};
 use crate::api::reloads::Ask;
-use crate::dataplane::Orders;
+use crate::dataplane::LcoreControl;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
 use crate::stats::{Current, Live, Onlooker, Snapshot, Style};
@@ -29,7 +29,7 @@ const SELF_TEST_TIME: Duration = Duration::from_secs(1);
 pub(super) struct Watch<'a> {
     pub current: &'a Arc<Current>,
     pub ports: &'a setup::Ports,
-    pub orders: &'a Orders,
+    pub control: &'a LcoreControl,
     pub workers: &'a Running,
     pub options: &'a RunOptions,
     pub api: &'a Api,
@@ -96,14 +96,14 @@ impl Watch<'_> {
 
     fn clear_watermarks(&self) {
         self.current.get().watermarks.remember(&self.snapshot());
-        self.orders.clear_watermarks();
+        self.control.clear_watermarks();
     }
 
     /// Checks links, devices and buffers, and reports events since the last check.
     fn look(&mut self, onlooker: &mut Onlooker, live: &mut Live) {
         let subject = self.current.get();
         let (up, lines) = self.devices.look(&self.ports.ports, &subject);
-        self.orders.set_links(up);
+        self.control.set_links(up);
         self.held.look(PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len()), Instant::now());
         for line in lines {
             let line = self.at(&line);

@@ -46,7 +46,7 @@ pub trait Companion {
 
 /// Requests of the control thread to the lcores, which read them once a poll, and the state of their common shutdown.
 #[derive(Debug)]
-pub struct Orders {
+pub struct LcoreControl {
     stop: AtomicBool,
     links: AtomicU64,
     /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
@@ -58,7 +58,7 @@ pub struct Orders {
     watermarks: AtomicU64,
     /// Windows into the lcores' forwarding databases.
     stations: Box<[FdbWindow]>,
-    /// Minimum duration of a poll in ticks; see [`Orders::set_delay`].
+    /// Minimum duration of a poll in ticks; see [`LcoreControl::set_delay`].
     delay: AtomicU64,
     /// Whether a companion on its own lcore may still be sending, and whether there is such a companion at all.
     apart: AtomicBool,
@@ -68,7 +68,7 @@ pub struct Orders {
     shutdown: Shutdown,
 }
 
-impl Orders {
+impl LcoreControl {
     /// Creates the orders of `lcores` lcores.
     ///
     /// # Panics
@@ -90,7 +90,7 @@ impl Orders {
         }
     }
 
-    /// Adds a companion on its own lcore ([`accompany`]).
+    /// Adds a companion on its own lcore ([`run_companion`]).
     #[must_use]
     pub fn with_companion_apart(mut self) -> Self {
         (self.has_apart, self.apart) = (true, AtomicBool::new(true));
@@ -146,15 +146,15 @@ impl Orders {
 /// Polls `companion` on its own lcore until it is dismissed. After the order to stop it sends no more, and continues to
 /// receive while the switch drains.
 #[must_use]
-pub fn accompany<C: Companion>(mut companion: C, orders: &Orders, clock: impl Fn() -> Ticks) -> C {
-    while !orders.stop.load(Ordering::Relaxed) {
+pub fn run_companion<C: Companion>(mut companion: C, control: &LcoreControl, clock: impl Fn() -> Ticks) -> C {
+    while !control.stop.load(Ordering::Relaxed) {
         companion.poll(clock());
     }
     companion.fall_silent();
     // Stored after the companion's last frame is in the link, so that an lcore that sees it and polls once more finds
     // the frame.
-    orders.apart.store(false, Ordering::Release);
-    while !orders.dismissed.load(Ordering::Relaxed) {
+    control.apart.store(false, Ordering::Release);
+    while !control.dismissed.load(Ordering::Relaxed) {
         companion.poll(clock());
     }
     companion.finish(clock());
@@ -169,8 +169,8 @@ pub struct Work<I: Ports, C: Companion> {
     pub io: I,
     /// The companion that is polled together with the switch.
     pub companion: Option<C>,
-    /// Orders of the control thread.
-    pub orders: Arc<Orders>,
+    /// The requests of the control thread.
+    pub control: Arc<LcoreControl>,
     /// Clock ticks per second.
     pub hz: u64,
     /// Rests while no frames come; `None`: it polls without a pause.
@@ -183,25 +183,25 @@ impl<I: Ports, C: Companion> Work<I, C> {
     /// Runs until ordered to stop. Each turn reads `clock` once for its poll.
     #[must_use]
     pub fn run(mut self, clock: impl Fn() -> Ticks) -> Self {
-        let mut present = Presence { orders: self.orders.clone(), number: self.pipeline.number(), is_over: false };
+        let mut present = Presence { control: self.control.clone(), number: self.pipeline.number(), is_over: false };
         let mut links = Links::default();
         let mut watermarks = 0;
         let mut showing = Showing::default();
-        let delay = self.orders.delay.load(Ordering::Relaxed);
+        let delay = self.control.delay.load(Ordering::Relaxed);
         let mut resting = self.resting.take();
         // Before the first frame, because a frame to a port without a link is lost.
         self.follow_links(&mut links, clock());
         self.pipeline.announce_all();
-        while !self.orders.stop.load(Ordering::Relaxed) {
+        while !self.control.stop.load(Ordering::Relaxed) {
             let now = clock();
             let moved = self.poll(now);
             while delay > 0 && clock().since(now) < delay {
                 std::hint::spin_loop();
             }
-            if self.orders.link_changes.load(Ordering::Acquire) != links.changes {
+            if self.control.link_changes.load(Ordering::Acquire) != links.changes {
                 self.follow_links(&mut links, now);
             }
-            let clear = self.orders.watermarks.load(Ordering::Relaxed);
+            let clear = self.control.watermarks.load(Ordering::Relaxed);
             if clear != watermarks {
                 self.pipeline.clear_watermarks();
                 self.pipeline.telemetry.counters.lcores[self.pipeline.lcore].rest_overshoot_highest_ns.set(0);
@@ -210,10 +210,10 @@ impl<I: Ports, C: Companion> Work<I, C> {
             if let Some(receiver) = &mut self.live_config {
                 receiver.receive(|live_config| self.pipeline.apply(live_config));
             }
-            let asked = self.orders.stations[self.pipeline.lcore].asked();
+            let asked = self.control.stations[self.pipeline.lcore].asked();
             if asked != showing.shown {
                 let (fdb, own) = (&self.pipeline.forwarder.fdb, self.pipeline.own);
-                self.orders.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
+                self.control.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
             }
             // After the orders: an order that is given during the rest waits until the lcore wakes.
             match &mut resting {
@@ -223,7 +223,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
             }
         }
         self.drain(&clock);
-        self.farewell(&clock);
+        self.shutdown_handshake(&clock);
         present.is_over = true;
         self
     }
@@ -232,10 +232,10 @@ impl<I: Ports, C: Companion> Work<I, C> {
     /// up.
     #[cold]
     fn follow_links(&mut self, links: &mut Links, now: Ticks) {
-        links.changes = self.orders.link_changes.load(Ordering::Acquire);
-        let up = self.orders.links.load(Ordering::Relaxed);
+        links.changes = self.control.link_changes.load(Ordering::Acquire);
+        let up = self.control.links.load(Ordering::Relaxed);
         for port in self.pipeline.all_ports().iter() {
-            let flaps = self.orders.flaps[port].load(Ordering::Relaxed);
+            let flaps = self.control.flaps[port].load(Ordering::Relaxed);
             if std::mem::replace(&mut links.flaps[port], flaps) != flaps {
                 self.pipeline.set_link(port, false, now);
             }
@@ -291,8 +291,8 @@ impl<I: Ports, C: Companion> Work<I, C> {
         if let Some(companion) = &mut self.companion {
             companion.fall_silent();
         }
-        let accompanied = self.companion.is_some() || self.orders.has_apart;
-        let (longest, stall) = if accompanied {
+        let has_companion = self.companion.is_some() || self.control.has_apart;
+        let (longest, stall) = if has_companion {
             (self.hz * DRAIN_SECONDS, self.hz * STALL_SECONDS)
         } else {
             (self.hz / DRAIN_PARTS, self.hz / DRAIN_PARTS)
@@ -302,28 +302,28 @@ impl<I: Ports, C: Companion> Work<I, C> {
         loop {
             let now = clock();
             // A companion on its own lcore may not have seen the order yet.
-            if self.orders.apart.load(Ordering::Acquire) | (self.poll(now) > 0) {
+            if self.control.apart.load(Ordering::Acquire) | (self.poll(now) > 0) {
                 moved_at = now;
             }
             let still = now.since(moved_at);
             // Even if nothing is queued, frames may be on their way from a companion or from another lcore.
-            let at_once = !accompanied && self.orders.stations.len() == 1;
+            let at_once = !has_companion && self.control.stations.len() == 1;
             let is_quiet = self.pipeline.held_frames() == 0 && (at_once || still > self.hz / QUIET_PARTS);
-            let all_quiet = self.orders.shutdown.set_quiet(self.pipeline.number(), is_quiet);
+            let all_quiet = self.control.shutdown.set_quiet(self.pipeline.number(), is_quiet);
             // An lcore that has nothing to move waits for the others, which may still move frames.
             let is_stuck = still > stall && !is_quiet;
             if all_quiet || is_stuck || now.since(start) > longest {
                 // An lcore that gives up must not make the others wait.
-                self.orders.shutdown.set_quiet(self.pipeline.number(), true);
+                self.control.shutdown.set_quiet(self.pipeline.number(), true);
                 return;
             }
         }
     }
 
     /// Sends XON for every XOFF. It ends when no lcore holds a frame, or has one on its way to another.
-    fn farewell(&mut self, clock: &impl Fn() -> Ticks) {
-        let (orders, start) = (self.orders.clone(), clock());
-        let (mut emptying, mut alone_since) = (orders.shutdown.drained(), None);
+    fn shutdown_handshake(&mut self, clock: &impl Fn() -> Ticks) {
+        let (control, start) = (self.control.clone(), clock());
+        let (mut emptying, mut alone_since) = (control.shutdown.drained(), None);
         loop {
             let now = clock();
             let (done, all_emptied) = emptying.round(|| {
@@ -358,7 +358,7 @@ impl Default for Links {
 
 /// Releases the other lcores from waiting if this lcore panics.
 struct Presence {
-    orders: Arc<Orders>,
+    control: Arc<LcoreControl>,
     number: usize,
     is_over: bool,
 }
@@ -366,7 +366,7 @@ struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         if !self.is_over {
-            self.orders.give_up(self.number);
+            self.control.give_up(self.number);
         }
     }
 }

@@ -65,7 +65,7 @@ mod view;
 pub use counters::Counters;
 pub use drops::DropReason;
 pub use idle::{Idle, Rest, Resting};
-pub use lcore::{Companion, Orders, Work, accompany};
+pub use lcore::{Companion, LcoreControl, Work, run_companion};
 pub use live_config::LiveConfig;
 pub use mailbox::mailbox;
 pub use pipeline::Pipeline;

@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn order_loss_and_repetition() {
         let mut window = SequenceWindow::new();
-        let orders = [0, 1, 3, 2, 2, 1, 10, 9].map(|sequence| window.receive(sequence));
+        let control = [0, 1, 3, 2, 2, 1, 10, 9].map(|sequence| window.receive(sequence));
         use Order::{Ahead, Duplicate, Late};
-        assert_eq!(orders, [Ahead, Ahead, Ahead, Late, Duplicate, Duplicate, Ahead, Late]);
+        assert_eq!(control, [Ahead, Ahead, Ahead, Late, Duplicate, Duplicate, Ahead, Late]);
         assert_eq!(window.receive(10 + WINDOW), Ahead);
         assert_eq!(window.receive(10), Duplicate, "it was seen, and is out of the window");
         assert_eq!(window.receive(11), Late);

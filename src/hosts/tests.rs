@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::dataplane::{Orders, accompany};
+use crate::dataplane::{LcoreControl, run_companion};
 use crate::packet::{Burst, Packet};
 use crate::sets::BURST;
 use crate::units::{BitRate, Quanta};
@@ -204,10 +204,10 @@ fn what_waits_in_the_rings_at_the_end_is_received() {
     let hosts = Hosts::new(&specs, HZ);
     let (counters, mut hub) = (hosts.counters(), Hub::new(&specs));
     (0..5000).for_each(|_| hub.inject(1, &[0; 60]));
-    let orders = Orders::new(1).with_companion_apart();
-    orders.stop();
-    orders.dismiss();
-    let ended = accompany(HostsOn { hosts, io: hub }, &orders, || Ticks(US));
+    let control = LcoreControl::new(1).with_companion_apart();
+    control.stop();
+    control.dismiss();
+    let ended = run_companion(HostsOn { hosts, io: hub }, &control, || Ticks(US));
     assert_eq!((counters.hosts[1].foreign_frames.get(), ended.io.live), (5000, 0));
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use holdfast::dataplane::{Companion, DropReason, LiveConfig, Orders, SwitchSpec, Work, mailbox};
+use holdfast::dataplane::{Companion, DropReason, LcoreControl, LiveConfig, SwitchSpec, Work, mailbox};
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
 use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
@@ -190,7 +190,7 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
     let (sender, receiver) = mailbox();
     let sender = std::cell::RefCell::new(sender);
     let bed = Bed::learned(&spec);
-    let (orders, polls, now) = (Arc::new(Orders::new(1)), Cell::new(0), Cell::new(bed.now));
+    let (control, polls, now) = (Arc::new(LcoreControl::new(1)), Cell::new(0), Cell::new(bed.now));
     let live_config = |cells| {
         let mut wanted = spec.clone();
         limit(cells)(&mut wanted);
@@ -208,7 +208,7 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
                 assert!(sender.is_idle());
                 assert!(sender.send(live_config(14)).is_ok());
             }
-            4 => orders.stop(),
+            4 => control.stop(),
             _ => {}
         }
         Ticks(now.replace(now.get() + 1000))
@@ -216,7 +216,7 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
     let pipeline = bed.switch.into_one();
     let live_config = Some(receiver);
     let companion = None::<Silent>;
-    let work = Work { pipeline, io: bed.io, companion, orders: orders.clone(), hz: HZ, resting: None, live_config };
+    let work = Work { pipeline, io: bed.io, companion, control: control.clone(), hz: HZ, resting: None, live_config };
     let work = work.run(clock);
     assert!(sender.borrow_mut().is_idle());
     assert_eq!(work.pipeline.view(0, LOSSLESS).threshold, Cells(14));

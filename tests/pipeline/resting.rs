@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use holdfast::dataplane::memory::MemPorts;
-use holdfast::dataplane::{Companion, Counters, Idle, Orders, Resting, Work};
+use holdfast::dataplane::{Companion, Counters, Idle, LcoreControl, Resting, Work};
 use holdfast::units::{Nanos, Ticks};
 
 use crate::harness::*;
@@ -59,7 +59,7 @@ impl Seen {
 /// Runs the switch of `bed` for `ns`, alone or with a peer that has work every `period`.
 fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
     let (clock, start) = (Arc::new(AtomicU64::new(bed.now)), bed.now);
-    let (orders, polled) = (Arc::new(Orders::new(1)), Arc::new(Mutex::default()));
+    let (control, polled) = (Arc::new(LcoreControl::new(1)), Arc::new(Mutex::default()));
     let rests: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
     let (hands, seen) = (clock.clone(), rests.clone());
     let rest = move |_: &MemPorts, until: Ticks| {
@@ -70,11 +70,11 @@ fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
     let companion = Some(Peer { period, polled: polled.clone() });
     let (pipeline, io, counters) = (bed.switch.into_one(), bed.io, bed.counters);
     let work =
-        Work { pipeline, io, companion, orders: orders.clone(), hz: HZ, resting: Some(resting), live_config: None };
+        Work { pipeline, io, companion, control: control.clone(), hz: HZ, resting: Some(resting), live_config: None };
     let look = || {
         let now = clock.fetch_add(STEP, Relaxed) + STEP;
         if now > start + ns {
-            orders.stop();
+            control.stop();
         }
         Ticks(now)
     };

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use holdfast::dataplane::{Companion, DropReason, Orders, Work};
+use holdfast::dataplane::{Companion, DropReason, LcoreControl, Work};
 use holdfast::pfc::PfcMode;
 use holdfast::units::{BitRate, Ticks};
 use holdfast::wire::mac_control::PfcFrame;
@@ -30,15 +30,15 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
         bed.io.inject(0, &frame(0, 1, 0, 1500));
     }
     bed.run(50_000);
-    let orders = Arc::new(Orders::new(1));
-    orders.stop();
+    let control = Arc::new(LcoreControl::new(1));
+    control.stop();
     let counters = bed.counters.clone();
     let now = Cell::new(bed.now);
     let work = Work {
         pipeline: bed.switch.into_one(),
         io: bed.io,
         companion,
-        orders,
+        control,
         hz: HZ,
         resting: None,
         live_config: None,
@@ -69,13 +69,13 @@ fn peers_are_told_to_go_on_before_anything_happens() {
     let mut spec = spec(3);
     spec.ports[2].pfc = PfcMode::Off;
     let bed = Bed::new(&spec);
-    let orders = Arc::new(Orders::new(1));
+    let control = Arc::new(LcoreControl::new(1));
     let (now, polls) = (Cell::new(bed.now), Cell::new(0));
     let clock = || {
         // The second poll is the last.
         polls.set(polls.get() + 1);
         if polls.get() == 2 {
-            orders.stop();
+            control.stop();
         }
         Ticks(now.replace(now.get() + 1000))
     };
@@ -84,7 +84,7 @@ fn peers_are_told_to_go_on_before_anything_happens() {
         pipeline,
         io: bed.io,
         companion: None::<Silent>,
-        orders: orders.clone(),
+        control: control.clone(),
         hz: HZ,
         resting: None,
         live_config: None,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use holdfast::dataplane::memory::{MemPacket, MemPorts};
-use holdfast::dataplane::{Companion, Counters, DropReason, Idle, Orders, Pipeline, Resting, SwitchSpec, Work};
+use holdfast::dataplane::{Companion, Counters, DropReason, Idle, LcoreControl, Pipeline, Resting, SwitchSpec, Work};
 use holdfast::units::{Cells, Nanos, Ticks};
 
 use crate::harness::*;
@@ -140,10 +140,10 @@ impl Companion for Nobody {
 fn run_and_stop(
     spec: &SwitchSpec,
     prepare: impl Fn(usize, &mut Pipeline<MemPacket>, &mut MemPorts),
-    during: impl FnOnce(&Orders),
+    during: impl FnOnce(&LcoreControl),
 ) -> (Duration, Arc<Counters>) {
     let counters = Arc::new(Counters::new(spec.ports.len(), 2));
-    let orders = Arc::new(Orders::new(2));
+    let control = Arc::new(LcoreControl::new(2));
     let start = Instant::now();
     let first = MemPorts::new(spec.ports.len());
     let threads: Vec<_> = Pipeline::fleet(spec, &counters, HZ, 1)
@@ -156,7 +156,7 @@ fn run_and_stop(
                 pipeline,
                 io,
                 companion: None,
-                orders: orders.clone(),
+                control: control.clone(),
                 hz: HZ,
                 resting: None,
                 live_config: None,
@@ -164,9 +164,9 @@ fn run_and_stop(
             std::thread::spawn(move || work.run(move || Ticks(HZ + start.elapsed().as_nanos() as u64)))
         })
         .collect();
-    during(&orders);
+    during(&control);
     let stopped = Instant::now();
-    orders.stop();
+    control.stop();
     for thread in threads {
         let work = thread.join().expect("an lcore does not panic");
         assert_eq!((work.pipeline.held_cells(), work.pipeline.held_frames(), work.io.held()), (0, 0, 0));
@@ -214,10 +214,10 @@ fn a_flap_is_seen_by_every_lcore() {
     let prepare = |_: usize, pipeline: &mut Pipeline<MemPacket>, _: &mut MemPorts| {
         pipeline.learn(1, mac(1), 1, Ticks(HZ));
     };
-    let flap = |orders: &Orders| {
+    let flap = |control: &LcoreControl| {
         std::thread::sleep(Duration::from_millis(50));
-        orders.set_links(!2);
-        orders.set_links(u64::MAX);
+        control.set_links(!2);
+        control.set_links(u64::MAX);
         std::thread::sleep(Duration::from_millis(300));
     };
     let (_, counters) = run_and_stop(&spec(2), prepare, flap);
@@ -256,8 +256,8 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
     let (mut io, mut pipeline) = (MemPorts::new(2), fleet.remove(0));
     pipeline.learn(1, mac(1), 1, Ticks(HZ));
     frame.iter().for_each(|frame| io.inject(0, frame));
-    let orders = Arc::new(Orders::new(2));
-    orders.give_up(1);
+    let control = Arc::new(LcoreControl::new(2));
+    control.give_up(1);
     let (clock, rests) = (Arc::new(AtomicU64::new(HZ)), Arc::new(AtomicUsize::new(0)));
     let (hands, count) = (clock.clone(), rests.clone());
     let rest = move |_: &MemPorts, until: Ticks| {
@@ -266,11 +266,11 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
     };
     let resting = Resting { idle: Idle::new(Nanos(50_000), Nanos(100_000), HZ), rest: Box::new(rest) };
     let (companion, resting) = (None::<Nobody>, Some(resting));
-    let work = Work { pipeline, io, companion, orders: orders.clone(), hz: HZ, resting, live_config: None };
+    let work = Work { pipeline, io, companion, control: control.clone(), hz: HZ, resting, live_config: None };
     let look = || {
         let now = clock.fetch_add(100, Ordering::Relaxed);
         if now > HZ + 5_000_000 {
-            orders.stop();
+            control.stop();
         }
         Ticks(now)
     };
