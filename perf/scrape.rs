@@ -17,7 +17,7 @@ use frames::{Frame, PORTS, Traffic, Wires, mac};
 use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::forward::VlanMode;
-use holdfast::stats::{Current, Subject, SwitchCollector};
+use holdfast::stats::{Current, SwitchCollector, SwitchView};
 use holdfast::units::{BitRate, Nanos, Ticks};
 
 /// Maximum time of a scrape of a ToR switch.
@@ -53,7 +53,7 @@ fn scrape_of_a_tor() -> Duration {
         gauges.into_iter().flatten().for_each(|gauge| gauge.set(12_345));
         port.pfc_tx_paused_ns.iter().for_each(|time| time.add(98_765_432_109));
     }
-    let collector = SwitchCollector::new(Current::new(Subject::new(spec, counters)));
+    let collector = SwitchCollector::new(Current::new(SwitchView::new(spec, counters)));
     let text = collector.text();
     let mut times: Vec<Duration> = (0..SCRAPES)
         .map(|_| {
@@ -112,7 +112,7 @@ fn pace() {
     spec.poll_gap = Nanos(0);
     spec.fdb.capacity = spec.fdb.capacity.max(2 * PORTS as u32 * FLOWS);
     let counters = Arc::new(Counters::new(PORTS, 1));
-    let collector = SwitchCollector::new(Current::new(Subject::new(spec.clone(), counters.clone())));
+    let collector = SwitchCollector::new(Current::new(SwitchView::new(spec.clone(), counters.clone())));
     let (is_scraping, is_over, scrapes) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
     let mut bed = Bed::new(&spec, &counters);
     let (mut alone, mut beside) = (Vec::new(), Vec::new());

@@ -1,11 +1,11 @@
-//! The guard of the packet path's instruction counts detects changes. Runs `perf/instructions/book.rs` on invented
+//! The guard of the packet path's instruction counts detects changes. Runs `perf/instructions/golden.rs` on invented
 //! counts and on the committed file.
 
 #[allow(dead_code, reason = "the guard uses all of it")]
-#[path = "../perf/instructions/book.rs"]
-mod book;
+#[path = "../perf/instructions/golden.rs"]
+mod golden;
 
-use book::{Book, Count, Finding};
+use golden::{Count, Finding, GoldenCounts};
 
 const NAMES: &[&str] = &["pipeline, 1 flow", "stage, parse"];
 
@@ -13,12 +13,12 @@ fn counts(pipeline: f64, stage: f64) -> Vec<Count> {
     vec![(NAMES[0].to_owned(), pipeline), (NAMES[1].to_owned(), stage)]
 }
 
-fn book() -> Book {
-    Book { rustc: "rustc 1.95.0".to_owned(), counts: counts(300.0, 20.0) }
+fn golden() -> GoldenCounts {
+    GoldenCounts { rustc: "rustc 1.95.0".to_owned(), counts: counts(300.0, 20.0) }
 }
 
 fn findings(measured: &[Count]) -> Vec<String> {
-    book().judge(NAMES, measured).iter().map(ToString::to_string).collect()
+    golden().judge(NAMES, measured).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -47,35 +47,35 @@ fn a_count_that_nobody_has_committed_and_one_that_is_gone_fail() {
     let mut measured = counts(300.0, 20.0);
     measured.push(("stage, new".to_owned(), 5.0));
     assert_eq!(findings(&measured), ["stage, new: 5.0 instructions, and no committed count"]);
-    let gone = book().judge(&NAMES[..1], &counts(300.0, 20.0)[..1]);
+    let gone = golden().judge(&NAMES[..1], &counts(300.0, 20.0)[..1]);
     assert_eq!(gone, [Finding::Gone { name: NAMES[1].to_owned() }]);
     // A missing count is no finding unless its name was requested.
-    assert_eq!(book().judge(NAMES, &counts(300.0, 20.0)[..1]), []);
+    assert_eq!(golden().judge(NAMES, &counts(300.0, 20.0)[..1]), []);
 }
 
 #[test]
 fn an_update_writes_what_was_measured_and_keeps_the_rest() {
-    let mut book = book();
-    book.update(NAMES, &counts(250.04, 0.0)[..1]);
-    assert_eq!(book.counts, counts(250.04, 20.0));
-    let read = Book::parse(&book.text()).unwrap();
+    let mut golden = golden();
+    golden.update(NAMES, &counts(250.04, 0.0)[..1]);
+    assert_eq!(golden.counts, counts(250.04, 20.0));
+    let read = GoldenCounts::parse(&golden.text()).unwrap();
     assert_eq!(read.counts, counts(250.0, 20.0), "a decimal is enough");
-    assert_eq!(read.rustc, book.rustc);
-    book.update(&NAMES[1..], &[]);
-    assert_eq!(book.counts, counts(0.0, 20.0)[1..]);
+    assert_eq!(read.rustc, golden.rustc);
+    golden.update(&NAMES[1..], &[]);
+    assert_eq!(golden.counts, counts(0.0, 20.0)[1..]);
 }
 
 #[test]
 fn a_line_that_is_no_count_is_refused() {
-    let error = Book::parse("# fine\n\nstage, parse 20\nstage, parse: twenty\n").unwrap_err();
+    let error = GoldenCounts::parse("# fine\n\nstage, parse 20\nstage, parse: twenty\n").unwrap_err();
     assert_eq!(error, "line 4: `stage, parse: twenty` is no name and count");
-    assert!(Book::parse("stage, parse NaN").is_err());
+    assert!(GoldenCounts::parse("stage, parse NaN").is_err());
 }
 
 #[test]
 fn the_committed_file_is_as_an_update_writes_it() {
     let text = include_str!("../perf/instructions.txt");
-    let book = Book::parse(text).unwrap();
-    assert_eq!(book.text(), text, "write it with UPDATE_INSTRUCTIONS=1, not by hand");
-    assert!(book.counts.len() > 20 && book.rustc.starts_with("rustc "));
+    let golden = GoldenCounts::parse(text).unwrap();
+    assert_eq!(golden.text(), text, "write it with UPDATE_INSTRUCTIONS=1, not by hand");
+    assert!(golden.counts.len() > 20 && golden.rustc.starts_with("rustc "));
 }

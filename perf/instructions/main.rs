@@ -9,8 +9,8 @@
 //!
 //! `cargo bench --no-default-features --bench instructions [-- NAME ...]`; docs/testing.md.
 
-mod book;
 mod frames;
+mod golden;
 mod pipelines;
 mod stages;
 mod valgrind;
@@ -18,7 +18,7 @@ mod valgrind;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use book::{Book, Count};
+use golden::{Count, GoldenCounts};
 
 /// A case: its name, and a function that runs it and returns the number by which the count is divided.
 type Case = (&'static str, fn() -> u64);
@@ -86,10 +86,10 @@ fn main() -> ExitCode {
 fn guard(is_wanted: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("perf/instructions.txt");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
-    let mut book = Book::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut golden = GoldenCounts::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let (rustc, is_update) = (rustc()?, std::env::var_os("UPDATE_INSTRUCTIONS").is_some());
-    if book.rustc != rustc && !is_update {
-        println!("SKIPPED: the counts of perf/instructions.txt belong to {}, and this is {rustc}", book.rustc);
+    if golden.rustc != rustc && !is_update {
+        println!("SKIPPED: the counts of perf/instructions.txt belong to {}, and this is {rustc}", golden.rustc);
         return Ok(true);
     }
     let names: Vec<&str> = CASES.iter().map(|&(name, _)| name).collect();
@@ -97,19 +97,19 @@ fn guard(is_wanted: &dyn Fn(&str) -> bool) -> Result<bool, String> {
     let mut measured: Vec<Count> = Vec::new();
     for name in names.iter().filter(|name| is_wanted(name)) {
         let now = valgrind::count(RUN, name)?;
-        let then = book.counts.iter().find(|(other, _)| other == name);
+        let then = golden.counts.iter().find(|(other, _)| other == name);
         let then = then.map_or_else(|| "-".to_owned(), |(_, then)| format!("{then:.1}"));
         println!("{name:<44} {then:>9} {now:>9.1}");
         measured.push(((*name).to_owned(), now));
     }
     if is_update {
-        book.rustc = rustc;
-        book.update(&names, &measured);
-        std::fs::write(&path, book.text()).map_err(|error| format!("{}: {error}", path.display()))?;
+        golden.rustc = rustc;
+        golden.update(&names, &measured);
+        std::fs::write(&path, golden.text()).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("written to perf/instructions.txt; commit it with the reason");
         return Ok(true);
     }
-    let findings = book.judge(&names, &measured);
+    let findings = golden.judge(&names, &measured);
     for finding in &findings {
         println!("FAILED: {finding}");
     }

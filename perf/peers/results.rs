@@ -102,9 +102,9 @@ impl Results {
 
     /// Cycles of a program relative to those of Holdfast at the same point.
     fn ratio(&self, cell: &Cell) -> Option<f64> {
-        let subject = self.at(&cell.point).find(|cell| cell.program.name == SUBJECT && !cell.has_paused())?;
+        let switch_view = self.at(&cell.point).find(|cell| cell.program.name == SUBJECT && !cell.has_paused())?;
         let cycles = cell.cycles().filter(|_| cell.has_settled())?;
-        Some(cycles.median / subject.cycles()?.median)
+        Some(cycles.median / switch_view.cycles()?.median)
     }
 
     /// The measured programs, in order.

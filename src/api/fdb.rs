@@ -10,7 +10,7 @@ use super::model::{Fdb, FdbEntry};
 use crate::dataplane::LcoreControl;
 use crate::dataplane::fdb_view::{FdbWindow, Part};
 use crate::forward::fdb::Sighting;
-use crate::stats::Subject;
+use crate::stats::SwitchView;
 
 /// Longest time for which an answer is repeated.
 const KEPT: Duration = Duration::from_secs(1);
@@ -49,7 +49,7 @@ impl FdbReader {
 
 /// The switch whose forwarding database is read.
 pub(super) struct Source<'a> {
-    pub subject: &'a Subject,
+    pub switch_view: &'a SwitchView,
     pub control: &'a LcoreControl,
     /// Ticks per second of the lcores' clock.
     pub hz: u64,
@@ -67,7 +67,7 @@ impl Source<'_> {
             }
         }
         entries.sort_unstable();
-        let spec = &self.subject.spec.fdb;
+        let spec = &self.switch_view.spec.fdb;
         Ok(Fdb { capacity: spec.capacity, ageing_ns: spec.ageing.0, entries })
     }
 
@@ -76,7 +76,7 @@ impl Source<'_> {
         FdbEntry {
             vlan: seen.station.vlan(),
             mac: seen.station.mac().to_string(),
-            port: self.subject.port_name(seen.port).to_owned(),
+            port: self.switch_view.port_name(seen.port).to_owned(),
             origin: if seen.age.is_some() { "learned" } else { "static" }.to_owned(),
             age_ns: seen.age.map(|ticks| u64::try_from(ns(ticks)).unwrap_or(u64::MAX)),
         }

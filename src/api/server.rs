@@ -114,9 +114,9 @@ impl Served {
 
     /// Takes a snapshot of the switch and answers with the part that `of` formats.
     fn look(&self, of: impl FnOnce(&Look<'_>) -> Response) -> Response {
-        let subject = self.current.get();
-        let snapshot = Snapshot::take(&subject, self.began.0.elapsed());
-        of(&Look { subject: &subject, snapshot: &snapshot, devices: &self.devices })
+        let switch_view = self.current.get();
+        let snapshot = Snapshot::take(&switch_view, self.began.0.elapsed());
+        of(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &self.devices })
     }
 }
 
@@ -208,7 +208,7 @@ fn state(served: &Served) -> Response {
 }
 
 async fn fdb(served: &Served) -> Response {
-    let source = Source { subject: &served.current.get(), control: &served.control, hz: served.hz };
+    let source = Source { switch_view: &served.current.get(), control: &served.control, hz: served.hz };
     let at_ns = served.at_ns();
     // A repeated answer has the time of its first request.
     match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
@@ -234,8 +234,8 @@ fn clear(served: &Served) -> Response {
     if !served.writes {
         return read_only("kill -USR1");
     }
-    let subject = served.current.get();
-    subject.watermarks.remember(&Snapshot::take(&subject, served.began.0.elapsed()));
+    let switch_view = served.current.get();
+    switch_view.watermarks.remember(&Snapshot::take(&switch_view, served.began.0.elapsed()));
     served.control.clear_watermarks();
     json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
 }

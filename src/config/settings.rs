@@ -8,7 +8,7 @@ use std::fmt;
 use super::exact::Exact;
 use super::model::{Config, PortDevice};
 use super::policy::policy_name;
-use super::start_words;
+use super::restart_only;
 use super::words;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
@@ -156,22 +156,22 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("ports", names.join(", "));
     list.fixed("metrics", config.metrics.map_or("off".to_owned(), |address| address.to_string()));
     let api = &config.api;
-    list.fixed("api.socket", start_words::socket(&api.socket));
+    list.fixed("api.socket", restart_only::socket(&api.socket));
     list.fixed("api.group", api.group.clone().unwrap_or_else(|| "none".to_owned()));
     list.fixed("api.writes", api.writes);
-    list.fixed("eal.memory", start_words::memory(config.eal.memory));
+    list.fixed("eal.memory", restart_only::memory(config.eal.memory));
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
     list.fixed_rounded("lcores.poll_gap", lcores.poll_gap, lcores.poll_gap);
     list.fixed("buffer.small_packets", config.outlook.small_packets);
     list.fixed_rounded("lcores.poll_delay", lcores.poll_delay, lcores.poll_delay);
     list.fixed("lcores.count", config.switch.lcores);
-    list.fixed("lcores.dataplane", start_words::cpus(lcores));
+    list.fixed("lcores.dataplane", restart_only::cpus(lcores));
     list.fixed("lcores.control", lcores.control.map_or("chosen".to_owned(), |cpu| cpu.to_string()));
-    list.fixed("lcores.hosts", start_words::hosts_lcore(lcores.hosts));
+    list.fixed("lcores.hosts", restart_only::hosts_lcore(lcores.hosts));
     list.fixed_rounded(
         "lcores.idle",
-        lcores.idle.map_or("poll".to_owned(), |idle| start_words::idle(&idle)),
+        lcores.idle.map_or("poll".to_owned(), |idle| restart_only::idle(&idle)),
         lcores.idle,
     );
     of_hosts(config, list);
@@ -185,7 +185,8 @@ fn of_hosts(config: &Config, list: &mut List) {
         let text = format!("{{port: {port}, mac: {}, ip: {}, pfc: {pfc}}}", host.mac, host.ip);
         list.fixed(format!("hosts.{}", host.name), text);
         for (index, flow) in host.flows.iter().enumerate() {
-            let (text, exact) = (start_words::flow(flow, &config.hosts), start_words::exact_flow(flow, &config.hosts));
+            let (text, exact) =
+                (restart_only::flow(flow, &config.hosts), restart_only::exact_flow(flow, &config.hosts));
             list.put(false, format!("hosts.{}.flows[{index}]", host.name), text, exact);
         }
     }

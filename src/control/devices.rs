@@ -3,7 +3,7 @@
 use super::flow_control::{Asked, FlowControls};
 use crate::dpdk::{EthPort, PortStats};
 use crate::stats::flow_control::FlowControlDevice;
-use crate::stats::{DeviceStats, Subject};
+use crate::stats::{DeviceStats, SwitchView};
 
 /// Access to a port for the control thread.
 pub(super) trait PortAccess {
@@ -49,22 +49,22 @@ pub(super) struct Devices {
 impl Devices {
     /// Turns off flow control at the devices of started ports, and reads their state. Returns the mask of links that
     /// are up, and warnings.
-    pub fn start(ports: &[impl PortAccess], subject: &Subject) -> (Self, u64, Vec<String>) {
-        let (flow_control, warnings) = FlowControls::turn_off(ports, subject);
-        (Self { flow_control }, refresh(ports, subject), warnings)
+    pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, u64, Vec<String>) {
+        let (flow_control, warnings) = FlowControls::turn_off(ports, switch_view);
+        (Self { flow_control }, refresh(ports, switch_view), warnings)
     }
 
     /// Reads every device. Returns the mask of links that are up, and messages about changed flow control.
-    pub fn look(&mut self, ports: &[impl PortAccess], subject: &Subject) -> (u64, Vec<String>) {
-        let up = refresh(ports, subject);
-        (up, self.flow_control.look(ports, subject, up))
+    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (u64, Vec<String>) {
+        let up = refresh(ports, switch_view);
+        (up, self.flow_control.look(ports, switch_view, up))
     }
 }
 
 /// Reads every device and publishes its counters. Returns the mask of links that are up.
-pub(super) fn refresh(ports: &[impl PortAccess], subject: &Subject) -> u64 {
+pub(super) fn refresh(ports: &[impl PortAccess], switch_view: &SwitchView) -> u64 {
     let mut up = 0;
-    for (index, (port, counters)) in ports.iter().zip(subject.devices.iter()).enumerate() {
+    for (index, (port, counters)) in ports.iter().zip(switch_view.devices.iter()).enumerate() {
         let link_up = port.has_link();
         up |= u64::from(link_up) << index;
         if let Some(stats) = port.stats() {
@@ -72,7 +72,7 @@ pub(super) fn refresh(ports: &[impl PortAccess], subject: &Subject) -> u64 {
                 link_up,
                 rx_frames: stats.ipackets,
                 tx_frames: stats.opackets,
-                rx_missed: stats.imissed + lost_on_wire(subject, index),
+                rx_missed: stats.imissed + lost_on_wire(switch_view, index),
                 rx_no_buffer: stats.rx_nombuf,
                 rx_errors: stats.ierrors,
                 tx_errors: stats.oerrors,
@@ -84,8 +84,8 @@ pub(super) fn refresh(ports: &[impl PortAccess], subject: &Subject) -> u64 {
 
 /// Returns the number of frames that the host at `port` sent into a full receive ring. An in-process port does not
 /// count them.
-fn lost_on_wire(subject: &Subject, port: usize) -> u64 {
-    let hosts = subject.hosts.iter().flat_map(|hosts| &hosts.hosts).filter(|host| host.port == port);
+fn lost_on_wire(switch_view: &SwitchView, port: usize) -> u64 {
+    let hosts = switch_view.hosts.iter().flat_map(|hosts| &hosts.hosts).filter(|host| host.port == port);
     hosts.map(|host| host.lost_frames.get()).sum()
 }
 

@@ -64,68 +64,68 @@ impl FlowControlDevice for &Nic {
     }
 }
 
-fn subject() -> Subject {
-    let mut subject = fixture::quiet();
-    subject.pfc = vec![PfcStanding::Trusted; 2];
-    subject
+fn switch_view() -> SwitchView {
+    let mut switch_view = fixture::quiet();
+    switch_view.pfc = vec![PfcStanding::Trusted; 2];
+    switch_view
 }
 
 #[test]
 fn start_tells_each_device_not_to_pause_and_reads_it() {
-    let subject = subject();
+    let switch_view = switch_view();
     let ports = [nic("net_igc"), Nic { is_stubborn: true, ..nic("net_igc") }];
     ports[1].is_up.set(false);
-    let (_, up, warnings) = Devices::start(&ports, &subject);
+    let (_, up, warnings) = Devices::start(&ports, &switch_view);
     assert_eq!((ports[0].told.get(), ports[0].pauses.get(), up), (1, false, 0b01));
-    assert_eq!(subject.flow_control.get(0), DeviceFlowControl::Off);
-    assert_eq!(subject.standing(1), PfcStanding::Unproven, "whatever the operator says");
+    assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Off);
+    assert_eq!(switch_view.standing(1), PfcStanding::Unproven, "whatever the operator says");
     assert_eq!(warnings, ["port p2: flow control pauses (net_igc): its device pauses by itself; see docs/nics.md"]);
-    assert_eq!((subject.devices[0].read().rx_frames, subject.devices[1].read().link_up), (7, false));
+    assert_eq!((switch_view.devices[0].read().rx_frames, switch_view.devices[1].read().link_up), (7, false));
 }
 
 #[test]
 fn device_that_comes_back_with_pause_on_is_told_again() {
-    let subject = subject();
+    let switch_view = switch_view();
     let ports = [nic("net_igc"), nic("net_igc")];
-    let (mut devices, ..) = Devices::start(&ports, &subject);
-    devices.look(&ports, &subject);
+    let (mut devices, ..) = Devices::start(&ports, &switch_view);
+    devices.look(&ports, &switch_view);
     ports[0].is_up.set(false);
-    assert_eq!(devices.look(&ports, &subject), (0b10, vec![]));
+    assert_eq!(devices.look(&ports, &switch_view), (0b10, vec![]));
     ports[0].is_up.set(true);
     ports[0].pauses.set(true);
-    assert_eq!(devices.look(&ports, &subject), (0b11, vec![]), "it is off again, so that nothing has changed");
+    assert_eq!(devices.look(&ports, &switch_view), (0b11, vec![]), "it is off again, so that nothing has changed");
     assert_eq!((ports[0].told.get(), ports[1].told.get(), ports[0].pauses.get()), (2, 1, false));
 }
 
 #[test]
 fn device_that_stays_on_is_told_once_and_named() {
-    let subject = subject();
+    let switch_view = switch_view();
     let ports = [Nic { is_stubborn: true, pauses: Cell::new(false), ..nic("net_igc") }];
     let told = |devices: &mut Devices| {
         ports[0].is_up.set(false);
-        devices.look(&ports, &subject);
+        devices.look(&ports, &switch_view);
         ports[0].is_up.set(true);
-        devices.look(&ports, &subject).1
+        devices.look(&ports, &switch_view).1
     };
-    let (mut devices, ..) = Devices::start(&ports, &subject);
-    assert_eq!(subject.flow_control.get(0), DeviceFlowControl::Pauses);
+    let (mut devices, ..) = Devices::start(&ports, &switch_view);
+    assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Pauses);
     let before = ports[0].told.get();
     assert_eq!((told(&mut devices), told(&mut devices)), (vec![], vec![]));
     assert_eq!(ports[0].told.get(), before, "telling may take the link down, and so for ever");
     ports[0].pauses.set(false);
     told(&mut devices);
-    assert_eq!(subject.flow_control.get(0), DeviceFlowControl::Off);
+    assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Off);
 }
 
 #[test]
 fn flap_between_two_looks_is_found_within_ten_seconds() {
-    let subject = subject();
+    let switch_view = switch_view();
     let ports = [nic("net_igc")];
-    let (mut devices, ..) = Devices::start(&ports, &subject);
-    devices.look(&ports, &subject);
+    let (mut devices, ..) = Devices::start(&ports, &switch_view);
+    devices.look(&ports, &switch_view);
     ports[0].pauses.set(true);
     let looks = (1..=100).find(|_| {
-        devices.look(&ports, &subject);
+        devices.look(&ports, &switch_view);
         !ports[0].pauses.get()
     });
     assert_eq!((looks.is_some(), ports[0].told.get()), (true, 2));
@@ -133,15 +133,15 @@ fn flap_between_two_looks_is_found_within_ten_seconds() {
 
 #[test]
 fn device_without_a_mac_has_no_flow_control_although_it_is_on_pci() {
-    let subject = subject();
+    let switch_view = switch_view();
     let mute = |driver| Nic { has_functions: false, ..nic(driver) };
     for driver in ["net_virtio", "net_vmxnet3", "net_af_xdp", "net_af_packet"] {
-        let (_, _, warnings) = Devices::start(&[mute(driver)], &subject);
-        assert_eq!((subject.flow_control.get(0), warnings.len()), (DeviceFlowControl::None, 0), "{driver}");
+        let (_, _, warnings) = Devices::start(&[mute(driver)], &switch_view);
+        assert_eq!((switch_view.flow_control.get(0), warnings.len()), (DeviceFlowControl::None, 0), "{driver}");
     }
     for port in [mute("net_ice"), Nic { is_on_a_nic: true, ..mute("net_af_packet") }] {
         let driver = port.driver;
-        let (_, _, warnings) = Devices::start(&[port], &subject);
-        assert_eq!((subject.flow_control.get(0), warnings.len()), (DeviceFlowControl::Unknown, 1), "{driver}");
+        let (_, _, warnings) = Devices::start(&[port], &switch_view);
+        assert_eq!((switch_view.flow_control.get(0), warnings.len()), (DeviceFlowControl::Unknown, 1), "{driver}");
     }
 }

@@ -7,7 +7,7 @@
 use super::devices::PortAccess;
 use crate::dpdk::{EthPort, FlowControl};
 use crate::stats::flow_control::{FlowControlDevice, FlowControlReading, Told, has_mac, judge, settle};
-use crate::stats::{DeviceFlowControl, Subject};
+use crate::stats::{DeviceFlowControl, SwitchView};
 
 /// Checks between two readings of every device. A flap between two checks is not seen as a link that came up. At one
 /// check each 100 ms, these are ten seconds.
@@ -60,15 +60,15 @@ pub(super) struct FlowControls {
 impl FlowControls {
     /// Turns off flow control at every port's device, and publishes the result. Returns warnings for the ports where
     /// this failed. The ports must be started, because starting resets the setting (`igc_rx_init`).
-    pub fn turn_off(ports: &[impl PortAccess], subject: &Subject) -> (Self, Vec<String>) {
+    pub fn turn_off(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, Vec<String>) {
         let (mut all, mut lines) = (Self { ports: Vec::new(), up: 0, looks: 0 }, Vec::new());
         for (index, port) in ports.iter().enumerate() {
             let driver = port.driver();
             let has_mac = has_mac(&driver) || port.is_on_a_nic();
             let (told, reading) = settle(&mut port.flow_control());
             let state = judge(&driver, has_mac, told, reading);
-            subject.flow_control.set(index, state);
-            lines.extend(line(subject, index, &driver, state));
+            switch_view.flow_control.set(index, state);
+            lines.extend(line(switch_view, index, &driver, state));
             all.ports.push(Port { told, driver, has_mac });
         }
         (all, lines)
@@ -76,7 +76,7 @@ impl FlowControls {
 
     /// Reads the devices again whose link has come up since the last check, and all devices every `LOOKS_TO_READ_ALL`
     /// checks. `up` has a bit for each link that is up. Returns messages for the ports whose state changed.
-    pub fn look(&mut self, ports: &[impl PortAccess], subject: &Subject, up: u64) -> Vec<String> {
+    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView, up: u64) -> Vec<String> {
         let risen = up & !std::mem::replace(&mut self.up, up);
         self.looks = (self.looks + 1) % LOOKS_TO_READ_ALL;
         let is_due = |index: usize| self.looks == 0 || risen >> index & 1 == 1;
@@ -85,11 +85,11 @@ impl FlowControls {
             if !is_due(index) || !was.has_mac {
                 continue;
             }
-            let before = subject.flow_control.get(index);
+            let before = switch_view.flow_control.get(index);
             let state = was.read_again(port, before);
             if state != before {
-                subject.flow_control.set(index, state);
-                lines.extend(line(subject, index, &was.driver, state));
+                switch_view.flow_control.set(index, state);
+                lines.extend(line(switch_view, index, &was.driver, state));
             }
         }
         lines
@@ -113,9 +113,9 @@ impl Port {
 
 /// Returns a warning for a port whose device may break the guarantee of PFC. `None` if PFC is off or the device does
 /// not pause.
-fn line(subject: &Subject, port: usize, driver: &str, state: DeviceFlowControl) -> Option<String> {
-    let is_wanted = subject.guarded_groups(port) != 0;
+fn line(switch_view: &SwitchView, port: usize, driver: &str, state: DeviceFlowControl) -> Option<String> {
+    let is_wanted = switch_view.guarded_groups(port) != 0;
     let consequence = state.consequence().filter(|_| is_wanted)?;
-    let (name, label) = (subject.port_name(port), state.label());
+    let (name, label) = (switch_view.port_name(port), state.label());
     Some(format!("port {name}: flow control {label} ({driver}): {consequence}; see docs/nics.md"))
 }

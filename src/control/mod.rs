@@ -38,7 +38,7 @@ use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_c
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
 use crate::sets::PortSet;
-use crate::stats::{Current, Report, Subject, http};
+use crate::stats::{Current, Report, SwitchView, http};
 
 /// Time for a NIC to send the frames that were posted last. A full ring takes less at any rate from 10G up.
 const FAREWELL_TIME: Duration = Duration::from_millis(2);
@@ -97,13 +97,13 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let hz = dpdk::hz(&ports.eal);
     let control = Arc::new(control(&config, hz));
     let hosts = hosts(&config, hz);
-    let mut subject = describe(&config, &ports, &counters);
-    subject.hosts = hosts.first().map(Hosts::counters);
-    let (devices, up, warnings) = Devices::start(&ports.ports, &subject);
+    let mut switch_view = describe(&config, &ports, &counters);
+    switch_view.hosts = hosts.first().map(Hosts::counters);
+    let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
-    let is_up = PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len());
+    let is_up = PortSet::from_bits(up) == PortSet::first(switch_view.spec.ports.len());
     let gate = hosts.first().filter(|_| !is_up).map(Hosts::close_gate);
-    let current = Current::new(subject);
+    let current = Current::new(switch_view);
     control.set_links(up);
     if let Some(listener) = listener {
         serve(&runtime, listener, &current).map_err(RunError::Runtime)?;
@@ -138,9 +138,9 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     }
     api.end(&runtime);
     end(workers, &control)?;
-    let subject = current.get();
-    devices::refresh(&ports.ports, &subject);
-    finish(ports, &Report::new(&subject, elapsed), &options)
+    let switch_view = current.get();
+    devices::refresh(&ports.ports, &switch_view);
+    finish(ports, &Report::new(&switch_view, elapsed), &options)
 }
 
 /// Prints a warning. `eprintln` would panic where standard error cannot be written.
@@ -158,22 +158,22 @@ fn use_own_addresses(config: &mut Config, ports: &setup::Ports) {
 }
 
 /// The switch by `config` on `ports`, for its observers.
-fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> Subject {
-    let mut subject = Subject::new(config.switch.clone(), counters.clone());
-    subject.config_hash = settings::fingerprint(config);
+fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> SwitchView {
+    let mut switch_view = SwitchView::new(config.switch.clone(), counters.clone());
+    switch_view.config_hash = settings::fingerprint(config);
     for index in 0..config.switch.ports.len() {
-        (subject.pfc[index], subject.witnesses[index]) = setup::Ports::pfc_standing(config, index);
-        subject.blind[index] = ports.blind_driver(index);
+        (switch_view.pfc[index], switch_view.witnesses[index]) = setup::Ports::pfc_standing(config, index);
+        switch_view.blind[index] = ports.blind_driver(index);
     }
-    for (link, device) in subject.links.iter_mut().zip(&config.devices) {
+    for (link, device) in switch_view.links.iter_mut().zip(&config.devices) {
         link.cable = device.cable;
         link.small_packets = config.outlook.small_packets;
         link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
     }
     let lcores = 0..usize::from(config.switch.lcores);
-    subject.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
-    subject.pools = ports.pools().into();
-    subject
+    switch_view.rests = lcores.map(|lcore| config.idle_of(lcore).map(|idle| idle.longest)).collect();
+    switch_view.pools = ports.pools().into();
+    switch_view
 }
 
 /// The orders of the lcores that `config` has, on a clock of `hz` ticks a second.

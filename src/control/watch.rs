@@ -17,7 +17,7 @@ use crate::api::reloads::Ask;
 use crate::dataplane::LcoreControl;
 use crate::sets::PortSet;
 use crate::stats::verdict::not_lossless_line;
-use crate::stats::{Current, Live, Onlooker, Snapshot, Style};
+use crate::stats::{Current, Live, Monitor, Snapshot, Style};
 
 /// Interval between checks of links, device counters and events for the operator.
 const DEVICE_PERIOD: Duration = Duration::from_millis(100);
@@ -50,7 +50,7 @@ impl Watch<'_> {
     pub async fn run(mut self, signals: &mut Signals) {
         let style = if self.options.json { Style::Plain } else { Style::detect(std::io::stdout().is_terminal()) };
         let mut live = Live::new(self.current.clone(), style);
-        let mut onlooker = Onlooker::new(self.current.clone());
+        let mut monitor = Monitor::new(self.current.clone());
         let mut is_tested = false;
         let end = self.options.duration.map(|duration| self.start + duration);
         let mut devices = tokio::time::interval(DEVICE_PERIOD);
@@ -76,7 +76,7 @@ impl Watch<'_> {
                     let _ = ask.answer.send(answer);
                 }
                 _ = devices.tick() => {
-                    self.look(&mut onlooker, &mut live);
+                    self.look(&mut monitor, &mut live);
                     if !is_tested && self.start.elapsed() >= SELF_TEST_TIME {
                         is_tested = true;
                         self.name_the_unproven(&mut live);
@@ -100,19 +100,19 @@ impl Watch<'_> {
     }
 
     /// Checks links, devices and buffers, and reports events since the last check.
-    fn look(&mut self, onlooker: &mut Onlooker, live: &mut Live) {
-        let subject = self.current.get();
-        let (up, lines) = self.devices.look(&self.ports.ports, &subject);
+    fn look(&mut self, monitor: &mut Monitor, live: &mut Live) {
+        let switch_view = self.current.get();
+        let (up, lines) = self.devices.look(&self.ports.ports, &switch_view);
         self.control.set_links(up);
-        self.held.look(PortSet::from_bits(up) == PortSet::first(subject.spec.ports.len()), Instant::now());
+        self.held.look(PortSet::from_bits(up) == PortSet::first(switch_view.spec.ports.len()), Instant::now());
         for line in lines {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
             tell(live, &line);
         }
-        self.ports.count_buffers(&subject.pools);
-        subject.health.look(&subject.counters, Instant::now());
-        for line in onlooker.look(self.snapshot()) {
+        self.ports.count_buffers(&switch_view.pools);
+        switch_view.health.look(&switch_view.counters, Instant::now());
+        for line in monitor.look(self.snapshot()) {
             self.api.note(self.start.elapsed(), &line);
             tell(live, &line);
         }
@@ -120,9 +120,9 @@ impl Watch<'_> {
 
     /// Ends the self-test, and reports the ports whose PFC is unproven by now.
     fn name_the_unproven(&self, live: &mut Live) {
-        let subject = self.current.get();
-        subject.health.set_tested();
-        if let Some(line) = not_lossless_line(&subject) {
+        let switch_view = self.current.get();
+        switch_view.health.set_tested();
+        if let Some(line) = not_lossless_line(&switch_view) {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
             tell(live, &line);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::format::{frames, grouped, time};
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{PortSnapshot, Snapshot};
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::mmu::headroom::headroom;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
@@ -77,58 +77,58 @@ impl Advice {
 
 /// All advice that follows from `snapshot`.
 #[must_use]
-pub fn advices(subject: &Subject, snapshot: &Snapshot) -> Vec<Advice> {
-    let needs = needs(subject, snapshot);
+pub fn advices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Advice> {
+    let needs = needs(switch_view, snapshot);
     let mut advices = Vec::new();
     for lcore in 0..snapshot.lcores.len() {
-        let is_here = |need: &&Need| usize::from(subject.spec.ports[need.port].lcore) == lcore;
+        let is_here = |need: &&Need| usize::from(switch_view.spec.ports[need.port].lcore) == lcore;
         let here: Vec<Need> = needs.iter().filter(is_here).copied().collect();
-        let advice = headroom_short(subject, snapshot, &here);
-        advices.extend(advice.or_else(|| poll_gap(subject, snapshot, lcore, &here)));
+        let advice = headroom_short(switch_view, snapshot, &here);
+        advices.extend(advice.or_else(|| poll_gap(switch_view, snapshot, lcore, &here)));
     }
-    advices.extend(needs.iter().filter(|need| need.overflows > 0).map(|need| headroom_full(subject, need)));
+    advices.extend(needs.iter().filter(|need| need.overflows > 0).map(|need| headroom_full(switch_view, need)));
     for (port, counters) in snapshot.ports.iter().enumerate() {
-        advices.extend(backlog(subject, port, counters));
-        advices.extend(watchdog(subject, port, counters));
-        advices.extend(stuck(subject, port, counters));
+        advices.extend(backlog(switch_view, port, counters));
+        advices.extend(watchdog(switch_view, port, counters));
+        advices.extend(stuck(switch_view, port, counters));
     }
     advices
 }
 
-fn place(subject: &Subject, need: &Need) -> String {
-    format!("{} {}", subject.port_name(need.port), subject.group_name(need.group))
+fn place(switch_view: &SwitchView, need: &Need) -> String {
+    format!("{} {}", switch_view.port_name(need.port), switch_view.group_name(need.group))
 }
 
 /// Advice for all groups of an lcore that lack headroom, since they have one cause. It names the group that lacks
 /// most.
-fn headroom_short(subject: &Subject, snapshot: &Snapshot, needs: &[Need]) -> Option<Advice> {
+fn headroom_short(switch_view: &SwitchView, snapshot: &Snapshot, needs: &[Need]) -> Option<Advice> {
     let lack = |need: &Need| need.needed.0.saturating_sub(need.size.0);
     let short: Vec<&Need> = needs.iter().filter(|need| lack(need) > 0).collect();
     let worst = *short.iter().max_by_key(|need| (lack(need), std::cmp::Reverse((need.port, need.group))))?;
-    let gap = snapshot.longest_poll_gap(subject, worst.port);
-    let (size, needed) = (to_bytes(subject, worst.size), to_bytes(subject, worst.needed));
+    let gap = snapshot.longest_poll_gap(switch_view, worst.port);
+    let (size, needed) = (to_bytes(switch_view, worst.size), to_bytes(switch_view, worst.needed));
     let others = match short.len() - 1 {
         0 => String::new(),
         1 => " (and 1 more group lacks some)".to_owned(),
         count => format!(" (and {count} more groups lack some)"),
     };
     let lacking = short.iter().map(|need| u64::from(lack(need))).sum();
-    let remedy = remedy(subject, worst, gap, lacking);
-    let (scope, gap) = (format!("lcore {}", subject.spec.ports[worst.port].lcore), time(gap));
+    let remedy = remedy(switch_view, worst, gap, lacking);
+    let (scope, gap) = (format!("lcore {}", switch_view.spec.ports[worst.port].lcore), time(gap));
     let text = format!("headroom {size} is less than the {needed} that a poll gap of {gap} needs{others}; {remedy}");
     // Next time another group may lack most, but the lcore is still the cause.
-    Some(Advice { scope, ..Advice::new(Topic::HeadroomShort, place(subject, worst), needed.0, text) })
+    Some(Advice { scope, ..Advice::new(Topic::HeadroomShort, place(switch_view, worst), needed.0, text) })
 }
 
 /// The remedy for a poll gap of `gap` if all groups together lack `lacking` cells.
-fn remedy(subject: &Subject, need: &Need, gap: Nanos, lacking: u64) -> String {
-    let link = &subject.links[need.port];
+fn remedy(switch_view: &SwitchView, need: &Need, gap: Nanos, lacking: u64) -> String {
+    let link = &switch_view.links[need.port];
     let is_given = headroom(link).cells > need.size;
     let wanted = round_up(gap);
     let own_cpu = "give the lcore a CPU of its own";
     if gap <= link.poll_gap {
         "write `headroom: auto` for the class".to_owned()
-    } else if wanted > LARGEST_POLL_GAP || lacking > u64::from(subject.spec.buffer.lossless_shared.0) {
+    } else if wanted > LARGEST_POLL_GAP || lacking > u64::from(switch_view.spec.buffer.lossless_shared.0) {
         format!("so much does not fit the buffer: {own_cpu}")
     } else if is_given {
         format!("write `headroom: auto` for the class and `lcores.poll_gap: {wanted}`, or {own_cpu}")
@@ -147,9 +147,9 @@ fn round_up(time: Nanos) -> Nanos {
 }
 
 /// Advice on a gap longer than configured, if a lossless group has a peer that continues to send during a gap.
-fn poll_gap(subject: &Subject, snapshot: &Snapshot, lcore: usize, needs: &[Need]) -> Option<Advice> {
-    let (gap, configured) = (Nanos(snapshot.lcores[lcore].poll_gap_highest_ns), subject.spec.poll_gap);
-    let matters = needs.iter().any(|need| !subject.is_in_process(need.port));
+fn poll_gap(switch_view: &SwitchView, snapshot: &Snapshot, lcore: usize, needs: &[Need]) -> Option<Advice> {
+    let (gap, configured) = (Nanos(snapshot.lcores[lcore].poll_gap_highest_ns), switch_view.spec.poll_gap);
+    let matters = needs.iter().any(|need| !switch_view.is_in_process(need.port));
     if gap <= configured || !matters {
         return None;
     }
@@ -161,17 +161,17 @@ fn poll_gap(subject: &Subject, snapshot: &Snapshot, lcore: usize, needs: &[Need]
     Some(Advice::new(Topic::PollGap, format!("lcore {lcore}"), snapshot.lcores[lcore].poll_gap_highest_ns, text))
 }
 
-fn headroom_full(subject: &Subject, need: &Need) -> Advice {
-    let (lost, size) = (frames(need.overflows), to_bytes(subject, need.size));
+fn headroom_full(switch_view: &SwitchView, need: &Need) -> Advice {
+    let (lost, size) = (frames(need.overflows), to_bytes(switch_view, need.size));
     let text = if need.obeys {
         format!("{lost} lost beyond a headroom of {size}, though the peer obeys PFC; write a larger `headroom`")
     } else {
         format!("{lost} lost beyond a headroom of {size}: the peer does not seem to obey PFC; turn it on there")
     };
-    Advice::new(Topic::HeadroomFull, place(subject, need), need.overflows, text)
+    Advice::new(Topic::HeadroomFull, place(switch_view, need), need.overflows, text)
 }
 
-fn backlog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+fn backlog(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
     let (times, highest) = (counters.backlog_xoffs, counters.backlog_highest_frames);
     if times == 0 {
         return None;
@@ -181,12 +181,12 @@ fn backlog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Ad
         self::times(times),
         frames(highest)
     );
-    Some(Advice::new(Topic::Backlog, subject.port_name(port).to_owned(), times, text))
+    Some(Advice::new(Topic::Backlog, switch_view.port_name(port).to_owned(), times, text))
 }
 
-fn watchdog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+fn watchdog(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
     let queues = (0..CLASSES).filter(|&queue| counters.watchdog_storms[queue] > 0);
-    let names: Vec<String> = queues.map(|queue| subject.queue_name(queue)).collect();
+    let names: Vec<String> = queues.map(|queue| switch_view.queue_name(queue)).collect();
     if names.is_empty() {
         return None;
     }
@@ -196,17 +196,17 @@ fn watchdog(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<A
         times(storms),
         names.join(", ")
     );
-    Some(Advice::new(Topic::Watchdog, subject.port_name(port).to_owned(), storms, text))
+    Some(Advice::new(Topic::Watchdog, switch_view.port_name(port).to_owned(), storms, text))
 }
 
-fn stuck(subject: &Subject, port: usize, counters: &PortSnapshot) -> Option<Advice> {
+fn stuck(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
     let stucks = counters.egress_stucks;
     let text = format!(
         "its device took no frames {}, and what waited was dropped: see whether the peer is there, or raise `stuck_after` \
          if it only stands still for so long",
         times(stucks)
     );
-    (stucks > 0).then(|| Advice::new(Topic::Stuck, subject.port_name(port).to_owned(), stucks, text))
+    (stucks > 0).then(|| Advice::new(Topic::Stuck, switch_view.port_name(port).to_owned(), stucks, text))
 }
 
 fn times(count: u64) -> String {
@@ -247,23 +247,23 @@ mod tests {
     use crate::units::{Bytes, Cells};
 
     /// The switch of [`quiet`] with real cables instead of virtual hosts, and the headroom that they need.
-    fn cabled() -> Subject {
-        let mut subject = quiet();
-        subject.hosts = None;
-        for (port, link) in subject.spec.ports.iter_mut().zip(&subject.links) {
+    fn cabled() -> SwitchView {
+        let mut switch_view = quiet();
+        switch_view.hosts = None;
+        for (port, link) in switch_view.spec.ports.iter_mut().zip(&switch_view.links) {
             port.buffer.groups[3].headroom = headroom(link).cells;
         }
-        subject
+        switch_view
     }
 
-    fn texts(subject: &Subject) -> Vec<String> {
-        let advices = advices(subject, &Snapshot::take(subject, Duration::from_secs(1)));
+    fn texts(switch_view: &SwitchView) -> Vec<String> {
+        let advices = advices(switch_view, &Snapshot::take(switch_view, Duration::from_secs(1)));
         advices.into_iter().map(|advice| advice.text).collect()
     }
 
-    fn with_gap(subject: &Subject, ns: u64) -> Vec<String> {
-        subject.counters.lcores[0].poll_gap_highest_ns.set(ns);
-        texts(subject)
+    fn with_gap(switch_view: &SwitchView, ns: u64) -> Vec<String> {
+        switch_view.counters.lcores[0].poll_gap_highest_ns.set(ns);
+        texts(switch_view)
     }
 
     #[test]
@@ -275,32 +275,32 @@ mod tests {
 
     #[test]
     fn a_poll_gap_that_headroom_does_not_cover() {
-        let mut subject = cabled();
-        insta::assert_snapshot!(with_gap(&subject, 95_300).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 372.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
-        insta::assert_snapshot!(with_gap(&subject, 30_000_000).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 85.24MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
-        subject.spec.ports[0].buffer.groups[3].headroom = Cells(200);
-        insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 155.07KiB that a poll gap of 25.0us needs (and 1 more group lacks some); write `headroom: auto` for the class and `lcores.poll_gap: 26us`, or give the lcore a CPU of its own");
-        insta::assert_snapshot!(with_gap(&subject, 15_000).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 113.86KiB that a poll gap of 15.0us needs; write `headroom: auto` for the class");
-        subject.spec.ports.iter_mut().for_each(|port| port.buffer.groups[3].headroom = Cells(100_000));
-        insta::assert_snapshot!(with_gap(&subject, 25_001).join("\n"), @"lcore 0: 25.0us passed between two polls, and `lcores.poll_gap` is 20.0us; headroom covers it so far, but give the lcore a CPU of its own");
+        let mut switch_view = cabled();
+        insta::assert_snapshot!(with_gap(&switch_view, 95_300).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 372.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&switch_view, 30_000_000).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 85.24MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
+        switch_view.spec.ports[0].buffer.groups[3].headroom = Cells(200);
+        insta::assert_snapshot!(with_gap(&switch_view, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 155.07KiB that a poll gap of 25.0us needs (and 1 more group lacks some); write `headroom: auto` for the class and `lcores.poll_gap: 26us`, or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&switch_view, 15_000).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 113.86KiB that a poll gap of 15.0us needs; write `headroom: auto` for the class");
+        switch_view.spec.ports.iter_mut().for_each(|port| port.buffer.groups[3].headroom = Cells(100_000));
+        insta::assert_snapshot!(with_gap(&switch_view, 25_001).join("\n"), @"lcore 0: 25.0us passed between two polls, and `lcores.poll_gap` is 20.0us; headroom covers it so far, but give the lcore a CPU of its own");
     }
 
     #[test]
     fn two_lcores_have_two_gaps() {
-        let mut subject = cabled();
-        subject.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
-        subject.spec.ports[1].lcore = 1;
-        subject.counters.lcores[1].poll_gap_highest_ns.set(40_000);
-        let texts = with_gap(&subject, 30_000);
+        let mut switch_view = cabled();
+        switch_view.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
+        switch_view.spec.ports[1].lcore = 1;
+        switch_view.counters.lcores[1].poll_gap_highest_ns.set(40_000);
+        let texts = with_gap(&switch_view, 30_000);
         assert!(texts.len() == 2 && texts[0].contains("30.0us") && texts[1].contains("40.0us"), "{texts:?}");
         assert!(texts[0].starts_with("p1 class 3: ") && texts[1].starts_with("p2 class 3: "), "{texts:?}");
     }
 
     #[test]
     fn losses_backlogs_and_storms() {
-        let mut subject = quiet();
-        subject.pfc[1] = PfcStanding::Unproven;
-        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        let mut switch_view = quiet();
+        switch_view.pfc[1] = PfcStanding::Unproven;
+        let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
         for port in [p1, p2] {
             port.drops[3][DropReason::HeadroomFull as usize].add(1234);
         }
@@ -309,7 +309,7 @@ mod tests {
         p2.watchdog_storms[3].add(2);
         p2.watchdog_storms[4].add(1);
         p2.egress_stucks.add(2);
-        insta::assert_snapshot!(texts(&subject).join("\n"), @r#"
+        insta::assert_snapshot!(texts(&switch_view).join("\n"), @r#"
         p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
         p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; turn it on there
         p1: the core cannot keep up: lossless classes held by own backlog once, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
@@ -320,11 +320,11 @@ mod tests {
 
     #[test]
     fn an_advice_is_given_again_when_it_has_doubled() {
-        let subject = quiet();
+        let switch_view = quiet();
         let mut adviser = Adviser::default();
         let mut said = |more| {
-            subject.counters.ports[0].backlog_xoffs.add(more);
-            adviser.fresh(advices(&subject, &Snapshot::take(&subject, Duration::ZERO))).len()
+            switch_view.counters.ports[0].backlog_xoffs.add(more);
+            adviser.fresh(advices(&switch_view, &Snapshot::take(&switch_view, Duration::ZERO))).len()
         };
         assert_eq!([0, 1, 0, 1, 0, 1, 1].map(&mut said), [0, 1, 0, 1, 0, 0, 1], "at 1, 2 and 4");
     }

@@ -1,28 +1,28 @@
-//! The observed switch: each reload replaces the [`Subject`], which keeps its counters.
+//! The observed switch: each reload replaces the [`SwitchView`], which keeps its counters.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::dataplane::SwitchSpec;
 
-/// The current [`Subject`]. Observers read it for each snapshot; only the control thread replaces it.
+/// The current [`SwitchView`]. Observers read it for each snapshot; only the control thread replaces it.
 #[derive(Debug)]
-pub struct Current(RwLock<Arc<Subject>>);
+pub struct Current(RwLock<Arc<SwitchView>>);
 
 impl Current {
-    /// Returns a holder of `subject`.
+    /// Returns a holder of `switch_view`.
     #[must_use]
-    pub fn new(subject: Subject) -> Arc<Self> {
-        Arc::new(Self(RwLock::new(Arc::new(subject))))
+    pub fn new(switch_view: SwitchView) -> Arc<Self> {
+        Arc::new(Self(RwLock::new(Arc::new(switch_view))))
     }
 
-    /// The current subject.
+    /// The current switch view.
     #[must_use]
-    pub fn get(&self) -> Arc<Subject> {
+    pub fn get(&self) -> Arc<SwitchView> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the subject by one with the settings of `spec` and the hash of its configuration.
+    /// Replaces the switch view by one with the settings of `spec` and the hash of its configuration.
     pub fn tuned(&self, spec: SwitchSpec, config_hash: u64) {
         let tuned = self.get().tuned(spec, config_hash);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuned);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::format::frames;
 use super::snapshot::{PortSnapshot, Snapshot};
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::dataplane::DropReason;
 use crate::pfc::WatchdogAction;
 use crate::sets::CLASSES;
@@ -21,19 +21,19 @@ struct Event {
     count: u64,
 }
 
-type Finder = fn(&Subject, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
+type Finder = fn(&SwitchView, &PortSnapshot, &PortSnapshot, usize) -> Vec<Event>;
 
 /// Each kind with its finder, which compares the previous and the current snapshot of one port.
 const KINDS: [(&str, Finder); 9] = [
-    ("watchdog", |subject, before, now, port| storms(subject, before, now, port)),
-    ("watchdog", |subject, before, now, port| restores(subject, before, now, port)),
-    ("backlog", |subject, before, now, port| backlogs(subject, before, now, port)),
-    ("shed", |subject, before, now, port| sheds(subject, before, now, port)),
-    ("port xoff", |subject, before, now, port| port_xoffs(subject, before, now, port)),
-    ("stuck", |subject, before, now, port| stucks(subject, before, now, port)),
-    ("stuck", |subject, before, now, port| moves(subject, before, now, port)),
-    ("link", |subject, before, now, port| links(subject, before, now, port)),
-    ("device", |subject, before, now, port| transmit_losses(subject, before, now, port)),
+    ("watchdog", |switch_view, before, now, port| storms(switch_view, before, now, port)),
+    ("watchdog", |switch_view, before, now, port| restores(switch_view, before, now, port)),
+    ("backlog", |switch_view, before, now, port| backlogs(switch_view, before, now, port)),
+    ("shed", |switch_view, before, now, port| sheds(switch_view, before, now, port)),
+    ("port xoff", |switch_view, before, now, port| port_xoffs(switch_view, before, now, port)),
+    ("stuck", |switch_view, before, now, port| stucks(switch_view, before, now, port)),
+    ("stuck", |switch_view, before, now, port| moves(switch_view, before, now, port)),
+    ("link", |switch_view, before, now, port| links(switch_view, before, now, port)),
+    ("device", |switch_view, before, now, port| transmit_losses(switch_view, before, now, port)),
 ];
 
 /// The events of one kind that are not yet reported.
@@ -56,14 +56,14 @@ pub struct Events {
 impl Events {
     /// Lines, without line ends, about the events since the previous snapshot, or since the start.
     #[must_use]
-    pub fn next(&mut self, subject: &Subject, now: Snapshot) -> Vec<String> {
+    pub fn next(&mut self, switch_view: &SwitchView, now: Snapshot) -> Vec<String> {
         let mut nothing = PortSnapshot::default();
         nothing.device.link_up = true;
         let mut lines = Vec::new();
         for ((kind, find), waiting) in KINDS.iter().zip(&mut self.waiting) {
             for (port, counters) in now.ports.iter().enumerate() {
                 let before = self.before.ports.get(port).unwrap_or(&nothing);
-                for event in find(subject, before, counters, port) {
+                for event in find(switch_view, before, counters, port) {
                     waiting.count += event.count;
                     waiting.last = event.text;
                 }
@@ -96,8 +96,8 @@ fn grown(before: &[u64; CLASSES], now: &[u64; CLASSES]) -> Vec<(usize, u64)> {
     growth.filter(|(_, count)| *count > 0).collect()
 }
 
-fn storms(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let watchdog = subject.spec.ports.get(port).and_then(|port| port.watchdog);
+fn storms(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let watchdog = switch_view.spec.ports.get(port).and_then(|port| port.watchdog);
     let (detection, action) = watchdog.map_or((Nanos(0), WatchdogAction::Alert), |spec| (spec.detection, spec.action));
     let does = match action {
         WatchdogAction::Drop => "dropping",
@@ -105,22 +105,22 @@ fn storms(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: us
         WatchdogAction::Alert => "it stays paused",
     };
     let text = |queue| {
-        let (port, queue) = (subject.port_name(port), subject.queue_name(queue));
+        let (port, queue) = (switch_view.port_name(port), switch_view.queue_name(queue));
         format!("{port} {queue} paused for {detection}: {does}")
     };
     let storms = grown(&before.watchdog_storms, &now.watchdog_storms).into_iter();
     storms.map(|(queue, count)| Event { text: text(queue), count }).collect()
 }
 
-fn restores(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let text = |queue| format!("{} {} restored", subject.port_name(port), subject.queue_name(queue));
+fn restores(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let text = |queue| format!("{} {} restored", switch_view.port_name(port), switch_view.queue_name(queue));
     let restores = grown(&before.watchdog_restores, &now.watchdog_restores).into_iter();
     restores.map(|(queue, count)| Event { text: text(queue), count }).collect()
 }
 
-fn backlogs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+fn backlogs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let count = now.backlog_xoffs.saturating_sub(before.backlog_xoffs);
-    let (port, left) = (subject.port_name(port), frames(now.backlog_frames));
+    let (port, left) = (switch_view.port_name(port), frames(now.backlog_frames));
     let event = || Event {
         text: format!("{port} has {left} waiting: its lossless classes are held by its own backlog"),
         count,
@@ -129,13 +129,13 @@ fn backlogs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: 
 }
 
 /// Frames that the lcore dropped at the receive ring because it was overloaded.
-fn sheds(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+fn sheds(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let of = |counters: &PortSnapshot, class: usize| counters.drops[class][DropReason::Shed as usize];
     let shed = |class: usize| of(now, class).saturating_sub(of(before, class));
     let text = |class: usize| {
         format!(
             "{} dropped {} of class {class}: its core has more frames than time",
-            subject.port_name(port),
+            switch_view.port_name(port),
             frames(shed(class))
         )
     };
@@ -144,37 +144,37 @@ fn sheds(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usi
 }
 
 /// Port XOFF is a gauge, not a counter: an XOFF that begins and ends between two snapshots is not seen.
-fn port_xoffs(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+fn port_xoffs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let event = || Event {
-        text: format!("{} has no room left beside its insurance: all of it is XOFF", subject.port_name(port)),
+        text: format!("{} has no room left beside its insurance: all of it is XOFF", switch_view.port_name(port)),
         count: 1,
     };
     (now.port_xoff && !before.port_xoff).then(event).into_iter().collect()
 }
 
-fn stucks(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+fn stucks(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let count = now.egress_stucks.saturating_sub(before.egress_stucks);
-    let limit = subject.spec.ports.get(port).and_then(|port| port.stuck_after).unwrap_or(Nanos(0));
-    let name = subject.port_name(port);
+    let limit = switch_view.spec.ports.get(port).and_then(|port| port.stuck_after).unwrap_or(Nanos(0));
+    let name = switch_view.port_name(port);
     let event =
         || Event { text: format!("{name} took no frame for {limit}: what should leave there is dropped"), count };
     (count > 0).then(event).into_iter().collect()
 }
 
-fn moves(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let event = || Event { text: format!("{} takes frames again", subject.port_name(port)), count: 1 };
+fn moves(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+    let event = || Event { text: format!("{} takes frames again", switch_view.port_name(port)), count: 1 };
     (before.egress_stuck && !now.egress_stuck).then(event).into_iter().collect()
 }
 
-fn links(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let what = if now.device.link_up { "is up again" } else { "is down: what should leave there is dropped" };
-    let event = || Event { text: format!("{} {what}", subject.port_name(port)), count: 1 };
+    let event = || Event { text: format!("{} {what}", switch_view.port_name(port)), count: 1 };
     (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
 }
 
-fn transmit_losses(subject: &Subject, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
+fn transmit_losses(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let lost = now.device.tx_errors.saturating_sub(before.device.tx_errors);
-    let text = || format!("{} lost {} that its device took", subject.port_name(port), frames(lost));
+    let text = || format!("{} lost {} that its device took", switch_view.port_name(port), frames(lost));
     (lost > 0).then(|| Event { text: text(), count: 1 }).into_iter().collect()
 }
 
@@ -186,27 +186,27 @@ mod tests {
 
     const ACTIONS: [WatchdogAction; 2] = [WatchdogAction::Drop, WatchdogAction::Forward];
 
-    fn watched() -> Subject {
-        let mut subject = quiet();
-        for (port, action) in subject.spec.ports.iter_mut().zip(ACTIONS) {
+    fn watched() -> SwitchView {
+        let mut switch_view = quiet();
+        for (port, action) in switch_view.spec.ports.iter_mut().zip(ACTIONS) {
             let (detection, restoration) = (Nanos(200_000_000), Nanos(200_000_000));
             port.watchdog = Some(WatchdogSpec { detection, restoration, action });
             port.stuck_after = Some(Nanos(500_000_000));
         }
-        subject
+        switch_view
     }
 
     /// The lines of a snapshot taken after this many tenths of a second.
-    fn look(events: &mut Events, subject: &Subject, tenths: u64) -> Vec<String> {
-        events.next(subject, Snapshot::take(subject, Duration::from_millis(tenths * 100)))
+    fn look(events: &mut Events, switch_view: &SwitchView, tenths: u64) -> Vec<String> {
+        events.next(switch_view, Snapshot::take(switch_view, Duration::from_millis(tenths * 100)))
     }
 
     #[test]
     fn each_kind_has_its_line() {
-        let subject = watched();
-        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        let switch_view = watched();
+        let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
         let mut events = Events::default();
-        assert_eq!(look(&mut events, &subject, 1), [""; 0]);
+        assert_eq!(look(&mut events, &switch_view, 1), [""; 0]);
         p2.watchdog_storms[3].add(1);
         p1.backlog_xoffs.add(1);
         p1.backlog_frames.set(300);
@@ -216,48 +216,48 @@ mod tests {
             "t=12.3s backlog: p1 has 300 frames waiting: its lossless classes are held by its own backlog",
             "t=12.3s port xoff: p1 has no room left beside its insurance: all of it is XOFF",
         ];
-        assert_eq!(look(&mut events, &subject, 123), expected);
-        assert_eq!(look(&mut events, &subject, 140), [""; 0], "what lasts is not told again");
+        assert_eq!(look(&mut events, &switch_view, 123), expected);
+        assert_eq!(look(&mut events, &switch_view, 140), [""; 0], "what lasts is not told again");
         p1.watchdog_storms[4].add(1);
         p2.watchdog_restores[3].add(1);
         let expected =
             ["t=15.0s watchdog: p1 class 4 paused for 200ms: dropping", "t=15.0s watchdog: p2 class 3 restored"];
-        assert_eq!(look(&mut events, &subject, 150), expected);
+        assert_eq!(look(&mut events, &switch_view, 150), expected);
         p1.egress_stucks.add(1);
         p1.egress_stuck.set(1);
         let expected = ["t=17.0s stuck: p1 took no frame for 500ms: what should leave there is dropped"];
-        assert_eq!(look(&mut events, &subject, 170), expected);
+        assert_eq!(look(&mut events, &switch_view, 170), expected);
         p1.egress_stuck.set(0);
-        assert_eq!(look(&mut events, &subject, 171), ["t=17.1s stuck: p1 takes frames again"]);
+        assert_eq!(look(&mut events, &switch_view, 171), ["t=17.1s stuck: p1 takes frames again"]);
     }
 
     #[test]
     fn links_and_transmit_losses_are_told() {
-        let subject = watched();
+        let switch_view = watched();
         let mut events = Events::default();
-        assert_eq!(look(&mut events, &subject, 1), [""; 0], "all links are up");
+        assert_eq!(look(&mut events, &switch_view, 1), [""; 0], "all links are up");
         let publish = |link_up, tx_errors| {
-            subject.devices[1].publish(&crate::stats::DeviceStats { link_up, tx_errors, ..Default::default() });
+            switch_view.devices[1].publish(&crate::stats::DeviceStats { link_up, tx_errors, ..Default::default() });
         };
         publish(false, 40);
         let expected = [
             "t=1.0s link: p2 is down: what should leave there is dropped",
             "t=1.0s device: p2 lost 40 frames that its device took",
         ];
-        assert_eq!(look(&mut events, &subject, 10), expected);
+        assert_eq!(look(&mut events, &switch_view, 10), expected);
         publish(true, 40);
-        assert_eq!(look(&mut events, &subject, 30), ["t=3.0s link: p2 is up again"]);
+        assert_eq!(look(&mut events, &switch_view, 30), ["t=3.0s link: p2 is up again"]);
     }
 
     #[test]
     fn a_line_a_second_counts_what_came_meanwhile() {
-        let subject = watched();
+        let switch_view = watched();
         let mut events = Events::default();
         let mut told = Vec::new();
         for tenths in 1..=25 {
             // Two events in each snapshot for two seconds, then none.
-            subject.counters.ports[0].backlog_xoffs.add(if tenths <= 20 { 2 } else { 0 });
-            told.extend(look(&mut events, &subject, tenths));
+            switch_view.counters.ports[0].backlog_xoffs.add(if tenths <= 20 { 2 } else { 0 });
+            told.extend(look(&mut events, &switch_view, tenths));
         }
         let counts: Vec<&str> = told.iter().map(|line| line.split("own backlog").nth(1).unwrap_or_default()).collect();
         assert_eq!(counts, [" (and 1 more)", " (and 19 more)", " (and 17 more)"], "{told:?}");
@@ -266,10 +266,10 @@ mod tests {
 
     #[test]
     fn classes_that_share_a_queue_are_told_by_it() {
-        let mut subject = watched();
-        subject.spec.classes.tc_to_queue[4] = 3;
-        subject.counters.ports[0].watchdog_storms[3].add(1);
-        let lines = look(&mut Events::default(), &subject, 10);
+        let mut switch_view = watched();
+        switch_view.spec.classes.tc_to_queue[4] = 3;
+        switch_view.counters.ports[0].watchdog_storms[3].add(1);
+        let lines = look(&mut Events::default(), &switch_view, 10);
         assert_eq!(lines, ["t=1.0s watchdog: p1 queue 3 paused for 200ms: dropping"]);
     }
 }

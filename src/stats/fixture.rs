@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::snapshot::Snapshot;
-use super::subject::{PfcStanding, Subject};
+use super::switch_view::{PfcStanding, SwitchView};
 use crate::dataplane::{Counters, DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts};
@@ -58,12 +58,12 @@ fn flow(kind: FlowKind, class: u8) -> FlowSpec {
 }
 
 /// The switch before any traffic.
-pub fn quiet() -> Subject {
+pub fn quiet() -> SwitchView {
     slow(RATE)
 }
 
 /// The switch before any traffic, whose flow of class 3 has `rate`.
-pub fn slow(rate: BitRate) -> Subject {
+pub fn slow(rate: BitRate) -> SwitchView {
     let spec = SwitchSpec {
         poll_gap: crate::units::Nanos(20_000),
         lcores: 1,
@@ -89,17 +89,17 @@ pub fn slow(rate: BitRate) -> Subject {
     };
     let roce = FlowSpec { rate, ..flow(FlowKind::Roce, 3) };
     let hosts = [host(0, vec![roce, flow(FlowKind::Udp, 0)]), host(1, Vec::new())];
-    let mut subject = Subject::new(spec, Arc::new(Counters::new(2, 1)));
-    subject.version = "0.0.0";
-    subject.pfc = vec![PfcStanding::Proven; 2];
-    subject.hosts = Some(Hosts::new(&hosts, 1_000_000_000).counters());
-    subject
+    let mut switch_view = SwitchView::new(spec, Arc::new(Counters::new(2, 1)));
+    switch_view.version = "0.0.0";
+    switch_view.pfc = vec![PfcStanding::Proven; 2];
+    switch_view.hosts = Some(Hosts::new(&hosts, 1_000_000_000).counters());
+    switch_view
 }
 
 /// The switch after ten seconds of traffic and a drain: no loss in class 3, some in class 0.
-pub fn run() -> Subject {
-    let subject = quiet();
-    let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+pub fn run() -> SwitchView {
+    let switch_view = quiet();
+    let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
     p1.rx_frames[3].add(6_000_000);
     p1.rx_bytes[3].add(6_000_000_000);
     p1.rx_frames[0].add(1_000_000);
@@ -119,7 +119,7 @@ pub fn run() -> Subject {
     p2.tx_bytes[0].add(998_766_000);
     p2.ecn_marked[3].add(70_000);
     p2.queue_highest_cells[3].set(2_555);
-    let lcore = &subject.counters.lcores[0];
+    let lcore = &switch_view.counters.lcores[0];
     lcore.polls.set(1_000);
     lcore.busy_polls.set(900);
     lcore.poll_gap[9].add(980);
@@ -131,7 +131,7 @@ pub fn run() -> Subject {
     lcore.fdb_learned.add(2);
     lcore.lossless_used_highest_cells.set(2_490);
     lcore.lossy_used_highest_cells.set(3_999);
-    let hosts = subject.hosts.as_ref().unwrap();
+    let hosts = switch_view.hosts.as_ref().unwrap();
     let [roce, udp] = &hosts.flows[..] else { panic!("two flows") };
     for (flow, sent, received) in [(roce, 6_000_000, 6_000_000), (udp, 1_000_000, 998_766)] {
         flow.sent_frames.add(sent);
@@ -143,14 +143,14 @@ pub fn run() -> Subject {
         flow.latency_highest.set(12_000);
     }
     roce.ce_frames.add(70_000);
-    subject
+    switch_view
 }
 
 /// The fourth second of the switch of [`run`], under load: the snapshots before and after it.
-pub fn second() -> (Subject, Snapshot, Snapshot) {
-    let subject = run();
-    let before = Snapshot::take(&subject, Duration::from_secs(3));
-    let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+pub fn second() -> (SwitchView, Snapshot, Snapshot) {
+    let switch_view = run();
+    let before = Snapshot::take(&switch_view, Duration::from_secs(3));
+    let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
     p1.rx_frames[3].add(1_000_000);
     p1.rx_bytes[3].add(1_000_000_000);
     p2.tx_frames[3].add(900_000);
@@ -163,15 +163,15 @@ pub fn second() -> (Subject, Snapshot, Snapshot) {
     p1.group_used_cells[3].set(1_000);
     p1.group_headroom_cells[3].set(25);
     p2.group_used_cells[3].set(500);
-    subject.counters.lcores[0].lossless_used_cells.set(1_700);
-    let after = Snapshot::take(&subject, Duration::from_secs(4));
-    (subject, before, after)
+    switch_view.counters.lcores[0].lossless_used_cells.set(1_700);
+    let after = Snapshot::take(&switch_view, Duration::from_secs(4));
+    (switch_view, before, after)
 }
 
 /// The switch of [`run`] on two lcores with a headroom pool, with every kind of trouble.
-pub fn trouble() -> Subject {
-    let mut subject = run();
-    let spec = &mut subject.spec;
+pub fn trouble() -> SwitchView {
+    let mut switch_view = run();
+    let spec = &mut switch_view.spec;
     spec.lcores = 2;
     spec.buffer.policy = HeadroomPolicy::SharedPool;
     for (index, port) in spec.ports.iter_mut().enumerate() {
@@ -185,9 +185,9 @@ pub fn trouble() -> Subject {
     spec.ports[1].pfc = PfcMode::Asymmetric;
     spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()) });
     spec.queues[0].reserve = Cells(15);
-    subject.rests = vec![None, Some(Nanos(100_000))];
-    let before = std::mem::replace(&mut subject.counters, Arc::new(Counters::new(2, 2)));
-    let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+    switch_view.rests = vec![None, Some(Nanos(100_000))];
+    let before = std::mem::replace(&mut switch_view.counters, Arc::new(Counters::new(2, 2)));
+    let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
     p1.rx_frames[3].add(before.ports[0].rx_frames[3].get());
     p1.drops[3][DropReason::HeadroomFull as usize].add(12);
     p1.pfc_tx_paused_ns[3].add(4_500_000_000);
@@ -207,7 +207,7 @@ pub fn trouble() -> Subject {
     p2.watchdog_mask.set(1 << 3);
     p2.egress_stuck.set(1);
     p2.egress_stucks.add(3);
-    for (lcore, more) in subject.counters.lcores.iter().zip([0, 1]) {
+    for (lcore, more) in switch_view.counters.lcores.iter().zip([0, 1]) {
         lcore.polls.set(1_000);
         lcore.busy_polls.set(500 + 100 * more);
         lcore.poll_gap[9].add(1_000);
@@ -217,12 +217,12 @@ pub fn trouble() -> Subject {
         lcore.handed_off_frames.add(5_000 * more);
         lcore.handoff_highest_frames.set(70);
     }
-    let lcore = &subject.counters.lcores[1];
+    let lcore = &switch_view.counters.lcores[1];
     lcore.rests.set(40);
     lcore.rested_ns.set(4_200_000);
     lcore.rest_overshoot[0].add(30);
     lcore.rest_overshoot[14].add(10);
     lcore.rest_overshoot_sum_ns.set(90_000);
     lcore.rest_overshoot_highest_ns.set(12_000);
-    subject
+    switch_view
 }

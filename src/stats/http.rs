@@ -68,8 +68,8 @@ fn metrics(collector: &SwitchCollector) -> Response {
 }
 
 fn look(current: &Current) -> State {
-    let subject = current.get();
-    subject.health.look(&subject.counters, Instant::now())
+    let switch_view = current.get();
+    switch_view.health.look(&switch_view.counters, Instant::now())
 }
 
 /// Status 200, or 503 with the reasons.

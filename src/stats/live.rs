@@ -10,7 +10,7 @@ use super::current::Current;
 use super::format::{gigabits, percent, wire_rate};
 use super::screen::screen;
 use super::snapshot::{PortSnapshot, Snapshot, Values};
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::mmu::HeadroomPolicy;
 use crate::sets::CLASSES;
 use crate::units::Cells;
@@ -62,15 +62,15 @@ impl Style {
 
 /// The interval between two snapshots.
 pub(super) struct Step<'a> {
-    pub subject: &'a Subject,
+    pub switch_view: &'a SwitchView,
     pub before: &'a Snapshot,
     pub after: &'a Snapshot,
     pub seconds: f64,
 }
 
 impl<'a> Step<'a> {
-    pub fn new(subject: &'a Subject, before: &'a Snapshot, after: &'a Snapshot) -> Self {
-        Self { subject, before, after, seconds: after.at.saturating_sub(before.at).as_secs_f64() }
+    pub fn new(switch_view: &'a SwitchView, before: &'a Snapshot, after: &'a Snapshot) -> Self {
+        Self { switch_view, before, after, seconds: after.at.saturating_sub(before.at).as_secs_f64() }
     }
 
     /// Growth of a counter of `port`.
@@ -98,23 +98,23 @@ impl<'a> Step<'a> {
     }
 
     pub fn lossless_drops(&self, port: &PortSnapshot) -> u64 {
-        port.dropped(|row| row < CLASSES && self.subject.is_lossless(row))
+        port.dropped(|row| row < CLASSES && self.switch_view.is_lossless(row))
     }
 
     pub fn lossy_drops(&self, port: &PortSnapshot) -> u64 {
-        port.dropped(|row| row >= CLASSES || !self.subject.is_lossless(row))
+        port.dropped(|row| row >= CLASSES || !self.switch_view.is_lossless(row))
     }
 
     /// Number of priority groups at XOFF, and of lossless groups.
     pub fn xoff(&self) -> (u32, u32) {
         let xoff = self.after.ports.iter().map(|port| port.xoff_mask.count_ones()).sum();
-        let groups = self.subject.spec.ports.iter().flat_map(|port| &port.buffer.groups);
+        let groups = self.switch_view.spec.ports.iter().flat_map(|port| &port.buffer.groups);
         (xoff, groups.filter(|group| group.lossless).count() as u32)
     }
 
     /// The pools with name, used cells, watermark and size; pools of size zero are left out.
     pub fn pools(&self) -> Vec<(&'static str, u64, u64, Cells)> {
-        let (plan, lcore) = (&self.subject.spec.buffer, &self.after.lcore);
+        let (plan, lcore) = (&self.switch_view.spec.buffer, &self.after.lcore);
         let headroom = (lcore.headroom_pool_used_cells, lcore.headroom_pool_highest_cells);
         let shared_headroom = if plan.policy == HeadroomPolicy::SharedPool { plan.headroom } else { Cells(0) };
         let lossless = (lcore.lossless_used_cells, lcore.lossless_used_highest_cells);
@@ -139,8 +139,8 @@ impl<'a> Step<'a> {
 
 /// Formats one line about the time between two snapshots; counts are those of the interval.
 #[must_use]
-pub fn line(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
-    let step = Step::new(subject, before, after);
+pub fn line(switch_view: &SwitchView, before: &Snapshot, after: &Snapshot) -> String {
+    let step = Step::new(switch_view, before, after);
     let (rx, tx) = step.all_rates();
     let pool = step.pools().first().map_or(0, |pool| percent(pool.1, u64::from(pool.3.0)));
     let (xoff, groups) = step.xoff();
@@ -249,21 +249,21 @@ mod tests {
 
     #[test]
     fn a_line_a_second() {
-        let (subject, before, after) = second();
+        let (switch_view, before, after) = second();
         let expected = "t=4s rx 8.19 Gb/s tx 7.37 Gb/s pool 34% xoff 1/2 pfc +20 marks +456 lossless drops 0 \
                         lossy drops +12345";
-        assert_eq!(line(&subject, &before, &after), expected);
+        assert_eq!(line(&switch_view, &before, &after), expected);
     }
 
     #[test]
     fn notices_stand_below_the_picture() {
         let current = Current::new(quiet());
-        let subject = current.get();
+        let switch_view = current.get();
         let mut live = Live::new(current.clone(), Style::Screen { colour: false });
         for notice in ["first", "second", "third"] {
             assert!(live.notice(notice));
         }
-        let text = live.next(Snapshot::take(&subject, Duration::from_secs(1)));
+        let text = live.next(Snapshot::take(&switch_view, Duration::from_secs(1)));
         assert!(text.ends_with(&format!("\nsecond{CLEAR_LINE}\nthird{CLEAR_LINE}\n{CLEAR_BELOW}")), "{text}");
         assert!(!Live::new(current, Style::Plain).notice("to be written elsewhere"));
     }
@@ -271,10 +271,10 @@ mod tests {
     #[test]
     fn the_cursor_is_hidden_and_given_back() {
         let current = Current::new(quiet());
-        let subject = current.get();
+        let switch_view = current.get();
         let mut live = Live::new(current.clone(), Style::Screen { colour: false });
         assert_eq!(live.end(), "", "nothing was taken yet");
-        let mut next = |seconds| live.next(Snapshot::take(&subject, Duration::from_secs(seconds)));
+        let mut next = |seconds| live.next(Snapshot::take(&switch_view, Duration::from_secs(seconds)));
         let (first, second) = (next(1), next(2));
         assert!(first.starts_with(CLEAR_SCREEN) && !second.contains(CLEAR_SCREEN));
         assert!(second.starts_with(&format!("{HIDE_CURSOR}{HOME}holdfast")) && second.ends_with(CLEAR_BELOW));
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn lines_carry_no_codes() {
         let current = Current::new(quiet());
-        let subject = current.get();
+        let switch_view = current.get();
         let mut live = Live::new(current.clone(), Style::detect(false));
-        let text = live.next(Snapshot::take(&subject, Duration::from_secs(1)));
+        let text = live.next(Snapshot::take(&switch_view, Duration::from_secs(1)));
         let expected = "t=1s rx 0.00 Gb/s tx 0.00 Gb/s pool 0% xoff 0/2 pfc 0 marks 0 lossless drops 0 lossy drops 0\n";
         assert_eq!(text, expected);
         assert_eq!((live.end(), live.period()), ("", Duration::from_secs(1)));

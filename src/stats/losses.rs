@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::format::{frames, grouped};
 use super::snapshot::Snapshot;
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::dataplane::DropReason;
 use crate::sets::CLASSES;
 
@@ -42,15 +42,15 @@ pub struct Losses {
 impl Losses {
     /// Lines, without line ends, about the frames lost until `now`.
     #[must_use]
-    pub fn next(&mut self, subject: &Subject, now: &Snapshot) -> Vec<String> {
+    pub fn next(&mut self, switch_view: &SwitchView, now: &Snapshot) -> Vec<String> {
         let mut lines = Vec::new();
         for (port, counters) in now.ports.iter().enumerate() {
-            for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
+            for class in (0..CLASSES).filter(|&class| switch_view.is_lossless(class)) {
                 for (reason, label, meaning) in DropReason::TABLE {
                     let reason = *reason as usize;
                     let total = counters.drops[class][reason];
                     let Some(new) = self.new_frames((port, class, reason), total, now.at) else { continue };
-                    let (at, name) = (now.at.as_secs_f64(), subject.port_name(port));
+                    let (at, name) = (now.at.as_secs_f64(), switch_view.port_name(port));
                     let rest = if new == total {
                         format!("{label}, {meaning}")
                     } else {
@@ -92,16 +92,16 @@ mod tests {
 
     const FULL: usize = DropReason::HeadroomFull as usize;
 
-    fn look(losses: &mut Losses, subject: &Subject, tenths: u64) -> Vec<String> {
-        losses.next(subject, &Snapshot::take(subject, Duration::from_millis(tenths * 100)))
+    fn look(losses: &mut Losses, switch_view: &SwitchView, tenths: u64) -> Vec<String> {
+        losses.next(switch_view, &Snapshot::take(switch_view, Duration::from_millis(tenths * 100)))
     }
 
     #[test]
     fn each_port_class_and_reason_has_its_line() {
-        let subject = quiet();
-        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        let switch_view = quiet();
+        let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
         let mut losses = Losses::default();
-        assert_eq!(look(&mut losses, &subject, 1), [""; 0]);
+        assert_eq!(look(&mut losses, &switch_view, 1), [""; 0]);
         p1.drops[3][FULL].add(1_234);
         p1.drops[3][DropReason::LosslessUnknown as usize].add(1);
         p2.drops[3][FULL].add(5);
@@ -115,22 +115,22 @@ mod tests {
             format!("t=1.2s lossless drop: p1 class 3 lost 1,234 frames: {full}"),
             format!("t=1.2s lossless drop: p2 class 3 lost 5 frames: {full}"),
         ];
-        assert_eq!(look(&mut losses, &subject, 12), expected, "and none of a class that may lose");
+        assert_eq!(look(&mut losses, &switch_view, 12), expected, "and none of a class that may lose");
         p2.drops[3][FULL].add(2);
-        assert_eq!(look(&mut losses, &subject, 21), [""; 0], "a second has not gone");
+        assert_eq!(look(&mut losses, &switch_view, 21), [""; 0], "a second has not gone");
         let expected = ["t=2.2s lossless drop: p2 class 3 lost 2 frames: headroom_full (7 in all)"];
-        assert_eq!(look(&mut losses, &subject, 22), expected);
+        assert_eq!(look(&mut losses, &switch_view, 22), expected);
     }
 
     #[test]
     fn what_goes_on_is_told_ever_more_seldom_and_what_begins_anew_at_once() {
-        let subject = quiet();
-        let drops = &subject.counters.ports[0].drops[3][FULL];
+        let switch_view = quiet();
+        let drops = &switch_view.counters.ports[0].drops[3][FULL];
         let mut losses = Losses::default();
         let mut told = Vec::new();
         for tenths in 0..3_000 {
             drops.add(1);
-            told.extend(look(&mut losses, &subject, tenths).into_iter().map(|line| (tenths, line)));
+            told.extend(look(&mut losses, &switch_view, tenths).into_iter().map(|line| (tenths, line)));
         }
         let times: Vec<u64> = told.iter().map(|(tenths, _)| *tenths).collect();
         assert_eq!(times, [0, 10, 30, 70, 150, 310, 630, 1_270, 1_910, 2_550]);
@@ -138,11 +138,11 @@ mod tests {
         assert_eq!(counts[..4], ["1", "10", "20", "40"], "{told:?}");
         // The remaining frames are reported when the time is over. After a quiet time the next loss is reported at
         // once.
-        assert_eq!(look(&mut losses, &subject, 5_000).len(), 1);
-        assert_eq!(look(&mut losses, &subject, 6_000).len(), 0);
+        assert_eq!(look(&mut losses, &switch_view, 5_000).len(), 1);
+        assert_eq!(look(&mut losses, &switch_view, 6_000).len(), 0);
         drops.add(1);
-        assert_eq!(look(&mut losses, &subject, 6_001).len(), 1);
+        assert_eq!(look(&mut losses, &switch_view, 6_001).len(), 1);
         drops.add(1);
-        assert_eq!([6_010, 6_011].map(|at| look(&mut losses, &subject, at).len()), [0, 1], "a second later");
+        assert_eq!([6_010, 6_011].map(|at| look(&mut losses, &switch_view, at).len()), [0, 1], "a second later");
     }
 }

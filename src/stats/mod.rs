@@ -16,13 +16,13 @@ pub mod health;
 pub mod http;
 pub mod live;
 pub mod losses;
+pub mod monitor;
 pub mod needs;
-pub mod onlooker;
 pub mod refusal;
 pub mod report;
 mod screen;
 pub mod snapshot;
-pub mod subject;
+pub mod switch_view;
 pub mod table;
 mod text;
 pub mod verdict;
@@ -33,10 +33,10 @@ pub use current::Current;
 pub use device::{BufferPool, DeviceCounters, DeviceStats};
 pub use flow_control::DeviceFlowControl;
 pub use live::{Live, Style};
-pub use onlooker::Onlooker;
+pub use monitor::Monitor;
 pub use report::Report;
 pub use snapshot::Snapshot;
-pub use subject::{PfcStanding, Subject};
+pub use switch_view::{PfcStanding, SwitchView};
 pub use verdict::Verdict;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The headroom that a group needed according to measurements, compared with its configured headroom.
 
 use super::snapshot::{PortSnapshot, Snapshot, cells};
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::dataplane::DropReason;
 use crate::mmu::HeadroomPolicy;
 use crate::mmu::headroom::{HeadroomInput, headroom};
@@ -36,19 +36,19 @@ impl Need {
 
 /// The needs of all lossless groups of all ports with PFC. Without PFC no headroom is sufficient, so none is judged.
 #[must_use]
-pub fn needs(subject: &Subject, snapshot: &Snapshot) -> Vec<Need> {
+pub fn needs(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Need> {
     let mut needs = Vec::new();
     for (port, counters) in snapshot.ports.iter().enumerate() {
         // The formula does not depend on the group: one result for each port.
-        let by_formula = by_formula(subject, port, snapshot.longest_poll_gap(subject, port));
-        let guarded = subject.guarded_groups(port);
+        let by_formula = by_formula(switch_view, port, snapshot.longest_poll_gap(switch_view, port));
+        let guarded = switch_view.guarded_groups(port);
         needs.extend((0..CLASSES).filter(|group| guarded >> group & 1 == 1).map(|group| Need {
             port,
             group,
-            size: size(subject, port, group),
+            size: size(switch_view, port, group),
             needed: by_formula.max(cells(counters.group_headroom_highest_cells[group])),
-            overflows: overflows(subject, counters, group),
-            obeys: subject.standing(port).is_relied_upon(),
+            overflows: overflows(switch_view, counters, group),
+            obeys: switch_view.standing(port).is_relied_upon(),
         }));
     }
     needs
@@ -56,9 +56,9 @@ pub fn needs(subject: &Subject, snapshot: &Snapshot) -> Vec<Need> {
 
 /// The formula's result for port `port` with a poll gap of `gap`. Zero if gaps are harmless there, or before the first
 /// gap.
-fn by_formula(subject: &Subject, port: usize, gap: Nanos) -> Cells {
-    match subject.links.get(port) {
-        Some(link) if gap.0 > 0 && !subject.is_in_process(port) => {
+fn by_formula(switch_view: &SwitchView, port: usize, gap: Nanos) -> Cells {
+    match switch_view.links.get(port) {
+        Some(link) if gap.0 > 0 && !switch_view.is_in_process(port) => {
             headroom(&HeadroomInput { poll_gap: gap, ..*link }).cells
         }
         _ => Cells(0),
@@ -66,26 +66,26 @@ fn by_formula(subject: &Subject, port: usize, gap: Nanos) -> Cells {
 }
 
 /// Headroom that one group may use: its eta, limited by the shared headroom.
-fn size(subject: &Subject, port: usize, group: usize) -> Cells {
-    let eta = subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.groups[group].headroom);
-    match subject.spec.buffer.policy {
-        HeadroomPolicy::SharedPool => eta.min(subject.spec.buffer.headroom),
+fn size(switch_view: &SwitchView, port: usize, group: usize) -> Cells {
+    let eta = switch_view.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.groups[group].headroom);
+    match switch_view.spec.buffer.policy {
+        HeadroomPolicy::SharedPool => eta.min(switch_view.spec.buffer.headroom),
         HeadroomPolicy::Independent => eta,
         // Frames that arrive after XOFF use the port's insurance, regardless of their group.
-        HeadroomPolicy::Dynamic => subject.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.insurance),
+        HeadroomPolicy::Dynamic => switch_view.spec.ports.get(port).map_or(Cells(0), |port| port.buffer.insurance),
     }
 }
 
-fn overflows(subject: &Subject, port: &PortSnapshot, group: usize) -> u64 {
-    let classes = (0..CLASSES).filter(|&class| usize::from(subject.spec.classes.tc_to_group[class]) == group);
+fn overflows(switch_view: &SwitchView, port: &PortSnapshot, group: usize) -> u64 {
+    let classes = (0..CLASSES).filter(|&class| usize::from(switch_view.spec.classes.tc_to_group[class]) == group);
     let reasons = [DropReason::HeadroomFull, DropReason::HeadroomPoolEmpty];
     classes.map(|class| reasons.map(|reason| port.drops[class][reason as usize]).iter().sum::<u64>()).sum()
 }
 
 /// Converts `count` cells of this switch's buffer to bytes.
 #[must_use]
-pub fn to_bytes(subject: &Subject, count: Cells) -> Bytes {
-    count.to_bytes(subject.spec.buffer.cell)
+pub fn to_bytes(switch_view: &SwitchView, count: Cells) -> Bytes {
+    count.to_bytes(switch_view.spec.buffer.cell)
 }
 
 #[cfg(test)]
@@ -93,54 +93,54 @@ mod tests {
     use std::time::Duration;
 
     use super::super::fixture::quiet;
-    use super::super::subject::PfcStanding;
+    use super::super::switch_view::PfcStanding;
     use super::*;
 
     /// The needs of the only lossless groups of both ports, after a longest poll gap of `gap`.
-    fn after(subject: &Subject, gap: u64) -> [Need; 2] {
-        subject.counters.lcores[0].poll_gap_highest_ns.set(gap);
-        needs(subject, &Snapshot::take(subject, Duration::ZERO)).try_into().expect("two")
+    fn after(switch_view: &SwitchView, gap: u64) -> [Need; 2] {
+        switch_view.counters.lcores[0].poll_gap_highest_ns.set(gap);
+        needs(switch_view, &Snapshot::take(switch_view, Duration::ZERO)).try_into().expect("two")
     }
 
     #[test]
     fn a_gap_asks_for_what_the_formula_says() {
-        let mut subject = quiet();
-        subject.hosts = None;
-        subject.spec.ports[0].buffer.groups[3].headroom = headroom(&subject.links[0]).cells;
-        let configured = subject.links[0].poll_gap.0;
-        let [p1, p2] = after(&subject, configured);
+        let mut switch_view = quiet();
+        switch_view.hosts = None;
+        switch_view.spec.ports[0].buffer.groups[3].headroom = headroom(&switch_view.links[0]).cells;
+        let configured = switch_view.links[0].poll_gap.0;
+        let [p1, p2] = after(&switch_view, configured);
         assert_eq!((p1.port, p1.group, p1.needed, p1.is_short()), (0, 3, p1.size, false));
         assert!(p2.needed == p1.needed && p2.is_short(), "200 cells were given by hand: {p2:?}");
-        assert!(after(&subject, configured + 1_000)[0].is_short());
-        assert_eq!(after(&subject, 0)[0].needed, Cells(0), "before the first gap nothing is known");
+        assert!(after(&switch_view, configured + 1_000)[0].is_short());
+        assert_eq!(after(&switch_view, 0)[0].needed, Cells(0), "before the first gap nothing is known");
     }
 
     #[test]
     fn virtual_hosts_stand_still_in_a_gap() {
-        let subject = quiet();
-        subject.counters.ports[0].group_headroom_highest_cells[3].set(150);
-        let [p1, p2] = after(&subject, 9_000_000);
+        let switch_view = quiet();
+        switch_view.counters.ports[0].group_headroom_highest_cells[3].set(150);
+        let [p1, p2] = after(&switch_view, 9_000_000);
         assert_eq!((p1.needed, p1.size, p1.is_short()), (Cells(150), Cells(200), false));
         assert_eq!((p2.needed, p2.is_short()), (Cells(0), false));
-        subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);
-        assert!(after(&subject, 0)[1].is_short(), "it obeys and yet it did not fit");
+        switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);
+        assert!(after(&switch_view, 0)[1].is_short(), "it obeys and yet it did not fit");
     }
 
     #[test]
     fn a_peer_that_does_not_obey_proves_nothing() {
-        let mut subject = quiet();
-        subject.pfc[1] = PfcStanding::Unproven;
-        subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);
-        assert!(!after(&subject, 0)[1].is_short());
-        subject.spec.ports[1].pfc = crate::pfc::PfcMode::Off;
-        assert_eq!(needs(&subject, &Snapshot::take(&subject, Duration::ZERO)).len(), 1);
+        let mut switch_view = quiet();
+        switch_view.pfc[1] = PfcStanding::Unproven;
+        switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);
+        assert!(!after(&switch_view, 0)[1].is_short());
+        switch_view.spec.ports[1].pfc = crate::pfc::PfcMode::Off;
+        assert_eq!(needs(&switch_view, &Snapshot::take(&switch_view, Duration::ZERO)).len(), 1);
     }
 
     #[test]
     fn a_shared_pool_limits_every_group() {
-        let mut subject = quiet();
-        subject.spec.buffer.policy = HeadroomPolicy::SharedPool;
-        subject.spec.buffer.headroom = Cells(120);
-        assert_eq!(after(&subject, 0)[0].size, Cells(120));
+        let mut switch_view = quiet();
+        switch_view.spec.buffer.policy = HeadroomPolicy::SharedPool;
+        switch_view.spec.buffer.headroom = Cells(120);
+        assert_eq!(after(&switch_view, 0)[0].size, Cells(120));
     }
 }

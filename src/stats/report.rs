@@ -14,7 +14,7 @@ use super::flow_control::DeviceFlowControl;
 use super::format::{headroom_policy, pfc_mode, wire_rate};
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot, cells};
-use super::subject::{PfcStanding, Subject};
+use super::switch_view::{PfcStanding, SwitchView};
 use super::verdict::Verdict;
 use crate::dataplane::DropReason;
 use crate::dataplane::counters::UNCLASSIFIED;
@@ -279,31 +279,31 @@ pub struct FlowReport {
 }
 
 impl Report {
-    /// Creates the report of `subject` after `traffic` of traffic and a drain.
+    /// Creates the report of `switch_view` after `traffic` of traffic and a drain.
     #[must_use]
-    pub fn new(subject: &Subject, traffic: Duration) -> Self {
-        let snapshot = &Snapshot::take(subject, traffic);
-        let (seconds, needs) = (traffic.as_secs_f64(), needs(subject, snapshot));
-        let hosts = subject.hosts.as_deref();
+    pub fn new(switch_view: &SwitchView, traffic: Duration) -> Self {
+        let snapshot = &Snapshot::take(switch_view, traffic);
+        let (seconds, needs) = (traffic.as_secs_f64(), needs(switch_view, snapshot));
+        let hosts = switch_view.hosts.as_deref();
         let (hosts, flows) = hosts.map_or_else(Default::default, |hosts| {
-            let host_reports: Vec<_> = hosts.hosts.iter().map(|host| host_report(subject, hosts, host)).collect();
+            let host_reports: Vec<_> = hosts.hosts.iter().map(|host| host_report(switch_view, hosts, host)).collect();
             let flow_reports: Vec<_> = hosts.flows.iter().map(|flow| flow_report(hosts, flow, seconds)).collect();
             (host_reports, flow_reports)
         });
         Self {
             format: FORMAT,
-            version: subject.version,
+            version: switch_view.version,
             seconds,
-            ports: (0..snapshot.ports.len()).map(|port| port_report(subject, snapshot, &needs, port)).collect(),
-            pools: pool_reports(subject, snapshot),
-            headroom: headroom_report(subject, snapshot),
+            ports: (0..snapshot.ports.len()).map(|port| port_report(switch_view, snapshot, &needs, port)).collect(),
+            pools: pool_reports(switch_view, snapshot),
+            headroom: headroom_report(switch_view, snapshot),
             polls: poll_report(&snapshot.lcore),
-            lcores: (0..snapshot.lcores.len()).map(|lcore| lcore_report(subject, snapshot, lcore)).collect(),
+            lcores: (0..snapshot.lcores.len()).map(|lcore| lcore_report(switch_view, snapshot, lcore)).collect(),
             held: HeldReport { cells: snapshot.held_cells(), frames: snapshot.lcore.held_frames },
             hosts,
             flows,
-            advice: advices(subject, snapshot),
-            verdict: Verdict::new(subject, snapshot),
+            advice: advices(switch_view, snapshot),
+            verdict: Verdict::new(switch_view, snapshot),
         }
     }
 
@@ -323,21 +323,21 @@ impl Report {
     }
 }
 
-fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: usize) -> PortReport {
-    let (port, spec) = (&snapshot.ports[index], subject.spec.ports.get(index));
+fn port_report(switch_view: &SwitchView, snapshot: &Snapshot, needs: &[Need], index: usize) -> PortReport {
+    let (port, spec) = (&snapshot.ports[index], switch_view.spec.ports.get(index));
     let needed = |row| needs.iter().find(|need| need.port == index && need.group == row).map(|need| need.needed);
     let eta = |row: usize| spec.and_then(|spec| Some(spec.buffer.groups.get(row)?.headroom)).unwrap_or_default();
-    let class = |row| class_report(subject, port, row, (eta(row), needed(row)));
+    let class = |row| class_report(switch_view, port, row, (eta(row), needed(row)));
     PortReport {
-        name: subject.port_name(index).to_owned(),
+        name: switch_view.port_name(index).to_owned(),
         rate_bits_per_second: spec.map_or(0, |port| port.rate.0),
         lcore: spec.map_or(0, |port| port.lcore),
-        pfc: subject.standing(index),
+        pfc: switch_view.standing(index),
         pfc_mode: pfc_mode(spec.map_or(PfcMode::Off, |port| port.pfc)),
-        flow_control: subject.flow_control.get(index),
+        flow_control: switch_view.flow_control.get(index),
         link_up: port.device.link_up,
         receive_missed_frames: port.device.rx_missed,
-        receive_loss_seen: subject.blind.get(index).is_none_or(Option::is_none),
+        receive_loss_seen: switch_view.blind.get(index).is_none_or(Option::is_none),
         receive_no_buffer_frames: port.device.rx_no_buffer,
         pfc_sent_frames: port.pfc_tx_frames,
         pfc_received_frames: port.pfc_rx_frames,
@@ -352,7 +352,7 @@ fn port_report(subject: &Subject, snapshot: &Snapshot, needs: &[Need], index: us
 
 /// The class in `row` of the drops; its group has and needs the given headroom. `None` if no event was counted in it.
 fn class_report(
-    subject: &Subject,
+    switch_view: &SwitchView,
     port: &PortSnapshot,
     row: usize,
     (headroom, needed): (Cells, Option<Cells>),
@@ -364,10 +364,10 @@ fn class_report(
         .collect();
     let class = (row < CLASSES).then_some(row);
     let of = |values: &[u64; CLASSES]| class.map_or(0, |class| values[class]);
-    let bytes = |values: &[u64; CLASSES]| in_bytes(subject, of(values));
+    let bytes = |values: &[u64; CLASSES]| in_bytes(switch_view, of(values));
     let report = ClassReport {
         class,
-        lossless: class.is_some_and(|class| subject.is_lossless(class)),
+        lossless: class.is_some_and(|class| switch_view.is_lossless(class)),
         received_frames: of(&port.rx_frames),
         received_bytes: of(&port.rx_bytes),
         sent_frames: of(&port.tx_frames),
@@ -387,8 +387,8 @@ fn class_report(
         group_highest_bytes: bytes(&port.group_used_highest_cells),
         shared_highest_bytes: bytes(&port.group_shared_highest_cells),
         headroom_highest_bytes: bytes(&port.group_headroom_highest_cells),
-        headroom_bytes: to_bytes(subject, headroom).0,
-        headroom_needed_bytes: needed.map(|cells| to_bytes(subject, cells).0),
+        headroom_bytes: to_bytes(switch_view, headroom).0,
+        headroom_needed_bytes: needed.map(|cells| to_bytes(switch_view, cells).0),
         queue_highest_bytes: bytes(&port.queue_highest_cells),
     };
     report.has_news().then_some(report)
@@ -402,13 +402,13 @@ impl ClassReport {
     }
 }
 
-fn pool_reports(subject: &Subject, snapshot: &Snapshot) -> Vec<PoolReport> {
-    let (plan, lcore) = (&subject.spec.buffer, &snapshot.lcore);
+fn pool_reports(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<PoolReport> {
+    let (plan, lcore) = (&switch_view.spec.buffer, &snapshot.lcore);
     let pool = |name, size: Cells, used, highest| PoolReport {
         name,
         size_bytes: size.to_bytes(plan.cell).0,
-        used_bytes: in_bytes(subject, used),
-        highest_bytes: in_bytes(subject, highest),
+        used_bytes: in_bytes(switch_view, used),
+        highest_bytes: in_bytes(switch_view, highest),
     };
     vec![
         pool("lossless", plan.lossless_shared, lcore.lossless_used_cells, lcore.lossless_used_highest_cells),
@@ -416,14 +416,14 @@ fn pool_reports(subject: &Subject, snapshot: &Snapshot) -> Vec<PoolReport> {
     ]
 }
 
-fn headroom_report(subject: &Subject, snapshot: &Snapshot) -> HeadroomReport {
-    let plan = &subject.spec.buffer;
+fn headroom_report(switch_view: &SwitchView, snapshot: &Snapshot) -> HeadroomReport {
+    let plan = &switch_view.spec.buffer;
     let is_pool = plan.policy == HeadroomPolicy::SharedPool;
     HeadroomReport {
         policy: headroom_policy(plan.policy),
-        size_bytes: to_bytes(subject, plan.headroom).0,
-        used_bytes: in_bytes(subject, snapshot.sum(|port| port.group_headroom_cells.iter().sum())),
-        highest_bytes: is_pool.then(|| in_bytes(subject, snapshot.lcore.headroom_pool_highest_cells)),
+        size_bytes: to_bytes(switch_view, plan.headroom).0,
+        used_bytes: in_bytes(switch_view, snapshot.sum(|port| port.group_headroom_cells.iter().sum())),
+        highest_bytes: is_pool.then(|| in_bytes(switch_view, snapshot.lcore.headroom_pool_highest_cells)),
     }
 }
 
@@ -440,9 +440,9 @@ fn poll_report(lcore: &LcoreSnapshot) -> PollReport {
     }
 }
 
-fn lcore_report(subject: &Subject, snapshot: &Snapshot, index: usize) -> LcoreReport {
+fn lcore_report(switch_view: &SwitchView, snapshot: &Snapshot, index: usize) -> LcoreReport {
     let lcore = &snapshot.lcores[index];
-    let ports = subject.spec.ports.iter().filter(|port| usize::from(port.lcore) == index);
+    let ports = switch_view.spec.ports.iter().filter(|port| usize::from(port.lcore) == index);
     LcoreReport {
         lcore: index,
         ports: ports.map(|port| port.name.clone()).collect(),
@@ -452,11 +452,11 @@ fn lcore_report(subject: &Subject, snapshot: &Snapshot, index: usize) -> LcoreRe
     }
 }
 
-fn host_report(subject: &Subject, hosts: &HostCounters, host: &HostTally) -> HostReport {
+fn host_report(switch_view: &SwitchView, hosts: &HostCounters, host: &HostTally) -> HostReport {
     let paused = host.paused_ticks.iter().enumerate().map(|(class, ticks)| (class, hosts.nanos(ticks.get())));
     HostReport {
         name: host.name.clone(),
-        port: subject.port_name(host.port).to_owned(),
+        port: switch_view.port_name(host.port).to_owned(),
         pfc_received_frames: host.pfc_rx_frames.get(),
         paused_ns: paused.filter(|(_, ns)| *ns > 0).collect(),
         foreign_frames: host.foreign_frames.get(),
@@ -490,6 +490,6 @@ fn flow_report(hosts: &HostCounters, flow: &FlowTally, seconds: f64) -> FlowRepo
     }
 }
 
-fn in_bytes(subject: &Subject, count: u64) -> u64 {
-    cells(count).to_bytes(subject.spec.buffer.cell).0
+fn in_bytes(switch_view: &SwitchView, count: u64) -> u64 {
+    cells(count).to_bytes(switch_view.spec.buffer.cell).0
 }

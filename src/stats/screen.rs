@@ -3,7 +3,7 @@
 use super::format::{classes, frames, gigabits, grouped, per_second, percent, short, time};
 use super::live::{Step, Style};
 use super::snapshot::{LcoreSnapshot, cells};
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::units::{Bytes, Cells, Nanos};
 
 /// Lines and columns of a picture: a terminal of 24 by 80, less the line of the cursor.
@@ -24,9 +24,9 @@ const POOL_BAR: usize = 20;
 /// last.
 #[must_use]
 pub(super) fn screen(step: &Step<'_>, style: Style, notices: &[String]) -> String {
-    let (subject, after) = (step.subject, step.after);
+    let (switch_view, after) = (step.switch_view, step.after);
     let ports = after.ports.len();
-    let mut text = format!("holdfast {}   {:.0} s   {ports} ports\n\n", subject.version, after.at.as_secs_f64());
+    let mut text = format!("holdfast {}   {:.0} s   {ports} ports\n\n", switch_view.version, after.at.as_secs_f64());
     text += "port         rx Gb/s  tx Gb/s  to XOFF  hdrm  xoff    time  paused  time drops/s\n";
     let mut below = below(step, style);
     notices.iter().for_each(|notice| below += &format!("{}\n", cut(notice)));
@@ -46,7 +46,7 @@ pub(super) fn screen(step: &Step<'_>, style: Style, notices: &[String]) -> Strin
 fn below(step: &Step<'_>, style: Style) -> String {
     let mut text = String::new();
     for (name, used, highest, size) in step.pools() {
-        text += &pool_line(step.subject, name, used, highest, size);
+        text += &pool_line(step.switch_view, name, used, highest, size);
     }
     if step.after.lcores.len() > 1 {
         let nothing = LcoreSnapshot::default();
@@ -71,7 +71,7 @@ fn port_line(step: &Step<'_>, port: usize, style: Style) -> String {
     let (rx, tx) = step.rates(port);
     let snapshot = &step.after.ports[port];
     let (used, headroom) = filling(step, port);
-    let name: String = step.subject.port_name(port).chars().take(12).collect();
+    let name: String = step.switch_view.port_name(port).chars().take(12).collect();
     let classes = |mask| style.odd(mask != 0, &format!("{:<7}", classes(mask)));
     let (xoff, paused) = (classes(snapshot.xoff_mask), classes(snapshot.paused_mask));
     let drops = per_second(step.port(port, |p| p.dropped(|_| true)), step.seconds);
@@ -87,9 +87,11 @@ fn port_line(step: &Step<'_>, port: usize, style: Style) -> String {
 /// How close the fullest group of a port is to its threshold, and its use of headroom, both in percent. Judges the
 /// lossless groups of a port if it has any, otherwise the lossy ones.
 fn filling(step: &Step<'_>, port: usize) -> (u64, u64) {
-    let (Some(spec), snapshot) = (step.subject.spec.ports.get(port), &step.after.ports[port]) else { return (0, 0) };
+    let (Some(spec), snapshot) = (step.switch_view.spec.ports.get(port), &step.after.ports[port]) else {
+        return (0, 0);
+    };
     let has_lossless = spec.buffer.groups.iter().any(|group| group.lossless);
-    let (plan, lcore) = (&step.subject.spec.buffer, &step.after.lcore);
+    let (plan, lcore) = (&step.switch_view.spec.buffer, &step.after.lcore);
     let (size, in_use) = if has_lossless {
         (plan.lossless_shared, lcore.lossless_used_cells)
     } else {
@@ -107,8 +109,8 @@ fn filling(step: &Step<'_>, port: usize) -> (u64, u64) {
     fillings.max().unwrap_or((0, 0))
 }
 
-fn pool_line(subject: &Subject, name: &str, used: u64, highest: u64, size: Cells) -> String {
-    let cell = subject.spec.buffer.cell;
+fn pool_line(switch_view: &SwitchView, name: &str, used: u64, highest: u64, size: Cells) -> String {
+    let cell = switch_view.spec.buffer.cell;
     let share = percent(used, u64::from(size.0));
     let (used, highest, size) = (cells(used).to_bytes(cell), cells(highest).to_bytes(cell), size.to_bytes(cell));
     let bar = bar(share, POOL_BAR);
@@ -135,7 +137,7 @@ fn trouble(step: &Step<'_>, style: Style) -> String {
     let (mut text, mut storms) = (String::new(), Vec::new());
     let found = after.sum(|port| port.watchdog_storms.iter().sum());
     for (index, port) in after.ports.iter().enumerate().filter(|(_, port)| port.watchdog_mask != 0) {
-        storms.push(format!("{} {}", step.subject.port_name(index), classes(port.watchdog_mask)));
+        storms.push(format!("{} {}", step.switch_view.port_name(index), classes(port.watchdog_mask)));
     }
     if found > 0 {
         let now = if storms.is_empty() { "none now".to_owned() } else { format!("now at {}", storms.join(", ")) };
@@ -145,14 +147,14 @@ fn trouble(step: &Step<'_>, style: Style) -> String {
     let xoffs = after.sum(|port| port.backlog_xoffs);
     if xoffs > 0 {
         let worst = (0..after.ports.len()).max_by_key(|&port| after.ports[port].backlog_highest_frames).unwrap_or(0);
-        let (name, highest) = (step.subject.port_name(worst), frames(after.ports[worst].backlog_highest_frames));
+        let (name, highest) = (step.switch_view.port_name(worst), frames(after.ports[worst].backlog_highest_frames));
         let backlog = format!("{:<14} {} XOFFs, at most {highest} waiting at {name}", "backlog", grouped(xoffs));
         text += &(style.odd(step.all(|port| port.backlog_xoffs) > 0, &cut(&backlog)) + "\n");
     }
     let stucks = after.sum(|port| port.egress_stucks);
     if stucks > 0 {
         let now = (0..after.ports.len()).filter(|&port| after.ports[port].egress_stuck);
-        let now: Vec<&str> = now.map(|port| step.subject.port_name(port)).collect();
+        let now: Vec<&str> = now.map(|port| step.switch_view.port_name(port)).collect();
         let places = if now.is_empty() { "none now".to_owned() } else { format!("now {}", now.join(", ")) };
         let stuck = format!("{:<14} {} times, {places}", "stuck ports", grouped(stucks));
         text += &(style.bad(!now.is_empty(), &cut(&stuck)) + "\n");
@@ -203,14 +205,14 @@ mod tests {
     use crate::sets::CLASSES;
     use crate::stats::{Snapshot, live};
 
-    fn picture(subject: &Subject, before: &Snapshot, after: &Snapshot) -> String {
-        screen(&Step::new(subject, before, after), Style::Screen { colour: false }, &[])
+    fn picture(switch_view: &SwitchView, before: &Snapshot, after: &Snapshot) -> String {
+        screen(&Step::new(switch_view, before, after), Style::Screen { colour: false }, &[])
     }
 
     #[test]
     fn a_screen() {
-        let (subject, before, after) = second();
-        insta::assert_snapshot!(picture(&subject, &before, &after), @r#"
+        let (switch_view, before, after) = second();
+        insta::assert_snapshot!(picture(&switch_view, &before, &after), @r#"
         holdfast 0.0.0   4 s   2 ports
 
         port         rx Gb/s  tx Gb/s  to XOFF  hdrm  xoff    time  paused  time drops/s
@@ -226,10 +228,10 @@ mod tests {
 
     #[test]
     fn colours_mark_what_to_look_at() {
-        let (subject, before, after) = second();
-        subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
+        let (switch_view, before, after) = second();
+        switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
         let text = screen(
-            &Step::new(&subject, &before, &Snapshot::take(&subject, after.at)),
+            &Step::new(&switch_view, &before, &Snapshot::take(&switch_view, after.at)),
             Style::Screen { colour: true },
             &[],
         );
@@ -240,12 +242,12 @@ mod tests {
 
     #[test]
     fn it_fits_whatever_the_numbers() {
-        let mut subject = quiet();
-        let port = subject.spec.ports[0].clone();
-        subject.spec.ports = vec![port; 64];
-        subject.spec.ports[5].name = "a-name-longer-than-its-column".to_owned();
-        subject.counters = Arc::new(crate::dataplane::Counters::new(64, 9));
-        for port in &subject.counters.ports {
+        let mut switch_view = quiet();
+        let port = switch_view.spec.ports[0].clone();
+        switch_view.spec.ports = vec![port; 64];
+        switch_view.spec.ports[5].name = "a-name-longer-than-its-column".to_owned();
+        switch_view.counters = Arc::new(crate::dataplane::Counters::new(64, 9));
+        for port in &switch_view.counters.ports {
             for class in 0..CLASSES {
                 port.rx_frames[class].add(1 << 26);
                 port.rx_bytes[class].add(100_000_000_000);
@@ -263,15 +265,15 @@ mod tests {
             port.egress_stucks.add(1 << 40);
             port.egress_stuck.set(1);
         }
-        subject.spec.buffer.policy = HeadroomPolicy::SharedPool;
-        for lcore in &subject.counters.lcores {
+        switch_view.spec.buffer.policy = HeadroomPolicy::SharedPool;
+        for lcore in &switch_view.counters.lcores {
             lcore.poll_gap_highest_ns.set(12_345_678);
             lcore.handed_off_frames.add(1 << 50);
         }
-        let after = Snapshot::take(&subject, Duration::from_secs(86_400));
+        let after = Snapshot::take(&switch_view, Duration::from_secs(86_400));
         let before = Snapshot { at: Duration::from_secs(86_399), ..Snapshot::default() };
         let notices = ["a", &"long ".repeat(40)].map(str::to_owned);
-        let text = screen(&Step::new(&subject, &before, &after), Style::Screen { colour: false }, &notices);
+        let text = screen(&Step::new(&switch_view, &before, &after), Style::Screen { colour: false }, &notices);
         assert!(text.lines().count() <= LINES, "{text}");
         assert!(text.contains("and 60 quieter ports"), "{text}");
         let rates = text.lines().filter(|line| !line.starts_with("all ports"));
@@ -280,9 +282,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_its_lines() {
-        let (mut subject, before, _) = second();
-        subject.spec.buffer.policy = HeadroomPolicy::SharedPool;
-        let [p1, p2] = &subject.counters.ports[..] else { panic!("two ports") };
+        let (mut switch_view, before, _) = second();
+        switch_view.spec.buffer.policy = HeadroomPolicy::SharedPool;
+        let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
         p1.pfc_tx_paused_ns[3].add(450_000_000);
         p2.pfc_rx_paused_ns[3].add(90_000_000);
         p2.watchdog_storms[3].add(2);
@@ -291,13 +293,13 @@ mod tests {
         p1.backlog_highest_frames.raise(600);
         p2.egress_stucks.add(2);
         p2.egress_stuck.set(1);
-        let mut after = Snapshot::take(&subject, Duration::from_secs(4));
+        let mut after = Snapshot::take(&switch_view, Duration::from_secs(4));
         after.lcores.push(LcoreSnapshot {
             poll_gap_highest_ns: 95_000,
             handed_off_frames: 12_345,
             ..after.lcores[0].clone()
         });
-        insta::assert_snapshot!(picture(&subject, &before, &after), @r#"
+        insta::assert_snapshot!(picture(&switch_view, &before, &after), @r#"
         holdfast 0.0.0   4 s   2 ports
 
         port         rx Gb/s  tx Gb/s  to XOFF  hdrm  xoff    time  paused  time drops/s
@@ -315,6 +317,6 @@ mod tests {
         all ports      rx 8.19 Gb/s   tx 7.37 Gb/s   pfc 20/s   marks 456/s
         dropped so far lossless 0   lossy 13.6k
         "#);
-        insta::assert_snapshot!(live::line(&subject, &before, &after), @"t=4s rx 8.19 Gb/s tx 7.37 Gb/s pool 34% xoff 1/2 pfc +20 marks +456 lossless drops 0 lossy drops +12345 storms +2 backlog xoffs +7 stuck +2");
+        insta::assert_snapshot!(live::line(&switch_view, &before, &after), @"t=4s rx 8.19 Gb/s tx 7.37 Gb/s pool 34% xoff 1/2 pfc +20 marks +456 lossless drops 0 lossy drops +12345 storms +2 backlog xoffs +7 stuck +2");
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::device::DeviceStats;
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use crate::dataplane::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::{Counters, DropReason};
 use crate::mmu::{BufferPlan, Threshold};
@@ -255,11 +255,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads all counters of `subject`; `at` is the time since the start of the switch.
+    /// Reads all counters of `switch_view`; `at` is the time since the start of the switch.
     #[must_use]
-    pub fn take(subject: &Subject, at: Duration) -> Self {
-        let Counters { ports, lcores, .. } = &*subject.counters;
-        let device = |port: usize| subject.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
+    pub fn take(switch_view: &SwitchView, at: Duration) -> Self {
+        let Counters { ports, lcores, .. } = &*switch_view.counters;
+        let device = |port: usize| switch_view.devices.get(port).map(super::DeviceCounters::read).unwrap_or_default();
         let lcores: Vec<_> = lcores.iter().map(|lcore| LcoreSnapshot::take(lcore)).collect();
         Self {
             at,
@@ -282,8 +282,8 @@ impl Snapshot {
 
     /// The longest time between two polls of port `port`, which is that of its lcore.
     #[must_use]
-    pub fn longest_poll_gap(&self, subject: &Subject, port: usize) -> Nanos {
-        let lcore = subject.spec.ports.get(port).and_then(|port| self.lcores.get(usize::from(port.lcore)));
+    pub fn longest_poll_gap(&self, switch_view: &SwitchView, port: usize) -> Nanos {
+        let lcore = switch_view.spec.ports.get(port).and_then(|port| self.lcores.get(usize::from(port.lcore)));
         Nanos(lcore.map_or(0, |lcore| lcore.poll_gap_highest_ns))
     }
 
@@ -319,10 +319,10 @@ mod tests {
 
     #[test]
     fn lcores_add_up_and_watermarks_do_not() {
-        let mut subject = quiet();
-        subject.counters = Arc::new(Counters::new(2, 2));
-        subject.spec.ports[1].lcore = 1;
-        for (lcore, more) in subject.counters.lcores.iter().zip([0, 5]) {
+        let mut switch_view = quiet();
+        switch_view.counters = Arc::new(Counters::new(2, 2));
+        switch_view.spec.ports[1].lcore = 1;
+        for (lcore, more) in switch_view.counters.lcores.iter().zip([0, 5]) {
             lcore.polls.set(100 + more);
             lcore.poll_gap[9].add(10);
             lcore.poll_gap[12].add(more);
@@ -340,7 +340,7 @@ mod tests {
             lcore.rest_overshoot_highest_ns.set(9000 + more);
             lcore.fdb_entries.set(4);
         }
-        let snapshot = Snapshot::take(&subject, Duration::ZERO);
+        let snapshot = Snapshot::take(&switch_view, Duration::ZERO);
         let all = &snapshot.lcore;
         assert_eq!((snapshot.lcores.len(), all.polls, all.held_frames, all.handed_off_frames), (2, 205, 4, 2));
         assert_eq!((all.lossless_used_cells, all.lossless_used_highest_cells), (85, 95));
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!((all.poll_gap_quantile_ns(500), all.poll_gap_quantile_ns(990)), (Some(512), Some(4096)));
         assert_eq!((all.rests, all.rested_ns, all.rest_overshoot_highest_ns), (25, 2000, 9005));
         assert_eq!(all.rest_overshoot_quantile_ns(990), Some(9005), "the highest is less than the bucket's end");
-        let gaps = [0, 1].map(|port| snapshot.longest_poll_gap(&subject, port).0);
+        let gaps = [0, 1].map(|port| snapshot.longest_poll_gap(&switch_view, port).0);
         assert_eq!(gaps, [300, 5300]);
     }
 }

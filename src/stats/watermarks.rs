@@ -104,18 +104,18 @@ mod tests {
 
     #[test]
     fn what_was_cleared_is_still_the_highest_since_the_start() {
-        let subject = run();
-        let take = || Snapshot::take(&subject, Duration::ZERO);
-        let port = &subject.counters.ports[0];
-        let lcore = &subject.counters.lcores[0];
+        let switch_view = run();
+        let take = || Snapshot::take(&switch_view, Duration::ZERO);
+        let port = &switch_view.counters.ports[0];
+        let lcore = &switch_view.counters.lcores[0];
         let ever = |snapshot: &Snapshot| {
-            let ever = subject.watermarks.since_start(snapshot);
+            let ever = switch_view.watermarks.since_start(snapshot);
             let port = &ever.ports[0];
             (port.group_used_highest_cells[3], port.group_headroom_highest_cells[3], ever.lcore.poll_gap_highest_ns)
         };
         assert_eq!(ever(&take()), (2_500, 55, 21_500));
 
-        subject.watermarks.remember(&take());
+        switch_view.watermarks.remember(&take());
         port.group_used_highest_cells[3].set(10);
         port.group_headroom_highest_cells[3].set(0);
         lcore.poll_gap_highest_ns.set(100);
@@ -124,9 +124,9 @@ mod tests {
         port.group_headroom_highest_cells[3].set(60);
         assert_eq!(ever(&take()), (2_500, 60, 21_500), "each by itself");
 
-        subject.watermarks.remember(&take());
+        switch_view.watermarks.remember(&take());
         port.group_headroom_highest_cells[3].set(1);
         assert_eq!(ever(&take()), (2_500, 60, 21_500), "a second clearing forgets nothing of the first");
-        assert!(subject.watermarks.cleared() >= subject.watermarks.began());
+        assert!(switch_view.watermarks.cleared() >= switch_view.watermarks.began());
     }
 }

@@ -214,7 +214,7 @@ fn paths_are_found_and_tests_are_left_out() {
     assert_eq!(first_words(text, "crate::"), ["mmu", "api", "qos", "units", "prefetch"]);
     let roots = ["mmu.rs", "mmu/mod.rs", "mmu/pool.rs", "mmu/headroom/left.rs"].map(|path| to_root(Path::new(path)));
     assert_eq!(roots, ["super::", "super::", "super::super::", "super::super::super::"]);
-    assert_eq!(first_words("use super::stats::Subject;", &roots[1]), ["stats"], "a room beside it");
+    assert_eq!(first_words("use super::stats::SwitchView;", &roots[1]), ["stats"], "a room beside it");
     assert_eq!(code("use crate::a; // crate::b\n/// crate::c\nfn d() {}"), "use crate::a; \n\nfn d() {}");
     let text =
         "use crate::a;\n#[cfg(test)]\nmod fixture;\nuse crate::b;\n#[cfg(test)]\nmod tests {\n    use crate::c;\n}\n";

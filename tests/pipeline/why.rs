@@ -5,16 +5,16 @@ use std::time::Duration;
 use holdfast::api::model::{Look, Why};
 use holdfast::dataplane::{DropReason, SwitchSpec};
 use holdfast::mmu::{QueueLimit, Threshold};
-use holdfast::stats::{Snapshot, Subject};
+use holdfast::stats::{Snapshot, SwitchView};
 use holdfast::units::Cells;
 
 use crate::harness::*;
 
 /// Returns the explanation for class `class` at port `port`.
 fn why(bed: &Bed, spec: &SwitchSpec, port: usize, class: usize) -> Why {
-    let subject = Subject::new(spec.clone(), bed.counters.clone());
-    let snapshot = Snapshot::take(&subject, Duration::from_secs(1));
-    let look = Look { subject: &subject, snapshot: &snapshot, devices: &[] };
+    let switch_view = SwitchView::new(spec.clone(), bed.counters.clone());
+    let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
+    let look = Look { switch_view: &switch_view, snapshot: &snapshot, devices: &[] };
     let told = Why::all(&look);
     let of = |why: &&Why| why.port == format!("p{port}") && why.class == Some(class as u8);
     told.iter().find(of).unwrap_or_else(|| panic!("{told:#?}")).clone()
@@ -106,9 +106,9 @@ fn what_has_no_class_is_told_by_its_reason_alone() {
     let mut bed = Bed::learned(&spec);
     bed.io.inject(0, &[0; 5]);
     bed.run(10_000);
-    let subject = Subject::new(spec.clone(), bed.counters.clone());
-    let snapshot = Snapshot::take(&subject, Duration::from_secs(1));
-    let told = Why::all(&Look { subject: &subject, snapshot: &snapshot, devices: &[] });
+    let switch_view = SwitchView::new(spec.clone(), bed.counters.clone());
+    let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
+    let told = Why::all(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &[] });
     let truncated = told.iter().find(|why| why.class.is_none()).expect("a row");
     assert_eq!((truncated.reasons[0].reason.as_str(), truncated.decisions.len()), ("truncated", 0));
 }

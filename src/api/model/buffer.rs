@@ -71,7 +71,7 @@ pub struct PortBuffer {
 
 impl Buffers {
     pub(in crate::api) fn of(look: &Look<'_>) -> Self {
-        let plan = &look.subject.spec.buffer;
+        let plan = &look.switch_view.spec.buffer;
         Self {
             cell_bytes: plan.cell.0,
             size_bytes: look.size(plan.total),
@@ -86,7 +86,7 @@ impl Buffers {
 }
 
 fn pools(look: &Look<'_>) -> Vec<Pool> {
-    let (plan, lcore) = (&look.subject.spec.buffer, &look.snapshot.lcore);
+    let (plan, lcore) = (&look.switch_view.spec.buffer, &look.snapshot.lcore);
     let pool = |pool: &str, size: Cells, used, highest: Option<u64>| Pool {
         pool: pool.to_owned(),
         size_bytes: look.size(size),
@@ -103,7 +103,7 @@ fn pools(look: &Look<'_>) -> Vec<Pool> {
 }
 
 fn ports(look: &Look<'_>) -> Vec<PortBuffer> {
-    let ports = look.subject.spec.ports.iter().zip(&look.snapshot.ports);
+    let ports = look.switch_view.spec.ports.iter().zip(&look.snapshot.ports);
     ports
         .map(|(spec, counters)| PortBuffer {
             port: spec.name.clone(),

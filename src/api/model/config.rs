@@ -55,10 +55,10 @@ pub struct Class {
 
 impl Class {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let maps = &look.subject.spec.classes;
+        let maps = &look.switch_view.spec.classes;
         let class = |class: usize| Self {
             class: class as u8,
-            lossless: look.subject.is_lossless(class),
+            lossless: look.switch_view.is_lossless(class),
             group: maps.tc_to_group[class],
             queue: maps.tc_to_queue[class],
         };

@@ -31,7 +31,7 @@ pub struct Advice {
 
 impl Advice {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let advices = advices(look.subject, look.snapshot).into_iter();
+        let advices = advices(look.switch_view, look.snapshot).into_iter();
         advices
             .map(|advice| Self { topic: advice.topic.label().to_owned(), place: advice.place, text: advice.text })
             .collect()

@@ -53,8 +53,8 @@ pub struct Group {
 
 impl Group {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let needs = needs(look.subject, look.snapshot);
-        let ports = 0..look.subject.spec.ports.len().min(look.snapshot.ports.len());
+        let needs = needs(look.switch_view, look.snapshot);
+        let ports = 0..look.switch_view.spec.ports.len().min(look.snapshot.ports.len());
         ports
             .flat_map(|port| (0..CLASSES).map(move |group| (port, group)))
             .map(|at| Self::of(look, &needs, at))
@@ -62,10 +62,10 @@ impl Group {
     }
 
     fn of(look: &Look<'_>, needs: &[Need], (port, group): (usize, usize)) -> Self {
-        let (spec, counters) = (&look.subject.spec.ports[port], &look.snapshot.ports[port]);
+        let (spec, counters) = (&look.switch_view.spec.ports[port], &look.snapshot.ports[port]);
         let profile = &spec.buffer.groups[group];
         let limit = look.limit(profile.threshold, profile.lossless);
-        let early = if look.subject.spec.buffer.policy == HeadroomPolicy::Dynamic { profile.headroom.0 } else { 0 };
+        let early = if look.switch_view.spec.buffer.policy == HeadroomPolicy::Dynamic { profile.headroom.0 } else { 0 };
         let xoff = limit.0.saturating_sub(early).saturating_add(profile.reserve.0);
         let (alpha, fixed) = threshold(profile.threshold);
         let need = needs.iter().find(|need| need.port == port && need.group == group);
@@ -73,7 +73,7 @@ impl Group {
         Self {
             port: spec.name.clone(),
             group: group as u8,
-            classes: classes_of(&look.subject.spec.classes.tc_to_group, group),
+            classes: classes_of(&look.switch_view.spec.classes.tc_to_group, group),
             lossless: profile.lossless,
             xoff: has(counters.xoff_mask, group),
             reserve_bytes: look.size(profile.reserve),
@@ -105,14 +105,14 @@ mod tests {
     /// The API and the metric report the same limit for every group.
     #[test]
     fn what_a_group_may_hold_is_never_more_than_its_pool() {
-        let mut subject = fixture::run();
-        let groups = &mut subject.spec.ports[0].buffer.groups;
+        let mut switch_view = fixture::run();
+        let groups = &mut switch_view.spec.ports[0].buffer.groups;
         groups[0].threshold = Threshold::Dynamic(Alpha::from_exponent(3).unwrap());
         groups[3].threshold = Threshold::Static(Cells(u32::MAX));
-        let plan = subject.spec.buffer;
-        let snapshot = Snapshot::take(&subject, Duration::from_secs(1));
-        let groups = Group::all(&Look { subject: &subject, snapshot: &snapshot, devices: &[] });
-        let text = SwitchCollector::new(Current::new(subject)).text();
+        let plan = switch_view.spec.buffer;
+        let snapshot = Snapshot::take(&switch_view, Duration::from_secs(1));
+        let groups = Group::all(&Look { switch_view: &switch_view, snapshot: &snapshot, devices: &[] });
+        let text = SwitchCollector::new(Current::new(switch_view)).text();
         for group in &groups {
             let (port, number) = (&group.port, group.group);
             let pool = if number == 3 { plan.lossless_shared } else { plan.lossy_shared };

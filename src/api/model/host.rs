@@ -57,12 +57,12 @@ pub struct Flow {
 
 impl Host {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let Some(hosts) = look.subject.hosts.as_deref() else { return Vec::new() };
+        let Some(hosts) = look.switch_view.hosts.as_deref() else { return Vec::new() };
         let tallies = hosts.hosts.iter();
         tallies
             .map(|host| Self {
                 host: host.name.clone(),
-                port: look.subject.port_name(host.port).to_owned(),
+                port: look.switch_view.port_name(host.port).to_owned(),
                 pfc_received_frames: host.pfc_rx_frames.get(),
                 paused_ns: (0..CLASSES).map(|class| hosts.nanos(host.paused_ticks[class].get())).collect(),
                 foreign_frames: host.foreign_frames.get(),
@@ -73,7 +73,7 @@ impl Host {
 
 impl Flow {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let Some(hosts) = look.subject.hosts.as_deref() else { return Vec::new() };
+        let Some(hosts) = look.switch_view.hosts.as_deref() else { return Vec::new() };
         hosts.flows.iter().map(|flow| Self::of(hosts, flow)).collect()
     }
 

@@ -55,23 +55,23 @@ pub struct Lcore {
 
 impl Lcore {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let subject = look.subject;
+        let switch_view = look.switch_view;
         let lcores = look.snapshot.lcores.iter().enumerate();
         lcores
             .map(|(number, lcore)| {
-                let ports = subject.spec.ports.iter().filter(|port| usize::from(port.lcore) == number);
+                let ports = switch_view.spec.ports.iter().filter(|port| usize::from(port.lcore) == number);
                 Self {
                     lcore: number as u8,
                     ports: ports.map(|port| port.name.clone()).collect(),
                     polls: lcore.polls,
                     busy_polls: lcore.busy_polls,
-                    poll_gap_configured_ns: subject.spec.poll_gap.0,
+                    poll_gap_configured_ns: switch_view.spec.poll_gap.0,
                     poll_gap_sum_ns: lcore.poll_gap_sum_ns,
                     poll_gap_p50_ns: lcore.poll_gap_quantile_ns(500),
                     poll_gap_p99_ns: lcore.poll_gap_quantile_ns(990),
                     poll_gap_highest_ns: lcore.poll_gap_highest_ns,
                     poll_gaps: lcore.poll_gap.to_vec(),
-                    rest_longest_ns: subject.rests.get(number).copied().flatten().map(|longest| longest.0),
+                    rest_longest_ns: switch_view.rests.get(number).copied().flatten().map(|longest| longest.0),
                     rests: lcore.rests,
                     rested_ns: lcore.rested_ns,
                     rest_overshoot_p99_ns: lcore.rest_overshoot_quantile_ns(990),

@@ -56,9 +56,9 @@ impl Dropped {
             for (row, reasons) in counters.drops.iter().enumerate() {
                 let counted = DropReason::TABLE.iter().map(|line| (line, reasons[line.0 as usize]));
                 drops.extend(counted.filter(|(_, frames)| *frames > 0).map(|((_, label, meaning), frames)| Self {
-                    port: look.subject.port_name(port).to_owned(),
+                    port: look.switch_view.port_name(port).to_owned(),
                     class: (row < CLASSES).then_some(row as u8),
-                    lossless: row < CLASSES && look.subject.is_lossless(row),
+                    lossless: row < CLASSES && look.switch_view.is_lossless(row),
                     reason: (*label).to_owned(),
                     meaning: (*meaning).to_owned(),
                     frames,
@@ -72,8 +72,8 @@ impl Dropped {
 impl Ecn {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
         let mut rows = Vec::new();
-        for (port, counters) in look.subject.spec.ports.iter().zip(&look.snapshot.ports) {
-            for (queue, spec) in look.subject.spec.queues.iter().enumerate() {
+        for (port, counters) in look.switch_view.spec.ports.iter().zip(&look.snapshot.ports) {
+            for (queue, spec) in look.switch_view.spec.queues.iter().enumerate() {
                 let Some(wred) = &spec.wred else { continue };
                 rows.push(Self {
                     port: port.name.clone(),

@@ -42,7 +42,7 @@ pub use why::{Reason, Told, Why, age};
 use crate::mmu::Threshold;
 use crate::sets::CLASSES;
 use crate::stats::snapshot::cells;
-use crate::stats::{Snapshot, Subject};
+use crate::stats::{Snapshot, SwitchView};
 use crate::units::Cells;
 
 /// The switch at one time: its settings and its counters.
@@ -85,7 +85,7 @@ pub struct State {
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     /// The switch.
-    pub subject: &'a Subject,
+    pub switch_view: &'a SwitchView,
     /// Its counters.
     pub snapshot: &'a Snapshot,
     /// The device behind each port, as the configuration names it.
@@ -100,12 +100,12 @@ impl Look<'_> {
 
     /// Converts a size in cells to bytes.
     fn size(&self, count: Cells) -> u64 {
-        count.to_bytes(self.subject.spec.buffer.cell).0
+        count.to_bytes(self.switch_view.spec.buffer.cell).0
     }
 
     /// The current limit of `threshold` in the lossless or the lossy pool, at most the size of the pool.
     fn limit(&self, threshold: Threshold, lossless: bool) -> Cells {
-        self.snapshot.limit(&self.subject.spec.buffer, threshold, lossless)
+        self.snapshot.limit(&self.switch_view.spec.buffer, threshold, lossless)
     }
 
     /// Nanoseconds since the start of the switch.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Look, has};
 use crate::pfc::PfcMode;
 use crate::sets::CLASSES;
-use crate::stats::Subject;
+use crate::stats::SwitchView;
 use crate::stats::format::pfc_mode;
 
 /// PFC of one port.
@@ -61,20 +61,20 @@ pub struct PfcPriority {
 }
 
 /// Mask of the priorities for which port `index` obeys PFC.
-pub(super) fn obeyed(subject: &Subject, index: usize) -> u8 {
-    match subject.spec.ports.get(index).map(|port| port.pfc) {
+pub(super) fn obeyed(switch_view: &SwitchView, index: usize) -> u8 {
+    match switch_view.spec.ports.get(index).map(|port| port.pfc) {
         Some(PfcMode::Asymmetric) => u8::MAX,
-        Some(PfcMode::Symmetric) => subject.guarded_groups(index),
+        Some(PfcMode::Symmetric) => switch_view.guarded_groups(index),
         _ => 0,
     }
 }
 
 impl Pfc {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let ports = look.subject.spec.ports.iter().zip(&look.snapshot.ports).enumerate();
+        let ports = look.switch_view.spec.ports.iter().zip(&look.snapshot.ports).enumerate();
         ports
             .map(|(index, (spec, counters))| {
-                let (generated, obeyed) = (look.subject.guarded_groups(index), obeyed(look.subject, index));
+                let (generated, obeyed) = (look.switch_view.guarded_groups(index), obeyed(look.switch_view, index));
                 let priority = |priority| PfcPriority {
                     priority: priority as u8,
                     generated: has(generated, priority),
@@ -92,7 +92,7 @@ impl Pfc {
                 Self {
                     port: spec.name.clone(),
                     mode: pfc_mode(spec.pfc).to_owned(),
-                    standing: look.subject.standing(index).label().to_owned(),
+                    standing: look.switch_view.standing(index).label().to_owned(),
                     sent_frames: counters.pfc_tx_frames,
                     received_frames: counters.pfc_rx_frames,
                     pause_received_frames: counters.pause_rx_frames,

@@ -109,14 +109,16 @@ pub struct PortClass {
 
 impl Port {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        (0..look.subject.spec.ports.len().min(look.snapshot.ports.len())).map(|index| Self::of(look, index)).collect()
+        (0..look.switch_view.spec.ports.len().min(look.snapshot.ports.len()))
+            .map(|index| Self::of(look, index))
+            .collect()
     }
 
     fn of(look: &Look<'_>, index: usize) -> Self {
-        let (subject, spec) = (look.subject, &look.subject.spec.ports[index]);
-        let (counters, standing) = (&look.snapshot.ports[index], look.subject.standing(index));
+        let (switch_view, spec) = (look.switch_view, &look.switch_view.spec.ports[index]);
+        let (counters, standing) = (&look.snapshot.ports[index], look.switch_view.standing(index));
         let (vlan_untagged, vlan_tagged) = (spec.vlan.untagged(), spec.vlan.tagged().to_vec());
-        let lossless = |row| row < CLASSES && subject.is_lossless(row);
+        let lossless = |row| row < CLASSES && switch_view.is_lossless(row);
         let device = &counters.device;
         Self {
             port: spec.name.clone(),
@@ -124,7 +126,7 @@ impl Port {
             mac: spec.mac.to_string(),
             rate_bps: spec.rate.0,
             mtu_bytes: spec.mtu,
-            cable_m: subject.links.get(index).map_or(0.0, |link| link.cable.mm as f64 / 1e3),
+            cable_m: switch_view.links.get(index).map_or(0.0, |link| link.cable.mm as f64 / 1e3),
             lcore: spec.lcore,
             trust: trust(spec.trust).to_owned(),
             default_class: spec.port_class,
@@ -135,7 +137,7 @@ impl Port {
             egress_stucks: counters.egress_stucks,
             pfc_mode: pfc_mode(spec.pfc).to_owned(),
             pfc_standing: standing.label().to_owned(),
-            flow_control: subject.flow_control.get(index).label().to_owned(),
+            flow_control: switch_view.flow_control.get(index).label().to_owned(),
             lossless: spec.lossless_groups() != 0 && standing.is_relied_upon(),
             received_frames: counters.rx_frames.iter().sum(),
             received_bytes: counters.rx_bytes.iter().sum(),
@@ -146,7 +148,7 @@ impl Port {
             dropped_frames: counters.dropped(|row| row <= UNCLASSIFIED),
             lossless_dropped_frames: counters.dropped(lossless),
             missed_frames: device.rx_missed,
-            missed_seen: subject.blind.get(index).is_none_or(Option::is_none),
+            missed_seen: switch_view.blind.get(index).is_none_or(Option::is_none),
             no_buffer_frames: device.rx_no_buffer,
             receive_errors: device.rx_errors,
             send_errors: device.tx_errors,
@@ -158,7 +160,7 @@ impl Port {
             classes: (0..CLASSES)
                 .map(|class| PortClass {
                     class: class as u8,
-                    lossless: has(subject.lossless, class),
+                    lossless: has(switch_view.lossless, class),
                     received_frames: counters.rx_frames[class],
                     received_bytes: counters.rx_bytes[class],
                     dropped_frames: counters.dropped(|row| row == class),

@@ -45,16 +45,16 @@ pub struct Queue {
 
 impl Queue {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let ports = 0..look.subject.spec.ports.len().min(look.snapshot.ports.len());
+        let ports = 0..look.switch_view.spec.ports.len().min(look.snapshot.ports.len());
         ports.flat_map(|port| (0..CLASSES).map(move |queue| (port, queue))).map(|at| Self::of(look, at)).collect()
     }
 
     fn of(look: &Look<'_>, (port, queue): (usize, usize)) -> Self {
-        let (switch, counters) = (&look.subject.spec, &look.snapshot.ports[port]);
+        let (switch, counters) = (&look.switch_view.spec, &look.snapshot.ports[port]);
         let spec = &switch.queues[queue];
         let limit = spec.limit.map(|limit| limit.threshold);
         let (alpha, fixed) = limit.map_or((None, None), threshold);
-        let stopped = counters.paused_mask & obeyed(look.subject, port);
+        let stopped = counters.paused_mask & obeyed(look.switch_view, port);
         let stops = |priority: usize| usize::from(switch.classes.pfc_to_queue[priority]) == queue;
         Self {
             port: switch.ports[port].name.clone(),

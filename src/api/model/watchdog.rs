@@ -38,7 +38,7 @@ pub struct WatchdogQueue {
 
 impl Watchdog {
     pub(in crate::api) fn all(look: &Look<'_>) -> Vec<Self> {
-        let ports = look.subject.spec.ports.iter().zip(&look.snapshot.ports);
+        let ports = look.switch_view.spec.ports.iter().zip(&look.snapshot.ports);
         ports
             .filter_map(|(port, counters)| {
                 let spec = port.watchdog?;

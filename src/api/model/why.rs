@@ -61,7 +61,7 @@ impl Why {
     /// Explanations for all ports and classes with drops or recorded decisions.
     #[must_use]
     pub fn all(look: &Look<'_>) -> Vec<Self> {
-        let ports = 0..look.subject.spec.ports.len();
+        let ports = 0..look.switch_view.spec.ports.len();
         let all = ports.flat_map(|port| (0..=CLASSES).map(move |row| (port, row)));
         all.map(|(port, row)| Self::of(look, port, row))
             .filter(|why| !why.reasons.is_empty() || !why.decisions.is_empty())
@@ -69,7 +69,7 @@ impl Why {
     }
 
     fn of(look: &Look<'_>, port: usize, row: usize) -> Self {
-        let counters = &look.subject.counters.ports[port];
+        let counters = &look.switch_view.counters.ports[port];
         let counted = DropReason::TABLE.iter().map(|line| (line, counters.drops[row][line.0 as usize].get()));
         let reasons = counted.filter(|(_, frames)| *frames > 0).map(|((reason, label, meaning), frames)| Reason {
             reason: (*label).to_owned(),
@@ -79,8 +79,8 @@ impl Why {
         });
         let (mut decisions, mut xoffs) = (Vec::new(), 0);
         if row < CLASSES {
-            let logged = &look.subject.counters.decisions[port];
-            let group = usize::from(look.subject.spec.classes.tc_to_group[row] & 7);
+            let logged = &look.switch_view.counters.decisions[port];
+            let group = usize::from(look.switch_view.spec.classes.tc_to_group[row] & 7);
             xoffs = counters.pfc_tx_xoff[group].get();
             let mut seen = logged.last_drops(row);
             seen.extend(logged.last_pauses(group));
@@ -88,9 +88,9 @@ impl Why {
             decisions = seen.iter().map(|logged| Sentence { look, port, logged }.told()).collect();
         }
         Self {
-            port: look.subject.port_name(port).to_owned(),
+            port: look.switch_view.port_name(port).to_owned(),
             class: (row < CLASSES).then_some(row as u8),
-            lossless: row < CLASSES && look.subject.is_lossless(row),
+            lossless: row < CLASSES && look.switch_view.is_lossless(row),
             reasons: reasons.collect(),
             xoffs,
             decisions,
@@ -107,8 +107,8 @@ struct Sentence<'a> {
 
 impl Sentence<'_> {
     fn told(&self) -> Told {
-        let lcore = usize::from(self.look.subject.spec.ports[self.port].lcore);
-        let now = self.look.subject.counters.lcores.get(lcore).map_or(0, |lcore| lcore.clock_ns.get());
+        let lcore = usize::from(self.look.switch_view.spec.ports[self.port].lcore);
+        let now = self.look.switch_view.counters.lcores.get(lcore).map_or(0, |lcore| lcore.clock_ns.get());
         let (what, reason, text) = match self.logged.decision {
             Decision::Dropped(reason) => ("dropped", reason.label(), self.dropped(reason)),
             Decision::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
@@ -118,7 +118,7 @@ impl Sentence<'_> {
 
     fn dropped(&self, reason: DropReason) -> String {
         let logged = self.logged;
-        let [from, to] = logged.ports.map(|port| self.look.subject.port_name(port.into()).to_owned());
+        let [from, to] = logged.ports.map(|port| self.look.switch_view.port_name(port.into()).to_owned());
         let frame = format!("a frame of {} in class {} from {from} for {to}", self.size(logged.cells), logged.class);
         let free = self.size(logged.free);
         match reason {
@@ -149,7 +149,7 @@ impl Sentence<'_> {
                 format!("{frame} cannot be marked and was dropped early, with {depth} in its queue at {to}")
             }
             DropReason::Shed => {
-                let name = self.look.subject.port_name(self.port);
+                let name = self.look.switch_view.port_name(self.port);
                 format!(
                     "lossy frames of class {} were shed at the receive ring of {name}: its core had more frames than time, \
                      and lossless classes go first",
@@ -163,8 +163,8 @@ impl Sentence<'_> {
 
     fn stopped(&self, cause: Cause) -> String {
         let logged = self.logged;
-        let name = self.look.subject.port_name(self.port);
-        let group = self.look.subject.group_name(logged.group.into());
+        let name = self.look.switch_view.port_name(self.port);
+        let group = self.look.switch_view.group_name(logged.group.into());
         match cause {
             Cause::Group => format!("{name} told its peer to stop {group}: {}", self.group()),
             Cause::Port => {
@@ -175,7 +175,7 @@ impl Sentence<'_> {
                 )
             }
             Cause::Backlog => {
-                let mark = self.look.subject.spec.ports[self.port].backlog_mark;
+                let mark = self.look.switch_view.spec.ports[self.port].backlog_mark;
                 let mark = mark.map_or(String::new(), |mark| format!(", from a mark of {mark} on"));
                 let left = frames(logged.backlog.into());
                 format!(
@@ -189,7 +189,7 @@ impl Sentence<'_> {
     fn group(&self) -> String {
         let logged = self.logged;
         let (ingress, group) = (usize::from(logged.ports[0]), usize::from(logged.group));
-        let Some(port) = self.look.subject.spec.ports.get(ingress) else { return String::new() };
+        let Some(port) = self.look.switch_view.spec.ports.get(ingress) else { return String::new() };
         let profile = &port.buffer.groups[group & 7];
         let [reserve, port_reserve, shared, headroom] = logged.held;
         let (free, policy) = (Cells(logged.free), port.buffer.policy);
@@ -230,14 +230,14 @@ impl Sentence<'_> {
 
     fn queue_limit(&self) -> String {
         let class = usize::from(self.logged.class & 7);
-        let queue = usize::from(self.look.subject.spec.classes.tc_to_queue[class] & 7);
-        let limit = self.look.subject.spec.queues[queue].limit;
+        let queue = usize::from(self.look.switch_view.spec.classes.tc_to_queue[class] & 7);
+        let limit = self.look.switch_view.spec.queues[queue].limit;
         let is_so = |threshold: Threshold| threshold.limit(Cells(self.logged.free)).0 == self.logged.queue_limit;
         limit.map_or("there is none now".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
     }
 
     fn size(&self, cells: u32) -> String {
-        Cells(cells).to_bytes(self.look.subject.spec.buffer.cell).to_string()
+        Cells(cells).to_bytes(self.look.switch_view.spec.buffer.cell).to_string()
     }
 }
 

@@ -5,7 +5,7 @@ use super::port::NUMBERS;
 use crate::mmu::HeadroomPolicy;
 use crate::stats::needs::{needs, to_bytes};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values, cells};
-use crate::stats::subject::Subject;
+use crate::stats::switch_view::SwitchView;
 
 /// Names of the pools, indexed by `lossless as usize`.
 pub(super) const POOLS: [&str; 2] = ["lossy", "lossless"];
@@ -78,9 +78,9 @@ impl<T> Highest<T> {
 }
 
 /// Buffer use of each priority group.
-pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
-    uses(families, &GROUPS, "priority", subject, snapshot);
-    highest(families, &GROUPS_HIGHEST, "priority", subject, [snapshot, ever]);
+pub(super) fn groups(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
+    uses(families, &GROUPS, "priority", switch_view, snapshot);
+    highest(families, &GROUPS_HIGHEST, "priority", switch_view, [snapshot, ever]);
     // A group takes its reserve first and returns it last, so its used cells determine the used part of its reserve.
     let used: fn(&PortSnapshot) -> &Values = |port| &port.group_used_cells;
     let mark: fn(&PortSnapshot) -> &Values = |port| &port.group_used_highest_cells;
@@ -100,37 +100,37 @@ pub(super) fn groups(families: &mut Families, subject: &Subject, snapshot: &Snap
         ),
     ] {
         let family = families.gauge(name, help);
-        for ((index, port), spec) in from.ports.iter().enumerate().zip(&subject.spec.ports) {
+        for ((index, port), spec) in from.ports.iter().enumerate().zip(&switch_view.spec.ports) {
             for ((number, used), group) in NUMBERS.iter().zip(of(port)).zip(&spec.buffer.groups) {
-                let bytes = to_bytes(subject, cells(*used).min(group.reserve)).0;
-                family.add(&[("port", subject.port_name(index)), ("priority", number)], bytes);
+                let bytes = to_bytes(switch_view, cells(*used).min(group.reserve)).0;
+                family.add(&[("port", switch_view.port_name(index)), ("priority", number)], bytes);
             }
         }
     }
 }
 
 /// The current limit of each group in its pool.
-pub(super) fn thresholds(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    let plan = &subject.spec.buffer;
+pub(super) fn thresholds(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let plan = &switch_view.spec.buffer;
     let help = "What the group may hold of its pool now: its limit, or alpha times what the pool has free, and never more \
                 than the pool.";
     let family = families.gauge("holdfast_group_threshold_bytes", help);
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
-            let limit = to_bytes(subject, snapshot.limit(plan, group.threshold, group.lossless)).0;
+            let limit = to_bytes(switch_view, snapshot.limit(plan, group.threshold, group.lossless)).0;
             family.add(&[("port", &port.name), ("priority", number)], limit);
         }
     }
 }
 
 /// The headroom that each lossless group needed according to measurements.
-pub(super) fn headroom_needs(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    let needs = needs(subject, snapshot);
-    let labels = |port: usize, group: usize| [("port", subject.port_name(port)), ("priority", NUMBERS[group])];
+pub(super) fn headroom_needs(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let needs = needs(switch_view, snapshot);
+    let labels = |port: usize, group: usize| [("port", switch_view.port_name(port)), ("priority", NUMBERS[group])];
     let help = "Headroom that the group needs by what was seen: with the longest poll gap, or its highest use.";
     let family = families.gauge("holdfast_group_headroom_needed_bytes", help);
     for need in &needs {
-        family.add(&labels(need.port, need.group), to_bytes(subject, need.needed).0);
+        family.add(&labels(need.port, need.group), to_bytes(switch_view, need.needed).0);
     }
     let help = "1 if the group has less headroom than was seen to be needed, or lost frames of a peer that obeys.";
     let family = families.gauge("holdfast_group_headroom_is_short", help);
@@ -140,18 +140,18 @@ pub(super) fn headroom_needs(families: &mut Families, subject: &Subject, snapsho
 }
 
 /// Use of the reserves of ports.
-pub(super) fn port_reserves(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn port_reserves(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let family = families.gauge("holdfast_port_reserve_used_bytes", "Buffer of the port's own reserve in use.");
     for (index, port) in snapshot.ports.iter().enumerate() {
         for (pool, used) in POOLS.iter().zip(port.reserve_used_cells) {
-            family.add(&[("port", subject.port_name(index)), ("pool", pool)], to_bytes(subject, cells(used)).0);
+            family.add(&[("port", switch_view.port_name(index)), ("pool", pool)], to_bytes(switch_view, cells(used)).0);
         }
     }
 }
 
 /// Use of the ports' insurance; no series unless headroom is dynamic.
-pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
-    if subject.spec.buffer.policy != HeadroomPolicy::Dynamic {
+pub(super) fn insurance(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
+    if switch_view.spec.buffer.policy != HeadroomPolicy::Dynamic {
         return;
     }
     let of: fn(&PortSnapshot) -> u64 = |port| port.insurance_highest_cells;
@@ -167,27 +167,33 @@ pub(super) fn insurance(families: &mut Families, subject: &Subject, snapshot: &S
         let family = families.gauge(name, &help);
         for (index, port) in from.ports.iter().enumerate() {
             let value = if row == 0 { port.insurance_cells } else { (marks.of)(port) };
-            family.add(&[("port", subject.port_name(index))], to_bytes(subject, cells(value)).0);
+            family.add(&[("port", switch_view.port_name(index))], to_bytes(switch_view, cells(value)).0);
         }
     }
 }
 
 /// Buffer use of each egress queue.
-pub(super) fn queues(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
-    uses(families, &QUEUES, "queue", subject, snapshot);
-    highest(families, &QUEUES_HIGHEST, "queue", subject, [snapshot, ever]);
+pub(super) fn queues(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
+    uses(families, &QUEUES, "queue", switch_view, snapshot);
+    highest(families, &QUEUES_HIGHEST, "queue", switch_view, [snapshot, ever]);
 }
 
-fn uses(families: &mut Families, table: &[Use], label: &str, subject: &Subject, snapshot: &Snapshot) {
+fn uses(families: &mut Families, table: &[Use], label: &str, switch_view: &SwitchView, snapshot: &Snapshot) {
     for (name, help, of) in table {
-        use_of(families, name, help, label, subject, snapshot, *of);
+        use_of(families, name, help, label, switch_view, snapshot, *of);
     }
 }
 
-fn highest(families: &mut Families, table: &[HighestUse], label: &str, subject: &Subject, [now, ever]: [&Snapshot; 2]) {
+fn highest(
+    families: &mut Families,
+    table: &[HighestUse],
+    label: &str,
+    switch_view: &SwitchView,
+    [now, ever]: [&Snapshot; 2],
+) {
     for row in table {
         for (name, help, from) in row.families(now, ever) {
-            use_of(families, name, &help, label, subject, from, row.of);
+            use_of(families, name, &help, label, switch_view, from, row.of);
         }
     }
 }
@@ -197,21 +203,21 @@ fn use_of(
     name: &str,
     help: &str,
     label: &str,
-    subject: &Subject,
+    switch_view: &SwitchView,
     snapshot: &Snapshot,
     of: fn(&PortSnapshot) -> &Values,
 ) {
     let family = families.gauge(name, help);
     for (index, port) in snapshot.ports.iter().enumerate() {
         for (number, value) in NUMBERS.iter().zip(of(port)) {
-            let bytes = to_bytes(subject, cells(*value)).0;
-            family.add(&[("port", subject.port_name(index)), (label, number)], bytes);
+            let bytes = to_bytes(switch_view, cells(*value)).0;
+            family.add(&[("port", switch_view.port_name(index)), (label, number)], bytes);
         }
     }
 }
 
 /// Use of the shared pools.
-pub(super) fn pools(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
+pub(super) fn pools(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
     let now = [snapshot.lcore.lossy_used_cells, snapshot.lcore.lossless_used_cells];
     let highest = |of: &Snapshot| [of.lcore.lossy_used_highest_cells, of.lcore.lossless_used_highest_cells];
     for (name, help, values) in [
@@ -229,10 +235,10 @@ pub(super) fn pools(families: &mut Families, subject: &Subject, snapshot: &Snaps
     ] {
         let family = families.gauge(name, help);
         for (pool, value) in POOLS.iter().zip(values) {
-            family.add(&[("pool", pool)], to_bytes(subject, cells(value)).0);
+            family.add(&[("pool", pool)], to_bytes(switch_view, cells(value)).0);
         }
     }
-    if subject.spec.buffer.policy != HeadroomPolicy::SharedPool {
+    if switch_view.spec.buffer.policy != HeadroomPolicy::SharedPool {
         return;
     }
     for (name, help, value) in [
@@ -248,6 +254,6 @@ pub(super) fn pools(families: &mut Families, subject: &Subject, snapshot: &Snaps
             ever.lcore.headroom_pool_highest_cells,
         ),
     ] {
-        families.gauge(name, help).add(&[], to_bytes(subject, cells(value)).0);
+        families.gauge(name, help).add(&[], to_bytes(switch_view, cells(value)).0);
     }
 }

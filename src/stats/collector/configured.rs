@@ -7,7 +7,7 @@ use crate::mmu::{GroupProfile, HeadroomPolicy, Threshold};
 use crate::qos::QueueDiscipline;
 use crate::stats::format::headroom_policy;
 use crate::stats::needs::to_bytes;
-use crate::stats::subject::Subject;
+use crate::stats::switch_view::SwitchView;
 use crate::units::{Cells, Probability};
 
 /// A family with one gauge for each priority group that has the value.
@@ -33,8 +33,8 @@ const LIMITS: [Limit; 5] = [
 ];
 
 /// The limits in the configuration.
-pub(super) fn limits(families: &mut Families, subject: &Subject) {
-    let plan = &subject.spec.buffer;
+pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
+    let plan = &switch_view.spec.buffer;
     let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is all of it.");
     for (part, cells) in [
         ("total", plan.total),
@@ -48,7 +48,7 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
     families.gauge("holdfast_cell_bytes", "Size of a buffer cell; a frame takes whole cells.").add(&[], plan.cell.0);
     for (name, help, of) in LIMITS {
         let family = families.gauge(name, help);
-        for port in &subject.spec.ports {
+        for port in &switch_view.spec.ports {
             for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
                 if let Some(cells) = of(group) {
                     family.add(&[("port", &port.name), ("priority", number)], cells.to_bytes(plan.cell).0);
@@ -58,7 +58,7 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
     }
     let help = "Dynamic Threshold factor: the group may hold alpha times what its pool has free.";
     let family = families.gauge("holdfast_group_alpha", help);
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
             if let Threshold::Dynamic(alpha) = group.threshold {
                 let value = f64::from(alpha.exponent()).exp2();
@@ -66,37 +66,37 @@ pub(super) fn limits(families: &mut Families, subject: &Subject) {
             }
         }
     }
-    classes(families, subject);
-    port_limits(families, subject);
-    queue_limits(families, subject);
-    queue_service(families, subject);
+    classes(families, switch_view);
+    port_limits(families, switch_view);
+    queue_limits(families, switch_view);
+    queue_service(families, switch_view);
 }
 
 /// The maps of traffic classes, and which classes are lossless.
-fn classes(families: &mut Families, subject: &Subject) {
+fn classes(families: &mut Families, switch_view: &SwitchView) {
     let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is meant to be lossless.");
     for (class, number) in NUMBERS.iter().enumerate() {
-        family.add(&[("tc", number)], u64::from(subject.is_lossless(class)));
+        family.add(&[("tc", number)], u64::from(switch_view.is_lossless(class)));
     }
     let help = "1 for the priority group and the egress queue that the traffic class is mapped to.";
     let family = families.gauge("holdfast_class_map_info", help);
-    let maps = &subject.spec.classes;
+    let maps = &switch_view.spec.classes;
     for (class, number) in NUMBERS.iter().enumerate() {
         let target = |map: &[u8; 8]| NUMBERS[usize::from(map[class] & 7)];
-        let lossless = if subject.is_lossless(class) { "yes" } else { "no" };
+        let lossless = if switch_view.is_lossless(class) { "yes" } else { "no" };
         let (group, queue) = (target(&maps.tc_to_group), target(&maps.tc_to_queue));
         family.add(&[("tc", number), ("group", group), ("queue", queue), ("lossless", lossless)], 1);
     }
 }
 
 /// Reserves and insurance of ports, and the headroom policy.
-fn port_limits(families: &mut Families, subject: &Subject) {
-    let plan = &subject.spec.buffer;
+fn port_limits(families: &mut Families, switch_view: &SwitchView) {
+    let plan = &switch_view.spec.buffer;
     let help = "Buffer guaranteed to the port, for any of its groups of the pool beyond their own reserves.";
     let family = families.gauge("holdfast_port_reserve_bytes", help);
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         for (pool, cells) in POOLS.iter().zip(port.buffer.reserve) {
-            family.add(&[("port", &port.name), ("pool", pool)], to_bytes(subject, cells).0);
+            family.add(&[("port", &port.name), ("pool", pool)], to_bytes(switch_view, cells).0);
         }
     }
     let help = "1 for what lossless groups do after XOFF: independent, shared-pool or dynamic.";
@@ -104,24 +104,24 @@ fn port_limits(families: &mut Families, subject: &Subject) {
     family.add(&[("policy", headroom_policy(plan.policy))], 1);
     if plan.policy == HeadroomPolicy::SharedPool {
         let family = families.gauge("holdfast_headroom_pool_size_bytes", "Headroom that all lossless groups share.");
-        family.add(&[], to_bytes(subject, plan.headroom).0);
+        family.add(&[], to_bytes(switch_view, plan.headroom).0);
     }
     if plan.policy == HeadroomPolicy::Dynamic {
         let help = "Headroom of the port's own, for what comes after the whole port is XOFF.";
         let family = families.gauge("holdfast_port_insurance_bytes", help);
-        for port in &subject.spec.ports {
-            family.add(&[("port", &port.name)], to_bytes(subject, port.buffer.insurance).0);
+        for port in &switch_view.spec.ports {
+            family.add(&[("port", &port.name)], to_bytes(switch_view, port.buffer.insurance).0);
         }
     }
 }
 
 /// Limits of egress queues in the lossy pool, which are equal on every port.
-fn queue_limits(families: &mut Families, subject: &Subject) {
-    let queues = || NUMBERS.iter().zip(&subject.spec.queues);
+fn queue_limits(families: &mut Families, switch_view: &SwitchView) {
+    let queues = || NUMBERS.iter().zip(&switch_view.spec.queues);
     let help = "Part of the lossy pool kept for the egress queue of each port.";
     let family = families.gauge("holdfast_queue_reserve_bytes", help);
     for (number, queue) in queues() {
-        family.add(&[("queue", number)], to_bytes(subject, queue.reserve).0);
+        family.add(&[("queue", number)], to_bytes(switch_view, queue.reserve).0);
     }
     let help = "Dynamic Threshold factor of the egress queue: it may hold alpha times what the lossy pool has free.";
     let family = families.gauge("holdfast_queue_alpha", help);
@@ -134,14 +134,14 @@ fn queue_limits(families: &mut Families, subject: &Subject) {
     let family = families.gauge("holdfast_queue_static_threshold_bytes", help);
     for (number, queue) in queues() {
         if let Some(Threshold::Static(cells)) = queue.limit.map(|limit| limit.threshold) {
-            family.add(&[("queue", number)], to_bytes(subject, cells).0);
+            family.add(&[("queue", number)], to_bytes(switch_view, cells).0);
         }
     }
 }
 
 /// Schedulers and ECN profiles of egress queues, which are equal on every port.
-fn queue_service(families: &mut Families, subject: &Subject) {
-    let queues = || NUMBERS.iter().zip(&subject.spec.queues);
+fn queue_service(families: &mut Families, switch_view: &SwitchView) {
+    let queues = || NUMBERS.iter().zip(&switch_view.spec.queues);
     let help = "Share of the egress queue among those that are not strict, as a weight; 0 for a strict one.";
     let family = families.gauge("holdfast_queue_weight", help);
     for (number, queue) in queues() {

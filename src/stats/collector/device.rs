@@ -3,7 +3,7 @@
 use super::family::Families;
 use crate::stats::device::DeviceStats;
 use crate::stats::snapshot::Snapshot;
-use crate::stats::subject::Subject;
+use crate::stats::switch_view::SwitchView;
 
 type Row = (&'static str, &'static str, fn(&DeviceStats) -> u64);
 
@@ -29,35 +29,35 @@ const COUNTERS: [Row; 6] = [
 ];
 
 /// Use of the packet buffer pools, which must never run empty.
-pub(super) fn pools(families: &mut Families, subject: &Subject) {
+pub(super) fn pools(families: &mut Families, switch_view: &SwitchView) {
     let help = "Packet buffers of the pool: data for frames, control for PFC.";
     let family = families.gauge("holdfast_packet_buffers", help);
-    for pool in subject.pools.iter() {
+    for pool in switch_view.pools.iter() {
         family.add(&[("pool", pool.name)], u64::from(pool.size));
     }
     let help =
         "Packet buffers that are out, free descriptors of receive rings among them; looked at ten times a second.";
     let family = families.gauge("holdfast_packet_buffers_in_use", help);
-    for pool in subject.pools.iter() {
+    for pool in switch_view.pools.iter() {
         family.add(&[("pool", pool.name)], pool.in_use.get());
     }
 }
 
 /// Link state and device counters of each port, as the control thread last read them.
-pub(super) fn devices(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn devices(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let family = families.gauge("holdfast_port_link_up", "1 while the port's link is up.");
     for (index, port) in snapshot.ports.iter().enumerate() {
-        family.add(&[("port", subject.port_name(index))], u64::from(port.device.link_up));
+        family.add(&[("port", switch_view.port_name(index))], u64::from(port.device.link_up));
     }
     let help = "1 if the device tells of frames lost in front of it; with 0 what is missed there is not counted.";
     let family = families.gauge("holdfast_device_receive_loss_seen", help);
-    for (index, driver) in subject.blind.iter().enumerate() {
-        family.add(&[("port", subject.port_name(index))], u64::from(driver.is_none()));
+    for (index, driver) in switch_view.blind.iter().enumerate() {
+        family.add(&[("port", switch_view.port_name(index))], u64::from(driver.is_none()));
     }
     for (name, help, of) in COUNTERS {
         let family = families.counter(name, help);
         for (index, port) in snapshot.ports.iter().enumerate() {
-            family.add(&[("port", subject.port_name(index))], of(&port.device));
+            family.add(&[("port", switch_view.port_name(index))], of(&port.device));
         }
     }
 }

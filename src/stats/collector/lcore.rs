@@ -3,7 +3,7 @@
 use super::family::{Families, Family};
 use crate::dataplane::counters::GAP_BUCKETS;
 use crate::stats::snapshot::{LcoreSnapshot, Snapshot};
-use crate::stats::subject::Subject;
+use crate::stats::switch_view::SwitchView;
 use crate::units::Nanos;
 
 /// Converts nanoseconds to seconds by a division, so that short decimals stay short.
@@ -73,7 +73,7 @@ const EVER_TIMES: [Times; 2] = [
 ];
 
 /// Polls and poll gaps, forwarding database, held frames and handed-off frames of each lcore.
-pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
+pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
     let numbers: Vec<String> = (0..snapshot.lcores.len()).map(|number| number.to_string()).collect();
     let lcores = || numbers.iter().map(String::as_str).zip(&snapshot.lcores);
     for (name, help, of) in COUNTERS {
@@ -92,23 +92,23 @@ pub(super) fn lcores(families: &mut Families, subject: &Subject, snapshot: &Snap
     let help = "Polls that came later than the configuration has it, as far as the histogram's buckets can tell.";
     let family = families.counter("holdfast_late_polls_total", help);
     for (number, lcore) in lcores() {
-        family.add(&[("lcore", number)], late_polls(lcore, subject.spec.poll_gap));
+        family.add(&[("lcore", number)], late_polls(lcore, switch_view.spec.poll_gap));
     }
-    watermarks(families, subject, snapshot, (&HIGHEST, &HIGHEST_TIMES));
-    watermarks(families, subject, ever, (&EVER, &EVER_TIMES));
+    watermarks(families, switch_view, snapshot, (&HIGHEST, &HIGHEST_TIMES));
+    watermarks(families, switch_view, ever, (&EVER, &EVER_TIMES));
     let help = "How late a poll may come by the configuration: what headroom is computed from.";
     let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
-    family.add_real(&[], seconds(subject.spec.poll_gap.0));
+    family.add_real(&[], seconds(switch_view.spec.poll_gap.0));
     let family = families.gauge("holdfast_port_lcore_info", "1 for the lcore that owns the port.");
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name), ("lcore", &port.lcore.to_string())], 1);
     }
-    rests(families, subject, snapshot);
+    rests(families, switch_view, snapshot);
 }
 
 /// Watermarks of the snapshot `from`, by lcore.
-fn watermarks(families: &mut Families, subject: &Subject, from: &Snapshot, (frames, times): (&Row, &[Times])) {
-    let lcores = || from.lcores.iter().zip(&subject.rests).enumerate();
+fn watermarks(families: &mut Families, switch_view: &SwitchView, from: &Snapshot, (frames, times): (&Row, &[Times])) {
+    let lcores = || from.lcores.iter().zip(&switch_view.rests).enumerate();
     let family = families.gauge(frames.0, frames.1);
     for (number, (lcore, _)) in lcores() {
         family.add(&[("lcore", &number.to_string())], frames.2(lcore));
@@ -128,8 +128,8 @@ fn late_polls(lcore: &LcoreSnapshot, allowed: Nanos) -> u64 {
 }
 
 /// Rests of the lcores that are configured to rest.
-fn rests(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    let lcores = snapshot.lcores.iter().zip(&subject.rests).enumerate();
+fn rests(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    let lcores = snapshot.lcores.iter().zip(&switch_view.rests).enumerate();
     let lcores = lcores.filter_map(|(number, (lcore, longest))| Some((number.to_string(), lcore, (*longest)?)));
     let lcores: Vec<_> = lcores.collect();
     let family = families.gauge("holdfast_rest_configured_seconds", "Longest rest of the lcore when nothing comes.");

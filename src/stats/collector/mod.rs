@@ -26,7 +26,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::current::Current;
 use super::snapshot::Snapshot;
-use super::subject::Subject;
+use super::switch_view::SwitchView;
 use family::Families;
 
 /// Collects all metrics of one switch.
@@ -49,51 +49,51 @@ impl SwitchCollector {
     #[must_use]
     pub fn text(&self) -> String {
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
-        let subject = self.current.get();
-        collect(&mut families, &subject, &Snapshot::take(&subject, self.began.elapsed()))
+        let switch_view = self.current.get();
+        collect(&mut families, &switch_view, &Snapshot::take(&switch_view, self.began.elapsed()))
     }
 }
 
 /// Formats all families of `snapshot`.
-fn collect(families: &mut Families, subject: &Subject, snapshot: &Snapshot) -> String {
-    let ever = &subject.watermarks.since_start(snapshot);
+fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) -> String {
+    let ever = &switch_view.watermarks.since_start(snapshot);
     families.rewind();
-    program(families, subject);
-    port::traffic(families, subject, snapshot);
-    port::drops(families, subject, snapshot);
-    port::flow_control(families, subject, snapshot);
-    port::backlog(families, subject, snapshot, ever);
-    watchdog::watchdogs(families, subject, snapshot);
-    configured::limits(families, subject);
-    buffer::groups(families, subject, snapshot, ever);
-    buffer::thresholds(families, subject, snapshot);
-    buffer::headroom_needs(families, subject, snapshot);
-    buffer::port_reserves(families, subject, snapshot);
-    buffer::insurance(families, subject, snapshot, ever);
-    buffer::queues(families, subject, snapshot, ever);
-    buffer::pools(families, subject, snapshot, ever);
-    device::devices(families, subject, snapshot);
-    device::pools(families, subject);
-    lcore::lcores(families, subject, snapshot, ever);
-    if let Some(hosts) = &subject.hosts {
+    program(families, switch_view);
+    port::traffic(families, switch_view, snapshot);
+    port::drops(families, switch_view, snapshot);
+    port::flow_control(families, switch_view, snapshot);
+    port::backlog(families, switch_view, snapshot, ever);
+    watchdog::watchdogs(families, switch_view, snapshot);
+    configured::limits(families, switch_view);
+    buffer::groups(families, switch_view, snapshot, ever);
+    buffer::thresholds(families, switch_view, snapshot);
+    buffer::headroom_needs(families, switch_view, snapshot);
+    buffer::port_reserves(families, switch_view, snapshot);
+    buffer::insurance(families, switch_view, snapshot, ever);
+    buffer::queues(families, switch_view, snapshot, ever);
+    buffer::pools(families, switch_view, snapshot, ever);
+    device::devices(families, switch_view, snapshot);
+    device::pools(families, switch_view);
+    lcore::lcores(families, switch_view, snapshot, ever);
+    if let Some(hosts) = &switch_view.hosts {
         flows::flows(families, hosts);
     }
     families.text()
 }
 
 /// Version, configuration hash, start time and readiness.
-fn program(families: &mut Families, subject: &Subject) {
-    families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", subject.version)], 1);
+fn program(families: &mut Families, switch_view: &SwitchView) {
+    families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", switch_view.version)], 1);
     let help = "Hash of the configuration: any changed setting changes it, by whatever words.";
-    families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", subject.config_hash))], 1);
+    families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", switch_view.config_hash))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     families
         .gauge("holdfast_start_time_seconds", "When the switch began, since the epoch.")
-        .add_real(&[], seconds(subject.watermarks.began()));
+        .add_real(&[], seconds(switch_view.watermarks.began()));
     families
         .gauge("holdfast_watermarks_cleared_time_seconds", "When watermarks were cleared last, or began.")
-        .add_real(&[], seconds(subject.watermarks.cleared()));
-    let state = subject.health.look(&subject.counters, Instant::now());
+        .add_real(&[], seconds(switch_view.watermarks.cleared()));
+    let state = switch_view.health.look(&switch_view.counters, Instant::now());
     let help = "1 if every lcore polls and ports have had their time to prove their PFC, as /readyz says.";
     families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
 }

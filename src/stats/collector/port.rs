@@ -6,7 +6,7 @@ use crate::dataplane::DropReason;
 use crate::sets::CLASSES;
 use crate::stats::format::{pfc_mode, wire_rate};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
-use crate::stats::subject::Subject;
+use crate::stats::switch_view::SwitchView;
 
 /// Labels of the eight classes, priorities and queues.
 pub(super) const NUMBERS: [&str; CLASSES] = ["0", "1", "2", "3", "4", "5", "6", "7"];
@@ -85,37 +85,39 @@ const FLOW_CONTROL: [PerClass; 5] = [
     },
 ];
 
-fn per_class(families: &mut Families, table: &[PerClass], subject: &Subject, snapshot: &Snapshot) {
+fn per_class(families: &mut Families, table: &[PerClass], switch_view: &SwitchView, snapshot: &Snapshot) {
     for row in table {
         let family = families.counter(row.name, row.help);
         for (index, port) in snapshot.ports.iter().enumerate() {
             for (number, value) in NUMBERS.iter().zip((row.of)(port)) {
-                family.add(&[("port", subject.port_name(index)), (row.label, number)], *value);
+                family.add(&[("port", switch_view.port_name(index)), (row.label, number)], *value);
             }
         }
     }
 }
 
 /// Frames, bytes, paced rate and stuck state of each port.
-pub(super) fn traffic(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    per_class(families, &TRAFFIC, subject, snapshot);
+pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    per_class(families, &TRAFFIC, switch_view, snapshot);
     let help = "Rate the port is paced to, in bytes a second of the wire, preamble and gap included.";
     let family = families.gauge("holdfast_port_speed_bytes_per_second", help);
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], port.rate.0 / 8);
     }
     let help = "1 while the port is stuck: its device takes no frames, and what should leave there is dropped.";
     let stuck = |port: &PortSnapshot| u64::from(port.egress_stuck);
-    per_port(families.gauge("holdfast_port_egress_stuck", help), subject, snapshot, stuck);
+    per_port(families.gauge("holdfast_port_egress_stuck", help), switch_view, snapshot, stuck);
     let help = "Times that the port got stuck.";
-    per_port(families.counter("holdfast_port_egress_stucks_total", help), subject, snapshot, |port| port.egress_stucks);
+    per_port(families.counter("holdfast_port_egress_stucks_total", help), switch_view, snapshot, |port| {
+        port.egress_stucks
+    });
     let overhead = wire_rate(1, 0, 8.0);
     let help = "Bytes that a frame costs the wire beyond its own: preamble, frame check sequence and gap.";
     families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
 }
 
 /// Drops by reason; the help text names each.
-pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));
     let help = format!(
         "Frames dropped, by reason; those for want of buffer by traffic class too, and whatever else lossless classes lost. {}.",
@@ -123,12 +125,12 @@ pub(super) fn drops(families: &mut Families, subject: &Subject, snapshot: &Snaps
     );
     let family = families.counter("holdfast_port_dropped_frames_total", &help);
     for (index, port) in snapshot.ports.iter().enumerate() {
-        let name = subject.port_name(index);
+        let name = switch_view.port_name(index);
         for (reason, label, _) in DropReason::TABLE {
             let count = |row: usize| port.drops[row][*reason as usize];
             let mut rest = count(CLASSES);
             for (class, number) in NUMBERS.iter().enumerate() {
-                if can_occur(*reason, subject.is_lossless(class)) || (reason.is_congestion() && count(class) > 0) {
+                if can_occur(*reason, switch_view.is_lossless(class)) || (reason.is_congestion() && count(class) > 0) {
                     family.add(&[("port", name), ("tc", number), ("reason", label)], count(class));
                 } else {
                     rest += count(class);
@@ -161,8 +163,8 @@ type Row<T> = (&'static str, &'static str, fn(&PortSnapshot) -> T);
 pub(super) type ClassRow = (&'static str, &'static str, fn(&PortSnapshot) -> &Values);
 
 /// PFC in both directions, and its standing.
-pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
-    per_class(families, &FLOW_CONTROL, subject, snapshot);
+pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
+    per_class(families, &FLOW_CONTROL, switch_view, snapshot);
     let totals: [Row<u64>; 3] = [
         ("holdfast_pfc_sent_frames_total", "PFC frames sent.", |port| port.pfc_tx_frames),
         ("holdfast_pfc_received_frames_total", "PFC frames received.", |port| port.pfc_rx_frames),
@@ -171,9 +173,9 @@ pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot:
         }),
     ];
     for (name, help, of) in totals {
-        per_port(families.counter(name, help), subject, snapshot, of);
+        per_port(families.counter(name, help), switch_view, snapshot, of);
     }
-    paused_times(families, subject, snapshot);
+    paused_times(families, switch_view, snapshot);
     let masks: [Row<u8>; 2] = [
         ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
         ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
@@ -182,18 +184,18 @@ pub(super) fn flow_control(families: &mut Families, subject: &Subject, snapshot:
         let family = families.gauge(name, help);
         for (index, port) in snapshot.ports.iter().enumerate() {
             for (class, number) in NUMBERS.iter().enumerate() {
-                let labels = [("port", subject.port_name(index)), ("priority", number)];
+                let labels = [("port", switch_view.port_name(index)), ("priority", number)];
                 family.add(&labels, u64::from(of(port) >> class & 1));
             }
         }
     }
     let help = "1 while the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).";
-    per_port(families.gauge("holdfast_port_xoff", help), subject, snapshot, |port| u64::from(port.port_xoff));
-    standing(families, subject);
+    per_port(families.gauge("holdfast_port_xoff", help), switch_view, snapshot, |port| u64::from(port.port_xoff));
+    standing(families, switch_view);
 }
 
 /// Times for which each direction was paused.
-fn paused_times(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let times: [ClassRow; 2] = [
         (
             "holdfast_pfc_sent_paused_seconds_total",
@@ -210,61 +212,62 @@ fn paused_times(families: &mut Families, subject: &Subject, snapshot: &Snapshot)
         let family = families.counter(name, help);
         for (index, port) in snapshot.ports.iter().enumerate() {
             for (number, ns) in NUMBERS.iter().zip(of(port)) {
-                family.add_real(&[("port", subject.port_name(index)), ("priority", number)], seconds(*ns));
+                family.add_real(&[("port", switch_view.port_name(index)), ("priority", number)], seconds(*ns));
             }
         }
     }
 }
 
 /// PFC mode and PFC standing of each port.
-fn standing(families: &mut Families, subject: &Subject) {
+fn standing(families: &mut Families, switch_view: &SwitchView) {
     let help = "1 for what the port does of PFC: off, software (generated and obeyed for lossless priorities), or \
                 asymmetric (generated for them, obeyed for all).";
     let family = families.gauge("holdfast_pfc_mode_info", help);
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name), ("mode", pfc_mode(port.pfc))], 1);
     }
     let help = "1 for the standing of the port's PFC: proven, trusted (the operator's word), unproven or off. \
                 Unproven and off are not lossless.";
     let family = families.gauge("holdfast_pfc_standing", help);
-    for index in 0..subject.pfc.len() {
-        family.add(&[("port", subject.port_name(index)), ("standing", subject.standing(index).label())], 1);
+    for index in 0..switch_view.pfc.len() {
+        family.add(&[("port", switch_view.port_name(index)), ("standing", switch_view.standing(index).label())], 1);
     }
     let help = "1 for the flow control that the port's device does by itself: none, off, filters (it may eat PFC frames), \
                 pauses (classic PAUSE is on; not lossless) or unknown (its driver cannot be asked).";
     let family = families.gauge("holdfast_device_flow_control", help);
-    for index in 0..subject.pfc.len() {
-        family.add(&[("port", subject.port_name(index)), ("state", subject.flow_control.get(index).label())], 1);
+    for index in 0..switch_view.pfc.len() {
+        family
+            .add(&[("port", switch_view.port_name(index)), ("state", switch_view.flow_control.get(index).label())], 1);
     }
 }
 
 /// Frames that polls leave in receive rings because the core cannot keep up.
-pub(super) fn backlog(families: &mut Families, subject: &Subject, snapshot: &Snapshot, ever: &Snapshot) {
+pub(super) fn backlog(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
     let help = "Frames left in the receive ring from which on the port's lossless groups go XOFF.";
     let family = families.gauge("holdfast_backlog_mark_frames", help);
-    for port in &subject.spec.ports {
+    for port in &switch_view.spec.ports {
         if let Some(mark) = port.backlog_mark {
             family.add(&[("port", &port.name)], u64::from(mark));
         }
     }
     let help = "Frames left in the receive ring by the last poll that had to leave some.";
-    per_port(families.gauge("holdfast_backlog_frames", help), subject, snapshot, |port| port.backlog_frames);
+    per_port(families.gauge("holdfast_backlog_frames", help), switch_view, snapshot, |port| port.backlog_frames);
     let help = "The most that a poll had to leave there since watermarks were cleared.";
     let highest = |port: &PortSnapshot| port.backlog_highest_frames;
-    per_port(families.gauge("holdfast_backlog_highest_frames", help), subject, snapshot, highest);
+    per_port(families.gauge("holdfast_backlog_highest_frames", help), switch_view, snapshot, highest);
     let help = "The most that a poll ever had to leave there.";
-    per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), subject, ever, highest);
+    per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), switch_view, ever, highest);
     let help = "Times that the backlog of the receive ring made the lossless groups XOFF.";
-    per_port(families.counter("holdfast_backlog_xoffs_total", help), subject, snapshot, |port| port.backlog_xoffs);
+    per_port(families.counter("holdfast_backlog_xoffs_total", help), switch_view, snapshot, |port| port.backlog_xoffs);
     let help = "Time for which the backlog of the receive ring held the lossless groups at XOFF.";
     let family = families.counter("holdfast_backlog_held_seconds_total", help);
     for (index, port) in snapshot.ports.iter().enumerate() {
-        family.add_real(&[("port", subject.port_name(index))], seconds(port.backlog_held_ns));
+        family.add_real(&[("port", switch_view.port_name(index))], seconds(port.backlog_held_ns));
     }
 }
 
-fn per_port(family: &mut Family, subject: &Subject, snapshot: &Snapshot, of: impl Fn(&PortSnapshot) -> u64) {
+fn per_port(family: &mut Family, switch_view: &SwitchView, snapshot: &Snapshot, of: impl Fn(&PortSnapshot) -> u64) {
     for (index, port) in snapshot.ports.iter().enumerate() {
-        family.add(&[("port", subject.port_name(index))], of(port));
+        family.add(&[("port", switch_view.port_name(index))], of(port));
     }
 }

@@ -9,8 +9,8 @@ use crate::stats::BufferPool;
 use crate::units::{Bytes, Cells, Probability};
 use std::collections::{BTreeMap, BTreeSet};
 
-fn scrape(subject: Subject) -> String {
-    SwitchCollector::new(Current::new(subject)).text()
+fn scrape(switch_view: SwitchView) -> String {
+    SwitchCollector::new(Current::new(switch_view)).text()
 }
 
 fn is_name(name: &str) -> bool {
@@ -175,17 +175,17 @@ fn what_is_configured_has_its_families() {
 
 #[test]
 fn dynamic_headroom_has_insurance_and_a_fixed_queue_a_limit() {
-    let mut subject = quiet();
-    subject.spec.buffer.policy = HeadroomPolicy::Dynamic;
-    subject.spec.ports[0].buffer.insurance = Cells(50);
-    subject.spec.queues[1].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(7)) });
-    subject.spec.queues[2].discipline = QueueDiscipline::Strict;
+    let mut switch_view = quiet();
+    switch_view.spec.buffer.policy = HeadroomPolicy::Dynamic;
+    switch_view.spec.ports[0].buffer.insurance = Cells(50);
+    switch_view.spec.queues[1].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(7)) });
+    switch_view.spec.queues[2].discipline = QueueDiscipline::Strict;
     let quarter = Probability(Probability::ONE.0 / 4);
-    subject.spec.queues[3].wred = WredProfile::new(Bytes(1_000), Bytes(4_000), quarter);
+    switch_view.spec.queues[3].wred = WredProfile::new(Bytes(1_000), Bytes(4_000), quarter);
     let pool = BufferPool { name: "data", size: 5_000, in_use: Counter::default() };
     pool.in_use.set(1_200);
-    subject.pools = [pool].into();
-    let series = read(&scrape(subject));
+    switch_view.pools = [pool].into();
+    let series = read(&scrape(switch_view));
     for (key, value) in [
         (r#"holdfast_port_insurance_bytes{port="p1"}"#, 10_000.0),
         (r#"holdfast_headroom_policy_info{policy="dynamic"}"#, 1.0),
@@ -203,46 +203,46 @@ fn dynamic_headroom_has_insurance_and_a_fixed_queue_a_limit() {
 
 #[test]
 fn polls_later_than_configured_are_counted_by_buckets() {
-    let mut subject = run();
-    subject.spec.poll_gap = crate::units::Nanos(300);
-    let late = |subject: &Subject| read(&scrape(subject.clone()))[r#"holdfast_late_polls_total{lcore="0"}"#];
-    assert_eq!(late(&subject), 20.0, "from 512 ns on; between 256 and 512 ns it cannot tell");
-    subject.spec.poll_gap = crate::units::Nanos(256);
-    assert_eq!(late(&subject), 1_000.0);
+    let mut switch_view = run();
+    switch_view.spec.poll_gap = crate::units::Nanos(300);
+    let late = |switch_view: &SwitchView| read(&scrape(switch_view.clone()))[r#"holdfast_late_polls_total{lcore="0"}"#];
+    assert_eq!(late(&switch_view), 20.0, "from 512 ns on; between 256 and 512 ns it cannot tell");
+    switch_view.spec.poll_gap = crate::units::Nanos(256);
+    assert_eq!(late(&switch_view), 1_000.0);
 }
 
 #[test]
 fn what_is_cleared_is_remembered() {
-    let subject = run();
+    let switch_view = run();
     let key = |name: &str| format!(r#"holdfast_group_headroom_{name}bytes{{port="p1",priority="3"}}"#);
-    let read = |subject: &Subject| {
-        let series = read(&scrape(subject.clone()));
+    let read = |switch_view: &SwitchView| {
+        let series = read(&scrape(switch_view.clone()));
         (series[&key("highest_")], series[&key("highest_since_start_")])
     };
-    subject.watermarks.remember(&Snapshot::take(&subject, std::time::Duration::ZERO));
-    subject.counters.ports[0].group_headroom_highest_cells[3].set(5);
-    assert_eq!(read(&subject), (1_000.0, 11_000.0));
+    switch_view.watermarks.remember(&Snapshot::take(&switch_view, std::time::Duration::ZERO));
+    switch_view.counters.ports[0].group_headroom_highest_cells[3].set(5);
+    assert_eq!(read(&switch_view), (1_000.0, 11_000.0));
 }
 
 #[test]
 fn what_is_counted_later_is_there_from_the_start() {
-    let names = |subject| read(&scrape(subject)).into_keys().collect::<Vec<_>>();
+    let names = |switch_view| read(&scrape(switch_view)).into_keys().collect::<Vec<_>>();
     assert_eq!(names(quiet()), names(run()));
 }
 
 #[test]
 fn no_drop_is_left_out_or_counted_twice() {
-    let subject = quiet();
-    for row in &subject.counters.ports[0].drops {
+    let switch_view = quiet();
+    for row in &switch_view.counters.ports[0].drops {
         row.iter().for_each(|counter| counter.add(1));
     }
-    let series = read(&scrape(subject));
+    let series = read(&scrape(switch_view));
     let drops = series.iter().filter(|(key, _)| key.starts_with("holdfast_port_dropped_frames_total{port=\"p1\""));
     assert_eq!(drops.map(|(_, value)| value).sum::<f64>(), 9.0 * crate::dataplane::DropReason::COUNT as f64);
 }
 
 #[test]
 fn the_hash_of_the_configuration_is_a_label() {
-    let subject = quiet().tuned(quiet().spec, 0x0123_4567_89ab_cdef);
-    assert!(read(&scrape(subject)).contains_key("holdfast_config_info{hash=\"0123456789abcdef\"}"));
+    let switch_view = quiet().tuned(quiet().spec, 0x0123_4567_89ab_cdef);
+    assert!(read(&scrape(switch_view)).contains_key("holdfast_config_info{hash=\"0123456789abcdef\"}"));
 }

@@ -5,32 +5,32 @@ use super::lcore::seconds;
 use super::port::{ClassRow, NUMBERS};
 use crate::pfc::{WatchdogAction, WatchdogSpec};
 use crate::stats::snapshot::{PortSnapshot, Snapshot};
-use crate::stats::subject::Subject;
+use crate::stats::switch_view::SwitchView;
 
 /// The ports with a watchdog: name, settings, counters.
 fn watched<'a>(
-    subject: &'a Subject,
+    switch_view: &'a SwitchView,
     snapshot: &'a Snapshot,
 ) -> impl Iterator<Item = (&'a str, WatchdogSpec, &'a PortSnapshot)> {
-    let ports = subject.spec.ports.iter().zip(&snapshot.ports);
+    let ports = switch_view.spec.ports.iter().zip(&snapshot.ports);
     ports.filter_map(|(spec, port)| Some((spec.name.as_str(), spec.watchdog?, port)))
 }
 
 /// Settings, storms and restorations of the ports that have a watchdog.
-pub(super) fn watchdogs(families: &mut Families, subject: &Subject, snapshot: &Snapshot) {
+pub(super) fn watchdogs(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let help = "1 for what the port's watchdog does in a storm: drop, forward or alert.";
     let family = families.gauge("holdfast_watchdog_info", help);
-    for (name, spec, _) in watched(subject, snapshot) {
+    for (name, spec, _) in watched(switch_view, snapshot) {
         family.add(&[("port", name), ("action", action(spec.action))], 1);
     }
     let help = "For how long a queue with frames must be paused and send none to be in a storm.";
     let family = families.gauge("holdfast_watchdog_detection_seconds", help);
-    for (name, spec, _) in watched(subject, snapshot) {
+    for (name, spec, _) in watched(switch_view, snapshot) {
         family.add_real(&[("port", name)], seconds(spec.detection.0));
     }
     let help = "For how long its priority must not be paused for a storm to be over.";
     let family = families.gauge("holdfast_watchdog_restoration_seconds", help);
-    for (name, spec, _) in watched(subject, snapshot) {
+    for (name, spec, _) in watched(switch_view, snapshot) {
         family.add_real(&[("port", name)], seconds(spec.restoration.0));
     }
     let counts: [ClassRow; 2] = [
@@ -39,10 +39,11 @@ pub(super) fn watchdogs(families: &mut Families, subject: &Subject, snapshot: &S
     ];
     for (name, help, of) in counts {
         let family = families.counter(name, help);
-        watched(subject, snapshot).for_each(|(port, _, counters)| by_queue(family, port, |queue| of(counters)[queue]));
+        watched(switch_view, snapshot)
+            .for_each(|(port, _, counters)| by_queue(family, port, |queue| of(counters)[queue]));
     }
     let family = families.gauge("holdfast_watchdog_storming", "1 while the queue is in a storm.");
-    for (name, _, port) in watched(subject, snapshot) {
+    for (name, _, port) in watched(switch_view, snapshot) {
         by_queue(family, name, |queue| u64::from(port.watchdog_mask >> queue & 1));
     }
 }

@@ -10,7 +10,7 @@ pub use self::text::not_lossless_line;
 
 use super::flow_control::DeviceFlowControl;
 use super::snapshot::Snapshot;
-use super::subject::{PfcStanding, Subject};
+use super::switch_view::{PfcStanding, SwitchView};
 use crate::dataplane::DropReason;
 use crate::hosts::FlowTally;
 use crate::sets::CLASSES;
@@ -182,8 +182,8 @@ pub struct Undelivered {
 impl Verdict {
     /// Judges `snapshot`, which is taken after the hosts have stopped and the switch has drained.
     #[must_use]
-    pub fn new(subject: &Subject, snapshot: &Snapshot) -> Self {
-        if subject.lossless == 0 {
+    pub fn new(switch_view: &SwitchView, snapshot: &Snapshot) -> Self {
+        if switch_view.lossless == 0 {
             return Self {
                 outcome: Outcome::NothingLossless,
                 causes: Vec::new(),
@@ -196,15 +196,15 @@ impl Verdict {
                 unseen: Vec::new(),
             };
         }
-        let (mut causes, undelivered) = drops(subject, snapshot);
-        causes.extend(ends(subject));
-        causes.extend(receive_rings(subject, snapshot));
-        causes.extend(devices(subject, snapshot));
+        let (mut causes, undelivered) = drops(switch_view, snapshot);
+        causes.extend(ends(switch_view));
+        causes.extend(receive_rings(switch_view, snapshot));
+        causes.extend(devices(switch_view, snapshot));
         let (cells, frames) = (snapshot.held_cells(), snapshot.lcore.held_frames);
         if cells > 0 || frames > 0 {
             causes.push(Cause::CellsHeld { cells, frames });
         }
-        let (unseen, (starved, maybe_starved)) = (unseen(subject), starved::starved(subject, snapshot));
+        let (unseen, (starved, maybe_starved)) = (unseen(switch_view), starved::starved(switch_view, snapshot));
         let outcome = match (causes.is_empty(), unseen.is_empty() && maybe_starved.is_empty()) {
             (true, _) if !starved.is_empty() => Outcome::Starved,
             (true, true) => Outcome::Kept,
@@ -215,9 +215,9 @@ impl Verdict {
             outcome,
             causes,
             undelivered,
-            not_lossless: exposed(subject),
-            trusted: trusted(subject),
-            trusted_devices: trusted_devices(subject),
+            not_lossless: exposed(switch_view),
+            trusted: trusted(switch_view),
+            trusted_devices: trusted_devices(switch_view),
             starved,
             maybe_starved,
             unseen,
@@ -234,16 +234,16 @@ impl Verdict {
 /// Frames dropped in lossless classes: those that break the promise, and those that could not be delivered.
 ///
 /// A port without link and a stuck port are one fault that is detected in two ways, so both break the promise.
-fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
+fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
     let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
-    for class in (0..CLASSES).filter(|&class| subject.is_lossless(class)) {
+    for class in (0..CLASSES).filter(|&class| switch_view.is_lossless(class)) {
         for (reason, label, _) in DropReason::TABLE {
             for (port, counters) in snapshot.ports.iter().enumerate() {
                 let frames = counters.drops[class][*reason as usize];
                 if frames == 0 {
                     continue;
                 }
-                let port = subject.port_name(port).to_owned();
+                let port = switch_view.port_name(port).to_owned();
                 match reason {
                     DropReason::Watchdog => causes.push(Cause::Watchdog { class, port, frames }),
                     DropReason::EgressStuck => causes.push(Cause::Stuck { class, port, frames }),
@@ -258,10 +258,10 @@ fn drops(subject: &Subject, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered
 }
 
 /// Frames of lossless classes that virtual hosts find missing or damaged.
-fn ends(subject: &Subject) -> Vec<Cause> {
-    let Some(hosts) = &subject.hosts else { return Vec::new() };
+fn ends(switch_view: &SwitchView) -> Vec<Cause> {
+    let Some(hosts) = &switch_view.hosts else { return Vec::new() };
     let mut causes = Vec::new();
-    let is_lossless = |flow: &&FlowTally| subject.is_lossless(usize::from(flow.info.class));
+    let is_lossless = |flow: &&FlowTally| switch_view.is_lossless(usize::from(flow.info.class));
     for flow in hosts.flows.iter().filter(is_lossless) {
         let class = usize::from(flow.info.class);
         let name = |host: usize| hosts.hosts[host].name.clone();
@@ -280,11 +280,11 @@ fn ends(subject: &Subject) -> Vec<Cause> {
     causes
 }
 
-fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
+fn receive_rings(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Cause> {
     let lossy = snapshot.ports.iter().enumerate().filter(|(_, port)| port.device.receive_loss() > 0);
     lossy
         .map(|(index, port)| Cause::ReceiveRing {
-            port: subject.port_name(index).to_owned(),
+            port: switch_view.port_name(index).to_owned(),
             missed_frames: port.device.rx_missed,
             no_buffer_frames: port.device.rx_no_buffer,
         })
@@ -292,45 +292,47 @@ fn receive_rings(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
 }
 
 /// Frames that devices accepted but lost, at ports that have sent lossless frames. They include PFC frames.
-fn devices(subject: &Subject, snapshot: &Snapshot) -> Vec<Cause> {
-    let queue = |class: usize| usize::from(subject.spec.classes.tc_to_queue[class]) % CLASSES;
-    let lossless = (0..CLASSES).filter(|&class| subject.is_lossless(class));
+fn devices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Cause> {
+    let queue = |class: usize| usize::from(switch_view.spec.classes.tc_to_queue[class]) % CLASSES;
+    let lossless = (0..CLASSES).filter(|&class| switch_view.is_lossless(class));
     let queues: Vec<usize> = lossless.map(queue).collect();
     let lossy = snapshot
         .ports
         .iter()
         .enumerate()
         .filter(|(_, port)| port.device.tx_errors > 0 && queues.iter().any(|&queue| port.tx_frames[queue] > 0));
-    let cause = |(index, frames)| Cause::Transmit { port: subject.port_name(index).to_owned(), frames };
+    let cause = |(index, frames)| Cause::Transmit { port: switch_view.port_name(index).to_owned(), frames };
     lossy.map(|(index, port)| cause((index, port.device.tx_errors))).collect()
 }
 
-fn exposed(subject: &Subject) -> Vec<Exposed> {
-    let ports = (0..subject.pfc.len()).map(|port| (port, subject.standing(port)));
+fn exposed(switch_view: &SwitchView) -> Vec<Exposed> {
+    let ports = (0..switch_view.pfc.len()).map(|port| (port, switch_view.standing(port)));
     let ports = ports.filter(|(_, pfc)| !pfc.is_relied_upon());
     let exposed = |(port, pfc)| Exposed {
-        port: subject.port_name(port).to_owned(),
+        port: switch_view.port_name(port).to_owned(),
         pfc,
-        flow_control: subject.flow_control.get(port),
+        flow_control: switch_view.flow_control.get(port),
     };
     ports.map(exposed).collect()
 }
 
-fn trusted(subject: &Subject) -> Vec<String> {
-    let ports = (0..subject.pfc.len()).filter(|&port| subject.standing(port) == PfcStanding::Trusted);
-    ports.map(|port| subject.port_name(port).to_owned()).collect()
+fn trusted(switch_view: &SwitchView) -> Vec<String> {
+    let ports = (0..switch_view.pfc.len()).filter(|&port| switch_view.standing(port) == PfcStanding::Trusted);
+    ports.map(|port| switch_view.port_name(port).to_owned()).collect()
 }
 
-fn trusted_devices(subject: &Subject) -> Vec<TrustedDevice> {
-    let ports = (0..subject.pfc.len()).filter(|&port| subject.standing(port) == PfcStanding::Trusted);
-    let ports = ports.map(|port| (port, subject.flow_control.get(port)));
+fn trusted_devices(switch_view: &SwitchView) -> Vec<TrustedDevice> {
+    let ports = (0..switch_view.pfc.len()).filter(|&port| switch_view.standing(port) == PfcStanding::Trusted);
+    let ports = ports.map(|port| (port, switch_view.flow_control.get(port)));
     let ports = ports.filter(|(_, state)| state.consequence().is_some());
-    ports.map(|(port, flow_control)| TrustedDevice { port: subject.port_name(port).to_owned(), flow_control }).collect()
+    ports
+        .map(|(port, flow_control)| TrustedDevice { port: switch_view.port_name(port).to_owned(), flow_control })
+        .collect()
 }
 
-fn unseen(subject: &Subject) -> Vec<Unseen> {
-    let ports = subject.blind.iter().enumerate();
-    let ports = ports.filter_map(|(port, driver)| Some((subject.port_name(port).to_owned(), driver.clone()?)));
+fn unseen(switch_view: &SwitchView) -> Vec<Unseen> {
+    let ports = switch_view.blind.iter().enumerate();
+    let ports = ports.filter_map(|(port, driver)| Some((switch_view.port_name(port).to_owned(), driver.clone()?)));
     ports.map(|(port, driver)| Unseen { port, driver }).collect()
 }
 

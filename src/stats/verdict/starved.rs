@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::super::snapshot::{PortSnapshot, Snapshot};
-use super::super::subject::Subject;
+use super::super::switch_view::SwitchView;
 use crate::hosts::FlowTally;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;
@@ -47,7 +47,7 @@ pub struct MaybeStarved {
 
 /// The port that is judged.
 struct Judged<'a> {
-    subject: &'a Subject,
+    switch_view: &'a SwitchView,
     index: usize,
     port: &'a PortSnapshot,
     held_ns: u64,
@@ -55,13 +55,13 @@ struct Judged<'a> {
 }
 
 /// Judges every port of `snapshot`.
-pub(super) fn starved(subject: &Subject, snapshot: &Snapshot) -> (Vec<Starved>, Vec<MaybeStarved>) {
+pub(super) fn starved(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<Starved>, Vec<MaybeStarved>) {
     let of_ns = u64::try_from(snapshot.at.as_nanos()).unwrap_or(u64::MAX);
     let (mut starved, mut maybe) = (Vec::new(), Vec::new());
     for (index, port) in snapshot.ports.iter().enumerate() {
         // The counter includes the drain after the run, but the duration of the run does not.
-        let judged = Judged { subject, index, port, held_ns: port.backlog_held_ns.min(of_ns), of_ns };
-        if subject.is_in_process(index) {
+        let judged = Judged { switch_view, index, port, held_ns: port.backlog_held_ns.min(of_ns), of_ns };
+        if switch_view.is_in_process(index) {
             starved.extend(judged.by_demand());
         } else {
             starved.extend(judged.by_share());
@@ -96,10 +96,10 @@ impl Judged<'_> {
     }
 
     fn maybe(&self) -> Option<MaybeStarved> {
-        let is_guarded = self.subject.guarded_groups(self.index) != 0;
+        let is_guarded = self.switch_view.guarded_groups(self.index) != 0;
         let is_silent = self.received() == 0 && self.all() > 0;
         (is_guarded && is_silent && self.is_mostly_held()).then(|| MaybeStarved {
-            port: self.subject.port_name(self.index).to_owned(),
+            port: self.switch_view.port_name(self.index).to_owned(),
             held_ns: self.held_ns,
             of_ns: self.of_ns,
         })
@@ -111,7 +111,7 @@ impl Judged<'_> {
 
     fn starved(&self, class: usize, wanted_frames: Option<u64>) -> Starved {
         Starved {
-            port: self.subject.port_name(self.index).to_owned(),
+            port: self.switch_view.port_name(self.index).to_owned(),
             class,
             held_ns: self.held_ns,
             of_ns: self.of_ns,
@@ -121,7 +121,7 @@ impl Judged<'_> {
     }
 
     fn lossless(&self) -> Vec<usize> {
-        (0..CLASSES).filter(|&class| self.subject.is_lossless(class)).collect()
+        (0..CLASSES).filter(|&class| self.switch_view.is_lossless(class)).collect()
     }
 
     /// Frames received in lossless classes.
@@ -135,13 +135,13 @@ impl Judged<'_> {
 
     /// Frames of `class` that the hosts at the port had to send during the run, limited by the rate of their link.
     fn wanted_frames(&self, class: usize) -> u64 {
-        let Some(hosts) = &self.subject.hosts else { return 0 };
+        let Some(hosts) = &self.switch_view.hosts else { return 0 };
         let is_own =
             |flow: &&FlowTally| usize::from(flow.info.class) == class && hosts.hosts[flow.info.from].port == self.index;
         let flows: Vec<&FlowTally> = hosts.flows.iter().filter(is_own).collect();
         let wanted: u64 = flows.iter().map(|flow| flow.info.wanted_frames(Nanos(self.of_ns))).sum();
         let longest = flows.iter().map(|flow| flow.info.frame_len).max().unwrap_or(0);
-        let rate = self.subject.spec.ports.get(self.index).map_or(0, |port| port.rate.0);
+        let rate = self.switch_view.spec.ports.get(self.index).map_or(0, |port| port.rate.0);
         let bits = u128::from(rate) * u128::from(self.of_ns) / 1_000_000_000;
         wanted.min(u64::try_from(bits).unwrap_or(u64::MAX) / u64::from((longest + WIRE_OVERHEAD) * 8))
     }

@@ -3,8 +3,8 @@ use super::*;
 use crate::units::BitRate;
 use std::time::Duration;
 
-fn verdict(subject: &Subject) -> Verdict {
-    Verdict::new(subject, &Snapshot::take(subject, Duration::from_secs(10)))
+fn verdict(switch_view: &SwitchView) -> Verdict {
+    Verdict::new(switch_view, &Snapshot::take(switch_view, Duration::from_secs(10)))
 }
 
 #[test]
@@ -16,18 +16,18 @@ fn a_run_without_loss_keeps_it() {
 
 #[test]
 fn lossy_drops_break_nothing() {
-    let subject = run();
-    assert!(subject.counters.ports[0].drops[0][DropReason::Threshold as usize].get() > 0);
-    assert!(verdict(&subject).is_kept());
+    let switch_view = run();
+    assert!(switch_view.counters.ports[0].drops[0][DropReason::Threshold as usize].get() > 0);
+    assert!(verdict(&switch_view).is_kept());
 }
 
 #[test]
 fn a_congestion_drop_in_a_lossless_class_breaks_it() {
-    let subject = quiet();
-    subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(12_000);
-    subject.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(345);
-    subject.devices[1].publish(&crate::stats::DeviceStats { link_up: true, rx_missed: 7, ..Default::default() });
-    let text = verdict(&subject).to_string();
+    let switch_view = quiet();
+    switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(12_000);
+    switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(345);
+    switch_view.devices[1].publish(&crate::stats::DeviceStats { link_up: true, rx_missed: 7, ..Default::default() });
+    let text = verdict(&switch_view).to_string();
     let expected = "lossless: BROKEN: 12,345 frames lost in class 3 (headroom_full at p1 12,000, p2 345); \
                     7 frames lost in the receive ring of p2";
     assert_eq!(text, expected);
@@ -35,36 +35,36 @@ fn a_congestion_drop_in_a_lossless_class_breaks_it() {
 
 #[test]
 fn the_watchdog_breaks_it_on_purpose() {
-    let subject = quiet();
-    let flow = &subject.hosts.as_ref().unwrap().flows[0];
+    let switch_view = quiet();
+    let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
     flow.sent_frames.add(5_000);
     flow.received_frames.add(3_000);
-    for (port, frames) in subject.counters.ports.iter().zip([500, 1_500]) {
+    for (port, frames) in switch_view.counters.ports.iter().zip([500, 1_500]) {
         port.drops[3][DropReason::Watchdog as usize].add(frames);
         port.drops[0][DropReason::Watchdog as usize].add(7);
     }
-    let verdict = verdict(&subject);
+    let verdict = verdict(&switch_view);
     assert!(!verdict.is_kept() && verdict.undelivered.is_empty());
     let expected = "lossless: BROKEN: 2,000 frames discarded by the watchdog\n\
                     class 3: 500 frames discarded by the watchdog at p1\n\
                     class 3: 1,500 frames discarded by the watchdog at p2";
     assert_eq!(verdict.to_string(), expected);
     flow.sent_frames.add(1);
-    let text = self::verdict(&subject).to_string();
+    let text = self::verdict(&switch_view).to_string();
     let expected = "lossless: BROKEN: 1 frame lost in class 3 (1 missing end to end); 2,000 frames discarded";
     assert!(text.starts_with(expected), "{text}");
 }
 
 #[test]
 fn frames_discarded_at_a_stuck_port_break_it() {
-    let subject = quiet();
-    let flow = &subject.hosts.as_ref().unwrap().flows[0];
+    let switch_view = quiet();
+    let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
     flow.sent_frames.add(5_000);
     flow.received_frames.add(4_500);
     for class in [0, 3] {
-        subject.counters.ports[1].drops[class][DropReason::EgressStuck as usize].add(500);
+        switch_view.counters.ports[1].drops[class][DropReason::EgressStuck as usize].add(500);
     }
-    let verdict = verdict(&subject);
+    let verdict = verdict(&switch_view);
     assert!(!verdict.is_kept() && verdict.undelivered.is_empty());
     let expected = "lossless: BROKEN: 500 frames discarded at stuck ports\n\
                     class 3: 500 frames discarded at p2, which was stuck";
@@ -73,181 +73,181 @@ fn frames_discarded_at_a_stuck_port_break_it() {
 
 #[test]
 fn frames_for_a_port_without_link_break_it() {
-    let subject = quiet();
+    let switch_view = quiet();
     for class in [0, 3] {
-        subject.counters.ports[0].drops[class][DropReason::EgressDown as usize].add(40);
-        subject.counters.ports[0].drops[class][DropReason::LosslessUnknown as usize].add(2);
+        switch_view.counters.ports[0].drops[class][DropReason::EgressDown as usize].add(40);
+        switch_view.counters.ports[0].drops[class][DropReason::LosslessUnknown as usize].add(2);
     }
     let expected = "lossless: BROKEN: 40 frames lost in class 3 (egress_down at p1 40)\n\
                     not delivered: 2 frames of class 3 at p1 (lossless_unknown)";
-    assert_eq!(verdict(&subject).to_string(), expected);
+    assert_eq!(verdict(&switch_view).to_string(), expected);
 }
 
 #[test]
 fn what_a_device_lost_of_the_frames_it_took_breaks_it_where_lossless_frames_left() {
-    let subject = quiet();
+    let switch_view = quiet();
     let lost = crate::stats::DeviceStats { link_up: true, tx_errors: 40, ..Default::default() };
-    subject.devices[1].publish(&lost);
-    subject.counters.ports[1].tx_frames[0].add(40);
-    assert_eq!(verdict(&subject).to_string(), "lossless: KEPT", "only lossy frames have left there");
-    subject.counters.ports[1].tx_frames[3].add(1);
-    assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 40 frames lost by the device of p2");
-    let json = serde_json::to_value(&verdict(&subject).causes).unwrap();
+    switch_view.devices[1].publish(&lost);
+    switch_view.counters.ports[1].tx_frames[0].add(40);
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: KEPT", "only lossy frames have left there");
+    switch_view.counters.ports[1].tx_frames[3].add(1);
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: BROKEN: 40 frames lost by the device of p2");
+    let json = serde_json::to_value(&verdict(&switch_view).causes).unwrap();
     assert_eq!(json, serde_json::json!([{"cause": "transmit", "port": "p2", "frames": 40}]));
 }
 
 #[test]
 fn every_lcore_may_hold_frames() {
-    let mut subject = quiet();
-    subject.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
-    subject.counters.lcores.iter().for_each(|lcore| lcore.held_frames.set(2));
-    subject.counters.ports.iter().for_each(|port| port.group_used_cells[3].set(6));
-    assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (4 frames) not released");
+    let mut switch_view = quiet();
+    switch_view.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
+    switch_view.counters.lcores.iter().for_each(|lcore| lcore.held_frames.set(2));
+    switch_view.counters.ports.iter().for_each(|port| port.group_used_cells[3].set(6));
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: BROKEN: 12 cells (4 frames) not released");
 }
 
 #[test]
 fn hosts_find_what_the_switch_does_not() {
-    let subject = quiet();
-    let hosts = subject.hosts.as_ref().unwrap();
+    let switch_view = quiet();
+    let hosts = switch_view.hosts.as_ref().unwrap();
     hosts.flows[0].sent_frames.add(10);
     hosts.flows[0].received_frames.add(7);
     hosts.flows[0].corrupt_frames.add(1);
-    let text = verdict(&subject).to_string();
+    let text = verdict(&switch_view).to_string();
     assert_eq!(text, "lossless: BROKEN: 2 frames lost in class 3 (2 missing end to end, 1 corrupt)");
     // The second flow is lossy.
     hosts.flows[0].received_frames.add(2);
     hosts.flows[1].sent_frames.add(10);
-    assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 1 frame lost in class 3 (1 corrupt)");
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: BROKEN: 1 frame lost in class 3 (1 corrupt)");
 }
 
 #[test]
 fn what_is_held_after_the_drain_breaks_it() {
-    let subject = quiet();
-    subject.counters.ports[0].group_headroom_cells[3].set(12);
-    subject.counters.lcores[0].held_frames.set(2);
-    assert_eq!(verdict(&subject).to_string(), "lossless: BROKEN: 12 cells (2 frames) not released");
+    let switch_view = quiet();
+    switch_view.counters.ports[0].group_headroom_cells[3].set(12);
+    switch_view.counters.lcores[0].held_frames.set(2);
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: BROKEN: 12 cells (2 frames) not released");
 }
 
 #[test]
 fn ports_without_proof_are_named_loudly() {
-    let mut subject = quiet();
-    subject.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
-    assert_eq!(verdict(&subject).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
-    assert_eq!(not_lossless_line(&subject).as_deref(), Some("not lossless: p1 (pfc off), p2 (pfc unproven)"));
-    subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
+    let mut switch_view = quiet();
+    switch_view.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
+    assert_eq!(not_lossless_line(&switch_view).as_deref(), Some("not lossless: p1 (pfc off), p2 (pfc unproven)"));
+    switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
     let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
-    assert_eq!(verdict(&subject).to_string(), expected);
-    subject.lossless = 0;
-    assert_eq!(verdict(&subject).to_string(), "lossless: no class is");
-    assert_eq!(not_lossless_line(&subject), None);
+    assert_eq!(verdict(&switch_view).to_string(), expected);
+    switch_view.lossless = 0;
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: no class is");
+    assert_eq!(not_lossless_line(&switch_view), None);
     assert_eq!(fixture::quiet().lossless, 1 << 3);
 }
 
 #[test]
 fn a_device_that_pauses_or_may_eat_pfc_is_named_with_what_follows() {
-    let mut subject = quiet();
-    subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
-    subject.flow_control.set(0, DeviceFlowControl::Pauses);
-    subject.flow_control.set(1, DeviceFlowControl::Unknown);
+    let mut switch_view = quiet();
+    switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
+    switch_view.flow_control.set(0, DeviceFlowControl::Pauses);
+    switch_view.flow_control.set(1, DeviceFlowControl::Unknown);
     let expected = "not lossless: p1 (pfc unproven; its device pauses by itself), \
                     p2 (pfc unproven; its device may pause by itself or eat PFC frames)";
-    assert_eq!(verdict(&subject).to_string(), format!("lossless: KEPT\n{expected}"));
-    assert_eq!(not_lossless_line(&subject).as_deref(), Some(expected));
-    subject.flow_control.set(0, DeviceFlowControl::Filters);
-    subject.pfc[1] = PfcStanding::Off;
+    assert_eq!(verdict(&switch_view).to_string(), format!("lossless: KEPT\n{expected}"));
+    assert_eq!(not_lossless_line(&switch_view).as_deref(), Some(expected));
+    switch_view.flow_control.set(0, DeviceFlowControl::Filters);
+    switch_view.pfc[1] = PfcStanding::Off;
     let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\n\
                     on the operator's word: p1: its device may eat PFC frames\nnot lossless: p2 (pfc off)";
-    assert_eq!(verdict(&subject).to_string(), expected);
+    assert_eq!(verdict(&switch_view).to_string(), expected);
 }
 
 /// Sets the first port's received frames of `classes`, and the nanoseconds of ten seconds for which its backlog paused
 /// them.
-fn receive(subject: &Subject, held_ns: u64, classes: &[(usize, u64)]) {
-    let port = &subject.counters.ports[0];
+fn receive(switch_view: &SwitchView, held_ns: u64, classes: &[(usize, u64)]) {
+    let port = &switch_view.counters.ports[0];
     port.backlog_held_ns.set(held_ns);
     port.rx_frames.iter().for_each(|counter| counter.set(0));
     classes.iter().for_each(|&(class, frames)| port.rx_frames[class].set(frames));
 }
 
 #[track_caller]
-fn assert_outcome(subject: &Subject, outcome: Outcome, why: &str) {
-    let found = verdict(subject);
+fn assert_outcome(switch_view: &SwitchView, outcome: Outcome, why: &str) {
+    let found = verdict(switch_view);
     assert_eq!(found.outcome, outcome, "{why}: {found}");
     assert_eq!(found.is_kept(), outcome != Outcome::Starved, "{why}");
 }
 
 #[test]
 fn class_of_a_virtual_host_that_hardly_moved_is_starved() {
-    let subject = quiet();
+    let switch_view = quiet();
     // 1000 B frames at 10 Gb/s for ten seconds are 12,207,031 frames.
-    receive(&subject, 5_000_000_000, &[(0, 100_000_000)]);
-    assert_outcome(&subject, Outcome::Kept, "held for half of ten seconds");
-    receive(&subject, 9_900_000_000, &[(0, 100_000_000)]);
-    assert_outcome(&subject, Outcome::Starved, "held before its first frame");
-    receive(&subject, 9_900_000_000, &[(0, 100_000_000), (3, 122_071)]);
-    assert_outcome(&subject, Outcome::Kept, "one of a hundred of the frames that it had to send");
-    receive(&subject, 9_900_000_000, &[(0, 1000), (3, 500)]);
-    assert_outcome(&subject, Outcome::Kept, "a core too slow for lossless frames alone");
-    receive(&subject, 19_900_000_000, &[(0, 100_000_000), (3, 1)]);
+    receive(&switch_view, 5_000_000_000, &[(0, 100_000_000)]);
+    assert_outcome(&switch_view, Outcome::Kept, "held for half of ten seconds");
+    receive(&switch_view, 9_900_000_000, &[(0, 100_000_000)]);
+    assert_outcome(&switch_view, Outcome::Starved, "held before its first frame");
+    receive(&switch_view, 9_900_000_000, &[(0, 100_000_000), (3, 122_071)]);
+    assert_outcome(&switch_view, Outcome::Kept, "one of a hundred of the frames that it had to send");
+    receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 500)]);
+    assert_outcome(&switch_view, Outcome::Kept, "a core too slow for lossless frames alone");
+    receive(&switch_view, 19_900_000_000, &[(0, 100_000_000), (3, 1)]);
     let expected = "lossless: STARVED\n\
                     starved: class 3 at p1: 1 of 12,207,031 frames came; its receive backlog held it for 10.00s of 10.00s";
-    assert_eq!(verdict(&subject).to_string(), expected, "no longer than the run");
+    assert_eq!(verdict(&switch_view).to_string(), expected, "no longer than the run");
 }
 
 #[test]
 fn class_is_starved_although_another_lossless_class_moves() {
-    let mut subject = quiet();
-    subject.lossless |= 1 << 4;
-    receive(&subject, 9_900_000_000, &[(0, 50_000_000), (4, 50_000_000)]);
-    let found = verdict(&subject);
+    let mut switch_view = quiet();
+    switch_view.lossless |= 1 << 4;
+    receive(&switch_view, 9_900_000_000, &[(0, 50_000_000), (4, 50_000_000)]);
+    let found = verdict(&switch_view);
     let classes: Vec<usize> = found.starved.iter().map(|starved| starved.class).collect();
     assert_eq!((found.outcome, classes), (Outcome::Starved, vec![3]), "no host sends in class 4, so it wants nothing");
 }
 
 #[test]
 fn class_of_a_low_rate_whose_frames_all_came_is_kept() {
-    let subject = fixture::slow(BitRate(8_192_000));
-    receive(&subject, 9_900_000_000, &[(0, 100_000_000), (3, 10_000)]);
-    assert_outcome(&subject, Outcome::Kept, "all of ten thousand frames");
-    receive(&subject, 9_900_000_000, &[(0, 100_000_000), (3, 99)]);
-    assert_outcome(&subject, Outcome::Starved, "less than one of a hundred");
+    let switch_view = fixture::slow(BitRate(8_192_000));
+    receive(&switch_view, 9_900_000_000, &[(0, 100_000_000), (3, 10_000)]);
+    assert_outcome(&switch_view, Outcome::Kept, "all of ten thousand frames");
+    receive(&switch_view, 9_900_000_000, &[(0, 100_000_000), (3, 99)]);
+    assert_outcome(&switch_view, Outcome::Starved, "less than one of a hundred");
 }
 
 #[test]
 fn class_of_an_unknown_peer_is_judged_by_its_share_of_the_frames() {
-    let mut subject = quiet();
-    subject.hosts = None;
-    receive(&subject, 9_000_000_000, &[(0, 1000), (3, 1)]);
-    assert_outcome(&subject, Outcome::Kept, "free to send for a tenth of the time");
-    receive(&subject, 9_900_000_000, &[(0, 1000), (3, 500)]);
-    assert_outcome(&subject, Outcome::Kept, "a core too slow for lossless frames alone");
-    receive(&subject, 9_900_000_000, &[(0, 1000), (3, 1)]);
+    let mut switch_view = quiet();
+    switch_view.hosts = None;
+    receive(&switch_view, 9_000_000_000, &[(0, 1000), (3, 1)]);
+    assert_outcome(&switch_view, Outcome::Kept, "free to send for a tenth of the time");
+    receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 500)]);
+    assert_outcome(&switch_view, Outcome::Kept, "a core too slow for lossless frames alone");
+    receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 1)]);
     let expected =
         "lossless: STARVED\nstarved: class 3 at p1: 1 frame came; its receive backlog held it for 9.90s of 10.00s";
-    assert_eq!(verdict(&subject).to_string(), expected);
+    assert_eq!(verdict(&switch_view).to_string(), expected);
 }
 
 #[test]
 fn unknown_peer_without_lossless_frames_is_kept_as_seen() {
-    let mut subject = quiet();
-    subject.hosts = None;
-    receive(&subject, 9_900_000_000, &[(0, 1000)]);
+    let mut switch_view = quiet();
+    switch_view.hosts = None;
+    receive(&switch_view, 9_900_000_000, &[(0, 1000)]);
     let expected = "lossless: KEPT as far as seen\n\
                     not seen: lossless frames that waited for p1, held by its receive backlog for 9.90s of 10.00s";
-    assert_eq!(verdict(&subject).to_string(), expected);
-    subject.spec.ports[0].pfc = crate::pfc::PfcMode::Off;
-    assert_outcome(&subject, Outcome::Kept, "without PFC its peer is not held");
+    assert_eq!(verdict(&switch_view).to_string(), expected);
+    switch_view.spec.ports[0].pfc = crate::pfc::PfcMode::Off;
+    assert_outcome(&switch_view, Outcome::Kept, "without PFC its peer is not held");
 }
 
 #[test]
 fn loss_that_a_driver_does_not_count_makes_it_kept_as_seen() {
-    let mut subject = quiet();
-    subject.blind[1] = Some("net_tap".to_owned());
-    let seen = verdict(&subject);
+    let mut switch_view = quiet();
+    switch_view.blind[1] = Some("net_tap".to_owned());
+    let seen = verdict(&switch_view);
     assert!(seen.is_kept() && seen.outcome == Outcome::KeptAsSeen);
     let expected = "lossless: KEPT as far as seen\nnot seen: loss in the receive ring of p2 (net_tap)";
     assert_eq!(seen.to_string(), expected);
-    subject.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
-    let text = verdict(&subject).to_string();
+    switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
+    let text = verdict(&switch_view).to_string();
     assert!(text.starts_with("lossless: BROKEN: ") && text.ends_with("of p2 (net_tap)"), "{text}");
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::format::{frames, grouped, time};
-use super::super::subject::{PfcStanding, Subject};
+use super::super::switch_view::{PfcStanding, SwitchView};
 use super::{Cause, Exposed, MaybeStarved, Outcome, Starved, TrustedDevice, Undelivered, Verdict, exposed};
 use crate::sets::CLASSES;
 use crate::units::Nanos;
@@ -14,8 +14,8 @@ const SHOWN: usize = 4;
 /// The line that names the ports without a lossless guarantee, while the switch runs. `None` if there are none, or if
 /// no class is lossless.
 #[must_use]
-pub fn not_lossless_line(subject: &Subject) -> Option<String> {
-    let ports = if subject.lossless == 0 { Vec::new() } else { exposed(subject) };
+pub fn not_lossless_line(switch_view: &SwitchView) -> Option<String> {
+    let ports = if switch_view.lossless == 0 { Vec::new() } else { exposed(switch_view) };
     (!ports.is_empty()).then(|| line_of(&ports))
 }
 

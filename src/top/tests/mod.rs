@@ -15,12 +15,12 @@ use super::{App, Paint};
 use crate::api::model::Version;
 use crate::api::{Look, State};
 use crate::stats::fixture;
-use crate::stats::{Snapshot, Subject};
+use crate::stats::{Snapshot, SwitchView};
 
 pub const PLAIN: Paint = Paint { colour: false, unicode: true };
 
-/// The state that the API would return for `subject`.
-pub fn state(subject: &Subject, snapshot: &Snapshot) -> State {
+/// The state that the API would return for `switch_view`.
+pub fn state(switch_view: &SwitchView, snapshot: &Snapshot) -> State {
     let devices = vec!["ring".to_owned(); 2];
     let version = Version {
         version: "1.2.3".to_owned(),
@@ -31,13 +31,13 @@ pub fn state(subject: &Subject, snapshot: &Snapshot) -> State {
         config_hash: "0123456789abcdef".to_owned(),
         writes: false,
     };
-    Look { subject, snapshot, devices: &devices }.state(version)
+    Look { switch_view, snapshot, devices: &devices }.state(version)
 }
 
 /// The states before and after a busy second.
 pub fn second() -> (State, State) {
-    let (subject, before, after) = fixture::second();
-    (state(&subject, &before), state(&subject, &after))
+    let (switch_view, before, after) = fixture::second();
+    (state(&switch_view, &before), state(&switch_view, &after))
 }
 
 /// An app that has seen a busy second.

@@ -34,8 +34,8 @@ fn each_view_at_80_by_24() {
 
 #[test]
 fn where_all_went_wrong_it_says_so() {
-    let subject = fixture::trouble();
-    let now = state(&subject, &Snapshot::take(&subject, Duration::from_secs(10)));
+    let switch_view = fixture::trouble();
+    let now = state(&switch_view, &Snapshot::take(&switch_view, Duration::from_secs(10)));
     let mut before = now.clone();
     before.at_ns -= 1_000_000_000;
     before.drops.clear();
@@ -58,11 +58,11 @@ fn help_and_a_switch_that_is_not_there() {
 #[test]
 fn flow_control_of_a_device_is_named_beside_the_standing_of_its_port() {
     let about = |flow_control: DeviceFlowControl| {
-        let (subject, before, after) = fixture::second();
-        subject.flow_control.set(0, flow_control);
+        let (switch_view, before, after) = fixture::second();
+        switch_view.flow_control.set(0, flow_control);
         let mut app = App::new(PLAIN, Duration::from_secs(1));
-        app.look(state(&subject, &before), &[]);
-        app.look(state(&subject, &after), &[]);
+        app.look(state(&switch_view, &before), &[]);
+        app.look(state(&switch_view, &after), &[]);
         let text = text(&app, 160, 45);
         text.lines().find(|line| line.contains("PFC software")).map(str::to_owned).expect("the selected port")
     };

@@ -26,36 +26,36 @@ pub type Count = (String, f64);
 
 /// The content of perf/instructions.txt.
 #[derive(Debug, PartialEq)]
-pub struct Book {
+pub struct GoldenCounts {
     /// The compiler to which the counts belong, as printed by `rustc --version`.
     pub rustc: String,
     pub counts: Vec<Count>,
 }
 
-impl Book {
+impl GoldenCounts {
     /// Parses the content of perf/instructions.txt.
     ///
     /// # Errors
     /// The line that is neither a comment nor a name and a value.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut book = Self { rustc: String::new(), counts: Vec::new() };
+        let mut golden = Self { rustc: String::new(), counts: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             if let Some(version) = line.strip_prefix("compiler: ") {
-                book.rustc = version.to_owned();
+                golden.rustc = version.to_owned();
                 continue;
             }
             let count = line.rsplit_once(char::is_whitespace);
             let count = count.and_then(|(name, value)| Some((name.trim().to_owned(), value.parse::<f64>().ok()?)));
             match count {
-                Some(count) if count.1.is_finite() => book.counts.push(count),
+                Some(count) if count.1.is_finite() => golden.counts.push(count),
                 _ => return Err(format!("line {}: `{line}` is no name and count", index + 1)),
             }
         }
-        Ok(book)
+        Ok(golden)
     }
 
     /// The text of the file.

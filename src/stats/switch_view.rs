@@ -51,7 +51,7 @@ impl PfcStanding {
 
 /// A running switch as its observers see it: settings and references to counters.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct SwitchView {
     /// Version of the program.
     pub version: &'static str,
     /// The settings of the switch.
@@ -59,7 +59,7 @@ pub struct Subject {
     /// Mask of the traffic classes that are configured as lossless. A loss in one of them breaks the promise even if
     /// its port cannot keep it.
     pub lossless: u8,
-    /// PFC standing of each port as known before it runs; [`Subject::standing`] returns the current one.
+    /// PFC standing of each port as known before it runs; [`SwitchView::standing`] returns the current one.
     pub pfc: Vec<PfcStanding>,
     /// For each port, the virtual host behind it that obeys PFC; the counters of that host prove the port's PFC.
     pub witnesses: Vec<Option<usize>>,
@@ -88,7 +88,7 @@ pub struct Subject {
     pub config_hash: u64,
 }
 
-impl Subject {
+impl SwitchView {
     /// A switch without virtual hosts. Ports with PFC count as unproven, and cables have length zero until they are
     /// set. A class is lossless if its group is lossless on any port.
     #[must_use]
@@ -203,38 +203,44 @@ mod tests {
 
     #[test]
     fn a_port_is_proven_by_what_its_peer_has_counted() {
-        let mut subject = quiet();
-        subject.pfc = vec![PfcStanding::Unproven, PfcStanding::Off];
-        let heard = |subject: &Subject, host: usize| subject.hosts.as_ref().unwrap().hosts[host].pfc_rx_frames.add(1);
-        heard(&subject, 0);
-        assert_eq!(subject.standing(0), PfcStanding::Unproven, "by a host that does not obey");
-        subject.witnesses = vec![Some(1), Some(0)];
-        assert_eq!(subject.standing(0), PfcStanding::Unproven, "before it has heard anything");
-        heard(&subject, 1);
-        assert_eq!(subject.standing(0), PfcStanding::Proven);
-        assert_eq!(subject.standing(1), PfcStanding::Off);
-        subject.pfc[0] = PfcStanding::Trusted;
-        subject.witnesses[0] = None;
-        assert_eq!(subject.standing(0), PfcStanding::Trusted, "nobody's word makes it proven");
-        assert_eq!(subject.standing(7), PfcStanding::Off);
+        let mut switch_view = quiet();
+        switch_view.pfc = vec![PfcStanding::Unproven, PfcStanding::Off];
+        let heard = |switch_view: &SwitchView, host: usize| {
+            switch_view.hosts.as_ref().unwrap().hosts[host].pfc_rx_frames.add(1)
+        };
+        heard(&switch_view, 0);
+        assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "by a host that does not obey");
+        switch_view.witnesses = vec![Some(1), Some(0)];
+        assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "before it has heard anything");
+        heard(&switch_view, 1);
+        assert_eq!(switch_view.standing(0), PfcStanding::Proven);
+        assert_eq!(switch_view.standing(1), PfcStanding::Off);
+        switch_view.pfc[0] = PfcStanding::Trusted;
+        switch_view.witnesses[0] = None;
+        assert_eq!(switch_view.standing(0), PfcStanding::Trusted, "nobody's word makes it proven");
+        assert_eq!(switch_view.standing(7), PfcStanding::Off);
     }
 
     #[test]
     fn a_device_that_pauses_by_itself_is_unproven_whatever_was_said_or_seen() {
-        let mut subject = quiet();
-        subject.pfc = vec![PfcStanding::Trusted, PfcStanding::Trusted];
-        subject.flow_control.set(0, DeviceFlowControl::Pauses);
-        subject.flow_control.set(1, DeviceFlowControl::Unknown);
-        assert_eq!(subject.standing(0), PfcStanding::Unproven);
-        assert_eq!(subject.standing(1), PfcStanding::Trusted, "a test by the operator can rule out what only may be");
-        subject.pfc[0] = PfcStanding::Unproven;
-        subject.witnesses = vec![Some(0), None];
-        subject.hosts.as_ref().unwrap().hosts[0].pfc_rx_frames.add(1);
-        assert_eq!(subject.standing(0), PfcStanding::Unproven);
-        subject.flow_control.set(0, DeviceFlowControl::Off);
-        assert_eq!(subject.standing(0), PfcStanding::Proven);
-        subject.pfc[0] = PfcStanding::Off;
-        subject.flow_control.set(0, DeviceFlowControl::Pauses);
-        assert_eq!(subject.standing(0), PfcStanding::Off);
+        let mut switch_view = quiet();
+        switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Trusted];
+        switch_view.flow_control.set(0, DeviceFlowControl::Pauses);
+        switch_view.flow_control.set(1, DeviceFlowControl::Unknown);
+        assert_eq!(switch_view.standing(0), PfcStanding::Unproven);
+        assert_eq!(
+            switch_view.standing(1),
+            PfcStanding::Trusted,
+            "a test by the operator can rule out what only may be"
+        );
+        switch_view.pfc[0] = PfcStanding::Unproven;
+        switch_view.witnesses = vec![Some(0), None];
+        switch_view.hosts.as_ref().unwrap().hosts[0].pfc_rx_frames.add(1);
+        assert_eq!(switch_view.standing(0), PfcStanding::Unproven);
+        switch_view.flow_control.set(0, DeviceFlowControl::Off);
+        assert_eq!(switch_view.standing(0), PfcStanding::Proven);
+        switch_view.pfc[0] = PfcStanding::Off;
+        switch_view.flow_control.set(0, DeviceFlowControl::Pauses);
+        assert_eq!(switch_view.standing(0), PfcStanding::Off);
     }
 }

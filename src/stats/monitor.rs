@@ -10,14 +10,14 @@ use super::snapshot::Snapshot;
 
 /// Remembers the reports about one switch.
 #[derive(Debug)]
-pub struct Onlooker {
+pub struct Monitor {
     current: Arc<Current>,
     events: Events,
     losses: Losses,
     adviser: Adviser,
 }
 
-impl Onlooker {
+impl Monitor {
     /// Returns an observer that has not seen `current` yet.
     #[must_use]
     pub fn new(current: Arc<Current>) -> Self {
@@ -27,10 +27,10 @@ impl Onlooker {
     /// Lines to report now, without line ends. Advice begins with `warning: `, events with their time.
     #[must_use]
     pub fn look(&mut self, now: Snapshot) -> Vec<String> {
-        let subject = self.current.get();
-        let advices = self.adviser.fresh(advices(&subject, &now));
-        let mut lines = self.losses.next(&subject, &now);
-        lines.extend(self.events.next(&subject, now));
+        let switch_view = self.current.get();
+        let advices = self.adviser.fresh(advices(&switch_view, &now));
+        let mut lines = self.losses.next(&switch_view, &now);
+        lines.extend(self.events.next(&switch_view, now));
         lines.extend(advices.into_iter().map(|advice| format!("warning: {}", advice.text)));
         lines
     }
@@ -46,16 +46,16 @@ mod tests {
     #[test]
     fn events_come_first_and_advices_once() {
         let current = Current::new(quiet());
-        let subject = current.get();
-        let mut onlooker = Onlooker::new(current);
-        let mut look = |seconds| onlooker.look(Snapshot::take(&subject, Duration::from_secs(seconds)));
+        let switch_view = current.get();
+        let mut monitor = Monitor::new(current);
+        let mut look = |seconds| monitor.look(Snapshot::take(&switch_view, Duration::from_secs(seconds)));
         assert_eq!(look(1), [""; 0]);
-        subject.counters.ports[1].watchdog_storms[3].add(1);
+        switch_view.counters.ports[1].watchdog_storms[3].add(1);
         let lines = look(2);
         assert!(lines.len() == 2 && lines[0].starts_with("t=2.0s watchdog: p2"), "{lines:?}");
         assert!(lines[1].starts_with("warning: p2: the watchdog found a storm once"), "{lines:?}");
         assert_eq!(look(3), [""; 0]);
-        subject.counters.ports[0].drops[3][crate::dataplane::DropReason::NoBuffer as usize].add(9);
+        switch_view.counters.ports[0].drops[3][crate::dataplane::DropReason::NoBuffer as usize].add(9);
         let lines = look(4);
         assert!(
             lines.len() == 1 && lines[0].starts_with("t=4.0s lossless drop: p1 class 3 lost 9 frames"),
