@@ -13,7 +13,7 @@ use crate::units::Ticks;
 
 /// A burst that was received from `port`.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct TakenBurst {
     port: usize,
     /// Whether it was full, and the last that the limit per poll allows the port.
     is_last: bool,
@@ -21,7 +21,7 @@ struct Turn {
 
 /// The ports still to be polled: each once in a round, even those with few frames in the last round.
 #[derive(Debug, Default, Clone, Copy)]
-struct Turns {
+struct PollRound {
     /// Ports that are still to be polled in this round.
     left: PortSet,
     /// Whether it is the first round of the poll.
@@ -44,15 +44,15 @@ impl<P: Packet> Pipeline<P> {
         let Scratch { bursts: [burst, ahead], metas } = &mut *scratch;
         let (mut burst, mut ahead) = (burst, ahead);
         self.shedder.begin(self.own);
-        let mut turns = Turns { left: self.own, is_first: true, ..Turns::default() };
-        let (mut turn, mut moved, mut rounds) = (self.take(io, &mut turns, burst, now), 0, 1);
-        while let Some(Turn { port, mut is_last }) = turn {
-            let mut next = self.take(io, &mut turns, ahead, now);
+        let mut round = PollRound { left: self.own, is_first: true, ..PollRound::default() };
+        let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
+        while let Some(TakenBurst { port, mut is_last }) = taken {
+            let mut next = self.take(io, &mut round, ahead, now);
             let received = burst.len();
             let is_drained = received < BURST;
             if received > 0 {
                 if self.shedder.is_on() {
-                    is_last = self.shed_burst(io, port, burst, &mut turns) && is_last;
+                    is_last = self.shed_burst(io, port, burst, &mut round) && is_last;
                 }
                 io.begin(port);
                 if !burst.is_empty() {
@@ -67,17 +67,17 @@ impl<P: Packet> Pipeline<P> {
                 self.judge_backlog(io, port, is_drained, now);
             }
             // No burst is received ahead across rounds, so that the round is complete when its time is measured.
-            if next.is_none() && !turns.more.is_empty() {
+            if next.is_none() && !round.more.is_empty() {
                 if rounds == shed::MOST_ROUNDS || !self.has_time(io, rounds, now) {
-                    self.cut_short(io, turns.more, now);
+                    self.cut_short(io, round.more, now);
                     break;
                 }
-                turns = Turns { left: turns.again, ..Turns::default() };
+                round = PollRound { left: round.again, ..PollRound::default() };
                 rounds += 1;
-                next = self.take(io, &mut turns, ahead, now);
+                next = self.take(io, &mut round, ahead, now);
             }
             std::mem::swap(&mut burst, &mut ahead);
-            turn = next;
+            taken = next;
         }
         self.scratch = Some(scratch);
         self.end_shedding(io, now);
@@ -92,7 +92,7 @@ impl<P: Packet> Pipeline<P> {
         io: &mut I,
         port: usize,
         burst: &mut Burst<P>,
-        turns: &mut Turns,
+        round: &mut PollRound,
     ) -> bool {
         let is_full = burst.is_full();
         let shed = self.shed(io, port, burst);
@@ -100,8 +100,8 @@ impl<P: Packet> Pipeline<P> {
         state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
         self.shedder.take(state.taken, state.most_frames());
         let may_more = state.may_take_more();
-        turns.again |= PortSet::only_if(may_more, port);
-        turns.more |= PortSet::only_if(is_full && may_more, port);
+        round.again |= PortSet::only_if(may_more, port);
+        round.more |= PortSet::only_if(is_full && may_more, port);
         !may_more
     }
 
@@ -110,13 +110,13 @@ impl<P: Packet> Pipeline<P> {
     fn take<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
-        turns: &mut Turns,
+        round: &mut PollRound,
         burst: &mut Burst<P>,
         now: Ticks,
-    ) -> Option<Turn> {
-        let port = turns.left.pop_lowest()?;
+    ) -> Option<TakenBurst> {
+        let port = round.left.pop_lowest()?;
         let state = &mut self.ports[port];
-        if turns.is_first {
+        if round.is_first {
             state.start_pauses(now);
             state.taken = 0;
         }
@@ -125,9 +125,9 @@ impl<P: Packet> Pipeline<P> {
         // A burst that drained the ring does not count towards the port's limit.
         state.taken += if is_full { BURST as u32 } else { 0 };
         let may_more = state.may_take_more();
-        turns.again |= PortSet::only_if(may_more, port);
-        turns.more |= PortSet::only_if(is_full && may_more, port);
-        Some(Turn { port, is_last: is_full && !may_more })
+        round.again |= PortSet::only_if(may_more, port);
+        round.more |= PortSet::only_if(is_full && may_more, port);
+        Some(TakenBurst { port, is_last: is_full && !may_more })
     }
 
     /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving
