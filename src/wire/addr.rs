@@ -10,7 +10,7 @@ pub struct MacAddr(pub [u8; 6]);
 impl MacAddr {
     /// The broadcast address, to all stations.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
-    /// Destination of MAC control frames (IEEE 802.3 annex 31A). Bridges never forward it.
+    /// Destination of MAC control frames (IEEE 802.3 annexes 31B and 31D). Bridges never forward it.
     pub const MAC_CONTROL: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 
     /// Returns the locally administered unicast address of `kind` and `number`. Virtual hosts use it, and ports without
@@ -51,7 +51,10 @@ impl MacAddr {
         self.0 == [0; 6]
     }
 
-    /// Whether the address is one of 01-80-C2-00-00-00 to 0F, which a bridge must not relay (IEEE 802.1Q table 8-1).
+    /// Whether the address is one of 01-80-C2-00-00-00 to 0F, which a bridge must not relay.
+    ///
+    /// IEEE 802.1Q clause 8.6.3, in substance: the addresses of table 8-1 are permanent entries, filtered at all ports
+    /// and in all VLANs.
     #[inline]
     #[must_use]
     pub fn is_link_local(self) -> bool {

@@ -2,25 +2,34 @@
 
 use super::parse::L3;
 
-/// Congestion Experienced.
+/// Congestion Experienced. RFC 3168 section 5: "The CE codepoint '11' is set by a router to indicate congestion to the
+/// end nodes."
 pub const CE: u8 = 3;
-/// Not ECN-capable.
+/// Not ECN-capable. RFC 3168 section 5: "The not-ECT codepoint '00' indicates a packet that is not using ECN."
 pub const NOT_ECT: u8 = 0;
 
 /// Sets the ECN codepoint of the IP packet at `offset` to CE and, in IPv4, updates the header checksum.
 /// Packets that are too short or not IP stay unchanged; [`super::parse()`] rejects the short ones.
+///
+/// RFC 3168 section 12: "The CE codepoint in a packet header MUST NOT be reset by a router." Bits are only set here.
 #[inline]
 pub fn mark_ce(frame: &mut [u8], l3: L3, offset: usize) {
     change(frame, l3, offset, |byte| byte | CE);
 }
 
 /// Sets the DSCP of the IP packet at `offset` and keeps its ECN codepoint. Updates the IPv4 checksum like [`mark_ce`].
+///
+/// RFC 2474 section 3: "Six bits of the DS field are used as a codepoint (DSCP)". The other two bits are the ECN field,
+/// whose CE codepoint must survive.
 #[inline]
 pub fn set_dscp(frame: &mut [u8], l3: L3, offset: usize, dscp: u8) {
     change(frame, l3, offset, |byte| byte & 3 | dscp << 2);
 }
 
 /// Changes the byte of DSCP and ECN: the type of service of IPv4, the traffic class of IPv6.
+///
+/// RFC 3168 section 5: "The IPv4 TOS octet corresponds to the Traffic Class octet in IPv6, and the ECN field is defined
+/// identically in both cases."
 #[inline]
 fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
     let Some(packet) = frame.get_mut(offset..) else { return };
@@ -42,7 +51,7 @@ fn change(frame: &mut [u8], l3: L3, offset: usize, to: impl Fn(u8) -> u8) {
     }
 }
 
-/// Updates a checksum by RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+/// Updates a checksum by RFC 1624 section 3, equation 3: HC' = ~(~HC + ~m + m').
 #[inline]
 fn update_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);

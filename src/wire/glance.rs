@@ -11,7 +11,7 @@ const ETHERTYPE_ARP: u16 = 0x0806;
 /// Next header value of ICMPv6.
 const ICMPV6: u8 = 58;
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
-/// Destinations that bridges must not relay: 01-80-C2-00-00-00 to 0F (IEEE 802.1Q table 8-1).
+/// Destinations that bridges must not relay: 01-80-C2-00-00-00 to 0F (IEEE 802.1Q clause 8.6.3, table 8-1).
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
 /// The use of a frame, as far as its first bytes show it.

@@ -1,4 +1,4 @@
-//! MAC control frames: PFC (IEEE 802.1Qbb, 802.3 annex 31D) and classic PAUSE (annex 31B).
+//! MAC control frames: PFC (IEEE 802.1Q clause 36, 802.3 annex 31D) and classic PAUSE (802.3 annexes 31A and 31B).
 //!
 //! The frames are always untagged and have 60 bytes plus the frame check sequence:
 //! `01:80:c2:00:00:01 | source | 88 08 | opcode | PFC: 00 e[7..0], 8 x u16 time | PAUSE: u16 time | zeros`.
@@ -12,7 +12,9 @@ pub const ETHERTYPE: u16 = 0x8808;
 /// Bytes of a MAC control frame without the frame check sequence.
 pub const FRAME_LEN: usize = 60;
 
+/// IEEE 802.3 annex 31A assigns the opcode of PAUSE.
 const OPCODE_PAUSE: u16 = 0x0001;
+/// IEEE 802.3 annex 31D names the opcode of PFC.
 const OPCODE_PFC: u16 = 0x0101;
 const OPCODE_AT: usize = 14;
 const VECTOR_AT: usize = 16;
@@ -30,8 +32,9 @@ pub enum MacControl {
 
 /// Whether a MAC control frame is addressed to the other end of its link.
 ///
-/// IEEE 802.1Qbb gives every PFC frame the destination 01-80-C2-00-00-01. Bridges never relay this address. A frame
-/// with another destination may come from a station behind the peer, and this port must not obey it.
+/// IEEE 802.3 annex 31D, in substance: the destination of every PFC frame is the globally assigned group address
+/// 01-80-C2-00-00-01. Bridges never relay this address. A frame with another destination may come from a station
+/// behind the peer, and this port must not obey it.
 #[must_use]
 pub fn is_to_link_peer(frame: &[u8]) -> bool {
     frame.starts_with(&MacAddr::MAC_CONTROL.0)
@@ -40,9 +43,10 @@ pub fn is_to_link_peer(frame: &[u8]) -> bool {
 /// The content of a PFC frame.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PfcFrame {
-    /// Priorities whose time counts. The times of all others are ignored.
+    /// Priorities whose time counts. IEEE 802.1Q clause 36, in substance: the time of priority n counts only if bit
+    /// e\[n\] of the vector is 1.
     pub enabled: u8,
-    /// Pause time of each priority. Zero is XON.
+    /// Pause time of each priority, in quanta of 512 bit times (IEEE 802.3 annex 31B.2). Zero is XON.
     pub quanta: [Quanta; CLASSES],
 }
 
@@ -68,6 +72,9 @@ fn be16(frame: &[u8], at: usize) -> Option<u16> {
 
 impl PfcFrame {
     /// Returns the frame as a port with the address `source` sends it.
+    ///
+    /// IEEE 802.3 annex 31D, in substance: the source is the address of the port, and zeros fill the frame to its
+    /// minimum length.
     #[must_use]
     pub fn emit(&self, source: MacAddr) -> [u8; FRAME_LEN] {
         let mut frame = [0; FRAME_LEN];

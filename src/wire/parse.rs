@@ -5,9 +5,9 @@
 use super::MacAddr;
 use super::vlan_tag::TAG_LEN;
 
-/// EtherType of a customer VLAN tag (IEEE 802.1Q).
+/// EtherType of a customer VLAN tag (IEEE 802.1Q clause 5.5).
 pub const ETHERTYPE_VLAN: u16 = 0x8100;
-/// EtherType of a service VLAN tag (IEEE 802.1ad).
+/// EtherType of a service VLAN tag (IEEE 802.1Q clause 5.6, first in 802.1ad).
 pub const ETHERTYPE_SVLAN: u16 = 0x88a8;
 /// EtherType of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
@@ -197,6 +197,7 @@ fn parse_ipv4(packet: &[u8], headers: &mut Headers) -> Result<(), ParseError> {
     let fixed: &[u8; IPV4_LEN] = packet.first_chunk().ok_or(ParseError::Ipv4Truncated)?;
     let header_len = usize::from(fixed[0] & 0xf) * 4;
     let total_len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    // RFC 791 section 3.1, on the header length in words: "the minimum value for a correct header is 5".
     if fixed[0] >> 4 != 4 || header_len < IPV4_LEN || total_len < header_len {
         return Err(ParseError::Ipv4Malformed);
     }

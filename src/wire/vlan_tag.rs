@@ -33,6 +33,9 @@ pub fn remove(packet: &mut impl Packet) -> bool {
 }
 
 /// Sets the priority of the outermost tag and keeps its other bits. The caller ensures that the frame has a tag.
+///
+/// IEEE 802.1Q YANG (clause 6.9.3): the encoding table "encodes the priority and drop-eligible parameters in the PCP
+/// field of the VLAN tag." The drop eligible indicator (DEI) stays as received.
 pub fn set_pcp(packet: &mut impl Packet, pcp: u8) {
     if let Some(high) = packet.bytes_mut().get_mut(ADDRESSES_LEN + 2) {
         *high = *high & 0x1f | pcp << 5;
