@@ -36,6 +36,9 @@ const SEED_RESPONSE: u64 = 60 * BYTES_PER_QUANTUM;
 const BYTES_PER_QUANTUM: u64 = 64;
 
 /// Response time of a peer by link speed, in quanta. A speed between two rows uses the faster one.
+///
+/// IEEE 802.3 annex 31B.3.7, in substance: after a pause arrives, a station may begin frames only for a number of
+/// quanta, by speed. SONiC takes its table from there; the row of 10G has the 60 quanta of the seed formula.
 const RESPONSE_QUANTA: [(u64, u64); 7] = [
     (10_000_000_000, 60),
     (25_000_000_000, 80),

@@ -56,6 +56,8 @@ impl Generator {
         if self.untold == 0 && !refresh { None } else { Some(self.frame(refresh)) }
     }
 
+    /// Builds the frame. IEEE 802.1Q clause 36, in substance: one frame carries a time for each priority in its vector,
+    /// and time 0 ends a pause.
     #[cold]
     fn frame(&self, refresh: bool) -> PfcFrame {
         let enabled = self.untold | if refresh { self.xoff } else { 0 };

@@ -5,6 +5,8 @@ use crate::sets::indices;
 
 /// The queue that each PFC priority pauses. Several priorities may pause one queue. A queue without a priority is never
 /// paused.
+///
+/// IEEE 802.1Q clause 8.6.8 note 1: "Two or more priorities can be combined in a single queue."
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorityMap {
     /// Queue of each priority.

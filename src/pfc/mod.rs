@@ -22,8 +22,8 @@ use crate::units::{BitRate, Nanos};
 /// | `asymmetric` | lossless priorities | all eight | never obeyed |
 ///
 /// The switch counts pauses that it does not obey, and their time. Classic PAUSE would stop the whole port with its
-/// lossy classes, and IEEE 802.1Q excludes it where PFC is on; the switch only counts it. `asymmetric` is SONiC's
-/// `pfc_asym`.
+/// lossy classes, so the switch only counts it. IEEE 802.3 annexes 31B and 31D, in substance: where PFC is enabled,
+/// PAUSE is disabled. `asymmetric` is SONiC's `pfc_asym`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PfcMode {
     /// PFC is neither generated nor obeyed.
@@ -86,7 +86,8 @@ pub struct WatchdogSpec {
     pub action: WatchdogAction,
 }
 
-/// Bit times in a quantum (IEEE 802.3 31B.2).
+/// Bit times in a quantum. IEEE 802.3 annex 31B.2, in substance: pause times count in quanta of 512 bit times of the
+/// link's own speed.
 const QUANTUM_BITS: u64 = 512;
 
 /// Returns the wire time of a quantum at `rate` on a clock of `hz`, in parts of 2^16 of a tick.

@@ -7,7 +7,8 @@ use crate::sets::indices;
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
-/// The pause timers of one port (IEEE 802.1Qbb 36.1.3.2: the last value received overwrites the timer).
+/// The pause timers of one port. IEEE 802.1Q clause 36.1.3.2, in substance: the last value received overwrites the
+/// timer, and a priority is paused while its timer runs.
 ///
 /// The timers record the pauses that the peer requests. The caller masks off those that it does not obey
 /// ([`super::PfcMode::obeyed`], the action of a watchdog), so that paused time counts whether obeyed or not. Paused
@@ -55,6 +56,7 @@ impl PauseTimers {
         // Timers that have expired by now end first: a refresh that arrives too late starts a new pause.
         self.paused(now);
         let (mut on, mut off) = (0, 0);
+        // IEEE 802.1Q clause 36, in substance: priorities outside of the vector keep their timers.
         for priority in indices(frame.enabled) {
             let quanta = frame.quanta[priority].0;
             if quanta == 0 {
