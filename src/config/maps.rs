@@ -139,7 +139,7 @@ impl Maps<'_> {
     }
 
     /// Checks that no group or queue is lossless for one class and lossy for another, and that PFC pauses the right
-    /// queue.
+    /// queue. IEEE 802.1Q clause 8.6.8 note 2, in substance: PFC and non-PFC priorities should not share a queue.
     pub fn check(&self, classes: &[Class<'_>; CLASSES]) {
         let lossless = |class: u8| classes[usize::from(class)].settings.lossless;
         let mut fits = true;

@@ -10,7 +10,7 @@ use crate::forward::{Fdb, FdbSpec, StaticEntry};
 use crate::units::Nanos;
 
 const DEFAULT_FDB_CAPACITY: u32 = 16_384;
-/// Default ageing time of IEEE 802.1Q 8.8.3.
+/// Default ageing time of IEEE 802.1Q clause 8.8.3.
 const DEFAULT_AGEING: Nanos = Nanos(300_000_000_000);
 /// Port 9464 is the default of OpenTelemetry for Prometheus exporters without a port of their own.
 const DEFAULT_METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);

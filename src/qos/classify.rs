@@ -15,6 +15,10 @@ pub enum Trust {
 }
 
 /// Maps from DSCP and PCP to traffic class. Every value is below [`CLASSES`], which [`MarkMap::is_valid`] checks.
+///
+/// RFC 2474 section 3: "the mapping of codepoints to PHBs MUST be configurable". IEEE 802.1Q YANG (clause 6.9.4):
+/// priority regeneration maps "incoming priority values on a per-Port basis, under management control." `pcp_to_tc` is
+/// that table and the table of traffic classes (clause 8.6.6) in one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkMap {
     /// DSCP to traffic class.
@@ -26,6 +30,9 @@ pub struct MarkMap {
 impl MarkMap {
     /// Maps a DSCP to its class selector (the upper three bits) and a PCP to the class of its number. DSCP 26 (RoCE by
     /// convention) maps to 3, DSCP 48 (CNP) to 6.
+    ///
+    /// RFC 2474 section 3: "Packets received with an unrecognized codepoint SHOULD be forwarded as if they were marked
+    /// for the Default behavior". This map knows all 64 codepoints, so that none is unrecognized.
     #[must_use]
     pub fn identity() -> Self {
         Self { dscp_to_tc: std::array::from_fn(|dscp| (dscp >> 3) as u8), pcp_to_tc: IDENTITY }
@@ -39,6 +46,9 @@ impl MarkMap {
 
     /// Returns the traffic class of a frame with this `dscp` and `pcp`, if present, at a port that trusts `trust`. A
     /// frame without the trusted mark gets `port_class`.
+    ///
+    /// RFC 2474 section 3: "DS-compliant nodes MUST select PHBs by matching against the entire 6-bit DSCP field".
+    /// IEEE 802.1Q clause 12.6.2, in substance: a frame without a priority has the default priority of its port.
     #[inline]
     #[must_use]
     pub fn class(&self, trust: Trust, port_class: u8, dscp: Option<u8>, pcp: Option<u8>) -> u8 {
@@ -90,6 +100,9 @@ pub fn only_class(map: &[u8; CLASSES], target: usize) -> Option<usize> {
 }
 
 /// Marks to write into frames at egress, by traffic class. `None` keeps the mark of the frame.
+///
+/// IEEE 802.1Q clause 6.9.3, in substance: the PCP of a sent tag encodes the priority of the frame. A kept tag keeps
+/// its PCP unless `pcp` names another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rewrite {
     /// New DSCP, below 64, of IP packets.

@@ -46,6 +46,9 @@ impl Credit {
 }
 
 /// The scheduler of one port: strict priority, then DWRR.
+///
+/// IEEE 802.1Q, note on queues: "The transmission selection algorithm (8.6.8) determines which traffic class, among
+/// those classes with frames available for transmission, provides the next frame for transmission."
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     strict: u8,

@@ -49,6 +49,10 @@ impl WredProfile {
     }
 
     /// Judges a packet at `depth` with the uniformly random number `draw`.
+    ///
+    /// RFC 3168 section 5: "If so, then instead of dropping the packet, the router MAY instead set the CE codepoint in
+    /// the IP header." The code deviates from section 5.1, "the CE codepoint should not be set by a router based on
+    /// the instantaneous queue size", because DCQCN needs marks by that size.
     #[inline]
     #[must_use]
     pub fn judge(&self, depth: Bytes, draw: u32) -> WredVerdict {
