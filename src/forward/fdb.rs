@@ -7,6 +7,8 @@ use crate::units::{Nanos, Ticks};
 use crate::wire::MacAddr;
 
 /// A configured entry, which neither ages nor moves.
+///
+/// IEEE 802.1Q YANG (clause 8.8.1): "Forwarded, independently of any dynamic filtering information held by the FDB."
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaticEntry {
     /// VLAN id.
@@ -22,8 +24,8 @@ pub struct StaticEntry {
 pub struct FdbSpec {
     /// Maximum number of entries; rounded up to a power of two of whole buckets.
     pub capacity: u32,
-    /// Ageing time: a dynamic entry not seen for this long is void (IEEE 802.1Q 8.8.3; 300 s by default). Zero: entries
-    /// never age.
+    /// Ageing time: a dynamic entry not seen for this long is void (IEEE 802.1Q clause 8.8.3; 300 s by default). Zero:
+    /// entries never age.
     pub ageing: Nanos,
     /// Static entries, each with its port.
     pub entries: Vec<StaticEntry>,
@@ -379,6 +381,9 @@ impl Fdb {
     }
 
     /// Learns that a frame with source `station` was received on `port`.
+    ///
+    /// IEEE 802.1Q clause 8, in substance: an entry follows the station to the port of its last frame, and never
+    /// replaces a static one.
     pub fn learn(&mut self, station: Station, port: usize) -> Learned {
         let Some((place, way)) = self.find(station) else { return self.insert(station, port as u8, Origin::Seen) };
         let fresh = self.fresh(port);

@@ -1,8 +1,8 @@
-//! VLAN membership of ports (IEEE 802.1Q clauses 6.9 and 8.6): access and trunk.
+//! VLAN membership of ports (IEEE 802.1Q clauses 6.9, 8.6.2 and 8.8.2): access and trunk.
 
 use crate::sets::{MAX_PORTS, PortSet};
 
-/// Highest VLAN id; 4095 is reserved.
+/// Highest VLAN id. IEEE 802.1Q YANG (clause 9.6): "Values of 0 and 4095 are not permitted."
 pub const MAX_VLAN: u16 = 4094;
 
 /// VLANs that a port carries.
@@ -91,6 +91,10 @@ impl VlanTable {
 
     /// VLAN of a frame received on `port` with this tag, if any; `None` if the port does not carry it. A priority tag
     /// (VLAN id zero) counts as untagged.
+    ///
+    /// IEEE 802.1Q YANG (clause 8.6.2): "A frame received on a Port that is not in the member set (8.8.10) associated
+    /// with the frames VID shall be discarded if this parameter is set." The parameter is always set here. Clause 6.9,
+    /// in substance: untagged and priority-tagged frames get the VID of the port.
     #[inline]
     #[must_use]
     pub fn ingress(&self, port: usize, tag: Option<u16>) -> Option<u16> {
@@ -110,6 +114,8 @@ impl VlanTable {
     }
 
     /// Whether frames of `vlan` leave `port` with a tag.
+    ///
+    /// IEEE 802.1Q YANG (clause 8.8.2): "Whether frames are to be VLAN-tagged or untagged when transmitted."
     #[inline]
     #[must_use]
     pub fn leaves_tagged(&self, port: usize, vlan: u16) -> bool {
