@@ -1,4 +1,4 @@
-//! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annex 31A).
+//! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annexes 31A, 31B and 31D).
 
 use super::counters::PortCounters;
 use super::drops::DropReason;
@@ -20,7 +20,7 @@ impl Port {
         now: Ticks,
     ) -> Verdict {
         match mac_control::parse(bytes) {
-            // IEEE 802.1Q clause 36: the destination must be 01-80-C2-00-00-01.
+            // IEEE 802.3 annex 31D, in substance: the destination is 01-80-C2-00-00-01.
             Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(bytes) => {
                 Verdict::Drop(DropReason::PfcDestination)
             }
@@ -34,7 +34,8 @@ impl Port {
                 }
                 Verdict::Consumed
             }
-            // A port with PFC ignores classic PAUSE; this switch never obeys it.
+            // IEEE 802.3 annexes 31B and 31D, in substance: where PFC is enabled, PAUSE is disabled. This switch obeys
+            // it nowhere.
             Some(MacControl::Pause(_)) if tags == 0 => {
                 counters.pause_rx_frames.add(1);
                 Verdict::Consumed

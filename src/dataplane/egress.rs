@@ -135,6 +135,8 @@ impl<P: Packet> Egress<P> {
         now: Ticks,
     ) -> Chosen {
         let mut chosen = Chosen::default();
+        // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
+        // paused".
         let mut ready = port.waiting & !port.discarding & !port.stopped_queues(now);
         let Some(mut pace) = port.shaper.pace(now) else { return chosen };
         while ready != 0 && !self.posted.is_full() && pace.is_free() {
@@ -185,7 +187,8 @@ impl<P: Packet> Egress<P> {
                     break;
                 }
                 pace.charge(len);
-                // The instantaneous depth at dequeue, including the leaving frame.
+                // RFC 3168 section 5: "the router should first check to see if the ECT codepoint is set". The depth is
+                // the instantaneous one at dequeue, including the leaving frame.
                 if let Some(wred) = wred
                     && desc.is_markable()
                 {

@@ -217,9 +217,11 @@ impl Forwarder {
     #[inline(never)]
     fn decide(&mut self, from: Ingress<'_>, meta: &Meta) -> Verdict {
         let (src, dst, vlan) = (meta.src.mac(), meta.dst.mac(), meta.vlan());
+        // IEEE 802.1Q clause 8, in substance: only individual addresses are learned.
         if src.is_group() || src.is_zero() {
             return Verdict::Drop(DropReason::SourceInvalid);
         }
+        // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
             return Verdict::Drop(DropReason::VlanNotAllowed);
         }
@@ -233,6 +235,7 @@ impl Forwarder {
             }
         }
         if dst.is_group() {
+            // IEEE 802.1Q clause 8.6.3: reserved addresses are filtered at all ports.
             if dst.is_link_local() {
                 return Verdict::Drop(DropReason::LinkLocal);
             }
@@ -250,6 +253,9 @@ impl Forwarder {
 
     /// Floods a frame to the other ports of its VLAN; a lossless one is dropped for the reason `lossless`. Flooded
     /// lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
+    ///
+    /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
+    /// lossless frames deviates from it.
     #[cold]
     fn flood(&self, from: Ingress<'_>, vlan: u16, lossless: Option<DropReason>) -> Verdict {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {

@@ -112,13 +112,17 @@ impl Meta {
     }
 
     /// Whether WRED drops the frame instead of marking it: an IP packet that is not ECN-capable.
+    ///
+    /// RFC 3168 section 5: when a CE packet is received, "the CE codepoint is left unchanged, and the packet is
+    /// transmitted as usual."
     #[inline]
     pub fn is_droppable(&self) -> bool {
         (self.class_bits.l3() != L3::Other) & (self.class_bits.traffic_class() & 3 == ecn::NOT_ECT)
     }
 }
 
-/// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE.
+/// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE. RFC 3168 section 5: "Routers treat the ECT(0) and
+/// ECT(1) codepoints as equivalent."
 #[inline]
 fn is_ect(traffic_class: u8) -> bool {
     // The codepoints are 00, 01, 10 and 11. After adding one, only the two in the middle have the higher bit set.

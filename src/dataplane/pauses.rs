@@ -60,6 +60,9 @@ impl PauseState {
 
 impl Links {
     /// Sends the PFC `frame` that is due at a port. A frame that the device does not take stays due.
+    ///
+    /// IEEE 802.3 annexes 31B and 31D, in substance: a pause stops data frames and no MAC control frames. So pauses of
+    /// this port are not consulted here.
     #[inline]
     pub fn send_pfc<I: Ports>(
         &mut self,

@@ -197,7 +197,7 @@ impl Port {
         self.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 
-    /// Queues that may not send at `now`: paused, unless the watchdog ignores the pause.
+    /// Queues that may not send at `now`: paused (IEEE 802.1Q clause 36.1.3.2), unless the watchdog ignores the pause.
     #[inline]
     pub fn stopped_queues(&mut self, now: Ticks) -> u8 {
         let paused = self.timers.paused_queues(now) & self.obeying;

@@ -64,6 +64,9 @@ impl EgressView {
 
     /// Inserts, removes or keeps the VLAN tag. Returns the new offset of the network header; `None` if the mbuf has no
     /// room for a tag.
+    ///
+    /// IEEE 802.1Q YANG (clause 6.9.3): unless a port uses the DEI, "the DEI shall be transmitted as zero and ignored
+    /// on receipt." An inserted tag obeys this; a kept tag leaves with the DEI that it came with.
     #[inline]
     fn retag(self, packet: &mut impl Packet, meta: &Meta) -> Option<u8> {
         let (offset, tag_len) = (meta.desc.l3_offset(), vlan_tag::TAG_LEN as u8);
