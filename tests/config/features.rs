@@ -1,4 +1,5 @@
-//! Checks docs/features.md against the sources: each key, metric and test that it names exists.
+//! Checks docs/features.md and docs/standards.md against the sources: each key, metric, item and test that they name
+//! exists.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -118,4 +119,56 @@ fn gaps_are_called_gaps() {
         let words = words.trim().trim_start_matches("; ");
         assert!(words.is_empty() || words.ends_with("none yet"), "{row}: {words}");
     }
+}
+
+/// Returns one sentence for each row of `document` whose code or test does not exist, and the number of names read.
+/// Rows with names have four cells: clause, requirement, code and test.
+fn missing(document: &str) -> (Vec<String>, usize) {
+    let (mut found, mut names) = (Vec::new(), 0);
+    for line in document.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| clause ")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        for (kind, cell) in ["code", "test"].into_iter().zip(cells.iter().skip(2)).filter(|_| cells.len() == 4) {
+            let named: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+            names += named.len();
+            if named.is_empty() {
+                found.push(format!("{}: no {kind}", cells[0]));
+            }
+            let absent = named.into_iter().filter(|name| !exists(name, kind));
+            found.extend(absent.map(|name| format!("{}: no {kind} `{name}`", cells[0])));
+        }
+    }
+    (found, names)
+}
+
+/// Whether `name`, which is file::item, exists. A test is a function behind `#[test]`; code is a function, a type or a
+/// constant.
+fn exists(name: &str, kind: &str) -> bool {
+    let Some((file, item)) = name.split_once("::") else { return false };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let source = if path.is_file() { text(file) } else { return false };
+    if kind == "test" {
+        let is_test = |before: &str| before.trim_end().ends_with("#[test]");
+        return source.split_once(&format!("fn {item}(")).is_some_and(|(before, _)| is_test(before));
+    }
+    let starts = ["fn", "struct", "enum", "const"].iter().map(|word| format!("{word} {item}"));
+    { starts }.any(|start| source.split(&start).skip(1).any(|rest| rest.starts_with(['(', '<', ':', ' '])))
+}
+
+#[test]
+fn every_clause_has_its_code_and_its_test() {
+    let (missing, names) = missing(&text("docs/standards.md"));
+    assert!(missing.is_empty(), "docs/standards.md:\n{}", missing.join("\n"));
+    assert!(names > 60, "{names}");
+}
+
+#[test]
+fn a_clause_without_code_or_test_is_found() {
+    let row = |code: &str, test: &str| missing(&format!("| 8.1 | one | {code} | {test} |\n")).0;
+    let (code, test) = ("`src/wire/ecn.rs::mark_ce`", "`src/wire/addr.rs::kinds`");
+    assert_eq!(row(code, test), [""; 0]);
+    assert_eq!(row("`src/wire/ecn.rs::mark_c`", test), ["8.1: no code `src/wire/ecn.rs::mark_c`"]);
+    assert_eq!(row("`src/wire/gone.rs::mark_ce`", test), ["8.1: no code `src/wire/gone.rs::mark_ce`"]);
+    assert_eq!(row(code, "`src/wire/ecn.rs::mark_ce`"), ["8.1: no test `src/wire/ecn.rs::mark_ce`"]);
+    assert_eq!(row("", test), ["8.1: no code"]);
+    assert_eq!(row(code, "none"), ["8.1: no test"]);
 }
