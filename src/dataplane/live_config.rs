@@ -2,8 +2,8 @@
 //! bursts. Every frame, pause and count stays in place.
 //!
 //! The control thread makes a [`LiveConfig`] from the running and the wanted plan, with everything precomputed that an
-//! lcore would have to work out. It sends each lcore its own copy ([`mod@super::mailbox`]). The lcore copies the settings
-//! and returns the box: it neither allocates nor frees.
+//! lcore would have to work out. It sends each lcore its own copy ([`mod@super::mailbox`]). The lcore copies the
+//! settings and returns the box: it neither allocates nor frees.
 
 use super::drops::DropReason;
 use super::pipeline::Pipeline;
@@ -85,8 +85,8 @@ impl PortLiveConfig {
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Applies `live_config`, which was made for this switch. Queued frames keep their class and marks. A group above its
-    /// new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
+    /// Applies `live_config`, which was made for this switch. Queued frames keep their class and marks. A group above
+    /// its new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
     #[cold]
     pub fn apply(&mut self, live_config: &LiveConfig) {
         self.queue_rule = QueueAdmission::new(live_config.queues.map(|queue| queue.admission()));
