@@ -2,7 +2,7 @@
 //!
 //! `docs/architecture.md` describes the modules and their dependencies. `wire`, `units`, `mmu`, `pfc`, `qos` and
 //! `forward` are pure. `dataplane` combines them into a pipeline over any [`packet::Ports`]. Unsafe code is in `dpdk`,
-//! in the ring [`dataplane::handoff`] and in the prefetch of `near`.
+//! in the ring [`dataplane::handoff`] and in `prefetch`.
 
 #![deny(unsafe_code)]
 

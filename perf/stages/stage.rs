@@ -64,7 +64,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/dataplane/queue.rs", &[], "queue"),
     ("src/dataplane/enqueue.rs", &["accept"], "hand-off"),
     ("src/dataplane/enqueue.rs", &[], "queue"),
-    ("src/dataplane/dispatch.rs", &["hand_over", "hand_over_burst", "push_to_lcore"], "hand-off"),
+    ("src/dataplane/dispatch.rs", &["hand_over_burst", "push_to_lcore"], "hand-off"),
     ("src/dataplane/dispatch.rs", &[], "admit"),
     ("src/dataplane/buffer.rs", &[], "admit"),
     ("src/dataplane/accept.rs", &[], "hand-off"),

@@ -89,9 +89,9 @@ impl Buffer {
         held
     }
 
-    /// Admits all frames of `demand`, which came by ingress `port`, if [`Buffer::admit`] and their queues would accept
-    /// each of them and no group would become XOFF. Otherwise admits none. Returns whether they are admitted. `own` has
-    /// the ports of this lcore.
+    /// Admits all frames of `demand`, which came by ingress `port`, if [`Buffer::admit`] and their queues on this lcore
+    /// would accept each of them and no group would become XOFF. Otherwise admits none. Returns whether they are
+    /// admitted. `own` has the ports of this lcore.
     #[inline]
     pub fn admit_burst(
         &mut self,

@@ -52,7 +52,7 @@ impl ClassBits {
     }
 
     #[inline]
-    pub fn traffic_class(self) -> u8 {
+    pub fn dscp_ecn(self) -> u8 {
         (self.0 >> 16) as u8
     }
 

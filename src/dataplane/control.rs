@@ -27,8 +27,8 @@ impl Port {
             // A tagged frame is no PFC frame: PFC frames are always untagged.
             Some(MacControl::Pfc(pfc)) if tags == 0 => {
                 self.count_pfc(&pfc, counters);
-                // A pause of a priority that is not obeyed is counted, with its time, and has no effect. A frame that
-                // was in the ring when the link went down has no effect either.
+                // A pause of a priority that is not obeyed is counted, with its time; `Port::stopped_queues` masks it.
+                // A frame that was in the ring when the link went down has no effect either.
                 if is_up {
                     self.receive_pause(&pfc, now);
                 }

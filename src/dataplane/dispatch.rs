@@ -24,7 +24,7 @@ impl<P: Packet> Pipeline<P> {
         metas: &[Meta; BURST],
         demand: &BurstDemand,
     ) {
-        // The watchdog drops a priority in both directions.
+        // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
         let is_admitted =
             !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
@@ -35,7 +35,7 @@ impl<P: Packet> Pipeline<P> {
             match meta.verdict {
                 Verdict::Send(egress) if is_admitted => {
                     let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
-                    self.enqueue_admitted(io, handed);
+                    self.place_accepted(io, handed);
                 }
                 Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
                 Verdict::Flood => self.send_copies(io, port, packet, meta),
@@ -123,7 +123,7 @@ impl<P: Packet> Pipeline<P> {
         match self.admit(port, egress, meta) {
             Ok(admission) => {
                 let must_accept = meta.is_lossless() || admission.is_guaranteed();
-                self.hand_over(io, HandoffFrame::new(packet, meta, egress as u8, must_accept), before);
+                self.place_judged(io, HandoffFrame::new(packet, meta, egress as u8, must_accept), before);
             }
             Err(reason) => {
                 self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress), reason);
@@ -135,8 +135,8 @@ impl<P: Packet> Pipeline<P> {
     /// Admits one frame to the buffer, and updates PFC of its ingress port.
     #[inline]
     fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
-        // The watchdog drops a priority in both directions: its frames would only wait behind others of the paused
-        // priority.
+        // The watchdog drops a queue's priority in both directions. Frames that came by the port would only wait behind
+        // others of that priority.
         if self.ports[port].dropping() >> meta.desc.queue() & 1 == 1 {
             return Err(DropReason::Watchdog);
         }
@@ -151,9 +151,10 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Enqueues an admitted frame, or hands it to the lcore that owns its egress port.
+    /// Places an admitted frame that its queue may refuse: in the queue, or in the ring to the lcore that owns its
+    /// egress port.
     #[inline]
-    fn hand_over<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
+    fn place_judged<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
         let egress = usize::from(handed.egress);
         if self.own.contains(egress) {
             let (queues, mut entry) = self.entry();
@@ -173,9 +174,9 @@ impl<P: Packet> Pipeline<P> {
         self.refuse(io, (handed, DropReason::QueueThreshold), ingress, before);
     }
 
-    /// Enqueues or hands over a frame that no queue of this lcore can refuse.
+    /// Places a frame that its queue has accepted: in the queue, or in the ring to the lcore that owns its egress port.
     #[inline]
-    fn enqueue_admitted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+    fn place_accepted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
         let egress = usize::from(handed.egress);
         if !self.own.contains(egress) {
             return self.push_to_lcore(io, handed);

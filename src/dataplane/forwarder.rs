@@ -198,7 +198,7 @@ impl Forwarder {
     #[inline]
     fn look_up(&mut self, from: Ingress<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Verdict {
         let others = from.up - PortSet::only(from.port);
-        let (is_up, allowed) = (from.up != others, self.vlans.members(meta.vlan()) & others);
+        let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
         // No entry exists for a group address or for VLAN 0.
         match self.fdb.lookup(meta.dst) {
             Some(egress)

@@ -11,7 +11,7 @@ use crate::units::Ticks;
 impl<P: Packet> Pipeline<P> {
     /// Processes a burst of `port` from the receive ring to its queues or drops.
     #[inline]
-    pub(super) fn receive<I: Ports<Pkt = P>>(
+    pub(super) fn process<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
         port: usize,

@@ -117,7 +117,7 @@ impl Meta {
     /// transmitted as usual."
     #[inline]
     pub fn is_droppable(&self) -> bool {
-        (self.class_bits.l3() != L3::Other) & (self.class_bits.traffic_class() & 3 == ecn::NOT_ECT)
+        (self.class_bits.l3() != L3::Other) & (self.class_bits.dscp_ecn() & 3 == ecn::NOT_ECT)
     }
 }
 

@@ -12,14 +12,14 @@ mod dispatch;
 pub mod drops;
 mod egress;
 mod enqueue;
+mod fast_path;
 pub mod fdb_view;
 #[cfg(test)]
 mod fdb_view_tests;
 mod forwarder;
 pub mod frame_desc;
-// The ring's slots are uninitialized memory that two lcores share. Outside `dpdk`, only `handoff` and `near` have
+// The ring's slots are uninitialized memory that two lcores share. Outside `dpdk`, only `handoff` and `prefetch` have
 // unsafe code.
-mod fast_path;
 #[allow(unsafe_code)]
 pub mod handoff;
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) fn parse_burst(
     let mut sums = [BurstSum::default(); CLASSES];
     for (index, (packet, meta)) in burst.iter().zip(metas).enumerate() {
         let bytes = packet.bytes();
-        // No mbuf holds a longer frame. A longer one would be cut here and would be oversize.
+        // No mbuf holds a longer frame. The length is clipped all the same; the check of the MTU drops such a frame.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
         let desc = FrameDesc::new(len, cell.cells_of(len).0 as u16, number as u8, 0, 0);
         let (class_bits, dst, src) = match parse_usual(bytes) {

@@ -32,13 +32,13 @@ impl PauseState {
         fresh
     }
 
-    /// Evaluates the frames `left` in the receive ring of a port after a poll; `None`: unknown. At least `most` frames,
-    /// or at least the port's mark, are a backlog: the lossless groups are then XOFF until the ring is drained. Returns
-    /// whether this changed.
+    /// Evaluates the frames `left` in the receive ring of a port after a poll; `None`: unknown. At least `enough`
+    /// frames, or at least the port's mark, are a backlog: the lossless groups are then XOFF until the ring is drained.
+    /// Returns whether this changed.
     pub fn judge_backlog(
         &mut self,
         (number, port): (usize, &mut Port),
-        (left, most): (Option<usize>, u32),
+        (left, enough): (Option<usize>, u32),
         counters: &PortCounters,
         now: Ticks,
     ) -> bool {
@@ -48,7 +48,7 @@ impl PauseState {
             counters.backlog_highest_frames.raise(left as u64);
         }
         let before = port.backlog.is_on();
-        port.backlog.judge(left, most, now);
+        port.backlog.judge(left, enough, now);
         let is_changed = port.backlog.is_on() != before;
         if is_changed {
             counters.backlog_xoffs.add(u64::from(!before));
@@ -72,6 +72,7 @@ impl Links {
         counters: &PortCounters,
         now: Ticks,
     ) {
+        // To a stuck port only frames that pause are offered: they show whether it moves again.
         if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff() == 0 {
             return;
         }

@@ -31,7 +31,7 @@ pub struct Pipeline<P> {
     pub(super) lcore: usize,
     /// The ports that this lcore owns.
     pub(super) own: PortSet,
-    /// All ports. For ports of other lcores only the settings are read.
+    /// All ports. Ports of other lcores have only their settings here, and empty queues.
     pub(super) ports: Box<[Port]>,
     pub(super) links: Links,
     pub(super) forwarder: Forwarder,

@@ -1,8 +1,8 @@
 //! The poll: the life of a packet, in order. docs/architecture.md shows it as a diagram.
 //!
 //! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
-//! state; this file and the drivers ([`super::rounds`], [`super::ingress`], [`super::dispatch`], [`super::transmit`])
-//! call them.
+//! state; this file and the drivers ([`super::rounds`], [`super::ingress`], [`super::dispatch`], [`super::accept`],
+//! [`super::transmit`]) call them.
 
 use super::drops::DropReason;
 use super::log::{RefusedFrame, Standing};
@@ -28,11 +28,14 @@ impl<P: Packet> Pipeline<P> {
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
         self.forwarder.fdb.set_time(now);
         self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
+        // Mutants are faults for tests, constant false in the program.
         if !mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
         self.resume_peers(io, now);
-        // Per burst: receive, shed, parse, control, forward, rewrite, admit, enqueue or hand over, send PFC.
+        // Per burst (rounds.rs): take, shed, process, publish_handoffs, send_pfc, judge_backlog.
+        //   process (ingress.rs): parse_burst, control, forward, rewrite, dispatch.
+        //   dispatch (dispatch.rs): admit, then enqueue or push_to_lcore.
         let received = self.receive_all(io, now);
         if mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
@@ -45,7 +48,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
         let accepted = self.accept_handoffs(io);
-        // Per port: watch, discard, schedule, mark, transmit, release.
+        // Per port (transmit.rs): watch, run_discards. Per burst (egress.rs): schedule, mark, tx, release, put_back.
         let sent = self.transmit_all(io, now);
         if !self.links.stuck.is_empty() {
             self.look_at_stuck(now);

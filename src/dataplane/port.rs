@@ -29,9 +29,10 @@ pub(super) struct Port {
     pub lossless: u8,
     /// Priorities for which PFC frames are sent.
     pub generated: u8,
-    /// Priorities for which received PFC frames are obeyed, and the queues that these pause.
+    /// Priorities for which received PFC frames are obeyed.
     pub obeyed: u8,
-    obeying: u8,
+    /// Queues that these priorities pause.
+    obeyed_queues: u8,
     /// Map from the priorities of received PFC frames to queues.
     pub priorities: PriorityMap,
 
@@ -75,7 +76,7 @@ impl Port {
         let lossless = spec.lossless_groups();
         let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
         let obeyed = Self::obeyed(spec, switch, &priorities);
-        let obeying = priorities.queues(obeyed);
+        let obeyed_queues = priorities.queues(obeyed);
         Self {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
@@ -84,7 +85,7 @@ impl Port {
             lossless,
             generated: spec.pfc.generated(lossless),
             obeyed,
-            obeying,
+            obeyed_queues,
             priorities,
             ledger: PortLedger::new(&spec.buffer),
             admitted: [0; CLASSES],
@@ -119,7 +120,7 @@ impl Port {
         Some((watchdog, Watchdog::new(watchdog, priorities.queues(Self::obeyed(spec, switch, &priorities)), hz)))
     }
 
-    /// Starts the time of the pauses that arrived during the last poll at `now`; they were obeyed before.
+    /// Restarts at `now` the time of the pauses that the last poll received. They are obeyed since then.
     #[inline]
     pub fn start_pauses(&mut self, now: Ticks) {
         if self.arrived.enabled != 0 {
@@ -200,7 +201,7 @@ impl Port {
     /// Queues that may not send at `now`: paused (IEEE 802.1Q clause 36.1.3.2), unless the watchdog ignores the pause.
     #[inline]
     pub fn stopped_queues(&mut self, now: Ticks) -> u8 {
-        let paused = self.timers.paused_queues(now) & self.obeying;
+        let paused = self.timers.paused_queues(now) & self.obeyed_queues;
         match &self.watchdog {
             Some(watchdog) if paused != 0 => paused & !watchdog.ignoring(),
             _ => paused,
@@ -211,7 +212,7 @@ impl Port {
     /// two polls, a pause that arrived in the last one still holds.
     pub fn stopped_queues_at(&self, now: Ticks) -> u8 {
         let paused = self.timers.paused_at(now) | self.timers.paused_at(Ticks(0)) & self.arrived.enabled;
-        self.priorities.queues(paused) & self.obeying & !self.ignoring()
+        self.priorities.queues(paused) & self.obeyed_queues & !self.ignoring()
     }
 
     /// Queues whose pauses the watchdog ignores.

@@ -56,7 +56,7 @@ impl<P: Packet> Pipeline<P> {
                 }
                 io.begin(port);
                 if !burst.is_empty() {
-                    self.receive(io, port, burst, metas, now);
+                    self.process(io, port, burst, metas, now);
                 }
                 moved += received;
             }

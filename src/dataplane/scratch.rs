@@ -9,7 +9,7 @@ use crate::sets::BURST;
 pub(super) struct Scratch<P> {
     /// The burst that is being processed, and the one that was received ahead.
     pub bursts: [Burst<P>; 2],
-    /// Metadata of the first burst's frames; entries beyond its length are stale.
+    /// Metadata of the frames that are being processed; entries beyond the burst's length are stale.
     pub metas: [Meta; BURST],
 }
 

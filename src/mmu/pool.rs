@@ -9,7 +9,7 @@
 //!   one lcore every figure is exact.
 //! - A batch is 1/16 of the free cells. An lcore keeps at most two batches, by the pool's level when it last read it. A
 //!   pool that runs low therefore strands few cells. A pool with fewer than 16 free cells strands none with an lcore
-//!   that calls [`Lease::trim`] once a burst.
+//!   that calls [`Lease::trim`] once a poll.
 //!
 //! [`ExactPool`] is for headroom, where a stranded cell would be a lost frame: each take or give is one atomic access,
 //! and there is no lease.
@@ -190,7 +190,7 @@ impl Lease {
     }
 
     /// Reads the pool's level, and returns all spare cells but a batch if more than two batches are spare. Call it once
-    /// a burst: otherwise an lcore that neither takes nor gives does not notice that the pool runs low. It makes no
+    /// a poll: otherwise an lcore that neither takes nor gives does not notice that the pool runs low. It makes no
     /// access if nothing is spare, and one load if the spare cells are within the limit.
     #[inline]
     pub fn trim(&mut self) {

@@ -12,8 +12,8 @@ use crate::mutant::{self, Mutant};
 use crate::sets::CLASSES;
 use crate::units::Cells;
 
-#[path = "port_ledger_together.rs"]
-mod together;
+#[path = "port_ledger_burst.rs"]
+mod burst;
 
 /// Index of the lossless entry in arrays that are indexed by `lossless as usize`.
 const LOSSLESS: usize = 1;
@@ -528,5 +528,5 @@ mod tests;
 mod policy_tests;
 
 #[cfg(test)]
-#[path = "port_ledger_together_tests.rs"]
-mod together_tests;
+#[path = "port_ledger_burst_tests.rs"]
+mod burst_tests;

@@ -1,8 +1,8 @@
-//! Tallies of admitted and released cells: counters that only grow, each with one writer.
+//! Tallies of released cells: counters that only grow, each with one writer.
 //!
-//! The ingress owner of a group writes `admitted`; each lcore that owns egress ports writes its own `released`.
-//! Occupancy is `admitted - sum of released`. A reader that sees a release late over-estimates, and so never
-//! over-admits.
+//! Each lcore that owns egress ports counts the cells that it has released. The ingress owner of a group keeps the
+//! admitted cells itself; the occupancy is these without the sum of the released ones. An owner that sees a release
+//! late over-estimates, and so never over-admits.
 //!
 //! The bound: the released cells that are read never exceed the cells really released. They are fewer by the cells
 //! pending in [`TallyWriter`]s, at most those released since the last publication, and by stores that are not visible
