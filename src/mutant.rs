@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_lasts_as_long_as_it_is_asked_for() {
+    fn mutant_is_active_only_inside_with() {
         assert!(!is(Mutant::NoRefresh));
         assert!(with(Mutant::NoRefresh, || is(Mutant::NoRefresh) && !is(Mutant::ReleasedWhenQueued)));
         assert!(std::panic::catch_unwind(|| with(Mutant::NoRefresh, || panic!("on purpose"))).is_err());

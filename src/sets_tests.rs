@@ -43,7 +43,7 @@ proptest! {
 }
 
 #[test]
-fn first_ends_with_all_that_there_may_be() {
+fn first_sets_the_lowest_indices_up_to_all() {
     assert_eq!(FrameSet::first(0), FrameSet::EMPTY);
     assert_eq!(FrameSet::first(3).bits(), 0b111);
     assert_eq!(FrameSet::first(BURST), FrameSet::ALL);

@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_write_units() {
+    fn units_are_parsed_from_text_with_a_suffix() {
         assert_eq!("12MiB".parse(), Ok(Bytes(12 << 20)));
         assert_eq!("1.5KiB".parse(), Ok(Bytes(1536)));
         assert_eq!("4096".parse(), Ok(Bytes(4096)));

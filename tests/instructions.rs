@@ -22,14 +22,14 @@ fn findings(measured: &[Count]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_within_two_percent_or_one_instruction_passes() {
+fn count_within_two_percent_or_one_instruction_passes() {
     for measured in [counts(300.0, 20.0), counts(306.0, 21.0), counts(294.0, 19.0), counts(306.04, 21.04)] {
         assert_eq!(findings(&measured), Vec::<String>::new());
     }
 }
 
 #[test]
-fn what_is_slower_is_named_with_both_counts() {
+fn regression_is_reported_with_both_counts() {
     let expected = ["pipeline, 1 flow: from 300.0 to 306.1 instructions (+2.0 %), more"];
     assert_eq!(findings(&counts(306.1, 20.0)), expected);
     let expected = ["stage, parse: from 20.0 to 21.1 instructions (+5.5 %), more"];
@@ -43,7 +43,7 @@ fn an_improvement_must_be_committed() {
 }
 
 #[test]
-fn a_count_that_nobody_has_committed_and_one_that_is_gone_fail() {
+fn uncommitted_count_and_missing_count_fail() {
     let mut measured = counts(300.0, 20.0);
     measured.push(("stage, new".to_owned(), 5.0));
     assert_eq!(findings(&measured), ["stage, new: 5.0 instructions, and no committed count"]);
@@ -54,7 +54,7 @@ fn a_count_that_nobody_has_committed_and_one_that_is_gone_fail() {
 }
 
 #[test]
-fn an_update_writes_what_was_measured_and_keeps_the_rest() {
+fn update_writes_measured_counts_and_keeps_the_others() {
     let mut golden = golden();
     golden.update(NAMES, &counts(250.04, 0.0)[..1]);
     assert_eq!(golden.counts, counts(250.04, 20.0));
@@ -73,7 +73,7 @@ fn a_line_that_is_no_count_is_refused() {
 }
 
 #[test]
-fn the_committed_file_is_as_an_update_writes_it() {
+fn committed_file_equals_the_output_of_an_update() {
     let text = include_str!("../perf/instructions.txt");
     let golden = GoldenCounts::parse(text).unwrap();
     assert_eq!(golden.text(), text, "write it with UPDATE_INSTRUCTIONS=1, not by hand");

@@ -35,7 +35,7 @@ fn has(program: &str) -> bool {
 /// A container engine of tests/docker leaves mounts below its directory when it has ended, here one of a network
 /// namespace. The test creates mounts of its own, so it needs root.
 #[test]
-fn what_an_engine_leaves_mounted_is_unmounted_and_its_directory_goes() {
+fn container_engine_mounts_are_unmounted_and_directory_removed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let script = r#"set -e
         mkdir -p "$1/exec/netns" "$1/data"
@@ -75,7 +75,7 @@ fn unpacked() -> Option<(tempfile::TempDir, PathBuf, PathBuf)> {
 
 #[cfg(feature = "dpdk")]
 #[test]
-fn the_package_has_all_that_a_server_needs() {
+fn debian_package_has_its_dependencies_and_files() {
     let Some((_directory, package, root)) = unpacked() else { return };
     let field = |name: &str| text(Command::new("dpkg-deb").arg("-f").arg(&package).arg(name)).trim().to_owned();
     assert_eq!(field("Version"), env!("CARGO_PKG_VERSION"));
@@ -148,7 +148,7 @@ fn systemd_finds_no_fault_with_the_unit() {
 
 /// The options and variables of the unit exist in the program.
 #[test]
-fn the_unit_starts_what_the_program_has() {
+fn unit_options_and_variables_exist_in_the_program() {
     let unit = fs::read_to_string(repository("conf/systemd/holdfast.service")).expect("the unit");
     let lines: Vec<&str> = unit.lines().collect();
     for line in ["Type=notify", "NotifyAccess=main", "EnvironmentFile=-/etc/default/holdfast", "User=holdfast"] {
@@ -168,7 +168,7 @@ fn the_unit_starts_what_the_program_has() {
 }
 
 #[test]
-fn what_the_image_runs_is_right_and_warns_of_nothing() {
+fn docker_configurations_pass_check_without_warnings() {
     for file in ["tor", "hosts"] {
         let path = repository(&format!("docker/conf/{file}.yaml"));
         let checked = output(Command::new(env!("CARGO_BIN_EXE_holdfast")).arg("check").arg(&path));

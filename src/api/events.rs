@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_ones_stay_and_keep_their_numbers() {
+    fn event_log_keeps_newest_events_with_their_numbers() {
         let log = EventLog::default();
         for number in 0..KEPT + 3 {
             log.add(Duration::from_millis(number as u64), &format!("event {number}"));

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_its_owners_and_goes_with_it() {
+    fn socket_has_mode_0600_refuses_a_second_owner_and_is_removed_on_drop() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
         let bound = Bound::new(&path, None).unwrap();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_may_be_let_in() {
+    fn socket_with_group_has_mode_0660_and_unknown_group_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
         // An unprivileged process can give a file only to one of its own groups.
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_switch_left_is_replaced_and_other_files_are_not() {
+    fn stale_socket_is_replaced_and_other_files_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_cannot_be_are_refused() {
+    fn socket_path_too_long_or_without_directory_is_refused() {
         let long = PathBuf::from("/tmp").join("x".repeat(MAX_PATH));
         assert!(matches!(Bound::new(&long, None), Err(SocketError::TooLong(_))));
         assert!(matches!(Bound::new(Path::new("/"), None), Err(SocketError::NoFile(_))));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_many_at_once_has_it() {
+    fn one_of_many_concurrent_binds_succeeds() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
         drop(UnixListener::bind(&path).unwrap());

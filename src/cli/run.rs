@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_runs_until_told_and_the_default_for_ten_seconds() {
+    fn run_with_file_is_unlimited_and_default_config_runs_ten_seconds() {
         assert_eq!(args("").duration(), Some(Duration::from_secs(10)));
         assert_eq!(args("x.yaml").duration(), None);
         assert_eq!(args("x.yaml --duration 200ms").duration(), Some(Duration::from_millis(200)));

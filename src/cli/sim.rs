@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn which_rule_is_broken_is_told_before_a_smaller_scenario_is_looked_for() {
+    fn violation_is_printed_before_shrinking_starts() {
         let yaml = "duration: 1us\nswitches: [{name: a, config: {ports: [{name: p1, speed: 10G}]}}]\n";
         let scenario = sim::scenario::parse("x.yaml", yaml, None, &Options::default()).unwrap().remove(0).1;
         let mut outcome = sim::run(&scenario, &mut |_| {});

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_terminal_is_refused_with_what_to_do() {
+    fn output_without_terminal_is_refused_with_a_remedy() {
         let said = |is_terminal, term| match needs_terminal(is_terminal, term) {
             Err(Failure::Usage(text)) => text,
             other => panic!("{other:?}"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locale_that_says_otherwise_is_believed() {
+    fn unicode_support_follows_locale_and_terminal_type() {
         let shows = |term, locale| has_unicode(term, locale);
         assert!(shows(Some("xterm"), None) && shows(None, Some("C.UTF-8")) && shows(None, Some("de_DE.utf8")));
         assert!(!shows(Some("xterm"), Some("C")) && !shows(None, Some("en_GB.ISO-8859-1")));

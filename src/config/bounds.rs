@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_bound_is_within_and_what_lies_beyond_is_not() {
+    fn value_at_a_bound_is_accepted_and_beyond_it_refused() {
         for (right, wrong) in [("10M", "9999k"), ("800G", "801G")] {
             assert!(speed(right).is_ok() && speed(wrong).is_err(), "{wrong}");
         }

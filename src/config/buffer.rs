@@ -449,7 +449,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_sizes() {
+    fn amount_is_parsed_as_fraction_percentage_or_size() {
         let cell = Bytes(208);
         assert_eq!("1/4".parse::<Amount>().unwrap().cells(Cells(1001), cell), Cells(250));
         assert_eq!("25%".parse::<Amount>().unwrap().cells(Cells(1000), cell), Cells(250));

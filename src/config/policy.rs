@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policies_by_hand() {
+    fn headroom_sum_of_each_policy_matches_hand_computation() {
         let etas = [vec![Cells(100), Cells(60)], vec![Cells(100)], vec![]];
         let sum = |policy, pool| headroom_sum(policy, pool, &etas, Bytes(208));
         let ratio = Pool::Ratio(Ratio::DEFAULT);

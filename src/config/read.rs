@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_listed() {
+    fn one_of_joins_words_with_commas_and_or() {
         assert_eq!(one_of(&["a"]), "`a`");
         assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b` or `c`");
     }

@@ -20,19 +20,19 @@ fn told(running: &Config, wanted: &Config) -> Vec<String> {
 }
 
 #[test]
-fn the_same_configuration_differs_in_nothing() {
+fn equal_configurations_have_no_differences() {
     assert_eq!(told(&embedded(), &embedded()), [""; 0]);
     assert_eq!(told(&config(""), &config("classes: {3: {lossless: true}}")), [""; 0], "the preset says so too");
 }
 
 #[test]
-fn what_differs_alike_on_all_ports_is_told_once() {
+fn difference_common_to_all_ports_is_listed_once() {
     let told = told(&config(""), &config("classes: {3: {alpha: 1/32, scheduler: strict}}"));
     assert_eq!(told, ["live classes.3.scheduler: weight 4 -> strict", "live a, b: classes.3.alpha: 1/4 -> 1/32"]);
 }
 
 #[test]
-fn another_kind_of_limit_is_one_gone_and_one_new() {
+fn change_of_limit_kind_is_two_differences() {
     let told = told(&config(""), &config("classes: {3: {limit: 100KiB}}"));
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told.contains(&"live a, b: classes.3.alpha: 1/4 -> none".to_owned()), "{told:?}");
@@ -47,7 +47,7 @@ ports:
 
 /// People search their file for the key and the value, so no internal word of the program may appear.
 #[test]
-fn what_is_no_number_is_told_in_the_words_of_the_file() {
+fn differences_use_keys_and_values_of_the_yaml_file() {
     let parse = |more: &str| parse("test", &format!("{HOSTS}{more}")).unwrap_or_else(|errors| panic!("{errors}"));
     let base = parse(
         "
@@ -145,7 +145,7 @@ fn each_change_is_named_and_only_live_ones_can_be_made() {
 
 /// Every difference in the plan is a difference in a setting: nothing changes, or is refused, without a name.
 #[test]
-fn nothing_differs_that_has_no_name() {
+fn every_change_of_the_plan_has_a_named_difference() {
     let base = config("");
     let changes: [fn(&mut Config); 15] = [
         |config| config.switch.ports[0].rate.0 += 1_000_000_000,
@@ -176,7 +176,7 @@ fn nothing_differs_that_has_no_name() {
 }
 
 #[test]
-fn the_fingerprint_is_that_of_the_settings() {
+fn fingerprint_changes_with_settings_only() {
     let base = fingerprint(&config(""));
     assert_eq!(fingerprint(&config("classes: {3: {lossless: true}}")), base, "the preset says so too");
     let changes = [

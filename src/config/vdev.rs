@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn af_packet_is_told_of_slots_that_hold_the_mtu() {
+    fn af_packet_devargs_get_slots_that_hold_the_mtu() {
         assert_eq!(complete("net_af_packet0,iface=e", 1500), "net_af_packet0,iface=e");
         assert_eq!(complete("net_tap0,iface=e", 9000), "net_tap0,iface=e");
         let told = complete("net_af_packet0,iface=e,framecnt=510,qdisc_bypass=0", 9000);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_has_room_for_what_the_driver_asks_for() {
+    fn least_buffer_follows_driver_frame_size_and_mtu() {
         assert_eq!(least_buffer("net_af_packet0,iface=e", 1500), 2016);
         assert_eq!(least_buffer("net_af_packet0,iface=e", 9000), 9184);
         assert_eq!(least_buffer("net_af_packet0,iface=e,framesz=4096", 1500), 4064);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_that_kernel_and_driver_see_apart_are_refused_with_one_that_they_do_not() {
+    fn inconsistent_ring_sizes_are_refused_with_a_valid_suggestion() {
         let fault = |devargs: &str| Slots::of(devargs).unwrap().fault();
         assert_eq!(fault("net_af_packet0,framesz=16384,blocksz=16384"), None);
         assert_eq!(fault("net_af_packet0,framesz=9216,blocksz=36864,framecnt=512"), None);

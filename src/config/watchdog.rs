@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_pause_by_hand() {
+    fn longest_pause_matches_hand_computation() {
         // 65535 * 512 / 10^7 s
         assert_eq!(longest_pause("10M".parse().unwrap()), (Nanos(3_355_392_000), Nanos(3_360 * MS)));
         assert_eq!(longest_pause("10G".parse().unwrap()), (Nanos(3_355_392), Nanos(10 * MS)));

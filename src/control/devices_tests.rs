@@ -98,7 +98,7 @@ fn device_that_comes_back_with_pause_on_is_told_again() {
 }
 
 #[test]
-fn device_that_stays_on_is_told_once_and_named() {
+fn device_that_keeps_pause_on_is_configured_once_and_reported() {
     let switch_view = switch_view();
     let ports = [Nic { is_stubborn: true, pauses: Cell::new(false), ..nic("net_igc") }];
     let told = |devices: &mut Devices| {

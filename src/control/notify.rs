@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_lcore_that_hangs_is_enough() {
+    fn pulse_stops_if_one_lcore_hangs() {
         let mut pulse = Pulse::new(2);
         assert!(!pulse.beats(&[0, 0]), "none has polled yet");
         assert!(!pulse.beats(&[5, 0]), "one has not");

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nohup_is_seen() {
+    fn ignored_sighup_is_read_from_proc_status() {
         assert!(ignores_hangup("Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"));
         assert!(!ignores_hangup("Name:\tx\nSigIgn:\t0000000000001000\n") && !ignores_hangup(""));
     }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_turns_it_on_and_only_an_empty_ring_off() {
+    fn backlog_is_on_from_its_mark_until_the_ring_is_empty() {
         let mut backlog = Backlog::new(Some(32));
         for (left, on) in [(31, false), (32, true), (31, true), (1, true), (0, false), (31, false)] {
             backlog.judge(Some(left), u32::MAX, Ticks(0));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_without_time_may_leave_less_than_the_mark() {
+    fn cut_short_poll_counts_any_leftover_as_backlog() {
         let mut backlog = Backlog::new(Some(32));
         for (left, on) in [(0, false), (1, true), (0, false)] {
             backlog.judge(Some(left), 1, Ticks(0));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_cannot_tell_is_judged_by_polls_in_a_row() {
+    fn backlog_without_ring_count_is_on_after_consecutive_polls() {
         let mut backlog = Backlog::new(Some(32));
         for _ in 0..3 {
             backlog.judge(None, u32::MAX, Ticks(0));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_of_a_device_that_cannot_tell_is_stalled_after_a_ring_of_polls() {
+    fn backlog_without_ring_count_is_stalled_after_a_ring_of_polls() {
         let mut backlog = Backlog::new(Some(32));
         for poll in 1..=40 {
             backlog.judge(None, u32::MAX, Ticks(0));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mark_nobody_minds() {
+    fn backlog_without_a_mark_is_never_on() {
         let mut backlog = Backlog::new(None);
         backlog.judge(Some(100_000), u32::MAX, Ticks(0));
         assert!(!backlog.is_on());

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_comes_out_again() {
+    fn logged_decision_is_unpacked_as_packed() {
         for number in 0..20 {
             assert_eq!(LoggedDecision::unpack(sample(number).pack()), Some(sample(number)));
         }

@@ -66,7 +66,7 @@ fn every_station_of_ones_own_ports_is_shown_once_with_its_age() {
 }
 
 #[test]
-fn what_is_asked_anew_replaces_what_was_not_finished() {
+fn new_fdb_query_replaces_an_unfinished_one() {
     let mut fdb = Fdb::new(&FdbSpec { capacity: 4096, ageing: Nanos(0), entries: vec![] }, 1000);
     for number in 0..50 {
         fdb.learn(station(number), 0);

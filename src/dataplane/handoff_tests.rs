@@ -74,7 +74,7 @@ fn room_is_exact_below_half_and_at_least_half_above() {
 /// Five items: two are popped, one of these is released, and one item is not published. Strong references count the
 /// live ones.
 #[test]
-fn what_is_left_is_dropped_by_whoever_is_last() {
+fn remaining_items_are_dropped_with_the_last_end_of_the_ring() {
     for producer_first in [true, false] {
         let item = Arc::new(());
         let (mut producer, mut consumer) = ring(8);

@@ -3,7 +3,7 @@
 use super::history_ring::HistoryRing;
 
 #[test]
-fn the_last_ones_are_kept() {
+fn history_ring_keeps_the_newest_records() {
     let history = HistoryRing::<2, 5>::default();
     assert_eq!(history.last(), [[0; 2]; 0]);
     for number in 0..10 {
@@ -13,7 +13,7 @@ fn the_last_ones_are_kept() {
 }
 
 #[test]
-fn whoever_reads_meanwhile_sees_none_that_is_half_written() {
+fn concurrent_reader_sees_no_half_written_record() {
     const RECORDS: u64 = 300_000;
     let history = HistoryRing::<8, 5>::default();
     std::thread::scope(|scope| {

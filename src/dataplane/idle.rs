@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn work_begins_it_anew() {
+    fn work_restarts_the_quiet_time_and_the_shortest_rest() {
         let mut idle = idle();
         for now in [0, 50, 60, 80] {
             rest(&mut idle, now);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_that_was_not_had_does_not_lengthen_the_next() {
+    fn skipped_rest_does_not_lengthen_the_next() {
         let mut idle = idle();
         idle.is_due(Ticks(0));
         assert!(idle.is_due(Ticks(50)) && idle.is_due(Ticks(51)));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_no_trouble() {
+    fn idle_at_the_largest_tick_does_not_overflow() {
         let mut idle = Idle::new(Nanos(u64::MAX), Nanos(u64::MAX), u64::MAX);
         assert!(!idle.is_due(Ticks(0)));
         idle.rested();

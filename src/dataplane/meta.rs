@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ect_is_ect() {
+    fn is_ect_accepts_only_ect0_and_ect1() {
         for (codepoint, expected) in [(ecn::NOT_ECT, false), (1, true), (2, true), (ecn::CE, false)] {
             assert_eq!((is_ect(codepoint), is_ect(codepoint | 26 << 2)), (expected, expected), "{codepoint}");
         }

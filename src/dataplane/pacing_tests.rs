@@ -80,7 +80,7 @@ fn run(rate: BitRate, frame: u32, polls: &[Poll]) -> Worst {
 
 proptest! {
     #[test]
-    fn a_frame_unseen_and_data_ahead_of_its_pfc_are_a_gap_and_the_slack(
+    fn pfc_delay_is_at_most_the_poll_gap_the_slack_and_begun_frames(
         polls in (0_u64..=40_000).prop_flat_map(|gap_ns| prop::collection::vec(poll(gap_ns * PS), 2..60)),
         rate in prop_oneof![Just(10), Just(25), Just(100), Just(400)],
         frame in prop_oneof![Just(60_u32), Just(1514), 60_u32..=9238],
@@ -95,7 +95,7 @@ proptest! {
 }
 
 #[test]
-fn a_poll_that_sends_late_leaves_more_than_the_slack_ahead_and_takes_it_from_the_next_gap() {
+fn late_sending_poll_leaves_more_than_the_slack_ahead_of_pfc() {
     // The first poll, of 8 us, sends at its end the data that idle time has earned. Later polls of one microsecond send
     // at once.
     let late = Poll { length_ps: 8_000 * PS, visit: 0, send: 1000, waiting: u64::MAX, pfc: 0 };

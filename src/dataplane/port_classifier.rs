@@ -81,7 +81,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn an_ip_packet_goes_by_the_mark_that_is_trusted() {
+    fn of_ip_classifies_like_of_for_each_trust() {
         let switch = config::embedded().switch;
         for trust in [Trust::Dscp, Trust::Pcp, Trust::Port] {
             let spec = PortSpec { trust, ..switch.ports[0].clone() };

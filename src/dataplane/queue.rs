@@ -364,7 +364,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn who_begins_a_chunk_asks_for_the_next() {
+    fn look_ahead_at_the_start_of_a_chunk_prefetches_the_next_chunk() {
         let (mut slab, mut queue) = (Slab::new(5 * CHUNK, 1), Queue::default());
         (0..2 * CHUNK + 3).for_each(|number| queue.push(&mut slab, number, FrameDesc::new(64, 1, 0, 0, 0)).unwrap());
         let mut asked = Vec::new();

@@ -183,16 +183,16 @@ fn assert_reached(decided: &BTreeMap<&'static str, u64>, places: &[&str]) {
 }
 
 #[test]
-fn what_really_happened_is_what_a_replay_decides_with_independent_headroom() {
+fn replay_of_a_recorded_run_agrees_with_independent_headroom() {
     assert_reached(&really(&incast("independent")).decided, &["reserve"]);
 }
 
 #[test]
-fn what_really_happened_is_what_a_replay_decides_with_a_headroom_pool() {
+fn replay_of_a_recorded_run_agrees_with_a_headroom_pool() {
     assert_reached(&really(&incast("shared-pool")).decided, &["reserve"]);
 }
 
 #[test]
-fn what_really_happened_is_what_a_replay_decides_with_dynamic_headroom() {
+fn replay_of_a_recorded_run_agrees_with_dynamic_headroom() {
     assert_reached(&really(&incast("dynamic")).decided, &[]);
 }

@@ -265,16 +265,16 @@ fn bursts_agree(policy: HeadroomPolicy) {
 }
 
 #[test]
-fn a_burst_is_its_frames_with_independent_headroom() {
+fn burst_equals_its_frames_one_by_one_with_independent_headroom() {
     bursts_agree(HeadroomPolicy::Independent);
 }
 
 #[test]
-fn a_burst_is_its_frames_with_a_headroom_pool() {
+fn burst_equals_its_frames_one_by_one_with_a_headroom_pool() {
     bursts_agree(HeadroomPolicy::SharedPool);
 }
 
 #[test]
-fn a_burst_is_its_frames_with_dynamic_headroom() {
+fn burst_equals_its_frames_one_by_one_with_dynamic_headroom() {
     bursts_agree(HeadroomPolicy::Dynamic);
 }

@@ -73,7 +73,7 @@ fn short(decision: &Decision) -> (Outcome, u32, u32, u32) {
 }
 
 #[test]
-fn a_group_goes_through_all_its_cells_and_back() {
+fn group_fills_reserve_shared_and_headroom_and_drains_in_reverse() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     let full = Outcome::Dropped(DropReason::HeadroomFull);
     let expected = [
@@ -99,7 +99,7 @@ fn a_group_goes_through_all_its_cells_and_back() {
 }
 
 #[test]
-fn a_drop_larger_than_the_headroom_tells_to_stop_and_the_next_judgement_to_go_on() {
+fn drop_beyond_the_headroom_sends_xoff_then_xon() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     let decision = switch.arrive(frame(1, 3, 1300));
     assert_eq!(decision.outcome, Outcome::Dropped(DropReason::HeadroomFull));
@@ -107,7 +107,7 @@ fn a_drop_larger_than_the_headroom_tells_to_stop_and_the_next_judgement_to_go_on
 }
 
 #[test]
-fn a_dynamic_threshold_moves_with_others_and_so_does_xon() {
+fn dynamic_threshold_and_xon_follow_the_free_pool() {
     // alpha 1/4 of 40 free cells.
     let mut switch = switch(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()));
     let first = switch.arrive(frame(0, 3, 1200));
@@ -128,7 +128,7 @@ fn a_dynamic_threshold_moves_with_others_and_so_does_xon() {
 }
 
 #[test]
-fn a_lossy_frame_is_judged_by_its_queue_too_and_gives_its_cells_back() {
+fn lossy_frame_over_the_queue_limit_is_dropped_and_charges_no_cells() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     assert_eq!(short(&switch.arrive(frame(0, 0, 800))), (Outcome::Shared, 8, 0, 6));
     // The queue would have 16 of at most 20 - 12 cells.
@@ -141,7 +141,7 @@ fn a_lossy_frame_is_judged_by_its_queue_too_and_gives_its_cells_back() {
 }
 
 #[test]
-fn cells_of_the_guarantee_pass_a_full_queue() {
+fn frame_within_its_reserve_is_accepted_by_a_full_queue() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     assert_eq!(short(&switch.arrive(frame(0, 0, 1100))), (Outcome::Shared, 11, 0, 9));
     // 11 cells wait, and the limit is 20 - 9: one more would be too many.

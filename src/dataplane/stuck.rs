@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn stuck_after_the_limit_and_not_before() {
+    fn port_is_stuck_after_the_limit_and_not_before() {
         let mut progress = progress();
         assert!(!refuse(&mut progress, 10, 110));
         assert!(progress.refused(Ticks(110 * MS), 7) && progress.is_stuck());
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_taken_meanwhile_begins_the_time_anew() {
+    fn taken_frame_restarts_the_stuck_time() {
         let mut progress = progress();
         assert!(!refuse(&mut progress, 0, 99));
         assert!(!progress.refused(Ticks(99 * MS), 8));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_which_nothing_is_offered_is_no_evidence() {
+    fn time_without_offered_frames_does_not_count_as_stuck() {
         let mut progress = progress();
         assert!(!refuse(&mut progress, 0, 60));
         // A gap, as from a pause or a stalled core.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_never() {
+    fn port_without_a_limit_is_never_stuck() {
         let mut progress = Progress::new(None, 1_000_000_000);
         assert!(!refuse(&mut progress, 0, 100_000));
         progress.set_limit(Some(Nanos(10 * MS)), 1_000_000_000);

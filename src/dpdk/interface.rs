@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_there_and_nonsense_is_not() {
+    fn interface_lookup_finds_loopback_and_no_unknown_name() {
         let loopback = Interface::of("lo").expect("every machine has one");
         assert!(matches!(loopback.state(), Some(InterfaceState::Up | InterfaceState::Down)));
         assert!(Interface::of("hf-none").is_none());

@@ -99,7 +99,7 @@ mod tests {
 
     /// No thread reads the socket below, so its buffer of minimal size overflows.
     #[test]
-    fn what_a_socket_loses_is_seen_once() {
+    fn packet_socket_losses_are_counted_once() {
         // SAFETY: takes numbers only.
         let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, i32::from(0x0003_u16.to_be())) };
         if raw < 0 {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_dead_servers_socket_goes() {
+    fn make_room_removes_only_stale_server_sockets() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memif.sock");
         drop(UnixListener::bind(&path).unwrap());

@@ -149,7 +149,7 @@ fn rx_appends_up_to_the_room() {
 }
 
 #[test]
-fn what_a_link_holds_is_freed_with_it() {
+fn frames_in_a_link_are_freed_when_its_last_queue_is_dropped() {
     let data = pool("left", 1023);
     // More links, one after the other, than DPDK has ports.
     for _ in 0..40 {
@@ -357,7 +357,7 @@ fn the_clock_runs_at_its_rate() {
 }
 
 #[test]
-fn start_refuses_what_cannot_be() {
+fn eal_init_refuses_invalid_options() {
     let init = |options: EalOptions| Eal::init(&options).err().unwrap();
     let cpu = init(EalOptions { worker_cpus: vec![8000], ..EalOptions::default() });
     assert!(cpu.to_string().starts_with("CPU 8000 is not among those this process may use"), "{cpu}");

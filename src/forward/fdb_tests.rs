@@ -25,7 +25,7 @@ fn a_station_is_refreshed_four_times_before_it_could_age() {
 }
 
 #[test]
-fn a_station_nobody_could_be_told_of_stays_known_and_is_told_with_its_next_frame() {
+fn readvertised_station_stays_known_and_is_refreshed_by_its_next_frame() {
     for ageing in [300, 0] {
         let mut fdb = fdb(64, ageing, vec![]);
         fdb.set_time(Ticks(1000 * HZ));
@@ -50,7 +50,7 @@ fn stations_are_refreshed_at_different_times() {
 }
 
 #[test]
-fn what_was_heard_of_is_remembered_a_quarter_longer() {
+fn remotely_learned_station_ages_a_quarter_later() {
     let mut fdb = fdb(64, 300, vec![]);
     fdb.learn_remote(Station::new(1, mac(1).to_number()), 3);
     assert_eq!(fdb.learn_at(1, mac(2), 3), Learned::New);
@@ -69,7 +69,7 @@ fn mac(number: u16) -> MacAddr {
 }
 
 #[test]
-fn learns_moves_and_keeps_vlans_apart() {
+fn fdb_learns_moves_and_separates_vlans() {
     let mut fdb = fdb(1024, 300, vec![]);
     assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::New);
     assert_eq!(fdb.learn_at(1, mac(1), 3), Learned::Known);
@@ -81,7 +81,7 @@ fn learns_moves_and_keeps_vlans_apart() {
 }
 
 #[test]
-fn ages_after_its_time_and_not_before() {
+fn station_ages_out_after_its_time_and_not_before() {
     let mut fdb = fdb(1024, 10, vec![]);
     fdb.learn_at(1, mac(1), 3);
     fdb.set_time(Ticks(10 * HZ));
@@ -118,7 +118,7 @@ fn a_port_that_goes_down_is_forgotten() {
 }
 
 #[test]
-fn fills_well_before_it_refuses_and_never_forgets_the_living() {
+fn fdb_fills_to_nine_tenths_and_evicts_no_live_station() {
     let mut fdb = fdb(65_536, 300, vec![]);
     let learned = (0..=u16::MAX).filter(|&n| fdb.learn_at(1, mac(n), usize::from(n % 32)) == Learned::New).count();
     assert!(learned > 58_000, "two choices of four ways fill nine tenths, got {learned}");

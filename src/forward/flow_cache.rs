@@ -305,7 +305,7 @@ mod tests {
     proptest! {
         /// A pair that differs in any bit is not found.
         #[test]
-        fn another_pair_is_not_found(dst in 1_u64..1 << 48, src in 1_u64..1 << 48, other in (0_u64..1 << 48, 0_u64..1 << 48), port in 0..MAX_PORTS) {
+        fn pair_that_differs_in_any_bit_misses(dst in 1_u64..1 << 48, src in 1_u64..1 << 48, other in (0_u64..1 << 48, 0_u64..1 << 48), port in 0..MAX_PORTS) {
             let (fdb, mut cache) = (fdb(), FlowCache::default());
             let lookup = cache.begin(port, 1, &fdb).unwrap();
             let station = |number: u64| Station::new(1, number);

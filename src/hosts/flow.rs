@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_off_phase_is_known_to_last() {
+    fn is_off_until_holds_to_the_end_of_an_off_phase() {
         let pattern = FlowPattern::OnOff { on: Nanos(300), off: Nanos(700) };
         let mut phases = Phases::new(pattern, 1_000_000_000).unwrap();
         assert!(!phases.is_off_until(Ticks(5000)), "before the first");

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_may_come_and_go_and_ce_is_seen() {
+    fn mark_is_read_after_tag_removal_and_ce_is_detected() {
         let template = template(FlowKind::Roce, Some(20), 200);
         let mut bytes = frame(&template, 5, 6);
         bytes.drain(12..16);
@@ -426,7 +426,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_taken_calmly(bytes in prop::collection::vec(any::<u8>(), 0..120), ipv4: bool) {
+        fn mark_of_any_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..120), ipv4: bool) {
             let template = template(FlowKind::Roce, None, 100);
             let mut frame = frame(&template, 1, 1);
             let keep = if ipv4 { 34.min(frame.len()) } else { 14 };

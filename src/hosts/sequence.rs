@@ -79,7 +79,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn order_loss_and_repetition() {
+    fn window_tells_ahead_late_and_duplicate_apart() {
         let mut window = SequenceWindow::new();
         let control = [0, 1, 3, 2, 2, 1, 10, 9].map(|sequence| window.receive(sequence));
         use Order::{Ahead, Duplicate, Late};
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_set(steps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..500)) {
+        fn window_agrees_with_a_set(steps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..500)) {
             let mut window = SequenceWindow::new();
             let (mut seen, mut next) = (HashSet::new(), 0_u64);
             for (step, ahead) in steps {

@@ -177,7 +177,7 @@ fn frames_in(time: u64) -> u64 {
 }
 
 #[test]
-fn what_is_sent_is_received_and_counted() {
+fn sent_frames_are_received_and_counted() {
     let specs = pair(vec![flow(1, 3, "1G"), FlowSpec { kind: FlowKind::Udp, ..flow(1, 0, "2G") }]);
     let counters = run_and_drain(&specs, &mut Hub::new(&specs), 11 * MS);
     let [first, second] = &counters.flows[..] else { panic!("two flows") };
@@ -199,7 +199,7 @@ fn what_is_sent_is_received_and_counted() {
 
 /// A host that had no CPU until the switch has ended finds more frames in its ring than one poll receives.
 #[test]
-fn what_waits_in_the_rings_at_the_end_is_received() {
+fn frames_waiting_in_rings_at_shutdown_are_received() {
     let specs = pair(vec![flow(1, 3, "1G")]);
     let hosts = Hosts::new(&specs, HZ);
     let (counters, mut hub) = (hosts.counters(), Hub::new(&specs));
@@ -238,7 +238,7 @@ fn flows_start_when_the_gate_opens_and_announcements_before() {
 }
 
 #[test]
-fn each_vlan_of_a_host_hears_of_it() {
+fn host_is_announced_in_each_of_its_vlans() {
     let tagged = |vlan| FlowSpec { vlan: Some(vlan), ..flow(1, 3, "1G") };
     let specs = pair(vec![tagged(10), tagged(20), flow(1, 3, "1G")]);
     let counters = run_and_drain(&specs, &mut Hub::new(&specs), MS);
@@ -319,7 +319,7 @@ fn a_host_that_does_not_obey_sends_on() {
 }
 
 #[test]
-fn a_full_ring_and_an_empty_pool_only_make_it_wait() {
+fn full_ring_or_empty_pool_delays_flows_without_loss() {
     let specs = pair(vec![flow(1, 3, "5G"), flow(1, 4, "5G")]);
     for (room, buffers) in [(1, usize::MAX), (3, usize::MAX), (1024, 2)] {
         let mut hub = Hub::new(&specs);
@@ -334,7 +334,7 @@ fn a_full_ring_and_an_empty_pool_only_make_it_wait() {
 }
 
 #[test]
-fn on_and_off() {
+fn on_off_flow_sends_only_in_its_on_phases() {
     let pattern = FlowPattern::OnOff { on: Nanos(100_000), off: Nanos(300_000) };
     let specs = pair(vec![FlowSpec { pattern, ..flow(1, 3, "8G") }]);
     let counters = run_and_drain(&specs, &mut Hub::new(&specs), 11 * MS);
@@ -357,14 +357,14 @@ fn with_fault(mut fault: impl FnMut(Frame) -> Vec<Frame> + 'static) -> Arc<HostC
 }
 
 #[test]
-fn a_lost_frame_is_missed() {
+fn lost_frame_is_counted_as_missing() {
     let counters = with_fault(|_| Vec::new());
     assert_eq!(counters.missing(), 1);
     assert_eq!(counters.flows[0].late_frames.get(), 0);
 }
 
 #[test]
-fn a_second_copy_is_found_and_hides_nothing() {
+fn duplicate_frame_is_counted_and_none_is_missing() {
     let counters = with_fault(|frame| vec![frame.clone(), frame]);
     assert_eq!((counters.missing(), counters.flows[0].duplicate_frames.get()), (0, 1));
 }
@@ -379,7 +379,7 @@ fn a_wrong_bit_is_found() {
 }
 
 #[test]
-fn frames_that_swap_places_are_found() {
+fn reordered_frame_is_counted_as_late() {
     let specs = pair(vec![flow(1, 3, "2G")]);
     let mut hub = Hub::new(&specs);
     let mut held: Option<Frame> = None;
@@ -409,7 +409,7 @@ fn latency_is_the_time_on_the_way() {
 }
 
 #[test]
-fn strangers_are_counted_and_freed() {
+fn foreign_frames_are_counted_and_not_obeyed() {
     let specs = pair(vec![flow(1, 3, "1G")]);
     let (mut hosts, mut hub) = (Hosts::new(&specs, HZ), Hub::new(&specs));
     let pause = {

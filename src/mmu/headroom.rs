@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_by_hand() {
+    fn headroom_seed_matches_hand_computation() {
         // 2*(100e9/8 * 300*5e-9 + 1546) + 3840 = 2*(18750 + 1546) + 3840
         assert_eq!(headroom(&input("100G", "300m", 1500, "20us")).seed, Bytes(44_432));
         // 2*(10e9/8 * 5*5e-9 = 31.25 + 1546) + 3840, with the cable's 62.5 rounded up once
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn every_term_by_hand() {
+    fn headroom_terms_match_hand_computation() {
         let mut input = input("100G", "300m", 1500, "20us");
         input.posted = HeadroomInput::posted_by_pacing(input.rate);
         let headroom = headroom(&input);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn response_follows_the_speed_or_what_is_given() {
+    fn response_time_follows_speed_or_configuration() {
         let quanta = |rate: &str| response_quanta(rate.parse().unwrap());
         let speeds = ["1G", "10G", "11G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"];
         assert_eq!(speeds.map(quanta), [60, 60, 80, 80, 118, 147, 394, 453, 905, 1810]);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_nothing_overflows() {
+    fn headroom_of_extreme_input_saturates() {
         let input = HeadroomInput {
             rate: BitRate(u64::MAX),
             cable: Length { mm: u64::MAX },
@@ -352,7 +352,7 @@ mod tests {
 
     /// All quantities at the configuration's bounds at once: the result is far below the largest count.
     #[test]
-    fn within_its_bounds_headroom_can_be_counted() {
+    fn headroom_at_the_configuration_bounds_fits_the_cell_count() {
         use crate::config::bounds::{CELLS, FASTEST, LONGEST_CABLE, LONGEST_POLL_GAP, LONGEST_RESPONSE, MTUS};
         for (cell, mtu, share) in [CELLS.0, CELLS.1]
             .into_iter()
@@ -393,7 +393,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_make_the_total(input in any_input()) {
+        fn headroom_rows_add_up_to_the_total(input in any_input()) {
             let headroom = headroom(&input);
             let rows: u64 = headroom.rows.iter().map(|row| row.value.0).sum();
             prop_assert_eq!(rows, headroom.total.0);
@@ -402,7 +402,7 @@ mod tests {
         }
 
         #[test]
-        fn more_of_anything_never_needs_less(
+        fn headroom_never_shrinks_when_an_input_grows(
             input in any_input(), rate in 0_u64..1_000_000_000, mm in 0_u64..100_000, mtu in 0_u16..1000,
             gap in 0_u64..10_000, posted in 0_u64..10_000,
         ) {
@@ -421,7 +421,7 @@ mod tests {
 
         /// The central property: frames of any lengths that fit the wire time also fit the cells.
         #[test]
-        fn any_mix_of_frames_fits(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
+        fn any_frame_mix_fits_cells(input in any_input(), lengths in prop::collection::vec(60_u64..=9622, 1..40)) {
             let headroom = headroom(&input);
             let own = ["whole cells", "frame at the poll", "peer's last frame", LEFT_ROW];
             let wire: u64 = headroom.rows.iter().filter(|row| !own.contains(&row.name)).map(|row| row.value.0).sum();

@@ -4,7 +4,7 @@ use super::{ExactPool, Lease, MAX_LEASE, SharedPool};
 use crate::units::Cells;
 
 #[test]
-fn one_lcore_sees_exact_figures() {
+fn single_lease_counts_free_cells_exactly() {
     let pool = SharedPool::new(Cells(1000));
     let mut lease = Lease::new(pool.clone());
     for used in 0..1000 {
@@ -40,7 +40,7 @@ fn two_lcores_never_take_more_than_there_is() {
 }
 
 #[test]
-fn a_full_pool_is_stranded_by_no_more_than_the_bound() {
+fn spare_cells_of_each_lease_stay_within_the_bound() {
     let pool = SharedPool::new(Cells(100_000));
     let mut leases: Vec<_> = (0..4).map(|_| Lease::new(pool.clone())).collect();
     for lease in &mut leases {
@@ -110,7 +110,7 @@ fn an_exact_pool_gives_its_last_cell_and_no_more() {
 }
 
 #[test]
-fn the_watermark_starts_anew_from_what_is_in_use() {
+fn watermark_reset_starts_from_the_cells_in_use() {
     let pool = ExactPool::new(Cells(10));
     assert!(pool.take(Cells(8)));
     pool.give(Cells(6));

@@ -107,17 +107,17 @@ fn many(policy: HeadroomPolicy) {
 }
 
 #[test]
-fn independent_headroom() {
+fn admit_burst_equals_admit_with_independent_headroom() {
     many(HeadroomPolicy::Independent);
 }
 
 #[test]
-fn a_headroom_pool() {
+fn admit_burst_equals_admit_with_a_headroom_pool() {
     many(HeadroomPolicy::SharedPool);
 }
 
 #[test]
-fn dynamic_headroom() {
+fn admit_burst_equals_admit_with_dynamic_headroom() {
     many(HeadroomPolicy::Dynamic);
 }
 
@@ -143,7 +143,7 @@ fn a_burst_is_admitted_together_until_its_limit_is_near() {
 
 /// A frame that fits the reserve goes there even at XOFF, so a burst with it is not entirely in headroom.
 #[test]
-fn what_a_reserve_has_room_for_is_not_in_headroom() {
+fn burst_with_a_frame_for_the_reserve_is_not_admitted_to_headroom() {
     let mut groups = [group(false, alpha(0), 0); CLASSES];
     groups[3] = GroupProfile { reserve: Cells(3), ..group(true, Threshold::Static(Cells(0)), 40) };
     let (mut ledger, mut pools) = (PortLedger::new(&PortProfile::independent(groups)), pools(100, 100, 0));

@@ -372,7 +372,7 @@ fn a_port_is_paused_only_when_its_groups_together_exceed_their_thresholds() {
 
 /// The table of docs/buffer.md: 32 ports of 100G, seven lossless classes, links of 2 us.
 #[test]
-fn what_headroom_costs_with_each_policy() {
+fn headroom_cost_of_each_policy_matches_the_documented_table() {
     let rate: BitRate = "100G".parse().unwrap();
     let input = HeadroomInput {
         rate,
@@ -395,7 +395,7 @@ fn what_headroom_costs_with_each_policy() {
 /// Other groups have used up the headroom pool, so a frame is refused while the group's own headroom is empty. Without
 /// an offset, XOFF and XON would fall into one evaluation, and the sender would never stop.
 #[test]
-fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room() {
+fn group_refused_by_the_headroom_pool_resumes_when_its_frame_fits() {
     for offset in [0, 2] {
         let member = GroupProfile { xon_offset: Cells(offset), ..group(true, Threshold::Static(Cells(20)), 40) };
         let independent = PortProfile::independent([member; CLASSES]);
@@ -427,7 +427,7 @@ fn a_group_that_an_empty_headroom_pool_refused_waits_until_such_a_frame_has_room
 
 /// No group is held forever: an empty one resumes, even after a refused frame.
 #[test]
-fn an_empty_group_goes_on_though_no_frame_has_room() {
+fn empty_group_resumes_even_after_a_refused_frame() {
     let member = group(true, Threshold::Static(Cells(0)), 40);
     let independent = PortProfile::independent([member; CLASSES]);
     let profile = PortProfile { policy: HeadroomPolicy::SharedPool, ..independent };

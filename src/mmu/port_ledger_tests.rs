@@ -274,7 +274,7 @@ fn xoff_exactly_beyond_reserve_and_shared() {
 }
 
 #[test]
-fn a_packet_straddles_what_is_left_of_the_reserves() {
+fn packet_is_split_over_reserves_and_shared_cells() {
     let group = GroupProfile { reserve: Cells(4), ..group(false, Threshold::Static(Cells(2)), 0) };
     let profile = PortProfile { reserve: [Cells(3), Cells(9)], ..PortProfile::independent([group; CLASSES]) };
     let (mut ledger, mut pools) = (PortLedger::new(&profile), pools(100, 100, 0));
@@ -317,7 +317,7 @@ fn the_headroom_pool_has_its_own_reason_to_refuse() {
 
 /// A fault of known models: a packet larger than the free headroom is dropped and never causes a pause.
 #[test]
-fn a_drop_pauses_too() {
+fn drop_in_a_lossless_group_turns_it_xoff() {
     for policy in [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic] {
         let groups = PortProfile::independent([group(true, alpha(0), 3); CLASSES]);
         let profile = PortProfile { policy, insurance: Cells(3), ..groups };
@@ -329,7 +329,7 @@ fn a_drop_pauses_too() {
 
 #[test]
 #[should_panic(expected = "released more cells than it held")]
-fn releasing_what_is_not_held_is_a_bug_seen() {
+fn release_beyond_the_held_cells_panics() {
     let profile = PortProfile::independent([group(true, alpha(0), 3); CLASSES]);
     PortLedger::new(&profile).release(0, Cells(1), &mut pools(0, 10, 0));
 }

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_groups_it_is_their_number_times_the_threshold() {
+    fn port_limit_of_equal_groups_is_their_number_times_the_threshold() {
         let port = PortThreshold::new(&PortProfile::independent([group(true, alpha(-4)); 8]));
         assert_eq!(port.limit(Cells(1600)), Cells(8 * 100));
         assert!(port.may_resume(800 - 8 * 3, 0, Cells(1600)));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn of_different_ones_it_is_the_sum_and_lossy_groups_do_not_count() {
+    fn port_limit_is_the_sum_over_lossless_groups() {
         let mut groups = [group(false, alpha(3)); 8];
         groups[1] = group(true, alpha(-1));
         groups[3] = group(true, alpha(1));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_sums_do_not_overflow() {
+    fn port_limit_saturates_at_the_largest_count() {
         let port = PortThreshold::new(&PortProfile::independent([group(true, alpha(3)); 8]));
         assert_eq!(port.limit(Cells(u32::MAX)), Cells(u32::MAX));
         let port = PortThreshold::new(&PortProfile::independent([group(true, Threshold::Static(Cells(u32::MAX))); 8]));

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn xoff_refresh_xon() {
+    fn generator_sends_xoff_then_refresh_then_xon() {
         let mut generator = generator();
         assert_eq!(send(&mut generator, 0), None);
         set(&mut generator, 3, true);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_link_is_told_again() {
+    fn xoff_is_repeated_on_a_new_link() {
         let mut generator = generator();
         set(&mut generator, 3, true);
         send(&mut generator, 0);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_link_is_released_from_what_another_switch_has_left() {
+    fn xon_is_sent_once_on_a_new_link_for_priorities_not_xoff() {
         let mut generator = generator();
         generator.repeat(0b1_1000);
         assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0)));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_replaces_the_one_before() {
+    fn set_all_announces_only_changed_priorities() {
         let mut generator = generator();
         generator.set_all(0b1_1000);
         assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0b1_1000)));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_that_comes_and_goes_before_a_frame_left_is_told_to_be_gone() {
+    fn xoff_withdrawn_before_it_was_sent_is_announced_as_xon() {
         let mut generator = generator();
         generator.set_all(0b1000);
         generator.set_all(0);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_is_held_from_the_xoff_that_left_to_the_xon_that_left() {
+    fn paused_time_runs_from_sent_xoff_to_sent_xon() {
         let mut generator = generator();
         generator.set_all(0b1000);
         assert_eq!(generator.paused_ticks(Ticks(10)), [0; 8], "it does not know yet");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_held_while_the_link_is_down() {
+    fn paused_time_excludes_the_time_without_link() {
         let mut generator = generator();
         generator.set_all(0b1000);
         send(&mut generator, 0);
@@ -247,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_names_what_has_changed_since_the_last_and_how_it_is_now(
+        fn frame_lists_the_state_of_priorities_changed_since_the_last(
             steps in prop::collection::vec((any::<u8>(), any::<bool>()), 1..50),
         ) {
             let mut generator = generator();

@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn one_to_one_is_seen_and_changes_nothing() {
+    fn identity_map_leaves_every_mask_unchanged() {
         let map = PriorityMap::new([0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(map, PriorityMap::IDENTITY);
         assert!((0..=255).all(|mask| map.queues(mask) == mask && map.priorities_of(mask) == mask));

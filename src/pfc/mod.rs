@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_mode_sends_and_obeys_what_the_table_says() {
+    fn pfc_mode_selects_the_generated_and_obeyed_priorities() {
         let crossed = PriorityMap::new([0, 1, 2, 4, 3, 5, 6, 3]);
         for (mode, sent, straight, mapped) in [
             (PfcMode::Off, 0, 0, 0),

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_counts_and_only_enabled_ones() {
+    fn last_quanta_set_the_timers_of_enabled_priorities_only() {
         let mut timers = PauseTimers::new(BitRate(10_000_000_000), PS);
         timers.receive(&frame(0b1000, 100), Ticks(0));
         timers.receive(&frame(0b1000, 1), Ticks(0));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn paused_time_ends_with_the_timer_whenever_somebody_looks() {
+    fn paused_time_ends_with_the_timer_however_late_it_is_read() {
         let mut timers = at_10g();
         timers.receive(&frame(0b1000, 100), Ticks(0));
         assert_eq!(total(&timers, 1 << 40), ticks(100), "nobody has looked");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_told_at_its_poll_and_again_at_the_next_is_one() {
+    fn pause_frame_received_twice_counts_as_one_pause() {
         let mut timers = at_10g();
         timers.receive(&frame(0b1000, 100), Ticks(1000));
         timers.receive(&frame(0b1000, 100), Ticks(3000));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_no_trouble() {
+    fn timers_at_the_largest_tick_do_not_overflow() {
         let mut timers = PauseTimers::new(BitRate(1), u64::MAX);
         timers.receive(&frame(0xff, 0xffff), Ticks(u64::MAX - 1));
         assert_eq!(timers.paused(Ticks(u64::MAX - 1)), 0xff);
@@ -307,7 +307,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_time_is_that_of_a_clock_that_looks_at_every_tick(
+        fn paused_time_equals_a_tick_by_tick_reference(
             to_queue in prop::array::uniform8(0_u8..8),
             identity: bool,
             events in prop::collection::vec(event(), 1..60),

@@ -134,7 +134,7 @@ fn eight_storms_at_once_begin_and_end_once() {
 }
 
 #[test]
-fn a_storm_that_takes_breath_goes_on() {
+fn storm_with_quiet_shorter_than_restoration_continues() {
     let mut bed = Bed::new(WatchdogAction::Forward);
     bed.run(300, 1 << 3);
     for _ in 0..50 {
@@ -147,7 +147,7 @@ fn a_storm_that_takes_breath_goes_on() {
 }
 
 #[test]
-fn the_next_storm_takes_its_whole_time_again() {
+fn storm_after_restoration_needs_the_full_detection_time() {
     let mut bed = Bed::new(WatchdogAction::Drop);
     bed.run(400, 1 << 3);
     bed.run(200, 0);
@@ -167,7 +167,7 @@ fn a_queue_that_loses_its_frames_in_a_storm_stays_in_it() {
 }
 
 #[test]
-fn the_action_says_what_is_dropped_and_ignored() {
+fn watchdog_action_selects_dropping_and_ignoring() {
     for (action, dropping, ignoring) in
         [(WatchdogAction::Drop, 8, 8), (WatchdogAction::Forward, 0, 8), (WatchdogAction::Alert, 0, 0)]
     {
@@ -181,7 +181,7 @@ fn the_action_says_what_is_dropped_and_ignored() {
 }
 
 #[test]
-fn a_core_that_stood_still_finds_no_storm_in_its_own_sleep() {
+fn lcore_stall_does_not_count_as_a_storm() {
     let mut bed = Bed::new(WatchdogAction::Drop);
     // Timers of a fast link expire while the lcore stands still.
     bed.run(100, 0xff);
@@ -195,7 +195,7 @@ fn a_core_that_stood_still_finds_no_storm_in_its_own_sleep() {
 }
 
 #[test]
-fn a_storm_that_outlasts_the_sleep_of_the_core_is_found_at_the_next_look() {
+fn storm_that_outlasts_an_lcore_stall_is_found_after_it() {
     let mut bed = Bed::new(WatchdogAction::Drop);
     bed.run(100, 1 << 3);
     bed.stall(320, 1 << 3, 320);
@@ -204,7 +204,7 @@ fn a_storm_that_outlasts_the_sleep_of_the_core_is_found_at_the_next_look() {
 }
 
 #[test]
-fn a_core_that_stood_still_has_heard_no_quiet() {
+fn lcore_stall_does_not_count_as_quiet_time() {
     let mut bed = Bed::new(WatchdogAction::Drop);
     bed.run(300, 1 << 3);
     bed.stall(5000, 0, 0);
@@ -213,7 +213,7 @@ fn a_core_that_stood_still_has_heard_no_quiet() {
 }
 
 #[test]
-fn the_end_of_time_is_no_trouble() {
+fn watchdog_at_extreme_times_does_not_overflow() {
     let longest =
         WatchdogSpec { detection: Nanos(u64::MAX), restoration: Nanos(u64::MAX), action: WatchdogAction::Drop };
     let shortest = WatchdogSpec { detection: Nanos(0), restoration: Nanos(0), action: WatchdogAction::Drop };
@@ -228,7 +228,7 @@ fn the_end_of_time_is_no_trouble() {
 }
 
 #[test]
-fn it_looks_four_times_in_its_time_or_oftener() {
+fn interval_is_at_most_a_quarter_of_the_detection_time() {
     for (detection, interval) in [(200, 50), (100, 25), (400, 100), (410, 82), (5000, 100)] {
         let detection = Nanos(detection * 1_000_000);
         let watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, 0xff, HZ);
@@ -333,7 +333,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn it_finds_what_the_definition_says(
+    fn watchdog_events_agree_with_the_definition_of_a_storm(
         stories in prop::collection::vec(story(), 8),
         stalls in prop::collection::vec((0..END, 0_usize..500), 0..6),
         (detection, restoration) in (40_u64..800, 1_u64..800),
@@ -362,7 +362,7 @@ proptest! {
     }
 
     #[test]
-    fn no_queue_is_judged_by_what_others_do(stories in prop::collection::vec(story(), 8)) {
+    fn watchdog_events_of_a_queue_do_not_depend_on_other_queues(stories in prop::collection::vec(story(), 8)) {
         let idle = Story { paused: vec![false; END], backlog: vec![false; END], sends: false };
         let watchdog = Watchdog::new(spec(WatchdogAction::Drop), 0xff, HZ);
         let together = watch(&mut watchdog.clone(), &stories, &[]);
@@ -378,7 +378,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pause_without_a_break_is_found_between_its_time_and_one_look_more(
+    fn continuous_pause_is_found_within_one_interval_of_detection_time(
         detection_us in 400_u64..10_000_000,
         hz in prop_oneof![Just(1_000_000_000_000_u64), 1_000_000_u64..4_000_000_000],
         begins in 0.0..4.0_f64,

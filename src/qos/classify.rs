@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_falls_back_to_the_port() {
+    fn class_falls_back_to_the_port_class_without_a_trusted_mark() {
         let map = MarkMap::identity();
         assert_eq!(map.class(Trust::Dscp, 5, None, Some(3)), 5);
         assert_eq!(map.class(Trust::Pcp, 2, Some(26), None), 2);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_goes_first_and_the_highest_of_them() {
+    fn strict_queues_go_first_and_the_highest_number_before_others() {
         let mut disciplines = [dwrr(1); 8];
         disciplines[5] = QueueDiscipline::Strict;
         disciplines[6] = QueueDiscipline::Strict;
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_has_credit_would_be_chosen_again(
+        fn queue_with_credit_is_chosen_again(
             strict in any::<u8>(),
             choices in prop::collection::vec((1_u8.., any::<bool>(), prop::array::uniform8(60_u32..=9216), 0_usize..40), 1..100),
         ) {

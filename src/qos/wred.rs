@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_between_is_the_line() {
+    fn marking_rate_between_kmin_and_kmax_is_linear() {
         let wred = profile(0, 100_000, "10%");
         let mut rng = XorShift::new(7);
         let rolls = 1_000_000;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_profile_is_a_line_too() {
+    fn marking_probability_of_a_wide_profile_is_linear() {
         let wred = profile(1_000_000, 60_000_000, "1%");
         let half_way = wred.probability(Bytes(30_500_000)) as f64 / (1_u64 << 32) as f64;
         assert!((0.00499..0.00501).contains(&half_way), "{half_way}");

@@ -90,7 +90,7 @@ fn assert_held(outcome: &Outcome) {
 /// Without `backlog_xoff` a core that is too slow loses frames in its receive rings. That is not guaranteed against, so
 /// it is no violation.
 #[test]
-fn a_backlog_that_stops_nobody_promises_nothing_for_a_slow_core() {
+fn slow_core_without_backlog_xoff_is_a_waiver_and_no_violation() {
     let mut scenario = incast(5, "10G", "lcores: {backlog_xoff: off}\n");
     scenario.switches[0].poll.frame = Nanos(1_000);
     scenario.duration = Nanos(2_000_000);
@@ -102,7 +102,7 @@ fn a_backlog_that_stops_nobody_promises_nothing_for_a_slow_core() {
 }
 
 #[test]
-fn an_incast_loses_nothing_and_fills_its_link() {
+fn incast_pauses_its_senders_and_loses_nothing() {
     let scenario = incast(5, "100G", "");
     let outcome = run(&scenario);
     println!("{:?} {:?} events {} checks {}", outcome.ending, outcome.violation, outcome.events, outcome.checks);
@@ -127,7 +127,7 @@ fn with_garbage() -> Scenario {
 }
 
 #[test]
-fn garbage_is_counted_and_dropped_and_nobody_suffers() {
+fn malformed_frames_are_dropped_by_reason_and_flows_lose_nothing() {
     let outcome = run(&with_garbage());
     assert_held(&outcome);
     assert_eq!(outcome.waivers, Vec::<String>::new());
@@ -158,7 +158,7 @@ fn garbage_is_counted_and_dropped_and_nobody_suffers() {
 }
 
 #[test]
-fn a_malformed_frame_that_goes_missing_is_missed() {
+fn missing_malformed_frame_breaks_frames_accounted() {
     let scenario = with_garbage();
     let outcome = super::engine::run_prepared(&scenario, |engine| engine.checks.garbage_sent += 1, &mut |_| {});
     assert_eq!(outcome.violation.map(|violation| violation.invariant), Some("frames_accounted"));

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_comes_first_and_then_who_was_first() {
+    fn events_are_ordered_by_time_then_by_insertion() {
         let mut events = Events::default();
         for (at, event) in [(5, Event::Stop), (3, Event::Sample), (5, Event::HostSend(0)), (3, Event::Look)] {
             events.at(at, event);

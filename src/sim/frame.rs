@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_seen_through_a_tag() {
+    fn ce_mark_is_read_with_and_without_a_tag() {
         let mut pool = Pool::default();
         for tag in [None, Some((5, 0))] {
             let mut header = Header::new(0, FlowKind::Udp, station(1), station(2), tag, 0, 3);

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn xon_ends_it() {
+    fn xon_ends_a_pause() {
         let mut host = host(None);
         for quanta in [1000, 0] {
             let at = host.hear(PfcFrame { enabled: 8, quanta: [Quanta(quanta); CLASSES] }, 0);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_goes_on_until_it_ends() {
+    fn storm_refreshes_its_xoff_until_it_ends_with_xon() {
         let mut host = host(None);
         host.storm(0b1000, 0);
         let mut now = 0;

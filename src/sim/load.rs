@@ -140,7 +140,7 @@ mod tests {
     use crate::units::{Bytes, Nanos};
 
     #[test]
-    fn a_message_ends_with_what_is_left_of_it() {
+    fn last_frame_of_a_message_carries_its_remainder() {
         let mut rng = Rng::new(1, 1);
         let size = MessageSize::Fixed(Bytes(2500));
         let load = Load::Messages { size, every: Nanos(10), poisson: false, count: Some(2) };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_and_ends() {
+    fn on_off_demand_follows_its_phases_until_its_end() {
         let mut rng = Rng::new(1, 1);
         let mut demand = Demand::new(Load::OnOff { on: Nanos(3), off: Nanos(7) }, 1_000, 50_000);
         let ready = [1_000, 3_999, 4_000, 10_999, 11_000].map(|now| demand.ready(now, &mut rng));

@@ -112,22 +112,22 @@ fn many_agree(headroom: &str, must_reach: &[&str]) {
 }
 
 #[test]
-fn what_a_simulated_switch_did_is_what_a_replay_decides_with_independent_headroom() {
+fn replay_of_a_simulated_switch_agrees_with_independent_headroom() {
     many_agree("independent", &["reserve", "headroom_full"]);
 }
 
 #[test]
-fn what_a_simulated_switch_did_is_what_a_replay_decides_with_a_headroom_pool() {
+fn replay_of_a_simulated_switch_agrees_with_a_headroom_pool() {
     many_agree("shared-pool", &["reserve"]);
 }
 
 #[test]
-fn what_a_simulated_switch_did_is_what_a_replay_decides_with_dynamic_headroom() {
+fn replay_of_a_simulated_switch_agrees_with_dynamic_headroom() {
     many_agree("dynamic", &[]);
 }
 
 #[test]
-fn so_is_the_incast_that_the_program_runs_without_a_file() {
+fn replay_of_the_simulated_default_incast_agrees() {
     let text = include_str!("../../conf/incast.yaml")
         .replace("preset: roce\n", "preset: roce\nclasses: {3: {ecn: {kmin: 100kB, kmax: 100kB, pmax: 100%}}}\n");
     let config: String = text.lines().map(|line| format!("      {line}\n")).collect();
@@ -137,7 +137,7 @@ fn so_is_the_incast_that_the_program_runs_without_a_file() {
 
 /// The comparison detects a missing frame.
 #[test]
-fn a_record_that_is_not_true_is_no_replay() {
+fn replay_of_a_tape_with_a_missing_event_disagrees() {
     let scenario = scenario(&random("independent", 1));
     let (_, recording) = run_recorded(&scenario, 0, &mut |_| {});
     let honest = agree(&recording.tape, &recording.spec, &recording.stations).counts;

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_generator_that_its_authors_publish() {
+    fn rng_matches_the_xoshiro256_reference_output() {
         // xoshiro256** from the state 1, 2, 3, 4, as the reference implementation prints it.
         let mut rng = Rng([1, 2, 3, 4]);
         let first: [u64; 4] = std::array::from_fn(|_| rng.next());

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_exact() {
+    fn spread_of_few_values_is_exact() {
         assert_eq!(collect(std::iter::empty()), Spread::default());
         let spread = collect([5, 1, 4, 2, 3].into_iter());
         assert_eq!((spread.count, spread.sum_ps, spread.least_ps, spread.most_ps), (5, 15, 1, 5));
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_near_and_the_extremes_exact() {
+    fn spread_of_many_values_has_near_quantiles_and_exact_maximum() {
         let spread = collect((1..=1_000_000).map(|n| n * 7 % 1_000_003));
         assert!(spread.p50_ps.abs_diff(500_000) < 5_000, "{}", spread.p50_ps);
         assert!(spread.p99_ps.abs_diff(990_000) < 2_000, "{}", spread.p99_ps);

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_runs_out_is_noticed() {
+    fn pause_that_expires_without_refresh_is_a_violation() {
         let mut watch = watch();
         watch.heard(0, &pfc(1000), 0);
         watch.look(51_200_000 + GRACE_PS);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_take_their_time_and_the_cable_its_own() {
+    fn frame_arrives_after_its_wire_time_and_the_cable_delay() {
         let (mut pool, mut rng, mut wire) = (Pool::default(), Rng::new(1, 1), wire(100_000_000_000, 300));
         // 1500 B and 12 B around them at 80 ps per byte; the cable delays by 1.5 us.
         let frames = [packet(&mut pool, 1500), packet(&mut pool, 20)];
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_loses_what_is_on_its_way() {
+    fn cut_cable_loses_the_frames_in_flight() {
         let (mut pool, mut rng, mut wire) = (Pool::default(), Rng::new(1, 1), wire(10_000_000_000, 1));
         for _ in 0..3 {
             let frame = packet(&mut pool, 100);

@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happened_nothing_to_say() {
+    fn quiet_run_gives_no_advice() {
         assert_eq!(texts(&quiet()), [""; 0]);
         assert_eq!(with_gap(&cabled(), 20_000), [""; 0]);
         assert_eq!(with_gap(&quiet(), 9_000_000), [""; 0], "virtual hosts stand still in a gap");
     }
 
     #[test]
-    fn a_poll_gap_that_headroom_does_not_cover() {
+    fn advice_is_given_for_a_poll_gap_beyond_the_headroom() {
         let mut switch_view = cabled();
         insta::assert_snapshot!(with_gap(&switch_view, 95_300).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 372.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
         insta::assert_snapshot!(with_gap(&switch_view, 30_000_000).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 85.24MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lcores_have_two_gaps() {
+    fn advice_uses_the_poll_gap_of_each_lcore() {
         let mut switch_view = cabled();
         switch_view.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
         switch_view.spec.ports[1].lcore = 1;
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_backlogs_and_storms() {
+    fn advice_is_given_for_losses_backlogs_storms_and_stuck_ports() {
         let mut switch_view = quiet();
         switch_view.pfc[1] = PfcStanding::Unproven;
         let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn two_digits_are_enough() {
+    fn round_up_keeps_two_significant_digits() {
         assert_eq!([7, 99, 101, 95_300, 1_000_000].map(|ns| round_up(Nanos(ns)).0), [7, 99, 110, 96_000, 1_000_000]);
         assert_eq!(to_bytes(&quiet(), Cells(2)), Bytes(400));
     }

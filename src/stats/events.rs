@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_line() {
+    fn each_kind_of_event_is_reported_in_one_line() {
         let switch_view = watched();
         let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };
         let mut events = Events::default();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_a_second_counts_what_came_meanwhile() {
+    fn events_are_limited_to_one_line_per_second_with_a_count() {
         let switch_view = watched();
         let mut events = Events::default();
         let mut told = Vec::new();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_that_share_a_queue_are_told_by_it() {
+    fn storm_of_classes_that_share_a_queue_names_the_queue() {
         let mut switch_view = watched();
         switch_view.spec.classes.tc_to_queue[4] = 3;
         switch_view.counters.ports[0].watchdog_storms[3].add(1);

@@ -72,12 +72,12 @@ fn a_driver_that_refuses_to_pass_control_frames_is_turned_off_all_the_same() {
 }
 
 #[test]
-fn a_driver_that_takes_the_flag_in_silence_and_was_not_seen_to_use_it_may_eat_pfc() {
+fn unproven_driver_that_accepts_the_flag_silently_may_filter_pfc() {
     assert_eq!(found("mlx5_pci", Nic::default()), DeviceFlowControl::Filters);
 }
 
 #[test]
-fn a_mode_that_reads_on_after_all_pauses_whatever_the_driver() {
+fn device_that_still_reads_on_is_pausing_for_every_driver() {
     let stubborn = || Nic { is_on: true, is_stubborn: true, ..Nic::default() };
     for driver in ["net_ixgbe", "net_e1000_em", "mlx5_pci", "net_failsafe", "net_tap"] {
         assert_eq!(found(driver, stubborn()), DeviceFlowControl::Pauses, "{driver}");
@@ -118,7 +118,7 @@ fn only_a_device_that_pauses_defeats_the_word_of_the_operator() {
 }
 
 #[test]
-fn what_is_published_is_read() {
+fn published_flow_control_is_read_back_for_its_port() {
     let all = FlowControls::new(2);
     assert_eq!(all.get(1), DeviceFlowControl::None);
     for state in DeviceFlowControl::ALL {

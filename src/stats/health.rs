@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ready_is_polled_and_tested_and_moving() {
+    fn ready_requires_polls_the_pfc_test_and_progress() {
         let (counters, health) = (Counters::new(0, 2), Health::default());
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_lcore_that_never_came_is_not_alive() {
+    fn lcore_that_never_polled_is_not_alive() {
         let (counters, health) = (Counters::new(0, 1), Health::default());
         let start = Instant::now();
         health.look(&counters, start);

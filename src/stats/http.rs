@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_health_and_nothing_else() {
+    fn server_answers_metrics_and_health_and_refuses_other_requests() {
         with_server(CONNECTION_TIME, |address| {
             let metrics = ask(address, "GET /metrics").to_lowercase();
             assert!(metrics.starts_with("http/1.1 200"), "{metrics}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_no_place_is_told_at_once_and_idle_and_slow_ones_go() {
+    fn connection_beyond_the_limit_gets_503_and_idle_ones_are_closed() {
         with_server(Duration::from_secs(3600), |address| {
             let mut idle: Vec<_> = (0..MAX_CONNECTIONS).map(|_| Client::connect(address).unwrap()).collect();
             idle[0].write_all(b"GET /metrics HTTP/1.1\r\nHo").unwrap();

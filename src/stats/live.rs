@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_a_second() {
+    fn live_line_shows_rates_pool_xoff_and_drops() {
         let (switch_view, before, after) = second();
         let expected = "t=4s rx 8.19 Gb/s tx 7.37 Gb/s pool 34% xoff 1/2 pfc +20 marks +456 lossless drops 0 \
                         lossy drops +12345";
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_carry_no_codes() {
+    fn plain_lines_have_no_escape_codes() {
         let current = Current::new(quiet());
         let switch_view = current.get();
         let mut live = Live::new(current.clone(), Style::detect(false));

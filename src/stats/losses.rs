@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_told_ever_more_seldom_and_what_begins_anew_at_once() {
+    fn continuing_loss_is_reported_less_often_and_new_loss_at_once() {
         let switch_view = quiet();
         let drops = &switch_view.counters.ports[0].drops[3][FULL];
         let mut losses = Losses::default();

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_asks_for_what_the_formula_says() {
+    fn headroom_need_follows_the_formula_for_the_poll_gap() {
         let mut switch_view = quiet();
         switch_view.hosts = None;
         switch_view.spec.ports[0].buffer.groups[3].headroom = headroom(&switch_view.links[0]).cells;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_hosts_stand_still_in_a_gap() {
+    fn poll_gap_needs_no_headroom_with_virtual_hosts() {
         let switch_view = quiet();
         switch_view.counters.ports[0].group_headroom_highest_cells[3].set(150);
         let [p1, p2] = after(&switch_view, 9_000_000);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_obey_proves_nothing() {
+    fn loss_from_an_unproven_peer_is_no_headroom_shortage() {
         let mut switch_view = quiet();
         switch_view.pfc[1] = PfcStanding::Unproven;
         switch_view.counters.ports[1].drops[3][DropReason::HeadroomFull as usize].add(1);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen() {
+    fn screen_shows_ports_pools_and_totals() {
         let (switch_view, before, after) = second();
         insta::assert_snapshot!(picture(&switch_view, &before, &after), @r#"
         holdfast 0.0.0   4 s   2 ports
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_mark_what_to_look_at() {
+    fn screen_colours_drops_red_and_xoff_yellow() {
         let (switch_view, before, after) = second();
         switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
         let text = screen(
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_whatever_the_numbers() {
+    fn screen_fits_80_columns_with_extreme_values() {
         let mut switch_view = quiet();
         let port = switch_view.spec.ports[0].clone();
         switch_view.spec.ports = vec![port; 64];
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_lines() {
+    fn screen_adds_lines_for_storms_backlog_and_stuck_ports() {
         let (mut switch_view, before, _) = second();
         switch_view.spec.buffer.policy = HeadroomPolicy::SharedPool;
         let [p1, p2] = &switch_view.counters.ports[..] else { panic!("two ports") };

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_pauses_by_itself_is_unproven_whatever_was_said_or_seen() {
+    fn port_is_unproven_if_its_device_pauses_by_itself() {
         let mut switch_view = quiet();
         switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Trusted];
         switch_view.flow_control.set(0, DeviceFlowControl::Pauses);

@@ -104,7 +104,7 @@ p3
     }
 
     #[test]
-    fn what_did_not_happen_takes_no_room() {
+    fn without_idle_removes_columns_that_have_only_zeros() {
         let right = |title| (title, Align::Right);
         let mut table = Table::new(&[right("sent"), right("lost"), right("late"), right("marked")]);
         table.row(["5", "0", "0", "0"].map(str::to_owned));

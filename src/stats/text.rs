@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_tables() {
+    fn text_report_of_a_kept_run_shows_counters_and_verdict() {
         insta::assert_snapshot!(report().to_string(), @r#"
         holdfast 0.0.0, 10.0 s, 2 ports
 
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_what_went_wrong() {
+    fn text_report_of_a_broken_run_shows_losses_and_advice() {
         insta::assert_snapshot!(Report::new(&trouble(), Duration::from_secs(10)).to_string(), @r#"
         holdfast 0.0.0, 10.0 s, 2 ports
 
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_read_what_went_wrong() {
+    fn json_report_of_a_broken_run_shows_losses_and_advice() {
         let report = Report::new(&trouble(), Duration::from_secs(10));
         let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
         let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_read_the_same() {
+    fn json_report_of_a_kept_run_shows_counters_and_verdict() {
         let json: serde_json::Value = serde_json::from_str(&report().to_json()).unwrap();
         assert_eq!(json["format"], 1);
         assert_eq!(json["verdict"]["outcome"], "kept");

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_back() {
+    fn mac_address_is_parsed_and_displayed() {
         let mac: MacAddr = "02:48:46:01:00:0a".parse().unwrap();
         assert_eq!(mac, MacAddr::local(1, 10));
         assert_eq!(mac.to_string(), "02:48:46:01:00:0a");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds() {
+    fn mac_address_kinds_are_recognized() {
         assert!(MacAddr::BROADCAST.is_group());
         assert!(MacAddr::MAC_CONTROL.is_group() && MacAddr::MAC_CONTROL.is_link_local());
         assert!(!MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x10]).is_link_local());

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_marked() {
+    fn mark_ce_leaves_other_and_truncated_packets_unchanged() {
         let mut bytes = [0; 10];
         mark_ce(&mut bytes, L3::V4, 0);
         mark_ce(&mut bytes, L3::Other, 0);

@@ -101,7 +101,7 @@ mod tests {
     const HOST: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
     #[test]
-    fn marks_and_purpose_of_each_kind_of_frame() {
+    fn glance_reads_marks_and_purpose_of_each_kind_of_frame() {
         let ipv6 = |next: u8, message: u8| {
             let mut packet = vec![0x86, 0xdd, 0x66, 0x80, 0, 0, 0, 24, next, 255];
             packet.extend([0; 32]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_frame_has_marks_of_zero() {
+    fn glance_of_an_empty_frame_has_no_marks() {
         for len in 0..16 {
             let _ = glance(&[0x81; 16][..len]);
         }

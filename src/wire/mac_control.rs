@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn pause_and_strangers() {
+    fn pause_is_parsed_and_an_unknown_opcode_is_not() {
         let mut frame = PfcFrame::default().emit(SOURCE);
         frame[14..18].copy_from_slice(&[0, 1, 0, 7]);
         assert_eq!(parse(&frame), Some(MacControl::Pause(Quanta(7))));
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_emitted_parses_back(enabled: u8, times: [u16; 8]) {
+        fn emitted_pfc_frame_is_parsed_back(enabled: u8, times: [u16; 8]) {
             let pfc = PfcFrame { enabled, quanta: times.map(Quanta) };
             prop_assert_eq!(parse(&pfc.emit(SOURCE)), Some(MacControl::Pfc(pfc)));
         }

@@ -39,7 +39,7 @@ fn ipv6_tcp(tags: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_roce_frame() {
+fn roce_frame_is_parsed_to_addresses_marks_and_ports() {
     let headers = parse(&ipv4_udp(26 << 2 | 2, 64)).unwrap();
     assert_eq!((headers.dst.0, headers.src.0), (DST, SRC));
     assert_eq!((headers.dscp(), headers.ecn()), (Some(26), 2));
@@ -48,7 +48,7 @@ fn a_roce_frame() {
 }
 
 #[test]
-fn tags_and_ipv6() {
+fn ipv6_packet_behind_up_to_two_tags_is_parsed() {
     for tags in 0..=2 {
         let headers = parse(&ipv6_tcp(tags)).unwrap();
         assert_eq!(usize::from(headers.tags), tags);
@@ -89,7 +89,7 @@ fn ipv6_extension_headers_lead_to_the_ports() {
 }
 
 #[test]
-fn what_is_cut_behind_extension_headers_is_seen() {
+fn truncation_behind_extension_headers_is_detected() {
     let mut frame = ipv6_tcp(0);
     frame.splice(54..54, [17, 0, 0, 0, 0, 0, 0, 0]);
     frame[20] = 0;
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn what_we_accept_an_independent_parser_reads_alike(
+    fn accepted_udp_ports_agree_with_an_independent_parser(
         traffic_class: u8, payload in 0_usize..100, at in 0_usize..60, value: u8
     ) {
         let mut frame = ipv4_udp(traffic_class, payload);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_contradicts_itself_is_left_to_the_parser() {
+    fn truncated_or_inconsistent_frame_is_not_plain() {
         for (tci, version, protocol) in kinds() {
             let whole = frame(tci, version, protocol);
             for len in 0..whole.len() {
@@ -191,7 +191,7 @@ mod tests {
     proptest! {
         /// For edited and cut frames of all kinds, `parse_plain` returns the same fields as the parser, or `None`.
         #[test]
-        fn plain_is_what_the_parser_says(
+        fn parse_plain_agrees_with_the_parser(
             kind in 0_usize..12,
             edits in prop::collection::vec((0_usize..80, any::<u8>()), 0..4),
             cut in prop_oneof![Just(0_usize), 0_usize..60],

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_usual_is_left_to_the_parser() {
+    fn unusual_or_truncated_frame_is_not_usual() {
         // Each header byte that makes a frame usual, with a value that makes it another kind of frame or a malformed
         // one.
         for (at, value) in
@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         /// For edited and cut RoCE frames, `parse_usual` returns the same fields as the parser, or `None`.
         #[test]
-        fn usual_is_what_the_parser_says(
+        fn parse_usual_agrees_with_the_parser(
             edits in prop::collection::vec((0_usize..48, any::<u8>()), 0..4),
             len in 36_usize..=64,
         ) {

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_no_tag() {
+    fn vlan_insert_fails_without_headroom() {
         let mut packet = MemPacket::new(&[0; 60]);
         let room = (0..).take_while(|_| insert(&mut packet, 1)).count();
         assert_eq!(packet.len(), 60 + room * TAG_LEN, "a refused tag leaves the frame as it was");

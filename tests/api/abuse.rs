@@ -125,7 +125,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn rubbish_is_answered_with_an_error_or_cut() {
+fn malformed_request_gets_4xx_or_a_closed_connection() {
     let both = Both::start();
     unharmed(&both, "rubbish", || {
         for server in [Server::Socket, Server::Metrics] {
@@ -159,7 +159,7 @@ fn rubbish_is_answered_with_an_error_or_cut() {
 }
 
 #[test]
-fn what_is_huge_is_refused_before_it_is_read() {
+fn oversized_request_gets_4xx_or_a_closed_connection() {
     let both = Both::start();
     unharmed(&both, "huge requests", || {
         for server in [Server::Socket, Server::Metrics] {
@@ -212,7 +212,7 @@ fn said_by(number: usize, good: &[u8]) -> (Vec<u8>, bool) {
 }
 
 #[test]
-fn a_thousand_at_once_are_served_or_told_to_come_again_and_slow_ones_are_cut() {
+fn excess_clients_get_503_and_slow_clients_are_disconnected() {
     let both = Both::start();
     for (server, path) in [(Server::Socket, "/v1/version"), (Server::Metrics, "/healthz")] {
         unharmed(&both, "a thousand clients", || {
@@ -259,7 +259,7 @@ fn a_thousand_at_once_are_served_or_told_to_come_again_and_slow_ones_are_cut() {
 }
 
 #[test]
-fn who_asks_byte_by_byte_is_cut() {
+fn client_that_sends_byte_by_byte_is_disconnected() {
     let both = Both::start();
     let cut = &|server| {
         let mut client = both.connect(server).expect("there is room for one");
@@ -282,7 +282,7 @@ fn who_asks_byte_by_byte_is_cut() {
 }
 
 #[test]
-fn good_requests_without_end_cost_the_fast_path_nothing() {
+fn many_valid_requests_do_not_slow_the_fast_path() {
     let both = Both::start();
     unharmed(&both, "many requests", || {
         std::thread::scope(|scope| {

@@ -27,7 +27,7 @@ fn reload(switch: &Switch, status: u16) -> Value {
 }
 
 #[test]
-fn what_may_change_changes_under_full_load_and_loses_nothing() {
+fn reload_under_full_load_applies_new_alpha_without_loss() {
     let switch = Switch::configured(&incast());
     let before = wait_for("a group that holds its share", PATIENCE, || {
         let group = group(&switch);
@@ -58,7 +58,7 @@ fn what_may_change_changes_under_full_load_and_loses_nothing() {
 }
 
 #[test]
-fn what_needs_a_restart_or_is_wrong_is_refused_by_name_and_nothing_is_applied() {
+fn reload_of_restart_only_or_invalid_key_is_refused_and_applies_nothing() {
     let switch = Switch::configured(&incast());
     let alpha = group(&switch)["alpha"].clone();
     switch.configure(&format!("{}\nclasses: {{3: {{alpha: 1/16}}}}\nlcores: {{poll_gap: 30us}}\n", incast()));
@@ -80,7 +80,7 @@ fn what_needs_a_restart_or_is_wrong_is_refused_by_name_and_nothing_is_applied() 
 }
 
 #[test]
-fn a_hangup_reads_it_again_and_needs_no_permission() {
+fn sighup_reloads_configuration_without_api_write_permission() {
     let switch = Switch::configured(include_str!("../../conf/incast.yaml"));
     let (status, body) = switch.ask("POST /v1/reload");
     assert_eq!((status, body.contains("kill -HUP")), (403, true), "{body}");

@@ -18,7 +18,7 @@ fn resources(switch: &Switch) -> Vec<String> {
 }
 
 #[test]
-fn every_resource_is_a_part_of_the_state_under_its_own_name() {
+fn each_resource_has_only_its_own_key_and_time_and_is_part_of_state() {
     let switch = Switch::start(&[]);
     let state = switch.get("state");
     let own = ["events", "config", "fdb", "why", "reload"];
@@ -39,7 +39,7 @@ fn every_resource_is_a_part_of_the_state_under_its_own_name() {
 }
 
 #[test]
-fn two_states_make_rates_and_the_sums_agree() {
+fn counters_of_two_states_grow_and_drop_sums_agree() {
     let switch = Switch::start(&["--pfc", "off"]);
     let before = switch.get("state");
     let dropped = |state: &Value| sum(&state["ports"], "lossless_dropped_frames");
@@ -81,7 +81,7 @@ fn the_forwarding_database_has_every_host_at_its_port() {
 }
 
 #[test]
-fn wrong_requests_say_what_would_be_right() {
+fn wrong_request_gets_error_status_and_remedy() {
     let switch = Switch::start(&[]);
     for (request, status, error, remedy) in [
         ("GET /v1/prts", 404, "there is no /v1/prts", "/v1/ports, /v1/pfc"),
@@ -153,7 +153,7 @@ fn sections() -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn the_page_has_every_field_and_examples_of_that_shape() {
+fn api_page_documents_every_field_with_matching_examples() {
     let switch = Switch::start(&[]);
     let sections = sections();
     let mut named: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();

@@ -16,7 +16,7 @@ fn whats() -> Vec<String> {
 }
 
 #[test]
-fn everything_is_shown_in_tables_that_fit_and_as_json() {
+fn show_prints_every_resource_as_table_within_132_columns_and_as_json() {
     let switch = Switch::start(&[]);
     let whats = whats();
     assert!(whats.len() > 10, "{whats:?}");
@@ -63,7 +63,7 @@ fn watching_goes_on_until_the_switch_ends() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn show_watch_exits_cleanly_when_reader_closes_pipe() {
     let switch = Switch::start(&[]);
     let mut command = mortal(HOLDFAST);
     command.args(["show", "groups", "--watch", "0.1", "--socket"]).arg(switch.socket());

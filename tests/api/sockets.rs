@@ -9,7 +9,7 @@ use crate::process::{Process, mortal, wait_for};
 use crate::rig::{HOLDFAST, PATIENCE, Switch, run};
 
 #[test]
-fn it_is_its_owners_and_gone_in_the_end() {
+fn socket_has_mode_0600_and_is_removed_at_shutdown() {
     let switch = Switch::start(&[]);
     let socket = switch.socket();
     assert_eq!(std::fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777, 0o600);
@@ -21,7 +21,7 @@ fn it_is_its_owners_and_gone_in_the_end() {
 }
 
 #[test]
-fn a_live_one_is_not_taken_and_a_dead_one_is() {
+fn socket_of_running_switch_is_refused_and_stale_one_is_replaced() {
     let switch = Switch::start(&[]);
     let path = switch.socket().display().to_string();
     let ended = Process::spawn(run(&["--socket", &path])).wait(PATIENCE);
@@ -42,7 +42,7 @@ fn a_live_one_is_not_taken_and_a_dead_one_is() {
 }
 
 #[test]
-fn the_usual_one_is_for_the_first_and_others_go_without() {
+fn second_switch_on_default_socket_runs_without_api() {
     let runtime = tempfile::tempdir().expect("a temporary directory");
     let usual = |args: &[&str]| {
         let mut command = mortal(HOLDFAST);
@@ -66,7 +66,7 @@ fn the_usual_one_is_for_the_first_and_others_go_without() {
 }
 
 #[test]
-fn places_that_cannot_be_are_refused_before_anything_starts() {
+fn unusable_socket_path_is_refused_at_start() {
     for (path, expected) in [
         (
             "/nonexistent/s",
@@ -84,7 +84,7 @@ fn places_that_cannot_be_are_refused_before_anything_starts() {
 }
 
 #[test]
-fn who_asks_nobody_is_told_how_to_start_one() {
+fn show_without_listening_switch_fails_with_remedy() {
     for (socket, expected) in [
         (
             "/nonexistent/s",
@@ -122,7 +122,7 @@ fn somebody_else(path: &Path, answer: &'static str) {
 }
 
 #[test]
-fn a_socket_of_somebody_else_is_no_switch() {
+fn command_fails_when_socket_belongs_to_another_program() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let question = "is it a switch's socket, and has the switch ended?\n";
     for (name, answer, expected) in [

@@ -168,7 +168,7 @@ fn table() -> Vec<(String, BTreeSet<String>)> {
 }
 
 #[test]
-fn the_table_of_arrows_is_what_the_sources_use() {
+fn dependency_table_matches_the_sources() {
     let (found, told) = (arrows(), table());
     let rooms: Vec<&String> = told.iter().map(|(room, _)| room).collect();
     let missing: Vec<&String> = found.keys().filter(|room| !rooms.contains(room)).collect();
@@ -185,7 +185,7 @@ fn the_table_of_arrows_is_what_the_sources_use() {
 }
 
 #[test]
-fn each_room_uses_only_rooms_of_rows_above_it() {
+fn module_depends_only_on_modules_above_it_in_the_table() {
     let mut above = BTreeSet::new();
     for (room, uses) in table() {
         let beside: Vec<_> = uses.difference(&above).collect();
@@ -208,7 +208,7 @@ fn atomic_types_come_from_sync_alone() {
 }
 
 #[test]
-fn paths_are_found_and_tests_are_left_out() {
+fn path_scan_finds_crate_paths_and_skips_tests() {
     let text =
         "use crate::mmu::Pool;\nuse crate::{api::v1, qos::{self, Wred}, units};\nlet x = crate::prefetch::fetch(y);";
     assert_eq!(first_words(text, "crate::"), ["mmu", "api", "qos", "units", "prefetch"]);

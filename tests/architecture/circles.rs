@@ -51,7 +51,7 @@ fn dataplane_files_use_each_other_without_a_circle() {
 }
 
 #[test]
-fn a_circle_is_found_with_the_files_above_it() {
+fn dependency_cycle_is_detected_with_its_dependents() {
     let used = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let uses =
         |last: &[&str]| Uses::from([("a".into(), used(&["b"])), ("b".into(), used(&["c"])), ("c".into(), used(last))]);

@@ -104,7 +104,7 @@ fn comments_begin_with_their_subject() {
 }
 
 #[test]
-fn each_rule_finds_what_breaks_it() {
+fn style_rules_report_their_violations() {
     let wide = format!("// {}\nlet x = \"{}\";\n", "a".repeat(COLUMNS), "a".repeat(COLUMNS));
     assert_eq!(long_lines(&wide).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1]);
     let long =

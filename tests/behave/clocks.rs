@@ -10,7 +10,7 @@ use crate::frames::pfc;
 const CLOCKS: f64 = 0.02;
 
 #[test]
-fn a_signal_makes_watermarks_what_is_held_now_and_counters_go_on() {
+fn sigusr1_resets_watermarks_to_current_use_and_keeps_counters() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")];
     let slow = ["d1", "d2"].map(|name| (name, "speed: 10M, mtu: 256"));
     let rest = format!(

@@ -9,7 +9,7 @@ const MULTICAST: [u8; 6] = [1, 0, 0x5e, 1, 2, 3];
 const BROADCAST: [u8; 6] = [0xff; 6];
 
 #[test]
-fn lossless_frames_to_unknown_or_many_are_dropped_by_name_and_seen_nowhere() {
+fn lossless_frame_to_unknown_or_group_address_is_dropped_not_flooded() {
     let ports = ["a", "b", "c"].map(|name| (name, "speed: 1G, mtu: 256"));
     let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
@@ -40,7 +40,7 @@ fn lossless_frames_to_unknown_or_many_are_dropped_by_name_and_seen_nowhere() {
 }
 
 #[test]
-fn pfc_frames_are_no_data_and_count_without_a_source_too() {
+fn pfc_frame_with_zero_source_is_obeyed_and_not_counted_as_data() {
     let ports = ["a", "b"].map(|name| (name, "speed: 1G, mtu: 256"));
     let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
     let Some(bed) = Bed::start(&ports, &rest) else { return };

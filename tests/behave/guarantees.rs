@@ -9,7 +9,7 @@ const OUT: (&str, &str) = ("out", "speed: 100M, mtu: 256, pfc: asymmetric");
 
 /// The lossy pool has 100 cells, of which 5 are reserved for class 2 at each of four ports.
 #[test]
-fn a_queue_reserve_is_there_when_others_have_filled_the_pool() {
+fn queue_reserve_is_available_when_other_classes_fill_the_pool() {
     let ports = ["a", "b", "other"].map(|name| (name, "speed: 1G, mtu: 256"));
     let ports = [&ports[..], &[OUT]].concat();
     let rest = format!(
@@ -59,7 +59,7 @@ classes:
 /// Port `a` has 5 cells of reserve for each kind. The lossless pool has 12 cells and the lossy one 20; `b` takes all of
 /// both.
 #[test]
-fn a_port_reserve_is_there_for_all_classes_of_its_kind_when_the_pools_are_empty() {
+fn port_reserve_is_available_to_its_classes_when_pools_are_exhausted() {
     let ports = [("a", "speed: 1G, mtu: 256, reserve: {lossless: 1040B, lossy: 1040B}"), ("b", "speed: 1G, mtu: 256")];
     let ports = [&ports[..], &[OUT]].concat();
     let lossless = "{lossless: true, reserve: 416B, limit: 2080B, xon_offset: 0B, xon_floor: 208B, headroom: 1040B}";

@@ -5,7 +5,7 @@ use crate::frame::Frame;
 
 /// Four groups have 24 cells of headroom each. The headroom pool has 70.
 #[test]
-fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_their_sum() {
+fn shared_headroom_pool_drops_when_exhausted_and_watermark_is_the_sum() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")];
     let slow = ["d1", "d2"].map(|name| (name, "speed: 10M, mtu: 256"));
     let rest = format!(
@@ -68,7 +68,7 @@ fn groups_fill_their_headroom_until_the_pool_is_exhausted_and_its_watermark_is_t
 /// Alpha is 1/2 for both lossless classes of each port, the pool has 120 cells, eta is 10. Each group has 2 cells of
 /// reserve beside the pool.
 #[test]
-fn dynamic_stops_a_group_an_eta_early_then_the_port_and_its_insurance_lasts_to_the_end() {
+fn dynamic_headroom_pauses_group_one_eta_early_then_the_whole_port() {
     let fast = ["a", "b"].map(|name| (name, "speed: 1G, mtu: 256"));
     let slow = ["d1", "d2", "d3", "d4", "d5"].map(|name| (name, "speed: 10M, mtu: 256"));
     let ports = [&fast[..], &slow[..]].concat();

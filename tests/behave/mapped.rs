@@ -11,7 +11,7 @@ const LIKE_3: &str = "{lossless: true}";
 const ASYMMETRIC: (&str, &str) = ("out", "speed: 100M, mtu: 256, pfc: asymmetric");
 
 #[test]
-fn two_classes_of_one_group_stop_together_and_those_of_one_queue_share_its_depth() {
+fn classes_of_one_group_pause_together_and_of_one_queue_share_its_depth() {
     let ports = [("a", "speed: 1G, mtu: 256"), ASYMMETRIC];
     let rest = format!(
         "
@@ -62,7 +62,7 @@ maps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3, 2: 1}}}}
 
 /// Class 3 uses queue 4 and class 4 uses queue 3. Priorities 3 and 6 pause queue 4, priority 4 pauses queue 3.
 #[test]
-fn a_priority_stops_the_queue_that_its_map_gives_it_and_several_may_stop_one() {
+fn pfc_priority_pauses_its_mapped_queue_and_priorities_may_share_one() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
     let rest = format!(
         "
@@ -102,7 +102,7 @@ maps: {{tc_to_queue: {{3: 4, 4: 3}}, pfc_to_queue: {{3: 4, 4: 3, 6: 4}}}}
 /// Each frame that leaves is compared with a newly built one: all bytes, including the IPv4 checksum and everything
 /// that is not a mark.
 #[test]
-fn frames_leave_with_the_marks_of_their_class_and_are_otherwise_as_they_came() {
+fn rewritten_frame_has_marks_of_its_class_and_is_otherwise_unchanged() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
     let tagged = "speed: 1G, mtu: 256, vlan: {tagged: [1, 10]}";
     let rewriting = format!("{tagged}, rewrite: [dscp, pcp]");

@@ -48,7 +48,7 @@ fn each_dscp_has_the_class_that_its_map_gives_it() {
 }
 
 #[test]
-fn on_a_port_that_trusts_pcp_the_tag_decides_and_dscp_does_not() {
+fn port_that_trusts_pcp_classifies_by_tag_and_ignores_dscp() {
     let trunk = "speed: 1G, mtu: 256, vlan: {tagged: [10], native: 1}";
     let trusting = format!("{trunk}, trust: pcp, class: 5");
     // All classes are lossy. A lossless one would require tagged frames on each port that trusts PCP.
@@ -77,7 +77,7 @@ fn on_a_port_that_trusts_pcp_the_tag_decides_and_dscp_does_not() {
 }
 
 #[test]
-fn dscps_of_one_class_fill_one_group_and_those_of_others_none_of_it() {
+fn dscps_of_one_class_fill_only_the_group_of_that_class() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
     let rest = format!(
         "buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}, 4: {SMALL}}}\nmaps: {{dscp: {{10: 3, 20: 3, 40: 4, 24: 1, 50: 1}}}}\n"

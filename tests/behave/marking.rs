@@ -8,7 +8,7 @@ use crate::frame::{CE, ECT, Frame};
 /// between 1000 * 1514 bytes and 192000 bytes more: 1.61 MB in the middle. That is half of kmax, so 5 % at a pmax of 10
 /// %.
 #[test]
-fn five_percent_are_marked_where_five_percent_is_set_and_not_ect_never() {
+fn wred_marks_configured_share_of_ect_frames_and_no_not_ect_frame() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 100M")];
     let rest =
         format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}, ecn: {{kmin: 0B, kmax: 3220kB, pmax: 10%}}}}}}\n");
@@ -41,7 +41,7 @@ fn five_percent_are_marked_where_five_percent_is_set_and_not_ect_never() {
 /// kmin = kmax = 10 frames of 208 bytes, and the queue holds 20. The depth at dequeue includes the leaving frame. It
 /// exceeds 10 frames for the first 10 of them.
 #[test]
-fn of_a_released_queue_of_twice_kmax_the_first_half_is_marked_and_the_last_is_not() {
+fn released_queue_of_twice_kmax_is_marked_in_its_first_half_only() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];
     let rest =
         format!("buffer: {{size: 6MiB}}\nclasses: {{3: {{{ROOMY}, ecn: {{kmin: 2080B, kmax: 2080B, pmax: 100%}}}}}}\n");

@@ -42,7 +42,7 @@ fn a_paused_lossless_priority_sends_nothing_while_all_others_run() {
 }
 
 #[test]
-fn pause_of_a_lossy_priority_an_empty_vector_and_classic_pause_change_nothing_at_full_load() {
+fn lossy_pfc_empty_vector_and_classic_pause_do_not_stop_transmission() {
     let ports = [("a", "speed: 1G"), ("out", "speed: 10M")];
     let rest = format!("buffer: {{size: 4MiB}}\nclasses: {{3: {{{ROOMY}}}, 1: {{queue_alpha: 8}}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };
@@ -80,7 +80,7 @@ fn pause_of_a_lossy_priority_an_empty_vector_and_classic_pause_change_nothing_at
 }
 
 #[test]
-fn an_asymmetric_port_obeys_all_eight_priorities_and_stops_its_peer_for_lossless_ones_only() {
+fn asymmetric_port_obeys_all_priorities_and_pauses_only_lossless_ones() {
     let ports = [("a", "speed: 1G"), ("asym", "speed: 100M, pfc: asymmetric"), ("sym", "speed: 100M")];
     let rest = "
 buffer: {size: 4MiB}

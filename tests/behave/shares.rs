@@ -28,7 +28,7 @@ fn while_all_wait<const N: usize>(order: &[u8], backlogs: [(u8, usize); N]) -> [
 }
 
 #[test]
-fn backlogged_queues_share_by_weight_whatever_the_weights() {
+fn backlogged_queues_share_bandwidth_by_weight() {
     for weights in [[1, 2, 4], [5, 5, 1]] {
         let class = |weight| format!("{{{ROOMY}, scheduler: {{weight: {weight}}}}}");
         let [three, four, five] = weights.map(class);
@@ -65,7 +65,7 @@ fn keep_busy(bed: &mut Bed) {
 
 /// Class 7 is strict and always has frames waiting, so no frame of the lossy classes leaves.
 #[test]
-fn lossy_queues_drop_at_their_thresholds_to_the_cell_never_pause_and_share_by_weight() {
+fn lossy_queues_drop_at_exact_threshold_without_pfc_and_share_by_weight() {
     quiet::attempt(quiet::ALLOWED, lossy_queues_behind_a_strict_one);
 }
 

@@ -12,7 +12,7 @@ use crate::quiet;
 const LONGEST: Duration = Duration::from_micros(65_535 * 512 / 100);
 
 #[test]
-fn a_pause_lasts_as_long_as_it_says_at_the_speed_of_its_port() {
+fn pause_duration_follows_the_port_speed() {
     quiet::attempt(quiet::ALLOWED, pause_of_its_speed);
 }
 

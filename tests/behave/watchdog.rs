@@ -42,7 +42,7 @@ fn wait_storm(bed: &Bed, queue: u8, storms: u64, begin: std::time::Instant, end:
 }
 
 #[test]
-fn a_storm_is_found_in_time_its_queue_discarded_and_nothing_dropped_once_it_is_over() {
+fn watchdog_drop_discards_a_storming_queue_until_the_storm_ends() {
     quiet::attempt(quiet::ALLOWED, storm_from_begin_to_end);
 }
 
@@ -156,7 +156,7 @@ fn with_forward_a_storm_is_sent_through_and_with_alert_it_is_only_counted() {
 }
 
 #[test]
-fn all_priorities_may_storm_at_once_and_none_flaps() {
+fn storms_of_all_priorities_at_once_are_detected_once_each() {
     let Some(mut bed) = start("drop", ", pfc: asymmetric") else { return };
     let all: Vec<u8> = (0..8).collect();
     let of_all = |bed: &Bed| -> Vec<_> {

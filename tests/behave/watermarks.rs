@@ -4,7 +4,7 @@ use crate::bed::{Bed, SMALL};
 use crate::frame::{CELL, Frame};
 
 #[test]
-fn watermarks_of_groups_headroom_queue_and_pool_are_exact_and_outlast_what_they_measured() {
+fn watermarks_are_exact_to_the_cell_and_stay_after_frames_have_left() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
     let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
     let Some(mut bed) = Bed::start(&ports, &rest) else { return };

@@ -56,7 +56,7 @@ fn xoff_at_reserve_plus_limit_and_loss_only_beyond_headroom_of_that_group() {
 
 /// T = alpha * (B - Q), with alpha = 1/2, a pool of 100 cells, and 2 cells of reserve beside it.
 #[test]
-fn xoff_follows_alpha_times_what_the_pool_has_free() {
+fn xoff_threshold_is_alpha_times_the_free_pool() {
     let ports = [("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256"), ("out", "speed: 10M, mtu: 256")];
     let rest = "
 buffer: {size: 208kB, lossy: 20800B, shared: 20800B}

@@ -10,7 +10,7 @@ use crate::frame::Frame;
 const LONG: Duration = Duration::from_millis(200);
 
 #[test]
-fn a_pause_lasts_until_its_offset_below_the_limit_then_ends_once_and_stays_ended() {
+fn xon_is_sent_once_at_its_offset_below_the_limit() {
     let slow = ["d1", "d2", "d3"].map(|name| (name, "speed: 10M, mtu: 256"));
     let ports = [&[("a", "speed: 1G, mtu: 256")], &slow[..]].concat();
     let rest = format!("buffer: {{size: 416kB}}\nclasses: {{3: {SMALL}}}\n");
@@ -54,7 +54,7 @@ fn a_pause_lasts_until_its_offset_below_the_limit_then_ends_once_and_stays_ended
 
 /// The threshold depends on other groups: alpha is 1, the pool has 30 cells, the XON offset is 4, its floor 1.
 #[test]
-fn a_pause_ends_when_others_make_room_though_nothing_of_its_own_moves() {
+fn xon_is_sent_when_other_groups_free_pool_cells() {
     let slow = ["d1", "d2", "d3"].map(|name| (name, "speed: 10M, mtu: 256"));
     let ports = [&[("a", "speed: 1G, mtu: 256"), ("b", "speed: 1G, mtu: 256")], &slow[..]].concat();
     let rest = "

@@ -69,7 +69,7 @@ fn a_lossless_class_of_the_preset_can_be_made_lossy() {
 }
 
 #[test]
-fn quantities_may_be_quoted_and_pools_given() {
+fn quoted_quantities_and_explicit_pool_sizes_are_accepted() {
     let config = accept(&format!("{PORTS}buffer: {{size: \"2080000\", cell: '208', lossy: 25%, shared: 208000}}\n"));
     let buffer = &config.switch.buffer;
     assert_eq!((buffer.total, buffer.cell), (Cells(10_000), Bytes(208)));
@@ -77,7 +77,7 @@ fn quantities_may_be_quoted_and_pools_given() {
 }
 
 #[test]
-fn the_class_of_a_flow_is_the_one_the_switch_finds() {
+fn flow_class_follows_trust_and_maps_of_its_port() {
     let config = accept(
         "\
 preset: roce
@@ -108,7 +108,7 @@ hosts:
 }
 
 #[test]
-fn anchors_and_merges_are_yaml_and_work() {
+fn yaml_anchors_and_merge_keys_are_accepted() {
     let config = accept(
         "\
 ports:
@@ -155,7 +155,7 @@ fn frames_before_xoff(config: &Config) -> usize {
 }
 
 #[test]
-fn a_peer_that_is_slow_to_obey_is_in_the_headroom() {
+fn slow_peer_response_increases_headroom() {
     let eta = |keys: &str| {
         let text = format!("preset: roce\nports: [{{name: p1, device: net_tap0, speed: 10G{keys}}}]\n");
         accept(&text).switch.ports[0].buffer.groups[3].headroom.0

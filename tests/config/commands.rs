@@ -27,7 +27,7 @@ ECN of class 3 marks from 97.65KiB, XOFF no earlier than 347KiB in each queue: b
 }
 
 #[test]
-fn check_says_nothing_of_small_packets_where_headroom_is_given() {
+fn check_omits_small_packet_cost_when_headroom_is_explicit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.yaml");
     let ports =
@@ -56,7 +56,7 @@ fn check_says_nothing_of_small_packets_where_headroom_is_given() {
 }
 
 #[test]
-fn check_shows_what_each_port_has_of_its_own() {
+fn check_shows_settings_of_each_port() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.yaml");
     let text = "\
@@ -91,7 +91,7 @@ lcores: {dataplane: [1, 2]}
 }
 
 #[test]
-fn headroom_sums_the_policies() {
+fn headroom_prints_the_total_of_each_policy() {
     let args = ["headroom", "--speed", "100G", "--cable", "300m", "--ports", "32", "--classes", "7", "--ratio", "2.5"];
     let (code, stdout, _) = holdfast(&args);
     assert_eq!(code, 0);
@@ -152,7 +152,7 @@ fn headroom_prints_each_term_and_the_total() {
 
 /// Eta of a 40G port, by the command and by the configuration.
 #[test]
-fn headroom_counts_on_as_many_small_packets_as_it_is_told() {
+fn headroom_follows_small_packets_share_as_the_configuration_does() {
     let total = |share: &str| {
         let args = ["headroom", "--speed", "40G", "--cable", "300m", "--json", "--small-packets", share];
         let (code, stdout, stderr) = holdfast(&args);
@@ -238,7 +238,7 @@ fn wrong_usage_ends_with_2_and_names_the_remedy() {
 
 /// Wrong arguments are refused before a switch is contacted: no switch runs here.
 #[test]
-fn what_cannot_be_asked_of_a_switch_is_refused_with_what_can() {
+fn wrong_client_arguments_are_refused_with_valid_choices() {
     for (args, expected) in [
         (&["show"][..], "error: show what? ports, pfc, buffers, groups, queues, drops, ecn, fdb, watchdog, "),
         (&["show", "--json"], "e.g. `holdfast show ports`\n"),
@@ -258,7 +258,7 @@ fn what_cannot_be_asked_of_a_switch_is_refused_with_what_can() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn headroom_exits_cleanly_when_reader_closes_pipe() {
     close_the_pipe(&["headroom", "--speed", "100G", "--cable", "3m"]);
 }
 

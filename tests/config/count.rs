@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_item_stands_for_many() {
+fn count_expands_one_item_into_numbered_copies() {
     let config = accept(
         "preset: roce\nports:\n  - {name: p*, count: 3, device: ring, speed: 10G}\n  \
          - {name: q*, first: 7, count: 2, device: net_tap*, speed: 10G, vlan: {tagged: ['*']}}\n\
@@ -19,7 +19,7 @@ fn an_item_stands_for_many() {
 }
 
 #[test]
-fn the_innermost_number_counts() {
+fn nested_count_uses_the_innermost_number() {
     let config = accept(
         "ports: [{name: p*, count: 3, device: ring, speed: 10G}]\nhosts:\n  - {name: h3, port: p3}\n  \
          - {name: h*, count: 2, port: p*, flows: [{to: h3, dscp: '*', count: 2, first: 40}]}\n",
@@ -29,7 +29,7 @@ fn the_innermost_number_counts() {
 }
 
 #[test]
-fn an_error_is_at_what_was_written_and_said_once() {
+fn error_in_counted_item_is_reported_once_at_its_source() {
     refuse(
         "ports: [{name: p*, count: 2, device: net_tap*, speed: 10G, mtu: 1}]\n",
         "x.yaml:1:65: ports[0].mtu: `1` is not an MTU; write a whole number from 256 to 9600",
@@ -54,7 +54,7 @@ fn an_error_is_at_what_was_written_and_said_once() {
 }
 
 #[test]
-fn a_count_without_a_place_for_the_number() {
+fn count_without_asterisk_is_refused() {
     let expected = "`*` in its `name` says where the number goes, and there is none; write e.g. `name: p*`";
     refuse(
         "ports: [{name: p, count: 2, device: net_tap*, speed: 10G}]\n",
@@ -68,7 +68,7 @@ fn a_count_without_a_place_for_the_number() {
 }
 
 #[test]
-fn a_count_that_is_none() {
+fn invalid_count_or_first_number_is_refused() {
     for count in ["0", "1025", "-1", "many", "1.5", "[2]"] {
         let shown = if count == "[2]" { "[...]" } else { count };
         refuse(
@@ -85,14 +85,14 @@ fn a_count_that_is_none() {
 }
 
 #[test]
-fn copies_of_copies_are_bounded() {
+fn nested_counts_beyond_the_limit_are_refused() {
     let text = "ports: [{name: p*, count: 1024, a: [{name: a*, count: 1024, b: [{name: b*, count: 1024}]}]}]\n";
     let errors = config::parse("x.yaml", text).unwrap_err().to_string();
     assert!(errors.contains("ports[0].a[0].count: 1024 copies of this are more than fit; write fewer"), "{errors}");
 }
 
 #[test]
-fn a_first_number_needs_a_count() {
+fn first_number_without_count_is_refused() {
     refuse_beside_ports(
         "hosts: [{name: h1, port: p1, first: 2}]\n",
         "x.yaml:4:37: hosts[0].first: `count` is missing beside it; write e.g. `count: 2`",

@@ -7,7 +7,7 @@ fn port(device: &str, keys: &str) -> String {
 }
 
 #[test]
-fn an_argument_that_the_driver_does_not_know_is_refused_with_the_nearest_one() {
+fn unknown_device_argument_is_refused_with_nearest_known_one() {
     for (device, what) in [
         ("net_tap0,ifase=hf0", "`ifase` is no argument of `net_tap0`; did you mean `iface`?"),
         (
@@ -107,7 +107,7 @@ fn default_mtu_beyond_the_device_is_refused_at_the_device() {
 }
 
 #[test]
-fn a_ring_of_af_packet_that_the_kernel_would_refuse_is_refused_before() {
+fn af_packet_ring_that_the_kernel_rejects_is_refused() {
     for (arguments, what) in [
         ("framesz=2000", "`blocksz=4096` is no multiple of 4096 and of `framesz` (2000); write e.g. `blocksz=512000`"),
         ("framesz=2050", "`framesz=2050` is not possible; write a multiple of 16 up to 32768"),

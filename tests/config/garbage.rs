@@ -186,17 +186,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_pieces(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
+    fn parse_never_panics_on_random_configuration_words(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
         judge(&pieces.concat());
     }
 
     #[test]
-    fn of_any_characters(text in "\\PC{0,200}") {
+    fn parse_never_panics_on_random_characters(text in "\\PC{0,200}") {
         judge(&text);
     }
 
     #[test]
-    fn made_of_a_right_one(file in 0_usize..5, mistakes in mistakes()) {
+    fn parse_never_panics_on_mutated_valid_configuration(file in 0_usize..5, mistakes in mistakes()) {
         let files = [
             include_str!("../../conf/incast.yaml"),
             include_str!("../../conf/tap-tor.yaml"),
@@ -211,12 +211,12 @@ proptest! {
 }
 
 #[test]
-fn what_has_every_key_is_right() {
+fn configuration_with_every_key_is_accepted() {
     check_sums(&accept(EVERYTHING));
 }
 
 #[test]
-fn depth_and_aliases_are_bounded() {
+fn parse_never_panics_on_deep_nesting_or_alias_expansion() {
     judge(&"[".repeat(500_000));
     judge(&"- ".repeat(200_000));
     judge(&"{a: ".repeat(100_000));

@@ -20,7 +20,7 @@ fn idle_config(wait: IdleWait, longest_us: u64, wake_us: u64) -> IdleConfig {
 }
 
 #[test]
-fn lcores_poll_on_unless_told_to_rest() {
+fn lcores_poll_continuously_unless_idle_is_configured() {
     for text in ["{count: 1}", "{idle: poll}", "{idle: {wait: poll, after: 1ms}}"] {
         assert_eq!(accept(&format!("{PORTS}lcores: {text}\n")).lcores.idle, None, "{text}");
     }
@@ -32,7 +32,7 @@ fn lcores_poll_on_unless_told_to_rest() {
 }
 
 #[test]
-fn rests_that_cannot_be() {
+fn invalid_idle_settings_are_refused() {
     refuse_beside_ports(
         "lcores: {idle: interrupt}\n",
         "x.yaml:4:16: lcores.idle: `interrupt` is not one of the choices; write `poll`, `pause`, `umwait` or `sleep`",
@@ -52,7 +52,7 @@ x.yaml:4:78: lcores.idle.lossless: `yes` is not one of the choices; write `true`
 }
 
 #[test]
-fn a_rest_is_part_of_the_poll_gap_that_headroom_is_for() {
+fn idle_rest_beyond_the_poll_gap_is_refused_for_lossless_ports() {
     refuse(
         &lossless("{idle: {wait: sleep, longest: 100us, lossless: true}}"),
         "x.yaml:5:39: lcores.idle.longest: a rest of 100us and 50us to wake up from it leave lossless port p1 without a poll for 150us, and its headroom is for a poll gap of 20us; write `poll_gap: 150us` or more, which takes more headroom, or a shorter `longest`",
@@ -84,7 +84,7 @@ fn lossless_ports_keep_their_lcore_awake() {
 }
 
 #[test]
-fn a_receive_ring_that_a_rest_overflows() {
+fn receive_ring_too_short_for_an_idle_rest_is_warned_of() {
     let warning = |speed: &str, ring: u32, arrivals: u32, remedy: &str| {
         format!(
             "x.yaml:1:9: ports[0].rx_descriptors: while its lcore rests (100us, 50us to wake up) up to {arrivals} frames of 64 B arrive at port p1 ({speed}), and a receive ring of {ring} may lose some; {remedy}"
@@ -102,7 +102,7 @@ fn a_receive_ring_that_a_rest_overflows() {
 }
 
 #[test]
-fn check_says_who_rests() {
+fn check_shows_the_lcores_that_rest() {
     let line = |lcores: &str| {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.yaml");

@@ -34,7 +34,7 @@ fn ports_are_spread_over_the_lcores_in_turn() {
 }
 
 #[test]
-fn lcores_that_cannot_be() {
+fn invalid_lcore_settings_are_refused() {
     refuse_beside_ports(
         "lcores: {dataplane: 1, count: 2}\n",
         "x.yaml:4:31: lcores.count: `dataplane` names the CPUs and so says how many; keep one of the two",
@@ -64,7 +64,7 @@ x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or
 }
 
 #[test]
-fn lcores_that_are_hardly_meant() {
+fn shared_cpus_and_lcores_without_ports_are_warned_of() {
     warn(
         &format!("{PORTS}lcores: {{dataplane: [1, 1]}}\n"),
         "x.yaml:4:25: lcores.dataplane[1]: two lcores take turns on CPU 1, and polls come late; write another",
@@ -84,7 +84,7 @@ fn lcores_that_are_hardly_meant() {
 }
 
 #[test]
-fn lossless_ports_go_xoff_at_a_backlog() {
+fn backlog_mark_defaults_to_32_frames_on_lossless_ports() {
     let mark = |text: &str| accept(text).switch.ports[0].backlog_mark;
     assert_eq!(mark(&port("speed: 10G")), Some(32));
     assert_eq!(mark(&port("speed: 10G, backlog_mark: 100")), Some(100));
@@ -98,7 +98,7 @@ fn lossless_ports_go_xoff_at_a_backlog() {
 }
 
 #[test]
-fn a_backlog_that_cannot_be() {
+fn invalid_backlog_mark_is_refused() {
     refuse(
         &port("speed: 10G, backlog_mark: 0"),
         "x.yaml:2:64: ports[0].backlog_mark: `0` is not a count of frames; write a whole number from 1 to 16383",
@@ -110,7 +110,7 @@ fn a_backlog_that_cannot_be() {
 }
 
 #[test]
-fn a_receive_ring_without_room_behind_the_mark() {
+fn receive_ring_too_short_beyond_backlog_mark_is_warned_of() {
     let arrive = |arrivals: u32, rate: &str, cable: &str, gap: &str| {
         format!(
             "x.yaml:2:9: ports[0].rx_descriptors: when the backlog of port p1 reaches 32 frames its peer is told to stop, and up to {arrivals} of 64 B arrive until it does ({rate}, cable {cable}, mtu 1500, poll gap {gap}): a receive ring of 1024 may lose some"
@@ -142,7 +142,7 @@ fn watchdog(detection: u64, restoration: u64, action: WatchdogAction) -> Option<
 }
 
 #[test]
-fn the_preset_has_a_watchdog_and_ports_their_own() {
+fn watchdog_comes_from_the_preset_and_ports_override_it() {
     let of = |text: &str| accept(text).switch.ports[0].watchdog;
     assert_eq!(of(PORTS), None);
     assert_eq!(of(&port("speed: 10G")), watchdog(200, 200, WatchdogAction::Drop));
@@ -157,14 +157,14 @@ fn the_preset_has_a_watchdog_and_ports_their_own() {
 }
 
 #[test]
-fn a_watchdog_that_nobody_wrote_outlasts_the_longest_pause() {
+fn default_watchdog_detection_exceeds_the_longest_pause() {
     let config = accept(&port("speed: 100M"));
     assert!(config.warnings.is_empty());
     assert_eq!(config.switch.ports[0].watchdog, watchdog(340, 200, WatchdogAction::Drop));
 }
 
 #[test]
-fn a_detection_that_one_pause_sets_off() {
+fn watchdog_detection_within_the_longest_pause_is_warned_of() {
     warn(
         &format!("preset: roce\n{}watchdog: {{detection: 300ms}}\n", PORTS.replace("10G", "10M")),
         "x.yaml:5:23: watchdog.detection: `300ms` is no longer than the longest single pause at the 10M of port p1 (3.35s), which would look like a storm; write 3360ms or more",
@@ -176,7 +176,7 @@ fn a_detection_that_one_pause_sets_off() {
 }
 
 #[test]
-fn a_watchdog_that_cannot_be() {
+fn invalid_watchdog_settings_are_refused() {
     refuse_beside_ports(
         "watchdog: on\n",
         "x.yaml:4:11: watchdog: `on` is not a watchdog; write `{detection: 200ms, restoration: 200ms, action: drop}` or `off`",
@@ -191,7 +191,7 @@ x.yaml:4:55: watchdog.action: `kill` is not one of the choices; write `drop`, `f
 }
 
 #[test]
-fn a_watchdog_with_nothing_to_watch() {
+fn watchdog_on_port_without_pfc_is_warned_of() {
     assert_eq!(
         accept(&port("speed: 10G, pfc: off, watchdog: {action: alert}")).warnings,
         [
@@ -222,7 +222,7 @@ fn pfc_of_the_nic_is_refused_with_its_reason() {
 }
 
 #[test]
-fn an_operator_may_stand_in_for_a_cable_and_not_for_a_virtual_host() {
+fn pfc_proven_is_accepted_for_devices_and_refused_for_virtual_hosts() {
     let trusted = |keys: &str| accept(&port(keys)).devices[0].pfc_proven;
     assert_eq!(["speed: 10G", "speed: 10G, pfc_proven: true"].map(trusted), [false, true]);
     let text = "preset: roce\nports: [{name: p1, device: ring, speed: 10G, pfc_proven: true}]\nhosts: [{name: h1, port: p1}]\n";
@@ -238,7 +238,7 @@ fn overridden(overrides: Overrides, text: &str) -> Config {
 }
 
 #[test]
-fn the_command_line_has_the_last_word_on_pfc() {
+fn command_line_overrides_pfc_mode() {
     let modes = |pfc| {
         let text = "preset: roce\nports:\n  - {name: p1, device: net_tap0, speed: 10G, pfc: off}\n  - {name: p2, device: net_tap1, speed: 10G, pfc: asymmetric}\n";
         let config = overridden(Overrides { pfc: Some(pfc), ..Overrides::default() }, text);
@@ -254,7 +254,7 @@ fn the_command_line_has_the_last_word_on_pfc() {
 }
 
 #[test]
-fn the_command_line_has_the_last_word_on_headroom_and_lcores() {
+fn command_line_overrides_headroom_policy_and_lcores() {
     let headroom = |policy| Overrides { headroom: Some(policy), ..Overrides::default() };
     let config = headroom(HeadroomPolicy::Dynamic).embedded().unwrap();
     check_sums(&config);
@@ -291,7 +291,7 @@ fn virtual_hosts_run_beside_the_switch_or_on_an_lcore_of_their_own() {
 }
 
 #[test]
-fn a_port_is_stuck_after_its_own_time_or_the_switchs() {
+fn stuck_after_of_a_port_overrides_the_switch_default() {
     let of = |text: &str| accept(text).switch.ports[0].stuck_after;
     let ms = |ms: u64| Some(Nanos(ms * 1_000_000));
     assert_eq!(of(PORTS), ms(500), "with or without a preset");

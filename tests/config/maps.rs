@@ -24,7 +24,7 @@ fn silent(text: &str) -> Config {
 const SECOND_LOSSLESS: &str = "classes: {4: {lossless: true}}\n";
 
 #[test]
-fn maps_reach_the_plan() {
+fn configured_maps_are_applied_to_the_switch() {
     let config = silent(&format!(
         "{PORTS}maps: {{dscp: {{46-47: 5, 0: 1}}, tc_to_group: {{5: 1, 6-7: 2}}, tc_to_queue: {{5: 0}}, pfc_to_queue: {{7: 0}}}}\n"
     ));
@@ -55,7 +55,7 @@ maps: {dscp: {8: 7, 9: 7}}
 }
 
 #[test]
-fn a_host_has_the_class_that_its_own_port_finds() {
+fn host_flow_class_follows_the_maps_of_its_port() {
     let config = accept(
         "\
 ports: [{name: p1, device: ring, speed: 10G, maps: {dscp: {26: 5}}}, {name: p2, device: ring, speed: 10G}]
@@ -77,7 +77,7 @@ fn several_lossless_classes_may_share_group_and_queue() {
 }
 
 #[test]
-fn settings_that_neither_group_nor_queue_has() {
+fn settings_of_class_mapped_to_other_group_or_queue_are_warned_of() {
     let text = format!(
         "preset: roce\n{PORTS}classes: {{4: {{lossless: true, alpha: 1/8, scheduler: strict}}}}\nmaps: {{tc_to_group: {{4: 3}}, tc_to_queue: {{4: 3}}}}\n"
     );
@@ -91,7 +91,7 @@ fn settings_that_neither_group_nor_queue_has() {
 }
 
 #[test]
-fn numbers_that_are_none() {
+fn unknown_maps_and_out_of_range_numbers_are_refused() {
     refuse_beside_ports(
         "maps: {tc_to_grup: {4: 3}}\n",
         "x.yaml:4:8: maps: unknown key `tc_to_grup`; did you mean `tc_to_group`?",
@@ -108,7 +108,7 @@ x.yaml:4:108: maps.tc_to_pcp.3: `8` is not a PCP; write a whole number from 0 to
 }
 
 #[test]
-fn a_group_or_queue_for_lossless_and_lossy() {
+fn group_or_queue_shared_by_lossless_and_lossy_class_is_refused() {
     let maps = |maps: &str| format!("preset: roce\n{PORTS}maps: {{{maps}}}\n");
     refuse(
         &maps("tc_to_group: {4: 3}"),
@@ -125,7 +125,7 @@ fn a_group_or_queue_for_lossless_and_lossy() {
 }
 
 #[test]
-fn a_group_with_the_settings_of_another_kind() {
+fn class_in_group_with_settings_of_other_kind_is_refused() {
     refuse(
         &format!("preset: roce\n{PORTS}maps: {{tc_to_group: {{3: 4, 4: 5}}}}\n"),
         "x.yaml:5:25: maps.tc_to_group.3: class 3 is lossless, but group 4 has the settings of class 4, which is lossy; map class 3 to the group of a lossless class, or make both classes lossy",
@@ -139,7 +139,7 @@ fn a_group_with_the_settings_of_another_kind() {
 }
 
 #[test]
-fn pfc_that_stops_another_queue() {
+fn pfc_priority_mapped_to_another_queue_is_refused() {
     refuse(
         &format!("preset: roce\n{PORTS}maps: {{pfc_to_queue: {{3: 4}}}}\n"),
         "x.yaml:5:26: maps.pfc_to_queue.3: PFC of priority 3 stops queue 4, but the lossless class 3, whose group is 3, waits in queue 3 and would go on; write `tc_to_queue: {3: 4}` or `pfc_to_queue: {3: 3}`",
@@ -151,7 +151,7 @@ fn pfc_that_stops_another_queue() {
 }
 
 #[test]
-fn a_port_with_pfc_that_trusts_nothing() {
+fn trust_port_with_pfc_is_refused() {
     refuse(
         &two("trust: port", ""),
         "x.yaml:3:5: ports[0]: PFC is on, but with `trust: port` every frame is in class 0, which is lossy, and none is ever lossless; write `trust: dscp` or `pcp`, or `pfc: off`",
@@ -160,7 +160,7 @@ fn a_port_with_pfc_that_trusts_nothing() {
 }
 
 #[test]
-fn a_pcp_where_there_is_no_tag() {
+fn pcp_trust_on_untagged_port_is_warned_of_or_refused() {
     warn(
         &two("trust: pcp", "vlan: 2"),
         "x.yaml:3:5: ports[0]: a PCP is in a tag, and frames leave this port without one, as most of them come: they are in class 0 for whoever looks, and PFC for class 3 does not work for them; write `trust: dscp`, which needs no tag, or `vlan: {tagged: [...]}`",
@@ -172,7 +172,7 @@ fn a_pcp_where_there_is_no_tag() {
 }
 
 #[test]
-fn two_ports_of_a_path_with_different_maps() {
+fn ports_with_conflicting_lossless_maps_in_a_vlan_are_refused() {
     refuse(
         &two("", "maps: {dscp: {26-27: 1}}"),
         "x.yaml:4:5: ports[1]: DSCP 26 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 1: PFC of the one would not stop what the other sends; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
@@ -195,7 +195,7 @@ fn two_ports_of_a_path_with_different_maps() {
 }
 
 #[test]
-fn rewriting_makes_one_path_of_different_maps() {
+fn rewrite_at_both_ports_allows_different_maps() {
     let ports = two("rewrite: dscp", "rewrite: dscp, maps: {dscp: {10: 3}}");
     let config = silent(&format!("{ports}maps: {{tc_to_dscp: {{1: 8, 3: 26}}}}\n"));
     let rewrite = config.switch.ports[0].rewrite;
@@ -210,7 +210,7 @@ fn rewriting_makes_one_path_of_different_maps() {
 const ALL_TABLES: &str = "maps: {tc_to_dscp: {0: 0, 1: 8, 2: 16, 3: 24, 4: 32, 5: 40, 6: 48, 7: 56}, tc_to_pcp: {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7}}\n";
 
 #[test]
-fn ports_of_a_path_that_trust_different_marks() {
+fn ports_that_trust_different_marks_in_a_vlan_are_warned_of() {
     let depends = "the class of a frame, and whether PFC stops it, then depends on where it is looked at; trust the same at both, or write `rewrite: pcp` at the one and `rewrite: dscp` at the other with tables of all classes";
     let (dscp, pcp) = ("vlan: {tagged: [5-9]}", "trust: pcp, vlan: {tagged: [7]}");
     warn(
@@ -234,7 +234,7 @@ fn ports_of_a_path_that_trust_different_marks() {
 }
 
 #[test]
-fn rewriting_without_a_table_or_by_no_mark() {
+fn rewrite_without_table_or_with_unknown_mark_is_refused() {
     refuse(
         &two("rewrite: dscp", "rewrite: [pcp]"),
         "\
@@ -250,7 +250,7 @@ x.yaml:4:62: ports[1].rewrite[1]: `off` is not one of the choices; write `dscp` 
 }
 
 #[test]
-fn rewriting_that_leads_to_another_class() {
+fn rewrite_that_changes_lossless_class_at_the_peer_is_refused() {
     refuse(
         &format!("{}maps: {{tc_to_dscp: {{3: 10}}}}\n", two("rewrite: dscp", "")),
         "x.yaml:3:55: ports[0].rewrite: class 3, which is lossless, leaves with DSCP 10, which is class 1 by the maps of this port and so for its peer, whose PFC would stop priority 1 and not 3; write `tc_to_dscp: {3: 24}`",
@@ -269,7 +269,7 @@ fn rewriting_that_leads_to_another_class() {
 }
 
 #[test]
-fn rewriting_that_does_nothing() {
+fn rewrite_without_effect_is_warned_of() {
     warn(
         &format!("{}maps: {{tc_to_pcp: {{3: 3}}}}\n", two("rewrite: pcp", "")),
         "x.yaml:3:55: ports[0].rewrite: no frame leaves this port with a tag, so that there is no PCP to rewrite; remove `pcp`",
@@ -281,7 +281,7 @@ fn rewriting_that_does_nothing() {
 }
 
 #[test]
-fn a_pcp_of_a_port_whose_sender_pfc_does_not_stop() {
+fn port_pcp_mapped_to_lossless_class_of_other_priority_is_warned_of() {
     let ports =
         "ports: [{name: p1, device: net_tap0, speed: 10G, trust: pcp, vlan: {tagged: [2]}, maps: {pcp: {4: 3}}}]\n";
     warn(

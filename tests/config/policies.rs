@@ -14,7 +14,7 @@ fn buffer(buffer: &str) -> String {
 const ETA: u32 = 685;
 
 #[test]
-fn the_policies_and_their_sums() {
+fn headroom_policies_reserve_their_exact_totals() {
     let headroom = |text: &str| {
         let config = accept(&buffer(text));
         check_sums(&config);
@@ -38,7 +38,7 @@ fn the_policies_and_their_sums() {
 }
 
 #[test]
-fn a_policy_that_is_none() {
+fn invalid_headroom_policy_is_refused() {
     refuse(
         &buffer("{headroom: shared}"),
         "x.yaml:5:20: buffer.headroom: `shared` is not one of the choices; write `independent`, `shared-pool` or `dynamic`",
@@ -62,7 +62,7 @@ fn a_policy_that_is_none() {
 }
 
 #[test]
-fn a_headroom_pool_below_one_eta() {
+fn headroom_pool_below_one_eta_is_refused() {
     refuse(
         &buffer("{headroom: {policy: shared-pool, ratio: 4}}"),
         "x.yaml:5:49: buffer.headroom.ratio: at a ratio of 4 the headroom pool has 69.67KiB, less than the 139.14KiB that one group of port p2 may need; write `ratio: 2` or less",
@@ -74,7 +74,7 @@ fn a_headroom_pool_below_one_eta() {
 }
 
 #[test]
-fn dynamic_headroom_that_leaves_nothing_of_the_limit() {
+fn dynamic_headroom_above_the_group_limit_is_refused() {
     refuse(
         &buffer("{size: 640KiB, headroom: dynamic}"),
         "x.yaml:5:9: buffer: with dynamic headroom class 3 is stopped 139.14KiB before its limit at port p2, and the limit is 65.81KiB with an empty buffer: it would be stopped with the first frame; raise `alpha`, enlarge the buffer, or write `headroom: shared-pool`",
@@ -102,7 +102,7 @@ buffer: {port_reserve: {lossless: 208B, lossy: 209B}}
 }
 
 #[test]
-fn reserves_of_ports_that_are_wrong() {
+fn invalid_port_reserves_are_refused() {
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, reserve: 20kB}]\nbuffer: {port_reserve: 1kB}\n",
         "\
@@ -143,7 +143,7 @@ x.yaml:4:65: classes.0.queue_reserve: means nothing in a lossless class; remove 
 }
 
 #[test]
-fn ecn_before_xoff_by_every_kind_of_limit() {
+fn ecn_and_xoff_order_is_computed_for_every_kind_of_limit() {
     let order = |text: &str| accept(text).outlook.ecn;
     // 1/4 of the pool of 44,307 cells, divided by 2 ports and 1 + 1/4: 44307*208 / 4 / 2 / 1.25.
     let pool = u64::from(accept(&buffer("{}")).switch.buffer.lossless_shared.0) * 208;
@@ -167,7 +167,7 @@ fn ecn_before_xoff_by_every_kind_of_limit() {
 }
 
 #[test]
-fn how_many_lossless_classes_the_buffer_has_room_for() {
+fn lossless_class_count_that_fits_the_buffer_is_exact() {
     let fit = |text: &str| accept(&buffer(text)).outlook.lossless_fit;
     assert_eq!(fit("{}"), 8);
     // Each class takes 2 * (685 + 16) cells, and the reserve of class 6 at both ports takes 16. The lossless pool has

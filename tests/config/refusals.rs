@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_wrong_unit() {
+fn unknown_unit_is_refused() {
     refuse(
         "ports:\n  - name: p1\n    device: net_tap0\n    speed: 25Q\n",
         "x.yaml:4:12: ports[0].speed: `25Q` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s",
@@ -11,7 +11,7 @@ fn a_wrong_unit() {
 }
 
 #[test]
-fn an_unknown_key_with_the_one_that_was_meant() {
+fn unknown_key_is_refused_with_nearest_key() {
     refuse_beside_ports("bufer: {size: 1MiB}\n", "x.yaml:4:1: unknown key `bufer`; did you mean `buffer`?");
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 1G, sped: 1G}]\n",
@@ -21,7 +21,7 @@ fn an_unknown_key_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn a_missing_key() {
+fn missing_key_is_refused() {
     refuse(
         "preset: roce\n",
         "x.yaml:1:1: `ports` is missing; write e.g. `ports: [{name: p1, device: ring, speed: 10G}]`",
@@ -33,7 +33,7 @@ fn a_missing_key() {
 }
 
 #[test]
-fn a_key_written_twice() {
+fn duplicate_key_is_refused() {
     refuse(
         "ports: []\npreset: roce\npreset: roce\n",
         "x.yaml:3:1: the key `preset` is written twice in the same mapping; keep one of the two",
@@ -41,7 +41,7 @@ fn a_key_written_twice() {
 }
 
 #[test]
-fn broken_yaml() {
+fn invalid_yaml_is_refused() {
     refuse(
         "ports: [1, 2\nfdb: 3\n",
         "x.yaml:2:4: not valid YAML: illegal placement of ':' indicator; check indentation, colons, quotes and brackets here and just before",
@@ -56,7 +56,7 @@ fn broken_yaml() {
 
 /// Runs on a stack as large as the program's.
 #[test]
-fn more_than_any_configuration_has() {
+fn excessive_nesting_or_number_of_values_is_refused() {
     let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(refuse_too_much).unwrap();
     thread.join().unwrap();
 }
@@ -89,13 +89,13 @@ fn refuse_too_much() {
 }
 
 #[test]
-fn nothing_at_all() {
+fn empty_configuration_is_refused() {
     refuse("", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
     refuse("# only a comment\n", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
 }
 
 #[test]
-fn the_wrong_type() {
+fn value_of_wrong_type_is_refused() {
     refuse(
         "ports: 5\n",
         "x.yaml:1:8: ports: `5` is not a list; write `- {name: p1, device: ring, speed: 10G}` for each port",
@@ -116,7 +116,7 @@ fn the_wrong_type() {
 }
 
 #[test]
-fn a_number_out_of_range() {
+fn number_out_of_range_is_refused() {
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, mtu: 20000}]\n",
         "x.yaml:1:55: ports[0].mtu: `20000` is not an MTU; write a whole number from 256 to 9600",
@@ -146,7 +146,7 @@ x.yaml:4:25: maps.dscp.1: `9` is not a class; write a whole number from 0 to 7",
 }
 
 #[test]
-fn an_alpha_that_is_no_power_of_two() {
+fn alpha_that_is_no_power_of_two_is_refused() {
     refuse_beside_ports(
         "classes: {3: {alpha: 1/3}}\n",
         "x.yaml:4:22: classes.3.alpha: `1/3` is not an alpha; write a power of two from 1/128 to 8, e.g. 1/8, 1/2, 1 or 4",
@@ -154,7 +154,7 @@ fn an_alpha_that_is_no_power_of_two() {
 }
 
 #[test]
-fn keys_that_exclude_each_other() {
+fn mutually_exclusive_keys_are_refused() {
     refuse_beside_ports(
         "classes: {3: {alpha: 1/4, limit: 1MiB}}\n",
         "x.yaml:4:34: classes.3.limit: `alpha` and `limit` exclude each other; keep one of the two",
@@ -170,7 +170,7 @@ fn keys_that_exclude_each_other() {
 }
 
 #[test]
-fn sums_that_do_not_fit() {
+fn reserves_and_pools_beyond_the_buffer_are_refused() {
     refuse_beside_ports(
         "preset: roce\nbuffer: {size: 128KiB}\n",
         "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 278.28KiB do not fit the buffer of 128KiB by 160.06KiB (788 cells of 208 B); write `size: 289KiB` or more, or promise less; of headroom change first `lcores.poll_gap` of 20us (up to 180.37KiB less), then `buffer.headroom` of independent (139.14KiB less with `shared-pool`), `buffer.small_packets` of 100% (up to 106.43KiB less)",
@@ -198,7 +198,7 @@ fn sums_that_do_not_fit() {
 }
 
 #[test]
-fn headroom_below_a_frame() {
+fn headroom_below_one_frame_is_refused() {
     refuse_beside_ports(
         "classes: {3: {lossless: true, headroom: 1000B}}\n",
         "x.yaml:4:41: classes.3.headroom: `1000B` is less than one frame of port p2 (mtu 1500: 1522 B); write `auto` or at least 1522B",
@@ -206,7 +206,7 @@ fn headroom_below_a_frame() {
 }
 
 #[test]
-fn ecn_upside_down() {
+fn ecn_kmax_below_kmin_or_invalid_pmax_is_refused() {
     refuse_beside_ports(
         "classes: {3: {ecn: {kmin: 400kB, kmax: 100kB, pmax: 5%}}}\n",
         "x.yaml:4:40: classes.3.ecn.kmax: `100kB` is below kmin; write a size from kmin on",
@@ -218,7 +218,7 @@ fn ecn_upside_down() {
 }
 
 #[test]
-fn two_of_what_there_may_be_one() {
+fn duplicate_names_devices_and_macs_are_refused() {
     refuse(
         "\
 ports:
@@ -240,7 +240,7 @@ x.yaml:2:46: hosts[1].port: port `p1` has host h already; write another port",
 }
 
 #[test]
-fn names_that_nobody_has() {
+fn unknown_port_or_host_name_is_refused() {
     refuse_beside_ports(
         "fdb: {static: [{mac: 02:00:00:00:00:01, port: p3}]}\n",
         "x.yaml:4:47: fdb.static[0].port: there is no port `p3`; write `p1` or `p2`",
@@ -252,7 +252,7 @@ fn names_that_nobody_has() {
 }
 
 #[test]
-fn a_static_entry_where_its_vlan_is_not() {
+fn static_entry_outside_port_vlan_or_with_group_mac_is_refused() {
     refuse_beside_ports(
         "fdb: {static: [{vlan: 7, mac: 02:00:00:00:00:01, port: p1}]}\n",
         "x.yaml:4:56: fdb.static[0].port: port p1 does not carry VLAN 7; write a VLAN of the port, or another port",
@@ -264,7 +264,7 @@ fn a_static_entry_where_its_vlan_is_not() {
 }
 
 #[test]
-fn rings_and_hosts_that_do_not_match() {
+fn ring_without_host_and_host_on_device_port_are_refused() {
     refuse(
         RINGS,
         "\
@@ -278,7 +278,7 @@ x.yaml:1:47: ports[1]: `device: ring` needs a host at its other end; write `- {n
 }
 
 #[test]
-fn a_port_whose_every_frame_is_lossless() {
+fn trust_port_with_lossless_class_is_refused() {
     refuse(
         "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G, trust: port, class: 3}]\n",
         "x.yaml:2:9: ports[0]: class 3 of this port is lossless, and broadcast is never sent in a lossless class, so that ARP fails here; write a lossy class and `trust: dscp` or `pcp`",
@@ -286,7 +286,7 @@ fn a_port_whose_every_frame_is_lossless() {
 }
 
 #[test]
-fn one_interface_for_two_ports() {
+fn interface_used_by_two_ports_is_refused() {
     refuse(
         "ports:\n  - {name: a, device: 'net_tap0,iface=hf0', speed: 1G}\n  - {name: b, device: 'net_tap1,iface=hf0', speed: 1G}\n",
         "x.yaml:3:23: ports[1].device: `iface=hf0` is already the device of ports[0]; write another",
@@ -294,7 +294,7 @@ fn one_interface_for_two_ports() {
 }
 
 #[test]
-fn a_database_crowded_by_its_static_entries() {
+fn static_entries_too_many_for_fdb_capacity_are_refused() {
     let entry = |n: usize| format!("{{vlan: 1, mac: '02:00:00:00:00:{n:02x}', port: p1}}");
     let entries = (1..=9).map(entry).collect::<Vec<_>>().join(", ");
     refuse_beside_ports(
@@ -304,7 +304,7 @@ fn a_database_crowded_by_its_static_entries() {
 }
 
 #[test]
-fn flows_that_cannot_be() {
+fn invalid_flows_are_refused() {
     let flow = |flow: &str| {
         format!("{RINGS}hosts:\n  - {{name: h1, port: p1}}\n  - {{name: h2, port: p2, flows: [{flow}]}}\n")
     };
@@ -328,7 +328,7 @@ fn flows_that_cannot_be() {
 }
 
 #[test]
-fn what_holdfast_tells_eal_itself() {
+fn eal_arguments_that_holdfast_sets_are_refused() {
     refuse_beside_ports(
         "eal: {args: [--vdev=net_null0, -l0-3, --no-huge]}\n",
         "\
@@ -339,7 +339,7 @@ x.yaml:4:39: eal.args[2]: `--no-huge` is not for `args`: choose memory by `eal.m
 }
 
 #[test]
-fn a_device_that_is_none() {
+fn invalid_device_is_refused() {
     refuse(
         "ports: [{name: p1, device: eth0, speed: 10G}]\n",
         "x.yaml:1:28: ports[0].device: `eth0` is not a device; write a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring",
@@ -351,7 +351,7 @@ fn a_device_that_is_none() {
 }
 
 #[test]
-fn an_address_without_a_port() {
+fn metrics_address_without_port_is_refused() {
     refuse_beside_ports(
         "metrics: localhost\n",
         "x.yaml:4:10: metrics: `localhost` is not an address with a port; write e.g. 127.0.0.1:9464, 0.0.0.0:9464, [::]:9464 or off",
@@ -359,7 +359,7 @@ fn an_address_without_a_port() {
 }
 
 #[test]
-fn everything_at_once_and_not_only_the_first() {
+fn all_errors_are_reported_at_once() {
     refuse(
         "\
 preset: rocce
@@ -378,7 +378,7 @@ x.yaml:5:20: lcores.poll_gap: `1h` is no poll gap; write from 1ns to 10ms",
 }
 
 #[test]
-fn twenty_errors_are_enough_to_see() {
+fn error_text_is_limited_to_twenty_errors() {
     let ports: String = (0..30).map(|n| format!("  - {{name: p{n}, device: net_null{n}, speed: x}}\n")).collect();
     let errors = config::parse("x.yaml", &format!("ports:\n{ports}")).unwrap_err();
     assert_eq!(errors.iter().count(), 30);
@@ -387,7 +387,7 @@ fn twenty_errors_are_enough_to_see() {
 }
 
 #[test]
-fn more_than_a_switch_has() {
+fn too_many_ports_and_oversized_text_are_refused() {
     let ports: String = (0..65).map(|n| format!("  - {{name: p{n}, device: net_null{n}, speed: 1G}}\n")).collect();
     refuse(
         &format!("ports:\n{ports}"),
@@ -397,7 +397,7 @@ fn more_than_a_switch_has() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_configuration_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("none.yaml");
     let error = config::load(&missing).unwrap_err().to_string();
@@ -411,7 +411,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn a_response_that_no_peer_may_take() {
+fn invalid_peer_response_is_refused() {
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, peer_response: 2ms}]\n",
         "x.yaml:1:65: ports[0].peer_response: `2ms` is longer than any peer may take to obey PFC; write at most 1ms, e.g. 30us for a Holdfast switch",
@@ -423,7 +423,7 @@ fn a_response_that_no_peer_may_take() {
 }
 
 #[test]
-fn wrong_api_keys() {
+fn invalid_api_keys_are_refused() {
     refuse_beside_ports(
         "api: {socket: holdfast.sock}\n",
         "x.yaml:4:15: api.socket: `holdfast.sock` is not the whole path of a socket; write e.g. \

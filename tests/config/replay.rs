@@ -40,7 +40,7 @@ fn refuse_event(event: &str, expected: &str) {
 }
 
 #[test]
-fn the_example_goes_through_reserve_shared_headroom_drop_and_back() {
+fn replay_of_xoff_example_prints_the_expected_decisions() {
     let expected = "\
 time_ns,event,port,class,bytes,egress,ecn,result,reason,cells,reserve,port_reserve,shared,headroom,group,group_reserve,group_port_reserve,group_shared,threshold,xoff_level,group_headroom,group_xoff,port_reserve_used,port_shared,port_xoff_level,port_insurance,port_xoff,pool,pool_used,headroom_pool_used,queue,queue_cells,queue_limit,queue_bytes,marking,dropping,pause
 0,arrive,p1,3,1000,p2,ect0,reserve,,5,5,0,0,0,3,5,0,0,16,,0,false,0,,,,,lossless,0,,3,5,,1000,0.000000,,
@@ -69,7 +69,7 @@ time_ns,event,port,class,bytes,egress,ecn,result,reason,cells,reserve,port_reser
 }
 
 #[test]
-fn the_documentation_shows_what_is_printed() {
+fn replay_documentation_matches_printed_output() {
     let docs = include_str!("../../docs/replay.md");
     for name in EXAMPLES {
         let shown = format!("$ holdfast replay --config conf/{name}.yaml conf/{name}.csv\n{}", example(name, "table"));
@@ -121,7 +121,7 @@ fn as_csv(name: &str, value: &serde_json::Value) -> String {
 }
 
 #[test]
-fn a_trace_of_json_lines_is_decided_as_one_of_csv() {
+fn json_lines_trace_gives_the_decisions_of_csv_trace() {
     let csv = format!("{HEADER}5,arrive,p1,3,1078,p5\r\n\n# a remark\n6,depart,p1,3,1078,p5\n");
     let json = "{\"time_ns\": 5, \"event\": \"arrive\", \"port\": \"p1\", \"class\": 3, \"bytes\": 1078, \"egress\": \"p5\"}\n\
                 {\"time_ns\": 6, \"event\": \"depart\", \"egress\": \"p5\"}";
@@ -131,7 +131,7 @@ fn a_trace_of_json_lines_is_decided_as_one_of_csv() {
 }
 
 #[test]
-fn a_trace_without_a_right_beginning() {
+fn trace_without_header_and_unreadable_trace_are_refused() {
     let expected = "1:1: the header is missing; write `time_ns,event,port,class,bytes,egress` first, `,ecn` after it if you like, or one JSON object a line";
     assert_eq!(refuse("", expected), "");
     assert_eq!(refuse("1,arrive,p1,3,100,p2\n", expected), "");
@@ -146,7 +146,7 @@ fn a_trace_without_a_right_beginning() {
 }
 
 #[test]
-fn a_trace_of_a_spreadsheet_is_one() {
+fn spreadsheet_csv_with_bom_and_spaces_is_accepted() {
     let trace = format!("\u{feff}{}\r\n1, arrive , p1 ,3,100,p2\r\n", HEADER.trim_end());
     let (code, stdout, stderr) = replay(&["-", "--format", "csv"], trace.as_bytes());
     assert_eq!((code, stdout.lines().count(), stderr.as_str()), (0, 2, ""));
@@ -218,7 +218,7 @@ fn wrong_json_has_line_column_and_remedy() {
 }
 
 #[test]
-fn what_was_decided_before_a_fault_is_printed_and_not_called_whole() {
+fn decisions_before_a_trace_error_are_printed_without_summary() {
     let before = format!("{HEADER}7,arrive,p1,3,100,p2\n");
     let stdout =
         refuse(format!("{before}6,depart,,,,p2\n"), "3:1: time goes back from 7 to 6; sort the trace by time_ns");
@@ -234,6 +234,6 @@ fn what_was_decided_before_a_fault_is_printed_and_not_called_whole() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn replay_exits_cleanly_when_reader_closes_pipe() {
     crate::commands::close_the_pipe(&["replay", conf_dir().join("replay-xoff.csv").to_str().unwrap()]);
 }

@@ -18,7 +18,7 @@ fn sum(report: &Value, field: &str) -> u64 {
 }
 
 #[test]
-fn a_trace_of_the_incast_replays_to_its_end() {
+fn simulated_incast_trace_replays_with_equal_counts() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("incast.csv");
     let (scenario, config) = (conf_dir().join("sim/reality.yaml"), conf_dir().join("incast.yaml"));
@@ -57,7 +57,7 @@ fn scenario(keys: &str, names: &[&str], of_switch: &str) -> String {
 }
 
 #[test]
-fn a_trace_that_would_be_another_is_refused() {
+fn sim_trace_that_replay_cannot_reproduce_is_refused() {
     let two = scenario("", &["one", "two"], "");
     refuse(&two, &[], "a trace is of one switch; write `--trace-switch` with one of one, two");
     refuse(&two, &["--trace-switch", "three"], "there is no switch `three`; write one of one, two");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_port_without_pfc() {
+fn port_without_pfc_is_warned_of() {
     warn(
         "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G, pfc: off}]\n",
         "x.yaml:2:9: ports[0]: PFC is off, so class 3 is not lossless here",
@@ -11,7 +11,7 @@ fn a_port_without_pfc() {
 }
 
 #[test]
-fn headroom_below_what_the_formula_says() {
+fn headroom_below_the_formula_is_warned_of() {
     warn(
         &format!("preset: roce\n{PORTS}classes: {{3: {{headroom: 20kB}}}}\n"),
         "x.yaml:5:25: classes.3.headroom: `20kB` is below the 139.14KiB that port p2 needs (10G, cable 3m, mtu 1500, poll gap 20us): class 3 may lose there; write `auto`",
@@ -19,7 +19,7 @@ fn headroom_below_what_the_formula_says() {
 }
 
 #[test]
-fn a_pause_that_may_end_before_it_is_said_again() {
+fn pause_that_may_expire_before_its_refresh_is_warned_of() {
     let text = "preset: roce
 buffer: {size: 256MiB}
 ports: [{name: p1, device: net_tap0, speed: 400G, rx_descriptors: 16384, backlog_mark: off}]
@@ -42,7 +42,7 @@ lcores: {poll_gap: 60us}
 }
 
 #[test]
-fn an_xon_offset_below_a_frame_with_a_shared_headroom_pool() {
+fn xon_offset_below_one_frame_with_shared_pool_is_warned_of() {
     let with = |policy: &str, offset: &str| {
         format!("preset: roce\n{PORTS}buffer: {{headroom: {policy}}}\nclasses: {{3: {{xon_offset: {offset}}}}}\n")
     };
@@ -56,7 +56,7 @@ fn an_xon_offset_below_a_frame_with_a_shared_headroom_pool() {
 }
 
 #[test]
-fn ecn_that_comes_after_xoff() {
+fn ecn_that_may_mark_after_xoff_is_warned_of() {
     warn(
         &format!("preset: roce\n{PORTS}buffer: {{size: 1MiB}}\n"),
         "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 55.2KiB; lower kmin, raise alpha or enlarge the buffer",
@@ -64,7 +64,7 @@ fn ecn_that_comes_after_xoff() {
 }
 
 #[test]
-fn a_pcp_whose_sender_pfc_does_not_stop() {
+fn pcp_mapped_to_lossless_class_of_other_priority_is_warned_of() {
     warn(
         &format!("preset: roce\n{PORTS}maps: {{pcp: {{4: 3}}}}\n"),
         "x.yaml:5:13: maps.pcp: PCP 4 goes into the lossless class 3, whose PFC stops priority 3 and not 4; map only PCP 3 to it",
@@ -72,7 +72,7 @@ fn a_pcp_whose_sender_pfc_does_not_stop() {
 }
 
 #[test]
-fn a_flow_its_port_does_not_carry() {
+fn flow_in_vlan_not_carried_by_its_port_is_warned_of() {
     warn(
         &format!("{RINGS}hosts: [{{name: h1, port: p1, flows: [{{to: h2, vlan: 9}}]}}, {{name: h2, port: p2}}]\n"),
         "x.yaml:2:38: hosts[0].flows[0]: port p1 drops frames of VLAN 9: it does not carry them",

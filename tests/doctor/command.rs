@@ -12,7 +12,7 @@ fn holdfast(args: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn the_exit_code_says_whether_anything_is_bad() {
+fn exit_code_is_1_only_with_a_bad_finding() {
     let server = Server::new();
     server.file("switch.yaml", NICS);
     let (file, root) = (server.path("switch.yaml"), server.root().display().to_string());
@@ -40,7 +40,7 @@ fn the_exit_code_says_whether_anything_is_bad() {
 
 /// On any machine a missing facility is not bad unless a configuration needs it.
 #[test]
-fn this_machine_is_looked_at() {
+fn this_machine_without_configuration_has_no_bad_finding() {
     let (code, text, stderr) = holdfast(&[]);
     assert!(text.contains("\nok     dpdk") || text.contains("\nwarn   dpdk"), "{text}");
     assert!(text.lines().any(|line| line.contains(" may be used")), "{text}");

@@ -12,7 +12,7 @@ fn warned(server: &Server, place: &str) -> String {
 }
 
 #[test]
-fn a_cpu_that_the_scheduler_uses_is_named_with_its_boot_line() {
+fn lcore_on_non_isolated_cpu_is_warned_of_with_boot_line() {
     let server = Server::new();
     server.file("sys/devices/system/cpu/isolated", "2-3,7\n");
     let text = warned(&server, LCORE_0);
@@ -24,7 +24,7 @@ fn a_cpu_that_the_scheduler_uses_is_named_with_its_boot_line() {
 }
 
 #[test]
-fn a_tick_counts_too() {
+fn lcore_on_cpu_with_tick_is_warned_of() {
     let server = Server::new();
     server.file("sys/devices/system/cpu/nohz_full", "(null)\n");
     assert!(warned(&server, LCORE_1).contains("nohz_full=2-3,6-7"));
@@ -40,7 +40,7 @@ fn a_governor_that_saves_power_is_named() {
 }
 
 #[test]
-fn a_nic_of_another_node_is_told_where_to_look() {
+fn nic_on_another_node_than_its_lcore_is_warned_of() {
     let server = Server::new();
     let far = NICS.replace("[6, 7]", "[3, 7]");
     let text = at(&server.examine(&far, None), Warn, "port a");
@@ -49,7 +49,7 @@ fn a_nic_of_another_node_is_told_where_to_look() {
 }
 
 #[test]
-fn what_takes_a_cpu_from_an_lcore_is_named() {
+fn lcore_that_shares_its_core_or_cpu_is_warned_of() {
     let server = Server::new();
     for cpu in [6, 7] {
         server.file(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), "6-7\n");
@@ -89,7 +89,7 @@ fn one_cpu_is_too_few() {
 }
 
 #[test]
-fn a_clock_that_stops_is_named() {
+fn clock_without_nonstop_tsc_is_warned_of() {
     let server = Server::new();
     server.file("proc/cpuinfo", "flags\t\t: fpu constant_tsc waitpkg\n");
     assert!(warned(&server, "clock").contains("(nonstop_tsc missing)"));

@@ -10,7 +10,7 @@ fn a_server_as_it_should_be_has_no_fault() {
 }
 
 #[test]
-fn too_few_hugepages_are_counted() {
+fn too_few_hugepages_are_bad_with_the_number_to_add() {
     let server = Server::new();
     server.pages(0, 0, 0);
     server.pages(1, 100, 60);
@@ -25,7 +25,7 @@ fn too_few_hugepages_are_counted() {
 }
 
 #[test]
-fn hugepages_on_the_other_node_are_named_once() {
+fn hugepages_missing_on_port_node_are_warned_of_once() {
     let server = Server::new();
     server.pages(1, 64, 0);
     assert_eq!(server.faults(NICS, Some(200)), [(Level::Warn, "hugepages, node 1".to_owned())]);
@@ -39,7 +39,7 @@ fn hugepages_on_the_other_node_are_named_once() {
 }
 
 #[test]
-fn a_machine_without_nodes_has_its_pages_elsewhere() {
+fn hugepages_are_found_on_machine_without_numa_nodes() {
     let server = Server::new();
     server.remove("sys/devices/system/node");
     server.file("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "2\n");
@@ -50,7 +50,7 @@ fn a_machine_without_nodes_has_its_pages_elsewhere() {
 }
 
 #[test]
-fn virtual_ports_want_ordinary_memory() {
+fn virtual_ports_need_ordinary_memory_and_no_hugepages() {
     let server = Server::new();
     let taps = "{ports: [{name: a, device: net_tap0, speed: 1G}]}";
     server.pages(0, 0, 0);

@@ -12,7 +12,7 @@ fn unproven() -> String {
 }
 
 #[test]
-fn a_nic_that_the_kernel_has_is_to_be_bound() {
+fn nic_bound_to_kernel_driver_or_to_none_is_bad() {
     let server = Server::new();
     server.nic(A, "0x8086", "0x10fb", Some("ixgbe"), "1", "40");
     let text = at(&server.examine(NICS, None), Bad, "port a");
@@ -42,7 +42,7 @@ fn mlx5_stays_with_its_kernel_driver() {
 }
 
 #[test]
-fn without_an_iommu_vfio_has_nothing_to_offer() {
+fn vfio_without_iommu_is_bad() {
     let server = Server::new();
     server.remove("sys/kernel/iommu_groups");
     assert!(at(&server.examine(NICS, None), Bad, "iommu").contains("intel_iommu=on"));
@@ -55,7 +55,7 @@ fn without_an_iommu_vfio_has_nothing_to_offer() {
 }
 
 #[test]
-fn what_is_known_of_pfc_is_said_for_each_family() {
+fn pfc_support_is_reported_for_each_nic_family() {
     let server = Server::new();
     assert!(at(&server.examine(&unproven(), None), Warn, "port a").contains("likely works"));
 
@@ -69,7 +69,7 @@ fn what_is_known_of_pfc_is_said_for_each_family() {
 }
 
 #[test]
-fn what_is_known_of_flow_control_is_said_for_each_family() {
+fn flow_control_is_reported_for_each_nic_family() {
     let server = Server::new();
     let said = |level| at(&server.examine(NICS, None), level, "port a flow control");
     for (device, what) in [
@@ -95,7 +95,7 @@ fn what_is_known_of_flow_control_is_said_for_each_family() {
 }
 
 #[test]
-fn an_agent_in_the_firmware_cannot_be_seen_and_how_to_look_is_said() {
+fn firmware_lldp_agent_is_warned_of_with_its_driver_flag() {
     let server = Server::new();
     let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);
     for (device, flag) in [("0x1572", "disable-fw-lldp on"), ("0x1592", "fw-lldp-agent off")] {
@@ -113,7 +113,7 @@ fn a_driver_of_a_nic_that_is_not_installed_is_bad() {
 }
 
 #[test]
-fn without_a_configuration_nics_are_listed_and_nothing_is_wrong_with_them() {
+fn nics_without_configuration_are_listed_without_bad_finding() {
     let server = Server::new();
     server.nic("0000:01:00.0", "0x8086", "0x1521", Some("igb"), "0", "12");
     server.file("sys/bus/pci/devices/0000:01:00.0/net/eth0/mtu", "1500\n");
@@ -127,7 +127,7 @@ fn without_a_configuration_nics_are_listed_and_nothing_is_wrong_with_them() {
 }
 
 #[test]
-fn families_go_by_number_and_by_driver_where_the_number_is_new() {
+fn nic_family_follows_pci_id_or_driver_if_id_is_unknown() {
     let of = |vendor, device, driver: Option<&str>| {
         Family::of(&PciNic { vendor, device, driver: driver.map(str::to_owned), ..PciNic::default() })
     };

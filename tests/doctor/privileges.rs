@@ -37,7 +37,7 @@ fn taps_need_a_capability_and_a_device() {
 /// Each `setcap` replaces the capabilities of the one before, so one line sets all. `chgrp` removes them, so `setcap`
 /// comes last.
 #[test]
-fn capabilities_are_granted_by_one_line_to_a_file_that_is_not_for_all() {
+fn remedy_restricts_the_file_and_sets_all_capabilities_at_once() {
     let findings = nobody().examine(TAPS, None);
     let text = at(&findings, Bad, "CAP_NET_ADMIN");
     let line = "`chgrp GROUP`, `chmod 0750` and `setcap cap_net_admin,cap_net_raw,cap_ipc_lock,cap_sys_nice+p`";
@@ -46,7 +46,7 @@ fn capabilities_are_granted_by_one_line_to_a_file_that_is_not_for_all() {
 }
 
 #[test]
-fn a_program_with_capabilities_is_not_for_everybody() {
+fn program_with_file_capabilities_open_to_all_users_is_warned_of() {
     let server = nobody();
     let is_silent = |server: &Server| !server.look().iter().any(|finding| finding.place == "program");
     server.file("proc/self/exe", "");
@@ -67,7 +67,7 @@ fn a_program_with_capabilities_is_not_for_everybody() {
 }
 
 #[test]
-fn packet_sockets_need_another() {
+fn packet_sockets_need_cap_net_raw() {
     let server = nobody();
     assert!(at(&server.examine(PACKETS, None), Bad, "CAP_NET_RAW").starts_with("missing, and ports a need it"));
     server.process(65_534, "0000000000002000", "8388608");
@@ -75,7 +75,7 @@ fn packet_sockets_need_another() {
 }
 
 #[test]
-fn what_nothing_needs_is_not_missed() {
+fn missing_privilege_that_no_port_needs_is_not_bad() {
     let server = nobody();
     assert!(!server.faults(RINGS, None).iter().any(|(level, _)| *level == Bad), "{:?}", server.faults(RINGS, None));
     // Without a configuration the needs are unknown, so a missing privilege is only a warning.

@@ -49,7 +49,7 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn every_row_keeps_all_with_eta_and_with_the_smallest_and_loses_with_a_cell_less() {
+fn worst_case_is_lossless_with_eta_and_loses_below_the_smallest() {
     for Row { link, eta, smallest, worst } in rows() {
         assert_eq!(link.formula().cells, eta, "{link:?}");
         let adversaries = all(&link);
@@ -73,34 +73,34 @@ fn search(gigabits: u64) {
 }
 
 #[test]
-fn the_search_finds_the_same_at_10g() {
+fn search_reproduces_the_proof_table_at_10g() {
     search(10);
 }
 
 #[test]
-fn the_search_finds_the_same_at_25g() {
+fn search_reproduces_the_proof_table_at_25g() {
     search(25);
 }
 
 #[test]
-fn the_search_finds_the_same_at_40g() {
+fn search_reproduces_the_proof_table_at_40g() {
     search(40);
 }
 
 #[test]
-fn the_search_finds_the_same_at_100g() {
+fn search_reproduces_the_proof_table_at_100g() {
     search(100);
 }
 
 #[test]
-fn the_search_finds_the_same_at_400g() {
+fn search_reproduces_the_proof_table_at_400g() {
     search(400);
 }
 
 /// Each refresh of a pause waits behind data, with exactly eta of headroom: all rows, for two pauses and their
 /// refreshes.
 #[test]
-fn traffic_the_other_way_without_end_ends_no_pause_and_loses_nothing() {
+fn endless_reverse_traffic_expires_no_pause_and_loses_nothing() {
     for Row { link, eta, .. } in rows() {
         assert!(!link.pause_may_lapse(), "{link:?}");
         for adversary in all(&link).iter().filter(|adversary| adversary.reverse.lasts()) {
@@ -129,7 +129,7 @@ fn a_pause_ends_early_beyond_the_bound_and_not_within_it() {
 /// A peer that observes its limit of small packets needs at most eta. With a peer that exceeds the limit frames are
 /// lost, and the proof gives the cells needed.
 #[test]
-fn a_promise_about_small_packets_is_enough_only_if_it_is_kept() {
+fn eta_for_limited_small_packets_loses_if_peer_exceeds_the_limit() {
     let of_table = links().find(|link| link.rate.0 == 40_000_000_000 && link.cable.mm == 300_000 && link.mtu == 1500);
     let all = of_table.unwrap();
     let kept = Link { small_packets: "25%".parse().unwrap(), ..all };
@@ -156,7 +156,7 @@ fn a_link_at_which_a_pause_ends_early_is_refused() {
 
 /// For each link the slacks of the terms add up to the slack of eta.
 #[test]
-fn the_slack_by_term_is_the_slack() {
+fn slack_of_terms_sums_to_slack_of_eta() {
     let table = block(&document(), "holdfast headroom --prove");
     let slack = table.lines().skip_while(|line| !line.starts_with("slack by term")).skip(3);
     let slack: Vec<Vec<&str>> = slack.map(|line| line.split_whitespace().collect()).collect();
@@ -174,7 +174,7 @@ fn the_slack_by_term_is_the_slack() {
 }
 
 #[test]
-fn the_other_blocks_are_what_their_commands_print() {
+fn proof_page_blocks_match_output_of_their_commands() {
     let document = document();
     let commands = document.lines().filter_map(|line| line.strip_prefix("$ holdfast "));
     let commands: Vec<&str> = commands.filter(|command| *command != "headroom --prove").collect();

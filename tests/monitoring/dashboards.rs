@@ -47,7 +47,7 @@ pub fn queries() -> Vec<Query> {
 }
 
 #[test]
-fn dashboards_are_what_their_sources_make() {
+fn dashboards_match_their_sources() {
     if has("node") {
         succeed(Command::new("node").arg(repository("conf/grafana/build.mjs")).arg("--check"));
     }
@@ -56,7 +56,7 @@ fn dashboards_are_what_their_sources_make() {
 /// Each dashboard has its own `uid`, since one would overwrite another of the same `uid`. Links lead to dashboards that
 /// exist.
 #[test]
-fn dashboards_know_each_other() {
+fn dashboard_uids_are_unique_and_links_resolve() {
     let dashboards = dashboards();
     let uids: Vec<&str> = dashboards.iter().map(|(_, dashboard)| dashboard["uid"].as_str().expect("a uid")).collect();
     assert_eq!(uids, ["holdfast-buffer", "holdfast-lcores", "holdfast-overview", "holdfast-pfc-ecn", "holdfast-port"]);

@@ -10,7 +10,7 @@ fn value(metrics: &str, line: &str) -> f64 {
 }
 
 #[test]
-fn it_is_not_ready_before_its_ports_had_time_to_prove_themselves() {
+fn readyz_waits_until_ports_had_time_to_prove_pfc() {
     let mut switch = Switch::spawn();
     // On a slow machine the switch may be ready before the first request.
     let why = switch.wait_for("/readyz", |_, _| true);
@@ -22,7 +22,7 @@ fn it_is_not_ready_before_its_ports_had_time_to_prove_themselves() {
 }
 
 #[test]
-fn what_is_cleared_stands_since_the_start() {
+fn watermark_since_start_survives_a_clear() {
     let mut switch = Switch::start();
     let [now, ever] = ["", "_since_start"]
         .map(|since| format!("holdfast_group_shared_highest{since}_bytes{{port=\"p1\",priority=\"3\"}}"));

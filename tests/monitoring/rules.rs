@@ -67,7 +67,7 @@ fn promtool_accepts_configuration_and_rules_and_their_tests_pass() {
 }
 
 #[test]
-fn every_alert_is_tried_both_ways() {
+fn every_alert_has_firing_and_silent_test_cases() {
     let (mut fires, mut rests) = (BTreeSet::new(), BTreeSet::new());
     for file in files("conf/prometheus/tests", "yaml") {
         let cases: Cases = serde_saphyr::from_str(&std::fs::read_to_string(&file).unwrap()).expect("cases");
@@ -82,7 +82,7 @@ fn every_alert_is_tried_both_ways() {
 }
 
 #[test]
-fn every_alert_says_what_it_is_and_the_runbook_what_to_do() {
+fn every_alert_has_severity_description_and_runbook_entry() {
     let runbook = text("docs/runbook.md");
     let mut headings: BTreeSet<&str> = runbook.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     for rule in rules("alerts.yaml") {

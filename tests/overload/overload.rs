@@ -80,7 +80,7 @@ fn a_core_too_slow_for_its_load_loses_nothing_of_obedient_senders() {
 }
 
 #[test]
-fn without_the_rule_the_same_core_loses() {
+fn overloaded_core_without_backlog_xoff_loses_frames() {
     for (lcores, load) in LOADS {
         let mut lab = load.lab(lcores, "off");
         lab.run(10 * MS);

@@ -46,7 +46,7 @@ fn assert_rate(delivered: u64, tenths: u64, ns: u64) {
 }
 
 #[test]
-fn a_storm_without_a_watchdog_stops_its_class_of_its_senders_and_nobody_else() {
+fn storm_without_watchdog_stops_only_its_class_of_its_senders() {
     let mut lab = lab("watchdog: off\nbuffer: {size: 4MiB}", STORM);
     lab.run(5 * MS);
     storm(&mut lab, 3, 15 * MS);
@@ -67,7 +67,7 @@ fn a_storm_without_a_watchdog_stops_its_class_of_its_senders_and_nobody_else() {
 }
 
 #[test]
-fn the_watchdog_sets_free_what_a_storm_held() {
+fn watchdog_drop_resumes_flows_that_a_storm_blocked() {
     let keys = "watchdog: {detection: 10ms, restoration: 10ms, action: drop}\nbuffer: {size: 4MiB}";
     let mut lab = lab(keys, STORM);
     lab.run(5 * MS);

@@ -28,7 +28,7 @@ fn pfc(report: &Value, field: &str) -> u64 {
 }
 
 #[test]
-fn a_killed_second_switch_leaves_the_first_paused_only_for_so_long() {
+fn first_switch_resumes_when_pause_of_killed_second_expires() {
     quiet::attempt(quiet::ALLOWED, second_killed);
 }
 

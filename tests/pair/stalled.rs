@@ -7,7 +7,7 @@ use crate::rig::{MIDDLE_OUT, Rig, SENT, count, flows_sent, port};
 const TOO_MANY: f64 = 8192.0;
 
 #[test]
-fn what_the_ring_of_the_kernel_loses_breaks_the_promise() {
+fn frames_lost_in_the_kernel_ring_give_a_broken_verdict() {
     if !machine_is_ready() {
         return;
     }

@@ -5,7 +5,7 @@ use crate::harness::*;
 /// PFC frames are not paced, but occupy the wire. Data must give up their time, or the backlog ahead of a PFC frame
 /// would grow with each.
 #[test]
-fn pfc_frames_take_their_time_from_data() {
+fn pfc_wire_time_is_charged_to_data_pacing() {
     let mut spec = spec(4);
     spec.ports.iter_mut().for_each(|port| port.buffer.groups[LOSSLESS].headroom.0 = 200);
     spec.buffer.headroom.0 = 800;

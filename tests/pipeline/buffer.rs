@@ -61,7 +61,7 @@ impl Bed {
 }
 
 #[test]
-fn xon_comes_when_others_make_room() {
+fn xon_is_sent_when_other_groups_free_pool_cells() {
     // Port 0 is paused because port 2 holds its share of the pool. The frames of port 0 never move; those of port 2 do.
     let mut spec = spec(4);
     for port in &mut spec.ports {
@@ -135,7 +135,7 @@ fn lossy_frames_drop_at_their_queue_and_never_pause() {
 }
 
 #[test]
-fn what_a_flood_takes_of_a_queue_is_missing_to_those_behind_it_in_the_burst() {
+fn flooded_frames_count_against_the_queue_limit_within_a_burst() {
     let mut spec = spec(3);
     spec.queues[0].limit = Some(QueueLimit { threshold: Threshold::Static(Cells(10)) });
     let mut bed = Bed::learned(&spec);
@@ -153,7 +153,7 @@ fn what_a_flood_takes_of_a_queue_is_missing_to_those_behind_it_in_the_burst() {
 }
 
 #[test]
-fn without_pfc_the_same_load_loses_and_is_not_paused() {
+fn port_without_pfc_drops_beyond_headroom_and_sends_no_xoff() {
     let mut spec = spec(2);
     spec.ports[0].pfc = holdfast::pfc::PfcMode::Off;
     let mut bed = Bed::blocked(&spec);
@@ -163,7 +163,7 @@ fn without_pfc_the_same_load_loses_and_is_not_paused() {
 }
 
 #[test]
-fn what_a_lossy_group_is_guaranteed_its_queue_takes_too() {
+fn group_reserve_of_lossy_class_is_accepted_by_a_full_queue() {
     let mut spec = spec(3);
     spec.buffer.lossy_shared = Cells(90);
     spec.ports[2].buffer.groups[6].reserve = Cells(4);
@@ -187,7 +187,7 @@ fn what_a_lossy_group_is_guaranteed_its_queue_takes_too() {
 
 /// A poll receives all frames that can have arrived since the last one, not only a burst.
 #[test]
-fn a_poll_takes_what_its_gap_lets_arrive() {
+fn poll_receives_all_frames_that_arrive_in_its_poll_gap() {
     let mut spec = spec(2);
     spec.poll_gap = holdfast::units::Nanos(100_000);
     let mut bed = Bed::blocked(&spec);
@@ -229,7 +229,7 @@ impl Ports for Mute {
 
 /// Single full bursts are no backlog, however many there are. Full polls in a row are one.
 #[test]
-fn only_full_polls_in_a_row_are_a_backlog_where_a_device_cannot_count() {
+fn backlog_without_device_count_needs_consecutive_full_polls() {
     let mut spec = spec(2);
     for port in &mut spec.ports {
         (port.backlog_mark, port.lcore) = (Some(32), 0);

@@ -35,7 +35,7 @@ fn a_forwarded_frame_is_the_same_frame() {
 }
 
 #[test]
-fn addresses_age() {
+fn aged_address_is_flooded_again() {
     let mut bed = Bed::learned(&spec(3));
     bed.now += 400 * HZ;
     bed.io.inject(0, &frame(0, 1, 0, 100));
@@ -44,7 +44,7 @@ fn addresses_age() {
 }
 
 #[test]
-fn what_a_frame_teaches_holds_for_those_behind_it_in_its_burst() {
+fn station_move_applies_to_later_frames_of_the_same_burst() {
     let mut bed = Bed::learned(&spec(3));
     // Makes these pairs known.
     bed.io.inject(2, &frame(2, 0, 0, 100));
@@ -83,7 +83,7 @@ fn ports_may_have_different_mtus() {
 }
 
 #[test]
-fn static_entries_stand() {
+fn static_entry_is_not_overridden_by_learning() {
     let mut spec = spec(3);
     spec.fdb.entries.push(StaticEntry { vlan: 1, mac: mac(1), port: 2 });
     let mut bed = Bed::learned(&spec);
@@ -105,7 +105,7 @@ fn lossless_frames_are_never_flooded() {
 }
 
 #[test]
-fn what_must_not_be_relayed_is_not() {
+fn link_local_invalid_source_and_same_port_frames_are_dropped() {
     let mut bed = Bed::learned(&spec(2));
     let mut lldp = frame(0, 1, 0, 100);
     lldp[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
@@ -125,7 +125,7 @@ fn what_must_not_be_relayed_is_not() {
 }
 
 #[test]
-fn tags_come_and_go_at_the_edge_of_a_trunk() {
+fn vlan_tag_is_inserted_and_removed_by_egress_port_mode() {
     let mut spec = spec(4);
     spec.ports[0].vlan = VlanMode::Access(10);
     spec.ports[1].vlan = VlanMode::Trunk { tagged: vec![10, 20], native: None };
@@ -166,7 +166,7 @@ fn an_inner_tag_passes_untouched() {
 }
 
 #[test]
-fn mtu_bounds_both_ways() {
+fn mtu_limits_ingress_and_egress_frames() {
     let mut spec = spec(3);
     spec.ports[1].mtu = 1000;
     let mut bed = Bed::learned(&spec);
@@ -214,7 +214,7 @@ fn without_buffers_for_copies_the_flood_is_cut_and_counted() {
 }
 
 #[test]
-fn who_has_moved_is_found_by_the_next_frame() {
+fn moved_station_receives_the_next_frame_at_its_new_port() {
     let mut bed = Bed::learned(&spec(3));
     let ways = |bed: &mut Bed| [0, 1, 2].map(|port| bed.data(port).len());
     // The stations have exchanged frames, so the flow cache knows them.
@@ -238,7 +238,7 @@ fn who_has_moved_is_found_by_the_next_frame() {
 }
 
 #[test]
-fn who_knew_each_other_do_not_when_the_link_is_gone() {
+fn cached_flow_is_invalid_after_link_down_until_relearned() {
     let mut bed = Bed::learned(&spec(3));
     for _ in 0..3 {
         bed.io.inject(1, &frame(1, 0, LOSSLESS_DSCP, 100));
@@ -260,7 +260,7 @@ fn who_knew_each_other_do_not_when_the_link_is_gone() {
 }
 
 #[test]
-fn a_port_without_link_gets_nothing_and_forgets() {
+fn link_down_drops_the_queue_and_clears_stations_and_pauses() {
     let mut bed = Bed::blocked(&spec(3));
     for _ in 0..3 {
         bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, 100));
@@ -284,7 +284,7 @@ fn a_port_without_link_gets_nothing_and_forgets() {
 }
 
 #[test]
-fn shutdown_gives_everything_back() {
+fn shutdown_sends_xon_and_releases_all_cells_and_buffers() {
     let mut bed = Bed::blocked(&spec(2));
     bed.fill(33);
     bed.run(2_000);

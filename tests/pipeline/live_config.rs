@@ -29,7 +29,7 @@ fn limit(cells: u32) -> impl Fn(&mut SwitchSpec) {
 }
 
 #[test]
-fn a_lower_limit_stops_the_group_at_its_next_frame_and_a_higher_one_lets_it_go_on() {
+fn lowered_limit_sends_xoff_at_next_frame_and_raised_limit_allows_xon() {
     let spec = spec(2);
     let mut bed = Bed::blocked(&spec);
     bed.fill(25);
@@ -94,7 +94,7 @@ fn shares_follow_new_weights() {
 }
 
 #[test]
-fn marking_begins_with_the_frames_that_are_held() {
+fn new_wred_profile_applies_to_queued_frames() {
     let spec = spec(2);
     let mut bed = Bed::blocked(&spec);
     bed.fill(20);
@@ -113,7 +113,7 @@ fn watched(action: WatchdogAction) -> Option<WatchdogSpec> {
 }
 
 #[test]
-fn a_storm_goes_on_under_another_action_and_is_over_when_nobody_watches() {
+fn storm_survives_action_change_and_ends_when_watchdog_is_removed() {
     let mut spec = spec(2);
     spec.ports[1].watchdog = watched(WatchdogAction::Drop);
     let mut bed = Bed::blocked(&spec);
@@ -134,7 +134,7 @@ fn a_storm_goes_on_under_another_action_and_is_over_when_nobody_watches() {
 }
 
 #[test]
-fn an_action_that_drops_drops_what_a_storm_holds() {
+fn change_to_action_drop_discards_queue_of_a_running_storm() {
     let mut spec = spec(2);
     spec.ports[1].watchdog = watched(WatchdogAction::Alert);
     let mut bed = Bed::blocked(&spec);
@@ -149,7 +149,7 @@ fn an_action_that_drops_drops_what_a_storm_holds() {
 
 /// Memory, headroom, guarantees, group maps, rates, addresses and tables stay as at the start of the switch.
 #[test]
-fn what_cannot_change_makes_no_tuning() {
+fn restart_only_change_yields_no_live_config() {
     let spec = spec(2);
     let changes: [fn(&mut SwitchSpec); 12] = [
         |spec| spec.ports[0].rate.0 += 1,
@@ -183,7 +183,7 @@ impl Companion for Silent {
 
 /// The control thread gives an lcore one change at a time. The lcore applies it at the end of a poll and returns it.
 #[test]
-fn an_lcore_takes_what_it_is_given_between_two_polls() {
+fn lcore_applies_live_config_between_two_polls() {
     let mut spec = spec(2);
     spec.ports.iter_mut().for_each(|port| port.lcore = 0);
     spec.lcores = 1;
@@ -223,7 +223,7 @@ fn an_lcore_takes_what_it_is_given_between_two_polls() {
 }
 
 #[test]
-fn frames_get_new_marks_from_the_next_one_on() {
+fn new_rewrite_table_applies_from_the_next_frame() {
     let spec = spec(2);
     let mut bed = Bed::learned(&spec);
     let dscps = |bed: &mut Bed| {

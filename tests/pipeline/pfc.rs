@@ -27,7 +27,7 @@ fn a_pause_stops_its_class_and_no_other_for_its_time() {
 }
 
 #[test]
-fn a_driver_that_took_nothing_does_not_hide_frames_from_a_pause() {
+fn frames_refused_by_the_driver_obey_a_later_pause() {
     let mut bed = Bed::learned(&spec(2));
     bed.io.set_room(1, Some(0));
     bed.fill(20);
@@ -55,7 +55,7 @@ fn the_end_of_a_pause_is_seen_on_an_idle_port() {
 
 /// A long poll must not shorten the pauses that it receives: they begin with the next poll.
 #[test]
-fn a_pause_shorter_than_a_poll_is_a_pause() {
+fn pause_shorter_than_a_poll_is_obeyed() {
     let mut bed = Bed::learned(&spec(2));
     bed.pause(1, 1 << LOSSLESS, 100); // 5.12 us at 10 Gb/s
     bed.switch.poll_once(&mut bed.io, bed.now);
@@ -81,7 +81,7 @@ fn xon_ends_a_pause_at_once() {
 }
 
 #[test]
-fn what_is_not_a_pause_has_no_effect() {
+fn classic_pause_empty_vector_and_lossy_pfc_stop_no_class() {
     let mut bed = Bed::learned(&spec(2));
     let mut classic = PfcFrame::default().emit(mac(1));
     classic[14..18].copy_from_slice(&[0x00, 0x01, 0xff, 0xff]);
@@ -135,7 +135,7 @@ fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
 }
 
 #[test]
-fn control_frames_from_a_zero_source_count() {
+fn pfc_frame_with_zero_source_is_accepted() {
     let mut bed = Bed::learned(&spec(2));
     let pfc = PfcFrame { enabled: 1 << LOSSLESS, quanta: [holdfast::units::Quanta(9); 8] };
     bed.io.inject(1, &pfc.emit(Default::default()));
@@ -182,7 +182,7 @@ fn a_pfc_frame_that_finds_no_buffer_or_room_is_sent_later() {
 }
 
 #[test]
-fn pfc_leaves_past_a_paused_and_full_port() {
+fn pfc_frame_overtakes_queued_data_of_its_port() {
     let mut bed = Bed::learned(&spec(2));
     // Port 0 has a long queue of its own and is paced. Its PFC frames do not wait behind the queue.
     for _ in 0..500 {

@@ -82,7 +82,7 @@ fn marking_looks_at_the_depth_at_dequeue() {
 }
 
 #[test]
-fn only_what_can_be_marked_is() {
+fn only_ect_frames_are_marked_in_a_lossless_class() {
     let mut spec = spec(2);
     spec.queues[LOSSLESS].wred = WredProfile::new(Bytes(0), Bytes(0), Probability::ONE);
     let mut bed = Bed::learned(&spec);
@@ -112,7 +112,7 @@ fn a_marked_ipv4_header_has_a_right_checksum() {
 
 /// Drops count by the class of the frame, not by the queue of that class.
 #[test]
-fn what_is_dropped_in_a_queue_counts_for_its_class() {
+fn queue_drop_counts_for_the_class_of_its_frame() {
     let mut spec = spec(2);
     spec.classes.tc_to_queue[2] = 1;
     let mut bed = Bed::learned(&spec);

@@ -84,7 +84,7 @@ fn run(bed: Bed, period: Option<u64>, ns: u64) -> Seen {
 }
 
 #[test]
-fn an_idle_lcore_rests_after_a_while_ever_longer_and_counts_it() {
+fn idle_lcore_rests_with_growing_length_and_counts_rests() {
     let bed = Bed::learned(&spec(2));
     let start = bed.now;
     let seen = run(bed, None, 2_000_000);
@@ -105,7 +105,7 @@ fn an_idle_lcore_rests_after_a_while_ever_longer_and_counts_it() {
 }
 
 #[test]
-fn a_pause_that_runs_is_polled_to_its_end() {
+fn lcore_does_not_rest_while_a_received_pause_runs() {
     let mut bed = Bed::learned(&spec(2));
     bed.pause(1, 1 << LOSSLESS, 0xffff);
     let end = bed.now + 3_355_000;
@@ -117,7 +117,7 @@ fn a_pause_that_runs_is_polled_to_its_end() {
 }
 
 #[test]
-fn an_xoff_that_stands_is_refreshed_in_time() {
+fn xoff_is_refreshed_in_time_and_lcore_does_not_rest_meanwhile() {
     let mut bed = Bed::blocked(&spec(2));
     bed.fill(32);
     let seen = run(bed, None, 10_000_000);
@@ -131,7 +131,7 @@ fn an_xoff_that_stands_is_refreshed_in_time() {
 }
 
 #[test]
-fn what_waits_keeps_it_awake() {
+fn lcore_does_not_rest_with_unsent_frames_or_xon() {
     let mut bed = Bed::learned(&spec(2));
     bed.io.set_room(1, Some(0));
     bed.io.inject(0, &frame(0, 1, 0, CELL));
@@ -142,7 +142,7 @@ fn what_waits_keeps_it_awake() {
 }
 
 #[test]
-fn a_peer_in_the_process_is_polled_when_it_is_due() {
+fn co_polled_peer_is_polled_on_time_despite_rests() {
     const PERIOD: u64 = 300_000;
     let seen = run(Bed::learned(&spec(2)), Some(PERIOD), 3_000_000);
     assert!(seen.rests.len() > 10, "{:?}", seen.rests);

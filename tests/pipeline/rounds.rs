@@ -132,7 +132,7 @@ impl Bed {
 }
 
 #[test]
-fn ports_have_a_burst_each_in_turn() {
+fn poll_receives_one_burst_per_port_in_turn() {
     let mut bed = Bed::new(3, |_| {});
     bed.inject(0, 2, &frame(0, 2, 0, 60));
     bed.inject(1, 4, &frame(1, 0, 0, 60));
@@ -154,7 +154,7 @@ fn xoff_leaves_within_a_round() {
 }
 
 #[test]
-fn a_port_that_was_drained_is_asked_again_while_others_go_on() {
+fn drained_port_is_polled_again_in_later_rounds() {
     let mut bed = Bed::new(2, |_| {});
     bed.inject(0, 3, &frame(0, 1, 0, 60));
     bed.io.late = Some(frame(1, 0, 0, 60));
@@ -184,13 +184,13 @@ fn sends(times: Option<[Nanos; 2]>, room: Option<usize>) -> Sends {
 const LEAST: [(usize, usize); 4] = [(0, 32), (0, 32), (1, 32), (1, 32)];
 
 #[test]
-fn a_poll_without_a_clock_sends_no_more_than_its_bursts_whatever_the_rounds() {
+fn poll_without_clock_sends_only_the_minimum_bursts() {
     assert_eq!(sends(None, None), LEAST);
 }
 
 /// Pacing may permit more small frames than the least number of bursts, which counts large frames.
 #[test]
-fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn() {
+fn poll_with_time_sends_all_paced_bursts_of_each_port_in_turn() {
     let sent = sends(Some([Nanos(500), Nanos(100)]), None);
     let (whole, rest) = sent.split_at(8);
     assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (0, 32), (1, 32)]].concat());
@@ -198,7 +198,7 @@ fn a_poll_that_has_time_sends_all_that_pacing_lets_a_burst_of_each_port_in_turn(
 }
 
 #[test]
-fn a_poll_begins_no_round_of_sending_that_would_not_end_in_time() {
+fn send_round_is_not_started_when_it_would_end_late() {
     // The poll is 16 us old, and 21 and 26 us after rounds of 5 us. The next round would end after 31 us.
     let sent = sends(Some([Nanos(500), Nanos(2500)]), None);
     assert_eq!(sent[4..], [(0, 32), (1, 32), (0, 32), (1, 32)]);
@@ -210,7 +210,7 @@ fn a_poll_begins_no_round_of_sending_that_would_not_end_in_time() {
 }
 
 #[test]
-fn a_port_whose_driver_takes_no_more_is_left_alone_while_others_go_on() {
+fn port_with_full_driver_is_skipped_in_later_send_rounds() {
     let sent = sends(Some([Nanos(500), Nanos(100)]), Some(70));
     let (whole, rest) = sent.split_at(7);
     assert_eq!(whole, [&LEAST[..], &[(0, 32), (1, 32), (1, 32)]].concat());
@@ -219,7 +219,7 @@ fn a_port_whose_driver_takes_no_more_is_left_alone_while_others_go_on() {
 
 /// A port without frames in the first rounds may have all its bursts in later ones, without counting as a backlog.
 #[test]
-fn empty_turns_take_nothing_from_what_a_port_may_have() {
+fn empty_receive_rounds_do_not_reduce_the_bursts_of_a_port() {
     let mut bed = Bed::new(2, |spec| spec.ports[1].backlog_mark = Some(5));
     bed.inject(0, 3, &frame(0, 1, 0, 60));
     bed.io.late = Some(frame(1, 0, 0, 60));
@@ -232,7 +232,7 @@ fn empty_turns_take_nothing_from_what_a_port_may_have() {
 /// On a core too slow for its load, a poll that received more would last longer. The next poll would be later than
 /// headroom assumes.
 #[test]
-fn a_poll_that_has_no_time_begins_no_other_round_and_what_it_leaves_is_a_backlog() {
+fn receive_round_without_time_is_skipped_and_leaves_a_backlog() {
     // Two bursts of 20 us each end within half of the gap of 100 us. Two more would not.
     let mut bed = Bed::new(2, |spec| spec.ports.iter_mut().for_each(|port| port.backlog_mark = Some(40)));
     bed.inject(0, 3, &frame(0, 1, 0, 60));
@@ -253,7 +253,7 @@ fn a_poll_that_has_no_time_begins_no_other_round_and_what_it_leaves_is_a_backlog
 
 /// The estimate for the next round is the average duration of those before it.
 #[test]
-fn a_poll_begins_a_round_that_would_end_in_time() {
+fn receive_round_is_started_only_when_it_would_end_in_time() {
     // Either the first port has all the frames, or the last one.
     for (port, (burst_ns, rounds)) in
         [0, 1].into_iter().flat_map(|port| [(16_000, 3), (18_000, 2), (26_000, 1)].map(|case| (port, case)))

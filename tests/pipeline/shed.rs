@@ -90,7 +90,7 @@ fn a_stall_is_drained_and_sheds_nothing() {
 }
 
 #[test]
-fn a_host_that_ignores_pfc_takes_no_lossy_frames_of_other_ports() {
+fn host_that_ignores_pfc_causes_no_shed_at_other_ports() {
     let mut bed = Bed::new();
     for _ in 0..1000 {
         // Port 0 is never drained. Port 2 sends little, as TCP does that shares a core.
@@ -164,7 +164,7 @@ fn lossless_frames_of_a_flooded_port_all_pass_in_order() {
 }
 
 #[test]
-fn floods_get_equal_shares_and_who_sends_little_loses_nothing() {
+fn floods_share_equally_and_low_rate_class_loses_nothing() {
     let mut bed = Bed::new();
     let mut quiet = 0;
     for poll in 0..2000 {

@@ -52,12 +52,12 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
 
 /// At 10 Mb/s a frame takes 1.2 ms, so the queue needs longer than the half second allowed for real peers.
 #[test]
-fn what_is_queued_leaves_however_slow_the_port() {
+fn shutdown_drains_queue_of_slow_port_to_co_polled_peer() {
     assert_eq!(stop_with_a_queue(10_000_000, 1000, Some(Silent)), (1000, 0));
 }
 
 #[test]
-fn real_peers_do_not_keep_it_from_stopping() {
+fn shutdown_drops_queue_to_real_peer_after_half_a_second() {
     let (sent, dropped) = stop_with_a_queue(10_000_000, 1000, None);
     assert_eq!(sent as u64 + dropped, 1000);
     assert!((390..=430).contains(&sent), "half a second's worth, got {sent}");
@@ -65,7 +65,7 @@ fn real_peers_do_not_keep_it_from_stopping() {
 
 /// A switch that was killed may have left a peer paused. The next one sends XON at once.
 #[test]
-fn peers_are_told_to_go_on_before_anything_happens() {
+fn xon_is_sent_to_lossless_peers_at_start() {
     let mut spec = spec(3);
     spec.ports[2].pfc = PfcMode::Off;
     let bed = Bed::new(&spec);

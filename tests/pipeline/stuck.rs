@@ -61,7 +61,7 @@ fn a_dead_port_stops_its_senders_for_no_longer_than_the_limit() {
 }
 
 #[test]
-fn a_port_that_moves_again_is_found_by_a_frame() {
+fn stuck_port_recovers_by_a_data_frame_as_probe() {
     let mut spec = watched(3);
     spec.ports[1].pfc = holdfast::pfc::PfcMode::Off;
     let mut bed = Bed::learned(&spec);
@@ -86,7 +86,7 @@ fn a_port_that_moves_again_is_found_by_a_frame() {
 
 /// The port sends no PFC frame of its own, which would show that the device accepts frames.
 #[test]
-fn a_probe_that_the_peer_pauses_closes_no_other_queue() {
+fn paused_probe_of_stuck_port_does_not_block_other_queues() {
     let mut spec = watched(3);
     spec.ports[1].pfc = holdfast::pfc::PfcMode::Asymmetric;
     spec.ports[1].buffer.groups = [lossy_group(); 8];
@@ -108,7 +108,7 @@ fn a_probe_that_the_peer_pauses_closes_no_other_queue() {
 }
 
 #[test]
-fn a_port_that_moves_again_is_found_by_pfc_without_traffic() {
+fn stuck_port_recovers_by_a_pfc_probe_without_traffic() {
     let mut bed = stalled();
     send(&mut bed, 1, 8);
     bed.run(LIMIT + MS);
@@ -181,7 +181,7 @@ fn without_a_limit_frames_wait_for_ever() {
 }
 
 #[test]
-fn a_link_that_goes_down_ends_it() {
+fn link_down_clears_the_stuck_state() {
     let mut bed = stalled();
     send(&mut bed, 1, 8);
     bed.run(LIMIT + MS);
@@ -202,7 +202,7 @@ fn a_link_that_goes_down_ends_it() {
 }
 
 #[test]
-fn a_stuck_port_keeps_nobody_waiting_at_the_end() {
+fn stuck_port_holds_no_frames_at_shutdown() {
     let mut bed = stalled();
     send(&mut bed, 1, 32);
     bed.run(LIMIT + MS);
@@ -213,7 +213,7 @@ fn a_stuck_port_keeps_nobody_waiting_at_the_end() {
 }
 
 #[test]
-fn a_reload_that_turns_it_off_lets_frames_wait_again() {
+fn reload_that_disables_stuck_after_lets_frames_wait_again() {
     let spec = watched(3);
     let mut bed = stalled();
     send(&mut bed, 1, 8);

@@ -20,7 +20,7 @@ fn received(bed: &Bed, port: usize, class: usize) -> u64 {
 }
 
 #[test]
-fn a_service_tag_names_the_vlan_and_leaves_as_it_came() {
+fn service_tag_selects_vlan_and_is_kept_between_trunks() {
     let mut spec = spec(4);
     spec.ports[0].vlan = VlanMode::Trunk { tagged: vec![10], native: None };
     spec.ports[1].vlan = VlanMode::Trunk { tagged: vec![10], native: None };
@@ -43,7 +43,7 @@ fn a_service_tag_names_the_vlan_and_leaves_as_it_came() {
 }
 
 #[test]
-fn an_access_port_takes_tags_of_its_own_vlan_and_priority_tags_and_no_others() {
+fn access_port_accepts_only_tags_of_its_vlan_and_priority_tags() {
     let mut spec = spec(2);
     for port in &mut spec.ports {
         port.vlan = VlanMode::Access(10);

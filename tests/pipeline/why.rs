@@ -25,7 +25,7 @@ fn texts(why: &Why) -> Vec<&str> {
 }
 
 #[test]
-fn a_lossless_drop_names_the_headroom_and_what_was_held() {
+fn lossless_drop_explanation_states_headroom_and_held_bytes() {
     let spec = spec(2);
     let mut bed = Bed::blocked(&spec);
     bed.fill(30);
@@ -82,7 +82,7 @@ fn a_lossy_drop_names_the_queue_that_was_too_deep() {
 }
 
 #[test]
-fn a_pause_for_a_backlog_says_so() {
+fn backlog_xoff_explanation_states_the_backlog() {
     let mut spec = spec(2);
     spec.ports[0].backlog_mark = Some(5);
     let mut bed = Bed::blocked(&spec);
@@ -101,7 +101,7 @@ fn a_pause_for_a_backlog_says_so() {
 }
 
 #[test]
-fn what_has_no_class_is_told_by_its_reason_alone() {
+fn drop_without_class_is_explained_by_its_reason_only() {
     let spec = spec(2);
     let mut bed = Bed::learned(&spec);
     bed.io.inject(0, &[0; 5]);

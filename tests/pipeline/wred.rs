@@ -166,14 +166,14 @@ fn drops(ip: Ip, depth: u64) -> Trials {
 }
 
 #[test]
-fn frames_are_marked_as_often_as_their_depth_says() {
+fn wred_mark_rate_matches_queue_depth() {
     for (ip, depth) in DEPTHS.into_iter().flat_map(|depth| [(Ip::V4, depth), (Ip::V6, depth)]) {
         marks(ip, depth).check(&format!("marks of {ip:?} at {depth} frames"), depth);
     }
 }
 
 #[test]
-fn frames_that_cannot_be_marked_are_dropped_as_often_as_their_depth_says() {
+fn wred_drop_rate_of_not_ect_frames_matches_queue_depth() {
     for (ip, depth) in DEPTHS.into_iter().flat_map(|depth| [(Ip::V4, depth), (Ip::V6, depth)]) {
         drops(ip, depth).check(&format!("drops of {ip:?} at {depth} frames"), depth);
     }

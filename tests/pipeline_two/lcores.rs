@@ -53,7 +53,7 @@ impl Pair {
 /// An lcore readvertises a station four times in an ageing time, so other lcores remember it for a quarter longer. They
 /// forget it no earlier than the lcore that owns its port, and at most a quarter of the time later.
 #[test]
-fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
+fn silent_station_ages_out_on_other_lcores_a_quarter_later_at_most() {
     let mut spec = spec(4);
     spec.fdb.ageing = Nanos(100 * HZ);
     let mut pair = Pair::new(&spec);
@@ -77,7 +77,7 @@ fn a_silent_station_is_forgotten_by_other_lcores_a_quarter_later_at_most() {
 
 /// More updates than the ring between the lcores holds: no station is forgotten, and all are advertised in the end.
 #[test]
-fn stations_that_another_lcore_cannot_be_told_of_stay_known() {
+fn stations_stay_known_when_the_fdb_update_ring_is_full() {
     const STATIONS: usize = 2000;
     let station = |number: usize| 100 + number;
     let mut spec = spec(3);
@@ -193,7 +193,7 @@ fn lcores_end_together_with_nothing_held() {
 
 /// A port that does not accept its XON is given up soon, even when other lcores are still draining.
 #[test]
-fn a_port_that_takes_no_xon_does_not_hold_up_the_end() {
+fn port_that_accepts_no_xon_does_not_delay_shutdown() {
     let prepare = |number: usize, pipeline: &mut Pipeline<MemPacket>, io: &mut MemPorts| {
         pipeline.learn(1, mac(2), 2, Ticks(HZ));
         if number == 0 {
@@ -229,7 +229,7 @@ fn a_flap_is_seen_by_every_lcore() {
 
 /// An lcore busy with other traffic keeps almost no cells of a pool that another lcore has used up.
 #[test]
-fn a_busy_lcore_strands_no_cells() {
+fn busy_lcore_keeps_few_cells_of_an_exhausted_pool() {
     let mut spec = spec(4);
     spec.buffer.lossy_shared = Cells(3000);
     let mut pair = Pair::new(&spec);
@@ -281,7 +281,7 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
 /// The frame's cells are charged to the first lcore, and resuming its sender depends on the prompt receipt of their
 /// release.
 #[test]
-fn an_lcore_whose_frame_another_has_yet_to_send_does_not_rest() {
+fn lcore_does_not_rest_while_another_lcore_holds_its_frame() {
     assert!(rests_of_the_first(None) > 10);
     assert_eq!(rests_of_the_first(Some(frame(0, 1, 0, CELL))), 0);
 }

@@ -21,7 +21,7 @@ fn run(path: &Path) -> Outcome {
 }
 
 #[test]
-fn all_that_was_found_holds() {
+fn minimized_defects_hold_every_invariant() {
     let files = std::fs::read_dir(dir()).unwrap().map(|entry| entry.unwrap().path());
     let outcomes: Vec<Outcome> = files.map(|path| run(&path)).collect();
     assert!(outcomes.len() >= 6, "{}", outcomes.len());
@@ -34,16 +34,16 @@ fn assert_waived(file: &str, by: &str) {
 }
 
 #[test]
-fn every_lossless_class_needs_its_headroom() {
+fn insufficient_class_headroom_is_waived() {
     assert_waived("headroom-of-each-class.yaml", "class 3 has 16.");
 }
 
 #[test]
-fn nothing_is_promised_of_a_ring_that_is_too_short() {
+fn too_short_receive_ring_is_waived() {
     assert_waived("a-ring-too-short-for-the-core.yaml", "has a receive ring of 256");
 }
 
 #[test]
-fn who_polls_too_late_says_so() {
+fn late_poll_is_waived() {
     assert_waived("polls-later-than-a-pause-lives.yaml", "polled");
 }

@@ -37,27 +37,27 @@ fn assert_hold(seeds: Range<u64>) {
 }
 
 #[test]
-fn fabrics_hold_1() {
+fn random_fabrics_hold_invariants_for_seeds_0_to_399() {
     assert_hold(0..400);
 }
 
 #[test]
-fn fabrics_hold_2() {
+fn random_fabrics_hold_invariants_for_seeds_1000_to_1399() {
     assert_hold(1000..1400);
 }
 
 #[test]
-fn fabrics_hold_3() {
+fn random_fabrics_hold_invariants_for_seeds_2000_to_2399() {
     assert_hold(2000..2400);
 }
 
 #[test]
-fn fabrics_hold_4() {
+fn random_fabrics_hold_invariants_for_seeds_3000_to_3399() {
     assert_hold(3000..3400);
 }
 
 #[test]
-fn a_seed_is_one_fabric_and_one_outcome() {
+fn equal_seed_gives_equal_fabric_and_outcome() {
     for seed in (0..1000).step_by(50) {
         let yaml = random::yaml(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!(random::yaml(seed).as_ref(), Ok(&yaml));
@@ -151,7 +151,7 @@ fn happened(outcome: &Outcome) -> Vec<&'static str> {
 const LEAST: &[(&str, usize)] = &[("promised", 150), ("paused", 200), ("promised and paused", 80)];
 
 #[test]
-fn all_that_may_be_drawn_is_drawn_and_happens() {
+fn generator_draws_every_feature_and_each_occurs() {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut waivers: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 5000..5400 {

@@ -62,7 +62,7 @@ fn a_run_ends_with_0_and_a_table() {
 }
 
 #[test]
-fn a_loss_ends_with_1_only_if_that_was_asked() {
+fn loss_ends_with_1_only_with_fail_on_loss() {
     let text = format!("{STAR}{LOSS}");
     let stdout = fine(&text, &[]);
     assert!(stdout.contains("lossless: BROKEN - "), "{stdout}");
@@ -71,7 +71,7 @@ fn a_loss_ends_with_1_only_if_that_was_asked() {
 }
 
 #[test]
-fn starved_run_ends_with_1_only_if_that_was_asked() {
+fn starved_run_ends_with_1_only_with_fail_on_loss() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/sim/isolation.yaml")).unwrap();
     let text = text.replace("frame: 60ns", "frame: 60ns, shed: 60ns").replace("duration: 5ms", "duration: 3ms");
     let stdout = fine(&text, &[]);
@@ -109,7 +109,7 @@ fn a_wrong_scenario_ends_with_2_place_and_remedy() {
 }
 
 #[test]
-fn a_switch_that_is_no_scenario_is_one_error_with_what_it_is_for() {
+fn switch_configuration_as_scenario_is_refused_with_one_error() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/sim/tor-400g.yaml")).unwrap();
     let expected = "error: x.yaml:2:1: this is the configuration of a switch and no scenario; write one beside it, with \
                     `duration: 5ms` and `switches: [{name: tor, file: x.yaml}]`\n";
@@ -135,7 +135,7 @@ fn warnings_of_a_kind_are_one_line() {
 }
 
 #[test]
-fn files_that_are_none() {
+fn unreadable_or_oversized_scenario_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (code, stdout, stderr) = sim(dir.path(), &["none.yaml"]);
     assert_eq!((code, stdout.as_str()), (2, ""));
@@ -162,7 +162,7 @@ fn a_configuration_file_that_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
-fn a_variant_that_is_not_there_is_answered_with_those_that_are() {
+fn unknown_variant_is_refused_with_known_variants() {
     let text = format!("{STAR}{VARIANTS}");
     refuse(&text, &["--variant", "z"], "error: there is no variant `z`; write `a`, `b/c d`\n");
     refuse(STAR, &["--variant", "a"], "error: there is no variant `a`; it has none\n");
@@ -170,7 +170,7 @@ fn a_variant_that_is_not_there_is_answered_with_those_that_are() {
 }
 
 #[test]
-fn the_same_run_is_the_same_bytes_and_another_seed_is_not() {
+fn output_is_identical_for_equal_seed_and_differs_for_another() {
     for format in ["table", "json", "csv"] {
         let args = ["--format", format];
         let one = fine(STAR, &args);
@@ -181,7 +181,7 @@ fn the_same_run_is_the_same_bytes_and_another_seed_is_not() {
 }
 
 #[test]
-fn json_is_json() {
+fn json_output_is_valid_json() {
     let run: Value = serde_json::from_str(&fine(STAR, &["--format", "json"])).unwrap();
     assert_eq!((&run["seed"], &run["verdict"]["kept"]), (&1.into(), &true.into()), "{run}");
     let all: Value = serde_json::from_str(&fine(STAR, &["--format", "json", "--all"])).unwrap();
@@ -230,7 +230,7 @@ fn csv_has_a_header_and_as_many_values_in_each_line() {
 }
 
 #[test]
-fn plots_and_samples_go_where_they_were_asked_to() {
+fn plots_and_samples_are_written_to_the_given_paths() {
     let dir = scenario(STAR);
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "new/dir", "--samples", "s.csv"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
@@ -248,7 +248,7 @@ fn plots_and_samples_go_where_they_were_asked_to() {
 }
 
 #[test]
-fn flows_and_ports_with_names_alike_have_pictures_of_their_own() {
+fn plots_of_similar_names_get_distinct_files() {
     let text = STAR
         .replace(
             "{name: p*, count: 3, speed: 10G}",
@@ -272,7 +272,7 @@ fn flows_and_ports_with_names_alike_have_pictures_of_their_own() {
 
 /// The failure appears after all runs have ended.
 #[test]
-fn a_picture_that_cannot_be_written_takes_no_table_away() {
+fn plot_write_failure_still_prints_the_table() {
     let dir = scenario(format!("{STAR}columns: [fairness]\n{VARIANTS}"));
     fs::create_dir_all(dir.path().join("plots/variants-fairness.svg")).unwrap();
     let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", "--plots", "plots"]);
@@ -300,7 +300,7 @@ fn files_that_cannot_be_written_are_named() {
 
 /// The reader closes the pipe early, as `| head -1` does.
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn sim_exits_cleanly_when_reader_closes_pipe() {
     let dir = scenario(STAR);
     for format in ["table", "json", "csv"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
@@ -313,7 +313,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn output_that_finds_no_room_ends_with_1() {
+fn stdout_on_full_disk_ends_with_1() {
     let dir = scenario(STAR);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));

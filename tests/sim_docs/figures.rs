@@ -81,7 +81,7 @@ fn unit(text: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn a_figure_is_found_rounded_with_its_unit_and_a_count_as_it_is() {
+fn figure_with_unit_matches_rounded_and_count_matches_exactly() {
     let shown = "variant  held  pauses\nPFC      12.74ms  1,156  14.5%  2.62MiB";
     let all = "held for 12.7 ms, 1,156 pauses, 13 to 15 %, 2.6 MiB of port p7 at 100G (h1-h5, 1/8)";
     assert_eq!(missing(all, shown), ["13"], "a unit is that of both figures");

@@ -103,7 +103,7 @@ fn every_page_is_tested_and_every_scenario_has_a_page() {
 }
 
 #[test]
-fn every_scenario_is_right_and_every_page_shows_it() {
+fn every_scenario_loads_and_its_page_shows_its_run() {
     for name in stems("conf/sim", "yaml") {
         let path = root().join(format!("conf/sim/{name}.yaml"));
         if CONFIGURATIONS.contains(&name.as_str()) {
@@ -118,7 +118,7 @@ fn every_scenario_is_right_and_every_page_shows_it() {
 }
 
 #[test]
-fn what_pages_refer_to_is_there() {
+fn plots_linked_from_pages_exist_and_are_small() {
     for name in stems("docs/sim", "md") {
         let text = read(&format!("docs/sim/{name}.md"));
         for plot in text.split("](").filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {

@@ -67,7 +67,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn what_is_read_is_not_written_over() {
+fn output_path_equal_to_an_input_is_refused() {
     let dir = scenario("");
     let text = STAR.replace(
         "    config: {preset: roce, ports: [{name: p*, count: 3, speed: 10G}], buffer: {size: 4MiB}}\n",
@@ -93,7 +93,7 @@ fn what_is_read_is_not_written_over() {
 }
 
 #[test]
-fn no_file_is_two_outputs() {
+fn output_path_used_twice_is_refused() {
     let dir = scenario(STAR);
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", "a.csv", "--trace", "./a.csv"]);
     let expected = "error: `--trace ./a.csv` would write over what `--samples a.csv` writes; name another file\n";
@@ -108,7 +108,7 @@ fn no_file_is_two_outputs() {
 }
 
 #[test]
-fn a_file_that_finds_no_room_is_not_there() {
+fn failed_write_leaves_no_partial_file() {
     for option in ["--samples", "--trace"] {
         let dir = scenario(STAR);
         fs::write(dir.path().join("old.csv"), "old\n").unwrap();
@@ -143,7 +143,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
 }
 
 #[test]
-fn what_is_interrupted_while_it_is_written_is_not_there() {
+fn interrupted_write_leaves_no_partial_file() {
     let text = STAR.replace("duration: 100us", "duration: 2ms").replace("to: h3}", "to: h3, frame: 100}");
     let dir = scenario(&text);
     let (part, whole) = (dir.path().join("t.csv.part"), dir.path().join("t.csv"));
@@ -166,7 +166,7 @@ fn what_is_interrupted_while_it_is_written_is_not_there() {
 }
 
 #[test]
-fn pipes_and_devices_are_written_as_they_are() {
+fn pipes_and_devices_are_written_directly() {
     let dir = scenario(STAR);
     let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", "--format", "csv", "--samples", "/dev/stdout"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
@@ -181,7 +181,7 @@ fn pipes_and_devices_are_written_as_they_are() {
 }
 
 #[test]
-fn random_fabrics_that_are_interrupted_tell_how_many_held() {
+fn interrupted_random_run_reports_its_progress_and_continuation() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let dir = tempfile::tempdir().unwrap();
         let mut child = start(dir.path(), &["--random", "--seed", "5", "--count", "1000000"]);

@@ -90,7 +90,7 @@ fn event_ns(scenario: &Scenario) -> f64 {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "it is promised of what is shipped; cargo test --release")]
-fn an_event_takes_no_longer_than_so_many_steps_of_a_reference_loop() {
+fn event_cost_stays_within_its_limit_in_reference_loop_steps() {
     let scenario = scale();
     let mut before = step_ns();
     let mut ratios: Vec<f64> = Vec::new();

@@ -66,7 +66,7 @@ fn frames_after_a_rest_are_all_forwarded() {
 }
 
 #[test]
-fn a_switch_that_sleeps_hears_at_once_that_it_is_to_stop() {
+fn sleeping_switch_stops_promptly_on_sigterm() {
     // So long a rest is impossible with lossless ports.
     let ports = "[{name: p1, device: ring, speed: 10G}, {name: p2, device: ring, speed: 10G}]";
     let hosts = "[{name: h1, port: p1}, {name: h2, port: p2}]";

@@ -32,7 +32,7 @@ fn the_embedded_incast_loses_nothing_in_its_lossless_class() {
 }
 
 #[test]
-fn without_pfc_the_same_incast_loses_and_says_so() {
+fn incast_without_pfc_loses_frames_and_reports_them() {
     let ended = finish(run(&["--duration", "2s", "--json", "--metrics", "off", "--pfc", "off"]));
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     let report = report(&ended);
@@ -50,7 +50,7 @@ fn without_pfc_the_same_incast_loses_and_says_so() {
 }
 
 #[test]
-fn loss_can_fail_the_run() {
+fn fail_on_loss_ends_with_1_after_loss_and_with_0_without() {
     let args = ["--duration", "1s", "--metrics", "off", "--fail-on-loss"];
     let ended = finish(run(&[&args[..], &["--pfc", "off"]].concat()));
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");

@@ -38,7 +38,7 @@ impl Systemd {
 }
 
 #[test]
-fn systemd_is_told_of_start_life_and_end() {
+fn systemd_is_notified_of_ready_watchdog_and_stopping() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("notify");
     let mut systemd = Systemd::listen(&SocketAddr::from_pathname(&path).expect("a short path"));
@@ -61,7 +61,7 @@ fn systemd_is_told_of_start_life_and_end() {
 }
 
 #[test]
-fn an_abstract_socket_will_do_and_without_a_watchdog_nothing_is_said_of_life() {
+fn abstract_notify_socket_works_and_foreign_watchdog_is_ignored() {
     let name = format!("holdfast-test-notify-{}", std::process::id());
     let mut systemd = Systemd::listen(&SocketAddr::from_abstract_name(&name).expect("a short name"));
     let mut command = run(&["--duration", "1s", "--metrics", "off"]);
@@ -74,7 +74,7 @@ fn an_abstract_socket_will_do_and_without_a_watchdog_nothing_is_said_of_life() {
 }
 
 #[test]
-fn a_socket_where_nobody_listens_is_one_sentence() {
+fn notify_socket_without_listener_is_a_one_line_error() {
     let mut command = run(&["--duration", "1s", "--metrics", "off"]);
     command.env("NOTIFY_SOCKET", "/nowhere/notify");
     let ended = finish(command);

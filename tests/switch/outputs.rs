@@ -15,7 +15,7 @@ fn full() -> Stdio {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn run_exits_cleanly_when_reader_closes_pipe() {
     let mut command = mortal("sh");
     let script = "{ \"$0\" run --duration 2s --metrics off; echo \"code $?\" >&2; } | head -n 1";
     command.args(["-c", script, HOLDFAST]);
@@ -25,7 +25,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_full_disk_is_one_sentence() {
+fn full_disk_is_a_one_line_error() {
     for more in [&[][..], &["--json"]] {
         let mut child = run(&[&SHORT, more].concat());
         let output = child.stdin(Stdio::null()).stdout(full()).output().expect("it runs");
@@ -41,7 +41,7 @@ fn a_full_disk_is_one_sentence() {
 }
 
 #[test]
-fn nowhere_to_complain_is_no_panic() {
+fn unwritable_stderr_causes_no_panic() {
     for (config, code) in [("", 0), ("/nonexistent/switch.yaml", 2)] {
         let args: Vec<&str> = [config].into_iter().filter(|path| !path.is_empty()).chain(SHORT).collect();
         let status = run(&args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(full()).status().expect("it runs");

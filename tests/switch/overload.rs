@@ -93,7 +93,7 @@ fn sum(report: &Value, field: &str) -> u64 {
 }
 
 #[test]
-fn a_core_with_more_than_it_can_switch_keeps_every_frame() {
+fn overloaded_core_loses_no_frame() {
     quiet::attempt(Duration::MAX, || {
         let Some(report) = overload("on") else { return };
         let missed = sum(&report, "receive_missed_frames");
@@ -108,7 +108,7 @@ fn a_core_with_more_than_it_can_switch_keeps_every_frame() {
 /// A CPU that is away for 136 ms may lose the 4,078 frames that were observed once. A switch without the rule loses
 /// three quarters of the frames, which no such gap explains.
 #[test]
-fn a_gap_explains_what_did_not_fit_the_rings_and_no_more() {
+fn cpu_gap_explains_only_loss_beyond_the_rings() {
     let explained = |milliseconds| lost_by_gaps(Duration::from_millis(milliseconds));
     assert_eq!((explained(0), explained(1), explained(96)), (0, 0, 0), "the rings hold all of it");
     assert!(explained(136) >= 4_078);
@@ -117,7 +117,7 @@ fn a_gap_explains_what_did_not_fit_the_rings_and_no_more() {
 }
 
 #[test]
-fn without_the_backlog_rule_it_loses_and_says_so() {
+fn overload_without_backlog_xoff_loses_frames_and_reports_the_ring() {
     let Some(report) = overload("off") else { return };
     assert!(sum(&report, "receive_missed_frames") > 0);
     assert_eq!(report["verdict"]["outcome"], "broken");

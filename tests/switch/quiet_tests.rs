@@ -39,7 +39,7 @@ fn a_failure_without_a_long_gap_is_a_failure_at_once() {
 }
 
 #[test]
-fn a_failure_beside_a_long_gap_is_tried_again_and_the_next_attempt_begins_anew() {
+fn failure_after_a_long_gap_is_retried_with_the_gap_reset() {
     let allowed = Duration::from_secs(60);
     let first_is_late = |run| {
         assert_eq!(longest_gap(), Duration::ZERO);
@@ -59,7 +59,7 @@ fn a_failure_beside_a_long_gap_is_tried_again_and_the_next_attempt_begins_anew()
 }
 
 #[test]
-fn what_gaps_explain_each_time_passes_and_a_busy_machine_each_time_fails_and_says_so() {
+fn loss_explained_by_gaps_passes_and_busy_machine_fails_after_retries() {
     assert_eq!(outcome(LONG, |_| explained("a ring was full".to_owned())), (ATTEMPTS, None));
     let (runs, text) = outcome(LONG, |_| too_busy("XON came late".to_owned()));
     assert_eq!(runs, ATTEMPTS);

@@ -41,13 +41,13 @@ fn assert_one_sentence(ended: &Ended, code: i32, parts: &[&str]) {
 }
 
 #[test]
-fn a_driver_that_is_not_there() {
+fn missing_driver_is_refused() {
     let parts = ["port `p1`: no driver is called like `net_bogus0`", "net_tap0", "must be installed"];
     refused(&with_device("net_bogus0"), &parts);
 }
 
 #[test]
-fn an_interface_that_is_not_there() {
+fn missing_interface_is_refused() {
     if !is_root() {
         return eprintln!("skipped: only root gets as far as the interface");
     }
@@ -58,12 +58,12 @@ fn an_interface_that_is_not_there() {
 }
 
 #[test]
-fn a_device_that_its_driver_refuses() {
+fn device_that_its_driver_rejects_is_refused() {
     refused(&with_device("net_null0,size=many"), &["port `p1`", "net_null0"]);
 }
 
 #[test]
-fn a_memif_socket_that_is_not_to_be_had() {
+fn unusable_memif_socket_is_refused_and_stale_one_is_replaced() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let server = |path: &Path| {
         let socket = path.display();
@@ -91,26 +91,26 @@ fn a_memif_socket_that_is_not_to_be_had() {
 }
 
 #[test]
-fn a_pci_device_that_is_not_there() {
+fn missing_pci_device_is_refused() {
     let parts = ["there is no PCI device 0000:ff:1f.7 on this machine", "dpdk-devbind.py"];
     refused(&with_device("0000:ff:1f.7"), &parts);
 }
 
 #[test]
-fn hugepages_that_are_not_there() {
+fn missing_hugepages_are_refused() {
     // More memory than any machine has.
     let config = with_keys("eal: {memory: huge}\nbuffer: {size: 32GiB}");
     refused(&config, &["no free hugepages", "vm.nr_hugepages"]);
 }
 
 #[test]
-fn memory_that_is_not_there() {
+fn insufficient_memory_is_refused() {
     let config = with_keys("eal: {memory: nohuge}\nbuffer: {size: 32GiB, cell: 160B}");
     refused(&config, &["MiB are free", "smaller buffer"]);
 }
 
 #[test]
-fn a_cpu_that_is_not_there() {
+fn missing_cpu_is_refused() {
     for key in ["dataplane", "control"] {
         let config = with_keys(&format!("lcores: {{{key}: 1023}}"));
         refused(&config, &[&format!("`lcores.{key}: 1023` is not among the CPUs"), "choose one of those"]);
@@ -118,7 +118,7 @@ fn a_cpu_that_is_not_there() {
 }
 
 #[test]
-fn a_cpu_without_the_light_sleep_that_is_asked_for() {
+fn umwait_on_cpu_without_it_is_refused() {
     if std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|cpus| cpus.contains(" waitpkg")) {
         return eprintln!("skipped: this CPU has it");
     }
@@ -127,20 +127,20 @@ fn a_cpu_without_the_light_sleep_that_is_asked_for() {
 
 /// No sleep ends exactly on time.
 #[test]
-fn a_machine_that_wakes_later_than_headroom_allows_for() {
+fn idle_wake_below_the_measured_wake_up_time_is_refused() {
     let idle = "idle: {wait: sleep, longest: 50us, wake: 0us, lossless: true}";
     let config = with_keys(&format!("preset: roce\nlcores: {{poll_gap: 100us, {idle}}}"));
     refused(&config, &["`lcores.idle.wake: 0ns` is too little here: lcore 0", "write `wake: ", "`idle: poll`"]);
 }
 
 #[test]
-fn an_argument_that_dpdk_does_not_know() {
+fn unknown_eal_argument_is_refused() {
     let parts = ["starting DPDK with these arguments (", "--no-such-thing", "`eal.args`"];
     refused(&with_keys("eal: {args: [--no-such-thing]}"), &parts);
 }
 
 #[test]
-fn a_tap_without_the_right_to_make_one() {
+fn tap_without_permission_is_refused() {
     let program = crate::unprivileged::Nobody::new();
     let config = program.config("ports:\n  - {name: p1, device: \"net_tap0,iface=hf0\", speed: 10G}\n");
     let ended = finish(program.run(&[&config, "--duration", "1s", "--metrics", "off"]));
@@ -150,13 +150,13 @@ fn a_tap_without_the_right_to_make_one() {
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn missing_configuration_file_is_refused() {
     let ended = finish(run(&["/nonexistent/switch.yaml"]));
     assert_one_sentence(&ended, 2, &["/nonexistent/switch.yaml: cannot be read", "check the path"]);
 }
 
 #[test]
-fn too_few_file_descriptors() {
+fn too_few_file_descriptors_are_refused() {
     let mut command = mortal("sh");
     command.args(["-c", "ulimit -n 40; exec \"$@\"", "sh", HOLDFAST, "run", "--duration", "1s", "--metrics", "off"]);
     assert_one_sentence(&finish(command), 1, &["ulimit -n"]);

@@ -76,7 +76,7 @@ fn metrics_are_well_formed_and_grow() {
 }
 
 #[test]
-fn an_address_in_use_is_one_sentence() {
+fn metrics_address_in_use_is_a_one_line_error() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
     let address = taken.local_addr().expect("it is bound").to_string();
     let ended = finish(run(&["--duration", "1s", "--metrics", &address]));

@@ -38,7 +38,7 @@ fn every_xoff_is_followed_by_xon() {
 }
 
 #[test]
-fn a_signal_while_it_starts_ends_it_too() {
+fn sigterm_during_start_ends_the_switch() {
     for milliseconds in [20, 60, 120, 250] {
         let process = Process::spawn(run(&["--duration", "0", "--metrics", "off"]));
         let pid = process.pid();

@@ -114,7 +114,7 @@ fn assert_near(what: &str, real: f64, simulated: f64, factor: f64) {
 }
 
 #[test]
-fn the_incast_is_in_the_simulator_what_it_is_in_reality() {
+fn simulated_incast_matches_the_real_switch() {
     let simulated = in_simulation();
     let (real, is_quiet) = quiet::until_quiet(in_reality);
     println!("{real:?}\n{simulated:?}");

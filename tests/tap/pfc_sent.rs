@@ -55,7 +55,7 @@ fn expected(source: &str, quanta: &str) -> String {
 }
 
 #[test]
-fn a_congested_class_is_paused_by_right_frames_and_released() {
+fn congested_class_sends_valid_xoff_refreshes_and_a_final_xon() {
     if !machine_is_ready() {
         return;
     }
@@ -103,7 +103,7 @@ fn a_congested_class_is_paused_by_right_frames_and_released() {
 }
 
 #[test]
-fn a_switch_that_ends_leaves_nobody_paused() {
+fn shutdown_sends_xon_to_a_paused_sender() {
     if !machine_is_ready() {
         return;
     }

@@ -60,7 +60,7 @@ fn up_without_a_switch_makes_nothing() {
 }
 
 #[test]
-fn up_with_half_of_the_taps_takes_back_what_it_made() {
+fn up_with_a_missing_tap_undoes_its_changes() {
     if !machine_is_ready() {
         return;
     }
@@ -80,7 +80,7 @@ fn up_with_half_of_the_taps_takes_back_what_it_made() {
 }
 
 #[test]
-fn it_says_how_to_use_it() {
+fn wrong_arguments_print_usage_and_non_root_is_refused() {
     if !machine_is_ready() {
         return;
     }

@@ -110,7 +110,7 @@ fn assert_broken_by_b(mut rig: Rig) {
 }
 
 #[test]
-fn a_tap_that_is_deleted_holds_nobody() {
+fn deleted_tap_does_not_block_other_ports() {
     if !machine_is_ready() {
         return;
     }
@@ -120,7 +120,7 @@ fn a_tap_that_is_deleted_holds_nobody() {
 }
 
 #[test]
-fn a_namespace_that_is_removed_holds_nobody_on_two_lcores() {
+fn removed_namespace_does_not_block_other_ports_on_two_lcores() {
     if !machine_is_ready() {
         return;
     }
@@ -129,7 +129,7 @@ fn a_namespace_that_is_removed_holds_nobody_on_two_lcores() {
 }
 
 #[test]
-fn a_tap_that_is_set_down_holds_nobody_and_is_used_when_it_is_up() {
+fn tap_set_down_does_not_block_other_ports_and_recovers_when_up() {
     if !machine_is_ready() {
         return;
     }
@@ -222,7 +222,7 @@ fn an_af_packet_port_on_a_veth_that_is_down_has_no_link() {
 }
 
 #[test]
-fn what_an_af_packet_port_loses_breaks_the_promise() {
+fn frames_lost_by_af_packet_port_give_a_broken_verdict() {
     if !machine_is_ready() {
         return;
     }
@@ -296,7 +296,7 @@ fn stop_kill_and_restart_the_peer(device: &str, peer: &str) {
 }
 
 #[test]
-fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
+fn stopped_memif_peer_is_stuck_and_killed_memif_peer_has_no_link() {
     if !machine_is_ready() {
         return;
     }
@@ -311,7 +311,7 @@ fn a_memif_peer_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() 
 /// The guest is a process with virtio-user, which uses vhost-user as a virtual machine does. Its memory is ordinary
 /// pages of a memfd, which the switch maps: DPDK shares them without hugepages too.
 #[test]
-fn a_vhost_guest_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link() {
+fn stopped_vhost_guest_is_stuck_and_killed_vhost_guest_has_no_link() {
     if !machine_is_ready() {
         return;
     }
@@ -325,7 +325,7 @@ fn a_vhost_guest_that_stands_still_is_stuck_and_one_that_is_killed_has_no_link()
 
 /// A guest that listens survives its switch. The vhost port of the next switch connects to it.
 #[test]
-fn a_vhost_guest_that_listens_gets_frames_from_a_switch_that_is_started_again() {
+fn listening_vhost_guest_receives_frames_from_a_restarted_switch() {
     if !machine_is_ready() {
         return;
     }

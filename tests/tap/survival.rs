@@ -5,7 +5,7 @@ use crate::ready::machine_is_ready;
 use crate::rig::{Rig, TAP_TOR};
 
 #[test]
-fn a_host_that_vanishes_is_only_its_own_problem() {
+fn vanished_host_does_not_disturb_the_other_hosts() {
     if !machine_is_ready() {
         return;
     }

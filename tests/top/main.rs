@@ -38,7 +38,7 @@ fn place() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn the_incast_is_on_the_screen_and_q_gives_the_terminal_back() {
+fn top_shows_the_incast_and_q_restores_the_terminal() {
     let (_directory, socket) = place();
     let switch = switch(&socket, &[]);
     let mut top = Terminal::start(&format!("{HOLDFAST} top --socket {socket} --interval 200ms"), 24, 80);
@@ -64,7 +64,7 @@ fn the_incast_is_on_the_screen_and_q_gives_the_terminal_back() {
 }
 
 #[test]
-fn losses_are_red_and_a_switch_that_ends_is_waited_for() {
+fn top_shows_losses_in_red_and_waits_for_the_next_switch() {
     let (_directory, socket) = place();
     let mut top = Terminal::start(&format!("{HOLDFAST} top --socket {socket} --interval 200ms"), 30, 100);
     top.wait(|screen| screen.contains("no switch listens at") && screen.contains("q quits"));
@@ -84,7 +84,7 @@ fn losses_are_red_and_a_switch_that_ends_is_waited_for() {
 }
 
 #[test]
-fn where_there_is_no_terminal_it_says_what_it_needs() {
+fn top_without_usable_terminal_ends_with_2_and_remedy() {
     let output = Command::new(HOLDFAST).arg("top").env("TERM", "xterm").assert().code(2);
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
     assert!(said.contains("draws on a terminal") && said.contains("holdfast show"), "{said}");

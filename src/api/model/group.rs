@@ -104,7 +104,7 @@ mod tests {
 
     /// The API and the metric report the same limit for every group.
     #[test]
-    fn what_a_group_may_hold_is_never_more_than_its_pool() {
+    fn group_limit_in_api_and_metric_is_capped_by_its_pool() {
         let mut switch_view = fixture::run();
         let groups = &mut switch_view.spec.ports[0].buffer.groups;
         groups[0].threshold = Threshold::Dynamic(Alpha::from_exponent(3).unwrap());

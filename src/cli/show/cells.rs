@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_read_them() {
+    fn cell_formatters_print_readable_counts_bytes_and_times() {
         assert_eq!(
             [count(0), count(1234), bytes(0), bytes(1536), time(0), time(1500)],
             ["-", "1,234", "-", "1.5KiB", "-", "1.50us"]

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_of_the_classes_in_them_and_rows_within_rows_count() {
+    fn class_filter_matches_group_members_and_nested_rows() {
         let groups = json!([{"port": "p1", "group": 3, "classes": [3, 4]}, {"port": "p1", "group": 4, "classes": []}]);
         assert_eq!(only(None, Some(4), groups), json!([{"port": "p1", "group": 3, "classes": [3, 4]}]));
         let pfc = json!([{"port": "p1", "priorities": [{"priority": 3}, {"priority": 4}]}]);

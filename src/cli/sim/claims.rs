@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_one_whatever_it_is_called() {
+    fn output_over_a_claimed_file_is_refused_under_any_path_alias() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir(at("sub")).unwrap();

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_plain() {
+    fn variant_name_becomes_a_plain_file_name() {
         assert_eq!(plain("alpha 1/8, no pfc"), "alpha-1-8-no-pfc");
         assert_eq!(plain("../x"), "..-x");
     }
@@ -192,7 +192,7 @@ mod tests {
 
     /// One test for all cases: the list of incomplete files is global.
     #[test]
-    fn a_file_has_its_name_when_it_is_whole() {
+    fn output_file_replaces_its_target_only_when_finished() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.csv");
         write(&path, "old\n").unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_one_and_rights_stay_what_they_were() {
+    fn write_keeps_symlink_and_permissions_of_its_target() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_its_own_is_written_as_it_is() {
+    fn device_or_open_descriptor_is_written_in_place() {
         for path in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/null", "/"] {
             assert!(is_straight(Path::new(path)), "{path}");
         }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_written_and_told() {
+    fn found_scenario_is_saved_and_described() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("found.yaml");
         let told = keep_in(&path);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_at_again_is_not_written_over() {
+    fn free_path_avoids_the_scenario_being_read() {
         let mut claims = Claims::default();
         claims.read(Path::new("holdfast-found-7.yaml"), "the scenario");
         assert_eq!(free_path(7, &mut claims), Path::new("holdfast-found-7-2.yaml"));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_not_lost_with_the_disk() {
+    fn found_scenario_is_printed_if_the_disk_is_full() {
         let told = keep_in(Path::new("/dev/full"));
         assert!(told.starts_with("/dev/full cannot be written; the scenario:\nduration: 1us\n"), "{told}");
         assert!(told.ends_with("\nin the smaller one at 7 ns, event 12: h1 was first"), "{told}");

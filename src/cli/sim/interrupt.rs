@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_seen() {
+    fn ignored_signal_is_read_from_proc_status() {
         let status = "Name:\tx\nSigIgn:\t0000000000004000\n";
         assert!(is_ignored(status, TERMINATE) && !is_ignored(status, INTERRUPT) && !is_ignored("", TERMINATE));
     }

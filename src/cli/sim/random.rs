@@ -125,7 +125,7 @@ mod tests {
     const ONE: Totals = Totals { fabrics: 1, promised: 1, undrained: 0, events: 1, frames: 1, checks: 1 };
 
     #[test]
-    fn one_is_one_and_two_are_two() {
+    fn summary_uses_singular_and_plural_by_count() {
         let (head, _) = summary(7, &ONE).split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
         assert_eq!(head, "1 random fabric from seed 7 on: 1 frame, 1 event, 1 invariant check, all held");
         let two = summary(7, &Totals { fabrics: 2, events: 2000, ..ONE });
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_interrupted_goes_on_with_what_is_left() {
+    fn interrupted_search_prints_command_with_remaining_bounds() {
         assert_eq!(go_on(10, " --count 7"), "interrupted; go on with: holdfast sim --random --seed 10 --count 7\n");
         let after =
             |count, limit: Option<u64>| left(count, limit.map(Duration::from_secs), 3, Duration::from_micros(1500));

@@ -37,7 +37,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_kind_is_a_line_with_a_count() {
+    fn warnings_of_one_kind_are_merged_with_a_count() {
         assert_eq!(
             lines(WARNINGS.into_iter(), false),
             [
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_all_but_none_twice() {
+    fn all_option_lists_each_distinct_warning_once() {
         assert_eq!(lines(WARNINGS.into_iter(), true), [WARNINGS[0], WARNINGS[1], WARNINGS[2], WARNINGS[4]]);
     }
 }

@@ -66,7 +66,7 @@ mod tests {
 
     /// A pause at 400G lasts 83.9 us. Poll gap, slack, frame and response share half of it.
     #[test]
-    fn a_slow_peer_of_a_fast_link_goes_on_too_early() {
+    fn pause_may_lapse_with_a_slow_peer_on_a_fast_link() {
         let lapses = |gap_us: u64, response_us: u64| {
             let rate = BitRate(400_000_000_000);
             pause_may_lapse(&HeadroomInput {
@@ -89,7 +89,7 @@ mod tests {
 
     /// With the reported poll gap no pause expires early; with one nanosecond more a pause may.
     #[test]
-    fn the_longest_poll_gap_is_the_longest() {
+    fn longest_poll_gap_is_the_exact_limit_without_a_lapse() {
         let input = |rate: u64, gap: Nanos| HeadroomInput {
             rate: BitRate(rate),
             cable: Length::metres(2),

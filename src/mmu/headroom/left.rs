@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn left_behind_matches_hand_computation() {
         // 250,000 B arrive and 192 frames are taken: room for 31 frames of 1546 B, of 8 cells each.
         assert_eq!(left_behind(&input("100G", 1500)), (Bytes(47_926), 248));
         // 25,000 B arrive, and at least one of these frames was taken: 24,916 B; (24,916 + 31 * 183) / 208.
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_takes_what_has_come_of_the_largest_frames() {
+    fn bursts_per_poll_cover_the_mtu_frames_of_a_poll_gap() {
         let bursts = |rate: &str, mtu| bursts_per_poll(rate.parse().unwrap(), mtu, Nanos(20_000));
         assert_eq!(
             [bursts("10G", 1500), bursts("100G", 1500), bursts("400G", 9216), bursts("800G", 1500)],
@@ -77,7 +77,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_left_has_no_more_cells(rate in 1_u64..=800, mtu in 256_u16..=9600, gap in 1_u64..=100_000,
+        fn frames_left_behind_fit_the_computed_cells(rate in 1_u64..=800, mtu in 256_u16..=9600, gap in 1_u64..=100_000,
                                               cell in 64_u64..=4096, lengths in proptest::collection::vec(60_u64..=9622, 31)) {
             let input = HeadroomInput { rate: BitRate(rate * 1_000_000_000), poll_gap: Nanos(gap), cell: Bytes(cell), ..input("1G", mtu) };
             let (bytes, cells) = left_behind(&input);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn cells_in_matches_hand_computation() {
         let cells = |small| cells_in(Bytes(84_000), small, Bytes(208), 1500).0;
         assert_eq!(cells(SmallPackets::ALL), Cells(1000));
         // 21,000 B in 250 frames of one cell; 63,000 B in 74 (rounded up) frames of 857 B, five cells each.
@@ -187,7 +187,7 @@ mod tests {
     proptest! {
         /// Traffic that keeps the promise fits, at any frame lengths.
         #[test]
-        fn traffic_that_keeps_the_promise_fits(
+        fn traffic_within_its_small_packet_share_fits_the_cells(
             bytes in 0_u64..1_000_000, percent in 0_u8..=100, cell in 64_u64..=4096, mtu in 256_u16..=9600,
             lengths in prop::collection::vec(60_u64..=9622, 1..60),
         ) {
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn a_larger_share_never_needs_less(
+        fn larger_small_packet_share_never_needs_fewer_cells(
             bytes in 0_u64..10_000_000, percent in 0_u8..100, cell in 64_u64..=4096, mtu in 256_u16..=9600,
         ) {
             let of = |percent| cells_in(Bytes(bytes), SmallPackets(percent), Bytes(cell), mtu).0;

@@ -22,7 +22,7 @@ fn rates(sender: &mut Sender, times: usize) -> Vec<u64> {
 }
 
 #[test]
-fn it_begins_at_line_rate_with_nothing_to_do() {
+fn sender_begins_at_line_rate_without_a_timer() {
     let mut sender = Sender::new(&spec(), LINE, 7);
     assert_eq!((sender.rate(), sender.alpha_millionths(), sender.next_timer()), (LINE, 1_000_000, None));
     sender.sent(1 << 40, 8);
@@ -62,7 +62,7 @@ fn fast_recovery_halves_the_gap_then_it_adds() {
 }
 
 #[test]
-fn the_byte_counter_does_the_same_and_a_cut_begins_anew() {
+fn byte_counter_increases_the_rate_and_a_cnp_resets_it() {
     let mut sender = Sender::new(&spec(), LINE, 0);
     sender.cnp(0);
     sender.sent(9_999_999, US);
@@ -95,7 +95,7 @@ fn hyper_increase_wants_both_counters_beyond_f() {
 }
 
 #[test]
-fn back_at_line_rate_it_rests_but_alpha_goes_on() {
+fn sender_back_at_line_rate_stops_timers_and_alpha_decays_on() {
     let mut sender = Sender::new(&spec(), BitRate(1_000_000_000), 0);
     sender.cnp(0);
     let mut calls = 0;
@@ -110,7 +110,7 @@ fn back_at_line_rate_it_rests_but_alpha_goes_on() {
 }
 
 #[test]
-fn a_late_call_makes_up_for_what_was_due() {
+fn late_timer_call_applies_all_due_steps() {
     let (mut late, mut prompt) = (Sender::new(&spec(), LINE, 0), Sender::new(&spec(), LINE, 0));
     late.cnp(0);
     prompt.cnp(0);
@@ -120,7 +120,7 @@ fn a_late_call_makes_up_for_what_was_due() {
 }
 
 #[test]
-fn one_cnp_an_interval() {
+fn receiver_sends_at_most_one_cnp_per_interval() {
     let mut receiver = Receiver::new(&spec());
     let answered: Vec<u64> = (0..200).filter(|us| us % 3 == 0 && receiver.marked(us * US)).collect();
     assert_eq!(answered, [0, 51, 102, 153]);

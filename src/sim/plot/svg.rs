@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_escaped_and_numbers_are_numbers() {
+    fn text_is_escaped_and_non_finite_numbers_become_zero() {
         assert_eq!(escape("a<b> & \"c\"\u{0} 'd'"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
         assert_eq!([1.0, 1.25, -0.01, f64::NAN, f64::INFINITY].map(at), ["1", "1.2", "0", "0", "0"]);
     }

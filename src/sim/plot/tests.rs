@@ -28,7 +28,7 @@ fn check_xml(name: &str, svg: &str) {
 }
 
 #[test]
-fn a_run_has_its_pictures() {
+fn plots_of_a_run_are_valid_and_deterministic_svg() {
     let (scenario, outcome) = fixture::run();
     let pictures = plots(&scenario, &outcome);
     let names: Vec<&str> = pictures.iter().map(|(name, _)| name.as_str()).collect();
@@ -55,7 +55,7 @@ fn texts(svg: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_port_says_what_fills_it_and_who_is_held() {
+fn plots_of_ports_and_flows_label_their_series() {
     let (scenario, outcome) = fixture::run();
     let pictures = plots(&scenario, &outcome);
     let has = |picture: usize, text: &str| texts(&pictures[picture].1).contains(&text);
@@ -73,7 +73,7 @@ fn a_port_says_what_fills_it_and_who_is_held() {
 }
 
 #[test]
-fn what_was_not_sampled_has_no_picture() {
+fn run_without_samples_has_no_plots() {
     let (scenario, mut outcome) = fixture::run();
     outcome.samples = Default::default();
     outcome.flows[0].completion = Default::default();
@@ -96,7 +96,7 @@ fn many_flows_are_shown_by_receiver_and_class() {
 }
 
 #[test]
-fn variants_stand_beside_each_other() {
+fn bar_chart_labels_each_variant_and_value() {
     let labels = ["PFC <only>", "with ECN", "broken"].map(str::to_owned);
     let series = [("lost".to_owned(), vec![0.0, 12.5, f64::NAN]), ("late".to_owned(), vec![1234.5, 3.25, 16.0])];
     let svg = bars("frames & such", "frames", &labels, &series);

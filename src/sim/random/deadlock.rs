@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_behind_what_leads_to_it() {
+    fn wait_cycle_is_found_behind_a_chain_that_leads_to_it() {
         assert!(!has_circle(waits(&[])));
         assert!(!has_circle(waits(&[(1, 2), (2, 3), (1, 3)])));
         assert!(has_circle(waits(&[(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)])));

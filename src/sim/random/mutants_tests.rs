@@ -28,49 +28,49 @@ fn assert_found(mutant: Mutant, most: u64, by: &[&str]) {
 }
 
 #[test]
-fn a_pause_that_is_never_refreshed_is_found() {
+fn mutant_no_refresh_is_found() {
     assert_found(Mutant::NoRefresh, 400, &["pause_refreshed"]);
 }
 
 #[test]
-fn going_on_too_early_is_found() {
+fn mutant_xon_too_early_is_found() {
     assert_found(Mutant::XonTooEarly, 100, &["xon_too_early", "xoff_while_headroom"]);
 }
 
 #[test]
-fn headroom_that_is_anybodys_is_found() {
+fn mutant_headroom_shared_is_found() {
     assert_found(Mutant::HeadroomShared, 400, &["headroom_limit"]);
 }
 
 #[test]
-fn releasing_in_the_wrong_order_is_found() {
+fn mutant_release_order_is_found() {
     assert_found(Mutant::ReleaseOrder, 100, &["release_order"]);
 }
 
 #[test]
-fn releasing_what_has_not_left_is_found() {
+fn mutant_released_when_queued_is_found() {
     assert_found(Mutant::ReleasedWhenQueued, 100, &["never_underestimated", "cells_conserved"]);
 }
 
 #[test]
-fn a_tally_that_is_read_too_late_in_a_poll_is_found() {
+fn mutant_tally_read_last_is_found() {
     assert_found(Mutant::TallyReadLast, 100, &["paused_without_cause"]);
 }
 
 #[test]
-fn a_backlog_that_nobody_minds_is_found() {
+fn mutant_backlog_ignored_is_found() {
     assert_found(Mutant::BacklogIgnored, 1500, &["lossless_kept"]);
 }
 
 #[test]
-fn lossless_classes_that_starve_behind_a_lossy_flood_are_found() {
+fn mutant_never_sheds_is_found() {
     assert_found(Mutant::NeverSheds, 800, &["starved_by_lossy"]);
 }
 
 /// Random fabrics seldom have the load that reveals this mutant, so the test uses a shrunk fabric. One port receives a
 /// flood of large frames that it can process; another receives a flood of small frames that it cannot.
 #[test]
-fn a_flood_that_is_spared_at_another_port_is_found() {
+fn mutant_sheds_only_where_held_is_found() {
     let flooded = read(
         "duration: 59us
 drain: 3513687ns
@@ -108,12 +108,12 @@ links:
 }
 
 #[test]
-fn a_queue_that_suffers_for_another_is_found() {
+fn mutant_queue_of_port_is_found() {
     assert_found(Mutant::QueueOfPort, 400, &["dropped_without_cause"]);
 }
 
 #[test]
-fn what_is_found_shrinks_to_a_small_file_that_shows_it() {
+fn violation_shrinks_to_a_small_file_that_reproduces_it() {
     let mutant = Mutant::HeadroomShared;
     let (seed, _) = hunt(mutant, 400);
     let failure = mutant::with(mutant, || try_seed(seed)).expect_err("it was found before");

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_stand_for_themselves_or_by_receiver_and_class() {
+    fn flows_beyond_the_limit_are_grouped_by_receiver_and_class() {
         let (scenario, outcome) = fixture::run();
         let names = |most| groups(&scenario, &outcome, most).into_iter().map(|group| group.name).collect::<Vec<_>>();
         assert_eq!(names(3), ["h1-h3", "h2-h3", "h2-h3.2"]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_several_flows_are_no_better_than_the_worst() {
+    fn merged_spread_has_the_worst_p99_and_maximum() {
         let spread = |p50_ps, p99_ps| Spread { count: 1, sum_ps: p50_ps, least_ps: 1, p50_ps, p99_ps, most_ps: p99_ps };
         let all = together([spread(5, 9), spread(1, 30), spread(7, 8), Spread::default()].iter());
         assert_eq!((all.count, all.p50_ps, all.p99_ps, all.most_ps), (3, 5, 30, 30));

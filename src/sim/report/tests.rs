@@ -25,7 +25,7 @@ fn trouble() -> (Scenario, Outcome) {
 }
 
 #[test]
-fn people_read_tables() {
+fn table_shows_flows_ports_hosts_and_verdict() {
     let (scenario, outcome) = fixture::run();
     insta::assert_snapshot!(table(&scenario, &outcome, false), @r#"
     incast <2 & 1>, seed 7: 2.15ms of network time, 2.00ms of it sending; 123,456 events
@@ -58,14 +58,14 @@ fn people_read_tables() {
 }
 
 #[test]
-fn a_variant_says_which_it_is() {
+fn table_heading_names_the_variant() {
     let (mut scenario, outcome) = fixture::run();
     scenario.variant = "no PFC".to_owned();
     assert!(table(&scenario, &outcome, false).starts_with("incast <2 & 1>: no PFC, seed 7: 2.15ms of network time"));
 }
 
 #[test]
-fn trouble_is_told_in_full() {
+fn table_of_a_troubled_run_shows_losses_waivers_and_violation() {
     let (scenario, mut outcome) = trouble();
     insta::assert_snapshot!(table(&scenario, &outcome, false), @r#"
     incast <2 & 1>, seed 7: 2.15ms of network time, 2.00ms of it sending; 123,456 events
@@ -175,7 +175,7 @@ fn samples_are_lines_of_csv() {
 }
 
 #[test]
-fn machines_read_json() {
+fn json_shows_verdict_flows_ports_links_and_samples() {
     let (scenario, outcome) = trouble();
     let value = json(&scenario, &outcome, false);
     insta::assert_snapshot!(value["verdict"], @r#"{"kept":false,"lossless_lost_frames":20,"lossless_sent_frames":2200,"starved":false}"#);
@@ -234,7 +234,7 @@ fn variants_are_compared() {
 }
 
 #[test]
-fn a_scenario_says_which_columns_it_wants() {
+fn comparison_shows_the_columns_of_the_scenario() {
     let (mut scenario, mut outcome) = fixture::run();
     let titles = ["h2-h3", "fairness", "slowest", "fastest", "least group, cells", "most group, cells"];
     let more = ["pool used, cells", "pool free, cells", "queue", "XOFFs", "storms", "lossy lost", "h9-h1"];

@@ -53,7 +53,7 @@ fn port(switch: usize, port: usize) -> PortRef {
 }
 
 #[test]
-fn the_least_there_can_be() {
+fn minimal_scenario_has_the_default_values() {
     let scenario = accept(STAR);
     assert_eq!((scenario.name.as_str(), scenario.source.as_str(), scenario.seed), ("x", "x.yaml", 1));
     assert_eq!((scenario.duration, scenario.drain), (Nanos(1_000_000), Nanos(2_000_000)));
@@ -85,7 +85,7 @@ fn the_least_there_can_be() {
 }
 
 #[test]
-fn a_flow_by_default() {
+fn flow_with_two_keys_has_the_default_values() {
     let scenario = accept(&format!("{STAR}flows: [{{from: h1, to: h2}}, {{from: h1, to: h2, kind: udp}}]\n"));
     let [flow, other] = &scenario.flows[..] else { panic!("two flows") };
     assert_eq!((flow.name.as_str(), other.name.as_str()), ("h1-h2", "h1-h2/2"));
@@ -120,7 +120,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn every_cable_is_laid() {
+fn every_cable_becomes_a_link() {
     let links = accept(EVERYTHING).links;
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
     let expected = "a.p1-s1 a.p2-s2 b.p1-h1 b.p2-h2 b.p3-h3 b.p4-h4 a.p5-slow a.up-b.up";
@@ -131,7 +131,7 @@ fn every_cable_is_laid() {
 }
 
 #[test]
-fn every_flow_is_there() {
+fn every_key_of_a_flow_is_read() {
     let flows = accept(EVERYTHING).flows;
     let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
     let expected = "s1-s2 h1-h2 h4-h1 slow-s1 h1-slow h2-slow s1-h1 s1-h2 s2-h1 s2-h2 h1-h2/2 s1-s2/2";
@@ -167,7 +167,7 @@ fn every_flow_is_there() {
 }
 
 #[test]
-fn every_fault_is_there() {
+fn every_kind_of_fault_is_read() {
     let faults = accept(EVERYTHING).faults;
     let kinds: Vec<FaultKind> = faults.iter().map(|fault| fault.kind).collect();
     let lose = |link, toward, what, per_million| FaultKind::Lose { link, toward, what, per_million };
@@ -193,7 +193,7 @@ fn every_fault_is_there() {
 }
 
 #[test]
-fn what_works_but_hardly_as_meant_is_warned_of() {
+fn questionable_settings_produce_warnings() {
     let text = format!(
         "{STAR}  - {{name: far, at: tor.p4, length: 300m}}\nflows:\n  - {{from: h1, to: h2, ecn: false, dcqcn: true, vlan: 7, start: 1s}}\n"
     );
@@ -210,7 +210,7 @@ fn what_works_but_hardly_as_meant_is_warned_of() {
 }
 
 #[test]
-fn a_switch_says_over_its_file_how_large_its_buffer_is_how_headroom_is_kept_and_how_many_lcores_it_has() {
+fn switch_keys_override_buffer_headroom_and_lcores_of_its_file() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf");
     let text = "\
 duration: 1ms
@@ -240,7 +240,7 @@ variants:
 }
 
 #[test]
-fn what_holdfast_runs_can_be_simulated() {
+fn example_configurations_can_be_simulated() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf");
     for (file, hosts, flows) in [("incast", 5, 5), ("incast-classes", 5, 4), ("tap-tor", 0, 0), ("nic-tor", 0, 0)] {
         let text = format!("duration: 1ms\nswitches: [{{name: tor, file: {file}.yaml}}]\n");

@@ -56,7 +56,7 @@ fn found(path: &Path, mutant: Mutant, options: &Options) -> (Violation, Option<S
 }
 
 #[test]
-fn a_scenario_shrinks_to_one_file_that_shows_the_same() {
+fn scenario_shrinks_to_one_file_with_the_same_violation() {
     let (_dir, path) = incast();
     let (violation, smaller) = found(&path, Mutant::ReleaseOrder, &Options { seed: Some(3) });
     let smaller = smaller.expect("half of it has nothing to do with it");
@@ -71,7 +71,7 @@ fn a_scenario_shrinks_to_one_file_that_shows_the_same() {
 }
 
 #[test]
-fn the_same_scenario_shrinks_to_the_same_bytes() {
+fn shrinking_a_scenario_twice_gives_equal_results() {
     let (_dir, path) = incast();
     let one = found(&path, Mutant::XonTooEarly, &Options::default());
     assert!(one.1.is_some());
@@ -79,7 +79,7 @@ fn the_same_scenario_shrinks_to_the_same_bytes() {
 }
 
 #[test]
-fn what_cannot_be_smaller_is_none() {
+fn shrunk_scenario_does_not_shrink_again() {
     let (_dir, path) = incast();
     let (violation, smaller) = found(&path, Mutant::ReleaseOrder, &Options::default());
     let smaller = smaller.unwrap();
@@ -116,7 +116,7 @@ impl Shrinks for Hosts {
 }
 
 #[test]
-fn a_search_ends_by_what_it_has_run_and_not_by_the_clock() {
+fn search_ends_at_its_bounds_of_runs_tries_or_events() {
     let violation = Violation { invariant: "few", at_ps: 0, event: 1_000_000, what: String::new() };
     let runs = |bounds| search(Hosts(12), &violation, bounds, &mut |_| {}).map_or(0, |found| found.runs);
     assert_eq!(runs(BOUNDS), 10, "to the end");
@@ -135,7 +135,7 @@ fn a_candidate_is_not_run_for_ever() {
 }
 
 #[test]
-fn the_last_candidate_is_given_what_is_left_of_the_bound() {
+fn last_candidate_runs_within_the_remaining_event_bound() {
     let violation = Violation { invariant: "few", at_ps: 0, event: 1_000_000, what: String::new() };
     let first = search(Hosts(12), &violation, Bounds { runs: 1, ..BOUNDS }, &mut |_| {}).unwrap().violation.event;
     let found = search(Hosts(12), &violation, Bounds { events: first + 500, ..BOUNDS }, &mut |_| {}).unwrap();
@@ -143,7 +143,7 @@ fn the_last_candidate_is_given_what_is_left_of_the_bound() {
 }
 
 #[test]
-fn who_waits_hears_of_what_the_reader_refuses_too() {
+fn progress_is_reported_for_candidates_that_the_reader_refuses() {
     let (_dir, path) = incast();
     let written = Written::read(&path).unwrap();
     let scenarios = written.parse(&Options::default()).unwrap();
@@ -158,7 +158,7 @@ fn who_waits_hears_of_what_the_reader_refuses_too() {
 
 /// The examples, rewritten into a single file each, are read as the same scenarios.
 #[test]
-fn a_rendered_scenario_is_the_same() {
+fn rendered_scenario_is_read_back_unchanged() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let everything = [dir.join("src/sim/scenario/tests/everything.yaml")];
     let examples = std::fs::read_dir(dir.join("conf/sim")).unwrap().map(|entry| entry.unwrap().path());
@@ -186,7 +186,7 @@ fn a_rendered_scenario_is_the_same() {
 }
 
 #[test]
-fn what_yaml_would_take_for_something_else_is_quoted() {
+fn ambiguous_yaml_strings_are_quoted() {
     let text = "a: 'null'\nb: '*x'\nc: \"say \\\"so\\\"\\n: [\"\nd: ''\ne: 02:00:00:00:00:99\nf: -1\ng: ~\n'h i': [{}, [], 1.50]\n";
     let tree = config::tree("x", text).unwrap();
     let rendered = render::yaml(&tree);

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_as_the_format_has_it() {
+    fn metrics_text_follows_the_prometheus_format() {
         let mut families = Families::default();
         families.gauge("left_out", "Nothing of it.");
         families.counter("x_total", "Back\\slash\nand line.").add(&[("b", "a \"b\"\\\n"), ("a", "1")], 7);
@@ -199,7 +199,7 @@ mod tests {
     proptest::proptest! {
         /// The result must not depend on earlier scrapes: families and series appear, disappear and move.
         #[test]
-        fn a_scrape_is_the_same_after_others(
+        fn scrape_does_not_depend_on_earlier_scrapes(
             scrapes in proptest::collection::vec(
                 proptest::collection::vec((0_u8..5, proptest::collection::vec(0_u8..4, 0..4)), 0..5), 1..6)
         ) {

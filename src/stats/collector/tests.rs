@@ -58,7 +58,7 @@ fn check_sample(key: &str, types: &BTreeMap<String, String>) {
 }
 
 #[test]
-fn prometheus_can_read_it() {
+fn scrape_has_the_series_of_a_plain_run() {
     let series = read(&scrape(run()));
     for (key, value) in [
         (r#"holdfast_port_received_frames_total{port="p1",tc="3"}"#, 6e6),
@@ -121,7 +121,7 @@ fn prometheus_can_read_it() {
 }
 
 #[test]
-fn what_is_configured_has_its_families() {
+fn configured_features_have_their_metric_families() {
     let series = read(&scrape(trouble()));
     for (key, value) in [
         (r#"holdfast_port_dropped_frames_total{port="p2",reason="watchdog",tc="3"}"#, 99.0),
@@ -212,7 +212,7 @@ fn polls_later_than_configured_are_counted_by_buckets() {
 }
 
 #[test]
-fn what_is_cleared_is_remembered() {
+fn highest_since_start_survives_clearing_of_a_watermark() {
     let switch_view = run();
     let key = |name: &str| format!(r#"holdfast_group_headroom_{name}bytes{{port="p1",priority="3"}}"#);
     let read = |switch_view: &SwitchView| {
@@ -225,7 +225,7 @@ fn what_is_cleared_is_remembered() {
 }
 
 #[test]
-fn what_is_counted_later_is_there_from_the_start() {
+fn series_are_present_before_anything_is_counted() {
     let names = |switch_view| read(&scrape(switch_view)).into_keys().collect::<Vec<_>>();
     assert_eq!(names(quiet()), names(run()));
 }

@@ -8,7 +8,7 @@ fn verdict(switch_view: &SwitchView) -> Verdict {
 }
 
 #[test]
-fn a_run_without_loss_keeps_it() {
+fn run_without_loss_is_kept() {
     let verdict = verdict(&run());
     assert_eq!(verdict.to_string(), "lossless: KEPT");
     assert!(verdict.is_kept());
@@ -34,7 +34,7 @@ fn a_congestion_drop_in_a_lossless_class_breaks_it() {
 }
 
 #[test]
-fn the_watchdog_breaks_it_on_purpose() {
+fn frames_discarded_by_the_watchdog_make_the_verdict_broken() {
     let switch_view = quiet();
     let flow = &switch_view.hosts.as_ref().unwrap().flows[0];
     flow.sent_frames.add(5_000);
@@ -84,7 +84,7 @@ fn frames_for_a_port_without_link_break_it() {
 }
 
 #[test]
-fn what_a_device_lost_of_the_frames_it_took_breaks_it_where_lossless_frames_left() {
+fn transmit_loss_breaks_the_verdict_if_the_port_sent_lossless_frames() {
     let switch_view = quiet();
     let lost = crate::stats::DeviceStats { link_up: true, tx_errors: 40, ..Default::default() };
     switch_view.devices[1].publish(&lost);
@@ -97,7 +97,7 @@ fn what_a_device_lost_of_the_frames_it_took_breaks_it_where_lossless_frames_left
 }
 
 #[test]
-fn every_lcore_may_hold_frames() {
+fn frames_held_by_all_lcores_are_summed_in_the_verdict() {
     let mut switch_view = quiet();
     switch_view.counters = std::sync::Arc::new(crate::dataplane::Counters::new(2, 2));
     switch_view.counters.lcores.iter().for_each(|lcore| lcore.held_frames.set(2));
@@ -106,7 +106,7 @@ fn every_lcore_may_hold_frames() {
 }
 
 #[test]
-fn hosts_find_what_the_switch_does_not() {
+fn frames_missing_or_corrupt_at_hosts_make_the_verdict_broken() {
     let switch_view = quiet();
     let hosts = switch_view.hosts.as_ref().unwrap();
     hosts.flows[0].sent_frames.add(10);
@@ -121,7 +121,7 @@ fn hosts_find_what_the_switch_does_not() {
 }
 
 #[test]
-fn what_is_held_after_the_drain_breaks_it() {
+fn cells_held_after_the_drain_make_the_verdict_broken() {
     let switch_view = quiet();
     switch_view.counters.ports[0].group_headroom_cells[3].set(12);
     switch_view.counters.lcores[0].held_frames.set(2);
@@ -129,7 +129,7 @@ fn what_is_held_after_the_drain_breaks_it() {
 }
 
 #[test]
-fn ports_without_proof_are_named_loudly() {
+fn ports_without_pfc_proof_are_named_as_not_lossless() {
     let mut switch_view = quiet();
     switch_view.pfc = vec![PfcStanding::Off, PfcStanding::Unproven];
     assert_eq!(verdict(&switch_view).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");

@@ -57,7 +57,7 @@ fn a_paused_picture_stays_and_says_so() {
 }
 
 #[test]
-fn the_interval_has_steps_and_ends() {
+fn interval_keys_step_between_100ms_and_10s() {
     let mut app = busy(PLAIN);
     assert_eq!(app.key(Key::Char('-')), Some(Action::Interval(Duration::from_millis(500))));
     for _ in INTERVALS {
@@ -92,7 +92,7 @@ fn watermarks_are_cleared_only_where_that_is_allowed() {
 }
 
 #[test]
-fn q_is_the_end_and_help_goes_with_any_key() {
+fn q_quits_and_escape_closes_the_help() {
     let mut app = busy(PLAIN);
     app.key(Key::Char('?'));
     assert!(text(&app, 80, 24).contains("an entry grows"));
@@ -102,7 +102,7 @@ fn q_is_the_end_and_help_goes_with_any_key() {
 }
 
 #[test]
-fn what_was_never_used_is_shown_on_demand() {
+fn unused_rows_are_shown_after_key_a() {
     let mut app = busy(PLAIN);
     app.key(Key::Char('2'));
     let rows =

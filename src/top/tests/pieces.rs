@@ -35,7 +35,7 @@ fn a_bar_has_its_parts_and_lines_where_they_are() {
 }
 
 #[test]
-fn little_shows_and_too_much_does_not_overflow() {
+fn bar_shows_small_values_and_clamps_large_ones() {
     let bar = |used| Bar { scale: 1_000, parts: vec![(used, Part::Shared)], ..Bar::default() };
     assert_eq!(letters(&bar(0).spans(4, PLAIN)), "····");
     assert_eq!(letters(&bar(1).spans(4, PLAIN)), "▏···");
@@ -48,7 +48,7 @@ fn little_shows_and_too_much_does_not_overflow() {
 }
 
 #[test]
-fn the_newest_look_is_at_the_right_and_losses_are_red() {
+fn sparkline_has_the_newest_sample_at_the_right_and_losses_in_red() {
     let sample = |tx: f64, held, lost| Sample { tx_bps: tx, held, lost, ..Sample::default() };
     let samples =
         [sample(10.0, false, false), sample(5.0, true, false), sample(0.01, false, false), sample(0.0, false, true)];
@@ -67,7 +67,7 @@ fn one_in_a_million_shows_in_a_histogram() {
 }
 
 #[test]
-fn a_table_gives_up_what_ranks_highest_and_grows_where_it_may() {
+fn table_drops_columns_of_highest_rank_and_widens_growing_ones() {
     let column = |id, title, width, rank| Column { id, title, width, right: false, rank };
     let columns = [column(0, "name", 4, 0), column(1, "bar", 5, 1), column(2, "more", 4, 2)];
     let titles = |width, most| {

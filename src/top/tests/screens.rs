@@ -47,7 +47,7 @@ fn where_all_went_wrong_it_says_so() {
 }
 
 #[test]
-fn help_and_a_switch_that_is_not_there() {
+fn screens_of_an_absent_switch_and_of_help_match_snapshots() {
     let mut app = App::new(PLAIN, Duration::from_secs(1));
     app.lose("no switch listens at /run/x.sock: start one with `holdfast run`, or give its socket with --socket PATH");
     insta::assert_snapshot!("nobody", text(&app, 80, 10));

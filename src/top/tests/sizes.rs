@@ -243,7 +243,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_that_is_said_or_typed_makes_it_panic(seed: u64, width in 0_u16..300, height in 0_u16..100) {
+    fn random_state_is_drawn_at_any_size_without_panic(seed: u64, width in 0_u16..300, height in 0_u16..100) {
         let app = random(seed);
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         app.draw(Rect::new(0, 0, u16::MAX, u16::MAX), &mut buffer);

@@ -36,7 +36,7 @@ fn pauses_that_follow_each_other_are_one_entry_that_grows() {
 }
 
 #[test]
-fn after_a_while_of_quiet_it_is_over_and_the_next_is_another() {
+fn pause_entry_ends_after_quiet_and_the_next_pause_is_a_new_entry() {
     let looks = [(10, 0, 0), (11, 50, 500), (12, 50, 500), (13, 50, 500), (14, 50, 500), (15, 51, 600)];
     let mut app = pauses(&looks);
     let told = told(&mut app);
@@ -81,7 +81,7 @@ fn events_come_once_in_their_place_and_without_their_time() {
 }
 
 #[test]
-fn a_switch_that_ends_is_said_and_the_next_one_begins_anew() {
+fn lost_switch_is_reported_and_a_new_process_starts_a_new_log() {
     let mut app = busy(PLAIN);
     app.lose("no switch listens at /run/x.sock");
     let screen = text(&app, 80, 24);
@@ -107,7 +107,7 @@ fn another_configuration_of_the_same_switch_is_told() {
 }
 
 #[test]
-fn the_verdict_is_of_all_time_and_of_every_way_to_lose() {
+fn verdict_line_adds_up_dropped_missed_and_no_buffer_frames() {
     let (before, mut now) = second();
     let mut app = App::new(PLAIN, Duration::from_secs(1));
     app.look(before, &[]);

@@ -42,54 +42,54 @@ mod sync {
 const NOTHING: fn() = || ();
 
 #[test]
-fn a_step_taken_without_release() {
+fn shutdown_step_without_release_is_detected() {
     const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
     assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Exchanges), NOTHING]));
 }
 
 #[test]
-fn a_step_seen_without_acquire() {
+fn shutdown_step_without_acquire_is_detected() {
     const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
     assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Loads), NOTHING]));
 }
 
 #[test]
-fn settings_sent_without_release() {
+fn settings_sent_without_release_are_detected() {
     assert_found(&["Causality violation"], || {
         models::settings_are_applied_in_order([|| break_promise(Broken::Stores), NOTHING]);
     });
 }
 
 #[test]
-fn settings_read_without_acquire() {
+fn settings_read_without_acquire_are_detected() {
     assert_found(&["Causality violation"], || {
         models::settings_are_applied_in_order([NOTHING, || break_promise(Broken::Loads)]);
     });
 }
 
 #[test]
-fn an_answer_shown_without_release() {
+fn fdb_answer_without_release_is_detected() {
     assert_found(&["from bucket"], || {
         models::an_answer_is_of_the_last_question([NOTHING, || break_promise(Broken::Stores)]);
     });
 }
 
 #[test]
-fn an_answer_read_without_acquire() {
+fn fdb_answer_without_acquire_is_detected() {
     assert_found(&["from bucket"], || {
         models::an_answer_is_of_the_last_question([|| break_promise(Broken::Loads), NOTHING]);
     });
 }
 
 #[test]
-fn a_question_asked_without_release() {
+fn fdb_request_without_release_is_detected() {
     assert_found(&["from bucket"], || {
         models::an_answer_is_of_the_last_question([|| break_promise(Broken::Exchanges), NOTHING]);
     });
 }
 
 #[test]
-fn reserves_with_two_writers() {
+fn reserves_with_two_writers_are_detected() {
     assert_found(&["a change is lost"], || {
         models::reserves_are_counted_once(|[first, _]| [first.clone(), first]);
     });

@@ -27,11 +27,11 @@ fn assert_half_found(starts: [fn(); 2]) {
 }
 
 #[test]
-fn words_written_without_release() {
+fn record_write_without_release_is_detected() {
     assert_half_found([|| break_promise(Broken::Stores), || ()]);
 }
 
 #[test]
-fn words_read_without_acquire() {
+fn record_read_without_acquire_is_detected() {
     assert_half_found([|| (), || break_promise(Broken::Loads)]);
 }

@@ -27,28 +27,28 @@ const WRONG_COUNT: [&str; 3] =
     ["cells are in use of", "more cells given back than were taken", "the accounts are wrong"];
 
 #[test]
-fn a_lease_in_two_steps() {
+fn non_atomic_lease_is_detected() {
     assert_found(&WRONG_COUNT, || model::three_leases_of_a_scarce_pool(|| break_promise(Broken::Atomicity)));
 }
 
 #[test]
-fn a_batch_in_two_steps() {
+fn non_atomic_batch_is_detected() {
     assert_found(&WRONG_COUNT, || model::two_leases_in_batches(|| break_promise(Broken::Atomicity)));
 }
 
 #[test]
-fn an_exact_take_in_two_steps() {
+fn non_atomic_exact_take_is_detected() {
     assert_found(&WRONG_COUNT, || model::an_exact_pool(|| break_promise(Broken::Atomicity)));
 }
 
 #[test]
-fn a_watermark_raised_without_release() {
+fn watermark_raise_without_release_is_detected() {
     let start = [|| break_promise(Broken::Exchanges), (|| ()) as fn()];
     assert_found(&["the watermark lost"], move || model::a_watermark_that_starts_anew(start));
 }
 
 #[test]
-fn a_watermark_reset_without_acquire() {
+fn watermark_reset_without_acquire_is_detected() {
     let start = [(|| ()) as fn(), || break_promise(Broken::Exchanges)];
     assert_found(&["the watermark lost"], move || model::a_watermark_that_starts_anew(start));
 }

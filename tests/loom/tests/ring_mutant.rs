@@ -30,21 +30,21 @@ fn assert_race_found(starts: [fn(); 2]) {
 }
 
 #[test]
-fn items_published_without_release() {
+fn item_publish_without_release_is_detected() {
     assert_race_found([|| break_promise(Broken::Stores), || ()]);
 }
 
 #[test]
-fn items_seen_without_acquire() {
+fn item_read_without_acquire_is_detected() {
     assert_race_found([|| (), || break_promise(Broken::Loads)]);
 }
 
 #[test]
-fn slots_given_back_without_release() {
+fn slot_return_without_release_is_detected() {
     assert_race_found([|| (), || break_promise(Broken::Stores)]);
 }
 
 #[test]
-fn slots_reused_without_acquire() {
+fn slot_reuse_without_acquire_is_detected() {
     assert_race_found([|| break_promise(Broken::Loads), || ()]);
 }

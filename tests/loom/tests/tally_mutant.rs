@@ -32,21 +32,21 @@ const WITHOUT_RELEASE: [fn(); 2] = [|| break_promise(Broken::Stores), || ()];
 const WITHOUT_ACQUIRE: [fn(); 2] = [|| (), || break_promise(Broken::Loads)];
 
 #[test]
-fn a_single_release_stored_without_release() {
+fn single_release_stored_without_release_is_detected() {
     assert_found(&["Causality violation"], || model::single_releases(WITHOUT_RELEASE));
 }
 
 #[test]
-fn a_single_release_read_without_acquire() {
+fn single_release_read_without_acquire_is_detected() {
     assert_found(&["Causality violation"], || model::single_releases(WITHOUT_ACQUIRE));
 }
 
 #[test]
-fn releases_stored_without_release() {
+fn batched_release_stored_without_release_is_detected() {
     assert_found(&["Causality violation"], || model::releases_together(WITHOUT_RELEASE));
 }
 
 #[test]
-fn releases_read_without_acquire() {
+fn batched_release_read_without_acquire_is_detected() {
     assert_found(&["Causality violation"], || model::releases_together(WITHOUT_ACQUIRE));
 }

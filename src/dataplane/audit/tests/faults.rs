@@ -103,14 +103,14 @@ const POLICIES: [HeadroomPolicy; 3] =
     [HeadroomPolicy::Independent, HeadroomPolicy::SharedPool, HeadroomPolicy::Dynamic];
 
 #[test]
-fn the_switch_is_what_it_is() {
+fn audit_with_the_true_spec_finds_no_violation() {
     for policy in POLICIES {
         assert_eq!(audited_as(policy, |_| ()), "none", "{policy:?}");
     }
 }
 
 #[test]
-fn limits_are_those_of_the_spec() {
+fn audit_with_wrong_limits_finds_the_broken_invariant() {
     let group = |change: fn(&mut GroupProfile)| {
         move |spec: &mut SwitchSpec| spec.ports.iter_mut().for_each(|port| change(&mut port.buffer.groups[3]))
     };
@@ -149,7 +149,7 @@ fn a_cell_too_many_or_too_few_is_found() {
 }
 
 #[test]
-fn a_ledger_that_does_not_listen_is_found() {
+fn ledger_that_collects_no_releases_is_found() {
     let mut bed = Bed::new(&spec(HeadroomPolicy::Independent));
     assert_eq!(filled(&mut bed), Ok(()));
     bed.pause(1, 1 << 3, 0);
@@ -162,7 +162,7 @@ fn a_ledger_that_does_not_listen_is_found() {
 }
 
 #[test]
-fn what_is_not_told_or_not_counted_is_found() {
+fn corrupted_generator_queue_or_counter_state_is_found() {
     assert_eq!(after(|bed| bed.fleet[0].ports[0].generator.set_all(0)), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[2].generator.set_all(1)), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].pauses.xoff = PortSet::EMPTY), "generator_follows");
@@ -181,7 +181,7 @@ fn crowded(bed: &mut Bed) -> Check {
 }
 
 #[test]
-fn a_lossy_frame_is_dropped_for_want_of_room_only() {
+fn lossy_drop_within_the_audited_limits_is_found() {
     type Change = fn(&mut SwitchSpec);
     const fn limit(cells: u32) -> Option<QueueLimit> {
         Some(QueueLimit { threshold: Threshold::Static(Cells(cells)) })
@@ -220,7 +220,7 @@ fn a_switch_that_holds_anything_is_not_idle() {
 }
 
 #[test]
-fn an_observer_sees_how_a_class_stands() {
+fn class_view_shows_cells_threshold_and_xoff() {
     let mut bed = Bed::new(&spec(HeadroomPolicy::Independent));
     assert_eq!(filled(&mut bed), Ok(()));
     let part = &bed.fleet[0];

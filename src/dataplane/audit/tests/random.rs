@@ -221,37 +221,37 @@ fn hunt(mutant: Mutant) -> BTreeMap<&'static str, u32> {
 }
 
 #[test]
-fn a_group_that_goes_on_with_cells_in_its_headroom_is_found() {
+fn mutant_xon_too_early_breaks_xoff_while_headroom() {
     let found = hunt(Mutant::XonTooEarly);
     assert!(found.contains_key("xoff_while_headroom"), "{found:?}");
 }
 
 #[test]
-fn a_group_with_more_headroom_than_its_own_is_found() {
+fn mutant_headroom_shared_breaks_headroom_limit() {
     let found = hunt(Mutant::HeadroomShared);
     assert!(found.contains_key("headroom_limit"), "{found:?}");
 }
 
 #[test]
-fn shared_cells_that_are_free_before_the_headroom_are_found() {
+fn mutant_release_order_breaks_release_order() {
     let found = hunt(Mutant::ReleaseOrder);
     assert!(found.contains_key("release_order"), "{found:?}");
 }
 
 #[test]
-fn a_release_that_is_told_before_the_frame_has_left_is_found() {
+fn mutant_released_when_queued_breaks_never_underestimated() {
     let found = hunt(Mutant::ReleasedWhenQueued);
     assert!(found.contains_key("never_underestimated"), "{found:?}");
 }
 
 #[test]
-fn a_tally_that_is_read_when_frames_have_been_judged_is_found() {
+fn mutant_tally_read_last_breaks_paused_without_cause() {
     let found = hunt(Mutant::TallyReadLast);
     assert!(found.contains_key("paused_without_cause"), "{found:?}");
 }
 
 #[test]
-fn a_queue_that_others_of_its_port_fill_is_found() {
+fn mutant_queue_of_port_breaks_dropped_without_cause() {
     let found = hunt(Mutant::QueueOfPort);
     assert!(found.contains_key("dropped_without_cause"), "{found:?}");
 }

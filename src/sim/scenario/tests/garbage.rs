@@ -150,20 +150,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn made_of_a_right_one(mistakes in mistakes()) {
+    fn mutated_scenario_does_not_make_the_reader_panic(mistakes in mistakes()) {
         let mut text: Vec<char> = whole().chars().collect();
         mistakes.iter().for_each(|mistake| make(&mut text, mistake));
         judge(&text.iter().collect::<String>());
     }
 
     #[test]
-    fn of_any_characters(text in "\\PC{0,200}") {
+    fn random_text_does_not_make_the_reader_panic(text in "\\PC{0,200}") {
         judge(&text);
     }
 }
 
 #[test]
-fn what_has_every_key_is_right() {
+fn scenario_with_every_key_is_accepted() {
     assert_eq!(variants_of(&whole()).len(), 4);
     judge(&whole());
 }

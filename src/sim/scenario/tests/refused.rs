@@ -316,7 +316,7 @@ const CASES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn in_these_words() {
+fn each_wrong_value_is_refused_with_its_message() {
     let mut wrong = Vec::new();
     for (from, to, expected) in CASES {
         let text = if from.is_empty() { format!("{NET}{to}\n") } else { NET.replacen(from, to, 1) };
@@ -329,7 +329,7 @@ fn in_these_words() {
 }
 
 #[test]
-fn all_at_once() {
+fn all_errors_of_a_scenario_are_reported_at_once() {
     let text =
         NET.replace("1ms", "1").replace("at: b.p1", "at: b.p9, pfc: no") + "flows: [{from: h1, to: h2, rate: 1}]\n";
     insta::assert_snapshot!(errors_of(&text), @r"
@@ -341,7 +341,7 @@ fn all_at_once() {
 }
 
 #[test]
-fn hosts_of_a_switch_that_a_simulation_cannot_have() {
+fn switch_hosts_unfit_for_a_simulation_are_refused() {
     let text = "duration: 1ms\nswitches:\n  - name: a\n    config:\n      ports: [{name: p*, count: 2, speed: 10G}]\n      hosts:\n        \
                 - {name: i.j, port: p1}\n        - {name: k, port: p2, flows: [{to: {mac: 02:00:00:00:00:07, ip: 10.0.0.7}}]}\n";
     insta::assert_snapshot!(errors_of(text), @r"
@@ -351,7 +351,7 @@ fn hosts_of_a_switch_that_a_simulation_cannot_have() {
 }
 
 #[test]
-fn nothing_at_all() {
+fn empty_scenario_is_refused() {
     assert_eq!(
         errors_of(""),
         "x.yaml:1:1: there is nothing in it; write at least `duration: 1ms` and `switches: [{name: tor, file: tor.yaml}]`"
@@ -360,7 +360,7 @@ fn nothing_at_all() {
 }
 
 #[test]
-fn more_than_there_can_be() {
+fn too_many_flows_switches_or_hosts_are_refused() {
     let flows = format!("{NET}links: [{{a: a.up, b: b.up}}]\nflows:\n{}", "  - {from: all, to: all}\n".repeat(1366));
     assert_eq!(
         errors_of(&flows),

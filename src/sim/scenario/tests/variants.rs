@@ -7,7 +7,7 @@ fn names(variants: &[(String, Scenario)]) -> Vec<&str> {
 }
 
 #[test]
-fn values_are_written_over_by_key_and_by_name() {
+fn variant_overrides_values_by_key_and_by_name() {
     let variants = variants_of(&format!(
         "{STAR}flows: [{{from: h1, to: h2}}]\nvariants:\n  \
          - {{name: plain}}\n  \
@@ -36,7 +36,7 @@ fn lists_of_lists_are_axes() {
 }
 
 #[test]
-fn a_variant_may_have_what_the_scenario_lacks() {
+fn variant_may_add_a_key_that_the_scenario_lacks() {
     let text = STAR.replace("duration: 1ms\n", "");
     let variants = variants_of(&format!("{text}variants: [{{name: t*, count: 3, duration: '*ms'}}]\n"));
     assert_eq!(names(&variants), ["t1", "t2", "t3"]);
@@ -44,7 +44,7 @@ fn a_variant_may_have_what_the_scenario_lacks() {
 }
 
 #[test]
-fn errors_point_at_what_was_written() {
+fn errors_in_a_variant_point_at_their_line_and_column() {
     let text = format!(
         "{STAR}variants:\n  - {{name: a}}\n  - {{name: b, hosts: [{{name: h1, pfc: sometimes}}], switches: [{{name: tor, config: {{ports: [{{name: p2, speed: 1Q}}]}}}}]}}\n"
     );
