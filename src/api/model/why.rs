@@ -273,10 +273,10 @@ fn remedy(reason: DropReason) -> &'static str {
             "more came for this port than it can send: slow the senders down (`ecn`), or raise the class's `queue_alpha`, \
              `queue_limit` or `queue_reserve`"
         }
-        DropReason::Wred => "let the senders use ECN, or raise the class's `ecn.kmin` and `ecn.kmax`",
+        DropReason::Wred => "let the senders use ECN, or raise `kmin` and `kmax` of the class's `ecn`",
         DropReason::Watchdog => "find out why the peer of the port keeps this priority paused (`show watchdog`)",
         DropReason::LosslessUnknown => {
-            "the station must have sent something within `fdb.ageing`, or have an entry under `fdb.entries`"
+            "the station must have sent something within `fdb.ageing`, or have an entry under `fdb.static`"
         }
         DropReason::LosslessGroup => "send broadcast and multicast in a lossy class",
         DropReason::Oversize | DropReason::EgressMtu => {
@@ -290,5 +290,24 @@ fn remedy(reason: DropReason) -> &'static str {
         DropReason::PfcDestination => "the peer must send PFC to 01-80-C2-00-00-01; find out which station sent this",
         DropReason::NoBuffer => "this ought not to be: tell us, with the configuration",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remedies_name_keys_of_the_configuration() {
+        let features =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/features.md")).expect("a page");
+        let mut keys = 0;
+        for (reason, label, _) in DropReason::TABLE {
+            for key in remedy(*reason).split('`').skip(1).step_by(2).filter(|word| word.contains('.')) {
+                assert!(features.contains(&format!("`{key}`")), "{label}: `{key}` is no key of docs/features.md");
+                keys += 1;
+            }
+        }
+        assert!(keys > 5, "{keys}");
     }
 }
