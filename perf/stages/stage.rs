@@ -81,6 +81,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("src/pfc/", &[], "pfc"),
     ("src/dataplane/backlog.rs", &[], "pfc"),
     ("src/dataplane/pauses.rs", &[], "pfc"),
+    ("src/dataplane/links.rs", &["send_pfc"], "pfc"),
     ("src/dataplane/poll.rs", &["send_pfc", "send_pfc_frame", "resume_peers", "update_pfc"], "pfc"),
     ("src/dataplane/poll.rs", &[], "poll"),
     ("src/dataplane/telemetry.rs", &[], "poll"),

@@ -6,7 +6,7 @@
 
 use super::counters::LcoreCounters;
 use super::drops::DropReason;
-use super::handoff::{Consumer, Producer, ring};
+use super::handoff::{Consumer, Producer, lcore_pairs, ring};
 use super::meta::{Meta, Verdict};
 use super::spec::SwitchSpec;
 use crate::forward::fdb::{Learned, Station};
@@ -73,7 +73,7 @@ impl Forwarder {
     pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Self> {
         let lcores = usize::from(spec.lcores);
         let mut links: Vec<Vec<UpdateLink>> = (0..lcores).map(|_| Vec::new()).collect();
-        for (one, other) in (0..lcores).flat_map(|one| (one + 1..lcores).map(move |other| (one, other))) {
+        for (one, other) in lcore_pairs(lcores) {
             let ((sent, there), (back, received)) = (ring(UPDATES), ring(UPDATES));
             links[one].push(UpdateLink { sent, received });
             links[other].push(UpdateLink { sent: back, received: there });

@@ -29,6 +29,11 @@ pub fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     (producer, Consumer { shared, next: 0, released: 0, tail_seen: 0 })
 }
 
+/// Each pair of `lcores` lcores once, for the rings between them.
+pub(super) fn lcore_pairs(lcores: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..lcores).flat_map(move |one| (one + 1..lcores).map(move |other| (one, other)))
+}
+
 struct Shared<T> {
     /// The slots; their number is a power of two.
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,

@@ -1,10 +1,13 @@
-//! The ports that can send: link state, and ports that refuse frames.
+//! The ports that can send: link state, ports that refuse frames, and PFC frames, which bypass the queues.
 
 use super::counters::PortCounters;
 use super::drops::DropReason;
 use super::port::Port;
-use crate::sets::PortSet;
+use crate::packet::{Burst, Ports};
+use crate::qos::shaper::MIN_FRAME;
+use crate::sets::{PortSet, indices};
 use crate::units::Ticks;
+use crate::wire::mac_control::PfcFrame;
 
 /// The state of all ports' egress sides.
 #[derive(Debug)]
@@ -63,5 +66,47 @@ impl Links {
         self.refusing.set(number, port.is_refusing());
         counters.egress_stuck.set(0);
         true
+    }
+
+    /// Sends the PFC `frame` that is due at a port. A frame that the device does not take stays due.
+    ///
+    /// IEEE 802.3 annexes 31B and 31D, in substance: a pause stops data frames and no MAC control frames. So pauses of
+    /// this port are not consulted here.
+    #[inline]
+    pub fn send_pfc<I: Ports>(
+        &mut self,
+        io: &mut I,
+        (number, port): (usize, &mut Port),
+        frame: &PfcFrame,
+        counters: &PortCounters,
+        now: Ticks,
+    ) {
+        // To a stuck port only frames that pause are offered: they show whether it moves again.
+        if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff() == 0 {
+            return;
+        }
+        // Without a buffer, or without room in the transmit ring below, the frame stays due, and the next poll tries
+        // again.
+        let Some(packet) = io.make(&frame.emit(port.mac)) else { return };
+        let mut one = Burst::new();
+        one.push(packet);
+        io.tx(number, &mut one);
+        if !one.is_empty() {
+            io.free(&mut one);
+            if port.progress.is_stuck() {
+                self.note_refusal((number, port), counters, now);
+            }
+            return;
+        }
+        port.generator.sent(frame, now);
+        // The frame bypassed pacing, but not the wire, so the next data frames wait for its time. Otherwise each PFC
+        // frame would put the device ahead of the wire and delay the next PFC frame.
+        port.shaper.charge(MIN_FRAME, now);
+        counters.pfc_tx_frames.add(1);
+        for priority in indices(frame.enabled) {
+            let xoff = frame.quanta[priority].0 > 0;
+            let side = if xoff { &counters.pfc_tx_xoff } else { &counters.pfc_tx_xon };
+            side[priority].add(1);
+        }
     }
 }

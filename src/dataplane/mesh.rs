@@ -5,7 +5,7 @@
 //! admitted frame always finds room.
 
 use super::frame_desc::FrameDesc;
-use super::handoff::{Consumer, Producer, ring};
+use super::handoff::{Consumer, Producer, lcore_pairs, ring};
 use super::meta::Meta;
 use super::spec::SwitchSpec;
 use crate::mmu::QueueRequest;
@@ -68,7 +68,7 @@ impl<P: Send> Mesh<P> {
         let owners = std::array::from_fn(|port| spec.ports.get(port).map_or(0, |port| port.lcore));
         let alone = |_| Self { peers: (0..lcores).map(|_| None).collect(), owners };
         let mut fleet: Vec<Self> = (0..lcores).map(alone).collect();
-        for (one, other) in (0..lcores).flat_map(|one| (one + 1..lcores).map(move |other| (one, other))) {
+        for (one, other) in lcore_pairs(lcores) {
             let ((there, received), (back, returned)) = (ring(frames), ring(frames));
             fleet[one].peers[other] = Some(Box::new(PeerLcore { frames_out: there, frames_in: returned }));
             fleet[other].peers[one] = Some(Box::new(PeerLcore { frames_out: back, frames_in: received }));

@@ -189,8 +189,8 @@ impl QueueAdmission {
 
     /// Whether [`QueueAdmission::admit`] would accept every frame of a burst, in any order. `pool` is not charged for
     /// them yet. `deepest` returns the largest depth, in cells, of a queue number among the burst's egress ports.
-    /// `draws` is whether some lossy frame needs a draw of WRED. True is exact for queues
-    /// of this lcore: another lcore judges its own again. False may be pessimistic.
+    /// `draws` is whether some lossy frame needs a draw of WRED. True is exact for queues of this lcore: another lcore
+    /// judges its own again. False may be pessimistic.
     #[inline]
     #[must_use]
     pub fn admit_burst(

@@ -41,15 +41,16 @@ mod sync {
 
 const NOTHING: fn() = || ();
 
+/// Failures of a shutdown that is not complete.
+const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
+
 #[test]
 fn shutdown_step_without_release_is_detected() {
-    const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
     assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Exchanges), NOTHING]));
 }
 
 #[test]
 fn shutdown_step_without_acquire_is_detected() {
-    const LEFT: [&str; 2] = ["a frame is left in the ring", "an lcore ends with cells charged"];
     assert_found(&LEFT, || models::lcores_end_empty([|| break_promise(Broken::Loads), NOTHING]));
 }
 
