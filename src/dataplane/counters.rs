@@ -129,6 +129,8 @@ pub struct PortCounters {
     pub egress_stuck: Counter,
     /// Times that the port got stuck.
     pub egress_stucks: Counter,
+    /// Times that the link came up, the start included. PFC frames announced the state to the peer each time.
+    pub link_ups: Counter,
 }
 
 /// Buckets of the poll-gap histogram: the n-th counts gaps below 2^n ns, the last all longer gaps.

@@ -45,6 +45,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Makes a PFC frame of `port` due that announces the state of each priority for which PFC is generated.
     fn announce_pfc(&mut self, port: usize) {
+        self.telemetry.counters.ports[port].link_ups.add(1);
         let state = &mut self.ports[port];
         state.generator.repeat(state.generated);
     }

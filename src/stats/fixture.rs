@@ -207,6 +207,7 @@ pub fn trouble() -> SwitchView {
     p2.watchdog_mask.set(1 << 3);
     p2.egress_stuck.set(1);
     p2.egress_stucks.add(3);
+    p2.link_ups.add(2);
     for (lcore, more) in switch_view.counters.lcores.iter().zip([0, 1]) {
         lcore.polls.set(1_000);
         lcore.busy_polls.set(500 + 100 * more);

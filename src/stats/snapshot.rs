@@ -61,6 +61,7 @@ pub struct PortSnapshot {
     pub watchdog_mask: u8,
     pub egress_stuck: bool,
     pub egress_stucks: u64,
+    pub link_ups: u64,
     pub device: DeviceStats,
 }
 
@@ -106,6 +107,7 @@ impl PortSnapshot {
             watchdog_mask: port.watchdog_mask.get() as u8,
             egress_stuck: port.egress_stuck.get() != 0,
             egress_stucks: port.egress_stucks.get(),
+            link_ups: port.link_ups.get(),
             device,
         }
     }

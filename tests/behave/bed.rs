@@ -299,12 +299,14 @@ impl Bed {
         packets(&self.host(port).link(), "tx")
     }
 
-    /// Returns the frames that the host behind `port` has received, without the XON that each link begins with.
+    /// Returns the frames that the host behind `port` has received, without the XON that announces each new link.
     #[track_caller]
     pub fn got(&self, port: &str) -> u64 {
         let got = packets(&self.host(port).link(), "rx");
-        let greetings = self.look().count("pfc_sent_frames_total", &[("port", port)]).min(1);
-        got - greetings
+        let seen = self.look();
+        let [sent, links] =
+            ["pfc_sent_frames_total", "port_link_ups_total"].map(|name| seen.count(name, &[("port", port)]));
+        got - sent.min(links)
     }
 
     /// Stops the switch once its buffer is empty. Asserts that the taps lost nothing, and that both sides of each tap

@@ -102,12 +102,14 @@ impl Seen {
         self.of("ecn_marked_frames_total", port, "queue", queue)
     }
 
-    /// Returns the XOFF and XON sent to the peer, including refreshes, without the XON that a port begins with.
+    /// Returns the XOFF and XON sent to the peer, including refreshes, without the XON that announces each new link. A
+    /// tap gets a second link when it moves into the namespace of its host, if the switch saw it down meanwhile.
     #[track_caller]
     pub fn told(&self, port: &str, priority: u8) -> (u64, u64) {
+        let announced = self.count("port_link_ups_total", &[("port", port)]);
         let [xoff, xon] =
             ["pfc_sent_xoff_total", "pfc_sent_xon_total"].map(|name| self.of(name, port, "priority", priority));
-        (xoff, xon.saturating_sub(1))
+        (xoff, xon.saturating_sub(announced))
     }
 
     /// Whether the port holds its peer at XOFF.

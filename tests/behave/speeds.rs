@@ -43,6 +43,10 @@ fn pause_of_its_speed() {
 /// Two virtual hosts that obey PFC send to a port of 10M: one at 100 times its speed, one at ten times.
 #[test]
 fn fast_and_slow_senders_overrun_a_slower_receiver_and_nothing_is_lost() {
+    quiet::attempt(quiet::ALLOWED, overrun_of_a_slower_receiver);
+}
+
+fn overrun_of_a_slower_receiver() {
     let ring = ["device: ring, speed: 1G", "device: ring, speed: 100M"];
     let ports = [("out", "speed: 10M"), ("p1", ring[0]), ("p2", ring[1])];
     let host = |port, rate| {
@@ -56,6 +60,9 @@ fn fast_and_slow_senders_overrun_a_slower_receiver_and_nothing_is_lost() {
     );
     let Some(bed) = Bed::start(&ports, &rest) else { return };
     let seen = bed.wait("400 frames", |seen| seen.sent("out", 3), |&sent| sent >= 400);
+    if seen.count("port_link_ups_total", &[("port", "out")]) > 1 {
+        quiet::too_busy("the switch saw the tap down while it moved to its host, and dropped frames".to_owned());
+    }
     for port in ["p1", "p2"] {
         assert!(seen.told(port, 3).0 > 0, "{port} has to be stopped");
     }

@@ -215,6 +215,23 @@ fn a_pause_ends_with_its_link() {
     assert_eq!(bed.data(1).len(), 1);
 }
 
+/// The peer of a new link may be another one, or may still be paused.
+#[test]
+fn each_new_link_is_counted_and_announced_with_one_frame() {
+    let mut bed = Bed::learned(&spec(2));
+    let seen = |bed: &mut Bed| (bed.pfcs(1).len(), bed.counters.ports[1].link_ups.get());
+    let (frames, ups) = seen(&mut bed);
+    for _ in 0..2 {
+        bed.switch.set_link(1, false);
+        bed.run(1_000);
+        bed.switch.set_link(1, true);
+        bed.switch.set_link(1, true);
+        bed.run(1_000);
+    }
+    assert_eq!(seen(&mut bed), (frames + 2, ups + 2));
+    assert_eq!(bed.counters.ports[1].pfc_tx_xon[LOSSLESS].get(), ups + 2);
+}
+
 /// The queue of a storm is discarded in portions: a poll that emptied it at once would delay the other ports.
 #[test]
 fn the_watchdog_discards_a_long_queue_over_many_polls() {

@@ -111,6 +111,8 @@ pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapsho
     per_port(families.counter("holdfast_port_egress_stucks_total", help), switch_view, snapshot, |port| {
         port.egress_stucks
     });
+    let help = "Times that the port's link came up, the start included.";
+    per_port(families.counter("holdfast_port_link_ups_total", help), switch_view, snapshot, |port| port.link_ups);
     let overhead = wire_rate(1, 0, 8.0);
     let help = "Bytes that a frame costs the wire beyond its own: preamble, frame check sequence and gap.";
     families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
