@@ -24,7 +24,7 @@ use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
 use holdfast::forward::VlanMode;
-use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::io::{Burst, Packet, Ports};
 use holdfast::qos::Trust;
 use holdfast::sets::BURST;
 use holdfast::units::{BitRate, Nanos, Ticks};

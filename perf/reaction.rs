@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use holdfast::dataplane::SwitchSpec;
 use holdfast::dpdk;
-use holdfast::mmu::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
+use holdfast::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets, headroom};
 use holdfast::units::{BitRate, Bytes, Length, Nanos, Ticks};
 use rig::{
     Args, Bed, BedSpec, Curve, Flow, Histogram, LinkSpec, POLL_GAP_NS, Reaction, Samples, Section, Setup, Shadow,

@@ -1,8 +1,8 @@
 //! Holdfast: a lossless top-of-rack switch in software.
 //!
 //! `docs/architecture.md` describes the modules and their dependencies. `wire`, `units`, `mmu`, `pfc`, `qos` and
-//! `forward` are pure. `dataplane` combines them into a pipeline over any [`packet::Ports`]. Unsafe code is in `dpdk`,
-//! in the ring [`dataplane::handoff`] and in `prefetch`.
+//! `forward` are pure. `dataplane` combines them into a pipeline over any [`io::Ports`]. Unsafe code is in `dpdk`,
+//! in the ring [`dataplane::handoff::ring`] and in `prefetch`.
 
 #![deny(unsafe_code)]
 
@@ -16,10 +16,11 @@ pub mod doctor;
 #[allow(unsafe_code)]
 pub mod dpdk;
 pub mod forward;
+pub mod headroom;
 pub mod hosts;
+pub mod io;
 pub mod mmu;
 mod mutant;
-pub mod packet;
 pub mod pfc;
 mod prefetch;
 pub mod qos;
@@ -31,4 +32,5 @@ pub mod stats;
 mod sync;
 pub mod top;
 pub mod units;
+pub mod verify;
 pub mod wire;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use holdfast::dpdk::{Mbuf, Mempool};
-use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::io::{Burst, Packet, Ports};
 use holdfast::sets::BURST;
 use holdfast::wire::MacAddr;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
-use holdfast::dataplane::handoff::ring;
+use holdfast::dataplane::handoff::ring::ring;
 use holdfast::dpdk::{Eal, Lcore};
 use holdfast::sets::BURST;
 

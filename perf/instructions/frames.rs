@@ -1,7 +1,7 @@
 //! Frames and ports in memory whose own work is not counted: collection is off inside every function called
 //! `uncounted_*`.
 
-use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::io::{Burst, Packet, Ports};
 use holdfast::sets::BURST;
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl};

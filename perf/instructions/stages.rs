@@ -5,9 +5,9 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use holdfast::dataplane::frame_desc::FrameDesc;
-use holdfast::dataplane::handoff;
-use holdfast::dataplane::queue::{Queue, Slab};
+use holdfast::dataplane::egress::queue::{Queue, Slab};
+use holdfast::dataplane::frame::desc::FrameDesc;
+use holdfast::dataplane::handoff::ring::ring;
 use holdfast::forward::fdb::Station;
 use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};
@@ -245,7 +245,7 @@ pub fn wred() -> u64 {
 
 /// A burst through a ring of three-word items, both ends. The count is per burst.
 pub fn handoff() -> u64 {
-    let (mut producer, mut consumer) = handoff::ring::<[u64; 3]>(1024);
+    let (mut producer, mut consumer) = ring::<[u64; 3]>(1024);
     run(|call| {
         for _ in 0..BURST {
             let _ = black_box(producer.push([u64::from(call); 3]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::dpdk::{self, Eal, EalOptions, Mbuf, Memory, Mempool};
-use holdfast::packet::{Burst, Packet};
+use holdfast::io::{Burst, Packet};
 use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
 use holdfast::sets::CLASSES;
 use holdfast::units::{BitRate, Nanos, Ticks};

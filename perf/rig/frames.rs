@@ -1,7 +1,7 @@
 //! Frames that peers send, and packets that carry their time of arrival.
 
 use holdfast::dpdk::Mbuf;
-use holdfast::packet::Packet;
+use holdfast::io::Packet;
 use holdfast::units::Quanta;
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 use holdfast::dpdk::{Mbuf, Mempool};
-use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::io::{Burst, Packet, Ports};
 use holdfast::sets::BURST;
 use holdfast::units::Ticks;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};

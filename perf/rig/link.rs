@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use holdfast::mmu::headroom::standard_response;
+use holdfast::headroom::standard_response;
 use holdfast::qos::shaper::{MIN_FRAME, WIRE_OVERHEAD};
 use holdfast::sets::CLASSES;
 use holdfast::units::BitRate;

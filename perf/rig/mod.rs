@@ -1,7 +1,7 @@
 //! Shared parts of the benches that measure the pipeline under load: peers that obey PFC, a clock that detects when the
 //! core was taken away, histograms, tables and plots.
 //!
-//! Peers and switch run on one core, the peers inside the calls of [`holdfast::packet::Ports`]. Their frames arrive by
+//! Peers and switch run on one core, the peers inside the calls of [`holdfast::io::Ports`]. Their frames arrive by
 //! a schedule on the TSC, not on request. So a late poll finds the frames that a late poll would find at a NIC. The
 //! cost of the peers is measured and can be subtracted.
 

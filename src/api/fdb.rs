@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use super::model::{Fdb, FdbEntry};
 use crate::dataplane::LcoreControl;
-use crate::dataplane::fdb_view::{FdbWindow, Part};
+use crate::dataplane::handoff::fdb_view::{FdbWindow, Part};
 use crate::forward::fdb::Sighting;
 use crate::stats::SwitchView;
 

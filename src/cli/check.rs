@@ -25,7 +25,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
             "ok": true,
             "errors": [],
             "warnings": config.warnings,
-            "outlook": outlook(&config),
+            "outlook": summary(&config),
         })),
         (Err(errors), false) => Err(Failure::usage(errors)),
         (Err(errors), true) => {
@@ -36,7 +36,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 }
 
 /// Consequences of the division of the buffer.
-fn outlook(config: &Config) -> Value {
+fn summary(config: &Config) -> Value {
     let order = |order: &EcnOrder| {
         json!({
             "class": order.class,
@@ -49,10 +49,10 @@ fn outlook(config: &Config) -> Value {
         "headroom_policy": config::policy_name(config.switch.buffer.policy),
         "headroom_bytes": config.switch.buffer.headroom.to_bytes(config.switch.buffer.cell).0,
         "lossless_groups": config.switch.lossless_groups().count_ones(),
-        "lossless_fit": config.outlook.lossless_fit,
-        "small_packets_percent": config.outlook.small_packets.percent(),
-        "small_packets_cost_bytes": config.outlook.small_packets_cost.map(|cost| cost.0),
-        "ecn": config.outlook.ecn.iter().map(order).collect::<Vec<_>>(),
+        "lossless_fit": config.summary.lossless_fit,
+        "small_packets_percent": config.summary.small_packets.percent(),
+        "small_packets_cost_bytes": config.summary.small_packets_cost.map(|cost| cost.0),
+        "ecn": config.summary.ecn.iter().map(order).collect::<Vec<_>>(),
     })
 }
 

@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 
 use holdfast::config::{Config, PortDevice, policy_name, words};
 use holdfast::dataplane::{PortSpec, SwitchSpec};
+use holdfast::headroom::SmallPackets;
 use holdfast::hosts::{FlowPattern, FlowSpec, FlowTarget};
 use holdfast::mmu::HeadroomPolicy;
-use holdfast::mmu::headroom::SmallPackets;
 use holdfast::sets::CLASSES;
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;
@@ -33,7 +33,7 @@ fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}", buffer(switch))?;
     writeln!(out, "{}", classes(switch))?;
     own_maps(switch).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    outlook(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    summary(config).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out)?;
     if !config.hosts.is_empty() {
         writeln!(out, "{}", hosts(config))?;
@@ -71,16 +71,16 @@ fn idle(config: &Config) -> Option<String> {
 }
 
 /// Consequences of the division of the buffer.
-fn outlook(config: &Config) -> Vec<String> {
-    let (switch, outlook) = (&config.switch, &config.outlook);
+fn summary(config: &Config) -> Vec<String> {
+    let (switch, summary) = (&config.switch, &config.summary);
     let has = switch.lossless_groups().count_ones();
     let mut lines = vec![format!(
         "lossless groups: {has}; the buffer has room for {} at these cables and rates, with {} headroom",
-        outlook.lossless_fit,
+        summary.lossless_fit,
         policy_name(switch.buffer.policy)
     )];
     lines.extend(small_packets(config));
-    for order in &outlook.ecn {
+    for order in &summary.ecn {
         let verdict = if order.is_before() { "before" } else { "perhaps too late" };
         lines.push(format!(
             "ECN of class {} marks from {}, XOFF no earlier than {} in each queue: {verdict}",
@@ -92,7 +92,7 @@ fn outlook(config: &Config) -> Vec<String> {
 
 /// The share of small packets that headroom expects after XOFF, and its cost. `None` if headroom does not depend on it.
 fn small_packets(config: &Config) -> Option<String> {
-    let (share, cost) = (config.outlook.small_packets, config.outlook.small_packets_cost?);
+    let (share, cost) = (config.summary.small_packets, config.summary.small_packets_cost?);
     Some(match share {
         SmallPackets::NONE => {
             "headroom is for no small packets, by `buffer.small_packets`: traffic that has them can lose".to_owned()

@@ -1,56 +1,38 @@
 //! Configuration: turns one YAML file into a checked [`Config`], or into the list of all its errors.
 //!
-//! `yaml` parses a tree with positions. `read` reads it by key and collects errors. One module for each part of the
-//! file checks the values, and `buffer` checks that the sums fit.
+//! `yaml` parses a tree with positions, reads it by key and collects errors. `sections` has a file for each section of
+//! the YAML, which checks its values. `checks` has the rules that concern several sections.
 
-mod api;
-pub mod bounds;
-pub(crate) mod buffer;
-mod classes;
-pub(crate) mod count;
+pub mod checks;
 pub(crate) mod error;
-mod exact;
-pub(crate) mod hosts;
-mod idle;
-mod lcores;
-mod levers;
-mod maps;
 pub mod model;
-pub(crate) mod names;
-mod outlook;
 pub(crate) mod overrides;
-mod paths;
-pub(crate) mod policy;
-pub(crate) mod ports;
-mod preset;
-mod range;
-pub(crate) mod read;
 mod restart_only;
+pub mod sections;
 pub mod settings;
-mod stuck;
-mod system;
-pub mod vdev;
-mod watchdog;
 pub mod words;
 pub(crate) mod yaml;
 
 use std::path::Path;
 
-pub use api::{MAX_SOCKET_PATH, Socket};
 pub use error::{ConfigError, ConfigErrors, Place};
-pub use lcores::MAX_LCORES;
 pub use model::{
-    ApiConfig, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig, MemoryMode,
-    Outlook, PortDevice,
+    ApiConfig, BufferSummary, Config, DeviceKind, EalConfig, EcnOrder, HostsLcore, IdleConfig, IdleWait, LcoreConfig,
+    MemoryMode, PortDevice,
 };
 pub use overrides::Overrides;
-pub use policy::{Pool, Ratio, headroom_sum, policy_name};
+pub use sections::api::{MAX_SOCKET_PATH, Socket};
+pub use sections::lcores::MAX_LCORES;
+pub use sections::policy::{Pool, Ratio, headroom_sum, policy_name};
 
-use self::classes::Class;
-use self::names::Unique;
-use self::ports::{Common, Context, Port};
-use self::preset::Preset;
-use self::read::{Item, Report};
+use self::checks::{paths, summary};
+use self::sections::classes::Class;
+use self::sections::ports::{Common, Context, Port};
+use self::sections::preset::Preset;
+use self::sections::{api, buffer, classes, hosts, lcores, maps, ports, stuck, system, watchdog};
+use self::yaml::count;
+use self::yaml::names::Unique;
+use self::yaml::read::{Item, Report};
 use self::yaml::{Node, Shape};
 use crate::dataplane::{PortSpec, QueueSpec, SwitchSpec};
 use crate::mmu::{PortProfile, QueueLimit};
@@ -167,7 +149,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         ports.iter().zip(&plan.ports).map(|(port, profile)| port.pfc.is_on() && is_lossless(profile)).collect();
     lcores.check_idle(&ports, &guarded);
     ports::warn_of_lapses(&ports, &guarded, &common);
-    let outlook = outlook::read(&buffer, &plan, &ports, &classes, &maps, &common);
+    let summary = summary::read(&buffer, &plan, &ports, &classes, &maps, &common);
 
     let devices = ports.iter().map(|port| port.device.clone()).collect();
     let switch = SwitchSpec {
@@ -192,7 +174,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         metrics,
         api,
         hosts,
-        outlook,
+        summary,
         warnings: Vec::new(),
     })
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::api::Socket;
+use crate::config::sections::api::Socket;
 use crate::dataplane::SwitchSpec;
+use crate::headroom::SmallPackets;
 use crate::hosts::HostSpec;
-use crate::mmu::headroom::SmallPackets;
 use crate::units::{Bytes, Length, Nanos};
 
 /// A whole, validated configuration.
@@ -33,7 +33,7 @@ pub struct Config {
     /// Virtual hosts.
     pub hosts: Vec<HostSpec>,
     /// The consequences of the division of the buffer.
-    pub outlook: Outlook,
+    pub summary: BufferSummary,
     /// Warnings: settings that work, but probably not as intended. Each has file, line and key.
     pub warnings: Vec<String>,
 }
@@ -66,7 +66,7 @@ pub struct ApiConfig {
 
 /// The consequences of the division of the buffer, to help people choose classes and limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outlook {
+pub struct BufferSummary {
     /// The largest number of lossless classes that fit. Each class has the reserve and headroom of the first one on
     /// every port, by the headroom policy. Their shared pool must also hold one largest frame of each port.
     pub lossless_fit: u8,

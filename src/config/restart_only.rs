@@ -1,8 +1,8 @@
 //! Settings that only a restart can change, as the configuration writes them.
 
-use super::api::Socket;
-use super::exact::Exact;
 use super::model::{HostsLcore, IdleConfig, LcoreConfig, MemoryMode};
+use crate::config::sections::api::Socket;
+use crate::config::yaml::exact::Exact;
 use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec};
 
 /// The socket of the API.

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::exact::Exact;
 use super::model::{Config, PortDevice};
-use super::policy::policy_name;
 use super::restart_only;
 use super::words;
+use crate::config::sections::policy::policy_name;
+use crate::config::yaml::exact::Exact;
 use crate::dataplane::{PortSpec, SwitchSpec};
 use crate::mmu::{GroupProfile, Threshold};
 use crate::qos::only_class;
@@ -163,7 +163,7 @@ fn of_program(config: &Config, list: &mut List) {
     list.fixed("eal.args", config.eal.args.join(" "));
     let lcores = &config.lcores;
     list.fixed_rounded("lcores.poll_gap", lcores.poll_gap, lcores.poll_gap);
-    list.fixed("buffer.small_packets", config.outlook.small_packets);
+    list.fixed("buffer.small_packets", config.summary.small_packets);
     list.fixed_rounded("lcores.poll_delay", lcores.poll_delay, lcores.poll_delay);
     list.fixed("lcores.count", config.switch.lcores);
     list.fixed("lcores.dataplane", restart_only::cpus(lcores));

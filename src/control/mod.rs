@@ -33,7 +33,7 @@ use self::start::HeldHosts;
 use self::watch::Watch;
 use crate::api::Reloads;
 use crate::config::{Config, settings};
-use crate::dataplane::mailbox::{Receiver, mailbox};
+use crate::dataplane::handoff::mailbox::{Receiver, mailbox};
 use crate::dataplane::{Counters, LcoreControl, LiveConfig, Pipeline, Work, run_companion};
 use crate::dpdk::{self, EthIo, EthPort, Worker};
 use crate::hosts::{Hosts, HostsOn};
@@ -167,7 +167,7 @@ fn describe(config: &Config, ports: &setup::Ports, counters: &Arc<Counters>) -> 
     }
     for (link, device) in switch_view.links.iter_mut().zip(&config.devices) {
         link.cable = device.cable;
-        link.small_packets = config.outlook.small_packets;
+        link.small_packets = config.summary.small_packets;
         link.peer_response = device.peer_response.map(|time| link.rate.bytes_in(time));
     }
     let lcores = 0..usize::from(config.switch.lcores);

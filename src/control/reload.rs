@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::api::model::{Difference, Outcome, Reload};
 use crate::config::{Config, ConfigErrors, settings};
 use crate::dataplane::LiveConfig;
-use crate::dataplane::mailbox::Sender;
+use crate::dataplane::handoff::mailbox::Sender;
 use crate::stats::Current;
 
 /// Longest time for lcores to apply new settings. It takes one poll each, unless an lcore rests or stalls.

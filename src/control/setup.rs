@@ -1,8 +1,9 @@
 //! Sets up running ports from a configuration: memory, devices, pools, lcores.
 
+use crate::config::Config;
 use crate::config::model::{DeviceKind, HostsLcore, MemoryMode};
-use crate::config::{Config, vdev};
-use crate::dataplane::counters::Counter;
+use crate::config::sections::vdev;
+use crate::dataplane::telemetry::counters::Counter;
 use crate::dpdk::{self, Eal, EalOptions, EthIo, EthPort, Memory, Mempool, PortConfig, PortQueue, RingLink};
 use crate::sets::{BURST, MAX_PORTS};
 use crate::stats::{BufferPool, PfcStanding};

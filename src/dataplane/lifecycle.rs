@@ -1,8 +1,8 @@
 //! Link changes, and the start and the end of the switch's operation.
 
-use super::drops::DropReason;
 use super::pipeline::Pipeline;
-use crate::packet::{Packet, Ports};
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::io::{Packet, Ports};
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
@@ -73,7 +73,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Lets `port` send again if it was stuck.
-    pub(super) fn release_stuck(&mut self, port: usize) {
+    pub(crate) fn release_stuck(&mut self, port: usize) {
         let counters = &self.telemetry.counters.ports[port];
         let moves = self.links.release_stuck((port, &mut self.ports[port]), counters);
         self.telemetry.gauges_dirty |= PortSet::only_if(moves, port);

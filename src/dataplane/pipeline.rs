@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::counters::Counters;
 use super::egress::Egress;
-use super::forwarder::Forwarder;
-use super::links::Links;
-use super::mesh::Mesh;
-use super::pauses::PauseState;
 use super::port::Port;
-use super::queue::Queue;
-use super::rewrite::Rewriter;
-use super::scratch::Scratch;
-use super::shed::Shedder;
 use super::spec::SwitchSpec;
 use super::telemetry::Telemetry;
-use super::trash::Trash;
+use crate::dataplane::buffer::pauses::PauseState;
+use crate::dataplane::buffer::trash::Trash;
+use crate::dataplane::egress::links::Links;
+use crate::dataplane::egress::queue::Queue;
+use crate::dataplane::handoff::mesh::Mesh;
+use crate::dataplane::ingress::forwarder::Forwarder;
+use crate::dataplane::ingress::rewrite::Rewriter;
+use crate::dataplane::ingress::scratch::Scratch;
+use crate::dataplane::ingress::shed::Shedder;
+use crate::dataplane::telemetry::counters::Counters;
 use crate::forward::fdb::{Learned, Station};
+use crate::io::{Burst, Packet};
 use crate::mmu::{Lease, QueueAdmission};
-use crate::packet::{Burst, Packet};
 use crate::sets::{CLASSES, MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
@@ -28,28 +28,28 @@ use crate::wire::MacAddr;
 #[derive(Debug)]
 pub struct Pipeline<P> {
     /// Number of this lcore among the dataplane lcores.
-    pub(super) lcore: usize,
+    pub(crate) lcore: usize,
     /// The ports that this lcore owns.
-    pub(super) own: PortSet,
+    pub(crate) own: PortSet,
     /// All ports. Ports of other lcores have only their settings here, and empty queues.
-    pub(super) ports: Box<[Port]>,
-    pub(super) links: Links,
-    pub(super) forwarder: Forwarder,
-    pub(super) rewriter: Rewriter,
-    pub(super) buffer: Buffer,
+    pub(crate) ports: Box<[Port]>,
+    pub(crate) links: Links,
+    pub(crate) forwarder: Forwarder,
+    pub(crate) rewriter: Rewriter,
+    pub(crate) buffer: Buffer,
     /// The admission rule of the queues.
-    pub(super) queue_rule: QueueAdmission,
-    pub(super) egress: Egress<P>,
-    pub(super) mesh: Mesh<P>,
-    pub(super) pauses: PauseState,
+    pub(crate) queue_rule: QueueAdmission,
+    pub(crate) egress: Egress<P>,
+    pub(crate) mesh: Mesh<P>,
+    pub(crate) pauses: PauseState,
     /// Drops lossy frames when the lcore has more frames than time.
-    pub(super) shedder: Shedder,
-    pub(super) telemetry: Telemetry,
+    pub(crate) shedder: Shedder,
+    pub(crate) telemetry: Telemetry,
     /// Dropped frames whose buffers are freed together.
-    pub(super) trash: Trash<P>,
+    pub(crate) trash: Trash<P>,
     /// Scratch memory of a poll; `None` only while a poll receives. Boxed: moving it would cost hundreds of
     /// instructions per idle poll.
-    pub(super) scratch: Option<Box<Scratch<P>>>,
+    pub(crate) scratch: Option<Box<Scratch<P>>>,
 }
 
 impl<P: Packet> Pipeline<P> {

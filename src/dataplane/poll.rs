@@ -1,15 +1,15 @@
 //! The poll: the life of a packet, in order. docs/architecture.md shows it as a diagram.
 //!
 //! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
-//! state; this file and the drivers ([`super::rounds`], [`super::ingress`], [`super::dispatch`], [`super::accept`],
-//! [`super::transmit`]) call them.
+//! state. This file and the drivers call them: `ingress/rounds.rs`, [`super::ingress`], `ingress/dispatch.rs`,
+//! `handoff/accept.rs` and `egress/transmit.rs`.
 
-use super::drops::DropReason;
-use super::log::{RefusedFrame, Standing};
 use super::pipeline::Pipeline;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
+use crate::io::{Packet, Ports};
 use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
-use crate::packet::{Packet, Ports};
 use crate::sets::PortSet;
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
@@ -60,7 +60,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Gives the ledgers the cells that have left since the last poll.
     #[inline]
-    pub(super) fn collect_releases(&mut self) {
+    pub(crate) fn collect_releases(&mut self) {
         let held = self.buffer.collect_releases(&mut self.ports);
         self.telemetry.gauges_dirty |= held;
     }
@@ -79,7 +79,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Passes the XOFF state of `port` (buffer and receive backlog) to its PFC generator.
     #[inline]
-    pub(super) fn update_pfc(&mut self, port: usize) {
+    pub(crate) fn update_pfc(&mut self, port: usize) {
         let fresh = self.pauses.update(port, &mut self.ports[port]);
         if fresh != 0 {
             self.log_pauses(port, fresh);
@@ -89,7 +89,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Sends the PFC frame of `port` that is due, past every queue and outside of pacing.
     #[inline]
-    pub(super) fn send_pfc<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
+    pub(crate) fn send_pfc<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
         if let Some(frame) = self.ports[port].generator.due(now) {
             self.send_pfc_frame(io, port, &frame, now);
         }
@@ -130,7 +130,7 @@ impl<P: Packet> Pipeline<P> {
     }
 
     /// Publishes the gauges of the ports that changed, and of the lcore.
-    pub(super) fn publish_gauges(&mut self, now: Ticks) {
+    pub(crate) fn publish_gauges(&mut self, now: Ticks) {
         self.telemetry.publish_ports(&mut self.ports, now);
         let held = (self.egress.slab.held(), self.forwarder.fdb.len());
         self.telemetry.publish_lcore(self.lcore, &self.buffer, held, now);
@@ -151,7 +151,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Logs that `frame` was refused for `reason`; its drop counts at port `at`.
     #[cold]
-    pub(super) fn log_drop(&mut self, at: usize, frame: RefusedFrame, reason: DropReason) {
+    pub(crate) fn log_drop(&mut self, at: usize, frame: RefusedFrame, reason: DropReason) {
         let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
         telemetry.log_drop(Standing { ports, own: *own, buffer, rule: queue_rule }, at, frame, reason);
     }

@@ -1,14 +1,14 @@
 //! The state of one port: plain memory of the lcore that owns it.
 
-use super::backlog::Backlog;
-use super::counters::{Counter, PortCounters};
-use super::drops::DropReason;
-use super::port_classifier::PortClassifier;
-use super::queue::Queue;
 use super::spec::{PortSpec, SwitchSpec};
-use super::stuck::Progress;
+use crate::dataplane::egress::queue::Queue;
+use crate::dataplane::egress::stuck::Progress;
+use crate::dataplane::ingress::backlog::Backlog;
+use crate::dataplane::ingress::port_classifier::PortClassifier;
+use crate::dataplane::telemetry::counters::{Counter, PortCounters};
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
-use crate::mmu::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
 use crate::qos::{Scheduler, Shaper};
 use crate::sets::{BURST, CLASSES, PortSet, indices};
@@ -18,7 +18,7 @@ use crate::wire::mac_control::PfcFrame;
 
 /// One port of the switch.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(crate) struct Port {
     pub mac: MacAddr,
     pub mtu: u32,
     /// Ports with a smaller MTU than this one.

@@ -1,6 +1,6 @@
 //! The ports of one lcore, as the [`Ports`] of its pipeline.
 
-use crate::packet::{Burst, Packet, Ports};
+use crate::io::{Burst, Packet, Ports};
 use crate::units::Ticks;
 
 use super::{Mbuf, Mempool, PortQueue};

@@ -7,7 +7,7 @@ use dpdk_sys::{
     HF_PKTMBUF_HEADROOM, rte_mbuf,
 };
 
-use crate::packet::{Burst, Packet};
+use crate::io::{Burst, Packet};
 use crate::prefetch::prefetch;
 
 /// Bytes kept free in front of each received frame.
@@ -23,7 +23,7 @@ const SOLE: u32 = 0x0001_0001;
 
 /// A frame in a DPDK buffer with one owner and one segment.
 ///
-/// It has no destructor. Buffers return with [`Ports::free`](crate::packet::Ports::free) or [`Mbuf::free`], or are
+/// It has no destructor. Buffers return with [`Ports::free`](crate::io::Ports::free) or [`Mbuf::free`], or are
 /// sent. A forgotten buffer is lost to its pool, and prevents the pool's memory from being freed.
 #[repr(transparent)]
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Mbuf {
         unsafe { self.field::<u32>(HF_MBUF_REFCNT).read_unaligned() == SOLE }
     }
 
-    /// Returns the buffer to its pool. For whole bursts use [`Ports::free`](crate::packet::Ports::free).
+    /// Returns the buffer to its pool. For whole bursts use [`Ports::free`](crate::io::Ports::free).
     #[inline]
     pub fn free(self) {
         let mut raw = self.0.as_ptr();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dpdk_sys::{rte_eth_fp_ops, rte_mbuf, rte_power_monitor_cond};
 
-use crate::packet::{Burst, Packet};
+use crate::io::{Burst, Packet};
 use crate::sync::{AtomicPtr, Ordering};
 use crate::units::Ticks;
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::*;
-use crate::packet::{Burst, Packet, Ports};
+use crate::io::{Burst, Packet, Ports};
 use crate::sets::BURST;
 
 /// Environment variable set in a test that runs as its own process.

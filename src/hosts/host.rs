@@ -10,7 +10,7 @@ use super::flow::Flow;
 use super::frame::{self, Arrival, Station};
 use super::sequence::Order;
 use super::spec::HostSpec;
-use crate::packet::{Burst, Packet, Ports};
+use crate::io::{Burst, Packet, Ports};
 use crate::pfc::PauseTimers;
 use crate::qos::Shaper;
 use crate::sets::{BURST, CLASSES};

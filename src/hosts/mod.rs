@@ -26,7 +26,7 @@ use host::Host;
 use sequence::SequenceWindow;
 
 use crate::dataplane::Companion;
-use crate::packet::Ports;
+use crate::io::Ports;
 use crate::qos::Shaper;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::units::{Nanos, Ticks};

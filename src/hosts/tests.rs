@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::*;
 use crate::dataplane::{LcoreControl, run_companion};
-use crate::packet::{Burst, Packet};
+use crate::io::{Burst, Packet};
 use crate::sets::BURST;
 use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;

@@ -3,12 +3,10 @@
 //! This module is pure: it handles cells, groups and queues. It does not depend on frames, hardware ports or DPDK.
 
 mod admission;
-pub mod headroom;
+mod ledger;
 mod pool;
 #[cfg(test)]
 mod pool_tests;
-mod port_ledger;
-mod port_threshold;
 mod profile;
 mod queue;
 mod tally;
@@ -16,8 +14,8 @@ mod tally;
 mod tally_tests;
 
 pub use admission::{Admission, Refusal};
+pub use ledger::{GroupState, Pools, PortLedger};
 pub use pool::{ExactPool, Lease, MAX_LEASE, SharedPool};
-pub use port_ledger::{GroupState, Pools, PortLedger};
 pub use profile::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLimit, Threshold};
 pub use queue::{
     BurstRequest, LossyPool, QueueAdmission, QueueDepth, QueueExplanation, QueueProfile, QueueRefusal, QueueRequest,

@@ -7,7 +7,7 @@ use super::node::Node;
 use super::outcome::Ending;
 use super::spec::{FaultKind, Learning, PortRef, Scenario};
 use super::waivers::{self, Waiver};
-use crate::dataplane::drops::DropReason;
+use crate::dataplane::telemetry::drops::DropReason;
 use crate::sets::CLASSES;
 
 /// Counters that exist only for the checks.

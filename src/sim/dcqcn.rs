@@ -264,4 +264,5 @@ impl Receiver {
 }
 
 #[cfg(test)]
+#[path = "dcqcn_tests.rs"]
 mod tests;

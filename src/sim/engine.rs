@@ -17,7 +17,7 @@ use super::waivers::Waiver;
 use super::watch::Watch;
 use super::wire::Wire;
 use super::{faults, finish, routes, waivers};
-use crate::dataplane::record::Tape;
+use crate::verify::record::Tape;
 
 /// Stream of random numbers of faults on wires.
 const FAULT_STREAM: u64 = 1;

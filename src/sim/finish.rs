@@ -6,8 +6,8 @@ use super::node::{EPOCH, Node};
 use super::outcome::{ClassOutcome, Ending, LinkOutcome, Outcome, PortOutcome, SwitchOutcome, Violation};
 use super::watch::Watch;
 use crate::dataplane::Pipeline;
-use crate::dataplane::counters::{Counter, LcoreCounters, PerClass, UNCLASSIFIED};
-use crate::dataplane::drops::DropReason;
+use crate::dataplane::telemetry::counters::{Counter, LcoreCounters, PerClass, UNCLASSIFIED};
+use crate::dataplane::telemetry::drops::DropReason;
 use crate::sets::CLASSES;
 use crate::units::Ticks;
 

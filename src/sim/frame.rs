@@ -3,10 +3,10 @@
 
 use std::net::Ipv4Addr;
 
-use crate::dataplane::memory::MemPacket;
 use crate::hosts::FlowKind;
 use crate::hosts::frame::{QUEUE_PAIR_BASE, ROCE_PORT, SOURCE_PORT_BASE, UDP_PORT};
-use crate::packet::Packet;
+use crate::io::Packet;
+use crate::io::memory::MemPacket;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 use crate::wire::parse::{ETHERTYPE_IPV4, ETHERTYPE_VLAN};

@@ -10,13 +10,13 @@ use super::rng::Rng;
 use super::spec::{PollSpec, SwitchNode};
 use super::watch::Watch;
 use super::wire::Wire;
-use crate::dataplane::audit::Auditor;
-use crate::dataplane::record::{Recorder, Tape};
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
-use crate::packet::{self, Burst, Packet, Ports};
+use crate::io::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
 use crate::sets::{CLASSES, FrameSet};
 use crate::units::Ticks;
+use crate::verify::audit::Auditor;
+use crate::verify::record::{Recorder, Tape};
 
 /// Stream of random numbers of the first switch; each further switch uses the next one.
 const SWITCH_STREAM: u64 = 1 << 40;
@@ -439,7 +439,7 @@ impl Ports for End<'_, '_> {
 
     fn shed(&mut self, packets: &mut Burst<SimPacket>, frames: FrameSet) {
         self.worked_ps -= (self.poll.frame.0 - self.poll.shed.0) * PS * frames.len() as u64;
-        packet::shed(self, packets, frames);
+        io::shed(self, packets, frames);
     }
 
     fn backlog(&mut self, port: usize) -> Option<usize> {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use super::node::Node;
 use super::spec::{FaultKind, Learning, Scenario};
 use crate::dataplane::SwitchSpec;
-use crate::dataplane::drops::DropReason;
-use crate::dataplane::record::{self, Stations, Tape};
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::verify::record::{self, Stations, Tape};
 
 /// Maximum number of recorded frames, each of 32 bytes.
 pub const MOST_RECORDED: usize = 1 << 23;

@@ -1,13 +1,13 @@
-//! Checks the simulator like the real switch (`src/dataplane/record_tests.rs`). A replay of the frames that the
+//! Checks the simulator like the real switch (`src/verify/record/tests.rs`). A replay of the frames that the
 //! simulated switch received and sent must decide the same, poll by poll, with the same counters.
 
 use super::why_not;
-use crate::dataplane::replay::agreement::{Agreed, Counts, DROPS, add, agree};
 use crate::sim::outcome::{Ending, Outcome};
 use crate::sim::rng::Rng;
 use crate::sim::run_recorded;
 use crate::sim::scenario::{Options, parse};
 use crate::sim::spec::Scenario;
+use crate::verify::replay::agreement::{Agreed, Counts, DROPS, add, agree};
 
 fn scenario(yaml: &str) -> Scenario {
     let mut all = parse("test", yaml, None, &Options::default()).unwrap_or_else(|errors| panic!("{errors}\n{yaml}"));

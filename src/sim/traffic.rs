@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::events::Event;
 use super::frame::{Cargo, Kind, SimPacket};
 use super::spec::Learning;
-use crate::packet::Packet;
+use crate::io::Packet;
 use crate::wire::mac_control::PfcFrame;
 
 /// Bytes of a CNP without the frame check sequence: Ethernet, IPv4, UDP, BTH, 16 reserved (InfiniBand annex A17).

@@ -5,11 +5,11 @@ use super::host::standard_response_ps;
 use super::load::PS;
 use super::spec::{End, Fault, FaultKind, FlowNode, FrameSizes, LinkNode, Load, Lost, PortRef, Scenario, SwitchNode};
 use crate::dataplane::PortSpec;
-use crate::mmu::HeadroomPolicy;
-use crate::mmu::headroom::{
+use crate::headroom::{
     HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WIRE_OVERHEAD, headroom, largest_frame,
     pause_may_lapse,
 };
+use crate::mmu::HeadroomPolicy;
 use crate::pfc::PriorityMap;
 use crate::units::{BitRate, Bytes, Cells, Nanos};
 
@@ -202,7 +202,7 @@ fn input(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Head
 /// configured share.
 fn small_packets(port: PortRef, scenario: &Scenario) -> SmallPackets {
     let switch = &scenario.switches[port.switch];
-    let (share, mtu) = (switch.config.outlook.small_packets, switch.config.switch.ports[port.port].mtu);
+    let (share, mtu) = (switch.config.summary.small_packets, switch.config.switch.ports[port.port].mtu);
     let is_small = |flow: &FlowNode| {
         let shortest = match flow.frames {
             FrameSizes::Fixed(len) | FrameSizes::Uniform(len, _) => u64::from(len),

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::frame::{Kind, Pool, SimPacket};
 use super::rng::Rng;
 use super::spec::End;
-use crate::mmu::headroom::PICOSECONDS_PER_MM;
-use crate::packet::Packet;
+use crate::headroom::PICOSECONDS_PER_MM;
+use crate::io::Packet;
 use crate::qos::shaper::MIN_FRAME;
 use crate::units::{BitRate, Length};
 

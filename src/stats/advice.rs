@@ -12,7 +12,7 @@ use super::format::{frames, grouped, time};
 use super::needs::{Need, needs, to_bytes};
 use super::snapshot::{PortSnapshot, Snapshot};
 use super::switch_view::SwitchView;
-use crate::mmu::headroom::headroom;
+use crate::headroom::headroom;
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 

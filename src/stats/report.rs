@@ -17,7 +17,7 @@ use super::snapshot::{LcoreSnapshot, PortSnapshot, Snapshot, cells};
 use super::switch_view::{PfcStanding, SwitchView};
 use super::verdict::Verdict;
 use crate::dataplane::DropReason;
-use crate::dataplane::counters::UNCLASSIFIED;
+use crate::dataplane::telemetry::counters::UNCLASSIFIED;
 use crate::hosts::{FlowKind, FlowTally, HostCounters, HostTally};
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;

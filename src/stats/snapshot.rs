@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::device::DeviceStats;
 use super::switch_view::SwitchView;
-use crate::dataplane::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
+use crate::dataplane::telemetry::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::{Counters, DropReason};
 use crate::mmu::{BufferPlan, Threshold};
 use crate::sets::CLASSES;
@@ -118,8 +118,8 @@ impl PortSnapshot {
         self.group_used_cells.iter().chain(&self.group_headroom_cells).sum()
     }
 
-    /// Drops in the rows for which `is_counted` is true; [`UNCLASSIFIED`](crate::dataplane::counters::UNCLASSIFIED) is
-    /// one of them.
+    /// Drops in the rows for which `is_counted` is true.
+    /// [`UNCLASSIFIED`](crate::dataplane::telemetry::counters::UNCLASSIFIED) is one of them.
     #[must_use]
     pub fn dropped(&self, is_counted: impl Fn(usize) -> bool) -> u64 {
         let rows = self.drops.iter().enumerate().filter(|(row, _)| is_counted(*row));

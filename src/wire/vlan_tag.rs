@@ -1,7 +1,7 @@
 //! Inserts a VLAN tag into a frame, removes one, and changes its priority or its VLAN id.
 
 use super::parse::ETHERTYPE_VLAN;
-use crate::packet::Packet;
+use crate::io::Packet;
 
 const ADDRESSES_LEN: usize = 12;
 /// Bytes of an 802.1Q tag.
@@ -54,7 +54,7 @@ pub fn set_id(packet: &mut impl Packet, vlan: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataplane::memory::MemPacket;
+    use crate::io::memory::MemPacket;
 
     #[test]
     fn a_tag_goes_on_and_comes_off() {

@@ -1,29 +1,61 @@
 //! Files of `src/dataplane` use each other in one direction.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use crate::arrows::{names_below, sources};
+use crate::arrows::sources;
 
-/// The files (or folders) of `src/dataplane`, each with those that it uses.
+/// The files of `src/dataplane`, each with those that it uses. A file is named by its module, such as `egress::queue`;
+/// `egress` is `egress/mod.rs`.
 type Uses = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns the modules that lead to a file, from `dataplane` on.
+fn module(path: &Path) -> Vec<String> {
+    let path = path.with_extension("");
+    let parts = path.iter().map(|part| part.to_string_lossy().into_owned());
+    parts.filter(|part| part != "mod").collect()
+}
+
+/// Returns the paths below `dataplane` that the code of `module` names: the modules of each, and perhaps an item.
+fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        for (at, root) in line.match_indices("super::").chain(line.match_indices("crate::dataplane::")) {
+            let inside = |letter: char| letter.is_alphanumeric() || "_:".contains(letter);
+            if line[..at].ends_with(inside) {
+                continue;
+            }
+            let depth = line[at..].split("::").take_while(|word| *word == "super").count();
+            let start = if depth == 0 { &module[..1] } else { &module[..module.len().saturating_sub(depth)] };
+            let rest = &line[at + root.len() * depth.max(1)..];
+            let words = rest.split(|letter| !inside(letter)).next().unwrap_or_default();
+            let words = words.split("::").filter(|word| !word.is_empty()).map(str::to_owned);
+            if start.first().is_some_and(|room| room == "dataplane") {
+                found.push(start.iter().cloned().chain(words).collect());
+            }
+        }
+    }
+    found
+}
 
 /// Reads the uses of `src/dataplane`.
 fn uses() -> Uses {
+    let sources: Vec<_> = sources().into_iter().filter(|(room, ..)| room == "dataplane").collect();
+    let names: BTreeSet<String> =
+        sources.iter().map(|(_, path, _)| module(path)[1..].join("::")).filter(|name| !name.is_empty()).collect();
     let mut uses = Uses::new();
-    for (room, path, text) in sources().into_iter().filter(|(room, ..)| room == "dataplane") {
-        let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
-        let [_, file, inner @ ..] = &parts[..] else { panic!("{} is in {room}", path.display()) };
-        if *file == "mod.rs" {
+    for (_, path, text) in &sources {
+        let module = module(path);
+        let name = module[1..].join("::");
+        if !names.contains(&name) {
             continue;
         }
-        let name = file.trim_end_matches(".rs").to_owned();
-        // A `super::` for each folder below src/dataplane, and one more unless the file is the folder's mod.rs.
-        let depth = 1 + inner.len() - usize::from(inner.last() == Some(&"mod.rs"));
-        uses.entry(name).or_default().extend(names_below(&text, depth).map(str::to_owned));
-    }
-    let names: BTreeSet<String> = uses.keys().cloned().collect();
-    for (name, used) in &mut uses {
-        used.retain(|other| other != name && names.contains(other));
+        let file = |path: Vec<String>| {
+            let tails = (1..=path.len()).rev().map(|end| path[1..end].join("::"));
+            tails.into_iter().find(|tail| names.contains(tail))
+        };
+        let used = paths(text, &module).into_iter().filter_map(file).filter(|other| *other != name).collect();
+        uses.insert(name, used);
     }
     uses
 }
@@ -44,10 +76,22 @@ fn circle(mut uses: Uses) -> Vec<String> {
 #[test]
 fn dataplane_files_use_each_other_without_a_circle() {
     let uses = uses();
-    assert!(uses.len() > 30 && uses["poll"].contains("pipeline"), "{uses:?}");
+    assert!(
+        uses.len() > 30 && uses["poll"].contains("pipeline") && uses["egress::enqueue"].contains("egress"),
+        "{uses:?}"
+    );
     let circle = circle(uses.clone());
     let shown: Vec<String> = circle.iter().map(|name| format!("{name} uses {:?}", uses[name])).collect();
     assert!(circle.is_empty(), "in a circle, or above one:\n{}", shown.join("\n"));
+}
+
+#[test]
+fn paths_of_all_forms_are_found() {
+    let module = ["dataplane", "egress", "queue"].map(str::to_owned);
+    let text = "use super::links::{Links, X};\nuse super::Egress;\nuse crate::dataplane::frame::desc::Run;\n\
+                let x = super::super::port::f(crate::units::g);\nuse super::super::super::io::Burst;";
+    let found: Vec<String> = paths(text, &module).iter().map(|path| path[1..].join("::")).collect();
+    assert_eq!(found, ["egress::links", "egress::Egress", "frame::desc::Run", "port::f"]);
 }
 
 #[test]

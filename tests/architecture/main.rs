@@ -3,4 +3,5 @@
 
 mod arrows;
 mod circles;
+mod modules;
 mod style;

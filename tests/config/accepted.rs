@@ -1,11 +1,11 @@
 //! Valid configurations and the switch that they describe.
 
 use holdfast::config::DeviceKind;
-use holdfast::dataplane::replay::{Ecn, Frame, Replay};
 use holdfast::hosts::{FlowPattern, FlowTarget};
 use holdfast::mmu::Threshold;
 use holdfast::qos::QueueDiscipline;
 use holdfast::units::{Alpha, Bytes};
+use holdfast::verify::replay::{Ecn, Frame, Replay};
 
 use super::*;
 

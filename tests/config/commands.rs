@@ -165,7 +165,7 @@ fn headroom_follows_small_packets_share_as_the_configuration_does() {
             "preset: roce\nports: [{name: p1, device: net_tap0, speed: 40G, cable: 300m, rx_descriptors: 4096}]\n";
         let config = accept(&format!("{text}buffer: {{small_packets: {share}}}\n"));
         let bytes = config.switch.ports[0].buffer.groups[3].headroom.to_bytes(config.switch.buffer.cell).0;
-        (bytes, config.outlook.small_packets_cost.expect("headroom by the formula").0)
+        (bytes, config.summary.small_packets_cost.expect("headroom by the formula").0)
     };
     let totals = ["100%", "25%", "0%"].map(total);
     assert!(totals[0].0 > totals[1].0 && totals[1].0 > totals[2].0, "{totals:?}");

@@ -144,7 +144,7 @@ x.yaml:4:65: classes.0.queue_reserve: means nothing in a lossless class; remove 
 
 #[test]
 fn ecn_and_xoff_order_is_computed_for_every_kind_of_limit() {
-    let order = |text: &str| accept(text).outlook.ecn;
+    let order = |text: &str| accept(text).summary.ecn;
     // 1/4 of the pool of 44,307 cells, divided by 2 ports and 1 + 1/4: 44307*208 / 4 / 2 / 1.25.
     let pool = u64::from(accept(&buffer("{}")).switch.buffer.lossless_shared.0) * 208;
     let expected = EcnOrder { class: 3, kmin: Bytes(100_000), xoff: Bytes(pool / 10) };
@@ -168,7 +168,7 @@ fn ecn_and_xoff_order_is_computed_for_every_kind_of_limit() {
 
 #[test]
 fn lossless_class_count_that_fits_the_buffer_is_exact() {
-    let fit = |text: &str| accept(&buffer(text)).outlook.lossless_fit;
+    let fit = |text: &str| accept(&buffer(text)).summary.lossless_fit;
     assert_eq!(fit("{}"), 8);
     // Each class takes 2 * (685 + 16) cells, and the reserve of class 6 at both ports takes 16. The lossless pool has
     // 3/4 of the rest and must hold another 16: 1402*n + 16 + 22 <= total.

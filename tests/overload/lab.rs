@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use holdfast::config::{self, Config};
-use holdfast::dataplane::memory::MemPacket;
 use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
-use holdfast::packet::{self, Burst, Packet, Ports};
+use holdfast::io::memory::MemPacket;
+use holdfast::io::{self, Burst, Packet, Ports};
 use holdfast::sets::FrameSet;
 use holdfast::units::{Quanta, Ticks};
 use holdfast::wire::MacAddr;
@@ -151,7 +151,7 @@ impl Ports for SwitchEnd {
 
     fn shed(&mut self, packets: &mut Burst<MemPacket>, frames: FrameSet) {
         self.clock -= (self.frame_ns - self.shed_ns) * frames.len() as u64;
-        packet::shed(self, packets, frames);
+        io::shed(self, packets, frames);
     }
 
     fn tx(&mut self, port: usize, packets: &mut Burst<MemPacket>) {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, Pipeline};
+use holdfast::io::memory::{MemPacket, MemPorts};
+use holdfast::io::{Burst, Ports};
 use holdfast::mmu::{QueueLimit, Threshold};
-use holdfast::packet::{Burst, Ports};
 use holdfast::units::{Cells, Ticks};
 
 use crate::harness::*;

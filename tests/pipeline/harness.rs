@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::LCORES;
-use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, LiveConfig, Pipeline, PortSpec, QueueSpec, SwitchSpec};
 use holdfast::forward::FdbSpec;
+use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};

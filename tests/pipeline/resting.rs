@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use holdfast::dataplane::memory::MemPorts;
 use holdfast::dataplane::{Companion, Counters, Idle, LcoreControl, Resting, Work};
+use holdfast::io::memory::MemPorts;
 use holdfast::units::{Nanos, Ticks};
 
 use crate::harness::*;

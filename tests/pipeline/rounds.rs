@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
-use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
-use holdfast::packet::{Burst, Packet, Ports};
+use holdfast::io::memory::{MemPacket, MemPorts};
+use holdfast::io::{Burst, Packet, Ports};
 use holdfast::sets::BURST;
 use holdfast::units::{Nanos, Ticks};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
-use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Counters, DropReason, Pipeline};
-use holdfast::packet::Ports;
+use holdfast::io::Ports;
+use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::sets::BURST;
 use holdfast::units::Ticks;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use holdfast::dataplane::memory::{MemPacket, MemPorts};
 use holdfast::dataplane::{Companion, Counters, DropReason, Idle, LcoreControl, Pipeline, Resting, SwitchSpec, Work};
+use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::units::{Cells, Nanos, Ticks};
 
 use crate::harness::*;

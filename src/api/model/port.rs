@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Look, has};
-use crate::dataplane::counters::UNCLASSIFIED;
+use crate::dataplane::telemetry::counters::UNCLASSIFIED;
 use crate::qos::Trust;
 use crate::qos::shaper::WIRE_OVERHEAD;
 use crate::sets::CLASSES;

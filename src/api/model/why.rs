@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::dataplane::DropReason;
-use crate::dataplane::decision_log::{Cause, Decision, LoggedDecision};
+use crate::dataplane::telemetry::decision_log::{Cause, Decision, LoggedDecision};
 use crate::mmu::{HeadroomPolicy, Threshold};
 use crate::sets::CLASSES;
 use crate::stats::format::{frames, time};

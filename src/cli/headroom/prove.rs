@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use holdfast::mmu::headroom::PACING_SLACK;
+use holdfast::headroom::PACING_SLACK;
 use holdfast::sim::headroom::{Link, Peer, Proof, Term, links, prove as prove_link, terms};
 use holdfast::stats::table::Align::{Left, Right};
 use holdfast::stats::table::Table;

@@ -1,10 +1,10 @@
 //! The columns that describe a decision, defined once for the table, CSV and JSON lines.
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::dataplane::replay::{Decision, Outcome, Transition};
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::qos::ClassMap;
 use holdfast::units::Cells;
+use holdfast::verify::replay::{Decision, Outcome, Transition};
 
 /// The value of a column; blank if the column does not apply.
 pub enum Value<'a> {

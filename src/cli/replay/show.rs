@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::dataplane::replay::{Decision, Outcome, Transition};
+use holdfast::verify::replay::{Decision, Outcome, Transition};
 
 use super::column::{COLUMNS, Column, Value, values};
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::io::BufRead;
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::dataplane::replay::{Ecn, Frame};
-use holdfast::mmu::headroom::largest_frame;
+use holdfast::headroom::largest_frame;
 use holdfast::sets::CLASSES;
+use holdfast::verify::replay::{Ecn, Frame};
 
 use super::line::{FIELDS, Field, Fields, HEADER, HEADER_ECN, Lines, split_csv, split_json};
 

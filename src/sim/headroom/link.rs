@@ -1,6 +1,6 @@
 //! Links whose headroom is to be proven.
 
-use crate::mmu::headroom::{
+use crate::headroom::{
     Headroom, HeadroomInput, LEFT_BEHIND, PACING_SLACK, SHORTEST_FRAME, SmallPackets, WorstFrame, headroom,
     largest_frame, pause_may_lapse, standard_response,
 };

@@ -3,7 +3,7 @@
 use super::adversary::{Adversary, Sizes, all, largest};
 use super::link::Link;
 use super::world::World;
-use crate::mmu::headroom::SmallPackets;
+use crate::headroom::SmallPackets;
 use crate::sim::load::PS;
 use crate::sim::outcome::Outcome;
 use crate::units::{Cells, Nanos};

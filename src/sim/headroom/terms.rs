@@ -3,7 +3,7 @@
 use super::adversary::{Adversary, Reverse, Sizes};
 use super::link::{Link, Peer};
 use super::search::{Proof, replay};
-use crate::mmu::headroom::{LEFT_ROW, WIRE_OVERHEAD, largest_frame};
+use crate::headroom::{LEFT_ROW, WIRE_OVERHEAD, largest_frame};
 use crate::sim::load::PS;
 use crate::units::{Cells, Length, Nanos};
 
@@ -96,8 +96,8 @@ fn in_cells(link: &Link, name: &str) -> i64 {
     let cells = match name {
         "frame at the poll" | "peer's last frame" => u64::from(largest_frame(link.mtu).to_cells_ceil(link.cell).0),
         LEFT_ROW => {
-            let without = crate::mmu::headroom::HeadroomInput { left: 0, ..link.input() };
-            u64::from(headroom.cells.0 - crate::mmu::headroom::headroom(&without).cells.0)
+            let without = crate::headroom::HeadroomInput { left: 0, ..link.input() };
+            u64::from(headroom.cells.0 - crate::headroom::headroom(&without).cells.0)
         }
         _ => bytes * short.cells / (short.frame + WIRE_OVERHEAD),
     };

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::config::read::{Fields, Item};
+use crate::config::yaml::read::{Fields, Item};
 
 /// Reads a quantity within `range`.
 pub fn within<T: FromStr<Err: Display> + PartialOrd + Display>(item: &Item<'_>, range: RangeInclusive<T>) -> Option<T> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::net::Net;
-use crate::config::ports::read_cable;
-use crate::config::read::{Fields, Item};
+use crate::config::sections::ports::read_cable;
+use crate::config::yaml::read::{Fields, Item};
 use crate::sim::spec::{End, LinkNode, PortRef};
 use crate::units::Length;
 

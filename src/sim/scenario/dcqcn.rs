@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::bounds;
-use crate::config::read::Item;
+use crate::config::yaml::read::Item;
 use crate::sim::dcqcn::DcqcnSpec;
 use crate::units::{BitRate, Bytes, Nanos};
 

@@ -9,7 +9,7 @@ use super::flows::read_rate;
 use super::hosts::{LONGEST_RESPONSE, read_receiver};
 use super::net::Net;
 use super::timing::Timing;
-use crate::config::read::{Fields, Item, one_of};
+use crate::config::yaml::read::{Fields, Item, one_of};
 use crate::sim::spec::{End, Fault, FaultKind, Lost, Way};
 use crate::units::Nanos;
 

@@ -1,7 +1,7 @@
 //! Reads `load:` of a flow.
 
 use super::bounds;
-use crate::config::read::{Fields, Item};
+use crate::config::yaml::read::{Fields, Item};
 use crate::sim::spec::{Load, MessageSize};
 use crate::units::{Bytes, Nanos};
 

@@ -29,10 +29,10 @@ use self::variants::Variants;
 use super::report::{column_titles, is_column};
 use super::spec::{FlowNode, Learning, Scenario};
 use crate::config::error::{ConfigError, ConfigErrors, Place};
-use crate::config::names::{self, Unique};
 use crate::config::overrides::check_len;
-use crate::config::read::{Item, Report};
 use crate::config::yaml::Shape;
+use crate::config::yaml::names::{self, Unique};
+use crate::config::yaml::read::{Item, Report};
 use crate::config::{self};
 
 const KEYS: &[&str] = &[

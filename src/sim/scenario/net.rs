@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::hosts::Host;
 use super::switches::Switch;
-use crate::config::names;
-use crate::config::read::Item;
+use crate::config::yaml::names;
+use crate::config::yaml::read::Item;
 use crate::dataplane::PortSpec;
 use crate::sim::spec::{End, PortRef};
 

@@ -1,7 +1,7 @@
 //! Reads the duration of a scenario and its sampling interval.
 
 use super::bounds;
-use crate::config::read::Fields;
+use crate::config::yaml::read::Fields;
 use crate::units::Nanos;
 
 const SHORTEST: Nanos = Nanos(1_000);

@@ -3,9 +3,9 @@
 //! The replacement works on the tree, so that a value keeps its place in the variant or in the scenario.
 
 use super::read_name;
-use crate::config::count::{remove, size};
-use crate::config::names::Unique;
-use crate::config::read::{Item, one_of};
+use crate::config::yaml::count::{remove, size};
+use crate::config::yaml::names::Unique;
+use crate::config::yaml::read::{Item, one_of};
 use crate::config::yaml::{Node, Shape};
 
 const KEY: &str = "variants";

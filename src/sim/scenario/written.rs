@@ -6,7 +6,7 @@ use super::variants::Variants;
 use super::{Options, parse, switches};
 use crate::config::error::ConfigErrors;
 use crate::config::overrides::read_text;
-use crate::config::read::{Item, Report};
+use crate::config::yaml::read::{Item, Report};
 use crate::config::yaml::{Node, Shape};
 use crate::config::{self};
 use crate::sim::spec::Scenario;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::config::count::size;
+use crate::config::yaml::count::size;
 use crate::config::yaml::{Node, Shape};
 
 /// A range of entries of a mapping, or of items of a list. `path` leads there by index.

@@ -2,7 +2,7 @@
 
 use super::super::fixture::{quiet, run, trouble};
 use super::*;
-use crate::dataplane::counters::Counter;
+use crate::dataplane::telemetry::counters::Counter;
 use crate::mmu::{HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{QueueDiscipline, WredProfile};
 use crate::stats::BufferPool;

@@ -1,27 +1,26 @@
-//! Models of `src/dataplane/shutdown.rs`, `src/dataplane/mailbox.rs`, `src/dataplane/fdb_view.rs` and
-//! `src/mmu/queue/reserves.rs`.
+//! Models of `shutdown.rs`, `mailbox.rs` and `fdb_view.rs` below `src/dataplane`, and of `src/mmu/queue/reserves.rs`.
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dataplane/fdb_view.rs"]
+#[path = "../../../src/dataplane/handoff/fdb_view.rs"]
 #[allow(dead_code)]
 mod fdb_view;
 #[path = "support/forward.rs"]
 mod forward;
-#[path = "../../../src/dataplane/handoff.rs"]
-#[allow(dead_code)]
-mod handoff;
-#[path = "../../../src/dataplane/mailbox.rs"]
+#[path = "../../../src/dataplane/handoff/mailbox.rs"]
 mod mailbox;
 #[path = "support/handshake_models.rs"]
 mod models;
 #[path = "../../../src/mmu/queue/reserves.rs"]
 #[allow(dead_code)]
 mod reserves;
+#[path = "../../../src/dataplane/handoff/ring.rs"]
+#[allow(dead_code)]
+mod ring;
 #[path = "../../../src/sets.rs"]
 #[allow(dead_code)]
 mod sets;
-#[path = "../../../src/dataplane/shutdown.rs"]
+#[path = "../../../src/dataplane/lcore/shutdown.rs"]
 #[allow(dead_code)]
 mod shutdown;
 #[path = "support/units.rs"]

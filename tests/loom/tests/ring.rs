@@ -1,14 +1,14 @@
-//! Models of `src/dataplane/handoff.rs`.
+//! Models of `src/dataplane/handoff/ring.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dataplane/handoff.rs"]
-#[allow(dead_code)]
-mod handoff;
 #[path = "support/ring_model.rs"]
 mod model;
+#[path = "../../../src/dataplane/handoff/ring.rs"]
+#[allow(dead_code)]
+mod ring;
 
 mod sync {
     pub(crate) use loom::cell::UnsafeCell;

@@ -4,15 +4,15 @@ use std::sync::atomic::AtomicUsize;
 
 #[path = "support/check.rs"]
 mod check;
-#[path = "../../../src/dataplane/handoff.rs"]
-#[allow(dead_code)]
-mod handoff;
 #[path = "support/ring_model.rs"]
 #[allow(dead_code)]
 mod model;
 #[path = "support/mutant.rs"]
 #[allow(dead_code)]
 mod mutant;
+#[path = "../../../src/dataplane/handoff/ring.rs"]
+#[allow(dead_code)]
+mod ring;
 
 use mutant::{Broken, assert_found, break_promise};
 

@@ -2,7 +2,7 @@
 
 use super::super::draft::{ClassDraft, Draft, HeadroomDraft, LimitDraft, LinkDraft, SwitchDraft};
 use super::{DrawRng, Mood};
-use crate::mmu::headroom::PACING_SLACK;
+use crate::headroom::PACING_SLACK;
 
 const ALPHAS: [&str; 11] = ["1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8"];
 /// Frames of a burst.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
 
-use crate::handoff::{Consumer, ring};
+use crate::ring::{Consumer, ring};
 
 /// Pops all visible items. Each must be the next in order.
 fn take(consumer: &mut Consumer<Box<usize>>, next: &mut usize) {

@@ -1,0 +1,108 @@
+//! `holdfast replay`: decides a trace event by event; docs/replay.md.
+
+mod column;
+mod line;
+mod show;
+mod trace;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+
+use holdfast::config;
+use holdfast::dataplane::SwitchSpec;
+use holdfast::verify::replay::Replay;
+
+use self::show::Show;
+use self::trace::{Fault, Kind, Trace};
+use super::Failure;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Configuration file [default: the embedded incast]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Trace of arrivals and departures, as CSV or JSON lines; `-` for standard input
+    trace: PathBuf,
+    /// Format of the output
+    #[arg(long, value_enum, default_value = "table")]
+    format: show::Format,
+}
+
+/// The reason why a replay ended early.
+enum Stop {
+    Fault(Fault),
+    Output(io::Error),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Output(error)
+    }
+}
+
+pub fn replay(args: &Args) -> Result<(), Failure> {
+    let config = args.config.as_ref().map_or_else(|| Ok(config::embedded()), |path| config::load(path));
+    let switch = config.map_err(Failure::usage)?.switch;
+    let is_stdin = args.trace.as_os_str() == "-";
+    let source = if is_stdin { "<stdin>".to_owned() } else { args.trace.display().to_string() };
+    let input: Box<dyn BufRead> = if is_stdin {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(&args.trace).map_err(|error| {
+            let text = error.to_string();
+            let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
+            Failure::usage(format!("{source}: cannot be read: {reason}; check the path and its permissions"))
+        })?;
+        Box::new(BufReader::new(file))
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = decide(&switch, input, args.format, &mut out);
+    // The decisions before a fault are printed before the fault.
+    let outcome = match (outcome, out.flush()) {
+        (Ok(()), Err(error)) => Err(Stop::Output(error)),
+        (outcome, _) => outcome,
+    };
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(Stop::Fault(fault)) => Err(Failure::usage(format!("{source}:{fault}"))),
+        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(Stop::Output(error)) => Err(Failure::Run(format!("standard output cannot be written: {error}"))),
+    }
+}
+
+fn decide(
+    switch: &SwitchSpec,
+    input: Box<dyn BufRead>,
+    format: show::Format,
+    out: &mut impl Write,
+) -> Result<(), Stop> {
+    let mut engine = Replay::new(switch);
+    let mut trace = Trace::new(input, switch);
+    let mut show = Show::new(format, switch);
+    let mut totals = show::Totals::default();
+    // A trace with an invalid first line causes no output, not even a header.
+    let mut next = trace.next()?;
+    show.head(out)?;
+    while let Some(event) = next {
+        let decision = match &event.kind {
+            Kind::Arrive(frame) => engine.arrive(*frame),
+            Kind::Depart(departure) => {
+                let waiting = engine.next(departure.egress, departure.class);
+                trace.check_departure(departure, waiting)?;
+                let gone = engine.depart(departure.egress, departure.class);
+                gone.ok_or_else(|| trace.nothing_waits(departure))?
+            }
+        };
+        totals.count(&decision);
+        show.event(out, event.time, &decision)?;
+        next = trace.next()?;
+    }
+    Ok(show.foot(out, &totals)?)
+}

@@ -1,0 +1,70 @@
+//! `api:` of the configuration: the socket of the API, its group and whether it accepts writes.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::config::model::ApiConfig;
+use crate::config::yaml::read::Item;
+
+/// Longest path that fits a socket's address (unix(7): 108 bytes with the terminating zero).
+pub const MAX_SOCKET_PATH: usize = 107;
+
+/// The socket at which the API is served.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum Socket {
+    /// `$XDG_RUNTIME_DIR/holdfast.sock`, or for root without such a directory `/run/holdfast/holdfast.sock`.
+    #[default]
+    Usual,
+    /// No socket: the API is off.
+    Off,
+    /// The socket at this path.
+    At(PathBuf),
+}
+
+impl FromStr for Socket {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        // An empty environment variable counts as an unset one.
+        Ok(match text {
+            "" => Self::Usual,
+            "off" => Self::Off,
+            path => Self::At(path.into()),
+        })
+    }
+}
+
+/// Reads `api:`.
+pub fn read(item: Option<Item<'_>>) -> ApiConfig {
+    let Some(item) = item else { return ApiConfig::default() };
+    if item.is("off") {
+        return ApiConfig { socket: Socket::Off, ..ApiConfig::default() };
+    }
+    let fields = item.fields(&["socket", "group", "writes"]);
+    let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
+    ApiConfig {
+        socket: get("socket").and_then(|item| read_socket(&item)).unwrap_or_default(),
+        group: get("group").and_then(|item| Some(item.text("a group; write e.g. holdfast, or 990")?.to_owned())),
+        writes: get("writes").and_then(|item| item.flag()).unwrap_or(false),
+    }
+}
+
+fn read_socket(item: &Item<'_>) -> Option<Socket> {
+    if item.is("off") {
+        return Some(Socket::Off);
+    }
+    let path = item.text("a path, or off; write e.g. /run/holdfast/holdfast.sock")?;
+    if !path.starts_with('/') || path.ends_with('/') {
+        return item.refuse(format!(
+            "`{}` is not the whole path of a socket; write e.g. /run/holdfast/holdfast.sock, or off",
+            item.shown()
+        ));
+    }
+    if path.len() > MAX_SOCKET_PATH {
+        return item.refuse(format!(
+            "{} bytes are more than a socket's path may have; write at most {MAX_SOCKET_PATH}",
+            path.len()
+        ));
+    }
+    Some(Socket::At(path.into()))
+}

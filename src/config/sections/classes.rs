@@ -1,0 +1,134 @@
+//! `classes:` of the configuration.
+
+use super::preset::{Amount, ClassSettings, Limit, Preset};
+use crate::config::yaml::read::{Fields, Item};
+use crate::qos::{QueueDiscipline, WredProfile};
+use crate::sets::CLASSES;
+use crate::units::{Bytes, Probability};
+
+const KEYS: &[&str] = &[
+    "lossless",
+    "reserve",
+    "alpha",
+    "limit",
+    "xon_offset",
+    "xon_floor",
+    "headroom",
+    "scheduler",
+    "ecn",
+    "queue_alpha",
+    "queue_limit",
+    "queue_reserve",
+];
+
+/// Keys of a class that set the buffer use of its priority group.
+pub const GROUP_KEYS: &[&str] = &["reserve", "alpha", "limit", "xon_offset", "xon_floor", "headroom"];
+pub const QUEUE_KEYS: &[&str] = &["scheduler", "ecn", "queue_alpha", "queue_limit", "queue_reserve"];
+
+/// Keys that only a lossless class has.
+const LOSSLESS_KEYS: [&str; 3] = ["xon_offset", "xon_floor", "headroom"];
+const LOSSY_KEYS: [&str; 3] = ["queue_alpha", "queue_limit", "queue_reserve"];
+
+/// The settings of one class, and its item in the file, if there is one.
+pub struct Class<'a> {
+    pub settings: ClassSettings,
+    pub item: Option<Item<'a>>,
+}
+
+/// Reads `classes:`; a class or key that is not written keeps the value of `preset`.
+pub fn read<'a>(item: Option<Item<'a>>, preset: Preset) -> [Class<'a>; CLASSES] {
+    let mut classes = preset.classes().map(|settings| Class { settings, item: None });
+    for (key, value) in item.and_then(|item| item.entries("e.g. `3: {lossless: true}`")).unwrap_or_default() {
+        let Some(class) = key.number::<u8>("a class", 0..=7) else { continue };
+        let class = &mut classes[usize::from(class)];
+        if let Some(fields) = value.fields(KEYS) {
+            read_class(&fields, &mut class.settings);
+        }
+        class.item = Some(value);
+    }
+    classes
+}
+
+fn read_class(fields: &Fields<'_>, class: &mut ClassSettings) {
+    if let Some(lossless) = fields.get("lossless").and_then(|item| item.flag())
+        && lossless != class.lossless
+    {
+        *class = ClassSettings::of_kind(lossless);
+    }
+    refuse_foreign_keys(fields, class.lossless);
+    read_buffer_use(fields, class);
+    if let Some(scheduler) = fields.get("scheduler").and_then(|item| read_scheduler(&item)) {
+        class.scheduler = scheduler;
+    }
+    if let Some(item) = fields.get("ecn") {
+        class.wred = if item.is("off") { None } else { read_ecn(&item) };
+    }
+}
+
+fn refuse_foreign_keys(fields: &Fields<'_>, lossless: bool) {
+    let (foreign, kind, other): (&[&str], _, _) =
+        if lossless { (&LOSSY_KEYS, "lossless", "false") } else { (&LOSSLESS_KEYS, "lossy", "true") };
+    for key in foreign {
+        if let Some(item) = fields.get(key) {
+            item.fail(format!("means nothing in a {kind} class; remove it or write `lossless: {other}`"));
+        }
+    }
+}
+
+fn read_buffer_use(fields: &Fields<'_>, class: &mut ClassSettings) {
+    let amount = |key| fields.parse::<Bytes>(key).map(Amount::Bytes);
+    class.reserve = amount("reserve").unwrap_or(class.reserve);
+    class.xon_offset = amount("xon_offset").unwrap_or(class.xon_offset);
+    class.xon_floor = amount("xon_floor").unwrap_or(class.xon_floor);
+    class.queue_reserve = fields.parse("queue_reserve").unwrap_or(class.queue_reserve);
+    class.limit = read_limit(fields, "alpha", "limit", class.limit);
+    class.queue_limit = read_limit(fields, "queue_alpha", "queue_limit", class.queue_limit);
+    if let Some(item) = fields.get("headroom") {
+        class.headroom = if item.is("auto") { None } else { item.parse() };
+    }
+}
+
+/// Reads a limit, which is either dynamic (`alpha`) or static (`limit`); `over` if neither key is written.
+fn read_limit(fields: &Fields<'_>, alpha: &str, limit: &str, over: Limit) -> Limit {
+    match (fields.get(alpha), fields.get(limit)) {
+        (Some(_), Some(item)) => {
+            item.fail(format!("`{alpha}` and `{limit}` exclude each other; keep one of the two"));
+            over
+        }
+        (Some(item), None) => item.parse().map_or(over, Limit::Alpha),
+        (None, Some(item)) => item.parse().map_or(over, Limit::Static),
+        (None, None) => over,
+    }
+}
+
+fn read_scheduler(item: &Item<'_>) -> Option<QueueDiscipline> {
+    if item.is("strict") {
+        return Some(QueueDiscipline::Strict);
+    }
+    if !item.is_map() {
+        return item.refuse(format!("`{}` is not a scheduler; write `strict` or `{{weight: 4}}`", item.shown()));
+    }
+    let weight = item.fields(&["weight"])?.required("weight", "weight: 4")?.number("a weight", 1..=100)?;
+    Some(QueueDiscipline::Dwrr { weight })
+}
+
+fn read_ecn(item: &Item<'_>) -> Option<WredProfile> {
+    if !item.is_map() {
+        let remedy = "write `{kmin: 100kB, kmax: 400kB, pmax: 20%}` or `off`";
+        return item.refuse(format!("`{}` is not an ECN profile; {remedy}", item.shown()));
+    }
+    let fields = item.fields(&["kmin", "kmax", "pmax"])?;
+    let kmin = fields.required("kmin", "kmin: 100kB")?.parse::<Bytes>()?;
+    let kmax_item = fields.required("kmax", "kmax: 400kB")?;
+    let kmax = kmax_item.parse::<Bytes>()?;
+    let pmax = fields.required("pmax", "pmax: 20%")?.parse::<Probability>()?;
+    if kmax < kmin {
+        return kmax_item.refuse(format!("`{}` is below kmin; write a size from kmin on", kmax_item.shown()));
+    }
+    match WredProfile::new(kmin, kmax, pmax) {
+        Some(profile) => Some(profile),
+        None => {
+            kmax_item.refuse(format!("`{}` is more than a queue can hold; write less than 4GiB", kmax_item.shown()))
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The sections of the configuration: a file for each key of the YAML, or for a key that several sections share.
+
+pub(super) mod api;
+pub(crate) mod buffer;
+pub(super) mod classes;
+pub(crate) mod hosts;
+pub(super) mod idle;
+pub(super) mod lcores;
+pub(super) mod maps;
+pub(crate) mod policy;
+pub(crate) mod ports;
+pub(super) mod preset;
+pub(super) mod stuck;
+pub(super) mod system;
+pub mod vdev;
+pub(super) mod watchdog;

@@ -1,0 +1,380 @@
+//! `ports:` of the configuration.
+
+use super::classes::Class;
+use super::lcores::{Backlog, Lcores, MOST_DESCRIPTORS};
+use super::maps::{self, Maps};
+use super::stuck;
+use super::vdev;
+use super::watchdog::{self, Watchdog};
+use crate::config::checks::bounds::{self, MTUS, SLOWEST};
+use crate::config::model::{DeviceKind, PortDevice};
+use crate::config::overrides::Overrides;
+use crate::config::yaml::names::{self, Unique};
+use crate::config::yaml::range::IdRange;
+use crate::config::yaml::read::{Fields, Item};
+use crate::forward::VlanMode;
+use crate::headroom::{HeadroomInput, LEFT_BEHIND, Lapse, SmallPackets};
+use crate::pfc::PfcMode;
+use crate::qos::{MarkMap, Rewrite, Trust};
+use crate::sets::{CLASSES, MAX_PORTS};
+use crate::units::{BitRate, Bytes, Length, Nanos};
+use crate::wire::MacAddr;
+
+const KEYS: &[&str] = &[
+    "name",
+    "device",
+    "speed",
+    "cable",
+    "peer_response",
+    "mtu",
+    "trust",
+    "class",
+    "maps",
+    "rewrite",
+    "vlan",
+    "pfc",
+    "pfc_proven",
+    "watchdog",
+    "stuck_after",
+    "reserve",
+    "lcore",
+    "backlog_mark",
+    "mac",
+    "rx_descriptors",
+    "tx_descriptors",
+];
+
+const DEFAULT_DESCRIPTORS: u16 = 1024;
+const DEFAULT_MTU: u16 = 1500;
+const DEFAULT_CABLE: Length = Length::metres(3);
+
+/// A port before its share of the buffer is calculated.
+pub struct Port<'a> {
+    pub item: Item<'a>,
+    pub name: String,
+    /// Whether the device was read without error. Without it `device` is a placeholder that needs no host.
+    pub has_device: bool,
+    pub device: PortDevice,
+    pub mac: MacAddr,
+    pub rate: BitRate,
+    pub mtu: u16,
+    pub trust: Trust,
+    pub class: u8,
+    pub marks: MarkMap,
+    pub rewrite: Rewrite,
+    pub vlan: VlanMode,
+    pub pfc: PfcMode,
+    pub watchdog: Option<Watchdog<'a>>,
+    pub stuck_after: Option<Nanos>,
+    /// Reserve of the port's lossy and lossless groups, if it is written; indexed by `lossless as usize`.
+    pub reserve: [Option<Bytes>; 2],
+    pub lcore: u8,
+    pub backlog: Backlog,
+}
+
+/// The terms of the headroom formula that all ports have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Common {
+    pub cell: Bytes,
+    pub poll_gap: Nanos,
+    pub small_packets: SmallPackets,
+}
+
+/// The parts of the configuration that the ports refer to.
+pub struct Context<'a, 'b> {
+    pub maps: &'b Maps<'a>,
+    pub watchdog: Option<Watchdog<'a>>,
+    pub stuck_after: Option<Nanos>,
+    pub lcores: &'b Lcores<'a>,
+    pub overrides: &'b Overrides,
+}
+
+impl Port<'_> {
+    /// Whether frames with this VLAN tag, or without one, belong to a VLAN of the port.
+    pub fn carries(&self, tag: Option<u16>) -> bool {
+        self.vlan.carries(tag)
+    }
+
+    /// Frames that a poll may leave in the receive ring without XOFF. If the backlog never causes XOFF, only the ring
+    /// bounds them, and headroom does not cover that.
+    fn left_behind(&self) -> u32 {
+        match self.backlog {
+            Backlog::From(mark) => u32::from(mark).saturating_sub(1),
+            Backlog::Default | Backlog::Never => LEFT_BEHIND,
+        }
+    }
+
+    /// The input of the headroom formula for the port's lossless groups.
+    pub fn headroom_input(&self, common: &Common) -> HeadroomInput {
+        HeadroomInput {
+            rate: self.rate,
+            cable: self.device.cable,
+            mtu: self.mtu,
+            poll_gap: common.poll_gap,
+            posted: HeadroomInput::posted_by_pacing(self.rate),
+            cell: common.cell,
+            peer_response: self.device.peer_response.map(|time| self.rate.bytes_in(time)),
+            left: self.left_behind(),
+            small_packets: common.small_packets,
+        }
+    }
+}
+
+/// Reads all ports. A value with errors is replaced by its default, so that other parts can refer to the port.
+pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a, '_>) -> Vec<Port<'a>> {
+    let example = "`- {name: p1, device: ring, speed: 10G}` for each port";
+    let Some((list, items)) = item.and_then(|list| Some((list.clone(), list.list(example)?))) else {
+        return Vec::new();
+    };
+    if items.is_empty() {
+        list.fail("there is no port; write e.g. `- {name: p1, device: ring, speed: 10G}`");
+    }
+    if items.len() > MAX_PORTS {
+        list.fail(format!("{} ports are more than the {MAX_PORTS} a switch can have; remove some", items.len()));
+        return Vec::new();
+    }
+    let (mut devices, mut names) = (Unique::new("device"), Unique::new("name"));
+    let ports = items.into_iter().enumerate().filter_map(|(index, item)| {
+        let fields = item.fields(KEYS)?;
+        let name = names::read(&fields, "name: p1", &mut names).unwrap_or_default();
+        let kind = match fields.get("device") {
+            None if context.overrides.simulated => Some(DeviceKind::Ring),
+            _ => fields.required("device", "device: ring").and_then(|item| read_device(&item, &mut devices)),
+        };
+        let mac = names::read_mac(&fields, macs, MacAddr::local(0, u16::try_from(index).unwrap_or(u16::MAX)));
+        Some(read_port(item, &fields, index, name, kind, mac, context))
+    });
+    ports.collect()
+}
+
+fn read_port<'a>(
+    item: Item<'a>,
+    fields: &Fields<'a>,
+    index: usize,
+    name: String,
+    kind: Option<DeviceKind>,
+    (mac, has_mac): (MacAddr, bool),
+    context: &Context<'a, '_>,
+) -> Port<'a> {
+    let rate = fields.required("speed", "speed: 10G").and_then(|item| item.read(bounds::speed));
+    let number = |key, what, range| fields.get(key).and_then(|item| item.number::<u16>(what, range));
+    let trusts = [("dscp", Trust::Dscp), ("pcp", Trust::Pcp), ("port", Trust::Port)];
+    let port = Port {
+        name,
+        has_device: kind.is_some(),
+        device: PortDevice {
+            kind: kind.unwrap_or(DeviceKind::Ring),
+            has_mac,
+            pfc_proven: fields.get("pfc_proven").and_then(|item| item.flag()).unwrap_or(false),
+            cable: fields.get("cable").and_then(|item| read_cable(&item)).unwrap_or(DEFAULT_CABLE),
+            peer_response: fields.get("peer_response").and_then(|item| item.read(bounds::response)),
+            rx_descriptors: read_descriptors(fields, "rx_descriptors"),
+            tx_descriptors: read_descriptors(fields, "tx_descriptors"),
+        },
+        mac,
+        rate: rate.unwrap_or(SLOWEST),
+        mtu: number("mtu", "an MTU", MTUS.0.into()..=MTUS.1.into()).unwrap_or(DEFAULT_MTU),
+        trust: fields.get("trust").and_then(|item| item.choice(&trusts)).unwrap_or(Trust::Dscp),
+        class: fields.get("class").and_then(|item| item.number("a class", 0..=7)).unwrap_or(0),
+        marks: maps::read_of_port(fields.get("maps"), context.maps),
+        rewrite: maps::read_rewrite(fields.get("rewrite"), context.maps),
+        vlan: fields.get("vlan").and_then(|item| read_vlan(&item)).unwrap_or(VlanMode::Access(1)),
+        pfc: read_pfc(fields, context.overrides),
+        watchdog: watchdog::read_over(fields.get("watchdog"), context.watchdog.clone()),
+        stuck_after: stuck::read(fields.get("stuck_after"), context.stuck_after),
+        reserve: fields.get("reserve").map(|item| read_reserve(&item)).unwrap_or_default(),
+        lcore: context.lcores.of_port(index, fields.get("lcore")),
+        backlog: fields.get("backlog_mark").map_or(Backlog::Default, |item| read_backlog(&item)),
+        item,
+    };
+    let written = fields.get("mtu");
+    let is_written = written.is_some();
+    if let (DeviceKind::Vdev(devargs), Some(item)) = (&port.device.kind, written.or_else(|| fields.get("device"))) {
+        vdev::check_mtu(&item, devargs, port.mtu, is_written);
+    }
+    if port.device.pfc_proven
+        && let Some(item) = fields.get("pfc_proven")
+    {
+        if port.has_device && port.device.kind == DeviceKind::Ring {
+            item.fail("a virtual host shows by itself whether PFC works; remove it");
+        } else if !port.pfc.is_on() {
+            item.warn("PFC is off here, so that there is nothing to rely upon; remove it or write `pfc: software`");
+        }
+    }
+    if !port.pfc.is_on()
+        && let Some(item) = fields.get("watchdog").filter(|item| !item.is("off"))
+    {
+        item.warn("PFC is off here, so that there is nothing to watch; remove it or write `pfc: software`");
+    }
+    port
+}
+
+/// Reason why a NIC's own PFC is not supported; docs/nics.md explains it in detail.
+const NIC: &str = "`nic` cannot be lossless: a NIC pauses by what waits in itself, which is little while this switch polls it \
+                   and its buffer fills, and without a queue for each priority it stops all of them or none; write \
+                   `pfc: software` (docs/nics.md)";
+
+fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
+    let modes = [("software", PfcMode::Symmetric), ("asymmetric", PfcMode::Asymmetric), ("off", PfcMode::Off)];
+    let read = |item: Item<'_>| if item.is("nic") { item.refuse(NIC) } else { item.choice(&modes) };
+    let written = fields.get("pfc").and_then(read).unwrap_or(PfcMode::Symmetric);
+    match overrides.pfc {
+        // The written mode is checked in any case; `off` applies only when the switch runs.
+        None | Some(PfcMode::Off) => written,
+        Some(PfcMode::Symmetric) if written == PfcMode::Asymmetric => written,
+        Some(mode) => mode,
+    }
+}
+
+/// Reads the reserves of all lossy and all lossless groups of a port; indexed by `lossless as usize`.
+pub fn read_reserve(item: &Item<'_>) -> [Option<Bytes>; 2] {
+    if !item.is_map() {
+        let remedy = "write e.g. `{lossless: 20kB, lossy: 10kB}`";
+        item.fail(format!("`{}` does not say for whom; {remedy}", item.shown()));
+        return [None; 2];
+    }
+    let fields = item.fields(&["lossless", "lossy"]);
+    ["lossy", "lossless"].map(|key| fields.as_ref().and_then(|fields| fields.parse(key)))
+}
+
+fn read_backlog(item: &Item<'_>) -> Backlog {
+    if item.is("off") {
+        return Backlog::Never;
+    }
+    let most = u64::from(MOST_DESCRIPTORS) - 1;
+    item.number("a count of frames", 1..=most).map_or(Backlog::Default, Backlog::From)
+}
+
+/// Reads the length of a cable.
+pub fn read_cable(item: &Item<'_>) -> Option<Length> {
+    item.read(bounds::cable)
+}
+
+fn read_descriptors(fields: &Fields<'_>, key: &str) -> u16 {
+    let Some(item) = fields.get(key) else { return DEFAULT_DESCRIPTORS };
+    match item.number::<u16>("a count of descriptors", 64..=u64::from(MOST_DESCRIPTORS)) {
+        Some(count) if count.is_power_of_two() => count,
+        Some(count) => {
+            let (below, above) = (count.next_power_of_two() / 2, count.next_power_of_two());
+            item.fail(format!("`{count}` is not a power of two; write e.g. {below} or {above}"));
+            DEFAULT_DESCRIPTORS
+        }
+        None => DEFAULT_DESCRIPTORS,
+    }
+}
+
+fn read_device(item: &Item<'_>, devices: &mut Unique) -> Option<DeviceKind> {
+    let text = item.text("a device; write e.g. `ring`")?;
+    if text == "ring" {
+        return Some(DeviceKind::Ring);
+    }
+    // The text before the first comma names the device; the rest are its arguments.
+    let name = text.split(',').next().unwrap_or_default();
+    let kind = if let Some(address) = pci_address(name) {
+        devices.claim(item, &address);
+        DeviceKind::Pci(format!("{address}{}", &text[name.len()..]))
+    } else if is_vdev(name) {
+        devices.claim(item, name);
+        // Two ports on one interface would both start, and each would receive some of its frames.
+        if let Some(interface) = text.split(',').find_map(|argument| argument.strip_prefix("iface=")) {
+            devices.claim(item, &format!("iface={interface}"));
+        }
+        vdev::check(item, text);
+        DeviceKind::Vdev(text.to_owned())
+    } else {
+        let remedy =
+            "a PCI address such as \"0000:3b:00.0\", a virtual device of DPDK such as \"net_tap0,iface=hf0\", or ring";
+        return item.refuse(format!("`{}` is not a device; write {remedy}", item.shown()));
+    };
+    Some(kind)
+}
+
+/// Returns a PCI address with its domain, from one with or without a domain.
+fn pci_address(text: &str) -> Option<String> {
+    let is_hex = |part: &str, len: usize| part.len() == len && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let parts: Vec<&str> = text.split([':', '.']).collect();
+    let (domain, bus, device, function) = match parts[..] {
+        [domain, bus, device, function] => (domain, bus, device, function),
+        [bus, device, function] => ("0000", bus, device, function),
+        _ => return None,
+    };
+    let right =
+        is_hex(domain, 4) && is_hex(bus, 2) && is_hex(device, 2) && matches!(function.as_bytes(), [b'0'..=b'7']);
+    let address = format!("{domain}:{bus}:{device}.{function}").to_ascii_lowercase();
+    (right && address.ends_with(&text.to_ascii_lowercase())).then_some(address)
+}
+
+/// Whether a name is that of a DPDK network vdev: a driver's name and a number.
+fn is_vdev(name: &str) -> bool {
+    let driver = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let known = ["net_", "eth_"].iter().any(|prefix| driver.len() > prefix.len() && driver.starts_with(prefix));
+    (known || driver == "virtio_user") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
+    if !item.is_map() {
+        return item.number("a VLAN", 1..=4094).map(VlanMode::Access);
+    }
+    let fields = item.fields(&["tagged", "native"])?;
+    let native = fields.get("native").and_then(|item| item.number::<u16>("a VLAN", 1..=4094));
+    let items = fields.required("tagged", "tagged: [10, 20-30]")?.list("e.g. [10, 20-30]")?;
+    let mut tagged = Vec::new();
+    for item in items {
+        let Some(range) = IdRange::read(&item, "a VLAN", 1..=4094) else { continue };
+        if native.is_some_and(|native| (range.first..=range.last).contains(&native)) {
+            item.fail(format!("`{}` holds the native VLAN, which goes untagged; remove it here", item.shown()));
+        }
+        tagged.extend(range.first..=range.last);
+    }
+    tagged.sort_unstable();
+    tagged.dedup();
+    Some(VlanMode::Trunk { tagged, native })
+}
+
+/// Checks each port's PFC, trust and class against the lossless classes.
+pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
+    let is_lossless = |class: u8| classes[usize::from(class)].settings.lossless;
+    let lossless: Vec<String> =
+        (0..CLASSES as u8).filter(|&class| is_lossless(class)).map(|class| class.to_string()).collect();
+    for port in ports.iter().filter(|_| !lossless.is_empty()) {
+        if !port.pfc.is_on() {
+            port.item.warn(format!("PFC is off, so class {} is not lossless here", lossless.join(", ")));
+            continue;
+        }
+        let class = port.class;
+        let reason = format!(
+            "class {class} of this port is lossless, and broadcast is never sent in a lossless class, so that ARP \
+             fails here"
+        );
+        match (port.trust, is_lossless(class)) {
+            (Trust::Port, true) => port.item.fail(format!("{reason}; write a lossy class and `trust: dscp` or `pcp`")),
+            (Trust::Port, false) => port.item.fail(format!(
+                "PFC is on, but with `trust: port` every frame is in class {class}, which is lossy, and none is ever \
+                 lossless; write `trust: dscp` or `pcp`, or `pfc: off`"
+            )),
+            (_, true) => port.item.warn(format!("{reason}; write a lossy class as `class`")),
+            (_, false) => {}
+        }
+        if port.trust == Trust::Pcp && port.vlan.tagged().is_empty() {
+            port.item.warn(format!(
+                "a PCP is in a tag, and frames leave this port without one, as most of them come: they are in class {class} \
+                 for whoever looks, and PFC for class {} does not work for them; write `trust: dscp`, which needs no tag, or \
+                 `vlan: {{tagged: [...]}}`",
+                lossless.join(", ")
+            ));
+        }
+    }
+}
+
+/// Warns of ports at which a pause may expire before its refresh reaches the peer. Lossless classes then lose frames
+/// however large their headroom is.
+pub fn warn_of_lapses(ports: &[Port<'_>], guarded: &[bool], common: &Common) {
+    for (port, _) in ports.iter().zip(guarded).filter(|(_, guarded)| **guarded) {
+        let Some(lapse) = Lapse::of(&port.headroom_input(common)) else { continue };
+        let remedy = match lapse.longest_poll_gap {
+            Some(gap) => format!("write `lcores.poll_gap: {}ns` or less, and keep to it", gap.0),
+            None => "no poll gap is short enough for the peer's response; write a lower `speed`".to_owned(),
+        };
+        port.item.warn(format!("at {} {lapse} (poll gap {}); {remedy}", port.rate, common.poll_gap));
+    }
+}

@@ -1,0 +1,146 @@
+//! Defaults of classes, and the preset that configures a correct lossless switch in one word.
+
+use crate::headroom::largest_frame;
+use crate::mmu::Threshold;
+use crate::qos::{QueueDiscipline, WredProfile};
+use crate::sets::CLASSES;
+use crate::units::{Alpha, Bytes, Cells, Probability};
+
+/// An amount in bytes, or in largest frames of a port, since ports differ in MTU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    Frames(u32),
+    Bytes(Bytes),
+}
+
+impl Amount {
+    /// The amount in cells, for a port with this MTU.
+    pub fn cells(self, mtu: u16, cell: Bytes) -> Cells {
+        match self {
+            Amount::Frames(frames) => Cells(frames.saturating_mul(largest_frame(mtu).to_cells_ceil(cell).0)),
+            Amount::Bytes(bytes) => bytes.to_cells_ceil(cell),
+        }
+    }
+}
+
+/// Limit of a group or queue in its pool, before it is converted to cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Alpha(Alpha),
+    Static(Bytes),
+}
+
+impl Limit {
+    /// The limit in cells.
+    pub fn threshold(self, cell: Bytes) -> Threshold {
+        match self {
+            Limit::Alpha(alpha) => Threshold::Dynamic(alpha),
+            Limit::Static(bytes) => Threshold::Static(bytes.to_cells_floor(cell)),
+        }
+    }
+}
+
+/// Settings of one traffic class, and so of its group, queue and PFC priority.
+#[derive(Debug, Clone, Copy)]
+pub struct ClassSettings {
+    pub lossless: bool,
+    pub reserve: Amount,
+    pub limit: Limit,
+    pub xon_offset: Amount,
+    pub xon_floor: Amount,
+    /// Headroom of each group; `None`: calculated from each port's cable, rate and MTU.
+    pub headroom: Option<Bytes>,
+    pub scheduler: QueueDiscipline,
+    pub wred: Option<WredProfile>,
+    /// For lossy classes: the queue's limit in the lossy pool, and the part of the pool that is reserved for each such
+    /// queue.
+    pub queue_limit: Limit,
+    pub queue_reserve: Bytes,
+}
+
+/// Alpha 1/4: four senders that share a pool get an eighth each, and half of the pool stays free for further senders.
+/// ECN marks before XOFF on up to sixteen ports of the default buffer.
+const LOSSLESS_ALPHA: i8 = -2;
+
+/// Alpha 8 at ingress, so that the queue decides: a lossy packet is dropped because of its egress queue, not its
+/// ingress port.
+const LOSSY_GROUP_ALPHA: i8 = 3;
+
+/// Alpha 1: a single congested queue takes half of the lossy pool.
+const LOSSY_QUEUE_ALPHA: i8 = 0;
+
+/// kmin, kmax and pmax of HPCC's setting at 25G: it marks early enough for 10G and late enough for 100G.
+const ROCE_ECN: (u64, u64, u32) = (100_000, 400_000, (1 << 16) / 5);
+
+/// DWRR weight of the lossless class in the preset; each lossy class has weight one.
+const ROCE_WEIGHT: u8 = 4;
+
+fn alpha(exponent: i8) -> Alpha {
+    Alpha::from_exponent(exponent).expect("a constant within range")
+}
+
+impl ClassSettings {
+    /// A lossy class of weight one.
+    pub fn lossy() -> Self {
+        Self {
+            lossless: false,
+            reserve: Amount::Frames(0),
+            limit: Limit::Alpha(alpha(LOSSY_GROUP_ALPHA)),
+            xon_offset: Amount::Frames(0),
+            xon_floor: Amount::Frames(0),
+            headroom: None,
+            scheduler: QueueDiscipline::Dwrr { weight: 1 },
+            wred: None,
+            queue_limit: Limit::Alpha(alpha(LOSSY_QUEUE_ALPHA)),
+            queue_reserve: Bytes(0),
+        }
+    }
+
+    /// A lossless class. Its reserve of two frames prevents that a threshold of zero starves it or makes every frame
+    /// cause a pause. XON is ten frames below XOFF, so that a pause is worth its two PFC frames (SONiC profiles have 18
+    /// KiB).
+    pub fn lossless() -> Self {
+        Self {
+            lossless: true,
+            reserve: Amount::Frames(2),
+            limit: Limit::Alpha(alpha(LOSSLESS_ALPHA)),
+            xon_offset: Amount::Frames(10),
+            xon_floor: Amount::Frames(1),
+            ..Self::lossy()
+        }
+    }
+
+    /// The defaults of a lossless or of a lossy class.
+    pub fn of_kind(lossless: bool) -> Self {
+        if lossless { Self::lossless() } else { Self::lossy() }
+    }
+}
+
+/// A named set of class settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// Every class lossy, weight one.
+    None,
+    /// Class 3 lossless with ECN, class 6 strict for congestion notification packets.
+    Roce,
+}
+
+impl Preset {
+    pub fn classes(self) -> [ClassSettings; CLASSES] {
+        let mut classes = [ClassSettings::lossy(); CLASSES];
+        if self == Preset::Roce {
+            let (kmin, kmax, pmax) = ROCE_ECN;
+            classes[3] = ClassSettings {
+                scheduler: QueueDiscipline::Dwrr { weight: ROCE_WEIGHT },
+                wred: WredProfile::new(Bytes(kmin), Bytes(kmax), Probability(pmax)),
+                ..ClassSettings::lossless()
+            };
+            classes[6] = ClassSettings {
+                reserve: Amount::Frames(1),
+                scheduler: QueueDiscipline::Strict,
+                ..ClassSettings::lossy()
+            };
+        }
+        classes
+    }
+}

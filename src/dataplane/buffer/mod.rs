@@ -1,0 +1,203 @@
+//! The buffer as one lcore sees it: admission of frames to priority groups, and the release of their cells.
+//!
+//! Admission has a short path for bursts in which no frame can be refused, [`Buffer::admit_burst`], and a path for
+//! single frames, [`Buffer::admit`]. Both reach the same state, to the cell and to the watermark.
+
+pub(crate) mod pauses;
+pub(crate) mod trash;
+
+use std::sync::Arc;
+
+use super::port::Port;
+use super::spec::SwitchSpec;
+use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::fast_path::{self, FastPath};
+use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::ingress::rewrite::BurstDemand;
+use crate::mmu::{
+    Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
+    Tallies, TallyWriter,
+};
+use crate::sets::{BURST, PortSet, indices};
+use crate::units::{CellSize, Cells};
+
+/// One lcore's part of the shared buffer.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub cell: CellSize,
+    /// This lcore's leases of the pools.
+    pub pools: Pools,
+    pub reserves: QueueReserves,
+    /// Cells that have left the switch, by the lcore that released them.
+    pub tallies: Arc<Tallies>,
+    /// This lcore's part of the tallies.
+    pub releases: TallyWriter,
+    /// Own ports with groups that hold cells.
+    pub holding: PortSet,
+}
+
+/// A lossy group and the lossy pool before a frame was admitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    group: GroupState,
+    pool_highest: Cells,
+}
+
+impl Buffer {
+    /// Creates the parts of all lcores for the buffer of `spec`.
+    pub fn fleet(spec: &SwitchSpec) -> Vec<Self> {
+        let pools = [SharedPool::new(spec.buffer.lossy_shared), SharedPool::new(spec.buffer.lossless_shared)];
+        let headroom = ExactPool::new(spec.buffer.headroom);
+        let tallies = Arc::new(Tallies::new(usize::from(spec.lcores), spec.ports.len()));
+        let part = |(lcore, reserves)| Self {
+            cell: CellSize::new(spec.buffer.cell),
+            pools: Pools { shared: pools.each_ref().map(|pool| Lease::new(pool.clone())), headroom: headroom.clone() },
+            reserves,
+            releases: tallies.writer(lcore),
+            tallies: tallies.clone(),
+            holding: PortSet::EMPTY,
+        };
+        spec.queue_reserves().into_iter().enumerate().map(part).collect()
+    }
+
+    /// The lossy pool as queue admission sees it.
+    #[inline]
+    pub fn lossy_pool(&self) -> LossyPool {
+        LossyPool { free: self.pools.shared[0].free(), reserved: self.reserves.unused() }
+    }
+
+    /// Gives the ledgers of own ports the cells that were released since the last poll. Returns the ports that held
+    /// cells before.
+    #[inline]
+    pub fn collect_releases(&mut self, ports: &mut [Port]) -> PortSet {
+        let held = self.holding;
+        for port in held.iter() {
+            let state = &mut ports[port];
+            for group in indices(state.holding) {
+                let released = self.tallies.released(port, group);
+                let cells = released - state.released[group];
+                if cells == 0 {
+                    continue;
+                }
+                state.released[group] = released;
+                state.ledger.release(group, Cells(cells as u32), &mut self.pools);
+                if released == state.admitted[group] {
+                    state.holding &= !(1 << group);
+                }
+            }
+            if state.holding == 0 {
+                self.holding.remove(port);
+            }
+        }
+        held
+    }
+
+    /// Admits all frames of `demand`, which came by ingress `port`, if [`Buffer::admit`] and their queues on this lcore
+    /// would accept each of them and no group would become XOFF. Otherwise admits none. Returns whether they are
+    /// admitted. `own` has the ports of this lcore.
+    #[inline]
+    pub fn admit_burst(
+        &mut self,
+        (ports, port): (&mut [Port], usize),
+        own: PortSet,
+        rule: &QueueAdmission,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) -> bool {
+        let groups = demand.groups();
+        let lossy = groups & !ports[port].lossless;
+        if lossy != 0 && !self.queues_take((ports, port), own, rule, metas, demand, lossy)
+            || !ports[port].ledger.admit_burst(&demand.cells, groups, &mut self.pools)
+        {
+            return false;
+        }
+        let state = &mut ports[port];
+        if groups != 0 {
+            fast_path::hit(FastPath::Together);
+        }
+        if state.ledger.xoff() & groups != 0 {
+            fast_path::hit(FastPath::InHeadroom);
+        }
+        for group in indices(groups) {
+            state.admitted[group] += u64::from(demand.cells[group]);
+        }
+        state.holding |= groups;
+        self.holding |= PortSet::only_if(groups != 0, port);
+        true
+    }
+
+    /// Whether every frame of `demand` in one of the groups `lossy` is sure to fit its queue.
+    #[inline]
+    fn queues_take(
+        &self,
+        (ports, port): (&[Port], usize),
+        own: PortSet,
+        rule: &QueueAdmission,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+        lossy: u8,
+    ) -> bool {
+        let crosses = !(demand.egresses - own).is_empty();
+        // The other lcore must accept a frame within its group's reserve. Only frame by frame is it known which frames
+        // these are.
+        if crosses && indices(lossy).any(|group| ports[port].ledger.has_free_reserve(group)) {
+            return false;
+        }
+        let wanted: u32 = indices(lossy).map(|group| demand.cells[group]).sum();
+        let all: u32 = demand.cells.iter().sum();
+        let request = BurstRequest { lossy: Cells(wanted), all: Cells(all), queues: demand.lossy_queues, crosses };
+        let draws = || {
+            let needs_draw = |meta: &Meta| rule.needs_wred_draw(meta.desc.queue(), meta.is_droppable());
+            demand.sent.iter().any(|index| !metas[index].is_lossless() & needs_draw(&metas[index]))
+        };
+        // Iterates by port and queue instead of by frame: there are fewer of them.
+        let deepest =
+            |queue: usize| demand.egresses.iter().map(|egress| ports[egress].queues[queue].cells()).max().unwrap_or(0);
+        rule.admit_burst(request, self.lossy_pool(), draws, deepest)
+    }
+
+    /// Charges a frame from ingress port `port` to `egress` to its priority group. A lossy frame that its group refuses
+    /// is still admitted within the reserve of its queue.
+    #[inline]
+    pub fn admit(&mut self, (port, state): (usize, &mut Port), egress: usize, meta: &Meta) -> Admission {
+        let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
+        let cells = Cells(meta.desc.cells().into());
+        let mut admission = state.ledger.admit(group, cells, &mut self.pools);
+        if let Admission::Refused(_) = admission {
+            if meta.is_lossless() || !self.reserves.covers(egress, queue, cells) {
+                return admission;
+            }
+            admission = state.ledger.admit_guaranteed(group, cells, &mut self.pools);
+            if let Admission::Refused(_) = admission {
+                return admission;
+            }
+        }
+        state.admitted[group] += u64::from(cells.0);
+        state.holding |= 1 << group;
+        self.holding.insert(port);
+        admission
+    }
+
+    /// The state to which [`Buffer::undo`] returns if the queue of a lossy frame refuses it.
+    #[inline]
+    pub fn before(&self, state: &Port, group: usize) -> Before {
+        Before { group: state.ledger.group(group), pool_highest: self.pools.shared[0].used_highest() }
+    }
+
+    /// Undoes the admission of a frame of ingress port `state`, so that the next frame of the burst finds its cells.
+    #[cold]
+    pub fn undo(&mut self, state: &mut Port, desc: FrameDesc, before: Before) {
+        let (_, group, cells) = desc.charge();
+        state.ledger.undo(group, &before.group, before.pool_highest, &mut self.pools);
+        state.admitted[group] -= u64::from(cells.0);
+        if state.admitted[group] == state.released[group] {
+            state.holding &= !(1 << group);
+        }
+    }
+
+    /// Releases the cells of a frame that will not be sent; its ingress port may belong to any lcore.
+    pub fn uncharge(&mut self, desc: FrameDesc) {
+        let (ingress, group, cells) = desc.charge();
+        self.releases.release(ingress, group, cells);
+    }
+}

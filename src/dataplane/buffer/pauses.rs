@@ -1,0 +1,55 @@
+//! The peers that an lcore has paused, and why: groups at XOFF, or a backlog in the receive ring.
+
+use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::PortCounters;
+use crate::mutant::{self, Mutant};
+use crate::sets::PortSet;
+use crate::units::Ticks;
+
+/// The ports whose peers are paused.
+#[derive(Debug, Default)]
+pub(crate) struct PauseState {
+    /// Ports with groups at XOFF.
+    pub xoff: PortSet,
+    /// Ports whose receive backlog pauses their peers.
+    pub backlogged: PortSet,
+}
+
+impl PauseState {
+    /// Passes the XOFF state of a port (buffer and receive backlog) to its generator. Returns the groups that were not
+    /// at XOFF before.
+    #[inline]
+    pub fn update(&mut self, number: usize, port: &mut Port) -> u8 {
+        let xoff = port.ledger.xoff();
+        self.xoff.set(number, xoff != 0);
+        let announced = port.wants_xoff() & port.generated;
+        let fresh = announced & !port.generator.xoff();
+        port.generator.set_all(announced);
+        fresh
+    }
+
+    /// Evaluates the frames `left` in the receive ring of a port after a poll; `None`: unknown. At least `enough`
+    /// frames, or at least the port's mark, are a backlog: the lossless groups are then XOFF until the ring is drained.
+    /// Returns whether this changed.
+    pub fn judge_backlog(
+        &mut self,
+        (number, port): (usize, &mut Port),
+        (left, enough): (Option<usize>, u32),
+        counters: &PortCounters,
+        now: Ticks,
+    ) -> bool {
+        let left = if mutant::is(Mutant::BacklogIgnored) { Some(0) } else { left };
+        if let Some(left) = left {
+            counters.backlog_frames.set(left as u64);
+            counters.backlog_highest_frames.raise(left as u64);
+        }
+        let before = port.backlog.is_on();
+        port.backlog.judge(left, enough, now);
+        let is_changed = port.backlog.is_on() != before;
+        if is_changed {
+            counters.backlog_xoffs.add(u64::from(!before));
+            self.backlogged.set(number, !before);
+        }
+        is_changed
+    }
+}

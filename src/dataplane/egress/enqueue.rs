@@ -1,0 +1,227 @@
+//! Enqueue: moves admitted frames into a queue of this lcore.
+//!
+//! Bursts that no queue can refuse take [`Egress::push_all`] or [`Egress::append`]. [`Egress::enqueue`] judges a single
+//! frame.
+
+use arrayvec::ArrayVec;
+
+use super::Egress;
+use super::links::Links;
+use crate::dataplane::buffer::Buffer;
+use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::handoff::mesh::HandoffFrame;
+use crate::dataplane::handoff::ring::Consumer;
+use crate::dataplane::ingress::rewrite::BurstDemand;
+use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::dataplane::telemetry::log::RefusingQueue;
+use crate::io::{Burst, Packet};
+use crate::mmu::{LossyPool, QueueAdmission, QueueDepth};
+use crate::mutant::{self, Mutant};
+use crate::sets::{BURST, ClassSet, PortSet};
+use crate::units::{Bytes, Cells};
+
+/// Frames that queues refused, each with the reason and the state of its queue at that moment.
+pub(crate) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason, RefusingQueue), BURST>;
+
+/// The owners that a frame passes on its way into a queue.
+pub(crate) struct Entry<'a> {
+    pub ports: &'a mut [Port],
+    pub buffer: &'a mut Buffer,
+    pub rule: &'a QueueAdmission,
+    pub links: &'a Links,
+}
+
+/// Frames that were appended and not yet accounted for.
+#[derive(Debug, Default)]
+pub(crate) struct Appended {
+    pub frames: usize,
+    pub egresses: PortSet,
+    pub queues: ClassSet,
+}
+
+impl<P: Packet> Egress<P> {
+    /// Appends a burst of admitted frames to queues of this lcore, none of which has a reserve. `demand` covers these
+    /// frames. Not inlined: the loop needs the registers that its caller would keep.
+    #[inline(never)]
+    pub fn push_all(
+        &mut self,
+        (ports, buffer): (&mut [Port], &mut Buffer),
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        self.expect_room(burst.len());
+        let frames = burst.len();
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
+            self.append(&mut ports[usize::from(egress)], buffer, packet, meta.desc);
+        }
+        self.finish(ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });
+    }
+
+    /// Asserts that the slab has room for `frames` more. It has a slot for every cell of the buffer, so admitted frames
+    /// always fit.
+    #[inline]
+    pub fn expect_room(&self, frames: usize) {
+        assert!(self.slab.has_room(frames), "fewer slots than cells of the buffer");
+    }
+
+    /// Appends an admitted frame to a queue without a reserve. [`Egress::finish`] must follow: it updates the counts
+    /// that all frames of a burst share, because an update by each frame would wait for the one before.
+    #[inline(always)]
+    pub fn append(&mut self, state: &mut Port, buffer: &mut Buffer, packet: P, desc: FrameDesc) {
+        state.queues[desc.queue()].append(&mut self.slab, packet, desc);
+        if mutant::is(Mutant::ReleasedWhenQueued) {
+            buffer.uncharge(desc);
+        }
+    }
+
+    /// Accounts for appended frames.
+    #[inline]
+    pub fn finish(&mut self, ports: &mut [Port], appended: &Appended) {
+        self.slab.appended(appended.frames);
+        for egress in appended.egresses.iter() {
+            let state = &mut ports[egress];
+            for queue in appended.queues.iter() {
+                state.waiting |= u8::from(!state.queues[queue].is_empty()) << queue;
+            }
+        }
+    }
+
+    /// Enqueues the next `frames` frames that another lcore has handed over, and collects the refused ones. Returns the
+    /// ports whose queues have grown.
+    #[inline]
+    pub fn accept(
+        &mut self,
+        entry: Entry<'_>,
+        ring: &mut Consumer<HandoffFrame<P>>,
+        frames: usize,
+        refused: &mut Refused<P>,
+    ) -> PortSet {
+        self.expect_room(frames);
+        let Entry { ports, buffer, rule, links } = entry;
+        // Ports whose queues need more checks than the admission rule.
+        let special = if buffer.reserves.is_empty() { links.refusing | !links.up } else { PortSet::ALL };
+        // The pool is charged for these frames already, and no cells return to it before the poll ends.
+        let pool = buffer.lossy_pool();
+        let (mut appended, mut grown) = (Appended::default(), PortSet::EMPTY);
+        for _ in 0..frames {
+            let Some(handed) = ring.pop() else { break };
+            // The frame is in the cache of the other core, and leaves before the poll ends.
+            handed.packet.prefetch();
+            let egress = usize::from(handed.egress);
+            if special.contains(egress) {
+                grown.insert(egress);
+                self.enqueue_or_refuse(&mut Entry { ports, buffer, rule, links }, handed, refused);
+                continue;
+            }
+            let state = &mut ports[egress];
+            if !handed.must_accept
+                && let Err(reason) = self.judge(state, &handed, rule, pool)
+            {
+                refuse(refused, handed, reason, state, pool);
+                continue;
+            }
+            appended.egresses.insert(egress);
+            appended.queues.insert(handed.desc.queue());
+            appended.frames += 1;
+            self.append(state, buffer, handed.packet, handed.desc);
+        }
+        self.finish(ports, &appended);
+        grown | appended.egresses
+    }
+
+    /// Enqueues a frame, or collects it if its queue refuses it.
+    #[cold]
+    #[inline(never)]
+    fn enqueue_or_refuse(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>, refused: &mut Refused<P>) {
+        if let Err((handed, reason)) = self.enqueue(entry, handed) {
+            let state = &entry.ports[usize::from(handed.egress)];
+            let queue = RefusingQueue::of(state, handed.desc, entry.buffer.lossy_pool());
+            refused.push((handed, reason, queue));
+        }
+    }
+
+    /// Enqueues an admitted frame, from any lcore, at a port of this one.
+    ///
+    /// # Errors
+    /// The frame, and the reason for which its queue refused it.
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        entry: &mut Entry<'_>,
+        handed: HandoffFrame<P>,
+    ) -> Result<(), (HandoffFrame<P>, DropReason)> {
+        let (egress, queue) = (usize::from(handed.egress), handed.desc.queue());
+        let state = &entry.ports[egress];
+        let judged = match state.refusal(queue, entry.links.up.contains(egress)) {
+            Some(reason) => Err(reason),
+            None => self.judge(state, &handed, entry.rule, entry.buffer.lossy_pool()),
+        };
+        match judged {
+            Ok(()) => self.push(entry, handed).map_err(|handed| (handed, DropReason::NoBuffer)),
+            Err(reason) => Err((handed, reason)),
+        }
+    }
+
+    /// Applies the admission rule of the frame's queue at port `state`.
+    #[inline]
+    fn judge(
+        &mut self,
+        state: &Port,
+        handed: &HandoffFrame<P>,
+        rule: &QueueAdmission,
+        pool: LossyPool,
+    ) -> Result<(), DropReason> {
+        let queue = &state.queues[handed.desc.queue()];
+        let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
+        let cells = if mutant::is(Mutant::QueueOfPort) { of_port() } else { queue.cells() };
+        let depth = QueueDepth { cells: Cells(cells), bytes: Bytes(queue.bytes()) };
+        rule.admit(handed.desc.queue(), handed.request(), depth, pool, || self.rng.roll()).map_err(DropReason::from)
+    }
+
+    /// Appends a frame to its queue, with or without a reserve.
+    ///
+    /// # Errors
+    /// The frame, if the slab is full. The slab has a slot for every cell of the buffer, so this is a fault.
+    #[inline]
+    pub fn push(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>) -> Result<(), HandoffFrame<P>> {
+        let (egress, queue, desc) = (usize::from(handed.egress), handed.desc.queue(), handed.desc);
+        let state = &mut entry.ports[egress];
+        let depth = state.queues[queue].cells();
+        if let Err(packet) = state.queues[queue].push(&mut self.slab, handed.packet, desc) {
+            return Err(HandoffFrame { packet, ..handed });
+        }
+        if mutant::is(Mutant::ReleasedWhenQueued) {
+            entry.buffer.uncharge(desc);
+        }
+        state.waiting |= 1 << queue;
+        entry.buffer.reserves.update(egress, queue, depth, depth + u32::from(desc.cells()));
+        Ok(())
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReason, state: &Port, pool: LossyPool) {
+    let queue = RefusingQueue::of(state, handed.desc, pool);
+    refused.push((handed, reason, queue));
+}
+
+impl Port {
+    /// The reason for which `queue` accepts no frame, if any: the watchdog discards its frames, the port is stuck or
+    /// its link is down.
+    #[inline]
+    fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
+        if self.dropping() >> queue & 1 == 1 {
+            return Some(DropReason::Watchdog);
+        }
+        if self.is_closed(queue) {
+            return Some(DropReason::EgressStuck);
+        }
+        // The link may have gone down while the frame was in the ring between lcores.
+        (!is_up).then_some(DropReason::EgressDown)
+    }
+}

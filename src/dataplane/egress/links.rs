@@ -1,0 +1,112 @@
+//! The ports that can send: link state, ports that refuse frames, and PFC frames, which bypass the queues.
+
+use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::PortCounters;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::io::{Burst, Ports};
+use crate::qos::shaper::MIN_FRAME;
+use crate::sets::{PortSet, indices};
+use crate::units::Ticks;
+use crate::wire::mac_control::PfcFrame;
+
+/// The state of all ports' egress sides.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// Ports that have a link.
+    pub up: PortSet,
+    /// Own ports with queues that refuse frames: the watchdog discards their frames, or the port is stuck.
+    pub refusing: PortSet,
+    /// Own ports whose devices take no frames.
+    pub stuck: PortSet,
+}
+
+impl Links {
+    /// Creates the state of `ports` ports, all with a link.
+    pub fn new(ports: usize) -> Self {
+        Self { up: PortSet::first(ports), refusing: PortSet::EMPTY, stuck: PortSet::EMPTY }
+    }
+
+    /// Records that the device of a port took none of the frames that it was offered at `now`. If the port is stuck,
+    /// schedules the discard of all frames that wait for it.
+    #[cold]
+    pub fn note_refusal(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters, now: Ticks) {
+        if port.progress.refused(now, counters.taken_frames()) {
+            self.stuck.insert(number);
+            self.refusing.insert(number);
+            counters.egress_stuck.set(1);
+            counters.egress_stucks.add(1);
+        }
+        if port.progress.is_stuck() {
+            port.schedule_discard(u8::MAX, DropReason::EgressStuck);
+        }
+    }
+
+    /// Lets a stuck port send again if its device has taken a frame. Otherwise it permits a probe if one is due: the
+    /// next frame for the port, and a PFC frame, which is sent even if no frame comes. Returns whether the port is no
+    /// longer stuck.
+    #[cold]
+    pub fn look_at_stuck(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters, now: Ticks) -> bool {
+        if port.progress.has_moved(counters.taken_frames()) {
+            return self.release_stuck((number, port), counters);
+        }
+        if port.progress.probe(now) {
+            port.generator.repeat(port.generated);
+        }
+        false
+    }
+
+    /// Ends the stuck state of a port, so that it sends again. Returns whether the port was stuck.
+    pub fn release_stuck(&mut self, (number, port): (usize, &mut Port), counters: &PortCounters) -> bool {
+        if !self.stuck.contains(number) {
+            return false;
+        }
+        port.progress.clear();
+        port.cancel_discard(u8::MAX, DropReason::EgressStuck);
+        self.stuck.remove(number);
+        self.refusing.set(number, port.is_refusing());
+        counters.egress_stuck.set(0);
+        true
+    }
+
+    /// Sends the PFC `frame` that is due at a port. A frame that the device does not take stays due.
+    ///
+    /// IEEE 802.3 annexes 31B and 31D, in substance: a pause stops data frames and no MAC control frames. So pauses of
+    /// this port are not consulted here.
+    #[inline]
+    pub fn send_pfc<I: Ports>(
+        &mut self,
+        io: &mut I,
+        (number, port): (usize, &mut Port),
+        frame: &PfcFrame,
+        counters: &PortCounters,
+        now: Ticks,
+    ) {
+        // To a stuck port only frames that pause are offered: they show whether it moves again.
+        if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff() == 0 {
+            return;
+        }
+        // Without a buffer, or without room in the transmit ring below, the frame stays due, and the next poll tries
+        // again.
+        let Some(packet) = io.make(&frame.emit(port.mac)) else { return };
+        let mut one = Burst::new();
+        one.push(packet);
+        io.tx(number, &mut one);
+        if !one.is_empty() {
+            io.free(&mut one);
+            if port.progress.is_stuck() {
+                self.note_refusal((number, port), counters, now);
+            }
+            return;
+        }
+        port.generator.sent(frame, now);
+        // The frame bypassed pacing, but not the wire, so the next data frames wait for its time. Otherwise each PFC
+        // frame would put the device ahead of the wire and delay the next PFC frame.
+        port.shaper.charge(MIN_FRAME, now);
+        counters.pfc_tx_frames.add(1);
+        for priority in indices(frame.enabled) {
+            let xoff = frame.quanta[priority].0 > 0;
+            let side = if xoff { &counters.pfc_tx_xoff } else { &counters.pfc_tx_xon };
+            side[priority].add(1);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The egress half of a poll: each own port sends in bursts, as long as it may and there is time.
+
+use super::{Offered, Sender};
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::PortCounters;
+use crate::io::{Packet, Ports};
+use crate::sets::{BURST, PortSet};
+use crate::units::Ticks;
+
+/// Frames of a port that one poll discards when a queue must be emptied: they take the time of a few bursts.
+const DISCARDED: usize = 4 * BURST;
+
+/// The work of a poll at one port.
+pub(crate) struct Sent {
+    pub frames: usize,
+    /// Whether its bursts are used up and frames still wait.
+    pub has_more: bool,
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Runs the watchdog, discards and sends at each own port. Returns the frames sent.
+    #[inline]
+    pub(crate) fn transmit_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        let (mut moved, mut more) = (0, PortSet::EMPTY);
+        for port in self.own.iter() {
+            if self.ports[port].watch(&self.telemetry.counters.ports[port], now) {
+                self.links.refusing.set(port, self.ports[port].is_refusing());
+            }
+            if self.ports[port].discarding != 0 {
+                self.run_discards(io, port, DISCARDED);
+            }
+            if self.ports[port].waiting == 0 {
+                continue;
+            }
+            let sent = self.transmit_bursts(io, port, now);
+            moved += sent.frames;
+            more |= PortSet::only_if(sent.has_more, port);
+        }
+        if !more.is_empty() {
+            moved += self.transmit_more(io, more, now);
+        }
+        moved
+    }
+
+    /// Sends the frames that `port` may send now, in as many bursts as it may receive.
+    #[inline]
+    fn transmit_bursts<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> Sent {
+        let (mut frames, most) = (0, self.ports[port].bursts);
+        for _ in 0..most {
+            let sent = self.transmit(io, port, now);
+            frames += sent;
+            if sent < BURST {
+                return Sent { frames, has_more: false };
+            }
+        }
+        Sent { frames, has_more: self.ports[port].waiting != 0 }
+    }
+
+    /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a
+    /// port of small frames can send far more in a poll gap. A round begins if the poll would end within three quarters
+    /// of the gap: receiving may have taken half. Without a clock there are no further rounds.
+    #[inline(never)]
+    fn transmit_more<I: Ports<Pkt = P>>(&mut self, io: &mut I, mut more: PortSet, now: Ticks) -> usize {
+        let Some(start) = io.time() else { return 0 };
+        let (mut moved, mut rounds, mut time) = (0, 0, start);
+        let latest = self.telemetry.clock.half_gap() * 3 / 2;
+        while !more.is_empty() && time.since(now) * rounds.max(1) + time.since(start) <= latest * rounds.max(1) {
+            for port in more.iter() {
+                let sent = self.transmit(io, port, now);
+                moved += sent;
+                more -= PortSet::only_if(sent < BURST, port);
+            }
+            rounds += 1;
+            time = io.time().unwrap_or(time);
+        }
+        moved
+    }
+
+    /// Sends a burst of port `number`. Returns the frames that the device took.
+    #[inline]
+    pub(crate) fn transmit<I: Ports<Pkt = P>>(&mut self, io: &mut I, number: usize, now: Ticks) -> usize {
+        let port: &mut Port = &mut self.ports[number];
+        if port.waiting == 0 {
+            return 0;
+        }
+        let counters: &PortCounters = &self.telemetry.counters.ports[number];
+        let from = Sender { number, port, counters };
+        let Offered { taken, is_refused } = self.egress.transmit(io, from, &mut self.buffer, &self.queue_rule, now);
+        if is_refused {
+            self.links.note_refusal((number, &mut self.ports[number]), counters, now);
+        }
+        if taken > 0 || is_refused {
+            self.telemetry.gauges_dirty.insert(number);
+        }
+        taken
+    }
+
+    /// Discards up to `most` of the frames of `port` that are scheduled for discard.
+    #[cold]
+    pub(crate) fn run_discards<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, most: usize) {
+        let Self { ports, egress, buffer, telemetry, trash, .. } = self;
+        egress.run_discards((port, &mut ports[port]), buffer, most, |packet, class, reason| {
+            telemetry.count_drop(port, Some(class), reason);
+            trash.add(io, packet);
+        });
+        telemetry.gauges_dirty.insert(port);
+    }
+}

@@ -1,0 +1,80 @@
+//! The class and the headers of a frame in one word.
+
+use crate::dataplane::telemetry::counters::UNCLASSIFIED;
+use crate::sets::ClassSet;
+use crate::wire::parse::L3;
+
+/// The class of a frame and its headers in one word. The table of the port's classifier holds most of it ready to copy.
+///
+/// From bit 0: traffic class or [`UNCLASSIFIED`] (8 bits); mask of its queue if its group is lossy, else zero (8); DSCP
+/// and ECN as one byte, zero without IP (8); network layer (4); number of VLAN tags, 0 to 2 (3); whether the outermost
+/// is a priority tag (1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClassBits(u32);
+
+impl ClassBits {
+    /// A frame without a class and without IP.
+    pub const NONE: Self = Self(UNCLASSIFIED as u32);
+
+    /// Creates the word of a frame of `class` without IP. `lossy` has its queue, or is empty if its group is lossless.
+    pub const fn new(class: u8, lossy: ClassSet) -> Self {
+        Self(class as u32 | (lossy.bits() as u32) << 8)
+    }
+
+    /// Adds network layer and DSCP and ECN to a word without IP.
+    #[inline]
+    pub const fn with_ip(self, l3: L3, traffic_class: u8) -> Self {
+        Self(self.0 | (traffic_class as u32) << 16 | (l3 as u32) << 24)
+    }
+
+    /// Adds the number of VLAN `tags`, and whether the outermost is a priority tag.
+    #[inline]
+    pub fn with_tags(self, tags: u8, is_priority: bool) -> Self {
+        Self(self.0 | u32::from(tags) << 28 | u32::from(is_priority) << 31)
+    }
+
+    /// Whether the frame has a traffic class.
+    #[inline]
+    pub fn is_classified(self) -> bool {
+        self.0 & UNCLASSIFIED as u32 == 0
+    }
+
+    /// Traffic class of the frame; 0 if it has none.
+    #[inline]
+    pub fn class(self) -> u8 {
+        self.0 as u8 & 7
+    }
+
+    /// Queue of the frame if its group is lossy, else empty.
+    #[inline]
+    pub fn lossy_queue(self) -> ClassSet {
+        ClassSet::from_bits((self.0 >> 8) as u8)
+    }
+
+    #[inline]
+    pub fn dscp_ecn(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+
+    pub fn l3(self) -> L3 {
+        match self.0 >> 24 & 3 {
+            1 => L3::V4,
+            2 => L3::V6,
+            _ => L3::Other,
+        }
+    }
+
+    /// Number of VLAN tags.
+    #[inline]
+    pub fn tags(self) -> u8 {
+        (self.0 >> 28) as u8 & 7
+    }
+
+    /// Whether the outermost tag is a priority tag: VLAN 0 (IEEE 802.1Q clause 9.6).
+    #[inline]
+    pub fn has_priority_tag(self) -> bool {
+        self.0 >> 31 == 1
+    }
+}
+
+const _: () = assert!(UNCLASSIFIED == 8, "a bit that no class has");

@@ -1,0 +1,304 @@
+//! The descriptor that accompanies a frame into its queue, and sums of descriptors. Each is one word and moves in a
+//! register.
+
+use crate::sets::BURST;
+use crate::units::Cells;
+use crate::wire::parse::L3;
+
+/// Descriptor of a frame: everything that egress needs to know about it.
+///
+/// It is one word. A struct of fields was stored in narrow pieces and loaded as a wide word, and the loads waited for
+/// the stores. From the lowest bit: cells (16 bits), network header (8), 4 free, length (16), ingress port (6),
+/// priority group (3), queue (3), traffic class (3). [`Queue`](crate::dataplane::egress::queue::Queue) adds up cells
+/// and length in these positions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct FrameDesc(u64);
+
+/// Lowest bit of the bytes in a sum of descriptors. The cells are below: a buffer has fewer than 2^28 cells and 2^36
+/// bytes.
+pub(crate) const SUM_BYTES: u32 = 28;
+const SUM_MASK: u64 = 0xffff << SUM_BYTES | 0xffff;
+const IP: u32 = 16;
+const INGRESS: u32 = 44;
+const GROUP: u32 = 50;
+const QUEUE: u32 = 53;
+const CLASS: u32 = 56;
+
+/// Upper bound on the cells of a buffer.
+pub const MAX_CELLS: u32 = 1 << SUM_BYTES;
+
+impl FrameDesc {
+    /// Empty descriptor, without a frame.
+    pub const NONE: Self = Self(0);
+
+    /// Creates the descriptor of a frame of `len` bytes in `cells` cells of (`ingress`, `group`) that leaves by
+    /// `queue`. The frame is not markable.
+    #[inline]
+    #[must_use]
+    pub const fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
+        Self(cells as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS).classified(0, group, queue)
+    }
+
+    /// Adds the class of an unclassified frame, its priority group and its queue.
+    #[inline]
+    #[must_use]
+    pub const fn classified(self, class: u8, group: u8, queue: u8) -> Self {
+        debug_assert!(self.0 >> GROUP == 0, "a frame has one class");
+        let (class, group, queue) = ((class & 7) as u64, (group & 7) as u64, (queue & 7) as u64);
+        Self(self.0 | group << GROUP | queue << QUEUE | class << CLASS)
+    }
+
+    /// Merges two descriptors that have no set field in common.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Replaces length, cells and the offset of the network header, which must be below 64.
+    #[inline]
+    #[must_use]
+    pub fn reshaped(self, len: u16, cells: u16, l3_offset: u8) -> Self {
+        debug_assert!(l3_offset < 64, "two tags end at 22");
+        let rest = self.0 & !(SUM_MASK | 0xfc << IP);
+        Self(rest | u64::from(cells) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
+    }
+
+    /// Length of the frame in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn frame_len(self) -> u16 {
+        (self.0 >> SUM_BYTES) as u16
+    }
+
+    /// Cells charged for the frame.
+    #[inline]
+    #[must_use]
+    pub const fn cells(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Ingress port of the frame.
+    #[inline]
+    #[must_use]
+    pub const fn ingress(self) -> u8 {
+        (self.0 >> INGRESS) as u8 & 63
+    }
+
+    /// Priority group that the frame is charged to.
+    #[inline]
+    #[must_use]
+    pub const fn group(self) -> u8 {
+        (self.0 >> GROUP) as u8 & 7
+    }
+
+    /// Cells, and bytes above them: a summand for sums of descriptors.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn sum(self) -> u64 {
+        self.0 & SUM_MASK
+    }
+
+    /// Offset of the frame's network header.
+    #[inline]
+    #[must_use]
+    pub const fn l3_offset(self) -> u8 {
+        (self.0 >> IP) as u8 >> 2
+    }
+
+    /// The charge: ingress port, priority group and cells.
+    #[inline]
+    #[must_use]
+    pub fn charge(self) -> (usize, usize, Cells) {
+        (usize::from(self.ingress()), usize::from(self.group()), Cells(u32::from(self.cells())))
+    }
+
+    /// Whether both are charged to the same group of the same port.
+    #[inline]
+    #[must_use]
+    pub const fn is_charged_like(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> INGRESS & 0x1ff == 0
+    }
+
+    /// Egress queue of the frame.
+    #[inline]
+    #[must_use]
+    pub const fn queue(self) -> usize {
+        (self.0 >> QUEUE) as usize & 7
+    }
+
+    /// Traffic class of the frame.
+    #[inline]
+    #[must_use]
+    pub const fn class(self) -> u8 {
+        (self.0 >> CLASS) as u8 & 7
+    }
+
+    /// Creates a descriptor with only the network header, to be merged by [`with`](Self::with).
+    #[inline]
+    #[must_use]
+    pub const fn ip(l3: L3, offset: u8, ecn_capable: bool) -> Self {
+        debug_assert!(offset < 64, "two tags end at 22");
+        // Only IP is ECN-capable, so the two bits of L3 encode both.
+        Self(((offset << 2) as u64 | (ecn_capable as u64 * l3 as u64)) << IP)
+    }
+
+    /// Descriptor of the frame after marking: it is neither marked nor counted again.
+    #[inline]
+    #[must_use]
+    pub const fn marked(self) -> Self {
+        Self(self.0 & !(0xff << IP))
+    }
+
+    /// Whether the frame is ECN-capable.
+    #[inline]
+    #[must_use]
+    pub const fn is_markable(self) -> bool {
+        self.0 >> IP & 3 != 0
+    }
+
+    /// Network layer and offset of its header, if the frame is ECN-capable.
+    #[inline]
+    #[must_use]
+    pub const fn markable(self) -> Option<(L3, usize)> {
+        let l3 = match self.0 >> IP & 3 {
+            1 => L3::V4,
+            2 => L3::V6,
+            _ => return None,
+        };
+        Some((l3, self.l3_offset() as usize))
+    }
+}
+
+impl std::fmt::Debug for FrameDesc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut desc = f.debug_struct("FrameDesc");
+        desc.field("len", &self.frame_len()).field("cells", &self.cells());
+        desc.field("ingress", &self.ingress()).field("group", &self.group());
+        desc.field("queue", &self.queue()).field("class", &self.class());
+        desc.field("markable", &self.markable()).finish()
+    }
+}
+
+/// Consecutive frames at the head of a queue.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Number of frames.
+    pub frames: u32,
+    /// Cells, and bytes above them.
+    pub(crate) sum: u64,
+}
+
+impl Run {
+    /// The run extended by the next frame.
+    #[inline]
+    #[must_use]
+    pub fn and(self, desc: FrameDesc) -> Self {
+        Self { frames: self.frames + 1, sum: self.sum + desc.sum() }
+    }
+
+    /// Bytes of the frames.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.sum >> SUM_BYTES
+    }
+}
+
+/// Sums of the frames of one burst in one word: cells (28 bits), bytes (30) and frames (6). A sum in memory would wait
+/// for its last store at each addition.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct BurstSum(u64);
+
+const SUM_FRAMES: u32 = 58;
+
+const _: () = assert!(BURST < 1 << (u64::BITS - SUM_FRAMES) && BURST << 16 < 1 << (SUM_FRAMES - SUM_BYTES));
+
+impl BurstSum {
+    /// Adds a frame.
+    #[inline]
+    pub fn add(&mut self, desc: FrameDesc) {
+        self.add_run(Run::default().and(desc));
+    }
+
+    /// Adds frames of the same burst.
+    #[inline]
+    pub fn add_run(&mut self, run: Run) {
+        self.0 += run.sum | u64::from(run.frames) << SUM_FRAMES;
+    }
+
+    /// Number of frames.
+    #[inline]
+    #[must_use]
+    pub fn frames(self) -> u64 {
+        self.0 >> SUM_FRAMES
+    }
+
+    /// Bytes of the frames.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.0 << (u64::BITS - SUM_FRAMES) >> (u64::BITS - SUM_FRAMES + SUM_BYTES)
+    }
+
+    /// Cells of the frames.
+    #[inline]
+    #[must_use]
+    pub fn cells(self) -> u32 {
+        self.0 as u32 & (MAX_CELLS - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_ecn_capable_ip_is_markable() {
+        let desc = FrameDesc::new(1, 1, 0, 0, 0);
+        assert_eq!(desc.markable(), None);
+        assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).markable(), Some((L3::V4, 14)));
+        assert_eq!(desc.with(FrameDesc::ip(L3::V6, 22, true)).markable(), Some((L3::V6, 22)));
+        assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, false)).markable(), None);
+        assert_eq!(desc.with(FrameDesc::ip(L3::Other, 14, true)).markable(), None);
+        assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).marked().markable(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn descriptor_keeps_each_field(
+            (len, cells, to_len, to_cells) in any::<(u16, u16, u16, u16)>(),
+            (ingress, class, group, queue) in (0_u8..64, 0_u8..8, 0_u8..8, 0_u8..8),
+            (offset, to_offset, capable) in (0_u8..64, 0_u8..64, any::<bool>()),
+        ) {
+            let all = |desc: FrameDesc| (desc.ingress(), desc.class(), desc.group(), desc.queue(), desc.l3_offset(), desc.markable());
+            let desc = FrameDesc::new(len, cells, ingress, 0, 0).classified(class, group, queue);
+            let desc = desc.with(FrameDesc::ip(L3::V6, offset, capable));
+            let markable = capable.then_some((L3::V6, usize::from(offset)));
+            prop_assert_eq!((desc.frame_len(), desc.cells(), desc.is_markable()), (len, cells, capable));
+            prop_assert_eq!(all(desc), (ingress, class, group, usize::from(queue), offset, markable));
+            let again = desc.reshaped(to_len, to_cells, to_offset);
+            prop_assert_eq!((again.frame_len(), again.cells(), again.l3_offset()), (to_len, to_cells, to_offset));
+            prop_assert_eq!(all(again.reshaped(len, cells, offset)), all(desc), "and nothing else");
+            prop_assert!(!desc.is_charged_like(FrameDesc::new(len, cells, ingress, group ^ 1, queue)));
+            prop_assert!(desc.is_charged_like(again) && !desc.is_charged_like(FrameDesc::new(len, cells, ingress ^ 1, group, queue)));
+        }
+
+        #[test]
+        fn sums_of_a_burst_are_exact(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
+            let (mut sum, mut run) = (BurstSum::default(), Run::default());
+            for &(len, cells) in &frames {
+                let desc = FrameDesc::new(len, cells, 63, 0, 0).classified(7, 7, 7).with(FrameDesc::ip(L3::V6, 63, true));
+                sum.add(desc);
+                run = run.and(desc);
+            }
+            let (bytes, cells) = frames.iter().fold((0, 0), |(b, c), &(len, cells)| (b + u64::from(len), c + u32::from(cells)));
+            prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
+            prop_assert_eq!((run.frames as usize, run.bytes()), (frames.len(), bytes));
+            let mut of_run = BurstSum::default();
+            of_run.add_run(run);
+            prop_assert_eq!((of_run.frames(), of_run.bytes(), of_run.cells()), (sum.frames(), sum.bytes(), sum.cells()));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Metadata of a frame at ingress: half a cache line, which accompanies it through a burst.
+
+use super::class_bits::ClassBits;
+use super::desc::FrameDesc;
+use crate::dataplane::ingress::port_classifier::Classification;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::forward::fdb::Station;
+use crate::wire::parse::L3;
+use crate::wire::{Headers, Plain, Usual, ecn};
+
+/// The forwarding decision on a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The frame leaves by one port.
+    Send(u8),
+    /// A copy leaves by each port of the VLAN except the ingress port.
+    Flood,
+    /// The frame is dropped for this reason.
+    Drop(DropReason),
+    /// The frame was for the switch itself, which has processed it.
+    Consumed,
+}
+
+/// Metadata of a frame, written and read by the ingress stages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meta {
+    /// Destination and source station in the frame's VLAN; VLAN 0 is not a VLAN.
+    pub dst: Station,
+    pub src: Station,
+    /// Descriptor of the frame in its present form; its queue gets it unchanged.
+    pub desc: FrameDesc,
+    pub class_bits: ClassBits,
+    pub verdict: Verdict,
+}
+
+const _: () = assert!(size_of::<Meta>() == 32);
+
+impl Meta {
+    pub const EMPTY: Meta = Meta {
+        dst: Station::new(0, 0),
+        src: Station::new(0, 0),
+        desc: FrameDesc::NONE,
+        class_bits: ClassBits::NONE,
+        verdict: Verdict::Consumed,
+    };
+
+    /// Metadata of a usual frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
+    #[inline]
+    pub fn usual(usual: Usual, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
+        Self::ip(usual, desc.with(classification.desc), vlan, classification.class_bits, (L3::V4, Usual::L3_OFFSET))
+    }
+
+    /// Metadata of a plain frame; arguments as for [`Meta::usual`].
+    #[inline]
+    pub fn plain(plain: &Plain, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
+        let class_bits =
+            classification.class_bits.with_tags(plain.is_tagged.into(), plain.is_tagged & (plain.vlan == 0));
+        Self::ip(plain.usual, desc.with(classification.desc), vlan, class_bits, (plain.l3, plain.l3_offset))
+    }
+
+    /// Metadata of any other frame; arguments as for [`Meta::usual`].
+    pub fn other(headers: &Headers, desc: FrameDesc, vlan: u16, classification: Classification) -> Self {
+        let Headers { dst, src, l3, l3_offset, traffic_class, tags, .. } = *headers;
+        let usual = Usual { dst: dst.to_number(), src: src.to_number(), traffic_class };
+        Self::ip(
+            usual,
+            desc.with(classification.desc),
+            vlan,
+            classification.class_bits.with_tags(tags, headers.vlan() == Some(0)),
+            (l3, l3_offset),
+        )
+    }
+
+    #[inline]
+    fn ip(usual: Usual, desc: FrameDesc, vlan: u16, class_bits: ClassBits, (l3, offset): (L3, u8)) -> Self {
+        let Usual { dst, src, traffic_class } = usual;
+        Self {
+            dst: Station::new(vlan, dst),
+            src: Station::new(vlan, src),
+            desc: desc.with(FrameDesc::ip(l3, offset, is_ect(traffic_class))),
+            class_bits: class_bits.with_ip(l3, traffic_class),
+            verdict: Verdict::Consumed,
+        }
+    }
+
+    /// Metadata of a frame without a class that is dropped.
+    pub fn dropped(reason: DropReason) -> Self {
+        Self { verdict: Verdict::Drop(reason), ..Self::EMPTY }
+    }
+
+    /// Metadata of a MAC control frame with `tags` VLAN tags.
+    pub fn control(tags: u8) -> Self {
+        Self { class_bits: ClassBits::NONE.with_tags(tags, false), ..Self::EMPTY }
+    }
+
+    /// Traffic class; `None` if the frame has none.
+    #[inline]
+    pub fn class(&self) -> Option<u8> {
+        self.class_bits.is_classified().then_some(self.class_bits.class())
+    }
+
+    /// Whether the frame's group is lossless.
+    #[inline]
+    pub fn is_lossless(&self) -> bool {
+        self.class_bits.lossy_queue().is_empty()
+    }
+
+    /// VLAN of the frame.
+    #[inline]
+    pub fn vlan(&self) -> u16 {
+        self.dst.vlan()
+    }
+
+    /// Whether WRED drops the frame instead of marking it: an IP packet that is not ECN-capable.
+    ///
+    /// RFC 3168 section 5: when a CE packet is received, "the CE codepoint is left unchanged, and the packet is
+    /// transmitted as usual."
+    #[inline]
+    pub fn is_droppable(&self) -> bool {
+        (self.class_bits.l3() != L3::Other) & (self.class_bits.dscp_ecn() & 3 == ecn::NOT_ECT)
+    }
+}
+
+/// Whether the codepoint is ECT(0) or ECT(1): neither Not-ECT nor CE. RFC 3168 section 5: "Routers treat the ECT(0) and
+/// ECT(1) codepoints as equivalent."
+#[inline]
+fn is_ect(traffic_class: u8) -> bool {
+    // The codepoints are 00, 01, 10 and 11. After adding one, only the two in the middle have the higher bit set.
+    ((traffic_class & 3) + 1) & 2 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_ect_accepts_only_ect0_and_ect1() {
+        for (codepoint, expected) in [(ecn::NOT_ECT, false), (1, true), (2, true), (ecn::CE, false)] {
+            assert_eq!((is_ect(codepoint), is_ect(codepoint | 26 << 2)), (expected, expected), "{codepoint}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The metadata of a frame: of one that is received, and of one that waits for its transmission.
+
+pub(crate) mod class_bits;
+pub mod desc;
+pub(crate) mod fast_path;
+pub(crate) mod meta;

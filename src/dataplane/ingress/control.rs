@@ -1,0 +1,60 @@
+//! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annexes 31A, 31B and 31D).
+
+use crate::dataplane::frame::meta::Verdict;
+use crate::dataplane::port::Port;
+use crate::dataplane::telemetry::counters::PortCounters;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::sets::indices;
+use crate::units::Ticks;
+use crate::wire::mac_control::{self, MacControl, PfcFrame};
+
+impl Port {
+    /// Obeys or drops a MAC control frame. `bytes` is the frame and `tags` its number of VLAN tags; `is_up` is the link
+    /// state.
+    #[cold]
+    pub fn receive_control(
+        &mut self,
+        (bytes, tags): (&[u8], u8),
+        is_up: bool,
+        counters: &PortCounters,
+        now: Ticks,
+    ) -> Verdict {
+        match mac_control::parse(bytes) {
+            // IEEE 802.3 annex 31D, in substance: the destination is 01-80-C2-00-00-01.
+            Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(bytes) => {
+                Verdict::Drop(DropReason::PfcDestination)
+            }
+            // A tagged frame is no PFC frame: PFC frames are always untagged.
+            Some(MacControl::Pfc(pfc)) if tags == 0 => {
+                self.count_pfc(&pfc, counters);
+                // A pause of a priority that is not obeyed is counted, with its time; `Port::stopped_queues` masks it.
+                // A frame that was in the ring when the link went down has no effect either.
+                if is_up {
+                    self.receive_pause(&pfc, now);
+                }
+                Verdict::Consumed
+            }
+            // IEEE 802.3 annexes 31B and 31D, in substance: where PFC is enabled, PAUSE is disabled. This switch obeys
+            // it nowhere.
+            Some(MacControl::Pause(_)) if tags == 0 => {
+                counters.pause_rx_frames.add(1);
+                Verdict::Consumed
+            }
+            _ => Verdict::Drop(DropReason::MacControl),
+        }
+    }
+
+    fn count_pfc(&self, pfc: &PfcFrame, counters: &PortCounters) {
+        counters.pfc_rx_frames.add(1);
+        for priority in indices(pfc.enabled) {
+            let xoff = pfc.quanta[priority].0 > 0;
+            (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
+        }
+        if let Some(watchdog) = &self.watchdog {
+            let ignored = self.priorities.priorities_of(watchdog.ignoring()) & self.obeyed & pfc.enabled;
+            for priority in indices(ignored) {
+                counters.pfc_rx_ignored[priority].add(1);
+            }
+        }
+    }
+}

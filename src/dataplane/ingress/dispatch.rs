@@ -1,0 +1,249 @@
+//! Dispatch: carries out the verdict on each frame of a burst. Frames that leave are admitted to the buffer, then
+//! enqueued here or handed to the lcore that owns their egress port.
+
+use super::rewrite::BurstDemand;
+use crate::dataplane::buffer::Before;
+use crate::dataplane::egress::enqueue::{Appended, Entry};
+use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::handoff::mesh::HandoffFrame;
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::dataplane::telemetry::log::{RefusedFrame, RefusingQueue};
+use crate::io::{Burst, Packet, Ports};
+use crate::mmu::Admission;
+use crate::sets::{BURST, PortSet};
+
+impl<P: Packet> Pipeline<P> {
+    /// Dispatches a burst of ingress `port`. `demand` covers the frames that leave by exactly one port.
+    #[inline]
+    pub(crate) fn dispatch<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        // The watchdog drops a priority in both directions: frames that leave by a port, and those that came by it.
+        let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
+        let is_admitted =
+            !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
+        if is_admitted && demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
+            return self.enqueue_burst(io, burst, metas, demand);
+        }
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            match meta.verdict {
+                Verdict::Send(egress) if is_admitted => {
+                    let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
+                    self.place_accepted(io, handed);
+                }
+                Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
+                Verdict::Flood => self.send_copies(io, port, packet, meta),
+                Verdict::Drop(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+                Verdict::Consumed => self.trash.add(io, packet),
+            }
+        }
+    }
+
+    /// Enqueues or hands over a burst that is admitted as a whole.
+    #[inline]
+    fn enqueue_burst<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        if !(demand.egresses - self.own).is_empty() {
+            return self.hand_over_burst(io, burst, metas, demand);
+        }
+        self.egress.push_all((&mut self.ports, &mut self.buffer), burst, metas, demand);
+        self.telemetry.gauges_dirty |= demand.egresses;
+    }
+
+    /// Hands over the frames of an admitted burst that leave by ports of other lcores, and enqueues the rest.
+    #[inline]
+    fn hand_over_burst<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        burst: &mut Burst<P>,
+        metas: &[Meta; BURST],
+        demand: &BurstDemand,
+    ) {
+        self.egress.expect_room(burst.len());
+        let own = self.own;
+        let mut appended = Appended { frames: 0, egresses: demand.egresses & own, queues: demand.queues };
+        for (packet, meta) in burst.drain(..).zip(metas) {
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
+            if own.contains(egress.into()) {
+                appended.frames += 1;
+                let state = &mut self.ports[usize::from(egress)];
+                self.egress.append(state, &mut self.buffer, packet, meta.desc);
+            } else {
+                self.push_to_lcore(io, HandoffFrame::new(packet, meta, egress, meta.is_lossless()));
+            }
+        }
+        self.egress.finish(&mut self.ports, &appended);
+        self.telemetry.gauges_dirty |= appended.egresses;
+    }
+
+    /// Splits off the egress stage, and the owners that a frame passes on its way into a queue.
+    #[inline(always)]
+    pub(crate) fn entry(&mut self) -> (&mut crate::dataplane::egress::Egress<P>, Entry<'_>) {
+        let Self { ports, buffer, queue_rule, links, egress, .. } = self;
+        (egress, Entry { ports, buffer, rule: queue_rule, links })
+    }
+
+    /// Floods a frame: a copy for each port of the VLAN but the last, which gets the frame itself. Each copy is
+    /// admitted and charged on its own.
+    #[cold]
+    fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
+        let egresses = self.forwarder.flooded_to(port, meta.vlan(), self.links.up);
+        let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
+        for egress in (egresses - PortSet::only(last)).iter() {
+            match io.copy(&packet) {
+                Some(copy) => self.send_copy(io, port, egress, copy, *meta),
+                None => self.telemetry.count_drop(port, Some(meta.class_bits.class()), DropReason::NoBuffer),
+            }
+        }
+        self.send_copy(io, port, last, packet, *meta);
+    }
+
+    fn send_copy<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, mut packet: P, mut meta: Meta) {
+        match self.rewriter.rewrite_frame(&mut packet, &mut meta, egress) {
+            Ok(()) => self.send(io, port, egress, packet, &meta),
+            Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+        }
+    }
+
+    /// Admits a rewritten frame for `egress` to the buffer, and enqueues it.
+    fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
+        let state = &self.ports[port];
+        let before = (!meta.is_lossless()).then(|| self.buffer.before(state, meta.desc.group().into()));
+        match self.admit(port, egress, meta) {
+            Ok(admission) => {
+                let must_accept = meta.is_lossless() || admission.is_guaranteed();
+                self.place_judged(io, HandoffFrame::new(packet, meta, egress as u8, must_accept), before);
+            }
+            Err(reason) => {
+                self.log_drop(port, RefusedFrame::by_group(&meta.desc, egress), reason);
+                self.drop_frame(io, packet, port, meta.class(), reason);
+            }
+        }
+    }
+
+    /// Admits one frame to the buffer, and updates PFC of its ingress port.
+    #[inline]
+    fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
+        // The watchdog drops a queue's priority in both directions. Frames that came by the port would only wait behind
+        // others of that priority.
+        if self.ports[port].dropping() >> meta.desc.queue() & 1 == 1 {
+            return Err(DropReason::Watchdog);
+        }
+        let admission = self.buffer.admit((port, &mut self.ports[port]), egress, meta);
+        // A refused frame can make a group XOFF too.
+        if meta.is_lossless() && self.ports[port].ledger.xoff() != 0 {
+            self.update_pfc(port);
+        }
+        match admission {
+            Admission::Refused(refusal) => Err(refusal.into()),
+            admission => Ok(admission),
+        }
+    }
+
+    /// Places an admitted frame that its queue may refuse: in the queue, or in the ring to the lcore that owns its
+    /// egress port.
+    #[inline]
+    fn place_judged<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
+        let egress = usize::from(handed.egress);
+        if self.own.contains(egress) {
+            let (queues, mut entry) = self.entry();
+            match queues.enqueue(&mut entry, handed) {
+                Ok(()) => self.telemetry.gauges_dirty.insert(egress),
+                Err(refused) => self.refuse(io, refused, egress, before),
+            }
+            return;
+        }
+        let (queue, cells) = (handed.desc.queue(), handed.desc.charge().2);
+        let free = self.buffer.pools.shared[0].free();
+        if handed.must_accept || self.buffer.reserves.may_cross(egress, queue, cells, free) {
+            return self.push_to_lcore(io, handed);
+        }
+        // Counted at the ingress port, because another lcore writes the counters of the egress port.
+        let ingress = usize::from(handed.desc.ingress());
+        self.refuse(io, (handed, DropReason::QueueThreshold), ingress, before);
+    }
+
+    /// Places a frame that its queue has accepted: in the queue, or in the ring to the lcore that owns its egress port.
+    #[inline]
+    fn place_accepted<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+        let egress = usize::from(handed.egress);
+        if !self.own.contains(egress) {
+            return self.push_to_lcore(io, handed);
+        }
+        let (queues, mut entry) = self.entry();
+        match queues.push(&mut entry, handed) {
+            Ok(()) => self.telemetry.gauges_dirty.insert(egress),
+            Err(handed) => self.refuse(io, (handed, DropReason::NoBuffer), egress, None),
+        }
+    }
+
+    /// Hands a frame to the lcore that owns its egress port.
+    #[inline]
+    fn push_to_lcore<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>) {
+        if let Err(handed) = self.mesh.push(handed) {
+            let ingress = usize::from(handed.desc.ingress());
+            self.refuse(io, (handed, DropReason::NoBuffer), ingress, None);
+        }
+    }
+
+    /// Drops an admitted frame that its queue refused, and frees its cells. If `before` is given they are free at once,
+    /// so that the next frame of the burst can use them. The drop counts at port `at`.
+    #[cold]
+    pub(crate) fn refuse<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        (handed, reason): (HandoffFrame<P>, DropReason),
+        at: usize,
+        before: Option<Before>,
+    ) {
+        let queue = RefusingQueue::of(&self.ports[usize::from(handed.egress)], handed.desc, self.buffer.lossy_pool());
+        self.log_refused(&handed, reason, queue, at);
+        match before {
+            Some(before) => {
+                let ingress = usize::from(handed.desc.ingress());
+                self.buffer.undo(&mut self.ports[ingress], handed.desc, before);
+            }
+            None => self.buffer.uncharge(handed.desc),
+        }
+        self.drop_frame(io, handed.packet, at, Some(handed.desc.class()), reason);
+    }
+
+    /// Logs that `queue` refused a frame. A frame lost by a fault (`no_buffer`) is not a decision.
+    #[cold]
+    pub(crate) fn log_refused(
+        &mut self,
+        handed: &HandoffFrame<P>,
+        reason: DropReason,
+        queue: RefusingQueue,
+        at: usize,
+    ) {
+        if reason != DropReason::NoBuffer {
+            self.log_drop(at, RefusedFrame::by_queue(handed, queue), reason);
+        }
+    }
+
+    /// Counts a drop at `port`, and collects the buffer to be freed with others.
+    #[inline]
+    pub(crate) fn drop_frame<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        packet: P,
+        port: usize,
+        class: Option<u8>,
+        reason: DropReason,
+    ) {
+        self.telemetry.count_drop(port, class, reason);
+        self.trash.add(io, packet);
+    }
+}

@@ -1,0 +1,314 @@
+//! The forwarder: finds the egress port of each frame by VLAN and forwarding database, and learns the ports of
+//! stations.
+//!
+//! Each lcore has its own database. Lcores send each other updates on new stations through rings, so all databases
+//! agree.
+
+use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
+use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::telemetry::counters::LcoreCounters;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::forward::fdb::{Learned, Station};
+use crate::forward::flow_cache::CacheLookup;
+use crate::forward::{Fdb, FlowCache, VlanTable};
+use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
+
+/// Updates that a ring holds. An update that finds no room is sent again with the station's next frame.
+const UPDATES: usize = 1024;
+
+/// The forwarding state of one lcore.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    pub vlans: VlanTable,
+    pub fdb: Fdb,
+    /// Cached answers of the database, by pair of stations.
+    pub cache: FlowCache,
+    /// Whether lossless frames may be flooded; for simulation only.
+    floods_lossless: bool,
+    updates: Vec<UpdateLink>,
+}
+
+/// A station seen by one lcore.
+#[derive(Debug, Clone, Copy)]
+struct FdbUpdate {
+    station: Station,
+    port: u8,
+}
+
+/// This lcore's ends of the rings of updates to and from one other lcore.
+struct UpdateLink {
+    sent: Producer<FdbUpdate>,
+    received: Consumer<FdbUpdate>,
+}
+
+impl std::fmt::Debug for UpdateLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UpdateLink").finish_non_exhaustive()
+    }
+}
+
+/// The ingress side of a burst.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ingress<'a> {
+    pub port: usize,
+    /// Ports that have a link.
+    pub up: PortSet,
+    /// Counters of this lcore.
+    pub counters: &'a LcoreCounters,
+}
+
+/// The egress ports of a burst.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Egresses {
+    /// Ports by which frames leave. It may contain extra ports when learning invalidated look-ups within the burst;
+    /// these only cost the fast path.
+    pub ports: PortSet,
+    /// Whether each frame leaves by exactly one port.
+    pub are_single: bool,
+}
+
+impl Forwarder {
+    /// Creates the forwarders of all lcores of `spec`, on a clock of `hz` ticks a second, with only the static entries.
+    pub fn fleet(spec: &SwitchSpec, hz: u64) -> Vec<Self> {
+        let lcores = usize::from(spec.lcores);
+        let mut links: Vec<Vec<UpdateLink>> = (0..lcores).map(|_| Vec::new()).collect();
+        for (one, other) in lcore_pairs(lcores) {
+            let ((sent, there), (back, received)) = (ring(UPDATES), ring(UPDATES));
+            links[one].push(UpdateLink { sent, received });
+            links[other].push(UpdateLink { sent: back, received: there });
+        }
+        let forwarder = |updates| Self {
+            vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
+            fdb: Fdb::new(&spec.fdb, hz),
+            cache: FlowCache::default(),
+            floods_lossless: spec.floods_lossless,
+            updates,
+        };
+        links.into_iter().map(forwarder).collect()
+    }
+
+    /// Begins the look-ups of a burst of `frames` from `port`; `None` while the flow cache is bypassed.
+    #[inline]
+    pub fn begin(&mut self, port: usize, frames: usize) -> Option<CacheLookup> {
+        self.cache.begin(port, frames, &self.fdb)
+    }
+
+    /// Prefetches the entries that [`Forwarder::forward`] will read for a frame.
+    #[inline]
+    pub fn prefetch(&self, dst: Station, src: Station, uses_cache: bool) {
+        if uses_cache {
+            self.cache.prefetch(dst, src);
+        } else {
+            self.fdb.prefetch(dst);
+            self.fdb.prefetch(src);
+        }
+    }
+
+    /// Decides the verdict on each frame of `data`, a subset of a burst of `frames` frames, and learns its source.
+    #[inline]
+    pub fn forward(
+        &mut self,
+        from: Ingress<'_>,
+        metas: &mut [Meta; BURST],
+        (frames, data): (usize, FrameSet),
+        lookup: Option<CacheLookup>,
+    ) -> Egresses {
+        let (mut hits, mut misses) = (PortSet::EMPTY, data);
+        if let Some(lookup) = lookup {
+            (hits, misses) = if data.len() == frames {
+                self.forward_hits(lookup, metas, 0..frames)
+            } else {
+                self.forward_hits(lookup, metas, data.iter())
+            };
+        }
+        if misses.is_empty() {
+            return Egresses { ports: hits, are_single: true };
+        }
+        let missed = self.forward_misses(from, metas, data, misses, lookup);
+        Egresses { ports: hits | missed.ports, are_single: missed.are_single }
+    }
+
+    /// Forwards those of `frames` whose pair of stations is in the cache. Returns their egress ports, and the cache
+    /// misses.
+    #[inline]
+    fn forward_hits(
+        &self,
+        lookup: CacheLookup,
+        metas: &mut [Meta; BURST],
+        frames: impl Iterator<Item = usize>,
+    ) -> (PortSet, FrameSet) {
+        let (mut egresses, mut misses) = (PortSet::EMPTY, FrameSet::EMPTY);
+        for index in frames {
+            let meta = &mut metas[index % BURST];
+            let known = self.cache.get(lookup, meta.dst, meta.src);
+            let egress = known.unwrap_or(0);
+            misses |= FrameSet::only_if(known.is_none(), index);
+            egresses |= PortSet::only_if(known.is_some(), egress);
+            meta.verdict = Verdict::Send(egress as u8);
+        }
+        (egresses, misses)
+    }
+
+    /// Forwards the `misses` among `data`, and learns. A frame that changes the database invalidates all cached
+    /// answers, so every later frame is a miss.
+    #[inline]
+    fn forward_misses(
+        &mut self,
+        from: Ingress<'_>,
+        metas: &mut [Meta; BURST],
+        data: FrameSet,
+        mut misses: FrameSet,
+        mut lookup: Option<CacheLookup>,
+    ) -> Egresses {
+        if lookup.is_some() {
+            for index in misses.iter() {
+                let meta = &metas[index % BURST];
+                self.fdb.prefetch(meta.dst);
+                self.fdb.prefetch(meta.src);
+            }
+        }
+        let (mut egresses, mut is_first) = (Egresses { ports: PortSet::EMPTY, are_single: true }, true);
+        while let Some(index) = misses.pop_lowest() {
+            let meta = &mut metas[index % BURST];
+            // Frames of one pair come in trains: an earlier miss may have cached this pair.
+            let cached = lookup.filter(|_| !std::mem::take(&mut is_first));
+            if let Some(egress) = cached.and_then(|lookup| self.cache.get(lookup, meta.dst, meta.src)) {
+                meta.verdict = Verdict::Send(egress as u8);
+                egresses.ports.insert(egress);
+                continue;
+            }
+            meta.verdict = self.look_up(from, meta, lookup);
+            match meta.verdict {
+                Verdict::Send(egress) => egresses.ports.insert(usize::from(egress) % MAX_PORTS),
+                _ => egresses.are_single = false,
+            }
+            if let Some(used) = lookup {
+                lookup = self.cache.miss(used, &self.fdb);
+                if lookup.is_none() {
+                    misses = data - FrameSet::first(index + 1);
+                }
+            }
+        }
+        egresses
+    }
+
+    /// Forwards a frame by its two stations: the short path of [`Forwarder::decide`], for a source that is known at its
+    /// port and a destination behind another port of its VLAN. Caches the answer.
+    #[inline]
+    fn look_up(&mut self, from: Ingress<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Verdict {
+        let others = from.up - PortSet::only(from.port);
+        let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
+        // No entry exists for a group address or for VLAN 0.
+        match self.fdb.lookup(meta.dst) {
+            Some(egress)
+                if is_up & (allowed.contains(egress)) && self.fdb.is_known(meta.src, self.fdb.just_seen(from.port)) =>
+            {
+                if let Some(lookup) = lookup {
+                    self.cache.insert(lookup, meta.dst, meta.src, egress);
+                }
+                Verdict::Send(egress as u8)
+            }
+            _ => self.decide(from, meta),
+        }
+    }
+
+    /// Forwards any frame, and learns its source (IEEE 802.1Q clause 8).
+    #[inline(never)]
+    fn decide(&mut self, from: Ingress<'_>, meta: &Meta) -> Verdict {
+        let (src, dst, vlan) = (meta.src.mac(), meta.dst.mac(), meta.vlan());
+        // IEEE 802.1Q clause 8, in substance: only individual addresses are learned.
+        if src.is_group() || src.is_zero() {
+            return Verdict::Drop(DropReason::SourceInvalid);
+        }
+        // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
+        if vlan == 0 {
+            return Verdict::Drop(DropReason::VlanNotAllowed);
+        }
+        // A port that went down may still have frames in its ring. Their sources are not learned, because they are
+        // unreachable.
+        if from.up.contains(from.port) {
+            match self.learn(meta.src, from.port) {
+                Learned::Known | Learned::Refreshed => {}
+                Learned::New => from.counters.fdb_learned.add(1),
+                Learned::Full => from.counters.fdb_full.add(1),
+            }
+        }
+        if dst.is_group() {
+            // IEEE 802.1Q clause 8.6.3: reserved addresses are filtered at all ports.
+            if dst.is_link_local() {
+                return Verdict::Drop(DropReason::LinkLocal);
+            }
+            return self.flood(from, vlan, meta.is_lossless().then_some(DropReason::LosslessGroup));
+        }
+        match self.fdb.lookup(meta.dst) {
+            Some(egress) if egress == from.port => Verdict::Drop(DropReason::SamePort),
+            Some(egress) if !from.up.contains(egress) => Verdict::Drop(DropReason::EgressDown),
+            // A static entry may name a port outside of the frame's VLAN.
+            Some(egress) if !self.vlans.members(vlan).contains(egress) => Verdict::Drop(DropReason::VlanNotAllowed),
+            Some(egress) => Verdict::Send(egress as u8),
+            None => self.flood(from, vlan, meta.is_lossless().then_some(DropReason::LosslessUnknown)),
+        }
+    }
+
+    /// Floods a frame to the other ports of its VLAN; a lossless one is dropped for the reason `lossless`. Flooded
+    /// lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
+    ///
+    /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
+    /// lossless frames deviates from it.
+    #[cold]
+    fn flood(&self, from: Ingress<'_>, vlan: u16, lossless: Option<DropReason>) -> Verdict {
+        if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
+            return Verdict::Drop(reason);
+        }
+        if self.flooded_to(from.port, vlan, from.up).is_empty() {
+            Verdict::Drop(DropReason::NoMember)
+        } else {
+            Verdict::Flood
+        }
+    }
+
+    /// The ports of `vlan` to which a frame from `port` is flooded: those that are `up`, except `port`.
+    pub fn flooded_to(&self, port: usize, vlan: u16, up: PortSet) -> PortSet {
+        self.vlans.members(vlan) & (up - PortSet::only(port))
+    }
+
+    /// Learns that `station` is at `port`, and sends the other lcores an update if they need one.
+    pub fn learn(&mut self, station: Station, port: usize) -> Learned {
+        debug_assert!(!station.mac().is_group() && !station.mac().is_zero(), "no station has such an address");
+        let learned = self.fdb.learn(station, port);
+        if matches!(learned, Learned::New | Learned::Refreshed) && !self.updates.is_empty() {
+            self.send_update(FdbUpdate { station, port: port as u8 });
+        }
+        learned
+    }
+
+    #[cold]
+    fn send_update(&mut self, update: FdbUpdate) {
+        let mut is_sent = true;
+        for link in &mut self.updates {
+            is_sent &= link.sent.push(update).is_ok();
+            link.sent.publish();
+        }
+        if !is_sent {
+            self.fdb.readvertise(update.station);
+        }
+    }
+
+    /// Learns the stations that other lcores have seen.
+    #[inline]
+    pub fn apply_fdb_updates(&mut self, counters: &LcoreCounters) {
+        for link in &mut self.updates {
+            if link.received.refresh() == 0 {
+                continue;
+            }
+            while let Some(FdbUpdate { station, port }) = link.received.pop() {
+                // The link state of the port is checked when a frame is forwarded to it.
+                if self.fdb.learn_remote(station, usize::from(port)) == Learned::Full {
+                    counters.fdb_full.add(1);
+                }
+            }
+            link.received.release();
+        }
+    }
+}

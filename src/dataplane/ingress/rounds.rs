@@ -1,0 +1,221 @@
+//! The ingress half of a poll: it receives one burst of each port in turn, in rounds, while there are more frames and
+//! time.
+
+use super::scratch::Scratch;
+use super::shed::{self, PollLoad, Shed};
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::dataplane::telemetry::log::RefusedFrame;
+use crate::io::{Burst, Packet, Ports};
+use crate::mutant::{self, Mutant};
+use crate::sets::{BURST, CLASSES, PortSet};
+use crate::units::Ticks;
+
+/// A burst that was received from `port`.
+#[derive(Debug, Clone, Copy)]
+struct TakenBurst {
+    port: usize,
+    /// Whether it was full, and the last that the limit per poll allows the port.
+    is_last: bool,
+}
+
+/// The ports still to be polled: each once in a round, even those with few frames in the last round.
+#[derive(Debug, Default, Clone, Copy)]
+struct PollRound {
+    /// Ports that are still to be polled in this round.
+    left: PortSet,
+    /// Whether it is the first round of the poll.
+    is_first: bool,
+    /// Ports that may be polled in a further round: their frames of full bursts are below the limit.
+    again: PortSet,
+    /// Ports among these whose burst was full, so that more frames may wait.
+    more: PortSet,
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Receives one burst of each own port in turn, in rounds, as long as some port has more and its limit allows it.
+    /// After each burst it sends the port's due PFC frame, so that XOFF waits at most for one burst of each port. The
+    /// next burst is received before the present one is processed: the memory latency of its headers then costs no
+    /// time.
+    #[inline]
+    pub(crate) fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+        // Moved out of self, so that the stages can borrow the rest of it.
+        let Some(mut scratch) = self.scratch.take() else { return 0 };
+        let Scratch { bursts: [burst, ahead], metas } = &mut *scratch;
+        let (mut burst, mut ahead) = (burst, ahead);
+        self.shedder.begin(self.own);
+        let mut round = PollRound { left: self.own, is_first: true, ..PollRound::default() };
+        let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
+        while let Some(TakenBurst { port, mut is_last }) = taken {
+            let mut next = self.take(io, &mut round, ahead, now);
+            let received = burst.len();
+            let is_drained = received < BURST;
+            if received > 0 {
+                if self.shedder.is_on() {
+                    is_last = self.shed_burst(io, port, burst, &mut round) && is_last;
+                }
+                io.begin(port);
+                if !burst.is_empty() {
+                    self.process(io, port, burst, metas, now);
+                }
+                moved += received;
+            }
+            self.publish_handoffs();
+            // At once, because frames that the peer sends until it obeys go into the headroom.
+            self.send_pfc(io, port, now);
+            if is_last || is_drained && self.ports[port].backlog.is_watching() {
+                self.judge_backlog(io, port, is_drained, now);
+            }
+            // No burst is received ahead across rounds, so that the round is complete when its time is measured.
+            if next.is_none() && !round.more.is_empty() {
+                if rounds == shed::MOST_ROUNDS || !self.has_time(io, rounds, now) {
+                    self.cut_short(io, round.more, now);
+                    break;
+                }
+                round = PollRound { left: round.again, ..PollRound::default() };
+                rounds += 1;
+                next = self.take(io, &mut round, ahead, now);
+            }
+            std::mem::swap(&mut burst, &mut ahead);
+            taken = next;
+        }
+        self.scratch = Some(scratch);
+        self.end_shedding(io, now);
+        moved
+    }
+
+    /// Sheds the excess frames of `burst` of `port`. Shed frames do not count towards the port's limit per poll.
+    /// Returns whether the port has reached that limit.
+    #[inline(never)]
+    fn shed_burst<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        round: &mut PollRound,
+    ) -> bool {
+        let is_full = burst.is_full();
+        let shed = self.shed(io, port, burst);
+        let state = &mut self.ports[port];
+        state.taken = state.taken.saturating_sub(if is_full { shed as u32 } else { 0 });
+        self.shedder.take(state.taken, state.most_frames());
+        let may_more = state.may_take_more();
+        round.again |= PortSet::only_if(may_more, port);
+        round.more |= PortSet::only_if(is_full && may_more, port);
+        !may_more
+    }
+
+    /// Receives the next burst of the round, which may be empty; `None` at the end of the round.
+    #[inline]
+    fn take<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        round: &mut PollRound,
+        burst: &mut Burst<P>,
+        now: Ticks,
+    ) -> Option<TakenBurst> {
+        let port = round.left.pop_lowest()?;
+        let state = &mut self.ports[port];
+        if round.is_first {
+            state.start_pauses(now);
+            state.taken = 0;
+        }
+        io.rx(port, burst);
+        let is_full = burst.is_full();
+        // A burst that drained the ring does not count towards the port's limit.
+        state.taken += if is_full { BURST as u32 } else { 0 };
+        let may_more = state.may_take_more();
+        round.again |= PortSet::only_if(may_more, port);
+        round.more |= PortSet::only_if(is_full && may_more, port);
+        Some(TakenBurst { port, is_last: is_full && !may_more })
+    }
+
+    /// Whether a poll that began at `now` and has had `rounds` rounds has time for another of equal length. Receiving
+    /// may take half of the poll gap in the headroom formula, because sending takes as long. Without this bound, a core
+    /// that is too slow for its links would poll the later, the more it received.
+    #[inline(never)]
+    fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u64, now: Ticks) -> bool {
+        let Some(time) = io.time() else { return true };
+        // With one more round at the same pace, `rounds + 1` rounds must fit.
+        time.since(now) * (rounds + 1) <= self.telemetry.clock.half_gap() * rounds
+    }
+
+    /// Ends a poll that has no time for another round although `ports` have more frames. Any frame left is a backlog,
+    /// because the headroom formula assumes a poll that receives all that it may.
+    #[cold]
+    fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
+        for port in ports.iter() {
+            let left = io.backlog(port);
+            self.judge_left(io, port, left, 1, now);
+        }
+    }
+
+    /// Evaluates the backlog of `port`: frames left in the receive ring count as buffer occupancy too. Beyond a mark
+    /// they make the port's lossless groups XOFF until the ring is drained.
+    #[cold]
+    fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
+        let left = if is_drained { Some(0) } else { io.backlog(port) };
+        self.judge_left(io, port, left, u32::MAX, now);
+    }
+
+    /// Evaluates the frames `left` in the receive ring of `port`, and sends XOFF or XON if the state changed.
+    fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+        if self.pauses.judge_backlog((port, state), (left, most), counters, now) {
+            self.update_pfc(port);
+            self.send_pfc(io, port, now);
+        }
+    }
+
+    /// Sheds the excess frames of `burst` of `port`. Returns the number of frames shed; no other stage sees them.
+    fn shed<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, burst: &mut Burst<P>) -> usize {
+        if mutant::is(Mutant::ShedsOnlyWhereHeld) && !self.pauses.backlogged.contains(port) {
+            return 0;
+        }
+        let classifier = &self.ports[port].classifier;
+        let (frames, sums) = self.shedder.choose(port, classifier, burst);
+        if !frames.is_empty() {
+            self.telemetry.gauges_dirty.insert(port);
+            self.count_shed(port, &sums);
+            io.shed(burst, frames);
+        }
+        frames.len()
+    }
+
+    /// Counts the frames shed at `port`, by class, and logs them for `why-dropped`. Their destination was not read.
+    fn count_shed(&mut self, port: usize, sums: &[Shed; CLASSES]) {
+        for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| !sum.is_empty()) {
+            let counters = &self.telemetry.counters.ports[port];
+            counters.rx_frames[class].add(sum.frames());
+            counters.rx_bytes[class].add(sum.bytes());
+            counters.drops[class][DropReason::Shed as usize].add(sum.frames());
+            let group = self.ports[port].classifier.of_class(class).desc.group();
+            let frame = RefusedFrame { ports: [port as u8; 2], class: class as u8, group, cells: 0, queue: None };
+            self.log_drop(port, frame, DropReason::Shed);
+        }
+    }
+
+    /// Adapts the shedder to the poll that began at `now` and has received.
+    #[inline]
+    fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        if self.shedder.is_on() {
+            self.adapt_shedding(io, now);
+        } else if !self.pauses.backlogged.is_empty() {
+            self.shed_if_stalled();
+        }
+    }
+
+    #[inline(never)]
+    fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+        let latest = self.telemetry.clock.half_gap() - self.telemetry.clock.half_gap() / 4;
+        let is_slow = io.time().is_some_and(|time| time.since(now) > latest);
+        self.shedder.adapt(PollLoad { is_late: !self.pauses.backlogged.is_empty(), is_slow });
+    }
+
+    #[cold]
+    fn shed_if_stalled(&mut self) {
+        if self.pauses.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {
+            self.shedder.start();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Settings that may change while the switch runs, and how an lcore applies them: at the end of a poll, between two
+//! bursts. Every frame, pause and count stays in place.
+//!
+//! The control thread makes a [`LiveConfig`] from the running and the wanted plan, with everything precomputed that an
+//! lcore would have to work out. It sends each lcore its own copy by a [`mod@crate::dataplane::handoff::mailbox`]. The
+//! lcore copies the settings and returns the box: it neither allocates nor frees.
+
+use crate::dataplane::ingress::port_classifier::PortClassifier;
+use crate::dataplane::ingress::rewrite::EgressView;
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::Port;
+use crate::dataplane::spec::{PortSpec, QueueSpec, SwitchSpec};
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::io::Packet;
+use crate::mmu::{GroupProfile, QueueAdmission};
+use crate::pfc::{Watchdog, WatchdogSpec};
+use crate::qos::{QueueDiscipline, Rewrite};
+use crate::sets::{CLASSES, indices};
+use crate::units::Nanos;
+
+/// Settings of a switch that may change while it runs:
+///
+/// - the class of received frames, and the marks of sent ones;
+/// - thresholds and XON levels of groups;
+/// - limits, ECN and shares of queues;
+/// - watchdogs, and the time after which ports are stuck.
+///
+/// All other settings determine the switch's memory, its headroom, or the start parameters of devices.
+#[derive(Debug, Clone)]
+pub struct LiveConfig {
+    ports: Box<[PortLiveConfig]>,
+    queues: [QueueSpec; CLASSES],
+}
+
+#[derive(Debug, Clone)]
+struct PortLiveConfig {
+    classifier: PortClassifier,
+    rewrite: Rewrite,
+    egress_view: EgressView,
+    groups: [GroupProfile; CLASSES],
+    watchdog: Option<(WatchdogSpec, Watchdog)>,
+    /// The limit, and the clock's ticks per second.
+    stuck_after: (Option<Nanos>, u64),
+}
+
+impl LiveConfig {
+    /// Creates the change from the plan `running` to the plan `wanted`, on a clock of `hz` ticks a second. `None` if
+    /// the two differ in settings that cannot change while the switch runs.
+    #[must_use]
+    pub fn between(running: &SwitchSpec, wanted: &SwitchSpec, hz: u64) -> Option<Self> {
+        (overlaid(running, wanted) == *wanted).then(|| Self {
+            ports: wanted.ports.iter().map(|port| PortLiveConfig::new(port, wanted, hz)).collect(),
+            queues: wanted.queues,
+        })
+    }
+}
+
+/// `running` with all settings of `wanted` that may change.
+fn overlaid(running: &SwitchSpec, wanted: &SwitchSpec) -> SwitchSpec {
+    let mut spec = running.clone();
+    for (port, new) in spec.ports.iter_mut().zip(&wanted.ports) {
+        (port.trust, port.port_class, port.marks) = (new.trust, new.port_class, new.marks.clone());
+        (port.rewrite, port.watchdog, port.stuck_after) = (new.rewrite, new.watchdog, new.stuck_after);
+        for (group, new) in port.buffer.groups.iter_mut().zip(&new.buffer.groups) {
+            (group.threshold, group.xon_offset, group.xon_floor) = (new.threshold, new.xon_offset, new.xon_floor);
+        }
+    }
+    for (queue, new) in spec.queues.iter_mut().zip(&wanted.queues) {
+        (queue.discipline, queue.wred, queue.limit) = (new.discipline, new.wred, new.limit);
+    }
+    spec
+}
+
+impl PortLiveConfig {
+    fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
+        Self {
+            classifier: PortClassifier::new(spec, &switch.classes),
+            rewrite: spec.rewrite,
+            egress_view: EgressView::new(spec),
+            groups: spec.buffer.groups,
+            watchdog: Port::new_watchdog(spec, switch, hz),
+            stuck_after: (spec.stuck_after, hz),
+        }
+    }
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Applies `live_config`, which was made for this switch. Queued frames keep their class and marks. A group above
+    /// its new threshold turns XOFF with its next frame; a group below its new XON level gets XON in the next poll.
+    #[cold]
+    pub fn apply(&mut self, live_config: &LiveConfig) {
+        self.queue_rule = QueueAdmission::new(live_config.queues.map(|queue| queue.admission()));
+        let disciplines = live_config.queues.map(|queue| queue.discipline);
+        for (port, live_config) in live_config.ports.iter().enumerate() {
+            // For all ports, because frames of this lcore leave by the ports of others too.
+            self.rewriter.set(port, live_config.egress_view, live_config.rewrite);
+            if self.own.contains(port) {
+                self.apply_to_port(port, live_config, disciplines);
+            }
+        }
+        self.telemetry.gauges_dirty |= self.own;
+    }
+
+    fn apply_to_port(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+        let before = state.dropping();
+        state.classifier = live_config.classifier.clone();
+        state.ledger.set_groups(&live_config.groups);
+        state.scheduler.set_disciplines(disciplines);
+        match (&mut state.watchdog, &live_config.watchdog) {
+            (Some(watchdog), Some((spec, _))) => watchdog.set_spec(*spec),
+            (watchdog, fresh) => {
+                // Without the old watchdog, its storms have ended.
+                for queue in indices(watchdog.as_ref().map_or(0, Watchdog::storm)) {
+                    counters.watchdog_restores[queue].add(1);
+                }
+                counters.watchdog_mask.set(0);
+                *watchdog = fresh.as_ref().map(|(_, fresh)| fresh.clone());
+            }
+        }
+        // A storm that drops from now on also discards the waiting frames, as at its begin; one that stops dropping
+        // keeps them.
+        let now = state.dropping();
+        state.schedule_discard(now & !before, DropReason::Watchdog);
+        state.cancel_discard(before & !now, DropReason::Watchdog);
+        state.progress.set_limit(live_config.stuck_after.0, live_config.stuck_after.1);
+        self.links.refusing.set(port, state.is_refusing());
+        if live_config.stuck_after.0.is_none() {
+            self.release_stuck(port);
+        }
+    }
+}

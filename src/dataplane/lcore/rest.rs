@@ -1,0 +1,38 @@
+//! Checks whether any work is pending for the next poll of an lcore: if so, the lcore does not rest.
+//!
+//! The check runs only before a rest, so it costs the packet path nothing.
+
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::Port;
+use crate::io::{Packet, Ports};
+use crate::pfc::Watchdog;
+use crate::units::Ticks;
+
+impl<P: Packet> Pipeline<P> {
+    /// Whether nothing is held, paused or on its way here, so that a late poll delays only frames that have yet to
+    /// come.
+    pub(crate) fn may_rest<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> bool {
+        // `holding` covers frames that another lcore has yet to send: they are charged here, and their release may
+        // cause XON. `running_pauses` covers a pause that has ended before the gauges were updated.
+        let is_empty = self.egress.slab.held() == 0
+            && self.buffer.holding.is_empty()
+            && self.pauses.xoff.is_empty()
+            && self.telemetry.running_pauses.is_empty();
+        is_empty
+            && self.own.iter().all(|port| self.ports[port].is_at_rest((self.links.up - self.links.stuck).contains(port), now))
+            && self.mesh.peers.iter_mut().flatten().all(|peer| peer.frames_in.refresh() == 0)
+            // Last, because it may query a device: it covers frames that came during the poll.
+            && self.own.iter().all(|port| io.backlog(port).is_none_or(|left| left == 0))
+    }
+}
+
+impl Port {
+    /// Whether no timer runs here: no XOFF must be refreshed, and no PFC frame is due on a link that is up and not
+    /// stuck. No pause must end, and the watchdog sees no storm.
+    fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
+        let is_told = self.generator.xoff() == 0 && (!is_up || self.generator.due(now).is_none());
+        let is_free = self.arrived.enabled == 0 && self.timers.paused_at(now) == 0;
+        let is_calm = self.watchdog.as_ref().map_or(0, Watchdog::storm) == 0;
+        is_told && is_free && is_calm && self.discarding == 0 && !self.backlog.is_watching()
+    }
+}

@@ -1,0 +1,172 @@
+//! The decision log: the state of the buffer when a frame was dropped or a peer was paused, for `why-dropped`.
+//!
+//! Each port keeps the last few decisions of each class. The lcore that owns the port logs at most one drop per poll
+//! and class, so a flood of drops costs one branch each. Readers never delay the writer: an entry that changes while it
+//! is read is not shown.
+
+use super::drops::DropReason;
+use super::history_ring::HistoryRing;
+use crate::sets::CLASSES;
+
+/// Words of a packed decision.
+const WORDS: usize = 8;
+/// The last four decisions of a class, and a fifth slot for the record that may be under construction.
+type Last = HistoryRing<WORDS, 5>;
+
+/// The kind of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// A frame was dropped.
+    Dropped(DropReason),
+    /// The peer was sent XOFF for the priority.
+    Stopped(Cause),
+}
+
+/// The cause of a group's XOFF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// A frame was beyond the group's threshold, or the pool was empty, so that it went to headroom or was refused.
+    /// With dynamic headroom: the group's share passed X_qoff.
+    Group,
+    /// All lossless groups of the port together exceeded the sum of their thresholds (dynamic headroom).
+    Port,
+    /// More frames than the mark allows waited in the receive ring: the core did not keep up.
+    Backlog,
+}
+
+/// A decision, and the buffer state that led to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedDecision {
+    /// Time of the decision in nanoseconds of the lcore's clock ([`super::counters::LcoreCounters::clock_ns`]): the
+    /// instant of the previous poll.
+    pub at_ns: u64,
+    /// The decision.
+    pub decision: Decision,
+    /// Ingress port of the frame, and its intended egress port; for a pause both are the paused port.
+    pub ports: [u8; 2],
+    /// Traffic class of the frame; for a pause, the group.
+    pub class: u8,
+    /// Priority group at the ingress port.
+    pub group: u8,
+    /// Cells of the frame; zero for a pause.
+    pub cells: u32,
+    /// Cells that the group held in its reserve, in the port's reserve, in the shared pool and in headroom.
+    pub held: [u32; 4],
+    /// Limit on the group's share of the shared pool at that time, in cells: T, or X_qoff with dynamic headroom.
+    pub limit: u32,
+    /// Free cells of the group's pool; after a refusal by a queue, without the cells that are reserved for queues.
+    pub free: u32,
+    /// Free headroom in cells: of the group, of the shared headroom pool, or of the port's insurance.
+    pub headroom_left: u32,
+    /// Depth of the frame's queue in cells, including the frame. Zero if no queue was consulted, or another lcore owns
+    /// the queue.
+    pub depth: u32,
+    /// Limit of that queue in cells; `u32::MAX`: none.
+    pub queue_limit: u32,
+    /// Frames left in the receive ring by the last poll that left frames behind.
+    pub backlog: u32,
+}
+
+impl LoggedDecision {
+    pub(crate) fn pack(&self) -> [u64; WORDS] {
+        let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let (kind, detail) = match self.decision {
+            Decision::Dropped(reason) => (0, reason as u8),
+            Decision::Stopped(cause) => (1, cause as u8),
+        };
+        let bytes = [kind, detail, self.ports[0], self.ports[1], self.class, self.group, 0, 0];
+        let [reserve, port_reserve, shared, headroom] = self.held;
+        [
+            self.at_ns,
+            u64::from_le_bytes(bytes),
+            pair(self.cells, self.backlog),
+            pair(reserve, port_reserve),
+            pair(shared, headroom),
+            pair(self.limit, self.free),
+            pair(self.headroom_left, self.depth),
+            u64::from(self.queue_limit),
+        ]
+    }
+
+    fn unpack(words: [u64; WORDS]) -> Option<Self> {
+        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        let [kind, detail, ingress, egress, class, group, ..] = words[1].to_le_bytes();
+        let decision = match kind {
+            0 => Decision::Dropped(DropReason::TABLE.get(usize::from(detail))?.0),
+            _ => Decision::Stopped(*[Cause::Group, Cause::Port, Cause::Backlog].get(usize::from(detail))?),
+        };
+        Some(Self {
+            at_ns: words[0],
+            decision,
+            ports: [ingress, egress],
+            class,
+            group,
+            cells: low(words[2]),
+            backlog: high(words[2]),
+            held: [low(words[3]), high(words[3]), low(words[4]), high(words[4])],
+            limit: low(words[5]),
+            free: high(words[5]),
+            headroom_left: low(words[6]),
+            depth: high(words[6]),
+            queue_limit: low(words[7]),
+        })
+    }
+}
+
+/// The last decisions of a port: drops by traffic class, pauses by priority group.
+#[derive(Debug, Default)]
+pub struct DecisionLog {
+    pub(crate) drops: [Last; CLASSES],
+    pub(crate) pauses: [Last; CLASSES],
+}
+
+impl DecisionLog {
+    /// The last frames of `class` dropped by their group, by the watchdog, by their queue or by shedding, the newest
+    /// first.
+    #[must_use]
+    pub fn last_drops(&self, class: usize) -> Vec<LoggedDecision> {
+        self.drops[class].last().into_iter().filter_map(LoggedDecision::unpack).collect()
+    }
+
+    /// The last times that the peer was paused for `group`, the newest first.
+    #[must_use]
+    pub fn last_pauses(&self, group: usize) -> Vec<LoggedDecision> {
+        self.pauses[group].last().into_iter().filter_map(LoggedDecision::unpack).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(number: u64) -> LoggedDecision {
+        let n = number as u32;
+        LoggedDecision {
+            at_ns: number,
+            decision: if n.is_multiple_of(2) {
+                Decision::Dropped(DropReason::QueueThreshold)
+            } else {
+                Decision::Stopped(Cause::Backlog)
+            },
+            ports: [1, 63],
+            class: 7,
+            group: 3,
+            cells: n,
+            held: [n; 4],
+            limit: n,
+            free: n,
+            headroom_left: n,
+            depth: n,
+            queue_limit: n,
+            backlog: n,
+        }
+    }
+
+    #[test]
+    fn logged_decision_is_unpacked_as_packed() {
+        for number in 0..20 {
+            assert_eq!(LoggedDecision::unpack(sample(number).pack()), Some(sample(number)));
+        }
+    }
+}

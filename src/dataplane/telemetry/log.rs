@@ -1,0 +1,145 @@
+//! Writes the decision log: the state of the buffer at each logged decision.
+
+use super::Telemetry;
+use super::decision_log::{Cause, Decision, LoggedDecision};
+use super::drops::DropReason;
+use crate::dataplane::buffer::Buffer;
+use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::handoff::mesh::HandoffFrame;
+use crate::dataplane::port::Port;
+use crate::mmu::{HeadroomPolicy, LossyPool, QueueAdmission};
+use crate::sets::{PortSet, indices};
+use crate::units::Cells;
+
+/// The state that led to a decision.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Standing<'a> {
+    pub ports: &'a [Port],
+    /// The ports of this lcore.
+    pub own: PortSet,
+    pub buffer: &'a Buffer,
+    pub rule: &'a QueueAdmission,
+}
+
+impl Telemetry {
+    /// Logs that `frame` was refused for `reason`; its drop counts at port `at`. At most one drop per poll and class is
+    /// logged.
+    #[cold]
+    pub fn log_drop(&mut self, standing: Standing<'_>, at: usize, frame: RefusedFrame, reason: DropReason) {
+        let polls = self.clock.polls();
+        let logged = &mut self.logged_drops[at][usize::from(frame.class & 7)];
+        if std::mem::replace(logged, polls) == polls {
+            return;
+        }
+        let mut logged = self.describe(standing, frame.ports, frame.group.into(), Decision::Dropped(reason));
+        (logged.class, logged.cells) = (frame.class, frame.cells);
+        if let Some(queue) = frame.queue {
+            let explained = standing.rule.explain(queue.number, queue.pool);
+            let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
+            logged.queue_limit = limit.map_or(u32::MAX, |limit| limit.0);
+            if standing.own.contains(frame.ports[1].into()) {
+                logged.depth = queue.depth.0;
+            }
+            logged.free = explained.free.0;
+        }
+        self.counters.decisions[at].drops[usize::from(frame.class & 7)].note(logged.pack());
+    }
+
+    /// Logs that the peer of `port` gets XOFF for `groups`, which were not at XOFF before.
+    #[cold]
+    pub fn log_pauses(&mut self, standing: Standing<'_>, port: usize, groups: u8) {
+        let ledger = &standing.ports[port].ledger;
+        let of_port = if ledger.is_port_xoff() { u8::MAX } else { 0 };
+        let (of_groups, of_port) = (ledger.groups_xoff(), of_port & ledger.xoff());
+        for group in indices(groups) {
+            let cause = match (of_groups >> group & 1, of_port >> group & 1) {
+                (1, _) => Cause::Group,
+                (_, 1) => Cause::Port,
+                _ => Cause::Backlog,
+            };
+            let logged = self.describe(standing, [port as u8; 2], group, Decision::Stopped(cause));
+            self.counters.decisions[port].pauses[group].note(logged.pack());
+        }
+    }
+
+    /// Creates a record of a decision with the state of group `group` of `ports[0]`, as far as this lcore can see it.
+    fn describe(&self, standing: Standing<'_>, ports: [u8; 2], group: usize, decision: Decision) -> LoggedDecision {
+        let (state, pools) = (&standing.ports[usize::from(ports[0])], &standing.buffer.pools);
+        let (ledger, held) = (&state.ledger, state.ledger.group(group));
+        let profile = ledger.profile();
+        let is_lossless = profile.groups[group].lossless;
+        let own = profile.groups[group].headroom.0.saturating_sub(held.headroom.0);
+        let (limit, headroom_left) = match profile.policy {
+            _ if !is_lossless => (ledger.threshold(group, pools), 0),
+            HeadroomPolicy::Independent => (ledger.threshold(group, pools), own),
+            HeadroomPolicy::SharedPool => (ledger.threshold(group, pools), own.min(pools.headroom.free().0)),
+            HeadroomPolicy::Dynamic => {
+                let left = profile.insurance.0.saturating_sub(ledger.insurance_used().0);
+                (ledger.xoff_level(group, pools), left)
+            }
+        };
+        let is_own = standing.own.contains(ports[0].into());
+        LoggedDecision {
+            at_ns: self.clock.last_ns(),
+            decision,
+            ports,
+            class: group as u8,
+            group: group as u8,
+            cells: 0,
+            // For a port of another lcore only the settings are visible.
+            held: if is_own {
+                [held.reserve, held.port_reserve, held.shared, held.headroom].map(|part| part.0)
+            } else {
+                [0; 4]
+            },
+            limit: limit.0,
+            free: pools.shared[usize::from(is_lossless)].free().0,
+            headroom_left,
+            depth: 0,
+            queue_limit: u32::MAX,
+            backlog: self.counters.ports[usize::from(ports[0])].backlog_frames.get() as u32,
+        }
+    }
+}
+
+/// A frame that was refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RefusedFrame {
+    /// Ingress port, and intended egress port.
+    pub ports: [u8; 2],
+    pub class: u8,
+    pub group: u8,
+    pub cells: u32,
+    /// The queue that refused the frame; `None` if no queue did.
+    pub queue: Option<RefusingQueue>,
+}
+
+/// A queue that refused a frame, as it was then: other frames of the burst may change it before the refusal is logged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RefusingQueue {
+    pub number: usize,
+    /// Cells in the queue, including the frame.
+    pub depth: Cells,
+    pub pool: LossyPool,
+}
+
+impl RefusingQueue {
+    /// The queue of `desc` at `port`. Its depth is valid only if this lcore owns the port.
+    pub fn of(port: &Port, desc: FrameDesc, pool: LossyPool) -> Self {
+        let (number, cells) = (desc.queue(), u32::from(desc.cells()));
+        Self { number, depth: Cells(port.queues[number].cells() + cells), pool }
+    }
+}
+
+impl RefusedFrame {
+    /// A frame for `egress` that its priority group refused.
+    pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
+        let (ports, cells) = ([desc.ingress(), egress as u8], desc.cells().into());
+        Self { ports, class: desc.class(), group: desc.group(), cells, queue: None }
+    }
+
+    /// A frame that its queue refused.
+    pub fn by_queue<P>(handed: &HandoffFrame<P>, queue: RefusingQueue) -> Self {
+        Self { queue: Some(queue), ..Self::by_group(&handed.desc, handed.egress.into()) }
+    }
+}

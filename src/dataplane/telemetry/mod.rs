@@ -1,0 +1,179 @@
+//! Telemetry: the values that one lcore publishes for observers. Counters are published at once, gauges every
+//! `GAUGE_POLLS` polls, poll gaps at every poll.
+
+pub mod counters;
+pub mod decision_log;
+pub mod drops;
+mod history_ring;
+#[cfg(test)]
+mod history_ring_tests;
+pub(crate) mod log;
+pub(crate) mod view;
+
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::port::Port;
+use crate::dataplane::telemetry::counters::{Counters, GAP_BUCKETS, LcoreCounters, UNCLASSIFIED};
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::sets::{CLASSES, PortSet};
+use crate::units::{Nanos, Ticks};
+
+/// Polls between two updates of the gauges of a busy switch. Watermarks miss nothing, because the ledgers maintain
+/// them.
+const GAUGE_POLLS: u64 = 64;
+
+/// Measures the time between polls: the switch's own term in every headroom.
+#[derive(Debug)]
+pub(crate) struct PollClock {
+    last: Option<Ticks>,
+    polls: u64,
+    /// Nanoseconds in a tick, in parts of 2^32.
+    tick_ns: u64,
+    /// Half of the poll gap in the headroom formula, in ticks.
+    half_gap: u64,
+}
+
+impl PollClock {
+    pub fn new(hz: u64, poll_gap: Nanos) -> Self {
+        let half_gap = (u128::from(poll_gap.0) * u128::from(hz) / 2_000_000_000) as u64;
+        Self { last: None, polls: 0, tick_ns: (1_000_000_000_u64 << 32) / hz.max(1), half_gap }
+    }
+
+    /// Half of the poll gap in the headroom formula, in ticks.
+    #[inline]
+    pub fn half_gap(&self) -> u64 {
+        self.half_gap
+    }
+
+    #[inline]
+    pub fn poll(&mut self, counters: &LcoreCounters, now: Ticks, moved: usize) {
+        self.polls += 1;
+        counters.polls.set(self.polls);
+        if moved > 0 {
+            counters.busy_polls.add(1);
+        }
+        if let Some(last) = self.last.replace(now) {
+            // A gap is capped at 2^32 - 1 ticks, about a second: a longer one is an outage, whose exact length adds
+            // nothing.
+            let ns = self.nanos(now.since(last).min(u64::from(u32::MAX)));
+            let bucket = (64 - ns.leading_zeros() as usize).min(GAP_BUCKETS - 1);
+            counters.poll_gap[bucket].add(1);
+            counters.poll_gap_sum_ns.add(ns);
+            counters.poll_gap_highest_ns.raise(ns);
+        }
+    }
+
+    /// Number of polls so far.
+    #[inline]
+    pub fn polls(&self) -> u64 {
+        self.polls
+    }
+
+    /// Instant at which the last completed poll began, in nanoseconds of this lcore's clock.
+    pub fn last_ns(&self) -> u64 {
+        self.nanos(self.last.map_or(0, |last| last.0))
+    }
+
+    /// Converts `ticks` to nanoseconds.
+    #[inline]
+    pub fn nanos(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64
+    }
+
+    #[inline]
+    pub fn is_gauge_time(&self) -> bool {
+        self.polls.is_multiple_of(GAUGE_POLLS)
+    }
+}
+
+/// The values that one lcore publishes for observers.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    pub counters: Arc<Counters>,
+    pub clock: PollClock,
+    /// Ports whose gauges are out of date.
+    pub gauges_dirty: PortSet,
+    /// Ports with a running pause, whose duration the gauges must follow.
+    pub running_pauses: PortSet,
+    /// The poll in which the last drop of each port and class was logged.
+    pub logged_drops: Box<[[u64; CLASSES]]>,
+}
+
+impl Telemetry {
+    /// Creates the telemetry of the lcore that owns the ports `own`.
+    pub fn new(counters: Arc<Counters>, own: PortSet, hz: u64, poll_gap: Nanos) -> Self {
+        let clock = PollClock::new(hz, poll_gap);
+        let logged_drops = counters.ports.iter().map(|_| [u64::MAX; CLASSES]).collect();
+        Self { counters, clock, gauges_dirty: own, running_pauses: PortSet::EMPTY, logged_drops }
+    }
+
+    /// Counts a dropped frame at `port`; `None`: the frame has no class.
+    #[inline]
+    pub fn count_drop(&self, port: usize, class: Option<u8>, reason: DropReason) {
+        let row = class.map_or(UNCLASSIFIED, usize::from);
+        self.counters.ports[port].drops[row][reason as usize].add(1);
+    }
+}
+
+impl Telemetry {
+    /// Publishes the gauges of the `ports` that changed.
+    pub fn publish_ports(&mut self, ports: &mut [Port], now: Ticks) {
+        if self.clock.is_gauge_time() {
+            self.gauges_dirty |= self.running_pauses;
+        }
+        for port in std::mem::take(&mut self.gauges_dirty).iter() {
+            let (state, counters) = (&mut ports[port], &self.counters.ports[port]);
+            for group in 0..CLASSES {
+                let held = state.ledger.group(group);
+                counters.group_used_cells[group].set(u64::from(held.used().0));
+                counters.group_shared_cells[group].set(u64::from(held.shared.0));
+                counters.group_headroom_cells[group].set(u64::from(held.headroom.0));
+                counters.group_used_highest_cells[group].set(u64::from(held.used_highest.0));
+                counters.group_shared_highest_cells[group].set(u64::from(held.shared_highest.0));
+                counters.group_headroom_highest_cells[group].set(u64::from(held.headroom_highest.0));
+            }
+            for (gauge, used) in counters.reserve_used_cells.iter().zip(state.ledger.reserve_used()) {
+                gauge.set(u64::from(used.0));
+            }
+            counters.insurance_cells.set(u64::from(state.ledger.insurance_used().0));
+            counters.insurance_highest_cells.set(u64::from(state.ledger.insurance_highest().0));
+            counters.port_xoff.set(u64::from(state.ledger.is_port_xoff()));
+            for (index, queue) in state.queues.iter().enumerate() {
+                counters.queue_cells[index].set(u64::from(queue.cells()));
+                counters.queue_highest_cells[index].set(u64::from(queue.cells_highest()));
+            }
+            counters.xoff_mask.set(u64::from(state.generator.xoff()));
+            let xoff = state.generator.xoff();
+            for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.generator.paused_ticks(now)) {
+                gauge.set(self.clock.nanos(ticks));
+            }
+            for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.timers.paused_ticks(now)) {
+                gauge.set(self.clock.nanos(ticks));
+            }
+            counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
+            // A running pause is published again later, because its duration and its end change the gauges.
+            let paused = state.timers.paused(now);
+            counters.paused_mask.set(u64::from(paused));
+            self.running_pauses.set(port, paused != 0 || xoff != 0 || state.backlog.is_on());
+        }
+    }
+
+    /// Publishes the gauges of an lcore: its buffer, the number of frames in its queues and of stations in its
+    /// database.
+    pub fn publish_lcore(&self, lcore: usize, buffer: &Buffer, (frames, stations): (u32, usize), now: Ticks) {
+        let lcore = &self.counters.lcores[lcore];
+        for (pool, (gauge, highest)) in buffer.pools.shared.iter().zip([
+            (&lcore.lossy_used_cells, &lcore.lossy_used_highest_cells),
+            (&lcore.lossless_used_cells, &lcore.lossless_used_highest_cells),
+        ]) {
+            gauge.set(u64::from(pool.used().0));
+            highest.set(u64::from(pool.used_highest().0));
+        }
+        lcore.headroom_pool_used_cells.set(u64::from(buffer.pools.headroom.used().0));
+        lcore.headroom_pool_highest_cells.set(u64::from(buffer.pools.headroom.highest().0));
+        lcore.clock_ns.set(self.clock.nanos(now.0));
+        lcore.held_frames.set(u64::from(frames));
+        lcore.fdb_entries.set(stations as u64);
+    }
+}

@@ -1,0 +1,108 @@
+//! The state of an lcore that an observer can read between two polls: the simulator's samples.
+
+use crate::dataplane::pipeline::Pipeline;
+use crate::io::Packet;
+use crate::mmu::Lease;
+use crate::units::{Cells, Ticks};
+
+/// State of one class of a port: the egress queue and the ingress priority group of that number.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct ClassView {
+    /// Bytes in the queue.
+    pub queue_bytes: u64,
+    /// Cells in the queue.
+    pub queue_cells: u32,
+    /// Frames in the queue.
+    pub queue_frames: u32,
+    /// Cells of the group in the shared pool.
+    pub shared: Cells,
+    /// Cells of the group in the reserves and in the shared pool.
+    pub used: Cells,
+    /// Cells of the group in headroom, or with dynamic headroom in the port's insurance.
+    pub headroom: Cells,
+    /// T: limit on the group's share of its pool now.
+    pub threshold: Cells,
+    /// Whether the group's senders must stop, because of the ledger or the receive backlog. The port's PFC mode decides
+    /// whether PFC frames are sent for it.
+    pub is_xoff: bool,
+}
+
+impl<P: Packet> Pipeline<P> {
+    /// Whether this lcore owns `port`.
+    #[must_use]
+    pub fn owns(&self, port: usize) -> bool {
+        self.own.contains(port)
+    }
+
+    /// The state of queue `class` and group `class` of `port`, which this lcore must own.
+    ///
+    /// # Panics
+    /// If there is no such port or class.
+    #[must_use]
+    pub fn view(&self, port: usize, class: usize) -> ClassView {
+        debug_assert!(self.owns(port), "of another lcore's port this one knows nothing");
+        let state = &self.ports[port];
+        let (queue, group) = (&state.queues[class], state.ledger.group(class));
+        ClassView {
+            queue_bytes: queue.bytes(),
+            queue_cells: queue.cells(),
+            queue_frames: queue.frames(),
+            shared: group.shared,
+            used: group.used(),
+            headroom: group.headroom,
+            threshold: state.ledger.threshold(class, &self.buffer.pools),
+            is_xoff: state.wants_xoff() >> class & 1 == 1,
+        }
+    }
+
+    /// Cells in use of a whole switch's lossy and lossless shared pools, by the ledgers of all its lcores: exact.
+    #[must_use]
+    pub fn pool_used(fleet: &[Self]) -> [Cells; 2] {
+        [0, 1].map(|kind| Cells(fleet.iter().map(|part| part.buffer.pools.shared[kind].used().0).sum()))
+    }
+
+    /// Frames on their way from one lcore of a switch to another.
+    #[must_use]
+    pub fn crossing_frames(fleet: &[Self]) -> usize {
+        fleet.iter().map(|part| part.frames_handed(fleet)).sum()
+    }
+
+    /// Frames that this lcore has pushed and no other lcore has taken.
+    pub(crate) fn frames_handed(&self, fleet: &[Self]) -> usize {
+        fleet.iter().map(|other| self.frames_between(other)).sum()
+    }
+
+    /// Frames that this lcore has pushed to `other` and that `other` has not taken.
+    fn frames_between(&self, other: &Self) -> usize {
+        let (to, from) = (self.mesh.peers.get(other.lcore), other.mesh.peers.get(self.lcore));
+        let pushed = to.and_then(Option::as_ref).map_or(0, |peer| peer.frames_out.pushed());
+        let popped = from.and_then(Option::as_ref).map_or(0, |peer| peer.frames_in.popped());
+        pushed.wrapping_sub(popped)
+    }
+
+    /// Watermarks of the lossy and the lossless shared pool, as of any take by this lcore.
+    #[must_use]
+    pub fn pool_used_highest(&self) -> [Cells; 2] {
+        self.buffer.pools.shared.each_ref().map(Lease::used_highest)
+    }
+
+    /// Queues of `port` that may not send at `now`: paused by the peer, and the watchdog does not ignore the pause.
+    /// This lcore must own the port.
+    #[must_use]
+    pub fn stopped_queues(&self, port: usize, now: Ticks) -> u8 {
+        self.ports[port].stopped_queues_at(now)
+    }
+
+    /// Queues of `port` whose pauses the watchdog ignores. This lcore must own the port.
+    #[must_use]
+    pub fn ignoring(&self, port: usize) -> u8 {
+        self.ports[port].ignoring()
+    }
+
+    /// Priorities for which `port` holds its peer at XOFF; the PFC frame with the last change may still be due. This
+    /// lcore must own the port.
+    #[must_use]
+    pub fn generated_xoff(&self, port: usize) -> u8 {
+        self.ports[port].generator.xoff()
+    }
+}

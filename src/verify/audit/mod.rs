@@ -1,0 +1,291 @@
+//! The auditor: checks the invariants of a switch between two polls.
+//!
+//! The rules are derived from docs/buffer.md and docs/pfc.md, not from the code that they check. They read the state of
+//! all lcores of a switch at once, which is impossible while lcores run in parallel. The simulator runs them in turn,
+//! in one thread. docs/simulation.md explains each invariant and its limits.
+
+mod counts;
+mod drops;
+mod moves;
+mod queues;
+mod starved;
+#[cfg(test)]
+mod tests;
+
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::port::Port;
+use crate::dataplane::spec::SwitchSpec;
+use crate::io::Packet;
+use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
+use crate::sets::{CLASSES, PortSet, indices};
+use crate::units::Cells;
+
+/// Every check of this number is a deep one, which also walks the queues and examines idle ports.
+const DEEP: u64 = 64;
+
+/// Bytes that a frame may have beyond its port's MTU: Ethernet header, two tags, and one tag that the switch inserts.
+const HEADERS: u64 = 26;
+
+/// An invariant that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Name of the invariant.
+    pub invariant: &'static str,
+    /// A sentence with the place and the numbers.
+    pub what: String,
+}
+
+type Check = Result<(), Broken>;
+
+/// Returns [`Broken`] with the text of `what` if `holds` is false.
+#[inline]
+fn ensure(holds: bool, invariant: &'static str, what: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(Broken { invariant, what: what() }) }
+}
+
+/// Checks a switch after each step of any of its lcores.
+#[derive(Debug)]
+pub struct Auditor {
+    ports: Vec<Audited>,
+    /// Sizes of the shared pools, lossy and lossless.
+    shared: [Cells; 2],
+    headroom: Cells,
+    policy: HeadroomPolicy,
+    /// Cells reserved for each queue of a port.
+    reserves: [u32; CLASSES],
+    /// Queue of each traffic class.
+    queue_of: [u8; CLASSES],
+    /// Maximum number of cells of a frame.
+    most: u32,
+    lcores: Vec<Lcore>,
+    checks: u64,
+    /// Ports that were not idle at the last check.
+    busy: PortSet,
+    /// Ports whose own backlog paused their lossless classes at the last check.
+    held: PortSet,
+}
+
+/// The constants of a port, and its state at the last check.
+#[derive(Debug)]
+struct Audited {
+    name: String,
+    owner: usize,
+    profile: PortProfile,
+    seen: Seen,
+    /// The groups at the last check, less the releases that the ledger has collected since. The poll made its decisions
+    /// from this state.
+    collected: [GroupState; CLASSES],
+    counters: [u64; 5],
+    /// For each class, the poll of the last logged drop that was checked.
+    noted_drops: [u64; CLASSES],
+    held: starved::HeldByBacklog,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    groups: [GroupState; CLASSES],
+    released: [u64; CLASSES],
+    /// Released cells that were published at the end of the owner's last poll.
+    published: [u64; CLASSES],
+    groups_off: u8,
+    is_port_off: bool,
+    /// Groups that the next check must examine, because they held cells or were XOFF.
+    busy: u8,
+}
+
+/// The state of an lcore at the last check.
+#[derive(Debug, Default, Clone, Copy)]
+struct Lcore {
+    /// Free cells of the lossless pool, as this lcore sees it: at the last check, and after it collected releases.
+    free: Cells,
+    free_collected: Cells,
+    polls: u64,
+    has_polled: bool,
+    /// Limits of its queues.
+    limits: [Option<QueueLimit>; CLASSES],
+    passed: starved::PassedWhileHeld,
+}
+
+/// One port with the values that the rules need.
+struct Look<'a> {
+    audited: &'a Audited,
+    port: &'a Port,
+    /// Groups that may not be idle.
+    groups: u8,
+    /// Free cells of the lossless pool: when the lcore judged the paused groups, and now.
+    free_then: Cells,
+    free: Cells,
+    /// Free cells of the headroom pool.
+    headroom_free: Cells,
+    /// Maximum number of cells of a frame.
+    most: u32,
+    /// Whether a poll of its lcore has ended since the last check.
+    has_polled: bool,
+}
+
+impl Auditor {
+    /// Creates an auditor for a switch with `spec` that has not started.
+    #[must_use]
+    pub fn new(spec: &SwitchSpec) -> Self {
+        let audited = |index: usize| {
+            let port = &spec.ports[index];
+            Audited {
+                name: port.name.clone(),
+                owner: usize::from(port.lcore),
+                profile: port.buffer,
+                seen: Seen::default(),
+                collected: [GroupState::default(); CLASSES],
+                counters: [0; 5],
+                noted_drops: [u64::MAX; CLASSES],
+                held: starved::HeldByBacklog::default(),
+            }
+        };
+        let longest = spec.ports.iter().map(|port| u64::from(port.mtu)).max().unwrap_or(0) + HEADERS;
+        let limits = spec.queues.map(|queue| queue.limit);
+        let lcore = Lcore { free: spec.buffer.lossless_shared, limits, ..Lcore::default() };
+        Self {
+            ports: (0..spec.ports.len()).map(audited).collect(),
+            shared: [spec.buffer.lossy_shared, spec.buffer.lossless_shared],
+            headroom: spec.buffer.headroom,
+            policy: spec.buffer.policy,
+            reserves: spec.queues.map(|queue| queue.reserve.0),
+            queue_of: spec.classes.tc_to_queue,
+            most: longest.div_ceil(spec.buffer.cell.0.max(1)) as u32,
+            lcores: vec![lcore; usize::from(spec.lcores)],
+            checks: 0,
+            busy: PortSet::EMPTY,
+            held: PortSet::EMPTY,
+        }
+    }
+
+    /// Sets the thresholds of `spec` for the ports of lcore `lcore`, which has applied them ([`Pipeline::apply`]).
+    pub fn tuned(&mut self, lcore: usize, spec: &SwitchSpec) {
+        for (audited, port) in self.ports.iter_mut().zip(&spec.ports).filter(|(audited, _)| audited.owner == lcore) {
+            audited.profile = port.buffer;
+        }
+        self.lcores[lcore].limits = spec.queues.map(|queue| queue.limit);
+    }
+
+    /// Checks the switch of all these lcores, in their order. Call it after each poll or half poll of any of them,
+    /// since some rules compare with the previous check.
+    ///
+    /// # Errors
+    /// Returns the first invariant that does not hold.
+    pub fn check<P: Packet>(&mut self, fleet: &[Pipeline<P>]) -> Check {
+        self.checks += 1;
+        let is_deep = self.checks.is_multiple_of(DEEP);
+        let busy = if is_deep { PortSet::ALL } else { self.busy } | busy(fleet);
+        let busy = busy & PortSet::first(self.ports.len());
+        self.collect(fleet, busy);
+        for port in busy.iter() {
+            let look = self.look(fleet, port, is_deep);
+            look.check_counts(fleet, port)?;
+            look.check_moves()?;
+            look.check_telling(&fleet[self.ports[port].owner], port)?;
+        }
+        self.check_drops(fleet)?;
+        self.check_starved(fleet)?;
+        self.check_pools(fleet, busy)?;
+        self.check_whole(fleet, busy)?;
+        if is_deep {
+            self.check_queues(fleet)?;
+            self.check_counters(fleet)?;
+        }
+        self.remember(fleet, busy);
+        Ok(())
+    }
+
+    /// Checks that the switch holds no frames and pauses no peer, after traffic has ended and all frames have left.
+    ///
+    /// # Errors
+    /// Returns the remaining frames, cells or pauses, or the first invariant that does not hold.
+    pub fn check_idle<P: Packet>(&self, fleet: &[Pipeline<P>]) -> Check {
+        self.check_queues(fleet)?;
+        for (index, audited) in self.ports.iter().enumerate() {
+            let port = &fleet[audited.owner].ports[index];
+            let held = (0..CLASSES).map(|group| port.ledger.group(group).held().0).sum::<u32>();
+            let queued = port.queues.iter().map(|queue| queue.frames()).sum::<u32>();
+            let off = port.wants_xoff() | port.generator.xoff();
+            ensure((held, queued, off) == (0, 0, 0), "idle", || {
+                let name = &audited.name;
+                format!(
+                    "{name}: {held} cells and {queued} frames are held and groups {off:#010b} are XOFF in an idle switch"
+                )
+            })?;
+        }
+        let rings = Pipeline::crossing_frames(fleet);
+        let used = [0, 1].map(|kind| fleet.iter().map(|part| part.buffer.pools.shared[kind].used().0).sum::<u32>());
+        let headroom = fleet.first().map_or(0, |part| part.buffer.pools.headroom.used().0);
+        ensure((rings, used, headroom) == (0, [0; 2], 0), "idle", || {
+            format!(
+                "{rings} frames between lcores, {used:?} cells of the pools and {headroom} of headroom in an idle switch"
+            )
+        })
+    }
+
+    /// Applies the releases that the ledgers have collected since the last check, by the rules.
+    fn collect<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: PortSet) {
+        for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
+            lcore.free_collected = lcore.free;
+            lcore.has_polled = part.telemetry.counters.lcores[part.lcore].polls.get() != lcore.polls;
+        }
+        for port in busy.iter() {
+            let audited = &mut self.ports[port];
+            let state = &fleet[audited.owner].ports[port];
+            audited.collected = audited.seen.groups;
+            for group in indices(audited.seen.busy) {
+                let cells = state.released[group].saturating_sub(audited.seen.released[group]);
+                let (before, after) = (audited.seen.groups[group], &mut audited.collected[group]);
+                moves::collect(after, cells);
+                if audited.profile.groups[group].lossless {
+                    self.lcores[audited.owner].free_collected.0 += before.shared.0 - after.shared.0;
+                }
+            }
+        }
+    }
+
+    fn look<'a, P: Packet>(&'a self, fleet: &'a [Pipeline<P>], port: usize, all: bool) -> Look<'a> {
+        let audited = &self.ports[port];
+        let part = &fleet[audited.owner];
+        let state = &part.ports[port];
+        Look {
+            audited,
+            port: state,
+            groups: if all { u8::MAX } else { state.holding | state.ledger.xoff() | audited.seen.busy },
+            free_then: self.lcores[audited.owner].free_collected,
+            free: part.buffer.pools.shared[1].free(),
+            headroom_free: part.buffer.pools.headroom.free(),
+            most: self.most,
+            has_polled: self.lcores[audited.owner].has_polled,
+        }
+    }
+
+    fn remember<P: Packet>(&mut self, fleet: &[Pipeline<P>], busy: PortSet) {
+        self.busy = PortSet::EMPTY;
+        for port in busy.iter() {
+            let Audited { owner, seen, .. } = &mut self.ports[port];
+            let (part, state) = (&fleet[*owner], &fleet[*owner].ports[port]);
+            for group in indices(state.holding | seen.busy) {
+                seen.groups[group] = state.ledger.group(group);
+                seen.released[group] = state.released[group];
+                if self.lcores[*owner].has_polled {
+                    seen.published[group] = part.buffer.tallies.released(port, group);
+                }
+            }
+            seen.groups_off = state.ledger.groups_xoff();
+            seen.is_port_off = state.ledger.is_port_xoff();
+            seen.busy = state.holding | state.ledger.xoff();
+            self.busy |= PortSet::only_if(seen.busy != 0, port);
+        }
+        for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
+            lcore.free = part.buffer.pools.shared[1].free();
+            lcore.polls = part.telemetry.counters.lcores[part.lcore].polls.get();
+        }
+    }
+}
+
+/// Returns the ports that hold cells or pause their peer.
+fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
+    let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| part.ports[port].generator.xoff() != 0).collect();
+    fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | told(part))
+}

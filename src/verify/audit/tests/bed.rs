@@ -1,0 +1,185 @@
+//! A switch whose every half poll is audited.
+
+use std::sync::Arc;
+
+use crate::dataplane::telemetry::counters::Counters;
+use crate::dataplane::{LiveConfig, Pipeline, SwitchSpec};
+use crate::io::memory::{MemPacket, MemPorts};
+use crate::mmu::{QueueLimit, Threshold};
+use crate::pfc::{WatchdogAction, WatchdogSpec};
+use crate::qos::{QueueDiscipline, WredProfile};
+use crate::sets::CLASSES;
+use crate::units::{Bytes, Cells, Nanos, Quanta, Ticks};
+use crate::verify::audit::{Auditor, Check};
+use crate::wire::MacAddr;
+use crate::wire::mac_control::PfcFrame;
+
+pub const PORTS: usize = 4;
+/// A tick is a nanosecond.
+pub const HZ: u64 = 1_000_000_000;
+pub const CELL: u64 = 208;
+/// A step in the life of a switch.
+#[derive(Debug, Clone, Copy)]
+pub enum Event {
+    /// Half a poll of an lcore.
+    Half(usize),
+    /// Frames arrive: ingress port, egress port, class, bytes, count. The egress after the last port is an unknown
+    /// station.
+    Frames(usize, usize, u8, usize, usize),
+    /// The peer of a port pauses these priorities for these quanta.
+    Pause(usize, u8, u16),
+    Link(usize, bool),
+    /// A port's driver accepts this many frames.
+    Room(usize, Option<usize>),
+    Wait(u64),
+    ClearWatermarks,
+    /// New settings for a port's lossless groups, and for all queues and watchdogs. Each lcore applies them at its next
+    /// poll.
+    Tune(usize, Tuned),
+}
+
+/// Settings that may change while a switch runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuned {
+    pub threshold: Threshold,
+    pub xon_offset: u32,
+    pub xon_floor: u32,
+    pub weight: u8,
+    pub is_marked: bool,
+    pub limit: Option<Threshold>,
+    pub watchdog: Option<WatchdogAction>,
+}
+
+impl Tuned {
+    fn apply(self, spec: &mut SwitchSpec, port: usize) {
+        let port = &mut spec.ports[port];
+        for group in port.buffer.groups.iter_mut().filter(|group| group.lossless) {
+            group.threshold = self.threshold;
+            (group.xon_offset, group.xon_floor) = (Cells(self.xon_offset), Cells(self.xon_floor));
+        }
+        let short = Nanos(400_000);
+        port.watchdog = self.watchdog.map(|action| WatchdogSpec { detection: short, restoration: short, action });
+        for queue in &mut spec.queues {
+            queue.discipline = QueueDiscipline::Dwrr { weight: self.weight };
+            queue.wred =
+                if self.is_marked { WredProfile::new(Bytes(1000), Bytes(9000), "50%".parse().unwrap()) } else { None };
+            queue.limit = self.limit.map(|threshold| QueueLimit { threshold }).filter(|_| queue.limit.is_some());
+        }
+    }
+}
+
+pub struct Bed {
+    pub fleet: Vec<Pipeline<MemPacket>>,
+    pub io: MemPorts,
+    /// Frames received in the first half of each lcore's poll, until its second half.
+    received: Vec<Option<usize>>,
+    pub auditor: Auditor,
+    pub now: u64,
+    /// The running settings, or those that will run when all lcores have applied the pending ones.
+    spec: SwitchSpec,
+    given: Vec<Option<(LiveConfig, SwitchSpec)>>,
+}
+
+impl Bed {
+    pub fn new(spec: &SwitchSpec) -> Self {
+        let counters = Arc::new(Counters::new(spec.ports.len(), usize::from(spec.lcores)));
+        let mut fleet = Pipeline::fleet(spec, &counters, HZ, 1);
+        for part in &mut fleet {
+            for port in 0..spec.ports.len() {
+                part.learn(1, mac(port), port, Ticks(HZ));
+            }
+        }
+        let received = vec![None; fleet.len()];
+        let given = vec![None; fleet.len()];
+        let (io, auditor, spec) = (MemPorts::new(spec.ports.len()), Auditor::new(spec), spec.clone());
+        Self { fleet, io, received, auditor, now: HZ, spec, given }
+    }
+
+    pub fn half(&mut self, lcore: usize) -> Check {
+        let now = Ticks(self.now);
+        let part = &mut self.fleet[lcore];
+        if self.received[lcore].is_none()
+            && let Some((live_config, spec)) = self.given[lcore].take()
+        {
+            part.apply(&live_config);
+            self.auditor.tuned(lcore, &spec);
+        }
+        match self.received[lcore].take() {
+            None => self.received[lcore] = Some(part.poll_in(&mut self.io, now)),
+            Some(received) => _ = part.poll_out(&mut self.io, now, received),
+        }
+        self.auditor.check(&self.fleet)
+    }
+
+    /// Polls each lcore once, in halves.
+    pub fn poll(&mut self) -> Check {
+        (0..self.fleet.len()).try_for_each(|lcore| self.half(lcore).and_then(|()| self.half(lcore)))
+    }
+
+    pub fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
+        let pfc = PfcFrame { enabled: priorities, quanta: [Quanta(quanta); CLASSES] };
+        self.io.inject(port, &pfc.emit(mac(port)));
+    }
+
+    pub fn frames(&mut self, from: usize, to: usize, class: u8, bytes: usize, count: usize) {
+        (0..count).for_each(|_| self.io.inject(from, &frame(from, to, class, bytes)));
+    }
+
+    pub fn step(&mut self, event: Event) -> Check {
+        match event {
+            Event::Half(lcore) => return self.half(lcore % self.fleet.len()),
+            Event::Frames(from, to, class, bytes, count) => self.frames(from, to, class, bytes, count),
+            Event::Pause(port, priorities, quanta) => self.pause(port, priorities, quanta),
+            Event::Link(port, up) => self.fleet.iter_mut().for_each(|part| part.set_link(port, up, Ticks(self.now))),
+            Event::Room(port, room) => self.io.set_room(port, room),
+            Event::Wait(ns) => self.now += ns,
+            Event::Tune(port, tuned) => {
+                let running = self.spec.clone();
+                tuned.apply(&mut self.spec, port);
+                let live_config = LiveConfig::between(&running, &self.spec, HZ).expect("nothing else has changed");
+                self.given.fill(Some((live_config, self.spec.clone())));
+            }
+            Event::ClearWatermarks => self.fleet.iter_mut().for_each(Pipeline::clear_watermarks),
+        }
+        Ok(())
+    }
+
+    /// Ends all pauses and polls until all frames have left.
+    pub fn drain(&mut self) -> Check {
+        for port in 0..PORTS {
+            self.step(Event::Link(port, true))?;
+            self.step(Event::Room(port, None))?;
+            self.pause(port, 0xff, 0);
+        }
+        for lcore in 0..self.fleet.len() {
+            if self.received[lcore].is_some() {
+                self.half(lcore)?;
+            }
+        }
+        for poll in 0..4000 {
+            self.now += 1000;
+            self.poll()?;
+            let held: usize = self.fleet.iter().map(|part| part.held_frames() + part.held_cells() as usize).sum();
+            if held == 0 && poll > 20 {
+                break;
+            }
+        }
+        (0..3).try_for_each(|_| self.poll())?;
+        self.auditor.check_idle(&self.fleet)
+    }
+}
+
+fn mac(port: usize) -> MacAddr {
+    MacAddr::local(1, port as u16)
+}
+
+/// Builds an ECN-capable IPv4 packet whose class selector is the class.
+fn frame(from: usize, to: usize, class: u8, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    bytes[..6].copy_from_slice(&mac(to).0);
+    bytes[6..12].copy_from_slice(&mac(from).0);
+    bytes[12..16].copy_from_slice(&[0x08, 0x00, 0x45, class << 5 | 2]);
+    bytes[16..18].copy_from_slice(&(len as u16 - 14).to_be_bytes());
+    bytes[22..24].copy_from_slice(&[64, 253]);
+    bytes
+}

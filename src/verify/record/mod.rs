@@ -1,0 +1,228 @@
+//! Records the frames that the pipeline received and sent, in the order of its actions. A wrapper around its ports does
+//! this, so that a replay can decide the real events again (docs/replay.md).
+//!
+//! A poll receives first and then sends, and its ledgers collect releases at the beginning of the next poll. Bursts are
+//! received one ahead, so arrivals are recorded when work on their burst begins, and departures when they are sent.
+
+mod trace;
+
+pub use trace::{HEADER, Stations, Step, Telling, Traced, why_not, write_csv};
+
+use std::borrow::BorrowMut;
+use std::collections::VecDeque;
+
+use arrayvec::ArrayVec;
+
+use crate::io::{Burst, Packet, Ports};
+use crate::sets::{BURST, FrameSet};
+use crate::units::Ticks;
+use crate::wire::mac_control::{self, MacControl};
+use crate::wire::parse::L3;
+use crate::wire::{MacAddr, parse};
+
+/// The properties of a frame that do not depend on forwarding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Destination address.
+    pub dst: MacAddr,
+    /// Source address.
+    pub src: MacAddr,
+    /// TCI of the outermost tag.
+    pub tci: Option<u16>,
+    /// DSCP and ECN; `None` without IP.
+    pub traffic_class: Option<u8>,
+    /// Bytes without the frame check sequence.
+    pub bytes: u16,
+}
+
+/// An event at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A data frame was received.
+    Arrived(Seen),
+    /// The driver took a data frame.
+    Left(Seen),
+    /// The driver took a PFC frame.
+    Told {
+        /// Priorities that the frame enables.
+        named: u8,
+        /// Enabled priorities with XOFF.
+        stopped: u8,
+    },
+}
+
+/// One entry of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Happened {
+    /// Time of the event, on the clock that the recorder was given.
+    pub time_ns: u64,
+    /// Port of the event.
+    pub port: u8,
+    /// The event.
+    pub what: What,
+}
+
+/// A record in memory. When it is full, recording stops, so that it is always a complete beginning.
+#[derive(Debug, Default)]
+pub struct Tape {
+    happened: Vec<Happened>,
+    most: usize,
+    is_cut: bool,
+    /// For each look of a test: the length of the record, and the digest of the pipeline's state.
+    #[cfg(test)]
+    pub(crate) looks: Vec<(usize, u64)>,
+}
+
+impl Tape {
+    /// Creates a record for at most `most` events.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Returns all events, in order.
+    #[must_use]
+    pub fn happened(&self) -> &[Happened] {
+        &self.happened
+    }
+
+    /// Whether events were left out because the record was full.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn push(&mut self, time_ns: u64, port: usize, what: Option<What>) {
+        let Some(what) = what else { return };
+        self.is_cut |= self.happened.len() == self.most;
+        if !self.is_cut {
+            self.happened.push(Happened { time_ns, port: port as u8, what });
+        }
+    }
+
+    /// Returns a copy without one event.
+    #[cfg(test)]
+    pub(crate) fn without(&self, index: usize) -> Self {
+        let others = self.happened.iter().enumerate().filter(|(number, _)| *number != index);
+        let happened = others.map(|(_, happened)| *happened).collect();
+        let looks = self.looks.iter().map(|&(at, digest)| (at - usize::from(at > index), digest)).collect();
+        Self { happened, most: self.most, is_cut: self.is_cut, looks }
+    }
+
+    /// Adds the digest of the pipeline's state after all recorded events.
+    #[cfg(test)]
+    pub(crate) fn look(&mut self, digest: u64) {
+        if !self.is_cut {
+            self.looks.push((self.happened.len(), digest));
+        }
+    }
+}
+
+/// Ports whose traffic is recorded. Ports without this wrapper have no cost.
+#[derive(Debug)]
+pub struct Recorder<I, T, C> {
+    /// The ports.
+    pub io: I,
+    /// The record, owned or borrowed.
+    pub tape: T,
+    /// Clock in nanoseconds, read once per burst.
+    pub clock: C,
+    /// Bursts received but not begun yet: the port, and the events to record.
+    taken: VecDeque<(usize, ArrayVec<Option<What>, BURST>)>,
+}
+
+impl<I, T, C> Recorder<I, T, C> {
+    /// Creates a recorder that records the events at `io` on `tape`, with times from `clock`.
+    pub fn new(io: I, tape: T, clock: C) -> Self {
+        Self { io, tape, clock, taken: VecDeque::new() }
+    }
+}
+
+impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C> {
+    type Pkt = I::Pkt;
+
+    fn rx(&mut self, port: usize, out: &mut Burst<I::Pkt>) {
+        let before = out.len();
+        self.io.rx(port, out);
+        if out.len() > before {
+            let arrived = out[before..].iter().map(|packet| seen(packet).map(What::Arrived)).collect();
+            self.taken.push_back((port, arrived));
+        }
+    }
+
+    fn begin(&mut self, port: usize) {
+        self.io.begin(port);
+        let Some((taken, arrived)) = self.taken.pop_front() else { return };
+        debug_assert_eq!(taken, port, "bursts are worked on in the order in which they were taken");
+        let (now, tape) = ((self.clock)(), self.tape.borrow_mut());
+        arrived.into_iter().for_each(|what| tape.push(now, port, what));
+    }
+
+    fn backlog(&mut self, port: usize) -> Option<usize> {
+        self.io.backlog(port)
+    }
+
+    fn time(&mut self) -> Option<Ticks> {
+        self.io.time()
+    }
+
+    fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
+        // Before the frames are gone: the driver removes those that it accepts.
+        let what: ArrayVec<Option<What>, BURST> =
+            packets.iter().map(|packet| told(packet).or_else(|| seen(packet).map(What::Left))).collect();
+        self.io.tx(port, packets);
+        let taken = what.len() - packets.len();
+        if taken == 0 {
+            return;
+        }
+        let (now, tape) = ((self.clock)(), self.tape.borrow_mut());
+        for what in what.into_iter().take(taken) {
+            tape.push(now, port, what);
+        }
+    }
+
+    fn free(&mut self, packets: &mut Burst<I::Pkt>) {
+        self.io.free(packets);
+    }
+
+    /// Discards shed frames without a record, because they never reach the buffer.
+    fn shed(&mut self, packets: &mut Burst<I::Pkt>, frames: FrameSet) {
+        if let Some((_, arrived)) = self.taken.front_mut() {
+            let mut index = 0;
+            arrived.retain(|_| {
+                index += 1;
+                !frames.contains(index - 1)
+            });
+        }
+        self.io.shed(packets, frames);
+    }
+
+    fn copy(&mut self, packet: &I::Pkt) -> Option<I::Pkt> {
+        self.io.copy(packet)
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Option<I::Pkt> {
+        self.io.make(frame)
+    }
+}
+
+/// Describes a data frame. Returns `None` for MAC control and malformed frames, which never reach the buffer.
+fn seen(packet: &impl Packet) -> Option<Seen> {
+    let headers = parse(packet.bytes()).ok().filter(|headers| headers.ethertype != mac_control::ETHERTYPE)?;
+    let traffic_class = (headers.l3 != L3::Other).then_some(headers.traffic_class);
+    let bytes = u16::try_from(packet.len()).ok()?;
+    Some(Seen { dst: headers.dst, src: headers.src, tci: headers.tci, traffic_class, bytes })
+}
+
+fn told(packet: &impl Packet) -> Option<What> {
+    if packet.bytes().get(12..14)? != mac_control::ETHERTYPE.to_be_bytes() {
+        return None;
+    }
+    let Some(MacControl::Pfc(frame)) = mac_control::parse(packet.bytes()) else { return None };
+    let stops = |priority: &usize| frame.enabled >> priority & 1 == 1 && frame.quanta[*priority].0 > 0;
+    let stopped = (0..frame.quanta.len()).filter(stops).fold(0, |mask, priority| mask | 1 << priority);
+    Some(What::Told { named: frame.enabled, stopped })
+}
+
+#[cfg(test)]
+mod tests;

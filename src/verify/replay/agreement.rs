@@ -1,0 +1,256 @@
+//! Checks that a replay of a pipeline's record agrees with it. It compares the PFC state after each burst, every count
+//! after each poll's arrivals, the frame and mark of each departure, and the sums at the end.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use super::{CERTAIN, Decision, Ecn, Frame, Outcome, Replay};
+use crate::dataplane::egress::queue::Queue;
+use crate::dataplane::pipeline::Pipeline;
+use crate::dataplane::spec::SwitchSpec;
+use crate::dataplane::telemetry::counters::Counters;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::mmu::{GroupState, Lease, Pools, PortLedger};
+use crate::sets::CLASSES;
+use crate::verify::record::{Stations, Step, Tape, Telling};
+
+/// Counts by name. Zero counts are absent.
+pub(crate) type Counts = BTreeMap<String, u64>;
+
+/// Adds `count` to the counter `what` of a port and a class, group or queue.
+pub(crate) fn add(counts: &mut Counts, port: usize, class: usize, what: &str, count: u64) {
+    if count > 0 {
+        *counts.entry(format!("port {port} class {class}: {what}")).or_default() += count;
+    }
+}
+
+/// Drop reasons of buffer and queues, which a replay also decides.
+pub(crate) const DROPS: [DropReason; 6] = [
+    DropReason::HeadroomFull,
+    DropReason::HeadroomPoolEmpty,
+    DropReason::Threshold,
+    DropReason::PoolEmpty,
+    DropReason::QueueThreshold,
+    DropReason::Wred,
+];
+
+/// The results of a replayed record.
+#[derive(Debug, Default)]
+pub(crate) struct Agreed {
+    /// Counts to compare with the counters of the pipeline.
+    pub counts: Counts,
+    /// Number of decisions of each kind, so that a test can check that it covered them.
+    pub decided: BTreeMap<&'static str, u64>,
+    /// Number of polls after which every count agreed.
+    pub looks: usize,
+    /// Pauses that began at the peer, by port and class.
+    pub begun: Counts,
+    /// Watermarks: cells in use and in headroom.
+    pub highest: Counts,
+}
+
+impl Agreed {
+    fn note(&mut self, what: &'static str, count: u64) {
+        if count > 0 {
+            *self.decided.entry(what).or_default() += count;
+        }
+    }
+}
+
+/// Replays all of `tape`.
+///
+/// # Panics
+/// At the first difference.
+pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agreed {
+    assert!(!tape.is_cut(), "all of it was recorded");
+    let mut bench = Bench {
+        replay: Replay::new(spec),
+        heard: vec![0; spec.ports.len()],
+        is_sending: false,
+        agreed: Agreed::default(),
+    };
+    let mut looks = tape.looks.iter().peekable();
+    for traced in tape.steps(spec, stations) {
+        while let Some((_, digest)) = looks.next_if(|(at, _)| *at <= traced.index) {
+            bench.look(*digest, traced.index);
+        }
+        match traced.step {
+            Step::Arrive(frame) => bench.arrive(frame),
+            Step::Depart(frame) => bench.depart(frame, traced.index),
+            Step::Told(telling) => bench.told(telling, traced.index),
+        }
+    }
+    looks.for_each(|(at, digest)| bench.look(*digest, *at));
+    bench.end()
+}
+
+struct Bench {
+    replay: Replay,
+    /// Priorities that are paused at the peer of each port.
+    heard: Vec<u8>,
+    /// Whether frames have left since the last arrival. The ledgers of the pipeline collect their releases at the next
+    /// poll.
+    is_sending: bool,
+    agreed: Agreed,
+}
+
+impl Bench {
+    fn look(&mut self, digest: u64, index: usize) {
+        assert_eq!(self.replay.digest(), digest, "counts after {index} of what happened: {:?}", self.replay);
+        self.agreed.looks += 1;
+    }
+
+    fn arrive(&mut self, frame: Frame) {
+        self.is_sending = false;
+        let decision = self.replay.arrive(frame);
+        if let Some(dropping) = decision.dropping {
+            assert!(dropping == 0 || dropping >= CERTAIN, "a drop by chance, which no replay can know");
+        }
+        let class = usize::from(frame.class);
+        let label = match decision.outcome {
+            Outcome::Reserve => "reserve",
+            Outcome::PortReserve => "port_reserve",
+            Outcome::Shared => "shared",
+            Outcome::Headroom => "headroom",
+            Outcome::Dropped(reason) => {
+                // A drop by a queue counts at the egress port.
+                let at_queue = matches!(reason, DropReason::QueueThreshold | DropReason::Wred);
+                let port = if at_queue { frame.egress } else { frame.port };
+                add(&mut self.agreed.counts, port, class, reason.label(), 1);
+                reason.label()
+            }
+            Outcome::Released => unreachable!("it arrives"),
+        };
+        self.agreed.note(label, 1);
+        self.note_pauses(&decision);
+    }
+
+    fn depart(&mut self, left: Frame, index: usize) {
+        // Frames leave only after all peers received the PFC state that the poll's arrivals caused.
+        let is_settled = !std::mem::replace(&mut self.is_sending, true);
+        for (port, heard) in self.heard.iter().enumerate().filter(|_| is_settled) {
+            assert_eq!(self.replay.ports[port].told(), *heard, "port {port} before {index} of what happened");
+        }
+        let next = self.replay.next(left.egress, Some(left.class)).expect("what left had been admitted");
+        assert_eq!(Frame { ecn: left.ecn, ..next }, left, "{index} of what happened");
+        let decision = self.replay.depart(left.egress, Some(left.class)).expect("what left had been admitted");
+        if let Some(marking) = decision.marking {
+            assert!(marking == 0 || marking >= CERTAIN, "a mark by chance, which no replay can know");
+        }
+        assert_eq!(decision.frame.ecn, left.ecn, "mark of {index} of what happened");
+        let (egress, queue) = (left.egress, decision.queue);
+        add(&mut self.agreed.counts, egress, queue, "sent frames", 1);
+        add(&mut self.agreed.counts, egress, queue, "sent bytes", left.bytes.into());
+        let marked = u64::from(next.ecn.is_ect() && left.ecn == Ecn::Ce);
+        add(&mut self.agreed.counts, egress, queue, "marked", marked);
+        self.agreed.note("marked", marked);
+        self.agreed.note("departed", 1);
+        self.note_pauses(&decision);
+    }
+
+    fn note_pauses(&mut self, decision: &Decision) {
+        for change in &decision.transitions {
+            self.agreed.note(if change.xoff { "XOFF" } else { "XON" }, 1);
+        }
+    }
+
+    fn told(&mut self, telling: Telling, index: usize) {
+        self.is_sending = false;
+        let Telling { port, named, stopped } = telling;
+        assert_eq!(self.replay.ports[port].told() & named, stopped, "PFC frame, {index} of what happened");
+        for class in 0..CLASSES {
+            let is = |mask: u8| u64::from(mask >> class & 1);
+            add(&mut self.agreed.counts, port, class, "XOFF sent", is(stopped));
+            add(&mut self.agreed.counts, port, class, "XON sent", is(named & !stopped));
+            add(&mut self.agreed.begun, port, class, "pauses", is(stopped & !self.heard[port]));
+        }
+        self.heard[port] = self.heard[port] & !named | stopped;
+    }
+
+    fn end(mut self) -> Agreed {
+        assert_eq!(self.replay.slab.held(), 0, "all that was admitted has left");
+        assert!(self.heard.iter().all(|heard| *heard == 0), "nobody is held: {:?}", self.heard);
+        for (port, state) in self.replay.ports.iter().enumerate() {
+            for class in 0..CLASSES {
+                let group = state.ledger.group(class);
+                assert_eq!(group.held().0, 0, "cells that were not released");
+                add(&mut self.agreed.highest, port, class, "cells", group.used_highest.0.into());
+                add(&mut self.agreed.highest, port, class, "headroom", group.headroom_highest.0.into());
+                add(&mut self.agreed.highest, port, class, "queue", state.queues[class].cells_highest().into());
+            }
+        }
+        self.agreed
+    }
+}
+
+/// Returns the counters of a pipeline that a replay decides, too.
+pub(crate) fn counted(counters: &Counters) -> Counts {
+    let mut counts = Counts::new();
+    for (port, of) in counters.ports.iter().enumerate() {
+        for class in 0..CLASSES {
+            for reason in DROPS {
+                add(&mut counts, port, class, reason.label(), of.drops[class][reason as usize].get());
+            }
+            let rows = [
+                ("sent frames", &of.tx_frames),
+                ("sent bytes", &of.tx_bytes),
+                ("marked", &of.ecn_marked),
+                ("XOFF sent", &of.pfc_tx_xoff),
+                ("XON sent", &of.pfc_tx_xon),
+            ];
+            for (what, row) in rows {
+                add(&mut counts, port, class, what, row[class].get());
+            }
+        }
+    }
+    counts
+}
+
+impl Replay {
+    fn digest(&self) -> u64 {
+        let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.told()));
+        digest(ports, &self.pools, self.reserves.unused().0)
+    }
+}
+
+impl<P> Pipeline<P> {
+    /// Returns a digest of every count of the buffer, with watermarks, and of the paused groups.
+    pub(crate) fn digest(&self) -> u64 {
+        let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.generator.xoff()));
+        digest(ports, &self.buffer.pools, self.buffer.reserves.unused().0)
+    }
+}
+
+fn digest<'a>(
+    ports: impl Iterator<Item = (&'a PortLedger, &'a [Queue; CLASSES], u8)>,
+    pools: &Pools,
+    unused: u32,
+) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (ledger, queues, told) in ports {
+        for (group, queue) in queues.iter().enumerate() {
+            let state = ledger.group(group);
+            let GroupState {
+                reserve,
+                port_reserve,
+                shared,
+                headroom,
+                used_highest,
+                shared_highest,
+                headroom_highest,
+                refused,
+            } = state;
+            [reserve, port_reserve, shared, headroom, used_highest, shared_highest, headroom_highest, refused]
+                .map(|cells| cells.0)
+                .hash(&mut hasher);
+            (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()).hash(&mut hasher);
+        }
+        let sums = (ledger.reserve_used().map(|cells| cells.0), ledger.shared().map(|cells| cells.0));
+        (sums, ledger.insurance_used().0, ledger.xoff(), ledger.is_port_xoff(), told).hash(&mut hasher);
+    }
+    let pool = |pool: &Lease| [pool.used().0, pool.free().0, pool.used_highest().0];
+    pools.shared.each_ref().map(pool).hash(&mut hasher);
+    (pools.headroom.used().0, pools.headroom.highest().0, unused).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,42 @@
+//! One convention for modules: a folder has a `mod.rs`, and long unit tests have a file of their own beside the code.
+
+use std::path::{Path, PathBuf};
+
+use crate::arrows::{files, repository};
+
+/// Returns the mistakes among these source files.
+fn mistakes(paths: &[PathBuf]) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in paths {
+        let folder = path.parent().expect("a folder");
+        let is_root = folder.file_name().is_some_and(|name| name == "src");
+        let has = |file: &Path| paths.iter().any(|path| path == file);
+        if !is_root && !has(&folder.join("mod.rs")) {
+            found.push(format!("{} is in a folder without mod.rs", path.display()));
+        }
+        if paths.iter().any(|other| other.starts_with(path.with_extension("")) && other != path) {
+            found.push(format!("{} has a folder of its name; move it there as mod.rs", path.display()));
+        }
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        if name.ends_with("_test") || name.starts_with("test_") {
+            found.push(format!("{} is not named NAME_tests.rs or tests.rs", path.display()));
+        }
+    }
+    found
+}
+
+#[test]
+fn modules_follow_one_convention() {
+    let paths: Vec<PathBuf> = files(&repository("src"));
+    let paths: Vec<PathBuf> =
+        paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs")).collect();
+    assert_eq!(mistakes(&paths), Vec::<String>::new());
+}
+
+#[test]
+fn mistakes_are_found() {
+    let paths = |names: &[&str]| names.iter().map(|name| Path::new("src").join(name)).collect::<Vec<_>>();
+    assert_eq!(mistakes(&paths(&["lib.rs", "a/mod.rs", "a/b.rs", "a/b_tests.rs", "a/tests.rs"])), Vec::<String>::new());
+    assert_eq!(mistakes(&paths(&["a.rs", "a/b.rs"])).len(), 2);
+    assert_eq!(mistakes(&paths(&["a/mod.rs", "a/test_b.rs"])).len(), 1);
+}
