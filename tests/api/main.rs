@@ -7,6 +7,9 @@
 #![cfg(feature = "dpdk")]
 
 mod abuse;
+#[path = "../pages/blocks.rs"]
+mod blocks;
+mod pages;
 #[path = "../switch/process.rs"]
 #[allow(dead_code, reason = "the tests of the program use more of it")]
 mod process;

@@ -1,4 +1,6 @@
 //! Reload of the configuration while the switch runs.
+//!
+//! The commands of docs/reload.md are run here.
 
 use serde_json::Value;
 

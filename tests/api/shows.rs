@@ -1,4 +1,6 @@
 //! `holdfast show`.
+//!
+//! The commands of docs/install.md are run here.
 
 use std::process::Stdio;
 

@@ -1,4 +1,6 @@
 //! The commands `check`, `headroom` and `run`, as a user runs them.
+//!
+//! The commands of docs/configuration.md are run here.
 
 use assert_cmd::Command;
 

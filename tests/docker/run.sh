@@ -6,6 +6,8 @@
 # Where no engine can be had it says why and ends with 0; with CI=true that is an error. HOLDFAST_DOCKER_DIR is where the engine
 # keeps its images, so that a second run is quick; without it they go at the end. HOLDFAST_DOCKER_IMAGE is an image to try instead
 # of one that is built.
+#
+# The commands of docs/install.md and docs/deploy.md are run here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/tests/docker

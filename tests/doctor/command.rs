@@ -1,4 +1,6 @@
 //! The command `holdfast doctor`: its output, its exit codes and its JSON.
+//!
+//! The commands of docs/deploy.md are run here.
 
 use assert_cmd::Command;
 use serde_json::Value;

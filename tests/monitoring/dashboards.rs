@@ -1,4 +1,6 @@
 //! Dashboards as Grafana reads them, generated from their sources.
+//!
+//! The commands of docs/monitoring.md are run here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Checks that the pages about the simulator show the program's output. Each `$ holdfast sim ...` block of
 //! `docs/sim/*.md` and `docs/simulation.md`, and each `$ sed ... | holdfast sim ...`, is run again. The output must
-//! match to the byte. All commands of docs/headroom-fit.md are checked in this way too. `UPDATE_DOCS=1` writes the
-//! blocks again instead.
+//! match to the byte. All commands of docs/headroom-fit.md and docs/headroom.md are checked in this way too.
+//! `UPDATE_DOCS=1` writes the blocks again instead.
 //!
 //! The prose of `docs/sim/*.md` quotes the blocks: each figure in it must be in a block of the page or in its scenario.
 //! Other figures come from a paper, a sum or a run that no block shows. They are listed in a comment at the end of the
@@ -25,7 +25,7 @@ const PROMPT: &str = "$ holdfast sim ";
 /// Begins the line of a command that first changes its scenario.
 const CHANGED: &str = "$ sed ";
 /// Pages with any shell commands. Their output to both streams is compared.
-const SHELL_PAGES: [&str; 1] = ["docs/headroom-fit.md"];
+const SHELL_PAGES: [&str; 2] = ["docs/headroom-fit.md", "docs/headroom.md"];
 /// Begins the comment with the figures that no block of a page has.
 const FIGURES: &str = "<!-- figures of no block: ";
 

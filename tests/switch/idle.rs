@@ -1,4 +1,6 @@
 //! Lcores that rest when no frame comes: the CPU time that they save, and that no frame is lost.
+//!
+//! The commands of docs/idle.md are run here.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! `holdfast run` without a file: an incast that PFC makes lossless, and the same incast without PFC.
+//!
+//! The commands of README.md, docs/quickstart.md and docs/json.md are run here.
 
 use crate::launch::{finish, run};
 use crate::program::{report, sum};

@@ -1,4 +1,6 @@
 //! The web server of a running switch, as Prometheus reads it.
+//!
+//! The commands of docs/quickstart.md are run here.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,6 @@
 //! A switch in a namespace, with hosts behind its taps in theirs, created by the users' own script.
+//!
+//! The commands of docs/install.md are run here.
 
 use std::process::Command;
 

@@ -1,4 +1,6 @@
 //! `conf/tap-tor.sh` as users run it.
+//!
+//! The commands of docs/install.md are run here.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,7 @@
 //! `holdfast top` on a terminal beside a running switch: the screen, the keys, and the terminal afterwards. script(1)
 //! creates the terminal, and vt100 interprets its contents.
+//!
+//! The commands of docs/top.md and docs/quickstart.md are run here.
 
 #![cfg(feature = "dpdk")]
 
