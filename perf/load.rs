@@ -137,7 +137,7 @@ fn measure(bed: &Bed, setup: &mut Setup<Mbuf, ()>, time: Duration, figures: &mut
         let mut count = Count::default();
         while now < window_ends {
             let (thefts, own, sent) = (setup.io.watch.thefts, setup.io.own_ticks, setup.io.sent_frames());
-            let moved = setup.pipeline.poll(&mut setup.io, Ticks(now));
+            let moved = setup.pipeline.poll(&mut setup.io, &mut setup.scratch, Ticks(now));
             let end = setup.io.watch.look();
             // A poll during which the core was taken away is not counted, neither its time nor its frames.
             if setup.io.watch.thefts == thefts {
@@ -329,7 +329,7 @@ fn poll_for<K: Parcel, O: Observer>(bed: &Bed, setup: &mut Setup<K, O>, time: Du
     let start = setup.io.watch.look();
     let mut now = start;
     while now - start < bed.ticks(time.as_nanos() as u64) {
-        setup.pipeline.poll(&mut setup.io, Ticks(now));
+        setup.pipeline.poll(&mut setup.io, &mut setup.scratch, Ticks(now));
         now = setup.io.watch.look();
     }
 }

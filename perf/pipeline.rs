@@ -16,6 +16,7 @@
 
 mod template;
 
+use holdfast::dataplane::Scratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -326,6 +327,7 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
     let is_operators = std::env::args().any(|argument| argument == "--operator");
     let spec = spec(kind, flows, is_operators);
     let counters = Arc::new(Counters::new(PORTS, 1));
+    let mut scratch = Scratch::default();
     let mut pipeline: Pipeline<Mbuf> = Pipeline::new(&spec, counters.clone(), dpdk::hz(eal), 1);
     for port in 0..PORTS {
         for station in 0..flows {
@@ -335,7 +337,7 @@ fn run(eal: &Eal, pool: &Mempool, kind: Kind, (flows, posted): (u32, usize), rou
     }
     let whole = measure(rounds, &mut generator, |generator| {
         generator.left = is_operators.then_some([LOAD; PORTS]);
-        pipeline.poll(generator, dpdk::now());
+        pipeline.poll(generator, &mut scratch, dpdk::now());
     });
     print(
         if is_operators { "with an operator's defaults" } else { "generator and L2 pipeline" },

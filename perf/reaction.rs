@@ -190,7 +190,7 @@ fn poll_for(bed: &Bed, setup: &mut Setup<Stamped, Reaction>, time: Duration) -> 
             return (ticks / bed.hz as f64, moved, idle as f64 / ticks);
         }
         setup.io.observer.begin_poll(now, &setup.io.watch);
-        let frames = setup.pipeline.poll(&mut setup.io, Ticks(now));
+        let frames = setup.pipeline.poll(&mut setup.io, &mut setup.scratch, Ticks(now));
         setup.io.observer.shadow.end_poll();
         moved += frames as u64;
         (was_idle, last) = (frames == 0, now);

@@ -8,6 +8,7 @@
 #[path = "instructions/frames.rs"]
 mod frames;
 
+use holdfast::dataplane::Scratch;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,6 +75,7 @@ fn scrape_of_a_tor() -> Duration {
 struct Bed {
     pipeline: Pipeline<Frame>,
     wires: Wires,
+    scratch: Scratch<Frame>,
     now: u64,
 }
 
@@ -87,7 +89,7 @@ impl Bed {
         let traffic = Traffic { flows: FLOWS, ..Traffic::default() };
         let mut wires = Wires::new(traffic, 1024);
         wires.is_counting = true;
-        Self { pipeline, wires, now: HZ }
+        Self { pipeline, wires, scratch: Scratch::default(), now: HZ }
     }
 
     /// Nanoseconds per frame over a round of polls, including the ports in memory.
@@ -95,7 +97,7 @@ impl Bed {
         let (start, before) = (Instant::now(), self.wires.sent);
         for _ in 0..POLLS {
             self.now += 1_000;
-            self.pipeline.poll(&mut self.wires, Ticks(self.now));
+            self.pipeline.poll(&mut self.wires, &mut self.scratch, Ticks(self.now));
         }
         start.elapsed().as_nanos() as f64 / (self.wires.sent - before) as f64
     }

@@ -1,5 +1,6 @@
 //! One measurement: the pipelines of all lcores run for a given time.
 
+use holdfast::dataplane::Scratch;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -42,6 +43,7 @@ pub struct Rate {
 /// The work of an lcore.
 struct Part {
     pipeline: Pipeline<Mbuf>,
+    scratch: Scratch<Mbuf>,
     generator: Generator,
     phase: Arc<AtomicU8>,
     barrier: Arc<Barrier>,
@@ -75,7 +77,13 @@ impl Lab<'_> {
                 pipeline.learn(1, mac(port, station), port, dpdk::now());
             }
             let generator = Generator::new(self.pool.clone(), crossing, lcore, all_received.clone());
-            parts.push(Part { pipeline, generator, phase: phase.clone(), barrier: barrier.clone() });
+            parts.push(Part {
+                pipeline,
+                scratch: Scratch::default(),
+                generator,
+                phase: phase.clone(),
+                barrier: barrier.clone(),
+            });
         }
         let other = (parts.len() > 1).then(|| parts.remove(1));
         let worker = other.map(|part| self.eal.launch(self.worker, move || follow(part)));
@@ -150,7 +158,7 @@ fn poll_until(part: &mut Part, is_over: impl Fn(u8) -> bool) -> u64 {
     let mut polls = 0;
     while !is_over(part.phase.load(Ordering::Relaxed)) {
         for _ in 0..POLLS {
-            part.pipeline.poll(&mut part.generator, dpdk::now());
+            part.pipeline.poll(&mut part.generator, &mut part.scratch, dpdk::now());
         }
         polls += u64::from(POLLS);
     }

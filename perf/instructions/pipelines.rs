@@ -1,5 +1,6 @@
 //! Cases of the whole pipeline, per packet: `Pipeline::poll` of every lcore in turn.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use holdfast::config;
@@ -35,6 +36,7 @@ fn spec(flows: u32) -> SwitchSpec {
 /// A switch that has learned every station, and the traffic that it receives.
 struct Bench {
     parts: Vec<Pipeline<Frame>>,
+    scratch: Scratch<Frame>,
     wires: Wires,
     counters: Arc<Counters>,
     now: u64,
@@ -46,7 +48,8 @@ impl Bench {
         let buffers = if traffic.pattern == Pattern::Incast { 32_768 } else { 1024 };
         let silence = Traffic { pattern: Pattern::Silence, ..traffic };
         let parts = Pipeline::fleet(spec, &counters, HZ, 1);
-        let mut bench = Self { parts, wires: Wires::new(silence, buffers), counters, now: HZ };
+        let mut bench =
+            Self { parts, scratch: Scratch::default(), wires: Wires::new(silence, buffers), counters, now: HZ };
         bench.learn(spec, traffic.flows);
         bench.wires.traffic = traffic;
         bench
@@ -72,7 +75,7 @@ impl Bench {
         for _ in 0..polls {
             self.now += STEP;
             for part in &mut self.parts {
-                part.poll(&mut self.wires, Ticks(self.now));
+                part.poll(&mut self.wires, &mut self.scratch, Ticks(self.now));
             }
         }
     }

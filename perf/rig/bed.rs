@@ -1,5 +1,6 @@
 //! The switch that is measured: DPDK, buffers, a configuration, a pipeline and its counters.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use holdfast::config;
@@ -89,6 +90,8 @@ pub struct Bed {
 pub struct Setup<K: Parcel, O> {
     /// The switch.
     pub pipeline: Pipeline<K>,
+    /// Scratch memory of its polls.
+    pub scratch: Scratch<K>,
     /// The ports of the switch, with the peers.
     pub io: Generator<K, O>,
     /// The counters of the switch.
@@ -149,6 +152,7 @@ impl Bed {
         let watch = Watch::new(theft_ns, self.hz);
         Setup {
             pipeline,
+            scratch: Scratch::default(),
             io: Generator::new(links, idle, self.control.clone(), watch, observer),
             counters,
             spec: switch,
@@ -226,7 +230,7 @@ fn capacity(
         let (start, before, stolen) = (dpdk::now().0, setup.io.sent_frames(), setup.io.watch.stolen);
         let mut now = start;
         while now - start < bed.ticks(round_ns) {
-            setup.pipeline.poll(&mut setup.io, Ticks(now));
+            setup.pipeline.poll(&mut setup.io, &mut setup.scratch, Ticks(now));
             now = setup.io.watch.look();
         }
         let ticks = (now - start).saturating_sub(setup.io.watch.stolen - stolen).max(1);

@@ -242,7 +242,16 @@ fn launch(
     let parts = pipelines.into_iter().zip(io).zip(rests).zip(receivers).zip(lcores);
     for ((((pipeline, io), resting), receiver), lcore) in parts {
         let companion = companions.next();
-        let work = Work { pipeline, io, companion, control: control.clone(), hz, resting, live_config: Some(receiver) };
+        let work = Work {
+            pipeline,
+            scratch: Box::default(),
+            io,
+            companion,
+            control: control.clone(),
+            hz,
+            resting,
+            live_config: Some(receiver),
+        };
         match ports.eal.launch(lcore, move || work.run(dpdk::now)) {
             Ok(worker) => running.switch.push(worker),
             Err(error) => {

@@ -14,6 +14,7 @@ pub mod spec;
 pub mod telemetry;
 
 pub use handoff::mailbox::mailbox;
+pub use ingress::scratch::Scratch;
 pub use lcore::idle::{Idle, Rest, Resting};
 pub use lcore::live_config::LiveConfig;
 pub use lcore::{Companion, LcoreControl, Work, run_companion};

@@ -14,7 +14,6 @@ use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::handoff::mesh::Mesh;
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::ingress::rewrite::Rewriter;
-use crate::dataplane::ingress::scratch::Scratch;
 use crate::dataplane::ingress::shed::Shedder;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::forward::fdb::{Learned, Station};
@@ -47,9 +46,6 @@ pub struct Pipeline<P> {
     pub(crate) telemetry: Telemetry,
     /// Dropped frames whose buffers are freed together.
     pub(crate) trash: Trash<P>,
-    /// Scratch memory of a poll; `None` only while a poll receives. Boxed: moving it would cost hundreds of
-    /// instructions per idle poll.
-    pub(crate) scratch: Option<Box<Scratch<P>>>,
 }
 
 impl<P: Packet> Pipeline<P> {
@@ -98,7 +94,6 @@ impl<P: Packet> Pipeline<P> {
                     shedder: Shedder::default(),
                     telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
                     trash: Trash { frames: Burst::new() },
-                    scratch: Some(Box::default()),
                 }
             })
             .collect()

@@ -1,31 +1,37 @@
 //! The poll: the life of a packet, in order. docs/architecture.md shows it as a diagram.
 //!
 //! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
-//! state. This file and the drivers call them: `ingress/rounds.rs`, [`super::ingress`], `ingress/dispatch.rs`,
-//! `handoff/accept.rs` and `egress/transmit.rs`.
+//! state; this file calls them. Loops over ports and the ways of a frame that a stage refuses have files of their own:
+//! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
+use super::frame::meta::Meta;
+use super::ingress::forwarder::Ingress;
+use super::ingress::parse::parse_burst;
+use super::ingress::rounds::{PollRound, TakenBurst};
+use super::ingress::scratch::Scratch;
+use super::ingress::shed::MOST_ROUNDS;
 use super::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
-use crate::io::{Packet, Ports};
+use crate::io::{Burst, Packet, Ports};
 use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
-use crate::sets::PortSet;
+use crate::sets::{BURST, FrameSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
 impl<P: Packet> Pipeline<P> {
-    /// Polls the ports of this lcore at the instant `now`. Returns the number of frames received, accepted from other
-    /// lcores and sent.
-    pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        let received = self.poll_in(io, now);
+    /// Polls the ports of this lcore at the instant `now`. `scratch` has no content between polls. Returns the number
+    /// of frames received, accepted from other lcores and sent.
+    pub fn poll<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
+        let received = self.poll_in(io, scratch, now);
         self.poll_out(io, now, received)
     }
 
     /// The first half of a poll: maintenance, then ingress. Returns the number of frames received. In the simulator,
     /// other lcores poll between the halves, so that the data they publish is as old as it can be.
     #[inline]
-    pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
+    pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
         self.forwarder.fdb.set_time(now);
         self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
         // Mutants are faults for tests, constant false in the program.
@@ -33,14 +39,93 @@ impl<P: Packet> Pipeline<P> {
             self.collect_releases();
         }
         self.resume_peers(io, now);
-        // Per burst (rounds.rs): take, shed, process, publish_handoffs, send_pfc, judge_backlog.
-        //   process (ingress.rs): parse_burst, control, forward, rewrite, dispatch.
-        //   dispatch (dispatch.rs): admit, then enqueue or push_to_lcore.
-        let received = self.receive_all(io, now);
+        let received = self.receive_all(io, scratch, now);
         if mutant::is(Mutant::TallyReadLast) {
             self.collect_releases();
         }
         received
+    }
+
+    /// Receives one burst of each own port in turn, in rounds, as long as some port has more and its limit allows it.
+    /// After each burst it sends the port's due PFC frame, so that XOFF waits at most for one burst of each port. The
+    /// next burst is received before the present one is processed: the memory latency of its headers then costs no
+    /// time.
+    #[inline(never)]
+    fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
+        let Scratch { bursts: [burst, ahead], metas } = scratch;
+        let (mut burst, mut ahead) = (burst, ahead);
+        self.shedder.begin(self.own);
+        let mut round = PollRound { left: self.own, is_first: true, ..PollRound::default() };
+        let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
+        while let Some(TakenBurst { port, mut is_last }) = taken {
+            let mut next = self.take(io, &mut round, ahead, now);
+            let received = burst.len();
+            let is_drained = received < BURST;
+            if received > 0 {
+                if self.shedder.is_on() {
+                    is_last = self.shed_burst(io, port, burst, &mut round) && is_last;
+                }
+                io.begin(port);
+                if !burst.is_empty() {
+                    self.process(io, port, burst, metas, now);
+                }
+                moved += received;
+            }
+            self.publish_handoffs();
+            // At once, because frames that the peer sends until it obeys go into the headroom.
+            self.send_pfc(io, port, now);
+            if is_last || is_drained && self.ports[port].backlog.is_watching() {
+                self.judge_backlog(io, port, is_drained, now);
+            }
+            // No burst is received ahead across rounds, so that the round is complete when its time is measured.
+            if next.is_none() && !round.more.is_empty() {
+                if rounds == MOST_ROUNDS || !self.has_time(io, rounds, now) {
+                    self.cut_short(io, round.more, now);
+                    break;
+                }
+                round = PollRound { left: round.again, ..PollRound::default() };
+                rounds += 1;
+                next = self.take(io, &mut round, ahead, now);
+            }
+            std::mem::swap(&mut burst, &mut ahead);
+            taken = next;
+        }
+        self.end_shedding(io, now);
+        moved
+    }
+
+    /// Processes a burst of `port` from the receive ring to its queues or drops.
+    #[inline]
+    fn process<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        now: Ticks,
+    ) {
+        let lookup = self.forwarder.begin(port, burst.len());
+        let state = &self.ports[port];
+        let arrived = parse_burst((port, state), &self.forwarder, self.buffer.cell, burst, metas, lookup.is_some());
+        arrived.count(&self.telemetry.counters.ports[port]);
+        if !arrived.control.is_empty() {
+            self.control(port, burst, metas, arrived.control, now);
+        }
+        let from = Ingress { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
+        let egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup);
+        let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, &arrived, egresses);
+        self.dispatch(io, port, burst, metas, &demand);
+        self.telemetry.gauges_dirty.insert(port);
+    }
+
+    /// Consumes the MAC control frames of a burst.
+    #[cold]
+    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: FrameSet, now: Ticks) {
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+        for index in control.iter() {
+            let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
+            meta.verdict = state.receive_control((burst[index].bytes(), meta.class_bits.tags()), is_up, counters, now);
+        }
     }
 
     /// The second half of the poll that has `received` frames: egress, then publication. Returns the number of all
@@ -48,7 +133,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
         let accepted = self.accept_handoffs(io);
-        // Per port (transmit.rs): watch, run_discards. Per burst (egress.rs): schedule, mark, tx, release, put_back.
+        // For each own port: watch, run_discards, then `Egress::transmit`: schedule, mark, tx, release, put_back.
         let sent = self.transmit_all(io, now);
         if !self.links.stuck.is_empty() {
             self.look_at_stuck(now);

@@ -1,5 +1,6 @@
 //! A simulated switch: the pipeline of each lcore, and the receive rings and wires that it polls.
 
+use crate::dataplane::Scratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -63,6 +64,7 @@ pub struct Node {
     pub hurry: Option<Hurry>,
     /// The pipelines of the lcores.
     pub fleet: Vec<Pipeline<SimPacket>>,
+    scratch: Scratch<SimPacket>,
     /// State of each lcore.
     pub lcores: Vec<Lcore>,
     /// Devices of its ports.
@@ -138,6 +140,7 @@ impl Node {
             sends_after_ps: None,
             hurry: None,
             fleet: Pipeline::fleet(&spec, &counters, HZ, switch_seed),
+            scratch: Scratch::default(),
             lcores: (0..spec.lcores).map(|_| Lcore::default()).collect(),
             devices: switch.config.devices.iter().map(device).collect(),
             auditor: Auditor::new(&spec),
@@ -199,9 +202,10 @@ impl Node {
         };
         let at = Ticks(EPOCH + now);
         state.received = match &mut self.tape {
-            None => pipeline.poll_in(&mut io, at),
+            None => pipeline.poll_in(&mut io, &mut self.scratch, at),
             Some(tape) => {
-                let received = pipeline.poll_in(&mut Recorder::new(&mut io, &mut *tape, || now / PS), at);
+                let mut io = Recorder::new(&mut io, &mut *tape, || now / PS);
+                let received = pipeline.poll_in(&mut io, &mut self.scratch, at);
                 #[cfg(test)]
                 tape.look(pipeline.digest());
                 received

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use holdfast::config::{self, Config};
+use holdfast::dataplane::Scratch;
 use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
 use holdfast::io::memory::MemPacket;
@@ -176,6 +177,7 @@ impl Ports for SwitchEnd {
 pub struct Lab {
     world: Rc<RefCell<World>>,
     lcores: Vec<(Pipeline<MemPacket>, SwitchEnd)>,
+    scratch: Scratch<MemPacket>,
     pub counters: Arc<Counters>,
     pub hosts: Arc<HostCounters>,
 }
@@ -193,8 +195,13 @@ impl Lab {
         let counters = Arc::new(Counters::new(switch.ports.len(), usize::from(switch.lcores)));
         let end = || SwitchEnd { world: world.clone(), clock: HZ, frame_ns, shed_ns: frame_ns.div_ceil(6) };
         let fleet = Pipeline::fleet(&switch, &counters, HZ, 1);
-        let mut lab =
-            Self { lcores: fleet.into_iter().map(|part| (part, end())).collect(), world, counters, hosts: tallies };
+        let mut lab = Self {
+            lcores: fleet.into_iter().map(|part| (part, end())).collect(),
+            scratch: Scratch::default(),
+            world,
+            counters,
+            hosts: tallies,
+        };
         // Runs until the switch knows the hosts and the flows are about to start.
         lab.run(MS);
         lab
@@ -208,7 +215,7 @@ impl Lab {
         {
             let now = io.clock;
             io.clock += POLL_NS;
-            pipeline.poll(io, Ticks(now));
+            pipeline.poll(io, &mut self.scratch, Ticks(now));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Admission of real frames, with counts exact to the cell.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use holdfast::dataplane::{Counters, DropReason, Pipeline};
@@ -237,13 +238,13 @@ fn backlog_without_device_count_needs_consecutive_full_polls() {
     spec.lcores = 1;
     let counters = Arc::new(Counters::new(2, 1));
     let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
-    let mut io = Mute(MemPorts::new(2));
+    let (mut io, mut scratch) = (Mute(MemPorts::new(2)), Scratch::default());
     let mut now = HZ;
     let mut polls = |io: &mut Mute, bursts: usize, polls: usize| {
         (0..32 * bursts).for_each(|_| io.0.inject(0, &frame(0, 0xffff, 0, 60)));
         for _ in 0..polls {
             now += 1000;
-            switch.poll(io, Ticks(now));
+            switch.poll(io, &mut scratch, Ticks(now));
         }
         counters.ports[0].backlog_xoffs.get()
     };

@@ -1,5 +1,6 @@
 //! A switch in memory: its construction, the frames sent to it, and its results.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::LCORES;
@@ -83,12 +84,13 @@ pub fn spec(ports: usize) -> SwitchSpec {
 /// The lcores of a switch, polled in turn by one thread.
 pub struct Fleet {
     parts: Vec<Pipeline<MemPacket>>,
+    scratch: Scratch<MemPacket>,
     now: u64,
 }
 
 impl Fleet {
     pub fn new(spec: &SwitchSpec, counters: &Arc<Counters>) -> Self {
-        Self { parts: Pipeline::fleet(spec, counters, HZ, 1), now: HZ }
+        Self { parts: Pipeline::fleet(spec, counters, HZ, 1), scratch: Scratch::default(), now: HZ }
     }
 
     /// Polls each lcore once, and again if there are several. After that, each frame handed to another lcore is in its
@@ -103,7 +105,7 @@ impl Fleet {
     pub fn poll_once(&mut self, io: &mut MemPorts, now: u64) {
         self.now = now;
         for part in &mut self.parts {
-            part.poll(io, Ticks(now));
+            part.poll(io, &mut self.scratch, Ticks(now));
         }
     }
 

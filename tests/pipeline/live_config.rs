@@ -216,7 +216,16 @@ fn lcore_applies_live_config_between_two_polls() {
     let pipeline = bed.switch.into_one();
     let live_config = Some(receiver);
     let companion = None::<Silent>;
-    let work = Work { pipeline, io: bed.io, companion, control: control.clone(), hz: HZ, resting: None, live_config };
+    let work = Work {
+        pipeline,
+        scratch: Box::default(),
+        io: bed.io,
+        companion,
+        control: control.clone(),
+        hz: HZ,
+        resting: None,
+        live_config,
+    };
     let work = work.run(clock);
     assert!(sender.borrow_mut().is_idle());
     assert_eq!(work.pipeline.view(0, LOSSLESS).threshold, Cells(14));

@@ -1,5 +1,6 @@
 //! The order of receiving, sending PFC frames and transmitting in a poll of several rounds.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{CELL, HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, pfc_of, spec};
@@ -88,6 +89,7 @@ const NOW: Ticks = Ticks(2 * HZ);
 struct Bed {
     switch: Pipeline<MemPacket>,
     io: Diary,
+    scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
 }
 
@@ -111,7 +113,7 @@ impl Bed {
             time: None,
             sending: Nanos(0),
         };
-        Self { switch, io, counters }
+        Self { switch, io, scratch: Scratch::default(), counters }
     }
 
     fn inject(&mut self, port: usize, bursts: usize, frame: &[u8]) {
@@ -120,7 +122,7 @@ impl Bed {
 
     /// Returns the steps of one poll.
     fn poll(&mut self) -> Vec<Step> {
-        self.switch.poll(&mut self.io, NOW);
+        self.switch.poll(&mut self.io, &mut self.scratch, NOW);
         std::mem::take(&mut self.io.steps)
     }
 

@@ -1,5 +1,6 @@
 //! Lossy frames that a core without enough time sheds at the receive ring.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::harness::{HZ, LOSSLESS, LOSSLESS_DSCP, frame, mac, spec};
@@ -18,6 +19,7 @@ const SETTLED: usize = 64;
 struct Bed {
     switch: Pipeline<MemPacket>,
     io: MemPorts,
+    scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
     now: u64,
 }
@@ -32,7 +34,7 @@ impl Bed {
         let counters = Arc::new(Counters::new(3, 1));
         let mut switch = Pipeline::new(&spec, counters.clone(), HZ, 1);
         (0..3).for_each(|port| _ = switch.learn(1, mac(port), port, Ticks(HZ)));
-        Self { switch, io: MemPorts::new(3), counters, now: HZ }
+        Self { switch, io: MemPorts::new(3), scratch: Scratch::default(), counters, now: HZ }
     }
 
     fn inject(&mut self, port: usize, count: usize, frame: &[u8]) {
@@ -41,7 +43,7 @@ impl Bed {
 
     fn poll(&mut self) {
         self.now += 1000;
-        self.switch.poll(&mut self.io, Ticks(self.now));
+        self.switch.poll(&mut self.io, &mut self.scratch, Ticks(self.now));
     }
 
     /// Polls `polls` times. Before each poll, only frames of `dscp` arrive at port 0, as a flood.

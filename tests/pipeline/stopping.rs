@@ -36,6 +36,7 @@ fn stop_with_a_queue(rate: u64, frames: usize, companion: Option<Silent>) -> (us
     let now = Cell::new(bed.now);
     let work = Work {
         pipeline: bed.switch.into_one(),
+        scratch: Box::default(),
         io: bed.io,
         companion,
         control,
@@ -82,6 +83,7 @@ fn xon_is_sent_to_lossless_peers_at_start() {
     let (pipeline, counters) = (bed.switch.into_one(), bed.counters);
     let work = Work {
         pipeline,
+        scratch: Box::default(),
         io: bed.io,
         companion: None::<Silent>,
         control: control.clone(),

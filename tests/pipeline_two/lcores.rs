@@ -1,5 +1,6 @@
 //! Exchange of stations, links and cells between lcores, and their common shutdown.
 
+use holdfast::dataplane::Scratch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use crate::harness::*;
 struct Pair {
     lcores: Vec<Pipeline<MemPacket>>,
     io: MemPorts,
+    scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
     now: u64,
 }
@@ -23,7 +25,8 @@ impl Pair {
     fn new(spec: &SwitchSpec) -> Self {
         let counters = Arc::new(Counters::new(spec.ports.len(), 2));
         let lcores = Pipeline::fleet(spec, &counters, HZ, 1);
-        let mut pair = Self { lcores, io: MemPorts::new(spec.ports.len()), counters, now: HZ };
+        let mut pair =
+            Self { lcores, io: MemPorts::new(spec.ports.len()), scratch: Scratch::default(), counters, now: HZ };
         for port in 0..spec.ports.len() {
             pair.io.inject(port, &frame(port, 0xffff, 0, 60));
         }
@@ -35,14 +38,14 @@ impl Pair {
         for _ in 0..times {
             self.now += 1000;
             for lcore in &mut self.lcores {
-                lcore.poll(&mut self.io, Ticks(self.now));
+                lcore.poll(&mut self.io, &mut self.scratch, Ticks(self.now));
             }
         }
     }
 
     fn poll_first(&mut self) {
         self.now += 100;
-        self.lcores[0].poll(&mut self.io, Ticks(self.now));
+        self.lcores[0].poll(&mut self.io, &mut self.scratch, Ticks(self.now));
     }
 
     fn unknown(&self, port: usize) -> u64 {
@@ -154,6 +157,7 @@ fn run_and_stop(
             prepare(number, &mut pipeline, &mut io);
             let work: Work<MemPorts, Nobody> = Work {
                 pipeline,
+                scratch: Box::default(),
                 io,
                 companion: None,
                 control: control.clone(),
@@ -266,7 +270,16 @@ fn rests_of_the_first(frame: Option<Vec<u8>>) -> usize {
     };
     let resting = Resting { idle: Idle::new(Nanos(50_000), Nanos(100_000), HZ), rest: Box::new(rest) };
     let (companion, resting) = (None::<Nobody>, Some(resting));
-    let work = Work { pipeline, io, companion, control: control.clone(), hz: HZ, resting, live_config: None };
+    let work = Work {
+        pipeline,
+        scratch: Box::default(),
+        io,
+        companion,
+        control: control.clone(),
+        hz: HZ,
+        resting,
+        live_config: None,
+    };
     let look = || {
         let now = clock.fetch_add(100, Ordering::Relaxed);
         if now > HZ + 5_000_000 {

@@ -1,8 +1,7 @@
 //! The ingress half of a poll: it receives one burst of each port in turn, in rounds, while there are more frames and
 //! time.
 
-use super::scratch::Scratch;
-use super::shed::{self, PollLoad, Shed};
+use super::shed::{PollLoad, Shed};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::RefusedFrame;
@@ -13,81 +12,30 @@ use crate::units::Ticks;
 
 /// A burst that was received from `port`.
 #[derive(Debug, Clone, Copy)]
-struct TakenBurst {
-    port: usize,
+pub(crate) struct TakenBurst {
+    pub port: usize,
     /// Whether it was full, and the last that the limit per poll allows the port.
-    is_last: bool,
+    pub is_last: bool,
 }
 
 /// The ports still to be polled: each once in a round, even those with few frames in the last round.
 #[derive(Debug, Default, Clone, Copy)]
-struct PollRound {
+pub(crate) struct PollRound {
     /// Ports that are still to be polled in this round.
-    left: PortSet,
+    pub left: PortSet,
     /// Whether it is the first round of the poll.
-    is_first: bool,
+    pub is_first: bool,
     /// Ports that may be polled in a further round: their frames of full bursts are below the limit.
-    again: PortSet,
+    pub again: PortSet,
     /// Ports among these whose burst was full, so that more frames may wait.
-    more: PortSet,
+    pub more: PortSet,
 }
 
 impl<P: Packet> Pipeline<P> {
-    /// Receives one burst of each own port in turn, in rounds, as long as some port has more and its limit allows it.
-    /// After each burst it sends the port's due PFC frame, so that XOFF waits at most for one burst of each port. The
-    /// next burst is received before the present one is processed: the memory latency of its headers then costs no
-    /// time.
-    #[inline]
-    pub(crate) fn receive_all<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) -> usize {
-        // Moved out of self, so that the stages can borrow the rest of it.
-        let Some(mut scratch) = self.scratch.take() else { return 0 };
-        let Scratch { bursts: [burst, ahead], metas } = &mut *scratch;
-        let (mut burst, mut ahead) = (burst, ahead);
-        self.shedder.begin(self.own);
-        let mut round = PollRound { left: self.own, is_first: true, ..PollRound::default() };
-        let (mut taken, mut moved, mut rounds) = (self.take(io, &mut round, burst, now), 0, 1);
-        while let Some(TakenBurst { port, mut is_last }) = taken {
-            let mut next = self.take(io, &mut round, ahead, now);
-            let received = burst.len();
-            let is_drained = received < BURST;
-            if received > 0 {
-                if self.shedder.is_on() {
-                    is_last = self.shed_burst(io, port, burst, &mut round) && is_last;
-                }
-                io.begin(port);
-                if !burst.is_empty() {
-                    self.process(io, port, burst, metas, now);
-                }
-                moved += received;
-            }
-            self.publish_handoffs();
-            // At once, because frames that the peer sends until it obeys go into the headroom.
-            self.send_pfc(io, port, now);
-            if is_last || is_drained && self.ports[port].backlog.is_watching() {
-                self.judge_backlog(io, port, is_drained, now);
-            }
-            // No burst is received ahead across rounds, so that the round is complete when its time is measured.
-            if next.is_none() && !round.more.is_empty() {
-                if rounds == shed::MOST_ROUNDS || !self.has_time(io, rounds, now) {
-                    self.cut_short(io, round.more, now);
-                    break;
-                }
-                round = PollRound { left: round.again, ..PollRound::default() };
-                rounds += 1;
-                next = self.take(io, &mut round, ahead, now);
-            }
-            std::mem::swap(&mut burst, &mut ahead);
-            taken = next;
-        }
-        self.scratch = Some(scratch);
-        self.end_shedding(io, now);
-        moved
-    }
-
     /// Sheds the excess frames of `burst` of `port`. Shed frames do not count towards the port's limit per poll.
     /// Returns whether the port has reached that limit.
     #[inline(never)]
-    fn shed_burst<I: Ports<Pkt = P>>(
+    pub(crate) fn shed_burst<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
         port: usize,
@@ -107,7 +55,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Receives the next burst of the round, which may be empty; `None` at the end of the round.
     #[inline]
-    fn take<I: Ports<Pkt = P>>(
+    pub(crate) fn take<I: Ports<Pkt = P>>(
         &mut self,
         io: &mut I,
         round: &mut PollRound,
@@ -134,7 +82,7 @@ impl<P: Packet> Pipeline<P> {
     /// may take half of the poll gap in the headroom formula, because sending takes as long. Without this bound, a core
     /// that is too slow for its links would poll the later, the more it received.
     #[inline(never)]
-    fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u64, now: Ticks) -> bool {
+    pub(crate) fn has_time<I: Ports<Pkt = P>>(&self, io: &mut I, rounds: u64, now: Ticks) -> bool {
         let Some(time) = io.time() else { return true };
         // With one more round at the same pace, `rounds + 1` rounds must fit.
         time.since(now) * (rounds + 1) <= self.telemetry.clock.half_gap() * rounds
@@ -143,7 +91,7 @@ impl<P: Packet> Pipeline<P> {
     /// Ends a poll that has no time for another round although `ports` have more frames. Any frame left is a backlog,
     /// because the headroom formula assumes a poll that receives all that it may.
     #[cold]
-    fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
+    pub(crate) fn cut_short<I: Ports<Pkt = P>>(&mut self, io: &mut I, ports: PortSet, now: Ticks) {
         for port in ports.iter() {
             let left = io.backlog(port);
             self.judge_left(io, port, left, 1, now);
@@ -153,7 +101,7 @@ impl<P: Packet> Pipeline<P> {
     /// Evaluates the backlog of `port`: frames left in the receive ring count as buffer occupancy too. Beyond a mark
     /// they make the port's lossless groups XOFF until the ring is drained.
     #[cold]
-    fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
+    pub(crate) fn judge_backlog<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, is_drained: bool, now: Ticks) {
         let left = if is_drained { Some(0) } else { io.backlog(port) };
         self.judge_left(io, port, left, u32::MAX, now);
     }
@@ -197,7 +145,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Adapts the shedder to the poll that began at `now` and has received.
     #[inline]
-    fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
+    pub(crate) fn end_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         if self.shedder.is_on() {
             self.adapt_shedding(io, now);
         } else if !self.pauses.backlogged.is_empty() {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::pipeline::Pipeline;
 use crate::dataplane::handoff::fdb_view::{FdbWindow, Showing};
 use crate::dataplane::handoff::mailbox::Receiver;
+use crate::dataplane::ingress::scratch::Scratch;
 use crate::dataplane::lcore::idle::Resting;
 use crate::dataplane::lcore::live_config::LiveConfig;
 use crate::dataplane::lcore::shutdown::Shutdown;
@@ -170,6 +171,8 @@ pub fn run_companion<C: Companion>(mut companion: C, control: &LcoreControl, clo
 pub struct Work<I: Ports, C: Companion> {
     /// The switch.
     pub pipeline: Pipeline<I::Pkt>,
+    /// Scratch memory of a poll. Boxed, because this struct is moved between threads.
+    pub scratch: Box<Scratch<I::Pkt>>,
     /// The ports of the switch.
     pub io: I,
     /// The companion that is polled together with the switch.
@@ -283,7 +286,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
 
     #[inline]
     fn poll(&mut self, now: Ticks) -> usize {
-        let moved = self.pipeline.poll(&mut self.io, now);
+        let moved = self.pipeline.poll(&mut self.io, &mut self.scratch, now);
         if let Some(companion) = &mut self.companion {
             companion.poll(now);
         }

@@ -1,6 +1,7 @@
 //! Runs the pipeline on one thread and virtual hosts on another, with rings between them, in real time. A replay of the
 //! recorded events must make the same decisions.
 
+use crate::dataplane::Scratch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +116,7 @@ fn really(yaml: &str) -> Agreed {
         }
     });
     let mut io = Recorder::new(ends, Tape::new(4_000_000), clock);
-    let mut moved_at = Instant::now();
+    let (mut moved_at, mut scratch) = (Instant::now(), Scratch::default());
     let mut is_sending = true;
     while is_sending || pipeline.held_frames() > 0 || moved_at.elapsed() < QUIET {
         if is_sending && start.elapsed() >= SENDING {
@@ -123,7 +124,7 @@ fn really(yaml: &str) -> Agreed {
             stop.store(!is_sending, Ordering::Relaxed);
         }
         let now = Ticks(clock());
-        let received = pipeline.poll_in(&mut io, now);
+        let received = pipeline.poll_in(&mut io, &mut scratch, now);
         if received > 0 {
             io.tape.look(pipeline.digest());
         }

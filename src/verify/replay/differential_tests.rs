@@ -6,6 +6,7 @@
 //! the pipeline polls once more, to judge the paused groups. WRED profiles are steps, since any other shape would make
 //! the pipeline draw random numbers.
 
+use crate::dataplane::Scratch;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ enum Event {
 pub(super) struct Bed {
     pub pipeline: Pipeline<MemPacket>,
     pub io: MemPorts,
+    scratch: Scratch<MemPacket>,
     counters: Arc<Counters>,
     now: u64,
 }
@@ -63,7 +65,7 @@ impl Bed {
     pub fn new(spec: &SwitchSpec) -> Self {
         let counters = Arc::new(Counters::new(PORTS, 1));
         let pipeline = Pipeline::new(spec, counters.clone(), HZ, 1);
-        let mut bed = Self { pipeline, io: MemPorts::new(PORTS), counters, now: HZ };
+        let mut bed = Self { pipeline, io: MemPorts::new(PORTS), scratch: Scratch::default(), counters, now: HZ };
         for port in 0..PORTS {
             bed.pipeline.learn(1, mac(port), port, Ticks(bed.now));
             bed.pause(port, 0xff, 0xffff);
@@ -74,7 +76,7 @@ impl Bed {
 
     pub fn poll(&mut self) {
         self.now += POLL;
-        self.pipeline.poll(&mut self.io, Ticks(self.now));
+        self.pipeline.poll(&mut self.io, &mut self.scratch, Ticks(self.now));
     }
 
     /// The peer of `port` pauses these priorities for `quanta`; zero resumes them.

@@ -1,5 +1,6 @@
 //! A switch whose every half poll is audited.
 
+use crate::dataplane::Scratch;
 use std::sync::Arc;
 
 use crate::dataplane::telemetry::counters::Counters;
@@ -71,6 +72,7 @@ impl Tuned {
 pub struct Bed {
     pub fleet: Vec<Pipeline<MemPacket>>,
     pub io: MemPorts,
+    scratch: Scratch<MemPacket>,
     /// Frames received in the first half of each lcore's poll, until its second half.
     received: Vec<Option<usize>>,
     pub auditor: Auditor,
@@ -92,7 +94,7 @@ impl Bed {
         let received = vec![None; fleet.len()];
         let given = vec![None; fleet.len()];
         let (io, auditor, spec) = (MemPorts::new(spec.ports.len()), Auditor::new(spec), spec.clone());
-        Self { fleet, io, received, auditor, now: HZ, spec, given }
+        Self { fleet, io, scratch: Scratch::default(), received, auditor, now: HZ, spec, given }
     }
 
     pub fn half(&mut self, lcore: usize) -> Check {
@@ -105,7 +107,7 @@ impl Bed {
             self.auditor.tuned(lcore, &spec);
         }
         match self.received[lcore].take() {
-            None => self.received[lcore] = Some(part.poll_in(&mut self.io, now)),
+            None => self.received[lcore] = Some(part.poll_in(&mut self.io, &mut self.scratch, now)),
             Some(received) => _ = part.poll_out(&mut self.io, now, received),
         }
         self.auditor.check(&self.fleet)
