@@ -79,7 +79,7 @@ pub fn parse(source: &str, text: &str) -> Result<Config, ConfigErrors> {
 pub fn embedded() -> Config {
     match Overrides::default().embedded() {
         Ok(config) => config,
-        Err(errors) => panic!("the embedded configuration is wrong: {errors}"),
+        Err(errors) => panic!("the embedded configuration is invalid: {errors}"),
     }
 }
 
@@ -88,7 +88,7 @@ fn check(source: &str, text: &str, overrides: &Overrides) -> Result<Config, Conf
     let start = Some(Place { line: 1, column: 1 });
     let root = tree(source, text)?;
     if matches!(root.shape, Shape::Null) {
-        let message = "there is nothing in it; write at least `preset: roce` and `ports:`".to_owned();
+        let message = "the configuration is empty; write at least `preset: roce` and `ports:`".to_owned();
         return Err(ConfigErrors::one(source, start, message));
     }
     let report = Report::new(source);

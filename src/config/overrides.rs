@@ -74,7 +74,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
 /// Refuses a text that is longer than any reasonable configuration.
 pub(crate) fn check_len(source: &str, text: &str) -> Result<(), ConfigErrors> {
     if text.len() > LARGEST_FILE {
-        let message = format!("{} bytes are more than a configuration needs; write at most 1MiB", text.len());
+        let message = format!("{} bytes are too many for a configuration; write at most 1MiB", text.len());
         return Err(ConfigErrors::one(source, Some(Place { line: 1, column: 1 }), message));
     }
     Ok(())

@@ -37,7 +37,7 @@ impl Api {
             Err(error) if api.socket != Socket::Usual || api.group.is_some() => Err(error.into()),
             Err(error) => {
                 // A failed write is ignored here; `eprintln!` would panic.
-                let _ = writeln!(io::stderr(), "note: no API: {error}");
+                let _ = writeln!(io::stderr(), "note: the API is off: {error}");
                 Ok(Self::default())
             }
         }

@@ -41,7 +41,8 @@ pub enum RunError {
     Runtime(io::Error),
     /// The notification socket of systemd cannot be used.
     #[error(
-        "NOTIFY_SOCKET is `{socket}`, where nobody can be told: {}; systemd sets it for units of Type=notify, unset it elsewhere",
+        "NOTIFY_SOCKET is `{socket}`, which cannot be reached: {}; systemd sets it for units of Type=notify, unset it \
+         elsewhere",
         .error.kind()
     )]
     Notify {
@@ -54,7 +55,7 @@ pub enum RunError {
     #[error("the report cannot be written: {}; is the disk full?", .0.kind())]
     Output(io::Error),
     /// A virtual host without a link, which the configuration refuses.
-    #[error("host `{host}` hangs on a port that is no in-process link; give that port `device: ring`")]
+    #[error("host `{host}` is on a port that is not an in-process link; give that port `device: ring`")]
     NoLink {
         /// Name of the host.
         host: String,
@@ -66,7 +67,7 @@ pub enum RunError {
         ports: usize,
     },
     /// A PCI device is configured with memory that it cannot use.
-    #[error("`eal.memory: nohuge` leaves PCI devices without memory they can use; write `memory: huge` or remove it")]
+    #[error("`eal.memory: nohuge` gives PCI devices no memory that they can use; write `memory: huge` or remove it")]
     PciWithoutHugepages,
     /// No CPU is known that the process may use, or DPDK has too few lcores.
     #[error("the CPUs that this process may use are unknown; set `lcores.control` and `lcores.dataplane`")]
@@ -89,8 +90,8 @@ pub enum RunError {
     },
     /// An lcore wakes up later than headroom allows.
     #[error(
-        "`lcores.idle.wake: {}` is too little here: lcore {lcore}, which polls lossless ports, comes back from half of its \
-         rests {late} late or more; write `wake: {}` and a `poll_gap` that covers it, or `idle: poll`",
+        "`lcores.idle.wake: {}` is too short here: lcore {lcore}, which polls lossless ports, ends half of its rests \
+         {late} late or more; write `wake: {}` and a `poll_gap` that covers it, or `idle: poll`",
         .idle.wake, twice(*.late)
     )]
     WakesLate {
@@ -102,7 +103,7 @@ pub enum RunError {
         idle: IdleConfig,
     },
     /// With `--fail-on-loss`: a lossless class lost frames or was starved.
-    #[error("a lossless class was not kept lossless, or was starved; the report says where")]
+    #[error("a lossless class lost frames or was starved; see the report")]
     Lost,
 }
 

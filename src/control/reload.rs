@@ -60,7 +60,8 @@ impl Reloader {
             }
             None => {
                 let seconds = READ_TIME.as_secs();
-                let error = format!("{source} is not read within {seconds}s; is it a file, on a disk that answers?");
+                let error =
+                    format!("{source} was not read within {seconds}s; check that it is a file on a disk that responds");
                 return refused(Outcome::Busy, vec![error]);
             }
         };
@@ -84,7 +85,7 @@ impl Reloader {
         answer.errors = fixed.map(|difference| format!("{difference}: needs a restart")).collect();
         let Some(live_config) = live_config.filter(|_| answer.errors.is_empty()) else {
             if answer.errors.is_empty() {
-                answer.errors.push("the plans differ in more than what is named here: needs a restart".to_owned());
+                answer.errors.push("settings that are not listed here differ: needs a restart".to_owned());
             }
             answer.outcome = Outcome::NeedsRestart;
             return answer;
@@ -124,12 +125,12 @@ impl Reloader {
             answer.outcome = Outcome::Busy;
             answer
                 .errors
-                .push("an lcore has not taken the settings of the last reload; does it stand still?".to_owned());
+                .push("an lcore has not taken the settings of the last reload; check whether it hangs".to_owned());
             return;
         }
         for sender in &mut self.senders {
             let is_given = sender.send(Box::new(live_config.clone())).is_ok();
-            debug_assert!(is_given, "it has taken all that it was given");
+            debug_assert!(is_given, "the lcore has taken all earlier settings");
         }
         let end = Instant::now() + TAKE_TIME;
         while !self.senders.iter_mut().all(Sender::is_idle) && Instant::now() < end {
@@ -139,7 +140,7 @@ impl Reloader {
             // It has the settings and will go on by them; until then ports differ.
             answer
                 .warnings
-                .push("an lcore has not polled since: it goes on by the new settings when it does".to_owned());
+                .push("an lcore has not polled since the reload; it applies the settings at its next poll".to_owned());
         }
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;

@@ -146,7 +146,7 @@ impl Watch<'_> {
             Outcome::Unchanged => "reload: nothing differs",
             Outcome::Applicable => "reload: could be applied",
             Outcome::NeedsRestart => "reload: refused, nothing was applied",
-            Outcome::Invalid => "reload: the configuration is wrong, nothing was applied",
+            Outcome::Invalid => "reload: the configuration is invalid, nothing was applied",
             Outcome::Busy => "reload: nothing was applied",
         };
         let errors = answer.errors.iter().map(|error| format!("reload: error: {error}"));

@@ -57,7 +57,7 @@ impl<P: Packet> Pipeline<P> {
     #[must_use]
     pub fn new(spec: &SwitchSpec, counters: Arc<Counters>, hz: u64, seed: u32) -> Self {
         let mut fleet = Self::fleet(spec, &counters, hz, seed);
-        assert!(fleet.len() == 1, "a switch of several lcores is a fleet");
+        assert!(fleet.len() == 1, "a switch with several lcores needs a fleet");
         fleet.remove(0)
     }
 
@@ -69,9 +69,9 @@ impl<P: Packet> Pipeline<P> {
     #[must_use]
     pub fn fleet(spec: &SwitchSpec, counters: &Arc<Counters>, hz: u64, seed: u32) -> Vec<Self> {
         let (ports, lcores) = (spec.ports.len(), usize::from(spec.lcores));
-        assert!(ports <= MAX_PORTS && ports == counters.ports.len(), "as many counters as ports, and no more than fit");
-        assert!(lcores > 0 && lcores == counters.lcores.len(), "as many counters as lcores, and one at least");
-        assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port of an lcore that is not there");
+        assert!(ports <= MAX_PORTS && ports == counters.ports.len(), "one counter set per port, within the port mask");
+        assert!(lcores > 0 && lcores == counters.lcores.len(), "each lcore needs counters, and there must be one");
+        assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port is on a missing lcore");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
         let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec)).enumerate();
         parts

@@ -33,9 +33,9 @@ fn count(cpus: &Cpus, needs: Option<&Needs>) -> Finding {
     if cpus.allowed.len() > lcores {
         return Finding::ok("cpus", what);
     }
-    let remedy = "give it more CPUs (taskset, cpuset, CPUAffinity=) or write fewer lcores; else the machine's own work and the \
-                  control thread come between polls";
-    Finding::warn("cpus", format!("{what}; a dataplane lcore never sleeps, and {lcores} are wanted"), remedy)
+    let remedy = "give it more CPUs (taskset, cpuset, CPUAffinity=) or write fewer lcores; otherwise other processes \
+                  and the control thread delay polls";
+    Finding::warn("cpus", format!("{what}; too few for the dataplane lcores ({lcores}) and other work"), remedy)
 }
 
 /// Checks the TSC: all timers and rates are counted in its ticks.
@@ -79,7 +79,7 @@ fn isolated(cpus: &Cpus) -> Finding {
     let last = cpus.allowed.last().copied().unwrap_or(1);
     Finding::warn(
         "cpus",
-        "none is isolated: the machine's own work comes between polls, and headroom must cover it",
+        "no CPU is isolated: other processes delay polls, and headroom must cover the delay",
         boot(cpus, &[last]),
     )
 }
@@ -99,28 +99,26 @@ fn lcore(facts: &Facts, needs: Option<&Needs>, number: usize, lcores: &[u16]) ->
     let place = format!("lcore {number}, CPU {cpu}");
     let mut all = Vec::new();
     if !cpus.allowed.contains(&cpu) {
-        let what = format!("this process may not use the CPU, only {}", ranges(&cpus.allowed));
+        let what = format!("this process may not use this CPU, only {}", ranges(&cpus.allowed));
         return vec![Finding::bad(
             place,
             what,
-            "write other CPUs into `lcores.dataplane`, or let the process use it (taskset, cpuset, CPUAffinity=)",
+            "write other CPUs in `lcores.dataplane`, or let the process use it (taskset, cpuset, CPUAffinity=)",
         )];
     }
     match (cpus.isolated.contains(&cpu), cpus.nohz_full.contains(&cpu)) {
         (true, true) => all.push(Finding::ok(&place, "isolated, and without tick")),
-        (true, false) => all.push(Finding::warn(
-            &place,
-            "isolated, but the kernel's tick still comes between polls",
-            boot(cpus, lcores),
-        )),
+        (true, false) => {
+            all.push(Finding::warn(&place, "isolated, but the kernel's tick still delays polls", boot(cpus, lcores)))
+        }
         (false, _) => {
-            let what = "not isolated: the machine's own work comes between polls, and headroom must cover it";
+            let what = "not isolated: other processes delay polls, and headroom must cover the delay";
             all.push(Finding::warn(&place, what, boot(cpus, lcores)));
         }
     }
     if let Some(governor) = cpus.governors.get(&cpu).filter(|governor| *governor != "performance") {
         let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
-        let what = format!("its frequency governor is {governor}: it gets slow when little comes");
+        let what = format!("its frequency governor is {governor}: the CPU slows down at low load");
         all.push(Finding::warn(&place, what, format!("`echo performance > {file}`, as root")));
     }
     all.extend(far_nics(facts, needs, number, cpu));
@@ -136,7 +134,8 @@ fn far_nics(facts: &Facts, needs: Option<&Needs>, number: usize, cpu: u16) -> Ve
         let nic = facts.nics.iter().find(|nic| Some(&nic.address) == device.pci().as_ref())?;
         let node = nic.node.filter(|node| node != own)?;
         let near: Vec<u16> = cpus.allowed.iter().copied().filter(|cpu| cpus.nodes.get(cpu) == Some(&node)).collect();
-        let what = format!("on node {node}, polled by lcore {number} on node {own}: each frame crosses between them");
+        let what =
+            format!("on node {node}, polled by lcore {number} on node {own}: each frame crosses between the nodes");
         let remedy = format!("choose its CPU in `lcores.dataplane` from {}", ranges(&near));
         Some(Finding::warn(format!("port {}", device.port), what, remedy))
     });
@@ -149,14 +148,14 @@ fn shared(cpus: &Cpus, needs: Option<&Needs>, lcores: &[u16]) -> Vec<Finding> {
     for (number, cpu) in lcores.iter().enumerate() {
         let place = format!("lcore {number}, CPU {cpu}");
         if let Some(other) = lcores[..number].iter().position(|other| other == cpu) {
-            let what = format!("lcore {other} has the same CPU: they take turns, milliseconds long");
+            let what = format!("lcore {other} has the same CPU: each waits milliseconds for the other");
             all.push(Finding::warn(place, what, "write fewer lcores, or another CPU"));
             continue;
         }
         let core = |cpu: &u16| cpus.cores.get(cpu).copied();
         if let Some(other) = lcores[..number].iter().position(|other| core(other).is_some() && core(other) == core(cpu))
         {
-            let what = format!("shares its core with lcore {other}: neither has all of it");
+            let what = format!("shares its physical core with lcore {other}: both are slower");
             all.push(Finding::warn(place.clone(), what, "choose CPUs of different cores (`lscpu -e`)"));
         }
         if needs.and_then(|needs| needs.control) == Some(*cpu) {
@@ -169,9 +168,9 @@ fn shared(cpus: &Cpus, needs: Option<&Needs>, lcores: &[u16]) -> Vec<Finding> {
 fn umwait(cpus: &Cpus, needs: Option<&Needs>) -> Option<Finding> {
     let wanted = needs.is_some_and(|needs| needs.lcores.iter().any(|lcore| lcore.umwait));
     match (has(cpus, "waitpkg"), wanted) {
-        (true, _) => Some(Finding::ok("umwait", "the CPU has it (WAITPKG)")),
+        (true, _) => Some(Finding::ok("umwait", "the CPU supports it (WAITPKG)")),
         (false, true) => {
-            let what = "the CPU has no WAITPKG, and `lcores.idle` wants it";
+            let what = "the CPU has no WAITPKG, but `lcores.idle` needs it";
             Some(Finding::bad("umwait", what, "write `wait: pause` or `wait: sleep`"))
         }
         (false, false) => None,

@@ -15,12 +15,12 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
         all.push(enough(facts, free_kib, wanted));
         all.extend(nodes_without(facts, needs));
     } else if free_kib == 0 {
-        let needed = if needs.is_some() { "this configuration wants none" } else { "only NICs need them" };
+        let needed = if needs.is_some() { "this configuration needs none" } else { "only NICs need them" };
         all.push(Finding::ok("hugepages", format!("none are free; {needed}")));
     }
     if facts.huge_mounts.is_empty() && free_kib > 0 {
         // Holdfast starts DPDK with --in-memory.
-        all.push(Finding::ok("hugepages", "hugetlbfs is mounted nowhere, and need not be: holdfast shares no files"));
+        all.push(Finding::ok("hugepages", "hugetlbfs is not mounted, and Holdfast does not need it"));
     }
     if let (false, Some(wanted), Some(available)) = (is_wanted, wanted, facts.available_kib) {
         all.push(ordinary(available >> 10, wanted.into()));
@@ -30,7 +30,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
 
 fn node(pages: &Pages) -> Finding {
     let place = format!("hugepages, node {}", pages.node);
-    Finding::ok(place, format!("{} of {} of {} KiB are free", pages.free, pages.total, pages.kib))
+    Finding::ok(place, format!("{} of {} pages of {} KiB are free", pages.free, pages.total, pages.kib))
 }
 
 /// Number of 2 MiB pages on the nodes for which `is_here` is true.
@@ -44,13 +44,13 @@ fn enough(facts: &Facts, free_kib: u64, wanted: Option<u32>) -> Finding {
     let free = free_kib >> 10;
     if free_kib >= needed_kib {
         return match wanted {
-            Some(wanted) => Finding::ok(place, format!("{free} MiB are free, and {wanted} MiB wanted")),
+            Some(wanted) => Finding::ok(place, format!("{free} MiB are free, {wanted} MiB are needed")),
             None => Finding::ok(place, format!("{free} MiB are free")),
         };
     }
     let what = match wanted {
-        Some(wanted) => format!("{free} MiB are free, where this configuration takes {wanted} MiB"),
-        None => "none is free, where this configuration takes its memory from them".to_owned(),
+        Some(wanted) => format!("{free} MiB are free, but this configuration needs {wanted} MiB"),
+        None => "none is free, but this configuration needs them".to_owned(),
     };
     // The existing pages may belong to another program, so the missing ones are added to their total.
     let pages = (needed_kib - free_kib).div_ceil(SMALL_KIB);
@@ -70,7 +70,7 @@ fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
             continue;
         }
         let file = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
-        let what = format!("none is free on the node of port {}: its frames would lie on another one", device.port);
+        let what = format!("none is free on the node of port {}: its frames would be on another node", device.port);
         // Counts the whole memory on this node: the part that DPDK takes from each node is not known.
         let wanted =
             needs.and_then(|needs| needs.memory_mib).map_or(1, |mib| (u64::from(mib) << 10).div_ceil(SMALL_KIB));
@@ -81,7 +81,7 @@ fn nodes_without(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
 }
 
 fn ordinary(available: u64, wanted: u64) -> Finding {
-    let what = format!("{available} MiB are free, and {wanted} MiB wanted");
+    let what = format!("{available} MiB are free, {wanted} MiB are needed");
     if available >= wanted {
         return Finding::ok("memory", what);
     }

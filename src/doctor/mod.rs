@@ -91,7 +91,7 @@ fn dpdk(facts: &Facts) -> Vec<Finding> {
         Some(version) => Finding::ok(place, version.clone()),
         None => Finding::warn(
             place,
-            "this holdfast was built without DPDK: `run` is not in it, all other commands are",
+            "this holdfast was built without DPDK: all commands work except `run`",
             "build it with libdpdk-dev installed and without `--no-default-features`",
         ),
     };

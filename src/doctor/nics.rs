@@ -24,7 +24,7 @@ pub fn findings(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
         match facts.nics.iter().find(|nic| nic.address == address) {
             Some(nic) => all.extend(wanted(facts, device, nic)),
             None => {
-                let what = format!("{address} is no network device on PCI here");
+                let what = format!("{address} is not a PCI network device of this machine");
                 all.push(Finding::bad(
                     format!("port {}", device.port),
                     what,
@@ -43,7 +43,7 @@ fn seen(facts: &Facts, nic: &PciNic) -> Vec<Finding> {
     let node = nic.node.map(|node| format!(", node {node}")).unwrap_or_default();
     let interfaces =
         if nic.interfaces.is_empty() { String::new() } else { format!(" ({})", nic.interfaces.join(", ")) };
-    let has = nic.driver.as_deref().map_or("no driver has it".to_owned(), |driver| format!("{driver} has it"));
+    let has = nic.driver.as_deref().map_or("no driver".to_owned(), |driver| format!("driver {driver}"));
     let what = format!("{:04x}:{:04x}, {has}{interfaces}{node}; PFC {}", nic.vendor, nic.device, known(family.pfc()));
     let mut all = vec![Finding { remedy: free(nic, family), ..Finding::ok(&place, what) }];
     all.extend(lldp(nic, family, &place).filter(|_| is_userspace(nic)));
@@ -60,12 +60,15 @@ fn free(nic: &PciNic, family: Family) -> Option<String> {
     if is_userspace(nic) || family.is_bifurcated() {
         return None;
     }
-    Some(format!("for the switch: `dpdk-devbind.py -b vfio-pci {}`; the machine itself loses it", nic.address))
+    Some(format!(
+        "to give it to the switch: `dpdk-devbind.py -b vfio-pci {}`; the kernel then loses the NIC",
+        nic.address
+    ))
 }
 
 fn known(pfc: PfcKnown) -> &'static str {
     match pfc {
-        PfcKnown::Likely => "likely works, which nobody has tried",
+        PfcKnown::Likely => "likely works, but is untested",
         PfcKnown::Discarded => "does not work: its DPDK driver discards PFC frames that software sends",
         PfcKnown::Unknown => "is not known to work",
     }
@@ -84,12 +87,12 @@ fn iommu(facts: &Facts) -> Option<Finding> {
         (true, _) => Some(Finding::ok(place, "the kernel uses it")),
         (false, true) => Some(Finding::warn(
             place,
-            "none; vfio works without it here, and a NIC may write anywhere in memory",
+            "none; vfio works without it here, but a NIC may write anywhere in memory",
             iommu_on(),
         )),
         (false, false) => Some(Finding::bad(
             place,
-            "none, and vfio wants one",
+            "none, but vfio needs one",
             format!(
                 "{}; in a virtual machine without one: `echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode`, as \
                  root, after `modprobe vfio-pci`",
@@ -101,7 +104,8 @@ fn iommu(facts: &Facts) -> Option<Finding> {
 
 fn iommu_on() -> String {
     format!(
-        "turn it on in the firmware and boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt` {KERNEL_LINE}"
+        "turn it on in the firmware and boot with `intel_iommu=on iommu=pt` or, on AMD, `amd_iommu=on iommu=pt` \
+         {KERNEL_LINE}"
     )
 }
 
@@ -129,12 +133,13 @@ fn binding(nic: &PciNic, family: Family, place: &str) -> Finding {
     match nic.driver.as_deref() {
         Some(driver) if is_userspace(nic) => Finding::ok(place, format!("{address} is bound to {driver}")),
         Some(driver) if family.is_bifurcated() => {
-            Finding::ok(place, format!("{address} stays with {driver}, as it should"))
+            Finding::ok(place, format!("{address} stays with {driver}, as DPDK needs"))
         }
         driver => {
             let what = driver.map_or("no driver".to_owned(), |driver| format!("the kernel's {driver}"));
             let module = "`modprobe vfio-pci`";
-            let remedy = format!("{module}, then `dpdk-devbind.py -b vfio-pci {address}`; the machine itself loses it");
+            let remedy =
+                format!("{module}, then `dpdk-devbind.py -b vfio-pci {address}`; the kernel then loses the NIC");
             Finding::bad(place, format!("{address} is bound to {what}"), remedy)
         }
     }
@@ -151,33 +156,33 @@ fn group(facts: &Facts, nic: &PciNic, place: &str) -> Option<Finding> {
             Some(Finding::bad(
                 place,
                 what,
-                "run as root, or let this user's group have it, by udev (docs/deploy.md) or `chgrp` and `chmod 0660`",
+                "run as root, or give it to this user's group by udev (docs/deploy.md) or by `chgrp` and `chmod 0660`",
             ))
         }
         Access::Absent => {
-            let what = format!("{file} is not there");
+            let what = format!("{file} does not exist");
             Some(Finding::bad(place, what, format!("for a container `--device {file} --device /dev/vfio/vfio`")))
         }
     }
 }
 
 fn pfc(device: &DeviceNeed, family: Family, place: &str) -> Finding {
-    let prove = "prove it by docs/nics.md, then write `pfc_proven: true`; or write `pfc: off`";
+    let prove = "prove it as in docs/nics.md and write `pfc_proven: true`, or write `pfc: off`";
     match (device.lossless, family.pfc(), device.proven) {
-        (false, ..) => Finding::ok(place, "no PFC wanted here"),
+        (false, ..) => Finding::ok(place, "this port needs no PFC"),
         (true, PfcKnown::Discarded, _) => Finding::bad(
             place,
-            "PFC does not work: the DPDK driver discards PFC frames that software sends, so that no peer is ever paused",
-            "use another NIC for this port, or write `pfc: off` and lose in its lossless classes too",
+            "PFC does not work: the DPDK driver discards PFC frames that software sends, so no peer is ever paused",
+            "use another NIC for this port, or write `pfc: off` and accept losses in its lossless classes",
         ),
-        (true, PfcKnown::Likely, true) => Finding::ok(place, "PFC works on the operator's word (`pfc_proven`)"),
-        (true, PfcKnown::Likely, false) => Finding::warn(place, "PFC likely works, which nobody has tried", prove),
+        (true, PfcKnown::Likely, true) => Finding::ok(place, "PFC works according to the operator (`pfc_proven`)"),
+        (true, PfcKnown::Likely, false) => Finding::warn(place, "PFC likely works, but is untested", prove),
         (true, PfcKnown::Unknown, true) => Finding::warn(
             place,
-            "PFC works on the operator's word alone (`pfc_proven`): nothing is known of this driver",
+            "PFC works according to the operator (`pfc_proven`), but nothing is known about this driver",
             prove,
         ),
-        (true, PfcKnown::Unknown, false) => Finding::warn(place, "nobody knows whether PFC passes this driver", prove),
+        (true, PfcKnown::Unknown, false) => Finding::warn(place, "unknown whether PFC passes this driver", prove),
     }
 }
 
@@ -194,38 +199,39 @@ fn flow_control(device: &DeviceNeed, family: Family, place: &str) -> Option<Find
             remedy: Some(look.to_owned()),
             ..Finding::ok(
                 place,
-                "the device starts with PAUSE on; the switch turns it off and has MAC control frames passed",
+                "the device starts with PAUSE on; the switch turns it off and lets MAC control frames pass",
             )
         },
         FlowControlKnown::TakesBoth => Finding {
             remedy: Some(look.to_owned()),
-            ..Finding::ok(place, "the switch turns PAUSE off and has MAC control frames passed")
+            ..Finding::ok(place, "the switch turns PAUSE off and lets MAC control frames pass")
         },
         FlowControlKnown::OffOnly => Finding::warn(
             place,
-            "the switch turns PAUSE off, but the driver does not pass MAC control frames on request: the \
-             device may eat PFC frames",
+            "the switch turns PAUSE off, but the driver cannot let MAC control frames pass: the device may drop PFC \
+             frames",
             look,
         ),
         FlowControlKnown::Cannot => Finding::warn(
             place,
-            "the DPDK driver cannot be asked; the device may pause by itself or eat PFC frames",
-            "turn it off while the kernel has the interface, `ethtool -A IFACE rx off tx off`, and watch the partner's \
+            "the DPDK driver cannot set flow control: the device may send PAUSE by itself or drop PFC frames",
+            "turn it off while the kernel has the interface, `ethtool -A IFACE rx off tx off`, and watch the peer's \
              counters of PAUSE frames",
         ),
-        FlowControlKnown::Unread => Finding::warn(place, "the source of this driver was not read for this", look),
+        FlowControlKnown::Unread => Finding::warn(place, "flow control through this driver was not examined", look),
     })
 }
 
 /// Warns of an LLDP agent in the firmware, whose state is in no file.
 fn lldp(nic: &PciNic, family: Family, place: &str) -> Option<Finding> {
     let (flag, off) = family.lldp_flag()?;
-    let what =
-        "an LLDP agent in its firmware may eat LLDP frames and change queue maps; only its kernel driver can tell";
+    let what = "an LLDP agent in its firmware may consume LLDP frames and change queue maps; only its kernel driver \
+                can show it";
     let interface = nic.interfaces.first().map_or("IFACE", String::as_str);
-    let back = if is_userspace(nic) { "back with the kernel's driver for a moment: " } else { "" };
+    let back = if is_userspace(nic) { "bind it to the kernel's driver for a moment: " } else { "" };
     let remedy = format!(
-        "{back}`ethtool --show-priv-flags {interface}`, `ethtool --set-priv-flags {interface} {flag} {off}`, before it goes to vfio-pci"
+        "{back}`ethtool --show-priv-flags {interface}`, `ethtool --set-priv-flags {interface} {flag} {off}`, before \
+         binding it to vfio-pci"
     );
     Some(Finding::warn(place, what, remedy))
 }

@@ -55,8 +55,10 @@ fn program(facts: &Facts) -> Option<Finding> {
         (true, false) => Some(Finding::ok(place, "its file has capabilities, and only its group may run it")),
         (true, true) => Some(Finding::warn(
             place,
-            "its file has capabilities, and everybody may run it: whoever does may change this machine's network",
-            format!("`chgrp GROUP`, `chmod 0750` and `{SETCAP}` on it, in this order, as `chgrp` takes them away"),
+            "its file has capabilities, and every user may run it: every user may change this machine's network",
+            format!(
+                "`chgrp GROUP`, `chmod 0750` and `{SETCAP}` on it, in this order, because `chgrp` removes capabilities"
+            ),
         )),
     }
 }
@@ -65,7 +67,7 @@ fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
     let Some(who) = wanted(needs, &["net_tap", "net_tun"]) else { return Vec::new() };
     let level = level(needs);
     let capability = match facts.process.has(NET_ADMIN) {
-        true => Finding::ok("CAP_NET_ADMIN", "there"),
+        true => Finding::ok("CAP_NET_ADMIN", "present"),
         false => Finding::of(level, "CAP_NET_ADMIN", format!("missing, and {who} need it"), grant("CAP_NET_ADMIN")),
     };
     let place = "/dev/net/tun";
@@ -75,12 +77,12 @@ fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
             level,
             place,
             format!("may not be opened, and {who} need it"),
-            "run as root, or `chmod 0666 /dev/net/tun`, as it is by default: the capability is what counts",
+            "run as root, or `chmod 0666 /dev/net/tun`, the default: CAP_NET_ADMIN is needed in any case",
         ),
         Access::Absent => Finding::of(
             level,
             place,
-            format!("not there, and {who} need it"),
+            format!("does not exist, and {who} need it"),
             "`modprobe tun`, or `--device /dev/net/tun` for a container",
         ),
     };
@@ -90,7 +92,7 @@ fn taps(facts: &Facts, needs: Option<&Needs>) -> Vec<Finding> {
 fn raw(facts: &Facts, needs: Option<&Needs>) -> Option<Finding> {
     let who = wanted(needs, &["net_af_packet"])?;
     Some(match facts.process.has(NET_RAW) {
-        true => Finding::ok("CAP_NET_RAW", "there"),
+        true => Finding::ok("CAP_NET_RAW", "present"),
         false => Finding::of(level(needs), "CAP_NET_RAW", format!("missing, and {who} need it"), grant("CAP_NET_RAW")),
     })
 }

@@ -116,8 +116,8 @@ fn check_af_packet(device: &str, interface: Option<&str>) -> Result<(), Error> {
     });
     if !exists {
         return Err(Error::Invalid {
-            what: format!("port `{device}` on `{interface}`, which is no network interface here"),
-            remedy: "see `ip link`".to_owned(),
+            what: format!("port `{device}` on `{interface}`, which is not a network interface here,"),
+            remedy: "choose one from `ip link`".to_owned(),
         });
     }
     Ok(())
@@ -139,7 +139,7 @@ fn require_capability(bit: u32, name: &str, device: &str) -> Result<(), Error> {
     }
     Err(Error::NoPermission {
         what: format!("port `{device}` ({name} is missing)"),
-        remedy: "run as root; or `holdfast doctor` says how to grant it to the program, a container or a unit"
+        remedy: "run as root, or see in `holdfast doctor` how to grant it to the program, a container or a unit"
             .to_owned(),
     })
 }

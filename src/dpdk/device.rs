@@ -80,10 +80,7 @@ impl Device {
             return Err(Error::TooManyPorts { device: name.to_owned(), limit: u64::BITS as usize });
         }
         if *open & bit != 0 {
-            return Err(Error::InUse {
-                what: format!("port `{name}`"),
-                remedy: "a port has one owner: drop the other first",
-            });
+            return Err(Error::InUse { what: format!("port `{name}`"), remedy: "drop its other owner first" });
         }
         *open |= bit;
         drop(open);
@@ -175,7 +172,7 @@ impl Device {
     pub(super) fn info(&self) -> Result<rte_eth_dev_info, Error> {
         let mut info = rte_eth_dev_info::default();
         // SAFETY: the port is open, and the information is written to a local value.
-        self.attempt("be asked for its limits", || unsafe { dpdk_sys::rte_eth_dev_info_get(self.id, &mut info) })?;
+        self.attempt("report its limits", || unsafe { dpdk_sys::rte_eth_dev_info_get(self.id, &mut info) })?;
         Ok(info)
     }
 
@@ -195,7 +192,7 @@ impl Device {
 
         let (mut rx, mut tx) = (config.rx_descriptors, config.tx_descriptors);
         // SAFETY: the port is configured, and the numbers are local values.
-        self.attempt("have so few or so many descriptors", || unsafe {
+        self.attempt("use this number of descriptors", || unsafe {
             dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(self.id, &mut rx, &mut tx)
         })?;
         // SAFETY: the port is open.

@@ -135,7 +135,7 @@ impl Eal {
             if port::find(name).is_none() {
                 return Err(Error::DeviceRefused {
                     devargs: devargs.clone(),
-                    log: log::since(mark, "no reason given; is its driver's name right, and installed?"),
+                    log: log::since(mark, "no reason given; is its driver installed, and the name right?"),
                 });
             }
         }
@@ -229,8 +229,7 @@ fn check_lcores(options: &EalOptions) -> Result<(), Error> {
     }
     Err(Error::Invalid {
         what: "an EAL argument that sets lcores".to_owned(),
-        remedy: "leave out -l, -c, --lcores, --main-lcore and service cores, and choose CPUs by configuration"
-            .to_owned(),
+        remedy: "leave out -l, -c, --lcores, --main-lcore and service cores, and choose CPUs with `lcores`".to_owned(),
     })
 }
 
@@ -299,10 +298,12 @@ fn arguments(options: &EalOptions) -> Result<Vec<CString>, Error> {
         }
         if loads_code(argument) && has_rights_of_its_file() {
             return Err(Error::NoPermission {
-                what: format!("the EAL argument `{argument}`, since the program's file has capabilities"),
+                what: format!(
+                    "the EAL argument `{argument}`, because the program's file has capabilities that any loaded driver \
+                     would get"
+                ),
                 remedy:
-                    "code that anybody names would have them too; put the driver into DPDK's own directory, or run \
-                         as root, or as a unit with AmbientCapabilities="
+                    "put the driver into DPDK's own directory, or run as root, or as a unit with AmbientCapabilities="
                         .to_owned(),
             });
         }
@@ -374,14 +375,14 @@ fn check_descriptors(workers: usize) -> Result<(), Error> {
 fn check_memory(mib: u32) -> Result<(), Error> {
     let what = |free| format!("starting DPDK with {mib} MiB{free}");
     if mib < 16 {
-        return Err(Error::Invalid { what: what(String::new()), remedy: "give it 64 MiB or more".to_owned() });
+        return Err(Error::Invalid { what: what(String::new()), remedy: "configure 64 MiB or more".to_owned() });
     }
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = available.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     match kib {
         Some(kib) if kib >> 10 < u64::from(mib) => Err(Error::Invalid {
-            what: what(format!(" where {} MiB are free", kib >> 10)),
+            what: what(format!(" when {} MiB are free", kib >> 10)),
             remedy: "configure a smaller buffer or fewer ports, or free some memory".to_owned(),
         }),
         _ => Ok(()),
@@ -405,7 +406,7 @@ fn check_hugepages(mib: u32) -> Result<(), Error> {
     if free_kib == 0 || free_kib < u64::from(mib) << 10 {
         found.sort();
         let found = if found.is_empty() { "the kernel has none".to_owned() } else { found.join(", ") };
-        let found = if mib == 0 { found } else { format!("{found}, {mib} MiB are wanted") };
+        let found = if mib == 0 { found } else { format!("{found}, {mib} MiB are needed") };
         return Err(Error::NoHugepages { found });
     }
     Ok(())
@@ -429,12 +430,12 @@ fn start_error(log: &str, printed: &str) -> Error {
         // SAFETY: geteuid only returns a number.
         let who = if unsafe { libc::geteuid() } == 0 { "even as root (is this a container?)" } else { "as this user" };
         return Error::NoPermission {
-            what: format!("what DPDK needs {who} ({log})"),
+            what: format!("starting DPDK {who} ({log})"),
             remedy:
-                "hugepages need CAP_IPC_LOCK or a higher `ulimit -l`, in a container CAP_SYS_NICE, and PCI devices \
-                     need access to /dev/vfio; without hugepages and PCI devices it needs nothing"
+                "hugepages need CAP_IPC_LOCK or a higher `ulimit -l`, and CAP_SYS_NICE in a container; PCI devices \
+                 need access to /dev/vfio; without both, DPDK needs no permission"
                     .to_owned(),
         };
     }
-    Error::Start { log: if log.is_empty() { "it gave no reason".to_owned() } else { log.to_owned() } }
+    Error::Start { log: if log.is_empty() { "no reason given".to_owned() } else { log.to_owned() } }
 }

@@ -12,7 +12,7 @@ pub enum Error {
 
     /// There are no free hugepages.
     #[error(
-        "no free hugepages ({found}): reserve some with `sysctl vm.nr_hugepages=512` (1 GiB of 2 MiB pages), or run \
+        "no free hugepages ({found}); reserve some with `sysctl vm.nr_hugepages=512` (1 GiB of 2 MiB pages), or run \
          without them (no-huge), which is slower and serves virtual ports only"
     )]
     NoHugepages {
@@ -21,7 +21,7 @@ pub enum Error {
     },
 
     /// The user lacks a permission.
-    #[error("no permission for {what}: {remedy}")]
+    #[error("no permission for {what}; {remedy}")]
     NoPermission {
         /// The thing that needs the permission.
         what: String,
@@ -31,7 +31,7 @@ pub enum Error {
 
     /// The kernel's tap driver is missing.
     #[error(
-        "/dev/net/tun does not exist, which `{device}` needs: run `modprobe tun`, or give a container the device with \
+        "/dev/net/tun does not exist, but `{device}` needs it; run `modprobe tun`, or give a container the device with \
          `--device /dev/net/tun`"
     )]
     NoTun {
@@ -41,7 +41,7 @@ pub enum Error {
 
     /// A CPU on which this process may not run.
     #[error(
-        "CPU {cpu} is not among those this process may use ({allowed}): choose one of them, or widen the cpuset or \
+        "CPU {cpu} is not among the CPUs this process may use ({allowed}); choose one of those, or widen the cpuset or \
          taskset"
     )]
     CpuNotAllowed {
@@ -53,13 +53,13 @@ pub enum Error {
 
     /// The CPU has no UMWAIT and TPAUSE.
     #[error(
-        "this CPU has no UMWAIT and TPAUSE (WAITPKG: Intel Tremont, Alder Lake, Sapphire Rapids and later, and a virtual \
-         machine only if it is let through): rest by `sleep` or `pause`"
+        "this CPU has no UMWAIT and TPAUSE (WAITPKG: Intel Tremont, Alder Lake, Sapphire Rapids and later; a virtual \
+         machine has it only if the host passes it through); write `wait: sleep` or `wait: pause`"
     )]
     NoWaitpkg,
 
     /// More lcores than DPDK was built for.
-    #[error("{wanted} lcores are more than the {limit} this DPDK was built for: configure fewer workers")]
+    #[error("{wanted} lcores are more than the {limit} this DPDK was built for; configure fewer")]
     TooManyLcores {
         /// Number of lcores, with the main one.
         wanted: usize,
@@ -69,8 +69,8 @@ pub enum Error {
 
     /// More ports than DPDK was built for.
     #[error(
-        "port `{device}` is one more than the {limit} this DPDK was built for (an in-process link takes two): \
-         configure fewer"
+        "port `{device}` is beyond the {limit} ports this DPDK was built for (an in-process link takes two); configure \
+         fewer"
     )]
     TooManyPorts {
         /// The port that does not fit.
@@ -81,8 +81,8 @@ pub enum Error {
 
     /// No driver matches this device name.
     #[error(
-        "no driver is called like `{device}`: names are a driver and a number, e.g. net_ring0, net_tap0, net_null0 or \
-         net_af_packet0, and the driver's package (librte-net-...) must be installed"
+        "no driver matches `{device}`; write the name of a driver and a number, e.g. net_ring0, net_tap0, net_null0 or \
+         net_af_packet0, and install the driver's package (librte-net-...)"
     )]
     UnknownDriver {
         /// The given name.
@@ -90,7 +90,7 @@ pub enum Error {
     },
 
     /// The driver refused to create this device.
-    #[error("the driver refused `{devargs}` ({log}): check its arguments in DPDK's guide to the driver")]
+    #[error("the driver refused `{devargs}` ({log}); check its arguments in DPDK's guide to the driver")]
     DeviceRefused {
         /// Name and arguments of the device.
         devargs: String,
@@ -99,14 +99,14 @@ pub enum Error {
     },
 
     /// A device of that name exists already.
-    #[error("the device `{device}` exists already: give each port its own name")]
+    #[error("the device `{device}` exists already; give each port its own device")]
     DeviceExists {
         /// The name of the device.
         device: String,
     },
 
     /// The PCI device does not exist.
-    #[error("there is no PCI device {address} on this machine: see `lspci -D` or `dpdk-devbind.py --status`")]
+    #[error("there is no PCI device {address} on this machine; see `lspci -D` or `dpdk-devbind.py --status`")]
     PciAbsent {
         /// The given address.
         address: String,
@@ -114,7 +114,7 @@ pub enum Error {
 
     /// The PCI device is bound to a kernel driver that DPDK cannot use.
     #[error(
-        "PCI device {address} is bound to {driver}, which DPDK cannot use: run `dpdk-devbind.py --bind=vfio-pci \
+        "PCI device {address} is bound to {driver}, which DPDK cannot use; run `dpdk-devbind.py --bind=vfio-pci \
          {address}`"
     )]
     PciNotBound {
@@ -125,9 +125,7 @@ pub enum Error {
     },
 
     /// DPDK has no port of that name.
-    #[error(
-        "DPDK has no port `{device}` ({log}): name a virtual device or an allowed PCI address with a driver for it"
-    )]
+    #[error("DPDK has no port `{device}` ({log}); write a virtual device, or a PCI address with an installed driver")]
     NoSuchPort {
         /// The given name.
         device: String,
@@ -136,7 +134,7 @@ pub enum Error {
     },
 
     /// The port or the queue is in use.
-    #[error("{what} is in use: {remedy}")]
+    #[error("{what} is in use; {remedy}")]
     InUse {
         /// The port or queue.
         what: String,
@@ -157,7 +155,7 @@ pub enum Error {
 
     /// A step of setting up a port failed.
     #[error(
-        "port `{device}` could not {step} ({log}): check that nothing else uses the device and that its driver allows \
+        "port `{device}` could not {step} ({log}); check that nothing else uses the device and that its driver allows \
          this"
     )]
     Port {
@@ -171,7 +169,7 @@ pub enum Error {
 
     /// There is no memory for a pool or a ring.
     #[error(
-        "no memory for {what}, {mib} MiB: free some (or reserve more hugepages), or configure a smaller buffer, a \
+        "no memory for {what}, {mib} MiB; free some (or reserve more hugepages), or configure a smaller buffer, a \
          smaller MTU or fewer ports"
     )]
     NoMemory {
@@ -182,7 +180,7 @@ pub enum Error {
     },
 
     /// An invalid name, size or option.
-    #[error("{what} is not possible: {remedy}")]
+    #[error("{what} is not possible; {remedy}")]
     Invalid {
         /// The given value.
         what: String,
@@ -191,21 +189,21 @@ pub enum Error {
     },
 
     /// EAL did not start, for a cause that no other error names.
-    #[error("DPDK did not start ({log}): run with verbose output for its whole log")]
+    #[error("DPDK did not start ({log}); run with `--verbose` for its whole log")]
     Start {
         /// The last lines of its log.
         log: String,
     },
 
     /// The lcore already runs a function.
-    #[error("lcore {lcore} is busy or not one of DPDK's: wait for its worker to end first")]
+    #[error("lcore {lcore} is busy or unknown to DPDK; wait for its worker to end")]
     LcoreBusy {
         /// Number of the lcore.
         lcore: u32,
     },
 
     /// The function that ran on an lcore panicked.
-    #[error("lcore {lcore} stopped by a fault of the program ({message}): please report it with this message")]
+    #[error("lcore {lcore} stopped because of a bug in Holdfast ({message}); please report it with this message")]
     LcorePanicked {
         /// Number of the lcore.
         lcore: u32,

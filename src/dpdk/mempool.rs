@@ -69,7 +69,7 @@ impl Mempool {
         if count == 0 || usize::from(data_room) < HEADROOM + 64 {
             return Err(invalid(
                 format!("a pool of {count} buffers of {data_room} bytes"),
-                "have one buffer or more, each of 192 bytes or more (128 of headroom and a frame)",
+                "use at least one buffer, each of at least 192 bytes (128 of headroom and a frame)",
             ));
         }
         let cache = cache.min(HF_MEMPOOL_CACHE_MAX).min(count / 3 * 2);

@@ -110,7 +110,7 @@ impl EthPort {
         let name = pci_address(name);
         let mark = log::mark();
         let Some(id) = find(&name) else {
-            return Err(Error::NoSuchPort { device: name, log: log::since(mark, "it knows none of that name") });
+            return Err(Error::NoSuchPort { device: name, log: log::since(mark, "no port has this name") });
         };
         Self::from_device(Device::claim(eal, id, &name, Origin::Eal, pool)?, config, pool)
     }
@@ -146,7 +146,7 @@ impl EthPort {
             unsafe { dpdk_sys::rte_eal_hotplug_remove(VDEV.as_ptr(), c_name.as_ptr()) };
             return Err(Error::NoSuchPort {
                 device: name.to_owned(),
-                log: "its driver makes no Ethernet port".to_owned(),
+                log: "its driver creates no Ethernet port".to_owned(),
             });
         };
         drop(guard);
@@ -200,7 +200,7 @@ impl EthPort {
         }
         if state.queues_out & 1 << number != 0 {
             let what = format!("queue {number} of port `{}`", device.name);
-            return Err(Error::InUse { what, remedy: "a queue has one owner: drop the other first" });
+            return Err(Error::InUse { what, remedy: "drop its other owner first" });
         }
         state.queues_out |= 1 << number;
         // SAFETY: the port is started and has the queue, and the bit ensures that this is the only value for it. `stop`
@@ -218,7 +218,7 @@ impl EthPort {
         let mut state = device.state();
         if state.queues_out != 0 {
             let what = format!("port `{}`", device.name);
-            return Err(Error::InUse { what, remedy: "drop its queues before stopping it" });
+            return Err(Error::InUse { what, remedy: "drop its queues before stopping the port" });
         }
         if state.started {
             // SAFETY: the port is owned by `device`, and no queue of it is in use: checked above, under the lock.
@@ -276,7 +276,8 @@ impl EthPort {
         let device = &*self.0;
         let _state = device.state();
         // SAFETY: the port is open, and the address is written to a local value.
-        device.attempt("tell its MAC address", || unsafe { dpdk_sys::rte_eth_macaddr_get(device.id, &mut address) })?;
+        device
+            .attempt("report its MAC address", || unsafe { dpdk_sys::rte_eth_macaddr_get(device.id, &mut address) })?;
         Ok(address.addr_bytes)
     }
 
@@ -290,7 +291,7 @@ impl EthPort {
         let device = &*self.0;
         let _state = device.state();
         // SAFETY: the port is open, and the results are written to local values.
-        device.attempt("tell its link state", || unsafe { dpdk_sys::hf_link(device.id, &mut speed, &mut up) })?;
+        device.attempt("report its link state", || unsafe { dpdk_sys::hf_link(device.id, &mut speed, &mut up) })?;
         Ok(LinkState { up: up != 0, speed_mbps: (speed != 0).then_some(speed) })
     }
 
@@ -321,7 +322,7 @@ impl EthPort {
         let device = &*self.0;
         let mut state = device.state();
         // SAFETY: the port is open, and the counters are written to a local value.
-        device.attempt("tell its counters", || unsafe { dpdk_sys::rte_eth_stats_get(device.id, &mut stats) })?;
+        device.attempt("report its counters", || unsafe { dpdk_sys::rte_eth_stats_get(device.id, &mut stats) })?;
         Ok(PortStats {
             ipackets: stats.ipackets,
             ibytes: stats.ibytes,
@@ -369,7 +370,7 @@ impl EthPort {
         let device = &*self.0;
         let _state = device.state();
         // SAFETY: the port is open, and the MTU is written to a local value.
-        device.attempt("tell its MTU", || unsafe { dpdk_sys::rte_eth_dev_get_mtu(device.id, &mut mtu) })?;
+        device.attempt("report its MTU", || unsafe { dpdk_sys::rte_eth_dev_get_mtu(device.id, &mut mtu) })?;
         Ok(mtu)
     }
 

@@ -70,8 +70,8 @@ pub(super) fn socket_error(devargs: &str, log: &str) -> Option<Error> {
     let path = server_socket(devargs)?;
     if log.contains("Invalid socket directory") {
         return Some(Error::Invalid {
-            what: name(devargs, path) + " in a directory that is not there or not ours",
-            remedy: "make the directory, and let this user write in it".to_owned(),
+            what: name(devargs, path) + " in a directory that does not exist or that this user may not write to",
+            remedy: "create the directory, and let this user write to it".to_owned(),
         });
     }
     log.contains("Address already in use").then(|| occupied(devargs, path))
@@ -85,17 +85,17 @@ fn name(devargs: &str, path: &Path) -> String {
 fn occupied(devargs: &str, path: &Path) -> Error {
     let (listens, moves) = if is_memif(devargs) {
         (
-            "another switch listens there; stop it, or name another with `socket=`",
-            "move that away, or name another path with `socket=`",
+            "stop the other switch that listens there, or name another path with `socket=`",
+            "move that file away, or name another path with `socket=`",
         )
     } else {
-        ("another process listens there; stop it, or name another path", "move that away, or name another path")
+        ("stop the other process that listens there, or name another path", "move that file away, or name another path")
     };
     let invalid = |of, remedy: &str| Error::Invalid { what: name(devargs, path) + of, remedy: remedy.to_owned() };
     if !is_socket(path) {
-        invalid(" where a file of another kind is", moves)
+        invalid(" at the path of a file of another kind", moves)
     } else if is_dead(path) {
-        invalid(" where a dead one is that this user may not remove", "remove the file")
+        invalid(" at the path of a dead socket that this user may not remove", "remove the file")
     } else {
         Error::InUse { what: name(devargs, path), remedy: listens }
     }
@@ -156,12 +156,12 @@ mod tests {
         let devargs = format!("net_vhost0,iface={}", path.display());
         let refusal = || make_room(&devargs).unwrap_err().to_string();
         let listener = UnixListener::bind(&path).unwrap();
-        assert!(refusal().contains("vhost.sock of `net_vhost0` is in use: another process listens"), "{}", refusal());
+        assert!(refusal().contains("vhost.sock of `net_vhost0` is in use; stop the other process"), "{}", refusal());
         assert!(path.exists());
         drop(listener);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "a file").unwrap();
-        assert!(refusal().contains("where a file of another kind is"), "{}", refusal());
+        assert!(refusal().contains("at the path of a file of another kind"), "{}", refusal());
         assert!(path.exists());
     }
 

@@ -289,7 +289,7 @@ fn errors_name_cause_and_remedy() {
     let plug = |devargs| EthPort::plug(eal(), devargs, &PortConfig::default(), &data).err().unwrap();
     let unknown = plug("net_nosuch0");
     assert_eq!(unknown, Error::UnknownDriver { device: "net_nosuch0".into() });
-    assert!(unknown.to_string().contains("names are a driver and a number"));
+    assert!(unknown.to_string().contains("the name of a driver and a number"));
     let refused = plug("net_null0,sizes=64");
     assert!(matches!(refused, Error::DeviceRefused { .. }), "{refused}");
     assert!(refused.to_string().starts_with("the driver refused `net_null0,sizes=64`"), "{refused}");
@@ -360,7 +360,7 @@ fn the_clock_runs_at_its_rate() {
 fn eal_init_refuses_invalid_options() {
     let init = |options: EalOptions| Eal::init(&options).err().unwrap();
     let cpu = init(EalOptions { worker_cpus: vec![8000], ..EalOptions::default() });
-    assert!(cpu.to_string().starts_with("CPU 8000 is not among those this process may use"), "{cpu}");
+    assert!(cpu.to_string().starts_with("CPU 8000 is not among the CPUs this process may use"), "{cpu}");
     let first = allowed_cpus()[0];
     let many = init(EalOptions { worker_cpus: vec![first; 128], ..EalOptions::default() });
     assert!(matches!(many, Error::TooManyLcores { wanted: 129, limit: 128 }));

@@ -72,7 +72,7 @@ impl CacheLookup {
 impl Default for FlowCache {
     fn default() -> Self {
         let Ok(sets) = vec![Set::default(); SETS].into_boxed_slice().try_into() else {
-            unreachable!("a slice of so many is an array of so many");
+            unreachable!("the slice has the length of the array");
         };
         Self { sets, epoch: 1, version: 0, asked: 0, missed: 0, rest: 0 }
     }

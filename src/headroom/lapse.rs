@@ -51,8 +51,8 @@ impl fmt::Display for Lapse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "a pause lasts {} and is said again after half of that, which may be too late: it may end before the peer hears \
-             that it goes on, and no headroom is enough",
+            "a pause lasts {} and is refreshed after half of that, which may be too late: the peer may resume before \
+             the refresh arrives, and no headroom is enough",
             self.pause
         )
     }

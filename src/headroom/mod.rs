@@ -155,7 +155,7 @@ pub fn headroom(input: &HeadroomInput) -> Headroom {
     let source = if input.small_packets.is_all() {
         "cells; SONiC at 100 % small packets"
     } else {
-        "cells; a promise about traffic"
+        "cells; assumes a share of small packets"
     };
     rows.push(HeadroomRow {
         name: "whole cells",
@@ -174,7 +174,7 @@ fn seed_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
     let cable = bytes_in_picoseconds(input.rate, 2 * picoseconds);
     let row = |name, value, how, source| HeadroomRow { name, value: Bytes(value), how, source, seed: true };
     vec![
-        row("our frame ahead", frame, wire_frame_sum(input.mtu), "seed, L_mtu: what has begun is finished"),
+        row("our frame ahead", frame, wire_frame_sum(input.mtu), "seed, L_mtu: a begun frame is finished"),
         row(
             "cable, both ways",
             cable,
@@ -182,7 +182,7 @@ fn seed_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
             "seed, C*Dprop: IEEE 802.3 propagation",
         ),
         row("peer's response", SEED_RESPONSE, "60 quanta x 64 B".to_owned(), "seed, 3840 B: IEEE 802.1Qbb, a 10G peer"),
-        row("peer's last frame", frame, wire_frame_sum(input.mtu), "seed, L_mtu: what has begun is finished"),
+        row("peer's last frame", frame, wire_frame_sum(input.mtu), "seed, L_mtu: a begun frame is finished"),
     ]
 }
 
@@ -199,7 +199,7 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
             (
                 quanta.saturating_mul(BYTES_PER_QUANTUM),
                 format!("{quanta} quanta x 64 B"),
-                "IEEE 802.1Qbb by speed, as SONiC has it",
+                "IEEE 802.1Qbb by speed, SONiC's table",
             )
         }
     };
@@ -218,16 +218,16 @@ fn own_rows(input: &HeadroomInput) -> Vec<HeadroomRow> {
         "frame at the poll",
         wire_frame(input.mtu),
         wire_frame_sum(input.mtu),
-        "this switch: its end comes just after a poll",
+        "this switch: the frame ends just after a poll",
     );
     let (left, _) = left_behind(input);
     if left.0 > 0 {
-        let how = format!("{}, no more than came since the poll before", count(input.left.into(), "frame"));
-        row(LEFT_ROW, left.0, how, "this switch: what a poll leaves and is no backlog");
+        let how = format!("{}, at most those since the last poll", count(input.left.into(), "frame"));
+        row(LEFT_ROW, left.0, how, "this switch: left by a poll without XOFF");
     }
     if input.posted.0 > 0 {
         let how = "data posted before the PFC frame".to_owned();
-        row("transmit ring", input.posted.0, how, "this switch: what pacing posts at once");
+        row("transmit ring", input.posted.0, how, "this switch: posted by pacing at once");
     }
     rows
 }

@@ -127,7 +127,7 @@ pub(crate) fn cells_in(bytes: Bytes, small: SmallPackets, cell: Bytes, mtu: u16)
         let count = if worst.cells == 1 { "1 cell".to_owned() } else { format!("{} cells", worst.cells) };
         let factor = worst.factor(cell);
         let how =
-            format!("if all but those begun and left have {} B: {count} of {} B each, x{factor}", worst.frame, cell.0);
+            format!("if all but begun or left frames have {} B: {count} of {} B each, x{factor}", worst.frame, cell.0);
         return (worst.cells_in(bytes), how);
     }
     let in_small = small.of(bytes);

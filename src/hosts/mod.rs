@@ -91,7 +91,10 @@ impl Hosts {
     /// In the cases of [`Hosts::new`], and if a host is not assigned to one of the threads.
     #[must_use]
     pub fn spread(specs: &[HostSpec], hz: u64, thread_of: &[usize], threads: usize) -> Vec<Self> {
-        assert!(thread_of.len() == specs.len() && thread_of.iter().all(|&thread| thread < threads), "a thread a host");
+        assert!(
+            thread_of.len() == specs.len() && thread_of.iter().all(|&thread| thread < threads),
+            "each host needs one of the threads"
+        );
         let counters = Arc::new(new_counters(specs, hz));
         let unannounced = Arc::new(AtomicUsize::new(threads));
         let part = |thread| {

@@ -243,7 +243,7 @@ fn host_is_announced_in_each_of_its_vlans() {
     let specs = pair(vec![tagged(10), tagged(20), flow(1, 3, "1G")]);
     let counters = run_and_drain(&specs, &mut Hub::new(&specs), MS);
     assert_eq!(counters.hosts[0].announced_frames.get(), 3);
-    assert_eq!(counters.hosts[1].announced_frames.get(), 3, "where it only receives, too");
+    assert_eq!(counters.hosts[1].announced_frames.get(), 3, "also in VLANs in which it only receives");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_pause_stops_its_class_for_its_time() {
     assert_eq!(during[0], before[0], "paused to the end");
     assert!((23..=26).contains(&(during[1] - before[1])), "the other class runs on");
     run(&mut hosts, &mut hub, 2 * MS + 100 * US, 2 * MS + 102 * US);
-    assert!(sent()[0] > during[0], "and no longer than its time");
+    assert!(sent()[0] > during[0], "no longer than the pause");
     assert_eq!(counters.hosts[0].pfc_rx_frames.get(), 1);
     assert_eq!(counters.hosts[0].paused_ticks[3].get(), 100 * US);
     assert_eq!(counters.hosts[0].paused_ticks[4].get(), 0);
@@ -315,7 +315,7 @@ fn a_host_that_does_not_obey_sends_on() {
     hub.pfc(0, 1 << 3, 0xffff);
     run(&mut hosts, &mut hub, 2 * MS, 3 * MS);
     assert!((counters.flows[0].sent_frames.get() - before).abs_diff(frames_in(MS)) <= 10);
-    assert!(counters.hosts[0].paused_ticks[3].get() > 900 * US, "though it knows");
+    assert!(counters.hosts[0].paused_ticks[3].get() > 900 * US, "although it counts the pause");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn take_from(count: &AtomicU32, size: u32, least: u32, batch: impl Fn(u32) -> u3
 /// Gives `cells` back to the pool whose taken cells are in `count`.
 fn give_to(count: &AtomicU32, cells: u32) {
     let before = count.fetch_sub(cells, Ordering::Relaxed);
-    debug_assert!(before >= cells, "more cells given back than were taken");
+    debug_assert!(before >= cells, "more cells returned than taken");
 }
 
 /// Cells shared by all groups of one kind (lossless or lossy), on all lcores.
@@ -181,7 +181,7 @@ impl Lease {
     /// Returns `cells` from use; surplus cells go back to the pool.
     #[inline]
     pub fn give(&mut self, cells: Cells) {
-        debug_assert!(cells.0 <= self.used, "more cells given back than were taken");
+        debug_assert!(cells.0 <= self.used, "more cells returned than taken");
         self.used -= cells.0;
         self.spare += cells.0;
         if self.spare > self.keep {

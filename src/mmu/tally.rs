@@ -62,7 +62,7 @@ impl Tallies {
         let released = &self.lcores[lcore];
         assert!(!released.taken.swap(true, Ordering::Relaxed), "lcore {lcore} has its tally writer already");
         let ports = released.ports.len();
-        assert!(ports <= MAX_PORTS, "no more ports than a mask has bits");
+        assert!(ports <= MAX_PORTS, "more ports than a port mask holds");
         let (totals, pending) = (Box::new([[0; CLASSES]; MAX_PORTS]), Box::new([[0; CLASSES]; MAX_PORTS]));
         TallyWriter { tallies: self.clone(), lcore, totals, pending, touched: 0 }
     }

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(send(&mut generator, 168_000_000), Some((0b1000, 0b1000)));
         set(&mut generator, 3, false);
         assert_eq!(send(&mut generator, 168_000_001), Some((0b1000, 0)));
-        assert_eq!(send(&mut generator, PS), None, "nothing is refreshed once nobody is paused");
+        assert_eq!(send(&mut generator, PS), None, "nothing is refreshed once no priority is paused");
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         set(&mut generator, 4, true);
         assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0b1_1000)));
         set(&mut generator, 3, false);
-        assert_eq!(send(&mut generator, 1), Some((0b1000, 0)), "XON of 3 says nothing of 4");
+        assert_eq!(send(&mut generator, 1), Some((0b1000, 0)), "XON of 3 leaves out 4");
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         assert!(generator.due(Ticks(0)).is_some());
         assert!(generator.due(Ticks(1)).is_some());
         set(&mut generator, 3, false);
-        assert_eq!(send(&mut generator, 2), Some((0b1000, 0)), "the last word wins");
+        assert_eq!(send(&mut generator, 2), Some((0b1000, 0)), "the last state wins");
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(generator.paused_ticks(Ticks(PS)), [0; 8]);
         set(&mut generator, 3, true);
         generator.repeat(0b1_1000);
-        assert_eq!(send(&mut generator, PS + 1), Some((0b1_1000, 0b1000)), "and no XON for what is XOFF");
+        assert_eq!(send(&mut generator, PS + 1), Some((0b1_1000, 0b1000)), "no XON for a priority that is XOFF");
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(send(&mut generator, 0), Some((0b1_1000, 0b1_1000)));
         generator.set_all(0b11_0000);
         assert_eq!(generator.xoff(), 0b11_0000);
-        assert_eq!(send(&mut generator, 1), Some((0b10_1000, 0b10_0000)), "what has changed and nothing else");
+        assert_eq!(send(&mut generator, 1), Some((0b10_1000, 0b10_0000)), "only the changed priorities");
         generator.set_all(0b11_0000);
         assert_eq!(send(&mut generator, 2), None);
     }
@@ -223,12 +223,12 @@ mod tests {
     fn paused_time_runs_from_sent_xoff_to_sent_xon() {
         let mut generator = generator();
         generator.set_all(0b1000);
-        assert_eq!(generator.paused_ticks(Ticks(10)), [0; 8], "it does not know yet");
+        assert_eq!(generator.paused_ticks(Ticks(10)), [0; 8], "the peer has no XOFF yet");
         send(&mut generator, 10);
         send(&mut generator, 168_000_010).expect("a refresh");
         generator.set_all(0);
         let held = |generator: &Generator, now| generator.paused_ticks(Ticks(now))[3];
-        assert_eq!(held(&generator, 200_000_000), 199_999_990, "nor does it know of its release");
+        assert_eq!(held(&generator, 200_000_000), 199_999_990, "the peer has no XON yet");
         send(&mut generator, 200_000_010);
         assert_eq!(held(&generator, PS), 200_000_000);
     }

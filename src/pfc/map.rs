@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(map.queues(0b0001_1000), 0b1000);
         assert_eq!(map.priorities_of(0b1000), 0b0001_1000);
         assert_eq!(map.priorities_of(0b0001), 0b1000_0001);
-        assert_eq!(map.priorities_of(0b1001_0000), 0, "nobody stops queues 4 and 7");
+        assert_eq!(map.priorities_of(0b1001_0000), 0, "no priority stops queues 4 and 7");
     }
 
     proptest! {

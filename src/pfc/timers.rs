@@ -187,7 +187,7 @@ mod tests {
         timers.receive(&frame(0b0001, 0), Ticks(0));
         assert_eq!(timers.paused(Ticks(1)), 0b1000, "XON of 0 leaves 3 paused");
         timers.receive(&frame(0, 0), Ticks(1));
-        assert_eq!(timers.paused(Ticks(2)), 0b1000, "an empty vector says nothing");
+        assert_eq!(timers.paused(Ticks(2)), 0b1000, "an empty vector changes nothing");
     }
 
     /// Returns the ticks of `quanta` at 10G, as the timers count them.
@@ -218,9 +218,9 @@ mod tests {
     fn paused_time_ends_with_the_timer_however_late_it_is_read() {
         let mut timers = at_10g();
         timers.receive(&frame(0b1000, 100), Ticks(0));
-        assert_eq!(total(&timers, 1 << 40), ticks(100), "nobody has looked");
+        assert_eq!(total(&timers, 1 << 40), ticks(100), "before a look");
         timers.paused(Ticks(1 << 40));
-        assert_eq!(total(&timers, 1 << 40), ticks(100), "somebody has");
+        assert_eq!(total(&timers, 1 << 40), ticks(100), "after a look");
         timers.receive(&frame(0b1000, 100), Ticks(1 << 41));
         timers.receive(&frame(0b1000, 100), Ticks(1 << 42));
         assert_eq!(total(&timers, 1 << 43), 3 * ticks(100), "a refresh that comes too late begins anew");

@@ -217,7 +217,7 @@ mod tests {
                     prop_assert_eq!(other.choose(ready, |queue| lens[queue]), Some(queue));
                     sent += 1;
                 }
-                prop_assert!(sent == most || ready.count_ones() > 1, "who is alone may send all");
+                prop_assert!(sent == most || ready.count_ones() > 1, "a queue that is alone may send all");
                 one.keep_credit(queue, credit);
                 prop_assert_eq!((one.deficit, one.turn), (other.deficit, other.turn));
             }

@@ -136,7 +136,7 @@ mod tests {
 
     /// Asserts that both parsers return the same fields for a plain frame.
     fn assert_same(plain: Plain, frame: &[u8]) {
-        let headers = parse(frame).expect("what is plain is not malformed");
+        let headers = parse(frame).expect("a plain frame is not malformed");
         assert_eq!([plain.usual.dst, plain.usual.src].map(MacAddr::from_number), [headers.dst, headers.src]);
         assert_eq!((plain.usual.traffic_class, plain.l3), (headers.traffic_class, headers.l3));
         assert_eq!((plain.l3_offset, u8::from(plain.is_tagged)), (headers.l3_offset, headers.tags));

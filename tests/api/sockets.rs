@@ -54,7 +54,7 @@ fn second_switch_on_default_socket_runs_without_api() {
     let socket = runtime.path().join("holdfast.sock");
     wait_for("first switch", PATIENCE, || socket.exists().then_some(()));
     let second = Process::spawn(usual(&run));
-    let note = format!("note: no API: another switch listens at {}; give this one", socket.display());
+    let note = format!("note: the API is off: another switch listens at {}; give this one", socket.display());
     wait_for("note", PATIENCE, || second.stderr().contains(&note).then_some(()));
     let shown = usual(&["show", "version"]).output().expect("it can be started");
     assert!(String::from_utf8_lossy(&shown.stdout).contains(&first.pid().to_string()), "{shown:?}");

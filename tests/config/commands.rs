@@ -187,12 +187,12 @@ fn headroom_follows_small_packets_share_as_the_configuration_does() {
 fn headroom_has_the_bounds_of_the_configuration() {
     let base = [("--speed", "100G"), ("--cable", "3m"), ("--mtu", "1500"), ("--cell", "208B"), ("--poll-gap", "20us")];
     for (option, wrong, expected) in [
-        ("--speed", "801G", "`801G` is no speed of a port; write from 10M to 800G"),
-        ("--cable", "1000000km", "`1000000km` is longer than PFC can work over; write at most 100km"),
+        ("--speed", "801G", "`801G` is not a port speed; write from 10M to 800G"),
+        ("--cable", "1000000km", "`1000000km` is too long for PFC; write at most 100km"),
         ("--mtu", "9601", "9601 is not in 256..=9600"),
         ("--cell", "63B", "`63B` is out of range; write a size from 64B to 16KiB"),
-        ("--poll-gap", "0ns", "`0ns` is no poll gap; write from 1ns to 10ms"),
-        ("--poll-gap", "11ms", "`11ms` is no poll gap; write from 1ns to 10ms"),
+        ("--poll-gap", "0ns", "`0ns` is not a poll gap; write from 1ns to 10ms"),
+        ("--poll-gap", "11ms", "`11ms` is not a poll gap; write from 1ns to 10ms"),
         (
             "--response",
             "12500001B",
@@ -218,8 +218,9 @@ fn headroom_warns_of_a_pause_that_may_end_early() {
     let args = ["headroom", "--speed", "400G", "--cable", "3m", "--poll-gap", "60us"];
     let (code, stdout, _) = holdfast(&args);
     assert_eq!(code, 0);
-    let warning = "warning: at 400G a pause lasts 83.88us and is said again after half of that, which may be too late: it may \
-                   end before the peer hears that it goes on, and no headroom is enough; the longest poll gap without this is 30753 ns\n";
+    let warning = "warning: at 400G a pause lasts 83.88us and is refreshed after half of that, which may be too late: \
+                   the peer may resume before the refresh arrives, and no headroom is enough; the longest poll gap \
+                   without this is 30753 ns\n";
     assert!(stdout.ends_with(warning), "{stdout}");
     let (_, stdout, _) = holdfast(&[&args[..], &["--json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();

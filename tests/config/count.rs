@@ -38,8 +38,8 @@ fn error_in_counted_item_is_reported_once_at_its_source() {
     refuse(
         "ports: [{name: p1, device: ring, speed: 10G}]\n\
          hosts: [{name: h1, port: p1, flows: [{to: x*, count: 9}]}]\n",
-        "x.yaml:2:43: hosts[0].flows[0].to: there is no host `x1`; write `h1` if that was meant, or \
-         `{mac: ..., ip: ...}` for a station outside",
+        "x.yaml:2:43: hosts[0].flows[0].to: there is no host `x1`; write `h1` if that was meant, or `{mac: ..., ip: \
+         ...}` for a station outside the switch",
     );
     // Different mistakes of an item are reported separately.
     refuse(
@@ -55,12 +55,12 @@ fn error_in_counted_item_is_reported_once_at_its_source() {
 
 #[test]
 fn count_without_asterisk_is_refused() {
-    let expected = "`*` in its `name` says where the number goes, and there is none; write e.g. `name: p*`";
+    let expected = "there is no `*` in its `name` for the number; write e.g. `name: p*`";
     refuse(
         "ports: [{name: p, count: 2, device: net_tap*, speed: 10G}]\n",
         &format!("x.yaml:1:26: ports[0].count: {expected}"),
     );
-    let expected = "`*` in its values says where the number goes, and there is none; write e.g. `to: h*`";
+    let expected = "there is no `*` in its values for the number; write e.g. `to: h*`";
     refuse(
         "ports: [{name: p1, device: ring, speed: 10G}]\nhosts: [{name: h1, port: p1, flows: [{to: h2, count: 2}]}]\n",
         &format!("x.yaml:2:54: hosts[0].flows[0].count: {expected}"),
@@ -88,14 +88,14 @@ fn invalid_count_or_first_number_is_refused() {
 fn nested_counts_beyond_the_limit_are_refused() {
     let text = "ports: [{name: p*, count: 1024, a: [{name: a*, count: 1024, b: [{name: b*, count: 1024}]}]}]\n";
     let errors = config::parse("x.yaml", text).unwrap_err().to_string();
-    assert!(errors.contains("ports[0].a[0].count: 1024 copies of this are more than fit; write fewer"), "{errors}");
+    assert!(errors.contains("ports[0].a[0].count: 1024 copies of this item are too many; write fewer"), "{errors}");
 }
 
 #[test]
 fn first_number_without_count_is_refused() {
     refuse_beside_ports(
         "hosts: [{name: h1, port: p1, first: 2}]\n",
-        "x.yaml:4:37: hosts[0].first: `count` is missing beside it; write e.g. `count: 2`",
+        "x.yaml:4:37: hosts[0].first: `first` needs a `count`; write e.g. `count: 2`",
     );
 }
 

@@ -44,9 +44,9 @@ fn invalid_idle_settings_are_refused() {
     refuse_beside_ports(
         "lcores: {idle: {wait: sleep, after: 2s, longest: 20ms, wake: 11ms, lossless: yes}}\n",
         "\
-x.yaml:4:37: lcores.idle.after: `2s` is no time without work; write from 0ns to 1s
-x.yaml:4:50: lcores.idle.longest: `20ms` is no rest; write from 1us to 10ms
-x.yaml:4:62: lcores.idle.wake: `11ms` is no time to wake up; write from 0ns to 10ms
+x.yaml:4:37: lcores.idle.after: `2s` is not a valid idle time; write from 0ns to 1s
+x.yaml:4:50: lcores.idle.longest: `20ms` is not a valid rest; write from 1us to 10ms
+x.yaml:4:62: lcores.idle.wake: `11ms` is not a valid wake-up time; write from 0ns to 10ms
 x.yaml:4:78: lcores.idle.lossless: `yes` is not one of the choices; write `true` or `false`",
     );
 }
@@ -55,11 +55,11 @@ x.yaml:4:78: lcores.idle.lossless: `yes` is not one of the choices; write `true`
 fn idle_rest_beyond_the_poll_gap_is_refused_for_lossless_ports() {
     refuse(
         &lossless("{idle: {wait: sleep, longest: 100us, lossless: true}}"),
-        "x.yaml:5:39: lcores.idle.longest: a rest of 100us and 50us to wake up from it leave lossless port p1 without a poll for 150us, and its headroom is for a poll gap of 20us; write `poll_gap: 150us` or more, which takes more headroom, or a shorter `longest`",
+        "x.yaml:5:39: lcores.idle.longest: a rest of 100us and a wake-up time of 50us leave lossless port p1 without a poll for 150us, but its headroom covers a poll gap of 20us; write `poll_gap: 150us` or more, which takes more headroom, or a shorter `longest`",
     );
     refuse(
         &lossless("{poll_gap: 10ms, idle: {wait: sleep, longest: 10ms, lossless: true}}\nbuffer: {size: 1GiB}"),
-        "x.yaml:5:55: lcores.idle.longest: a rest of 10ms and 50us to wake up from it leave lossless port p1 without a poll for 10.05ms, and its headroom is for a poll gap of 10ms; write a shorter `longest`",
+        "x.yaml:5:55: lcores.idle.longest: a rest of 10ms and a wake-up time of 50us leave lossless port p1 without a poll for 10.05ms, but its headroom covers a poll gap of 10ms; write a shorter `longest`",
     );
     let config = accept(&lossless("{poll_gap: 150us, idle: {wait: sleep, lossless: true}}"));
     assert_eq!(config.idle_of(0).map(|idle| idle.gap()), Some(Nanos(150_000)));
@@ -74,7 +74,7 @@ fn lossless_ports_keep_their_lcore_awake() {
     assert_eq!(
         config.warnings,
         [
-            "x.yaml:5:16: lcores.idle: every lcore polls a lossless port, and those do not rest: nothing comes of it; write `lossless: true`, which `poll_gap` must cover, or remove it"
+            "x.yaml:5:16: lcores.idle: every lcore polls a lossless port, and such lcores do not rest: `idle` has no effect; write `lossless: true` and a `poll_gap` that covers the rests, or remove it"
         ]
     );
     let text = lossless("{count: 2, idle: pause}").replace("net_tap1, speed: 10G", "net_tap1, speed: 10G, pfc: off");
@@ -87,7 +87,7 @@ fn lossless_ports_keep_their_lcore_awake() {
 fn receive_ring_too_short_for_an_idle_rest_is_warned_of() {
     let warning = |speed: &str, ring: u32, arrivals: u32, remedy: &str| {
         format!(
-            "x.yaml:1:9: ports[0].rx_descriptors: while its lcore rests (100us, 50us to wake up) up to {arrivals} frames of 64 B arrive at port p1 ({speed}), and a receive ring of {ring} may lose some; {remedy}"
+            "x.yaml:1:9: ports[0].rx_descriptors: while its lcore rests (100us, and 50us to wake up), up to {arrivals} frames of 64 B arrive at port p1 ({speed}): a receive ring of {ring} can overflow; {remedy}"
         )
     };
     let one = |keys: &str| format!("ports: [{{name: p1, device: net_tap0, {keys}}}]\nlcores: {{idle: sleep}}\n");

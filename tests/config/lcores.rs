@@ -37,7 +37,7 @@ fn ports_are_spread_over_the_lcores_in_turn() {
 fn invalid_lcore_settings_are_refused() {
     refuse_beside_ports(
         "lcores: {dataplane: 1, count: 2}\n",
-        "x.yaml:4:31: lcores.count: `dataplane` names the CPUs and so says how many; keep one of the two",
+        "x.yaml:4:31: lcores.count: `count` and `dataplane` exclude each other; keep one of the two",
     );
     refuse_beside_ports(
         "lcores: {count: 17, backlog_xoff: yes}\n",
@@ -47,7 +47,7 @@ x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or
     );
     refuse_beside_ports(
         "lcores: {dataplane: []}\n",
-        "x.yaml:4:21: lcores.dataplane: 0 CPUs are not a dataplane; write from 1 to 16",
+        "x.yaml:4:21: lcores.dataplane: 0 dataplane CPUs are out of range; write from 1 to 16",
     );
     refuse_beside_ports(
         "lcores: {dataplane: [1, x]}\n",
@@ -55,11 +55,13 @@ x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or
     );
     refuse(
         &port("speed: 10G, lcore: 1"),
-        "x.yaml:2:57: ports[0].lcore: there is one lcore, counted from 0; write less than 1, or `lcores: {count: 2}`",
+        "x.yaml:2:57: ports[0].lcore: there is one lcore, numbered from 0; write a number below 1, or `lcores: {count: \
+         2}`",
     );
     refuse(
         &format!("{}lcores: {{count: 2}}\n", port("speed: 10G, lcore: 2")),
-        "x.yaml:2:57: ports[0].lcore: there are 2 lcores, counted from 0; write less than 2, or `lcores: {count: 3}`",
+        "x.yaml:2:57: ports[0].lcore: there are 2 lcores, numbered from 0; write a number below 2, or `lcores: {count: \
+         3}`",
     );
 }
 
@@ -67,19 +69,21 @@ x.yaml:4:35: lcores.backlog_xoff: `yes` is not one of the choices; write `on` or
 fn shared_cpus_and_lcores_without_ports_are_warned_of() {
     warn(
         &format!("{PORTS}lcores: {{dataplane: [1, 1]}}\n"),
-        "x.yaml:4:25: lcores.dataplane[1]: two lcores take turns on CPU 1, and polls come late; write another",
+        "x.yaml:4:25: lcores.dataplane[1]: two lcores share CPU 1, so polls are late; write another CPU",
     );
     warn(
         &format!("{PORTS}lcores: {{control: 2, dataplane: [1, 2]}}\n"),
-        "x.yaml:4:19: lcores.control: the control thread takes time from the dataplane on the same CPU; write another",
+        "x.yaml:4:19: lcores.control: the control thread takes time from a dataplane lcore on the same CPU; write \
+         another CPU",
     );
     warn(
         &format!("{PORTS}lcores: {{count: 4}}\n"),
-        "x.yaml:4:9: lcores: lcores 2, 3 have no port and turn for nothing; write fewer, or `lcore` at the ports",
+        "x.yaml:4:9: lcores: lcores 2, 3 have no port and poll nothing; write fewer lcores, or assign ports with \
+         `lcore`",
     );
     warn(
         &format!("{PORTS}lcores: {{count: 3}}\n"),
-        "x.yaml:4:9: lcores: lcore 2 has no port and turns for nothing; write fewer, or `lcore` at the ports",
+        "x.yaml:4:9: lcores: lcore 2 has no port and polls nothing; write fewer lcores, or assign ports with `lcore`",
     );
 }
 
@@ -105,7 +109,7 @@ fn invalid_backlog_mark_is_refused() {
     );
     refuse(
         &port("speed: 10G, rx_descriptors: 128, backlog_mark: 128"),
-        "x.yaml:2:85: ports[0].backlog_mark: `128` is not below the 128 frames of the receive ring, so that nothing would come of it; write e.g. 32",
+        "x.yaml:2:85: ports[0].backlog_mark: `128` is not below the 128 frames of the receive ring, so it has no effect; write e.g. 32",
     );
 }
 
@@ -113,7 +117,7 @@ fn invalid_backlog_mark_is_refused() {
 fn receive_ring_too_short_beyond_backlog_mark_is_warned_of() {
     let arrive = |arrivals: u32, rate: &str, cable: &str, gap: &str| {
         format!(
-            "x.yaml:2:9: ports[0].rx_descriptors: when the backlog of port p1 reaches 32 frames its peer is told to stop, and up to {arrivals} of 64 B arrive until it does ({rate}, cable {cable}, mtu 1500, poll gap {gap}): a receive ring of 1024 may lose some"
+            "x.yaml:2:9: ports[0].rx_descriptors: when the backlog of port p1 reaches 32 frames, its peer gets XOFF, and up to {arrivals} of 64 B arrive until it stops ({rate}, cable {cable}, mtu 1500, poll gap {gap}): a receive ring of 1024 can overflow"
         )
     };
     // 3*1546 + 94 (cable) + 80*64 + 84 + 819 + 62500 (poll gap) + 31250 (transmit ring) = 104,505 B, in frames of 84 B.
@@ -128,7 +132,10 @@ fn receive_ring_too_short_beyond_backlog_mark_is_warned_of() {
     );
     warn(
         &format!("{}lcores: {{poll_gap: 155us}}\nbuffer: {{size: 1GiB}}\n", port("speed: 100G")),
-        &format!("{}; lower `lcores.poll_gap`, for no ring is as long as that", arrive(24_925, "100G", "3m", "155us")),
+        &format!(
+            "{}; lower `lcores.poll_gap`, because no ring can be that long",
+            arrive(24_925, "100G", "3m", "155us")
+        ),
     );
     for enough in ["speed: 10G", "speed: 25G, rx_descriptors: 2048", "speed: 25G, backlog_mark: off"] {
         assert_eq!(accept(&port(enough)).warnings, [] as [&str; 0], "{enough}");
@@ -167,11 +174,11 @@ fn default_watchdog_detection_exceeds_the_longest_pause() {
 fn watchdog_detection_within_the_longest_pause_is_warned_of() {
     warn(
         &format!("preset: roce\n{}watchdog: {{detection: 300ms}}\n", PORTS.replace("10G", "10M")),
-        "x.yaml:5:23: watchdog.detection: `300ms` is no longer than the longest single pause at the 10M of port p1 (3.35s), which would look like a storm; write 3360ms or more",
+        "x.yaml:5:23: watchdog.detection: `300ms` is not longer than the longest single pause at the 10M of port p1 (3.35s), which would count as a storm; write 3360ms or more",
     );
     warn(
         &port("speed: 100M, watchdog: {detection: 50ms}"),
-        "x.yaml:2:73: ports[0].watchdog.detection: `50ms` is no longer than the longest single pause at the 100M of port p1 (335.53ms), which would look like a storm; write 340ms or more",
+        "x.yaml:2:73: ports[0].watchdog.detection: `50ms` is not longer than the longest single pause at the 100M of port p1 (335.53ms), which would count as a storm; write 340ms or more",
     );
 }
 
@@ -196,7 +203,7 @@ fn watchdog_on_port_without_pfc_is_warned_of() {
         accept(&port("speed: 10G, pfc: off, watchdog: {action: alert}")).warnings,
         [
             "x.yaml:2:9: ports[0]: PFC is off, so class 3 is not lossless here",
-            "x.yaml:2:70: ports[0].watchdog: PFC is off here, so that there is nothing to watch; remove it or write `pfc: software`",
+            "x.yaml:2:70: ports[0].watchdog: PFC is off at this port, so there is nothing to watch; remove it or write `pfc: software`",
         ]
     );
 }
@@ -215,8 +222,8 @@ fn pfc_has_three_modes() {
 fn pfc_of_the_nic_is_refused_with_its_reason() {
     refuse(
         &port("speed: 10G, pfc: nic"),
-        "x.yaml:2:55: ports[0].pfc: `nic` cannot be lossless: a NIC pauses by what waits in itself, which is little while \
-         this switch polls it and its buffer fills, and without a queue for each priority it stops all of them or none; \
+        "x.yaml:2:55: ports[0].pfc: `nic` cannot be lossless: a NIC sends XOFF by the fill of its own queues, which \
+         stay short while the switch's buffer fills. With fewer queues than priorities it pauses all of them or none; \
          write `pfc: software` (docs/nics.md)",
     );
 }
@@ -226,9 +233,9 @@ fn pfc_proven_is_accepted_for_devices_and_refused_for_virtual_hosts() {
     let trusted = |keys: &str| accept(&port(keys)).devices[0].pfc_proven;
     assert_eq!(["speed: 10G", "speed: 10G, pfc_proven: true"].map(trusted), [false, true]);
     let text = "preset: roce\nports: [{name: p1, device: ring, speed: 10G, pfc_proven: true}]\nhosts: [{name: h1, port: p1}]\n";
-    refuse(text, "x.yaml:2:58: ports[0].pfc_proven: a virtual host shows by itself whether PFC works; remove it");
+    refuse(text, "x.yaml:2:58: ports[0].pfc_proven: a port with a virtual host needs no proof of PFC; remove it");
     let warnings = accept(&port("speed: 10G, pfc: off, pfc_proven: true")).warnings;
-    assert!(warnings[1].ends_with("nothing to rely upon; remove it or write `pfc: software`"), "{warnings:?}");
+    assert!(warnings[1].ends_with("nothing to prove; remove it or write `pfc: software`"), "{warnings:?}");
 }
 
 fn overridden(overrides: Overrides, text: &str) -> Config {

@@ -112,15 +112,15 @@ fn group_or_queue_shared_by_lossless_and_lossy_class_is_refused() {
     let maps = |maps: &str| format!("preset: roce\n{PORTS}maps: {{{maps}}}\n");
     refuse(
         &maps("tc_to_group: {4: 3}"),
-        "x.yaml:5:25: maps.tc_to_group.4: class 4 is lossy and would share group 3 with class 3, which is lossless: PFC stops a whole group, and what it stops must not be dropped; map class 4 to the group of a lossy class, or make both classes lossless",
+        "x.yaml:5:25: maps.tc_to_group.4: class 4 is lossy and would share group 3 with class 3, which is lossless: PFC pauses a whole group, so its classes must be all lossless or all lossy; map class 4 to the group of a lossy class, or make both classes lossless",
     );
     refuse(
         &maps("tc_to_group: {3: 4}"),
-        "x.yaml:5:25: maps.tc_to_group.3: class 3 is lossless and would share group 4 with class 4, which is lossy: PFC stops a whole group, and what it stops must not be dropped; map class 3 to the group of a lossless class, or make both classes lossy",
+        "x.yaml:5:25: maps.tc_to_group.3: class 3 is lossless and would share group 4 with class 4, which is lossy: PFC pauses a whole group, so its classes must be all lossless or all lossy; map class 3 to the group of a lossless class, or make both classes lossy",
     );
     refuse(
         &maps("tc_to_queue: {4: 3}"),
-        "x.yaml:5:25: maps.tc_to_queue.4: class 4 is lossy and would share queue 3 with class 3, which is lossless: a queue either refuses frames or never does; map class 4 to the queue of a lossy class, or make both classes lossless",
+        "x.yaml:5:25: maps.tc_to_queue.4: class 4 is lossy and would share queue 3 with class 3, which is lossless: the classes of a queue must be all lossless or all lossy; map class 4 to the queue of a lossy class, or make both classes lossless",
     );
 }
 
@@ -142,11 +142,11 @@ fn class_in_group_with_settings_of_other_kind_is_refused() {
 fn pfc_priority_mapped_to_another_queue_is_refused() {
     refuse(
         &format!("preset: roce\n{PORTS}maps: {{pfc_to_queue: {{3: 4}}}}\n"),
-        "x.yaml:5:26: maps.pfc_to_queue.3: PFC of priority 3 stops queue 4, but the lossless class 3, whose group is 3, waits in queue 3 and would go on; write `tc_to_queue: {3: 4}` or `pfc_to_queue: {3: 3}`",
+        "x.yaml:5:26: maps.pfc_to_queue.3: PFC for priority 3 pauses queue 4, but lossless class 3 of group 3 is in queue 3, which would not pause; write `tc_to_queue: {3: 4}` or `pfc_to_queue: {3: 3}`",
     );
     refuse(
         &format!("preset: roce\n{PORTS}{SECOND_LOSSLESS}maps: {{tc_to_group: {{4: 3}}}}\n"),
-        "x.yaml:6:25: maps.tc_to_group.4: PFC of priority 3 stops queue 3, but the lossless class 4, whose group is 3, waits in queue 4 and would go on; write `tc_to_queue: {4: 3}` or `pfc_to_queue: {3: 4}`",
+        "x.yaml:6:25: maps.tc_to_group.4: PFC for priority 3 pauses queue 3, but lossless class 4 of group 3 is in queue 4, which would not pause; write `tc_to_queue: {4: 3}` or `pfc_to_queue: {3: 4}`",
     );
 }
 
@@ -154,7 +154,7 @@ fn pfc_priority_mapped_to_another_queue_is_refused() {
 fn trust_port_with_pfc_is_refused() {
     refuse(
         &two("trust: port", ""),
-        "x.yaml:3:5: ports[0]: PFC is on, but with `trust: port` every frame is in class 0, which is lossy, and none is ever lossless; write `trust: dscp` or `pcp`, or `pfc: off`",
+        "x.yaml:3:5: ports[0]: PFC is on, but `trust: port` puts every frame in class 0, which is lossy; write `trust: dscp` or `pcp`, or `pfc: off`",
     );
     warn(&two("trust: port, pfc: off", ""), "x.yaml:3:5: ports[0]: PFC is off, so class 3 is not lossless here");
 }
@@ -163,11 +163,11 @@ fn trust_port_with_pfc_is_refused() {
 fn pcp_trust_on_untagged_port_is_warned_of_or_refused() {
     warn(
         &two("trust: pcp", "vlan: 2"),
-        "x.yaml:3:5: ports[0]: a PCP is in a tag, and frames leave this port without one, as most of them come: they are in class 0 for whoever looks, and PFC for class 3 does not work for them; write `trust: dscp`, which needs no tag, or `vlan: {tagged: [...]}`",
+        "x.yaml:3:5: ports[0]: this port trusts PCP, but frames leave it untagged and so without a PCP: its peer puts them in class 0, and PFC for class 3 does not stop them; write `trust: dscp`, which needs no tag, or `vlan: {tagged: [...]}`",
     );
     refuse(
         &two("", "trust: pcp"),
-        "x.yaml:4:5: ports[1]: class 3 of port p1 leaves port p2 without a tag in VLAN 1; port p2 trusts PCP, and so would its peer, for whom such a frame is in class 0: PFC would not stop what comes too fast; tag VLAN 1 at port p2, or write `trust: dscp` there",
+        "x.yaml:4:5: ports[1]: frames of class 3 from port p1 leave port p2 untagged in VLAN 1: port p2 trusts PCP, so its peer puts them in class 0, and PFC does not stop them; tag VLAN 1 at port p2, or write `trust: dscp` there",
     );
 }
 
@@ -175,12 +175,12 @@ fn pcp_trust_on_untagged_port_is_warned_of_or_refused() {
 fn ports_with_conflicting_lossless_maps_in_a_vlan_are_refused() {
     refuse(
         &two("", "maps: {dscp: {26-27: 1}}"),
-        "x.yaml:4:5: ports[1]: DSCP 26 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 1: PFC of the one would not stop what the other sends; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
+        "x.yaml:4:5: ports[1]: DSCP 26 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 1: PFC for one class does not stop the other; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
     );
     let tagged = "trust: pcp, vlan: {tagged: [5]}";
     refuse(
         &two(tagged, &format!("{tagged}, maps: {{pcp: {{3: 1}}}}")),
-        "x.yaml:4:5: ports[1]: PCP 3 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 5: PFC of the one would not stop what the other sends; write the same `pcp` map for both, or `rewrite: pcp` at port p2",
+        "x.yaml:4:5: ports[1]: PCP 3 is class 3 at port p1 and class 1 at port p2, and both have PFC in VLAN 5: PFC for one class does not stop the other; write the same `pcp` map for both, or `rewrite: pcp` at port p2",
     );
     // No conflict: in different VLANs, without a lossless class, between lossy classes, and in a map that is not
     // trusted.
@@ -203,7 +203,7 @@ fn rewrite_at_both_ports_allows_different_maps() {
     assert_eq!(rewrite.pcp, [None; 8]);
     refuse(
         &format!("{ports}maps: {{tc_to_dscp: {{3: 26}}}}\n"),
-        "x.yaml:4:5: ports[1]: DSCP 10 is class 1 at port p1 and class 3 at port p2, and both have PFC in VLAN 1: PFC of the one would not stop what the other sends; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
+        "x.yaml:4:5: ports[1]: DSCP 10 is class 1 at port p1 and class 3 at port p2, and both have PFC in VLAN 1: PFC for one class does not stop the other; write the same `dscp` map for both, or `rewrite: dscp` at port p2",
     );
 }
 
@@ -211,17 +211,18 @@ const ALL_TABLES: &str = "maps: {tc_to_dscp: {0: 0, 1: 8, 2: 16, 3: 24, 4: 32, 5
 
 #[test]
 fn ports_that_trust_different_marks_in_a_vlan_are_warned_of() {
-    let depends = "the class of a frame, and whether PFC stops it, then depends on where it is looked at; trust the same at both, or write `rewrite: pcp` at the one and `rewrite: dscp` at the other with tables of all classes";
+    let depends = "they can put one frame in different classes, so PFC may not stop it; write the same `trust` at \
+                   both, or `rewrite: pcp` at the first and `rewrite: dscp` at the second with tables for all classes";
     let (dscp, pcp) = ("vlan: {tagged: [5-9]}", "trust: pcp, vlan: {tagged: [7]}");
     warn(
         &two(dscp, pcp),
-        &format!("x.yaml:4:5: ports[1]: port p2 trusts PCP and port p1 DSCP, and they share VLAN 7: {depends}"),
+        &format!("x.yaml:4:5: ports[1]: port p2 trusts PCP, port p1 trusts DSCP, and both carry VLAN 7: {depends}"),
     );
     let third = "  - {name: p3, device: net_tap2, speed: 10G, vlan: {tagged: [7]}}\n";
     warn(
         &format!("{}{third}", two(dscp, pcp)),
         &format!(
-            "x.yaml:4:5: ports[1]: port p2 trusts PCP and port p1 DSCP, and they share VLAN 7 (and one more pair of ports): {depends}"
+            "x.yaml:4:5: ports[1]: port p2 trusts PCP, port p1 trusts DSCP, and both carry VLAN 7 (and one more pair of ports): {depends}"
         ),
     );
     let rewriting = two(&format!("{dscp}, rewrite: dscp"), &format!("{pcp}, rewrite: pcp"));
@@ -229,7 +230,7 @@ fn ports_that_trust_different_marks_in_a_vlan_are_warned_of() {
     assert_eq!(config.switch.ports[1].rewrite.pcp, [0, 1, 2, 3, 4, 5, 6, 7].map(Some));
     refuse(
         &two("vlan: 7", &format!("{pcp}, maps: {{pcp: {{3: 0, 5: 3}}}}")),
-        "x.yaml:4:5: ports[1]: class 3 of port p1 leaves port p2 in VLAN 7 with a new tag of PCP 3, which is class 0 by the maps of port p2 and so for its peer: PFC would not stop what comes too fast; write `rewrite: pcp` at port p2 with a `tc_to_pcp` that its maps lead back",
+        "x.yaml:4:5: ports[1]: frames of class 3 from port p1 leave port p2 in VLAN 7 with a new tag of PCP 3, which means class 0 to port p2 and its peer: PFC does not stop them; write `rewrite: pcp` at port p2, and in `tc_to_pcp` a PCP that its maps put in that class",
     );
 }
 
@@ -238,8 +239,8 @@ fn rewrite_without_table_or_with_unknown_mark_is_refused() {
     refuse(
         &two("rewrite: dscp", "rewrite: [pcp]"),
         "\
-x.yaml:3:55: ports[0].rewrite: there is no table to rewrite `dscp` by; write e.g. `maps: {tc_to_dscp: {3: 26}}`
-x.yaml:4:56: ports[1].rewrite[0]: there is no table to rewrite `pcp` by; write e.g. `maps: {tc_to_pcp: {3: 3}}`",
+x.yaml:3:55: ports[0].rewrite: there is no table for `rewrite: dscp`; write e.g. `maps: {tc_to_dscp: {3: 26}}`
+x.yaml:4:56: ports[1].rewrite[0]: there is no table for `rewrite: pcp`; write e.g. `maps: {tc_to_pcp: {3: 3}}`",
     );
     refuse(
         &format!("{}{ALL_TABLES}", two("rewrite: both", "rewrite: [dscp, off]")),
@@ -253,15 +254,15 @@ x.yaml:4:62: ports[1].rewrite[1]: `off` is not one of the choices; write `dscp` 
 fn rewrite_that_changes_lossless_class_at_the_peer_is_refused() {
     refuse(
         &format!("{}maps: {{tc_to_dscp: {{3: 10}}}}\n", two("rewrite: dscp", "")),
-        "x.yaml:3:55: ports[0].rewrite: class 3, which is lossless, leaves with DSCP 10, which is class 1 by the maps of this port and so for its peer, whose PFC would stop priority 1 and not 3; write `tc_to_dscp: {3: 24}`",
+        "x.yaml:3:55: ports[0].rewrite: class 3, which is lossless, leaves with DSCP 10: that means class 1 to this port and its peer, whose PFC would pause priority 1, not 3; write `tc_to_dscp: {3: 24}`",
     );
     refuse(
         &format!("{}maps: {{tc_to_dscp: {{1: 26}}}}\n", two("rewrite: dscp", "")),
-        "x.yaml:3:55: ports[0].rewrite: class 1, which is lossy, leaves with DSCP 26, which is class 3 by the maps of this port and so for its peer, whose PFC would stop priority 3 and not 1; write `tc_to_dscp: {1: 8}`",
+        "x.yaml:3:55: ports[0].rewrite: class 1, which is lossy, leaves with DSCP 26: that means class 3 to this port and its peer, whose PFC would pause priority 3, not 1; write `tc_to_dscp: {1: 8}`",
     );
     refuse(
         &format!("{}maps: {{tc_to_pcp: {{3: 5}}}}\n", two("trust: pcp, vlan: {tagged: [2]}, rewrite: pcp", "")),
-        "x.yaml:3:88: ports[0].rewrite: class 3, which is lossless, leaves with PCP 5, which is class 5 by the maps of this port and so for its peer, whose PFC would stop priority 5 and not 3; write `tc_to_pcp: {3: 3}`",
+        "x.yaml:3:88: ports[0].rewrite: class 3, which is lossless, leaves with PCP 5: that means class 5 to this port and its peer, whose PFC would pause priority 5, not 3; write `tc_to_pcp: {3: 3}`",
     );
     // A different mark is harmless between lossy classes, and where the peer does not trust it.
     silent(&format!("{}maps: {{tc_to_dscp: {{1: 16}}}}\n", two("rewrite: dscp", "")));
@@ -272,11 +273,11 @@ fn rewrite_that_changes_lossless_class_at_the_peer_is_refused() {
 fn rewrite_without_effect_is_warned_of() {
     warn(
         &format!("{}maps: {{tc_to_pcp: {{3: 3}}}}\n", two("rewrite: pcp", "")),
-        "x.yaml:3:55: ports[0].rewrite: no frame leaves this port with a tag, so that there is no PCP to rewrite; remove `pcp`",
+        "x.yaml:3:55: ports[0].rewrite: all frames leave this port untagged, so there is no PCP to rewrite; remove `pcp`",
     );
     warn(
         &format!("{}maps: {{tc_to_dscp: {{3: 26}}}}\n", two("rewrite: off", "")),
-        "x.yaml:5:20: maps.tc_to_dscp: no port uses it; write `rewrite: dscp` at the ports that should",
+        "x.yaml:5:20: maps.tc_to_dscp: no port uses this table; write `rewrite: dscp` at a port, or remove it",
     );
 }
 
@@ -286,7 +287,7 @@ fn port_pcp_mapped_to_lossless_class_of_other_priority_is_warned_of() {
         "ports: [{name: p1, device: net_tap0, speed: 10G, trust: pcp, vlan: {tagged: [2]}, maps: {pcp: {4: 3}}}]\n";
     warn(
         &format!("preset: roce\n{ports}"),
-        "x.yaml:2:89: ports[0].maps: PCP 4 goes into the lossless class 3, whose PFC stops priority 3 and not 4; map only PCP 3 to it",
+        "x.yaml:2:89: ports[0].maps: PCP 4 is in lossless class 3, but PFC for that class pauses priority 3, not 4; map only PCP 3 to it",
     );
 }
 
@@ -309,19 +310,20 @@ hosts: [{name: h1, port: p1, flows: [{to: h2, dscp: 34}]}, {name: h2, port: p2}]
 fn a_number_that_two_keys_name_is_refused() {
     refuse_beside_ports(
         "maps: {dscp: {10-20: 1, 15: 2}}\n",
-        "x.yaml:4:25: maps.dscp: `15` and `10-20` both name 15; write each number once, e.g. by splitting the range",
+        "x.yaml:4:25: maps.dscp: `15` and `10-20` both contain 15; write each number once, e.g. by splitting the range",
     );
     refuse_beside_ports(
         "maps: {pcp: {4-6: 1, 6-7: 2}}\n",
-        "x.yaml:4:22: maps.pcp: `6-7` and `4-6` both name 6; write each number once, e.g. by splitting the range",
+        "x.yaml:4:22: maps.pcp: `6-7` and `4-6` both contain 6; write each number once, e.g. by splitting the range",
     );
     refuse_beside_ports(
         "maps: {tc_to_group: {1: 1, 0-1: 1}}\n",
-        "x.yaml:4:28: maps.tc_to_group: `0-1` and `1` both name 1; write each number once, e.g. by splitting the range",
+        "x.yaml:4:28: maps.tc_to_group: `0-1` and `1` both contain 1; write each number once, e.g. by splitting the \
+         range",
     );
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, maps: {dscp: {0-9: 1, 9: 2}}}]\n",
-        "x.yaml:1:72: ports[0].maps.dscp: `9` and `0-9` both name 9; write each number once, e.g. by splitting the range",
+        "x.yaml:1:72: ports[0].maps.dscp: `9` and `0-9` both contain 9; write each number once, e.g. by splitting the range",
     );
     silent(&format!("{PORTS}maps: {{dscp: {{10-14: 1, 15: 2, 16-20: 1}}}}\n"));
 }

@@ -49,7 +49,7 @@ fn invalid_headroom_policy_is_refused() {
     );
     refuse(
         &buffer("{headroom: {policy: dynamic, ratio: 2}}"),
-        "x.yaml:5:45: buffer.headroom.ratio: means nothing with `policy: dynamic`; remove it or write `policy: shared-pool`",
+        "x.yaml:5:45: buffer.headroom.ratio: has no effect with `policy: dynamic`; remove it or write `policy: shared-pool`",
     );
     refuse(
         &buffer("{headroom: {policy: shared-pool, ratio: 2, size: 1MiB}}"),
@@ -77,11 +77,11 @@ fn headroom_pool_below_one_eta_is_refused() {
 fn dynamic_headroom_above_the_group_limit_is_refused() {
     refuse(
         &buffer("{size: 640KiB, headroom: dynamic}"),
-        "x.yaml:5:9: buffer: with dynamic headroom class 3 is stopped 139.14KiB before its limit at port p2, and the limit is 65.81KiB with an empty buffer: it would be stopped with the first frame; raise `alpha`, enlarge the buffer, or write `headroom: shared-pool`",
+        "x.yaml:5:9: buffer: with dynamic headroom class 3 goes XOFF 139.14KiB below its limit at port p2, and the limit is 65.81KiB with an empty buffer: the first frame would cause XOFF; raise `alpha`, enlarge the buffer, or write `headroom: shared-pool`",
     );
     refuse(
         &format!("{}classes: {{3: {{limit: 100kB}}}}\n", buffer("{headroom: dynamic}")),
-        "x.yaml:6:14: classes.3: with dynamic headroom class 3 is stopped 139.14KiB before its limit at port p2, and the limit is 97.5KiB with an empty buffer: it would be stopped with the first frame; raise `limit`, enlarge the buffer, or write `headroom: shared-pool`",
+        "x.yaml:6:14: classes.3: with dynamic headroom class 3 goes XOFF 139.14KiB below its limit at port p2, and the limit is 97.5KiB with an empty buffer: the first frame would cause XOFF; raise `limit`, enlarge the buffer, or write `headroom: shared-pool`",
     );
 }
 
@@ -106,8 +106,8 @@ fn invalid_port_reserves_are_refused() {
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, reserve: 20kB}]\nbuffer: {port_reserve: 1kB}\n",
         "\
-x.yaml:1:59: ports[0].reserve: `20kB` does not say for whom; write e.g. `{lossless: 20kB, lossy: 10kB}`
-x.yaml:2:24: buffer.port_reserve: `1kB` does not say for whom; write e.g. `{lossless: 20kB, lossy: 10kB}`",
+x.yaml:1:59: ports[0].reserve: `20kB` is not a mapping of reserves; write e.g. `{lossless: 20kB, lossy: 10kB}`
+x.yaml:2:24: buffer.port_reserve: `1kB` is not a mapping of reserves; write e.g. `{lossless: 20kB, lossy: 10kB}`",
     );
     refuse_beside_ports(
         "buffer: {port_reserve: {lossles: 20kB}}\n",
@@ -115,7 +115,7 @@ x.yaml:2:24: buffer.port_reserve: `1kB` does not say for whom; write e.g. `{loss
     );
     refuse_beside_ports(
         "buffer: {port_reserve: {lossy: 8MiB}}\n",
-        "x.yaml:4:9: buffer: reserves 16MiB do not fit the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or promise less",
+        "x.yaml:4:9: buffer: reserves 16MiB exceed the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or reduce them",
     );
 }
 
@@ -133,12 +133,12 @@ fn queues_have_limits_and_reserves() {
     refuse_beside_ports(
         "classes: {0: {lossless: true, queue_limit: 1MiB, queue_reserve: 1kB}}\n",
         "\
-x.yaml:4:44: classes.0.queue_limit: means nothing in a lossless class; remove it or write `lossless: false`
-x.yaml:4:65: classes.0.queue_reserve: means nothing in a lossless class; remove it or write `lossless: false`",
+x.yaml:4:44: classes.0.queue_limit: has no effect in a lossless class; remove it or write `lossless: false`
+x.yaml:4:65: classes.0.queue_reserve: has no effect in a lossless class; remove it or write `lossless: false`",
     );
     refuse_beside_ports(
         "classes: {0: {queue_reserve: 1MiB}, 1: {queue_reserve: 1MiB}}\n",
-        "x.yaml:4:56: classes.1.queue_reserve: 2MiB for the queues of each of 2 ports are 4MiB, more than the 2.99MiB of the lossy pool that they are part of; write less, or enlarge `buffer.lossy`",
+        "x.yaml:4:56: classes.1.queue_reserve: queue reserves of 2MiB at each of 2 ports add up to 4MiB, more than the 2.99MiB of the lossy pool that holds them; write less, or enlarge `buffer.lossy`",
     );
 }
 
@@ -158,11 +158,11 @@ fn ecn_and_xoff_order_is_computed_for_every_kind_of_limit() {
     assert_eq!(order(&limit), [EcnOrder { xoff: Bytes(1_000_000 / 208 * 208 / 2), ..expected }]);
     warn(
         &format!("{}classes: {{3: {{limit: 150kB}}}}\n", buffer("{}")),
-        "x.yaml:6:14: classes.3: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 73.22KiB; lower kmin, raise limit or enlarge the buffer",
+        "x.yaml:6:14: classes.3: ECN of class 3 starts to mark at 97.65KiB (kmin), but with 2 ports it is sure to mark before XOFF only below 73.22KiB; lower kmin, raise limit or enlarge the buffer",
     );
     warn(
         &buffer("{headroom: dynamic, size: 2MiB}"),
-        "x.yaml:5:9: buffer: ECN of class 3 marks from 97.65KiB on, but with 2 ports it is sure to mark before XOFF only below 76.33KiB; lower kmin, raise alpha or enlarge the buffer",
+        "x.yaml:5:9: buffer: ECN of class 3 starts to mark at 97.65KiB (kmin), but with 2 ports it is sure to mark before XOFF only below 76.33KiB; lower kmin, raise alpha or enlarge the buffer",
     );
 }
 

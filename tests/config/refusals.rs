@@ -46,7 +46,7 @@ fn invalid_yaml_is_refused() {
         "ports: [1, 2\nfdb: 3\n",
         "x.yaml:2:4: not valid YAML: illegal placement of ':' indicator; check indentation, colons, quotes and brackets here and just before",
     );
-    refuse("ports:\n\t- a\n", "x.yaml:2:2: not valid YAML: a tab where indentation is; write spaces");
+    refuse("ports:\n\t- a\n", "x.yaml:2:2: not valid YAML: a tab in the indentation; write spaces");
     refuse("a: *nowhere\n", "x.yaml:1:4: this alias has no anchor; write `&name` before the value it means");
     refuse(
         "ports: []\n---\nports: []\n",
@@ -67,10 +67,9 @@ fn refuse_too_much() {
         let alias = format!("*a{}", level - 1);
         laughs += &format!("a{level}: &a{level} [{}]\n", [alias.as_str(); 9].join(", "));
     }
-    let too_much = "too many values for a configuration, those that aliases stand for included; write fewer aliases \
-                    (`*name`), and `count:` for items that are alike";
-    let too_deep =
-        "too many lists and mappings within each other; close each bracket where it belongs, and write it flatter";
+    let too_much = "too many values for a configuration, including those of aliases; write fewer aliases (`*name`), \
+                    and `count:` for similar items";
+    let too_deep = "lists and mappings are nested too deeply; close every bracket, and nest less";
     let deep = |open: &str, close: &str| format!("a: {}x{}\n", open.repeat(100), close.repeat(100));
     let aliases = format!("a: &a 1\nb: [{}]\n", ["*a"; 20_000].join(", "));
     for (text, expected) in [
@@ -90,8 +89,8 @@ fn refuse_too_much() {
 
 #[test]
 fn empty_configuration_is_refused() {
-    refuse("", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
-    refuse("# only a comment\n", "x.yaml:1:1: there is nothing in it; write at least `preset: roce` and `ports:`");
+    refuse("", "x.yaml:1:1: the configuration is empty; write at least `preset: roce` and `ports:`");
+    refuse("# only a comment\n", "x.yaml:1:1: the configuration is empty; write at least `preset: roce` and `ports:`");
 }
 
 #[test]
@@ -127,7 +126,7 @@ fn number_out_of_range_is_refused() {
     );
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 1M}]\n",
-        "x.yaml:1:45: ports[0].speed: `1M` is no speed of a port; write from 10M to 800G",
+        "x.yaml:1:45: ports[0].speed: `1M` is not a port speed; write from 10M to 800G",
     );
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 1G, rx_descriptors: 1000}]\n",
@@ -161,11 +160,11 @@ fn mutually_exclusive_keys_are_refused() {
     );
     refuse_beside_ports(
         "classes: {0: {headroom: 100kB}}\n",
-        "x.yaml:4:25: classes.0.headroom: means nothing in a lossy class; remove it or write `lossless: true`",
+        "x.yaml:4:25: classes.0.headroom: has no effect in a lossy class; remove it or write `lossless: true`",
     );
     refuse_beside_ports(
         "classes: {0: {lossless: true, queue_alpha: 1}}\n",
-        "x.yaml:4:44: classes.0.queue_alpha: means nothing in a lossless class; remove it or write `lossless: false`",
+        "x.yaml:4:44: classes.0.queue_alpha: has no effect in a lossless class; remove it or write `lossless: false`",
     );
 }
 
@@ -173,27 +172,27 @@ fn mutually_exclusive_keys_are_refused() {
 fn reserves_and_pools_beyond_the_buffer_are_refused() {
     refuse_beside_ports(
         "preset: roce\nbuffer: {size: 128KiB}\n",
-        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 278.28KiB do not fit the buffer of 128KiB by 160.06KiB (788 cells of 208 B); write `size: 289KiB` or more, or promise less; of headroom change first `lcores.poll_gap` of 20us (up to 180.37KiB less), then `buffer.headroom` of independent (139.14KiB less with `shared-pool`), `buffer.small_packets` of 100% (up to 106.43KiB less)",
+        "x.yaml:5:9: buffer: reserves 9.75KiB + headroom 278.28KiB exceed the buffer of 128KiB by 160.06KiB (788 cells of 208 B); write `size: 289KiB` or more, or reduce them; to reduce headroom, first change `lcores.poll_gap` of 20us (saves up to 180.37KiB), then `buffer.headroom` of independent (saves 139.14KiB with `shared-pool`), `buffer.small_packets` of 100% (saves up to 106.43KiB)",
     );
     refuse_beside_ports(
         "buffer: {size: 1MiB, lossy: 800KiB, shared: 400KiB}\n",
-        "x.yaml:4:45: buffer.shared: lossy 800.1KiB + shared 400.15KiB do not fit the buffer of 1MiB by 176.31KiB (868 cells of 208 B); write `size: 1201KiB` or more, or promise less",
+        "x.yaml:4:45: buffer.shared: lossy 800.1KiB + shared 400.15KiB exceed the buffer of 1MiB by 176.31KiB (868 cells of 208 B); write `size: 1201KiB` or more, or reduce them",
     );
     refuse_beside_ports(
         "classes: {0: {reserve: 8MiB}}\n",
-        "x.yaml:1:1: buffer: reserves 16MiB do not fit the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or promise less",
+        "x.yaml:1:1: buffer: reserves 16MiB exceed the buffer of 12MiB by 4MiB (20166 cells of 208 B); write `size: 16385KiB` or more, or reduce them",
     );
     refuse_beside_ports(
         "buffer: {size: 32GiB, cell: 64B}\n",
-        "x.yaml:4:29: buffer.cell: 32GiB in cells of 64B are more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or less of a buffer",
+        "x.yaml:4:29: buffer.cell: 32GiB in cells of 64B is more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or a smaller `size`",
     );
     refuse_beside_ports(
         "buffer: {size: 32GiB, cell: 128B}\n",
-        "x.yaml:4:29: buffer.cell: 32GiB in cells of 128B are more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or less of a buffer",
+        "x.yaml:4:29: buffer.cell: 32GiB in cells of 128B is more than the 268435455 cells that a queue can count; write `cell: 192B` or more, or a smaller `size`",
     );
     refuse_beside_ports(
         "buffer: {lossy: 100B}\n",
-        "x.yaml:4:17: buffer.lossy: the lossy pool has 208B, less than one frame (1.62KiB); enlarge the buffer or promise less",
+        "x.yaml:4:17: buffer.lossy: the lossy pool has 208B, less than one frame (1.62KiB); enlarge the buffer, or reduce reserves and headroom",
     );
 }
 
@@ -209,7 +208,7 @@ fn headroom_below_one_frame_is_refused() {
 fn ecn_kmax_below_kmin_or_invalid_pmax_is_refused() {
     refuse_beside_ports(
         "classes: {3: {ecn: {kmin: 400kB, kmax: 100kB, pmax: 5%}}}\n",
-        "x.yaml:4:40: classes.3.ecn.kmax: `100kB` is below kmin; write a size from kmin on",
+        "x.yaml:4:40: classes.3.ecn.kmax: `100kB` is below kmin; write kmin or more",
     );
     refuse_beside_ports(
         "classes: {3: {ecn: {kmin: 400kB, kmax: 500kB, pmax: 0.05}}}\n",
@@ -247,7 +246,7 @@ fn unknown_port_or_host_name_is_refused() {
     );
     refuse(
         &format!("{RINGS}hosts: [{{name: left, port: p1, flows: [{{to: rigth}}]}}, {{name: right, port: p2}}]\n"),
-        "x.yaml:2:45: hosts[0].flows[0].to: there is no host `rigth`; write `right` if that was meant, or `{mac: ..., ip: ...}` for a station outside",
+        "x.yaml:2:45: hosts[0].flows[0].to: there is no host `rigth`; write `right` if that was meant, or `{mac: ..., ip: ...}` for a station outside the switch",
     );
 }
 
@@ -259,7 +258,7 @@ fn static_entry_outside_port_vlan_or_with_group_mac_is_refused() {
     );
     refuse_beside_ports(
         "fdb: {static: [{mac: 01:00:00:00:00:01, port: p1}]}\n",
-        "x.yaml:4:22: fdb.static[0].mac: `01:00:00:00:00:01` is a group's address; write a station's, e.g. 02:48:46:00:00:01",
+        "x.yaml:4:22: fdb.static[0].mac: `01:00:00:00:00:01` is a group address; write a station address, e.g. 02:48:46:00:00:01",
     );
 }
 
@@ -273,7 +272,7 @@ x.yaml:1:47: ports[1]: `device: ring` needs a host at its other end; write `- {n
     );
     refuse_beside_ports(
         "hosts: [{name: h1, port: p1}]\n",
-        "x.yaml:4:26: hosts[0].port: port `p1` has a device of its own; write a port with `device: ring`",
+        "x.yaml:4:26: hosts[0].port: port `p1` is not an in-process port; write a port with `device: ring`",
     );
 }
 
@@ -281,7 +280,7 @@ x.yaml:1:47: ports[1]: `device: ring` needs a host at its other end; write `- {n
 fn trust_port_with_lossless_class_is_refused() {
     refuse(
         "preset: roce\nports: [{name: p1, device: net_tap0, speed: 10G, trust: port, class: 3}]\n",
-        "x.yaml:2:9: ports[0]: class 3 of this port is lossless, and broadcast is never sent in a lossless class, so that ARP fails here; write a lossy class and `trust: dscp` or `pcp`",
+        "x.yaml:2:9: ports[0]: class 3 of this port is lossless, and broadcast is never sent in a lossless class, so ARP fails here; write a lossy class and `trust: dscp` or `pcp`",
     );
 }
 
@@ -299,7 +298,7 @@ fn static_entries_too_many_for_fdb_capacity_are_refused() {
     let entries = (1..=9).map(entry).collect::<Vec<_>>().join(", ");
     refuse_beside_ports(
         &format!("fdb: {{capacity: 16, static: [{entries}]}}\n"),
-        "x.yaml:4:29: fdb.static: 9 entries crowd a capacity of 16; write `capacity: 36` or more",
+        "x.yaml:4:29: fdb.static: 9 static entries are too many for a capacity of 16; write `capacity: 36` or more",
     );
 }
 
@@ -308,14 +307,14 @@ fn invalid_flows_are_refused() {
     let flow = |flow: &str| {
         format!("{RINGS}hosts:\n  - {{name: h1, port: p1}}\n  - {{name: h2, port: p2, flows: [{flow}]}}\n")
     };
-    refuse(&flow("{to: h2}"), "x.yaml:4:39: hosts[1].flows[0].to: a host does not send to itself; write another host");
+    refuse(&flow("{to: h2}"), "x.yaml:4:39: hosts[1].flows[0].to: a host cannot send to itself; write another host");
     refuse(
         &flow("{to: h1, rate: 25G}"),
-        "x.yaml:4:49: hosts[1].flows[0].rate: `25G` does not go over the link of 10G; write from 1k to that",
+        "x.yaml:4:49: hosts[1].flows[0].rate: `25G` is out of range for a link of 10G; write from 1k to its speed",
     );
     refuse(
         &flow("{to: h1, frame: 1519}"),
-        "x.yaml:4:50: hosts[1].flows[0].frame: `1519` is more than port p2 takes (mtu 1500); write from 76 to 1514",
+        "x.yaml:4:50: hosts[1].flows[0].frame: `1519` is too long for port p2 (mtu 1500); write from 76 to 1514",
     );
     refuse(
         &flow("{to: h1, pattern: bursty}"),
@@ -332,9 +331,9 @@ fn eal_arguments_that_holdfast_sets_are_refused() {
     refuse_beside_ports(
         "eal: {args: [--vdev=net_null0, -l0-3, --no-huge]}\n",
         "\
-x.yaml:4:14: eal.args[0]: `--vdev=net_null0` is not for `args`: name devices by `device` of each port
-x.yaml:4:32: eal.args[1]: `-l0-3` is not for `args`: choose CPUs by `lcores`
-x.yaml:4:39: eal.args[2]: `--no-huge` is not for `args`: choose memory by `eal.memory`",
+x.yaml:4:14: eal.args[0]: `--vdev=net_null0` is not allowed in `args`; name devices with `device` of each port
+x.yaml:4:32: eal.args[1]: `-l0-3` is not allowed in `args`; choose CPUs with `lcores`
+x.yaml:4:39: eal.args[2]: `--no-huge` is not allowed in `args`; choose memory with `eal.memory`",
     );
 }
 
@@ -373,7 +372,7 @@ x.yaml:1:9: preset: `rocce` is not one of the choices; write `roce`
 x.yaml:3:41: ports[0].speed: `10` is not a bit rate; write e.g. 100M, 10G, 25G, 100G or 400Gb/s
 x.yaml:4:12: ports[1].name: `p 2` is not a name; write up to 32 letters, digits, `_`, `-`, `.` or `/`
 x.yaml:4:54: ports[1].cable: `3` is not a length; write e.g. 3m, 0.5m, 300m or 10km
-x.yaml:5:20: lcores.poll_gap: `1h` is no poll gap; write from 1ns to 10ms",
+x.yaml:5:20: lcores.poll_gap: `1h` is not a poll gap; write from 1ns to 10ms",
     );
 }
 
@@ -391,9 +390,9 @@ fn too_many_ports_and_oversized_text_are_refused() {
     let ports: String = (0..65).map(|n| format!("  - {{name: p{n}, device: net_null{n}, speed: 1G}}\n")).collect();
     refuse(
         &format!("ports:\n{ports}"),
-        "x.yaml:2:3: ports: 65 ports are more than the 64 a switch can have; remove some",
+        "x.yaml:2:3: ports: 65 ports are more than the 64 that a switch can have; remove some",
     );
-    refuse(&" ".repeat(2 << 20), "x.yaml:1:1: 2097152 bytes are more than a configuration needs; write at most 1MiB");
+    refuse(&" ".repeat(2 << 20), "x.yaml:1:1: 2097152 bytes are too many for a configuration; write at most 1MiB");
 }
 
 #[test]
@@ -414,7 +413,7 @@ fn unreadable_configuration_file_is_refused() {
 fn invalid_peer_response_is_refused() {
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, peer_response: 2ms}]\n",
-        "x.yaml:1:65: ports[0].peer_response: `2ms` is longer than any peer may take to obey PFC; write at most 1ms, e.g. 30us for a Holdfast switch",
+        "x.yaml:1:65: ports[0].peer_response: `2ms` is too long for a peer's response to PFC; write at most 1ms, e.g. 30us for a Holdfast switch",
     );
     refuse(
         "ports: [{name: p1, device: net_tap0, speed: 10G, peer_response: soon}]\n",
@@ -426,13 +425,13 @@ fn invalid_peer_response_is_refused() {
 fn invalid_api_keys_are_refused() {
     refuse_beside_ports(
         "api: {socket: holdfast.sock}\n",
-        "x.yaml:4:15: api.socket: `holdfast.sock` is not the whole path of a socket; write e.g. \
+        "x.yaml:4:15: api.socket: `holdfast.sock` is not an absolute path of a socket; write e.g. \
          /run/holdfast/holdfast.sock, or off",
     );
     let long = format!("/{}", "x".repeat(107));
     refuse_beside_ports(
         &format!("api: {{socket: {long}}}\n"),
-        "x.yaml:4:15: api.socket: 108 bytes are more than a socket's path may have; write at most 107",
+        "x.yaml:4:15: api.socket: 108 bytes are too many for the path of a socket; write at most 107",
     );
     refuse_beside_ports("api: {write: true}\n", "x.yaml:4:7: api: unknown key `write`; did you mean `writes`?");
 }

@@ -54,7 +54,7 @@ fn lcore_that_shares_its_core_or_cpu_is_warned_of() {
     for cpu in [6, 7] {
         server.file(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), "6-7\n");
     }
-    assert!(warned(&server, LCORE_1).contains("shares its core with lcore 0"));
+    assert!(warned(&server, LCORE_1).contains("shares its physical core with lcore 0"));
     let control = NICS.replace("control: 0", "control: 6");
     let places: Vec<Level> = server.faults(&control, None).into_iter().map(|(level, _)| level).collect();
     assert_eq!(places, [Warn, Warn]);
@@ -67,7 +67,7 @@ fn a_cpu_that_this_process_may_not_use_is_bad() {
     let status = std::fs::read_to_string(server.path("proc/self/status")).unwrap();
     server.file("proc/self/status", &status.replace("0-7", "0-6"));
     let text = at(&server.examine(NICS, None), Bad, LCORE_1);
-    assert!(text.starts_with("this process may not use the CPU, only 0-6"), "{text}");
+    assert!(text.starts_with("this process may not use this CPU, only 0-6"), "{text}");
 }
 
 #[test]

@@ -17,9 +17,9 @@ fn too_few_hugepages_are_bad_with_the_number_to_add() {
     let findings = server.examine(NICS, Some(200));
     let text = at(&findings, Level::Bad, "hugepages");
     // 120 MiB are free and 80 are missing: 40 pages of 2 MiB.
-    assert!(text.starts_with("120 MiB are free, where this configuration takes 200 MiB > add 40 pages"), "{text}");
+    assert!(text.starts_with("120 MiB are free, but this configuration needs 200 MiB > add 40 pages"), "{text}");
     assert!(text.contains("`echo 140 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`"), "{text}");
-    assert_eq!(at(&findings, Level::Ok, "hugepages, node 1"), "60 of 100 of 2048 KiB are free > ");
+    assert_eq!(at(&findings, Level::Ok, "hugepages, node 1"), "60 of 100 pages of 2048 KiB are free > ");
     assert_eq!(server.faults(NICS, Some(120)), []);
     assert_eq!(server.faults(NICS, Some(121)), [(Level::Bad, "hugepages".to_owned())]);
 }
@@ -45,8 +45,8 @@ fn hugepages_are_found_on_machine_without_numa_nodes() {
     server.file("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "2\n");
     server.file("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "1\n");
     let findings = server.examine(NICS, Some(1024));
-    assert_eq!(at(&findings, Level::Ok, "hugepages, node 0"), "1 of 2 of 1048576 KiB are free > ");
-    assert_eq!(at(&findings, Level::Ok, "hugepages"), "1024 MiB are free, and 1024 MiB wanted > ");
+    assert_eq!(at(&findings, Level::Ok, "hugepages, node 0"), "1 of 2 pages of 1048576 KiB are free > ");
+    assert_eq!(at(&findings, Level::Ok, "hugepages"), "1024 MiB are free, 1024 MiB are needed > ");
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn virtual_ports_need_ordinary_memory_and_no_hugepages() {
     let taps = "{ports: [{name: a, device: net_tap0, speed: 1G}]}";
     server.pages(0, 0, 0);
     server.pages(1, 0, 0);
-    assert!(at(&server.examine(taps, Some(100)), Level::Ok, "hugepages").contains("wants none"));
+    assert!(at(&server.examine(taps, Some(100)), Level::Ok, "hugepages").contains("needs none"));
     server.file("proc/meminfo", "MemAvailable:  51200 kB\n");
     let text = at(&server.examine(taps, Some(100)), Level::Bad, "memory");
-    assert!(text.starts_with("50 MiB are free, and 100 MiB wanted"), "{text}");
+    assert!(text.starts_with("50 MiB are free, 100 MiB are needed"), "{text}");
     server.file("proc/meminfo", "MemAvailable:  102400 kB\n");
-    assert_eq!(at(&server.examine(taps, Some(100)), Level::Ok, "memory"), "100 MiB are free, and 100 MiB wanted > ");
+    assert_eq!(at(&server.examine(taps, Some(100)), Level::Ok, "memory"), "100 MiB are free, 100 MiB are needed > ");
 }

@@ -28,7 +28,7 @@ fn nic_bound_to_kernel_driver_or_to_none_is_bad() {
 fn a_nic_that_is_not_there_is_bad() {
     let server = Server::new();
     server.remove("sys/bus/pci/devices/0000:3b:00.1");
-    assert!(at(&server.examine(NICS, None), Bad, "port b").starts_with("0000:3b:00.1 is no network device"));
+    assert!(at(&server.examine(NICS, None), Bad, "port b").starts_with("0000:3b:00.1 is not a PCI network device"));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn mlx5_stays_with_its_kernel_driver() {
     let findings = server.examine(NICS, None);
     assert!(findings.iter().any(|finding| finding.level == Fine && finding.what.contains("stays with mlx5_core")));
     // Only the operator's statement vouches for PFC there: the program does not know the driver.
-    assert!(at(&findings, Warn, "port a").contains("nothing is known of this driver"));
+    assert!(at(&findings, Warn, "port a").contains("nothing is known about this driver"));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn pfc_support_is_reported_for_each_nic_family() {
     assert!(!server.faults(&off, None).iter().any(|(level, _)| *level == Bad));
 
     server.nic(A, "0x8086", "0x1234", Some("vfio-pci"), "1", "40");
-    assert!(at(&server.examine(&unproven(), None), Warn, "port a").starts_with("nobody knows"));
+    assert!(at(&server.examine(&unproven(), None), Warn, "port a").starts_with("unknown whether PFC passes"));
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn flow_control_is_reported_for_each_nic_family() {
         assert!(text.contains(what) && text.contains("holdfast show ports"), "{text}");
     }
     server.nic(A, "0x8086", "0x1592", Some("vfio-pci"), "1", "40");
-    assert!(said(Warn).contains("cannot be asked") && said(Warn).contains("ethtool -A IFACE rx off tx off"));
+    assert!(said(Warn).contains("cannot set flow control") && said(Warn).contains("ethtool -A IFACE rx off tx off"));
     server.nic(A, "0x15b3", "0x1017", Some("mlx5_core"), "1", "40");
-    assert!(said(Warn).contains("may eat PFC frames"));
+    assert!(said(Warn).contains("may drop PFC frames"));
     server.nic(A, "0x8086", "0x1234", Some("vfio-pci"), "1", "40");
-    assert!(said(Warn).contains("was not read"));
+    assert!(said(Warn).contains("was not examined"));
     let off = NICS.replacen("pfc_proven: true", "pfc: \"off\"", 1);
     assert!(
         !server.examine(&off, None).iter().any(|finding| finding.place == "port a flow control"),
@@ -101,7 +101,7 @@ fn firmware_lldp_agent_is_warned_of_with_its_driver_flag() {
     for (device, flag) in [("0x1572", "disable-fw-lldp on"), ("0x1592", "fw-lldp-agent off")] {
         server.nic(A, "0x8086", device, Some("vfio-pci"), "1", "40");
         let text = at(&server.examine(&off, None), Warn, "port a");
-        assert!(text.contains(flag) && text.contains("only its kernel driver can tell"), "{text}");
+        assert!(text.contains(flag) && text.contains("only its kernel driver can show it"), "{text}");
     }
 }
 
@@ -121,8 +121,8 @@ fn nics_without_configuration_are_listed_without_bad_finding() {
     server.file("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
     let findings = server.look();
     let text = at(&findings, Fine, "nic 0000:01:00.0");
-    assert!(text.starts_with("8086:1521, igb has it (eth0), node 0; PFC likely works"), "{text}");
-    assert!(text.ends_with("`dpdk-devbind.py -b vfio-pci 0000:01:00.0`; the machine itself loses it"), "{text}");
+    assert!(text.starts_with("8086:1521, driver igb (eth0), node 0; PFC likely works"), "{text}");
+    assert!(text.ends_with("`dpdk-devbind.py -b vfio-pci 0000:01:00.0`; the kernel then loses the NIC"), "{text}");
     assert!(!findings.iter().any(|finding| finding.place.contains("00:02.0") || finding.level == Bad), "{findings:#?}");
 }
 

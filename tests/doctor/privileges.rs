@@ -55,7 +55,7 @@ fn program_with_file_capabilities_open_to_all_users_is_warned_of() {
     server.process_of_file(65_534, "0000000000003000", NONE, "8388608");
     let findings = server.look();
     let text = at(&findings, Warn, "program");
-    assert!(text.contains("everybody may run it") && text.contains("`chmod 0750`"), "{text}");
+    assert!(text.contains("every user may run it") && text.contains("`chmod 0750`"), "{text}");
     server.mode("proc/self/exe", 0o750);
     assert_eq!(at(&server.look(), Fine, "program"), "its file has capabilities, and only its group may run it > ");
     // Capabilities from a systemd unit belong to the user, and root needs no capabilities of the file.
@@ -71,7 +71,7 @@ fn packet_sockets_need_cap_net_raw() {
     let server = nobody();
     assert!(at(&server.examine(PACKETS, None), Bad, "CAP_NET_RAW").starts_with("missing, and ports a need it"));
     server.process(65_534, "0000000000002000", "8388608");
-    assert_eq!(at(&server.examine(PACKETS, None), Fine, "CAP_NET_RAW"), "there > ");
+    assert_eq!(at(&server.examine(PACKETS, None), Fine, "CAP_NET_RAW"), "present > ");
 }
 
 #[test]

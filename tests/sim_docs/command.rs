@@ -146,7 +146,7 @@ fn unreadable_or_oversized_scenario_is_refused() {
     let garbage: Vec<u8> = (0..4096_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     refuse(garbage, &[], "error: x.yaml:1:2: not UTF-8 text; save the file as UTF-8\n");
     let large = format!("{STAR}# {}\n", "x".repeat(2 << 20));
-    refuse(large, &[], "bytes are more than a configuration needs; write at most 1MiB");
+    refuse(large, &[], "bytes are too many for a configuration; write at most 1MiB");
 }
 
 #[test]

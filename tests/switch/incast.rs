@@ -58,7 +58,7 @@ fn fail_on_loss_ends_with_1_after_loss_and_with_0_without() {
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     assert!(ended.stdout.contains("lossless: BROKEN: "), "{}", ended.stdout);
     let said: Vec<_> = ended.stderr.lines().filter(|line| !line.starts_with("t=")).collect();
-    assert_eq!(said, ["error: a lossless class was not kept lossless, or was starved; the report says where"]);
+    assert_eq!(said, ["error: a lossless class lost frames or was starved; see the report"]);
 
     let ended = finish(run(&args));
     assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);

@@ -80,7 +80,7 @@ fn notify_socket_without_listener_is_a_one_line_error() {
     let ended = finish(command);
     assert_eq!((ended.status.code(), ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
     assert!(
-        ended.stderr.starts_with("error: NOTIFY_SOCKET is `/nowhere/notify`, where nobody can be told"),
+        ended.stderr.starts_with("error: NOTIFY_SOCKET is `/nowhere/notify`, which cannot be reached"),
         "{}",
         ended.stderr
     );

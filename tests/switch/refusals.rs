@@ -42,7 +42,7 @@ fn assert_one_sentence(ended: &Ended, code: i32, parts: &[&str]) {
 
 #[test]
 fn missing_driver_is_refused() {
-    let parts = ["port `p1`: no driver is called like `net_bogus0`", "net_tap0", "must be installed"];
+    let parts = ["port `p1`: no driver matches `net_bogus0`", "net_tap0", "install the driver's package"];
     refused(&with_device("net_bogus0"), &parts);
 }
 
@@ -53,7 +53,7 @@ fn missing_interface_is_refused() {
     }
     refused(
         &with_device("net_af_packet0,iface=hf-none"),
-        &["port `p1`", "hf-none", "no network interface here", "ip link"],
+        &["port `p1`", "hf-none", "not a network interface here", "ip link"],
     );
 }
 
@@ -78,15 +78,21 @@ fn unusable_memif_socket_is_refused_and_stale_one_is_replaced() {
     drop(UnixListener::bind(&path).expect("a socket"));
     started();
     let live = UnixListener::bind(&path).expect("a socket");
-    refused(&server(&path), &["memif.sock of `net_memif0` is in use", "another switch listens there", "`socket=`"]);
+    refused(
+        &server(&path),
+        &["memif.sock of `net_memif0` is in use", "stop the other switch that listens there", "`socket=`"],
+    );
     drop(live);
     std::fs::remove_file(&path).expect("it is still there");
     std::fs::write(&path, "somebody's").expect("a file");
-    refused(&server(&path), &["memif.sock of `net_memif0` where a file of another kind is", "move that away"]);
+    refused(
+        &server(&path),
+        &["memif.sock of `net_memif0` at the path of a file of another kind", "move that file away"],
+    );
     assert_eq!(std::fs::read_to_string(&path).expect("it is still there"), "somebody's");
     refused(
         &server(&directory.path().join("none/memif.sock")),
-        &["a directory that is not there", "make the directory"],
+        &["a directory that does not exist", "create the directory"],
     );
 }
 
@@ -122,7 +128,10 @@ fn umwait_on_cpu_without_it_is_refused() {
     if std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|cpus| cpus.contains(" waitpkg")) {
         return eprintln!("skipped: this CPU has it");
     }
-    refused(&with_keys("lcores: {idle: umwait}"), &["`lcores.idle`: this CPU has no UMWAIT", "`sleep` or `pause`"]);
+    refused(
+        &with_keys("lcores: {idle: umwait}"),
+        &["`lcores.idle`: this CPU has no UMWAIT", "`wait: sleep` or `wait: pause`"],
+    );
 }
 
 /// No sleep ends exactly on time.
@@ -130,7 +139,7 @@ fn umwait_on_cpu_without_it_is_refused() {
 fn idle_wake_below_the_measured_wake_up_time_is_refused() {
     let idle = "idle: {wait: sleep, longest: 50us, wake: 0us, lossless: true}";
     let config = with_keys(&format!("preset: roce\nlcores: {{poll_gap: 100us, {idle}}}"));
-    refused(&config, &["`lcores.idle.wake: 0ns` is too little here: lcore 0", "write `wake: ", "`idle: poll`"]);
+    refused(&config, &["`lcores.idle.wake: 0ns` is too short here: lcore 0", "write `wake: ", "`idle: poll`"]);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_program_with_capabilities_loads_no_code_that_its_user_names() {
     }
     let text = refused(&nobody);
     assert!(
-        text.contains("no permission for the EAL argument `-d`, since the program's file has capabilities"),
+        text.contains("no permission for the EAL argument `-d`, because the program's file has capabilities"),
         "{text}"
     );
 }

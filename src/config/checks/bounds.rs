@@ -28,7 +28,7 @@ pub const MTUS: (u16, u16) = (256, 9600);
 pub fn speed(text: &str) -> Result<BitRate, String> {
     let speed: BitRate = parse(text)?;
     let right = (SLOWEST..=FASTEST).contains(&speed);
-    right.then_some(speed).ok_or_else(|| format!("`{text}` is no speed of a port; write from 10M to 800G"))
+    right.then_some(speed).ok_or_else(|| format!("`{text}` is not a port speed; write from 10M to 800G"))
 }
 
 /// Reads the length of a cable.
@@ -37,7 +37,7 @@ pub fn speed(text: &str) -> Result<BitRate, String> {
 /// A message that names the valid values.
 pub fn cable(text: &str) -> Result<Length, String> {
     let cable: Length = parse(text)?;
-    let error = || format!("`{text}` is longer than PFC can work over; write at most {LONGEST_CABLE}");
+    let error = || format!("`{text}` is too long for PFC; write at most {LONGEST_CABLE}");
     (cable <= LONGEST_CABLE).then_some(cable).ok_or_else(error)
 }
 
@@ -49,7 +49,7 @@ pub fn response(text: &str) -> Result<Nanos, String> {
     let response: Nanos = parse(text)?;
     (response <= LONGEST_RESPONSE).then_some(response).ok_or_else(|| {
         format!(
-            "`{text}` is longer than any peer may take to obey PFC; write at most {LONGEST_RESPONSE}, e.g. 30us for a \
+            "`{text}` is too long for a peer's response to PFC; write at most {LONGEST_RESPONSE}, e.g. 30us for a \
              Holdfast switch"
         )
     })
@@ -62,7 +62,7 @@ pub fn response(text: &str) -> Result<Nanos, String> {
 pub fn poll_gap(text: &str) -> Result<Nanos, String> {
     let gap: Nanos = parse(text)?;
     let right = (Nanos(1)..=LONGEST_POLL_GAP).contains(&gap);
-    right.then_some(gap).ok_or_else(|| format!("`{text}` is no poll gap; write from 1ns to {LONGEST_POLL_GAP}"))
+    right.then_some(gap).ok_or_else(|| format!("`{text}` is not a poll gap; write from 1ns to {LONGEST_POLL_GAP}"))
 }
 
 /// Reads the size of a buffer cell.

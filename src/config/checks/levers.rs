@@ -68,7 +68,7 @@ impl Levers<'_> {
         let Common { poll_gap, small_packets, .. } = self.common;
         let without = |name: String, change: &dyn Fn(&mut HeadroomInput)| {
             let saved = self.saved(change);
-            Change { name, saved, how: format!("up to {} less", self.bytes(saved)) }
+            Change { name, saved, how: format!("saves up to {}", self.bytes(saved)) }
         };
         let mut changes = vec![
             without(format!("`lcores.poll_gap` of {poll_gap}"), &|input| input.poll_gap = Nanos(1)),
@@ -100,7 +100,7 @@ impl Levers<'_> {
         Some(Change {
             name: format!("`buffer.headroom` of {}", policy_name(now)),
             saved,
-            how: format!("{} less with `{}`", self.bytes(saved), policy_name(policy)),
+            how: format!("saves {} with `{}`", self.bytes(saved), policy_name(policy)),
         })
     }
 
@@ -115,8 +115,8 @@ impl Levers<'_> {
         let texts: Vec<String> = changes.iter().map(|change| format!("{} ({})", change.name, change.how)).collect();
         match texts.split_first() {
             None => String::new(),
-            Some((first, [])) => format!("; of headroom change first {first}"),
-            Some((first, rest)) => format!("; of headroom change first {first}, then {}", rest.join(", ")),
+            Some((first, [])) => format!("; to reduce headroom, first change {first}"),
+            Some((first, rest)) => format!("; to reduce headroom, first change {first}, then {}", rest.join(", ")),
         }
     }
 }

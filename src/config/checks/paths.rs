@@ -76,9 +76,9 @@ fn warn_of_mixed_trust(depends: &[(&Port<'_>, &Port<'_>, u16)]) {
         more => format!(" (and {more} more pairs of ports)"),
     };
     second.item.warn(format!(
-        "port {} trusts PCP and port {} DSCP, and they share VLAN {vlan}{more}: the class of a frame, and whether PFC stops \
-         it, then depends on where it is looked at; trust the same at both, or write `rewrite: pcp` at the one and \
-         `rewrite: dscp` at the other with tables of all classes",
+        "port {} trusts PCP, port {} trusts DSCP, and both carry VLAN {vlan}{more}: they can put one frame in \
+         different classes, so PFC may not stop it; write the same `trust` at both, or `rewrite: pcp` at the first and \
+         `rewrite: dscp` at the second with tables for all classes",
         pcp.name, dscp.name
     ));
 }
@@ -136,9 +136,9 @@ fn direction(
             let class = classes.into_iter().find(|&class| fails(class, to.class))?;
             let (from, to, vlan, there) = (&from.name, &to.name, way.vlan, to.class);
             Some(Finding::Fails(format!(
-                "class {class} of port {from} leaves port {to} without a tag in VLAN {vlan}; port {to} trusts PCP, and so \
-                 would its peer, for whom such a frame is in class {there}: PFC would not stop what comes too fast; tag \
-                 VLAN {vlan} at port {to}, or write `trust: dscp` there"
+                "frames of class {class} from port {from} leave port {to} untagged in VLAN {vlan}: port {to} trusts \
+                 PCP, so its peer puts them in class {there}, and PFC does not stop them; tag VLAN {vlan} at port \
+                 {to}, or write `trust: dscp` there"
             )))
         }
         (Trust::Pcp, Trust::Pcp) if way.tagged_in => {
@@ -158,9 +158,9 @@ fn direction(
             let (there, vlan) = (to.marks.pcp_to_tc[usize::from(class)], way.vlan);
             let (from, to) = (&from.name, &to.name);
             Some(Finding::Fails(format!(
-                "class {class} of port {from} leaves port {to} in VLAN {vlan} with a new tag of PCP {class}, which is class \
-                 {there} by the maps of port {to} and so for its peer: PFC would not stop what comes too fast; write \
-                 `rewrite: pcp` at port {to} with a `tc_to_pcp` that its maps lead back"
+                "frames of class {class} from port {from} leave port {to} in VLAN {vlan} with a new tag of PCP \
+                 {class}, which means class {there} to port {to} and its peer: PFC does not stop them; write `rewrite: \
+                 pcp` at port {to}, and in `tc_to_pcp` a PCP that its maps put in that class"
             )))
         }
         _ => None,
@@ -180,8 +180,8 @@ fn differ(
     let number = (0..here.len()).find(|&number| kept(here[number]) && fails(here[number], there[number]))?;
     let (from, to, here, there) = (&from.name, &to.name, here[number], there[number]);
     Some(Finding::Fails(format!(
-        "{mark} {number} is class {here} at port {from} and class {there} at port {to}, and both have PFC in VLAN {vlan}: PFC \
-         of the one would not stop what the other sends; write the same `{key}` map for both, or `rewrite: {key}` at port \
-         {to}"
+        "{mark} {number} is class {here} at port {from} and class {there} at port {to}, and both have PFC in VLAN \
+         {vlan}: PFC for one class does not stop the other; write the same `{key}` map for both, or `rewrite: {key}` \
+         at port {to}"
     )))
 }

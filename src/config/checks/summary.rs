@@ -30,8 +30,8 @@ pub fn read(
             _ => "alpha",
         };
         class.item.as_ref().unwrap_or(buffer.item()).warn(format!(
-            "ECN of class {} marks from {} on, but with {senders} ports it is sure to mark before XOFF only below {}; lower \
-             kmin, raise {raise} or enlarge the buffer",
+            "ECN of class {} starts to mark at {} (kmin), but with {senders} ports it is sure to mark before XOFF only \
+             below {}; lower kmin, raise {raise} or enlarge the buffer",
             order.class, order.kmin, order.xoff
         ));
     }

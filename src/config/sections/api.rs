@@ -56,13 +56,13 @@ fn read_socket(item: &Item<'_>) -> Option<Socket> {
     let path = item.text("a path, or off; write e.g. /run/holdfast/holdfast.sock")?;
     if !path.starts_with('/') || path.ends_with('/') {
         return item.refuse(format!(
-            "`{}` is not the whole path of a socket; write e.g. /run/holdfast/holdfast.sock, or off",
+            "`{}` is not an absolute path of a socket; write e.g. /run/holdfast/holdfast.sock, or off",
             item.shown()
         ));
     }
     if path.len() > MAX_SOCKET_PATH {
         return item.refuse(format!(
-            "{} bytes are more than a socket's path may have; write at most {MAX_SOCKET_PATH}",
+            "{} bytes are too many for the path of a socket; write at most {MAX_SOCKET_PATH}",
             path.len()
         ));
     }

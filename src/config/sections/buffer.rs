@@ -101,7 +101,8 @@ pub fn read<'a>(item: Option<Item<'a>>, root: &Item<'a>, overrides: &Overrides) 
     if size.to_cells_floor(cell).0 >= MAX_CELLS {
         let least = Bytes((size.0 / u64::from(MAX_CELLS) + 1).next_multiple_of(64));
         get("cell").as_ref().unwrap_or(root).refuse::<()>(format!(
-            "{size} in cells of {cell} are more than the {} cells that a queue can count; write `cell: {least}` or more, or less of a buffer",
+            "{size} in cells of {cell} is more than the {} cells that a queue can count; write `cell: {least}` or \
+             more, or a smaller `size`",
             MAX_CELLS - 1
         ));
     }
@@ -236,8 +237,8 @@ fn warn_of_small_offset(class: usize, settings: &Class<'_>, ports: &[Port<'_>], 
     }
     let (name, mtu) = (&largest.name, largest.mtu);
     item.child("xon_offset").warn(format!(
-        "{} is less than one frame of port {name} (mtu {mtu}: {}): when the shared headroom pool is empty class {class} is \
-         paused and let go on for single frames, and loses more; write `xon_offset: {}B` or more",
+        "{} is less than one frame of port {name} (mtu {mtu}: {}): when the shared headroom pool is empty, class \
+         {class} pauses and resumes for single frames, and loses more of them; write `xon_offset: {}B` or more",
         settings.xon_offset.cells(largest.mtu, buffer.cell).to_bytes(buffer.cell),
         frame.to_bytes(buffer.cell),
         10 * frame.to_bytes(buffer.cell).0
@@ -265,8 +266,8 @@ fn check_headroom(class: usize, settings: &Class<'_>, ports: &[Port<'_>], common
         && needs(&port) > given
     {
         item.warn(format!(
-            "`{}` is below the {} that port {} needs ({}, cable {}, mtu {}, poll gap {}): class {class} may \
-             lose there; write `auto`",
+            "`{}` is below the {} that port {} needs ({}, cable {}, mtu {}, poll gap {}): class {class} may lose \
+             frames there; write `auto`",
             item.shown(),
             needs(&port),
             port.name,
@@ -356,8 +357,8 @@ impl Sum {
         let missing = self.total().saturating_sub(u64::from(total.0));
         let needed = Bytes(self.bytes(self.total()).0.div_ceil(1 << 10) << 10);
         format!(
-            "{} do not fit the buffer of {size} by {} ({missing} cells of {} B); write `size: {}KiB` or more, or promise \
-             less",
+            "{} exceed the buffer of {size} by {} ({missing} cells of {} B); write `size: {}KiB` or more, or reduce \
+             them",
             parts.join(" + "),
             self.bytes(missing),
             self.cell.0,
@@ -381,7 +382,8 @@ fn check_pools(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], levers: &Le
         if used && size < frame {
             let item = item.as_ref().unwrap_or(&buffer.item);
             fits = item.refuse(format!(
-                "the {name} pool has {}, less than one frame ({}); enlarge the buffer or promise less{}",
+                "the {name} pool has {}, less than one frame ({}); enlarge the buffer, or reduce reserves and \
+                 headroom{}",
                 size.to_bytes(cell),
                 frame.to_bytes(cell),
                 levers.change_first()
@@ -403,8 +405,8 @@ fn check_queue_reserves(plan: &Plan, ports: &[Port<'_>], classes: &[Class<'_>; C
     // The largest reserve is the likeliest mistake.
     let class = (0..CLASSES).max_by_key(|&class| plan.queue_reserves[class])?;
     classes[class].item.as_ref()?.child("queue_reserve").refuse(format!(
-        "{} for the queues of each of {} ports are {}, more than the {} of the lossy pool that they are part of; write less, \
-         or enlarge `buffer.lossy`",
+        "queue reserves of {} at each of {} ports add up to {}, more than the {} of the lossy pool that holds them; \
+         write less, or enlarge `buffer.lossy`",
         Bytes(of_port.saturating_mul(cell.0)),
         ports.len(),
         Bytes(all.saturating_mul(cell.0)),
@@ -433,9 +435,9 @@ fn check_dynamic(plan: &Plan, buffer: &Buffer<'_>, ports: &[Port<'_>], classes: 
             Threshold::Static(_) => "limit",
         };
         fits = settings.item.as_ref().unwrap_or(&buffer.item).refuse(format!(
-            "with dynamic headroom class {class} is stopped {} before its limit at port {}, and the limit is {} with an \
-             empty buffer: it would be stopped with the first frame; raise `{raise}`, enlarge the buffer, or write \
-             `headroom: shared-pool`",
+            "with dynamic headroom class {class} goes XOFF {} below its limit at port {}, and the limit is {} with an \
+             empty buffer: the first frame would cause XOFF; raise `{raise}`, enlarge the buffer, or write `headroom: \
+             shared-pool`",
             group.headroom.to_bytes(cell),
             port.name,
             limit.to_bytes(cell)

@@ -70,7 +70,7 @@ fn refuse_foreign_keys(fields: &Fields<'_>, lossless: bool) {
         if lossless { (&LOSSY_KEYS, "lossless", "false") } else { (&LOSSLESS_KEYS, "lossy", "true") };
     for key in foreign {
         if let Some(item) = fields.get(key) {
-            item.fail(format!("means nothing in a {kind} class; remove it or write `lossless: {other}`"));
+            item.fail(format!("has no effect in a {kind} class; remove it or write `lossless: {other}`"));
         }
     }
 }
@@ -123,7 +123,7 @@ fn read_ecn(item: &Item<'_>) -> Option<WredProfile> {
     let kmax = kmax_item.parse::<Bytes>()?;
     let pmax = fields.required("pmax", "pmax: 20%")?.parse::<Probability>()?;
     if kmax < kmin {
-        return kmax_item.refuse(format!("`{}` is below kmin; write a size from kmin on", kmax_item.shown()));
+        return kmax_item.refuse(format!("`{}` is below kmin; write kmin or more", kmax_item.shown()));
     }
     match WredProfile::new(kmin, kmax, pmax) {
         Some(profile) => Some(profile),

@@ -50,7 +50,7 @@ pub fn read(
     }
     let flows: usize = drafts.iter().map(|draft| draft.flows.len()).sum();
     if flows > MAX_FLOWS {
-        items[0].fail(format!("{flows} flows are more than the {MAX_FLOWS} that can be told apart; remove some"));
+        items[0].fail(format!("{flows} flows are more than the {MAX_FLOWS} that can be distinguished; remove some"));
     }
     let names: Vec<String> = drafts.iter().map(|draft| draft.spec.name.clone()).collect();
     let finish = |(index, draft): (usize, Draft<'_>)| {
@@ -81,8 +81,10 @@ fn read_host<'a>(
     let port = port_by_name(&item, ports)?;
     let name = name?;
     if ports[port].device.kind != DeviceKind::Ring {
-        return item
-            .refuse(format!("port `{}` has a device of its own; write a port with `device: ring`", ports[port].name));
+        return item.refuse(format!(
+            "port `{}` is not an in-process port; write a port with `device: ring`",
+            ports[port].name
+        ));
     }
     if let Some(owner) = &owners[port] {
         return item.refuse(format!("port `{}` has host {owner} already; write another port", ports[port].name));
@@ -129,7 +131,10 @@ impl Flows<'_> {
         let pcp = number("pcp", "a PCP", 7).unwrap_or(0);
         if !self.port.carries(vlan) {
             let frames = vlan.map_or("untagged frames".to_owned(), |vlan| format!("frames of VLAN {vlan}"));
-            item.warn(format!("port {} drops {frames}: it does not carry them", self.port.name));
+            item.warn(format!(
+                "port {} drops {frames}, because it does not carry them; write a `vlan` that it carries",
+                self.port.name
+            ));
         }
         let class = self.port.marks.class(self.port.trust, self.port.class, Some(dscp), vlan.map(|_| pcp));
         Some(FlowSpec {
@@ -157,10 +162,10 @@ impl Flows<'_> {
         let name = item.shown();
         let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
         match known.iter().position(|known| *known == name) {
-            Some(host) if host == self.host => item.refuse("a host does not send to itself; write another host"),
+            Some(host) if host == self.host => item.refuse("a host cannot send to itself; write another host"),
             Some(host) => Some(FlowTarget::Host(host)),
             None => item.refuse(format!(
-                "there is no host `{name}`; {}, or `{{mac: ..., ip: ...}}` for a station outside",
+                "there is no host `{name}`; {}, or `{{mac: ..., ip: ...}}` for a station outside the switch",
                 names::suggest(&name, &known)
             )),
         }
@@ -172,7 +177,7 @@ impl Flows<'_> {
         if (SLOWEST_FLOW..=link).contains(&rate) {
             return Some(rate);
         }
-        item.refuse(format!("`{}` does not go over the link of {link}; write from 1k to that", item.shown()))
+        item.refuse(format!("`{}` is out of range for a link of {link}; write from 1k to its speed", item.shown()))
     }
 
     fn read_frame(&self, fields: &Fields<'_>, kind: FlowKind, vlan: Option<u16>) -> u16 {
@@ -185,7 +190,7 @@ impl Flows<'_> {
                 return Some(frame);
             }
             let (name, mtu) = (&self.port.name, self.port.mtu);
-            item.refuse(format!("`{frame}` is more than port {name} takes (mtu {mtu}); write from {least} to {most}"))
+            item.refuse(format!("`{frame}` is too long for port {name} (mtu {mtu}); write from {least} to {most}"))
         });
         frame.unwrap_or(DEFAULT_FRAME.min(most))
     }

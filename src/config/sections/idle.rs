@@ -45,11 +45,11 @@ pub fn read(item: &Item<'_>) -> Option<IdleConfig> {
         if (least..=most).contains(&time) {
             return Some(time);
         }
-        item.refuse(format!("`{}` is no {what}; write from {least} to {most}", item.shown()))
+        item.refuse(format!("`{}` is not a valid {what}; write from {least} to {most}", item.shown()))
     };
-    let after = time("after", "time without work", Nanos(0), LONGEST_AFTER);
+    let after = time("after", "idle time", Nanos(0), LONGEST_AFTER);
     let longest = time("longest", "rest", SHORTEST_REST, LONGEST_REST);
-    let wake = time("wake", "time to wake up", Nanos(0), LONGEST_REST);
+    let wake = time("wake", "wake-up time", Nanos(0), LONGEST_REST);
     let lossless = fields.get("lossless").and_then(|item| item.flag());
     let defaults = with_defaults(wait??);
     Some(IdleConfig {
@@ -79,8 +79,8 @@ impl Lcores<'_> {
             }
         } else if (0..self.count).all(has_lossless) {
             item.warn(
-                "every lcore polls a lossless port, and those do not rest: nothing comes of it; write \
-                 `lossless: true`, which `poll_gap` must cover, or remove it",
+                "every lcore polls a lossless port, and such lcores do not rest: `idle` has no effect; write \
+                 `lossless: true` and a `poll_gap` that covers the rests, or remove it",
             );
         }
         let resting = (0..self.count).filter(|&lcore| idle.lossless || !has_lossless(lcore));
@@ -102,8 +102,8 @@ impl Lcores<'_> {
             "write a shorter `longest`".to_owned()
         };
         item.child("longest").fail(format!(
-            "a rest of {} and {} to wake up from it leave lossless port {} without a poll for {gap}, and its headroom is \
-             for a poll gap of {allowed}; {remedy}",
+            "a rest of {} and a wake-up time of {} leave lossless port {} without a poll for {gap}, but its headroom \
+             covers a poll gap of {allowed}; {remedy}",
             idle.longest, idle.wake, port.name
         ));
     }
@@ -124,8 +124,8 @@ fn warn_of_ring(port: &Port<'_>, idle: &IdleConfig) {
         _ => "write a shorter `lcores.idle.longest`".to_owned(),
     };
     port.item.child("rx_descriptors").warn(format!(
-        "while its lcore rests ({}, {} to wake up) up to {arrivals} frames of 64 B arrive at port {} ({}), and a receive \
-         ring of {ring} may lose some; {remedy}",
+        "while its lcore rests ({}, and {} to wake up), up to {arrivals} frames of 64 B arrive at port {} ({}): a \
+         receive ring of {ring} can overflow; {remedy}",
         idle.longest, idle.wake, port.name, port.rate
     ));
 }

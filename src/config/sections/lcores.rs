@@ -47,11 +47,11 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
     let control = get("control").and_then(|item| read_cpu(&item));
     let mut dataplane = get("dataplane").map(|item| read_cpus(&item)).unwrap_or_default();
     if let Some(item) = get("control").filter(|_| control.is_some_and(|cpu| dataplane.contains(&cpu))) {
-        item.warn("the control thread takes time from the dataplane on the same CPU; write another");
+        item.warn("the control thread takes time from a dataplane lcore on the same CPU; write another CPU");
     }
     let count = get("count").and_then(|item| {
         if get("dataplane").is_some() {
-            item.fail("`dataplane` names the CPUs and so says how many; keep one of the two");
+            item.fail("`count` and `dataplane` exclude each other; keep one of the two");
         }
         item.number::<u8>("a count of lcores", 1..=MAX_LCORES.into())
     });
@@ -67,7 +67,7 @@ pub fn read<'a>(item: Option<Item<'a>>, overrides: &Overrides) -> Lcores<'a> {
         if delay > LONGEST_POLL_GAP {
             return item.refuse(format!("`{}` is too long; write at most {LONGEST_POLL_GAP}", item.shown()));
         }
-        item.warn("the switch is slower than it need be, on purpose; remove it where losses matter");
+        item.warn("the delay slows every poll down; remove it where losses matter");
         Some(delay)
     });
     let hosts = get("hosts").and_then(|item| read_hosts(&item, &dataplane)).unwrap_or(HostsLcore::WithSwitch);
@@ -100,7 +100,7 @@ fn read_hosts(item: &Item<'_>, dataplane: &[u16]) -> Option<HostsLcore> {
         _ => {
             let cpu = item.number("`with-switch`, `own` or a CPU", 0..=1023)?;
             if dataplane.contains(&cpu) {
-                item.warn(format!("hosts and switch take turns on CPU {cpu}, and polls come late; write another"));
+                item.warn(format!("hosts and a dataplane lcore share CPU {cpu}, so polls are late; write another CPU"));
             }
             Some(HostsLcore::Own(Some(cpu)))
         }
@@ -114,13 +114,13 @@ fn read_cpus(item: &Item<'_>) -> Vec<u16> {
     }
     let items = item.list("e.g. [1, 2]").unwrap_or_default();
     if items.is_empty() || items.len() > usize::from(MAX_LCORES) {
-        item.fail(format!("{} CPUs are not a dataplane; write from 1 to {MAX_LCORES}", items.len()));
+        item.fail(format!("{} dataplane CPUs are out of range; write from 1 to {MAX_LCORES}", items.len()));
     }
     let mut cpus = Vec::new();
     for item in items {
         let Some(cpu) = read_cpu(&item) else { continue };
         if cpus.contains(&cpu) {
-            item.warn(format!("two lcores take turns on CPU {cpu}, and polls come late; write another"));
+            item.warn(format!("two lcores share CPU {cpu}, so polls are late; write another CPU"));
         }
         cpus.push(cpu);
     }
@@ -139,7 +139,7 @@ impl Lcores<'_> {
         if lcore >= self.count {
             let lcores = if self.count == 1 { "is one lcore".to_owned() } else { format!("are {} lcores", self.count) };
             item.fail(format!(
-                "there {lcores}, counted from 0; write less than {}, or `lcores: {{count: {}}}`",
+                "there {lcores}, numbered from 0; write a number below {}, or `lcores: {{count: {}}}`",
                 self.count,
                 lcore + 1
             ));
@@ -156,11 +156,11 @@ impl Lcores<'_> {
             .collect();
         if !idle.is_empty() && !ports.is_empty() {
             let lcores = match &idle[..] {
-                [one] => format!("lcore {one} has no port and turns"),
-                more => format!("lcores {} have no port and turn", more.join(", ")),
+                [one] => format!("lcore {one} has no port and polls nothing"),
+                more => format!("lcores {} have no port and poll nothing", more.join(", ")),
             };
             let item = self.item.clone().unwrap_or_else(|| root.child("lcores"));
-            item.warn(format!("{lcores} for nothing; write fewer, or `lcore` at the ports"));
+            item.warn(format!("{lcores}; write fewer lcores, or assign ports with `lcore`"));
         }
     }
 
@@ -179,8 +179,7 @@ impl Lcores<'_> {
         let ring = port.device.rx_descriptors;
         if is_written && mark >= ring {
             written.fail(format!(
-                "`{mark}` is not below the {ring} frames of the receive ring, so that nothing would come of it; write \
-                 e.g. {BURST}"
+                "`{mark}` is not below the {ring} frames of the receive ring, so it has no effect; write e.g. {BURST}"
             ));
             return None;
         }
@@ -214,11 +213,12 @@ impl Lcores<'_> {
             Some(enough) if enough <= u64::from(MOST_DESCRIPTORS) => {
                 format!("write `rx_descriptors: {enough}`, or lower `lcores.poll_gap`")
             }
-            _ => "lower `lcores.poll_gap`, for no ring is as long as that".to_owned(),
+            _ => "lower `lcores.poll_gap`, because no ring can be that long".to_owned(),
         };
         port.item.child("rx_descriptors").warn(format!(
-            "when the backlog of port {} reaches {mark} frames its peer is told to stop, and up to {arrivals} of 64 B arrive \
-             until it does ({}, cable {}, mtu {}, poll gap {}): a receive ring of {ring} may lose some; {remedy}",
+            "when the backlog of port {} reaches {mark} frames, its peer gets XOFF, and up to {arrivals} of 64 B \
+             arrive until it stops ({}, cable {}, mtu {}, poll gap {}): a receive ring of {ring} can overflow; \
+             {remedy}",
             port.name, port.rate, port.device.cable, port.mtu, self.config.poll_gap
         ));
     }

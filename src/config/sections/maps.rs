@@ -95,7 +95,7 @@ fn read_map<'a>(item: Option<Item<'a>>, example: &str, from: Kind, to: Kind) -> 
         if let Some((number, text)) = earlier {
             let shown = key.shown();
             key.fail(format!(
-                "`{shown}` and `{text}` both name {number}; write each number once, e.g. by splitting the range"
+                "`{shown}` and `{text}` both contain {number}; write each number once, e.g. by splitting the range"
             ));
             continue;
         }
@@ -121,7 +121,7 @@ pub fn read_rewrite(item: Option<Item<'_>>, maps: &Maps<'_>) -> Rewrite {
             None => continue,
         };
         if table.iter().all(Option::is_none) {
-            one.fail(format!("there is no table to rewrite `{key}` by; write e.g. `maps: {{{example}}}`"));
+            one.fail(format!("there is no table for `rewrite: {key}`; write e.g. `maps: {{{example}}}`"));
         }
         *wanted = *table;
     }
@@ -145,8 +145,8 @@ impl Maps<'_> {
         let mut fits = true;
         for class in 0..CLASSES as u8 {
             let index = usize::from(class);
-            let group = "PFC stops a whole group, and what it stops must not be dropped";
-            let queue = "a queue either refuses frames or never does";
+            let group = "PFC pauses a whole group, so its classes must be all lossless or all lossy";
+            let queue = "the classes of a queue must be all lossless or all lossy";
             let maps = [
                 ("group", &self.classes.tc_to_group, &self.groups[index], group),
                 ("queue", &self.classes.tc_to_queue, &self.queues[index], queue),
@@ -185,8 +185,8 @@ impl Maps<'_> {
             // One of the three is written: without any of them all maps are one to one.
             if let (true, Some(item)) = (stopped != queue, written.into_iter().flatten().next()) {
                 item.fail(format!(
-                    "PFC of priority {group} stops queue {stopped}, but the lossless class {class}, whose group is \
-                     {group}, waits in queue {queue} and would go on; write `tc_to_queue: {{{class}: {stopped}}}` or \
+                    "PFC for priority {group} pauses queue {stopped}, but lossless class {class} of group {group} is \
+                     in queue {queue}, which would not pause; write `tc_to_queue: {{{class}: {stopped}}}` or \
                      `pfc_to_queue: {{{group}: {queue}}}`"
                 ));
             }
@@ -231,7 +231,7 @@ impl Maps<'_> {
             [("tc_to_dscp", "dscp", used(|rewrite| &rewrite.dscp)), ("tc_to_pcp", "pcp", used(|rewrite| &rewrite.pcp))];
         for (key, word, used) in uses {
             if let (false, Some(item)) = (used, self.get(key)) {
-                item.warn(format!("no port uses it; write `rewrite: {word}` at the ports that should"));
+                item.warn(format!("no port uses this table; write `rewrite: {word}` at a port, or remove it"));
             }
         }
     }
@@ -244,8 +244,8 @@ impl Maps<'_> {
                 let group = self.classes.tc_to_group[usize::from(class)];
                 if pcp != usize::from(group) && lossless(class) {
                     item.warn(format!(
-                        "PCP {pcp} goes into the lossless class {class}, whose PFC stops priority {group} and not {pcp}; \
-                         map only PCP {group} to it"
+                        "PCP {pcp} is in lossless class {class}, but PFC for that class pauses priority {group}, not \
+                         {pcp}; map only PCP {group} to it"
                     ));
                 }
             }
@@ -265,7 +265,7 @@ impl Maps<'_> {
     fn check_rewrite(&self, port: &Port<'_>, lossless: &impl Fn(u8) -> bool) {
         let item = port.item.child("rewrite");
         if port.rewrite.pcp.iter().any(Option::is_some) && port.vlan.tagged().is_empty() {
-            item.warn("no frame leaves this port with a tag, so that there is no PCP to rewrite; remove `pcp`");
+            item.warn("all frames leave this port untagged, so there is no PCP to rewrite; remove `pcp`");
         }
         let (mark, key, table, back): (_, _, _, &[u8]) = match port.trust {
             _ if !port.pfc.is_on() => return,
@@ -285,8 +285,8 @@ impl Maps<'_> {
                 None => format!("map a {mark} to class {class} and write it in `{key}`"),
             };
             item.fail(format!(
-                "class {class}, which is {kind}, leaves with {mark} {number}, which is class {there} by the maps of this \
-                 port and so for its peer, whose PFC would stop priority {} and not {}; {remedy}",
+                "class {class}, which is {kind}, leaves with {mark} {number}: that means class {there} to this port \
+                 and its peer, whose PFC would pause priority {}, not {}; {remedy}",
                 self.classes.tc_to_group[usize::from(there)],
                 self.classes.tc_to_group[usize::from(class)],
             ));

@@ -121,7 +121,7 @@ fn read_written<'a>(item: &Item<'a>, policy: &mut Policy<'a>) {
     if written != HeadroomPolicy::SharedPool {
         for item in [ratio, size].into_iter().flatten() {
             item.fail(format!(
-                "means nothing with `policy: {}`; remove it or write `policy: shared-pool`",
+                "has no effect with `policy: {}`; remove it or write `policy: shared-pool`",
                 policy_name(written)
             ));
         }

@@ -130,7 +130,7 @@ pub fn read<'a>(item: Option<Item<'a>>, macs: &mut Unique, context: &Context<'a,
         list.fail("there is no port; write e.g. `- {name: p1, device: ring, speed: 10G}`");
     }
     if items.len() > MAX_PORTS {
-        list.fail(format!("{} ports are more than the {MAX_PORTS} a switch can have; remove some", items.len()));
+        list.fail(format!("{} ports are more than the {MAX_PORTS} that a switch can have; remove some", items.len()));
         return Vec::new();
     }
     let (mut devices, mut names) = (Unique::new("device"), Unique::new("name"));
@@ -196,22 +196,22 @@ fn read_port<'a>(
         && let Some(item) = fields.get("pfc_proven")
     {
         if port.has_device && port.device.kind == DeviceKind::Ring {
-            item.fail("a virtual host shows by itself whether PFC works; remove it");
+            item.fail("a port with a virtual host needs no proof of PFC; remove it");
         } else if !port.pfc.is_on() {
-            item.warn("PFC is off here, so that there is nothing to rely upon; remove it or write `pfc: software`");
+            item.warn("PFC is off at this port, so there is nothing to prove; remove it or write `pfc: software`");
         }
     }
     if !port.pfc.is_on()
         && let Some(item) = fields.get("watchdog").filter(|item| !item.is("off"))
     {
-        item.warn("PFC is off here, so that there is nothing to watch; remove it or write `pfc: software`");
+        item.warn("PFC is off at this port, so there is nothing to watch; remove it or write `pfc: software`");
     }
     port
 }
 
 /// Reason why a NIC's own PFC is not supported; docs/nics.md explains it in detail.
-const NIC: &str = "`nic` cannot be lossless: a NIC pauses by what waits in itself, which is little while this switch polls it \
-                   and its buffer fills, and without a queue for each priority it stops all of them or none; write \
+const NIC: &str = "`nic` cannot be lossless: a NIC sends XOFF by the fill of its own queues, which stay short while \
+                   the switch's buffer fills. With fewer queues than priorities it pauses all of them or none; write \
                    `pfc: software` (docs/nics.md)";
 
 fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
@@ -230,7 +230,7 @@ fn read_pfc(fields: &Fields<'_>, overrides: &Overrides) -> PfcMode {
 pub fn read_reserve(item: &Item<'_>) -> [Option<Bytes>; 2] {
     if !item.is_map() {
         let remedy = "write e.g. `{lossless: 20kB, lossy: 10kB}`";
-        item.fail(format!("`{}` does not say for whom; {remedy}", item.shown()));
+        item.fail(format!("`{}` is not a mapping of reserves; {remedy}", item.shown()));
         return [None; 2];
     }
     let fields = item.fields(&["lossless", "lossy"]);
@@ -322,7 +322,7 @@ fn read_vlan(item: &Item<'_>) -> Option<VlanMode> {
     for item in items {
         let Some(range) = IdRange::read(&item, "a VLAN", 1..=4094) else { continue };
         if native.is_some_and(|native| (range.first..=range.last).contains(&native)) {
-            item.fail(format!("`{}` holds the native VLAN, which goes untagged; remove it here", item.shown()));
+            item.fail(format!("`{}` contains the native VLAN, which is sent untagged; remove it here", item.shown()));
         }
         tagged.extend(range.first..=range.last);
     }
@@ -343,23 +343,22 @@ pub fn check_classes(ports: &[Port<'_>], classes: &[Class<'_>; CLASSES]) {
         }
         let class = port.class;
         let reason = format!(
-            "class {class} of this port is lossless, and broadcast is never sent in a lossless class, so that ARP \
-             fails here"
+            "class {class} of this port is lossless, and broadcast is never sent in a lossless class, so ARP fails here"
         );
         match (port.trust, is_lossless(class)) {
             (Trust::Port, true) => port.item.fail(format!("{reason}; write a lossy class and `trust: dscp` or `pcp`")),
             (Trust::Port, false) => port.item.fail(format!(
-                "PFC is on, but with `trust: port` every frame is in class {class}, which is lossy, and none is ever \
-                 lossless; write `trust: dscp` or `pcp`, or `pfc: off`"
+                "PFC is on, but `trust: port` puts every frame in class {class}, which is lossy; write `trust: dscp` \
+                 or `pcp`, or `pfc: off`"
             )),
             (_, true) => port.item.warn(format!("{reason}; write a lossy class as `class`")),
             (_, false) => {}
         }
         if port.trust == Trust::Pcp && port.vlan.tagged().is_empty() {
             port.item.warn(format!(
-                "a PCP is in a tag, and frames leave this port without one, as most of them come: they are in class {class} \
-                 for whoever looks, and PFC for class {} does not work for them; write `trust: dscp`, which needs no tag, or \
-                 `vlan: {{tagged: [...]}}`",
+                "this port trusts PCP, but frames leave it untagged and so without a PCP: its peer puts them in class \
+                 {class}, and PFC for class {} does not stop them; write `trust: dscp`, which needs no tag, or `vlan: \
+                 {{tagged: [...]}}`",
                 lossless.join(", ")
             ));
         }
@@ -372,7 +371,7 @@ pub fn warn_of_lapses(ports: &[Port<'_>], guarded: &[bool], common: &Common) {
     for (port, _) in ports.iter().zip(guarded).filter(|(_, guarded)| **guarded) {
         let Some(lapse) = Lapse::of(&port.headroom_input(common)) else { continue };
         let remedy = match lapse.longest_poll_gap {
-            Some(gap) => format!("write `lcores.poll_gap: {}ns` or less, and keep to it", gap.0),
+            Some(gap) => format!("write `lcores.poll_gap: {}ns` or less, and keep polls within it", gap.0),
             None => "no poll gap is short enough for the peer's response; write a lower `speed`".to_owned(),
         };
         port.item.warn(format!("at {} {lapse} (poll gap {}); {remedy}", port.rate, common.poll_gap));

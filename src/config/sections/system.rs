@@ -17,13 +17,10 @@ const DEFAULT_METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Add
 
 /// EAL arguments that other keys determine, with the remedy.
 const OWNED_EAL_ARGS: &[(&[&str], &str)] = &[
-    (&["-l", "-c", "--lcores", "--main-lcore"], "choose CPUs by `lcores`"),
-    (&["-a", "--allow", "--vdev", "--no-pci"], "name devices by `device` of each port"),
-    (&["--no-huge", "--in-memory", "-m", "--socket-mem"], "choose memory by `eal.memory`"),
-    (
-        &["--file-prefix", "--no-shconf", "--proc-type", "--no-telemetry"],
-        "holdfast sets it, so that several can run on one machine",
-    ),
+    (&["-l", "-c", "--lcores", "--main-lcore"], "choose CPUs with `lcores`"),
+    (&["-a", "--allow", "--vdev", "--no-pci"], "name devices with `device` of each port"),
+    (&["--no-huge", "--in-memory", "-m", "--socket-mem"], "choose memory with `eal.memory`"),
+    (&["--file-prefix", "--no-shconf", "--proc-type", "--no-telemetry"], "remove it, because Holdfast sets it"),
 ];
 
 /// Reads `fdb:`.
@@ -51,7 +48,9 @@ pub fn read_fdb(item: Option<Item<'_>>, ports: &[Port<'_>]) -> FdbSpec {
     let crowded = spec.entries.len() > capacity as usize / 2 || Fdb::try_new(&spec, 1).is_err();
     if let Some(item) = get("static").filter(|_| crowded) {
         let (entries, enough) = (spec.entries.len(), 4 * spec.entries.len());
-        item.fail(format!("{entries} entries crowd a capacity of {capacity}; write `capacity: {enough}` or more"));
+        item.fail(format!(
+            "{entries} static entries are too many for a capacity of {capacity}; write `capacity: {enough}` or more"
+        ));
     }
     spec
 }
@@ -96,7 +95,7 @@ fn read_eal_arg(item: &Item<'_>) -> Option<String> {
     let arg = item.text("an argument; write e.g. \"--log-level=8\"")?;
     for (flags, remedy) in OWNED_EAL_ARGS {
         if flags.iter().any(|flag| is_flag(arg, flag)) {
-            return item.refuse(format!("`{}` is not for `args`: {remedy}", item.shown()));
+            return item.refuse(format!("`{}` is not allowed in `args`; {remedy}", item.shown()));
         }
     }
     if arg.is_empty() || arg.contains(['\0', '\n']) || (arg.starts_with('-') && arg.contains(' ')) {

@@ -153,7 +153,7 @@ pub fn check(item: &Item<'_>, devargs: &str) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("it takes {}", driver.arguments.join(", ")),
             };
-            item.fail(format!("`{key}` is no argument of `{name}`; {remedy}"));
+            item.fail(format!("`{key}` is not an argument of `{name}`; {remedy}"));
         } else if driver.interfaces.contains(&key) {
             check_interface(item, key, value);
         }
@@ -171,11 +171,10 @@ fn check_interface(item: &Item<'_>, key: &str, value: &str) {
     if value.is_empty() || value.len() > INTERFACE_MAX {
         let bytes = value.len();
         item.fail(format!(
-            "`{key}={value}` names no network interface: it has {bytes} bytes; Linux takes 1 to {INTERFACE_MAX}, write a \
-             shorter name"
+            "`{key}={value}` is not a network interface: the name has {bytes} bytes; write 1 to {INTERFACE_MAX}"
         ));
     } else if !value.chars().all(is_possible) || value == "." || value == ".." {
-        item.fail(format!("`{key}={value}` names no network interface; write one without spaces, `/` and `:`"));
+        item.fail(format!("`{key}={value}` is not a network interface; write a name without spaces, `/` and `:`"));
     }
 }
 
@@ -217,14 +216,15 @@ impl Slots {
         if block == 0 || !block.is_multiple_of(PAGE) || !block.is_multiple_of(size) {
             let least = (size * PAGE) >> size.trailing_zeros().min(PAGE.trailing_zeros());
             return Some(format!(
-                "`blocksz={block}` is no multiple of {PAGE} and of `framesz` ({size}); write e.g. `blocksz={least}`"
+                "`blocksz={block}` is not a multiple of both {PAGE} and `framesz` ({size}); write e.g. \
+                 `blocksz={least}`"
             ));
         }
         let each = block / size;
         if count == 0 || !count.is_multiple_of(each) {
             let near = count.max(1).next_multiple_of(each);
             return Some(format!(
-                "`framecnt={count}` is no multiple of the {each} frames of a block; write e.g. `framecnt={near}`"
+                "`framecnt={count}` is not a multiple of the {each} frames of a block; write e.g. `framecnt={near}`"
             ));
         }
         None
@@ -239,7 +239,7 @@ fn has_own_slots(devargs: &str) -> bool {
 fn check_slots(item: &Item<'_>, devargs: &str) {
     for key in ["framesz", "blocksz", "framecnt"] {
         if let Some(value) = argument(devargs, key).filter(|value| value.parse::<u32>().is_err()) {
-            item.fail(format!("`{key}={value}` is no number; write a whole number, in bytes where it is a size"));
+            item.fail(format!("`{key}={value}` is not a number; write a whole number (sizes in bytes)"));
         }
     }
     if let Some(fault) = Slots::of(devargs).and_then(Slots::fault) {
@@ -252,9 +252,9 @@ pub fn check_mtu(item: &Item<'_>, devargs: &str, mtu: u16, is_written: bool) {
     let Some((most, why, other)) = bound_of(devargs).filter(|(most, ..)| mtu > *most) else { return };
     let name = device_name(devargs);
     item.fail(if is_written {
-        format!("`{mtu}` is more than `{name}` takes{why}; write at most {most}, or {other}")
+        format!("`{mtu}` is too large for `{name}`{why}; write at most {most}, or {other}")
     } else {
-        format!("the `mtu` of {mtu} is more than `{name}` takes{why}; write `mtu: {most}` or less, or {other}")
+        format!("the `mtu` of {mtu} is too large for `{name}`{why}; write `mtu: {most}` or less, or {other}")
     });
 }
 
@@ -262,7 +262,7 @@ pub fn check_mtu(item: &Item<'_>, devargs: &str, mtu: u16, is_written: bool) {
 fn bound_of(devargs: &str) -> Option<(u16, String, &'static str)> {
     let driver = Driver::of(devargs)?;
     if let Some(frame) = driver.largest_frame {
-        let why = format!(": its driver takes frames of {frame} B");
+        let why = format!(": its driver takes frames of at most {frame} B");
         return Some((frame - ETHDEV_OVERHEAD, why, "use net_af_packet, which takes jumbo frames"));
     }
     let slots = Slots::of(devargs).filter(|_| is_af_packet(devargs) && has_own_slots(devargs))?;

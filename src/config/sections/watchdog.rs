@@ -82,8 +82,8 @@ pub fn of_ports<'a>(ports: &[Port<'a>]) -> Vec<Option<WatchdogSpec>> {
         let speaks = same.min_by_key(|other| other.rate).is_some_and(|slowest| std::ptr::eq(slowest, port));
         if watchdog.spec.detection <= pause && speaks {
             item.warn(format!(
-                "`{}` is no longer than the longest single pause at the {} of port {} ({pause}), which would look like a \
-                 storm; write {} or more",
+                "`{}` is not longer than the longest single pause at the {} of port {} ({pause}), which would count as \
+                 a storm; write {} or more",
                 item.shown(),
                 port.rate,
                 port.name,

@@ -46,7 +46,7 @@ fn items_of(item: &Item<'_>, room: &mut Room) -> Vec<Node> {
     let mut one = value(item, room);
     if !item.is_map() || !item.has("count") {
         if item.has("first") {
-            item.child("first").fail("`count` is missing beside it; write e.g. `count: 2`");
+            item.child("first").fail("`first` needs a `count`; write e.g. `count: 2`");
         }
         return vec![one];
     }
@@ -55,14 +55,14 @@ fn items_of(item: &Item<'_>, room: &mut Room) -> Vec<Node> {
     let Some((first, last)) = numbers(item) else { return vec![one] };
     if !has_star(&one, item) {
         let (whose, example) = if item.has("name") { ("its `name`", "name: p*") } else { ("its values", "to: h*") };
-        count.fail(format!("`*` in {whose} says where the number goes, and there is none; write e.g. `{example}`"));
+        count.fail(format!("there is no `*` in {whose} for the number; write e.g. `{example}`"));
         return vec![one];
     }
     let copies = last - first + 1;
     let needed = size(&one).saturating_mul(usize::try_from(copies).unwrap_or(usize::MAX));
     if needed > room.0 {
         count.fail(format!(
-            "{copies} copies of this are more than fit; write fewer, at most {MOST_VALUES} values in all"
+            "{copies} copies of this item are too many; write fewer, at most {MOST_VALUES} values in all"
         ));
         return vec![one];
     }

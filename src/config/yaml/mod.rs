@@ -16,10 +16,9 @@ use serde_saphyr::{Error, Location, Spanned};
 
 use super::error::{ConfigErrors, Place};
 
-const TOO_DEEP: &str =
-    "too many lists and mappings within each other; close each bracket where it belongs, and write it flatter";
-const TOO_MUCH: &str = "too many values for a configuration, those that aliases stand for included; write fewer aliases \
-                        (`*name`), and `count:` for items that are alike";
+const TOO_DEEP: &str = "lists and mappings are nested too deeply; close every bracket, and nest less";
+const TOO_MUCH: &str = "too many values for a configuration, including those of aliases; write fewer aliases \
+                        (`*name`), and `count:` for similar items";
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +74,7 @@ fn describe(error: &Error) -> String {
         }
         Error::UnknownAnchor { .. } => "this alias has no anchor; write `&name` before the value it means".to_owned(),
         other if other.to_string().contains("tabs disallowed") => {
-            "not valid YAML: a tab where indentation is; write spaces".to_owned()
+            "not valid YAML: a tab in the indentation; write spaces".to_owned()
         }
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => TOO_DEEP.to_owned(),
         // This limit is not a budget of the parser but a bound of its own.

@@ -64,8 +64,8 @@ pub fn read_mac(fields: &Fields<'_>, macs: &mut Unique, own: MacAddr) -> (MacAdd
 pub fn station(item: &Item<'_>) -> Option<MacAddr> {
     let mac = item.parse::<MacAddr>()?;
     if mac.is_group() || mac.is_zero() {
-        let kind = if mac.is_zero() { "nobody's address" } else { "a group's address" };
-        return item.refuse(format!("`{mac}` is {kind}; write a station's, e.g. 02:48:46:00:00:01"));
+        let kind = if mac.is_zero() { "the zero address" } else { "a group address" };
+        return item.refuse(format!("`{mac}` is {kind}; write a station address, e.g. 02:48:46:00:00:01"));
     }
     Some(mac)
 }
@@ -74,7 +74,7 @@ pub fn station(item: &Item<'_>) -> Option<MacAddr> {
 pub fn suggest(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(near) => format!("write `{near}` if that was meant"),
-        None if known.is_empty() => "there is none at all".to_owned(),
+        None if known.is_empty() => "none is configured".to_owned(),
         None => format!("write {}", one_of(known)),
     }
 }

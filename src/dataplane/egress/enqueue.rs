@@ -55,7 +55,7 @@ impl<P: Packet> Egress<P> {
         self.expect_room(burst.len());
         let frames = burst.len();
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("every frame of the burst is sent") };
             self.append(&mut ports[usize::from(egress)], buffer, packet, meta.desc);
         }
         self.finish(ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });
@@ -65,7 +65,7 @@ impl<P: Packet> Egress<P> {
     /// always fit.
     #[inline]
     pub fn expect_room(&self, frames: usize) {
-        assert!(self.slab.has_room(frames), "fewer slots than cells of the buffer");
+        assert!(self.slab.has_room(frames), "more frames than cells of the buffer");
     }
 
     /// Appends an admitted frame to a queue without a reserve. [`Egress::finish`] must follow: it updates the counts

@@ -22,7 +22,7 @@ struct Chunk<P> {
     descs: [FrameDesc; CHUNK],
 }
 
-const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "of packets that are pointers");
+const _: () = assert!(size_of::<Chunk<std::ptr::NonNull<u8>>>() == 4 * CACHE_LINE, "a chunk is four cache lines");
 
 impl<P> Chunk<P> {
     fn new() -> Self {
@@ -57,7 +57,7 @@ impl<P> Slab<P> {
     /// frame takes at least one.
     #[must_use]
     pub fn new(capacity: usize, queues: usize) -> Self {
-        assert!(capacity < MAX_CELLS as usize, "a buffer of fewer cells than a queue can count");
+        assert!(capacity < MAX_CELLS as usize, "a buffer of more cells than a queue can count");
         // The first and the last chunk of a queue may hold only one frame each.
         let chunks = capacity.div_ceil(CHUNK) + 2 * queues;
         let (links, vacant) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
@@ -81,7 +81,7 @@ impl<P> Slab<P> {
     /// Counts `frames` that were appended with [`Queue::append`].
     #[inline]
     pub fn appended(&mut self, frames: usize) {
-        debug_assert!(self.has_room(frames), "who appends has asked");
+        debug_assert!(self.has_room(frames), "more frames appended than there is room for");
         self.held += frames as u32;
     }
 
@@ -194,7 +194,7 @@ impl Queue {
     /// and calls [`Slab::appended`] after the last frame of the burst.
     #[inline(always)]
     pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) {
-        debug_assert!(desc.cells() > 0, "a frame takes a cell at least");
+        debug_assert!(desc.cells() > 0, "a frame takes at least one cell");
         if self.end as usize == CHUNK {
             self.extend(slab);
         }
@@ -304,12 +304,12 @@ impl Queue {
         let places = self.first as usize..self.first as usize + run.frames as usize;
         packets.extend(chunk.packets[places.clone()].iter_mut().map(|packet| {
             let Some(packet) = packet.take() else {
-                unreachable!("a queue's places hold frames from the first to the last");
+                unreachable!("every place from the first to the last holds a frame");
             };
             packet
         }));
         if descs.try_extend_from_slice(&chunk.descs[places]).is_err() {
-            unreachable!("who takes has asked for room");
+            unreachable!("the caller has checked for room");
         }
         self.taken(slab, run);
     }

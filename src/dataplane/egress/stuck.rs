@@ -136,7 +136,7 @@ mod tests {
         let mut progress = progress();
         assert!(!refuse(&mut progress, 10, 110));
         assert!(progress.refused(Ticks(110 * MS), 7) && progress.is_stuck());
-        assert!(!progress.refused(Ticks(111 * MS), 7), "told once");
+        assert!(!progress.refused(Ticks(111 * MS), 7), "reported once");
     }
 
     #[test]

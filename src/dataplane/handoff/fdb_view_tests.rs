@@ -16,7 +16,7 @@ fn station(number: u16) -> Station {
 /// Requests one part, and polls until it is published.
 fn part(window: &FdbWindow, showing: &mut Showing, fdb: &Fdb, own: PortSet, from: usize) -> Part {
     window.ask(from);
-    assert_eq!(window.answer(), None, "nobody has shown it yet");
+    assert_eq!(window.answer(), None, "the table is not published yet");
     let asked = window.asked();
     for _ in 0..fdb.buckets().div_ceil(BUCKETS) {
         assert_ne!(showing.shown, asked);
@@ -26,7 +26,7 @@ fn part(window: &FdbWindow, showing: &mut Showing, fdb: &Fdb, own: PortSet, from
             return part;
         }
     }
-    panic!("never shown");
+    panic!("the table was never published");
 }
 
 fn all(fdb: &Fdb, own: PortSet) -> Vec<Sighting> {

@@ -74,7 +74,7 @@ impl<P: Packet> Pipeline<P> {
         let own = self.own;
         let mut appended = Appended { frames: 0, egresses: demand.egresses & own, queues: demand.queues };
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Verdict::Send(egress) = meta.verdict else { unreachable!("all of them are sent") };
+            let Verdict::Send(egress) = meta.verdict else { unreachable!("every frame of the burst is sent") };
             if own.contains(egress.into()) {
                 appended.frames += 1;
                 let state = &mut self.ports[usize::from(egress)];

@@ -28,7 +28,7 @@ impl Shutdown {
     /// With more than 64: they share a mask.
     #[must_use]
     pub fn new(lcores: usize) -> Self {
-        assert!((1..=64).contains(&lcores), "a mask of lcores");
+        assert!((1..=64).contains(&lcores), "an lcore mask holds 1 to 64 lcores");
         Self { lcores, quiet: AtomicU64::new(0), drained: AtomicUsize::new(0), emptied: AtomicUsize::new(0) }
     }
 

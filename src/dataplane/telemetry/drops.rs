@@ -24,33 +24,33 @@ drop_reasons! {
     Truncated => "truncated", "the frame ends inside its Ethernet header or a VLAN tag";
     Oversize => "oversize", "the frame is longer than the port's MTU allows";
     Ipv4Truncated => "ipv4_truncated", "the frame ends inside the IPv4 header or before the packet's total length";
-    Ipv4Malformed => "ipv4_malformed", "an IPv4 version, header length or total length that cannot be";
+    Ipv4Malformed => "ipv4_malformed", "an invalid IPv4 version, header length or total length";
     Ipv6Truncated => "ipv6_truncated", "the frame ends inside the IPv6 header or before its payload length";
-    Ipv6Malformed => "ipv6_malformed", "an IPv6 version that cannot be";
+    Ipv6Malformed => "ipv6_malformed", "an invalid IPv6 version";
     L4Truncated => "l4_truncated", "the packet ends inside its UDP or TCP header";
-    L4Malformed => "l4_malformed", "a UDP length or TCP header length that cannot be";
+    L4Malformed => "l4_malformed", "an invalid UDP length or TCP header length";
     MacControl => "mac_control", "a MAC control frame that is neither PFC nor PAUSE, or too short to be either";
     SourceInvalid => "source_invalid", "a source address that is zero or a group address";
     LinkLocal => "link_local", "a destination that bridges must not relay (01-80-C2-00-00-0x)";
     VlanNotAllowed => "vlan_not_allowed", "a VLAN that the receiving port does not carry";
     SamePort => "same_port", "the destination is behind the port the frame came from";
-    NoMember => "no_member", "nobody else in the VLAN to flood to";
+    NoMember => "no_member", "no other port in the VLAN to flood to";
     LosslessUnknown => "lossless_unknown", "a lossless frame to an address not in the forwarding database: never flooded";
     LosslessGroup => "lossless_group", "a lossless broadcast or multicast frame: never flooded";
-    EgressMtu => "egress_mtu", "longer than the MTU of the port it should leave by";
-    EgressDown => "egress_down", "the port it should leave by has no link";
-    Shutdown => "shutdown", "still queued when the switch stopped";
+    EgressMtu => "egress_mtu", "the frame is longer than the MTU of its egress port";
+    EgressDown => "egress_down", "the egress port has no link";
+    Shutdown => "shutdown", "the frame was still queued when the switch stopped";
     HeadroomFull => "headroom_full", "a lossless group's headroom is full: its peer did not stop in time, or eta is too small";
-    HeadroomPoolEmpty => "headroom_pool_empty", "the headroom that all lossless groups share is used up: its over-subscription is too bold";
+    HeadroomPoolEmpty => "headroom_pool_empty", "the shared headroom pool is empty: its over-subscription is too high";
     Threshold => "threshold", "the ingress group's threshold in the lossy pool";
     PoolEmpty => "pool_empty", "the lossy pool is empty";
     QueueThreshold => "queue_threshold", "the egress queue's threshold in the lossy pool";
     Wred => "wred", "early drop of a frame that is not ECN-capable";
     Watchdog => "watchdog", "the watchdog drops a priority that its peer has paused for too long";
     NoBuffer => "no_buffer", "no packet buffer for a flooded copy, or no room in front of the frame for a tag";
-    EgressStuck => "egress_stuck", "the port it should leave by is stuck: its device takes no frames";
+    EgressStuck => "egress_stuck", "the egress port is stuck: its device takes no frames";
     PfcDestination => "pfc_destination", "a PFC frame whose destination is not 01-80-C2-00-00-01: it is not obeyed";
-    Shed => "shed", "a lossy frame dropped at the receive ring, since the core has more frames than time";
+    Shed => "shed", "a lossy frame dropped at the receive ring, because its lcore is overloaded";
 }
 
 impl DropReason {

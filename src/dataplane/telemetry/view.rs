@@ -40,7 +40,7 @@ impl<P: Packet> Pipeline<P> {
     /// If there is no such port or class.
     #[must_use]
     pub fn view(&self, port: usize, class: usize) -> ClassView {
-        debug_assert!(self.owns(port), "of another lcore's port this one knows nothing");
+        debug_assert!(self.owns(port), "another lcore owns this port");
         let state = &self.ports[port];
         let (queue, group) = (&state.queues[class], state.ledger.group(class));
         ClassView {

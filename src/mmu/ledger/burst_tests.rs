@@ -51,11 +51,11 @@ fn the_same(switch: &Switch, steps: &[Step], bursts: &[(usize, Frames)]) -> Resu
                 let admissions = one_by_one(&mut one[*port], frames, &mut one_pools);
                 let is_admitted = |admission: &Admission| !matches!(admission, Admission::Refused(_));
                 prop_assert!(admissions.iter().all(is_admitted), "{:?} of {:?}", admissions, frames);
-                prop_assert_eq!(one[*port].xoff(), xoff, "nobody is to be told anything");
+                prop_assert_eq!(one[*port].xoff(), xoff, "no XOFF state changes");
                 admitted[0] += 1;
                 admitted[1] += usize::from(admissions.contains(&Admission::Headroom));
             } else {
-                prop_assert_eq!(&state(&other, &other_pools), &before, "refused together, and yet something changed");
+                prop_assert_eq!(&state(&other, &other_pools), &before, "a refused burst changes nothing");
                 one_by_one(&mut one[*port], frames, &mut one_pools);
                 one_by_one(&mut other[*port], frames, &mut other_pools);
             }
@@ -136,7 +136,7 @@ fn a_burst_is_admitted_together_until_its_limit_is_near() {
     assert!(together(&mut ledger, &vec![(0, 1)], &mut pools), "the other is not XOFF");
     assert!(together(&mut ledger, &vec![(3, 9), (0, 1), (3, 30)], &mut pools), "40 have room in headroom");
     assert_eq!((ledger.group(3).headroom, ledger.group(3).headroom_highest), (Cells(40), Cells(40)));
-    assert!(!together(&mut ledger, &vec![(0, 1), (3, 1)], &mut pools), "which is full");
+    assert!(!together(&mut ledger, &vec![(0, 1), (3, 1)], &mut pools), "headroom is full");
     ledger.release(3, Cells(40), &mut pools);
     assert!(!together(&mut ledger, &vec![(3, 1)], &mut pools), "nothing is in headroom, and it is XOFF");
 }

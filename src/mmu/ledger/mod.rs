@@ -325,7 +325,7 @@ impl PortLedger {
     #[must_use]
     pub fn admit_guaranteed(&mut self, group: usize, cells: Cells, pools: &mut Pools) -> Admission {
         let lossless = self.groups[group].profile.lossless;
-        debug_assert!(!lossless, "a lossless group's way on is its headroom");
+        debug_assert!(!lossless, "a lossless group uses its headroom instead");
         let parts = self.divide(group, cells);
         if !pools.shared[usize::from(lossless)].take(Cells(parts.shared)) {
             return Admission::Refused(Refusal::PoolEmpty);
@@ -423,7 +423,7 @@ impl PortLedger {
     /// If there is no such group.
     pub fn undo(&mut self, group: usize, before: &GroupState, pool_highest: Cells, pools: &mut Pools) {
         let state = &mut self.groups[group].state;
-        debug_assert!(state.headroom == before.headroom, "only a lossy frame is taken back");
+        debug_assert!(state.headroom == before.headroom, "only the admission of a lossy frame is undone");
         let (shared, port_reserve) = (state.shared.0 - before.shared.0, state.port_reserve.0 - before.port_reserve.0);
         *state = *before;
         self.shared[0] -= shared;

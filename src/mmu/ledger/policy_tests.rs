@@ -128,7 +128,7 @@ fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     }
     for (port, ledger) in ledgers.iter_mut().enumerate() {
         ledger.reevaluate_xoff(&pools[port % 2]);
-        prop_assert_eq!(ledger.xoff(), 0, "no pause for ever");
+        prop_assert_eq!(ledger.xoff(), 0, "no endless pause");
     }
     prop_assert_eq!(pools[0].headroom.used(), Cells(0));
     pools.iter_mut().flat_map(|pools| &mut pools.shared).for_each(Lease::flush);

@@ -70,7 +70,7 @@ impl World {
         }
         if policy != HeadroomPolicy::Dynamic {
             let others = !(1_u8 << group);
-            prop_assert_eq!(ledger.xoff() & others, was_off & others, "nobody else is paused");
+            prop_assert_eq!(ledger.xoff() & others, was_off & others, "no other group is paused");
         }
         if policy == HeadroomPolicy::Independent && admission == Admission::Refused(Refusal::HeadroomFull) {
             let eta = self.switch.ports[port].groups[group].headroom.0;
@@ -179,7 +179,7 @@ impl World {
         }
         for ledger in &mut self.ledgers {
             ledger.reevaluate_xoff(&self.pools);
-            prop_assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (0, false), "no pause for ever");
+            prop_assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (0, false), "no endless pause");
             prop_assert_eq!(ledger.reserve_used(), [Cells(0); 2]);
         }
         prop_assert_eq!(self.pools.headroom.used(), Cells(0));

@@ -23,8 +23,7 @@ mod sync {
 }
 
 /// The first failure depends on the execution that loom tries first.
-const WRONG_COUNT: [&str; 3] =
-    ["cells are in use of", "more cells given back than were taken", "the accounts are wrong"];
+const WRONG_COUNT: [&str; 3] = ["cells are in use of", "more cells returned than taken", "the accounts are wrong"];
 
 #[test]
 fn non_atomic_lease_is_detected() {

@@ -194,7 +194,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "flows: [{from: h1, to: g1, count: 3}]",
-        "x.yaml:6:35: flows[0].count: `*` in its values says where the number goes, and there is none; write e.g. `to: h*`",
+        "x.yaml:6:35: flows[0].count: there is no `*` in its values for the number; write e.g. `to: h*`",
     ),
     (
         "",
