@@ -75,7 +75,7 @@ pub(super) fn wrong_method(request: &Request) -> Response {
         "/v1/reload" => "GET, POST",
         _ => "GET",
     };
-    let what = format!("{} is not for {}", request.method(), shown(request));
+    let what = format!("{} is not supported for {}", request.method(), shown(request));
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &what, &format!("use {right}"));
     response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(right));
     response
@@ -84,9 +84,11 @@ pub(super) fn wrong_method(request: &Request) -> Response {
 /// Refuses query parameters: a client would believe that an ignored parameter filters the answer.
 pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response {
     match request.uri().query() {
-        Some(_) => {
-            error(StatusCode::BAD_REQUEST, "no resource takes parameters", "ask without `?`, and filter the answer")
-        }
+        Some(_) => error(
+            StatusCode::BAD_REQUEST,
+            "no resource accepts parameters",
+            "send the request without `?`, and filter the answer",
+        ),
         None => next.run(request).await,
     }
 }
@@ -95,7 +97,7 @@ pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response 
 pub(super) async fn refuse_long_headers(request: Request, next: Next) -> Response {
     if is_too_long(&request) {
         let what = format!("the header of the request is longer than {HEADER_MAX} bytes");
-        return error(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &what, "ask with fewer and shorter fields");
+        return error(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &what, "send fewer and shorter header fields");
     }
     next.run(request).await
 }
@@ -103,7 +105,8 @@ pub(super) async fn refuse_long_headers(request: Request, next: Next) -> Respons
 /// The answer to a write on a read-only API. `signal` is the command that has the same effect for users who may signal
 /// the process.
 pub(super) fn read_only(signal: &str) -> Response {
-    let remedy = "write `api: {writes: true}` into the switch's configuration; a signal needs no permission:";
+    let remedy =
+        "write `api: {writes: true}` in the switch's configuration, or send a signal, which needs no permission:";
     let remedy = format!("{remedy} {signal} {}", std::process::id());
     error(StatusCode::FORBIDDEN, "this switch's API is read-only", &remedy)
 }

@@ -36,22 +36,30 @@ const MAX_ANSWER_BYTES: usize = 256 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The socket is `off`.
-    #[error("`off` is no socket to ask; give the switch's with --socket PATH")]
+    #[error("`off` is not a socket; give the switch's socket with --socket PATH")]
     Off,
     /// No switch listens at any of the paths.
     #[error("no switch listens at {}: start one with `holdfast run`, or give its socket with --socket PATH", paths(.0))]
     Nobody(Vec<PathBuf>),
     /// The path exists and is not a socket.
-    #[error("{} is there and is no socket; give the switch's with --socket PATH", .0.display())]
+    #[error("{} exists and is not a socket; give the switch's socket with --socket PATH", .0.display())]
     NotASocket(PathBuf),
     /// The path does not fit a socket's address.
-    #[error("{} is longer than the {MAX_PATH} bytes that a socket's path may have; give the switch's with --socket PATH", .0.display())]
+    #[error(
+        "{} is longer than the {MAX_PATH} bytes allowed for a socket's path; give the switch's socket with --socket \
+         PATH",
+        .0.display()
+    )]
     TooLong(PathBuf),
     /// The mode of the socket does not let this user connect.
-    #[error("{} is not for this user: ask as the user who runs the switch, or set `api.group` in its configuration", .0.display())]
+    #[error(
+        "this user has no access to {}; run the command as the user of the switch, or set `api.group` in its \
+         configuration",
+        .0.display()
+    )]
     Forbidden(PathBuf),
     /// The connection or the answer failed.
-    #[error("{}: {what}; is it a switch's socket, and has the switch ended?", .path.display())]
+    #[error("{}: {what}; check that it is a switch's socket and that the switch is running", .path.display())]
     Broken {
         /// The socket.
         path: PathBuf,
@@ -59,13 +67,24 @@ pub enum ClientError {
         what: String,
     },
     /// The switch did not answer in time.
-    #[error("{} did not answer within {}s; is it a switch's socket, is the switch stopped (SIGSTOP), or its control thread without a CPU?", .0.display(), ANSWER_TIME.as_secs())]
+    #[error(
+        "{} did not answer within {}s; check that it is a switch's socket, that the switch is not stopped (SIGSTOP), \
+         and that its control thread has a CPU",
+        .0.display(), ANSWER_TIME.as_secs()
+    )]
     Slow(PathBuf),
     /// The switch closes the connection before it reads the request.
-    #[error("{} hangs up before it is asked; is it a switch's socket, and has the switch ended?", .0.display())]
+    #[error(
+        "{} closed the connection before the request; check that it is a switch's socket and that the switch is \
+         running",
+        .0.display()
+    )]
     HungUp(PathBuf),
     /// The switch serves its maximum of clients.
-    #[error("{} serves as many others as it can and has had no place for {}s; who else asks it?", .0.display(), ANSWER_TIME.as_secs())]
+    #[error(
+        "{} has served its maximum number of clients for {}s; close other clients of this switch",
+        .0.display(), ANSWER_TIME.as_secs()
+    )]
     Busy(PathBuf),
     /// The switch refused the request.
     #[error("{error}; {remedy}")]
@@ -76,7 +95,7 @@ pub enum ClientError {
         remedy: String,
     },
     /// The asynchronous runtime of this program did not start.
-    #[error("this client cannot start: {}; is a limit on open files (ulimit -n) very low?", .0.kind())]
+    #[error("this client cannot start: {}; raise the limit on open files (ulimit -n) if it is very low", .0.kind())]
     Runtime(io::Error),
 }
 
@@ -87,7 +106,7 @@ fn paths(paths: &[PathBuf]) -> String {
 
 fn what_is_at(path: &Path) -> String {
     if path.exists() {
-        return " (what is there was left by one that has ended)".to_owned();
+        return " (a switch that has ended left its socket there)".to_owned();
     }
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.is_dir());
     directory.map_or_else(String::new, |directory| format!(" (there is no directory {})", directory.display()))
@@ -199,12 +218,12 @@ fn part(path: &Path, body: &[u8], name: &str) -> Result<Value, ClientError> {
     let answer: Value = serde_json::from_slice(body).map_err(|error| wrong(path, &error))?;
     match answer.get(name) {
         Some(_) => Ok(answer),
-        None => Err(wrong(path, &format!("there is no `{name}` in it"))),
+        None => Err(wrong(path, &format!("it has no `{name}`"))),
     }
 }
 
 fn wrong(path: &Path, error: &dyn fmt::Display) -> ClientError {
-    ClientError::Broken { path: path.to_owned(), what: format!("an answer that is wrong: {error}") }
+    ClientError::Broken { path: path.to_owned(), what: format!("the answer is invalid: {error}") }
 }
 
 /// Repeats the request while the switch serves its maximum of clients; sets `is_busy` if that happened.
@@ -254,7 +273,7 @@ async fn ask(path: &Path, method: Method, target: &str) -> Result<Vec<u8>, Clien
     }
     match serde_json::from_slice::<Refusal>(&body) {
         Ok(Refusal { error, remedy }) => Err(ClientError::Refused { error, remedy }),
-        Err(_) => Err(broken(&format!("it answers {status}"))),
+        Err(_) => Err(broken(&format!("the answer has status {status}"))),
     }
 }
 

@@ -159,8 +159,8 @@ const VIEWS: &[Resource] = views! {
 /// # Errors
 /// None is known for a running server; the result is that of the library.
 pub async fn serve(listener: UnixListener, served: Arc<Served>) -> io::Result<()> {
-    let busy = format!("all of the {MAX_CONNECTIONS} connections that are served at once are taken");
-    let busy = text(&Refusal { error: &busy, remedy: "ask again in a second" });
+    let busy = format!("all {MAX_CONNECTIONS} connections are in use");
+    let busy = text(&Refusal { error: &busy, remedy: "retry in a second" });
     let refusals = Refusals::new("application/json", &String::from_utf8_lossy(&busy));
     axum::serve(Bounded::new(listener, MAX_CONNECTIONS, CONNECTION_TIME, refusals), router(served)).await
 }
@@ -214,10 +214,10 @@ async fn fdb(served: &Served) -> Response {
     match served.fdb.read(&source, |fdb| text(&Part { at_ns, name: "fdb", part: fdb })).await {
         Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(Silent) => {
-            let remedy = "ask again; is it about to end, or an lcore without a CPU?";
+            let remedy = "retry; check that the switch is not ending and that each lcore has a CPU";
             error(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "an lcore of the switch does not show its forwarding database",
+                "an lcore of the switch did not return its forwarding database",
                 remedy,
             )
         }
@@ -237,7 +237,7 @@ fn clear(served: &Served) -> Response {
     let switch_view = served.current.get();
     switch_view.watermarks.remember(&Snapshot::take(&switch_view, served.began.0.elapsed()));
     served.control.clear_watermarks();
-    json(StatusCode::OK, &Done { done: "watermarks are what is held now" })
+    json(StatusCode::OK, &Done { done: "watermarks are set to the current values" })
 }
 
 /// Compares the configuration file with the running configuration; with `apply` the switch also applies it.
@@ -250,10 +250,10 @@ async fn reload(served: &Served, apply: bool) -> Response {
         None => None,
     };
     let Some(answer) = answer else {
-        let remedy = "start it anew by the configuration that it is to have";
+        let remedy = "restart the switch with the new configuration";
         return error(
             StatusCode::SERVICE_UNAVAILABLE,
-            "this switch reads no configuration, or is about to end",
+            "this switch cannot read its configuration again, or is about to end",
             remedy,
         );
     };

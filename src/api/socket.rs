@@ -64,25 +64,38 @@ fn is_root() -> bool {
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// No directory for run-time files.
-    #[error("there is no usual place for the API's socket: XDG_RUNTIME_DIR is not set; name one with --socket PATH")]
+    #[error("the API's socket has no default path: XDG_RUNTIME_DIR is not set; name one with --socket PATH")]
     NoPlace,
     /// Another switch listens there.
-    #[error("another switch listens at {}; give this one a socket of its own with --socket PATH, or none with --socket off", .0.display())]
+    #[error(
+        "another switch listens at {}; give this one a socket of its own with --socket PATH, or none with --socket off",
+        .0.display()
+    )]
     Taken(PathBuf),
     /// The path exists and is not a socket.
-    #[error("{} is there and is no socket; remove it, or choose another path with --socket PATH", .0.display())]
+    #[error("{} exists and is not a socket; remove it, or choose another path with --socket PATH", .0.display())]
     NotASocket(PathBuf),
     /// The path does not fit a socket's address.
-    #[error("{} is longer than the {MAX_PATH} bytes that a socket's path may have; choose a shorter one with --socket PATH", .0.display())]
+    #[error(
+        "{} is longer than the {MAX_PATH} bytes allowed for a socket's path; choose a shorter one with --socket PATH",
+        .0.display()
+    )]
     TooLong(PathBuf),
     /// The path names no file.
-    #[error("`{}` is no path of a socket; write e.g. --socket /run/holdfast/holdfast.sock, or --socket off", .0.display())]
+    #[error(
+        "`{}` is not the path of a socket; write e.g. --socket /run/holdfast/holdfast.sock, or --socket off",
+        .0.display()
+    )]
     NoFile(PathBuf),
     /// The group does not exist.
     #[error("there is no group `{0}` in /etc/group; write another `api.group`, or its number")]
     NoGroup(String),
     /// The directory of the path does not exist.
-    #[error("the API cannot listen at {}: there is no directory {}; make it (mkdir -p), choose another path with --socket PATH, or none with --socket off", .path.display(), .directory.display())]
+    #[error(
+        "the API cannot listen at {}: there is no directory {}; create it (mkdir -p), choose another path with \
+         --socket PATH, or none with --socket off",
+        .path.display(), .directory.display()
+    )]
     NoDirectory {
         /// The socket.
         path: PathBuf,
@@ -90,7 +103,11 @@ pub enum SocketError {
         directory: PathBuf,
     },
     /// Another holdfast locks the directory to take a socket there, and does not release it.
-    #[error("the API cannot listen at {}: another holdfast has kept {} locked for {}s; has it been stopped (fuser -v names it)? End it, or choose another path with --socket PATH", .path.display(), .directory.display(), (TRY_TIME * TRIES).as_secs())]
+    #[error(
+        "the API cannot listen at {}: another holdfast has locked {} for {}s; end that process (fuser -v names it), or \
+         choose another path with --socket PATH",
+        .path.display(), .directory.display(), (TRY_TIME * TRIES).as_secs()
+    )]
     Locked {
         /// The socket.
         path: PathBuf,
@@ -98,7 +115,10 @@ pub enum SocketError {
         directory: PathBuf,
     },
     /// An operation of the system failed.
-    #[error("the API cannot listen at {}: {what}: {}; choose another path with --socket PATH, or none with --socket off", .path.display(), .error.kind())]
+    #[error(
+        "the API cannot listen at {}: {what}: {}; choose another path with --socket PATH, or none with --socket off",
+        .path.display(), .error.kind()
+    )]
     System {
         /// The socket.
         path: PathBuf,
@@ -132,7 +152,7 @@ impl Bound {
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let failed = |what| move |error| SocketError::System { path: path.to_owned(), what, error };
         if directory == Path::new(ROOT_DIRECTORY) && !directory.exists() {
-            fs::create_dir(directory).map_err(failed("its directory cannot be made"))?;
+            fs::create_dir(directory).map_err(failed("its directory cannot be created"))?;
         }
         let group = group.map(group_number).transpose()?;
         // Without the lock, two switches that start at once both see a dead one's file, and the later removes the
@@ -147,7 +167,7 @@ impl Bound {
         })?;
         remove_dead(path)?;
         let listener = UnixListener::bind(path).map_err(failed("it cannot be bound"))?;
-        let file = fs::symlink_metadata(path).map_err(failed("its file is gone"))?;
+        let file = fs::symlink_metadata(path).map_err(failed("its file was removed"))?;
         let bound = Self { path: path.to_owned(), listener, file: (file.dev(), file.ino()) };
         bound.restrict(group).map_err(failed("its mode cannot be set"))?;
         Ok(bound)
@@ -219,7 +239,11 @@ fn remove_dead(path: &Path) -> Result<(), SocketError> {
     }
     match connect_now(path) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            let failed = |error| SocketError::System { path: path.to_owned(), what: "a dead switch's is there", error };
+            let failed = |error| SocketError::System {
+                path: path.to_owned(),
+                what: "the socket of a dead switch cannot be removed",
+                error,
+            };
             fs::remove_file(path).map_err(failed)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -265,7 +289,7 @@ mod tests {
         assert_eq!((mode(&path), bound.path()), (0o600, path.as_path()));
         let taken = Bound::new(&path, None).unwrap_err();
         assert!(matches!(taken, SocketError::Taken(_)), "{taken}");
-        assert!(path.exists(), "who is refused leaves it alone");
+        assert!(path.exists(), "a refused start leaves the socket unchanged");
         drop(bound);
         assert!(!path.exists());
     }
@@ -289,12 +313,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
-        assert!(path.exists(), "the kernel leaves it");
+        assert!(path.exists(), "the kernel leaves the file");
         let bound = Bound::new(&path, None).unwrap();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "text").unwrap();
         drop(bound);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "text", "not ours any more");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text", "no longer our socket");
         let refused = Bound::new(&path, None).unwrap_err();
         assert!(matches!(refused, SocketError::NotASocket(_)), "{refused}");
     }
@@ -306,7 +330,8 @@ mod tests {
         assert!(matches!(Bound::new(Path::new("/"), None), Err(SocketError::NoFile(_))));
         let nowhere = Bound::new(Path::new("/nonexistent/s"), None).unwrap_err().to_string();
         assert!(
-            nowhere.contains("/nonexistent/s: there is no directory /nonexistent; make it (mkdir -p), choose another"),
+            nowhere
+                .contains("/nonexistent/s: there is no directory /nonexistent; create it (mkdir -p), choose another"),
             "{nowhere}"
         );
         let file = Bound::new(Path::new("/etc/passwd/s"), None).unwrap_err().to_string();
@@ -318,7 +343,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let _locked = lock(directory.path()).unwrap();
         let busy = Bound::new(&directory.path().join("s"), None).unwrap_err().to_string();
-        let expected = format!("another holdfast has kept {} locked for 1s; ", directory.path().display());
+        let expected = format!("another holdfast has locked {} for 1s; ", directory.path().display());
         assert!(busy.contains(&expected) && busy.contains("--socket PATH"), "{busy}");
     }
 

@@ -44,7 +44,7 @@ pub fn check_port(client: &Client, name: Option<&str>) -> Result<(), Failure> {
 /// Parses a traffic class.
 pub fn class(text: &str) -> Result<u8, String> {
     let class = text.parse().ok().filter(|class| *class < 8);
-    class.ok_or_else(|| format!("`{text}` is no traffic class; write a number from 0 to 7"))
+    class.ok_or_else(|| format!("`{text}` is not a traffic class; write a number from 0 to 7"))
 }
 
 /// The failure that `command` lacks its argument; it lists the possible values.
@@ -52,7 +52,10 @@ pub fn nothing_named<T: ValueEnum>(command: &str) -> Failure {
     let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
     let example = names.first().map_or("", String::as_str);
-    Failure::usage(format!("{command} what? {}; e.g. `holdfast {command} {example}`", names.join(", ")))
+    Failure::usage(format!(
+        "`holdfast {command}` needs an argument; write one of {}, e.g. `holdfast {command} {example}`",
+        names.join(", ")
+    ))
 }
 
 /// Turns an error of the client into a failure of the command.

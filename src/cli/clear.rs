@@ -25,5 +25,5 @@ pub fn clear(args: &Args) -> Result<(), Failure> {
     match what {
         What::Watermarks => client.clear_watermarks().map_err(failed)?,
     }
-    print("watermarks begin again with what is held now\n")
+    print("watermarks are set to the current values\n")
 }

@@ -70,7 +70,7 @@ fn to_text(findings: &[Finding]) -> String {
         }
     }
     let [bad, warn, ok] = [Level::Bad, Level::Warn, Level::Ok].map(|level| count(findings, level));
-    format!("{table}\n{bad} bad, {warn} to look at, {ok} in order\n")
+    format!("{table}\n{bad} bad, {warn} to check, {ok} ok\n")
 }
 
 fn to_json(findings: &[Finding]) -> Value {

@@ -17,6 +17,8 @@ pub fn man(args: &Args) -> Result<(), Failure> {
     let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
     written.map_err(|error| {
         let directory = directory.display();
-        Failure::Run(format!("manual pages cannot be written to {directory}: {error}; name a directory of your own"))
+        Failure::Run(format!(
+            "manual pages cannot be written to {directory}: {error}; name a directory that you may write to"
+        ))
     })
 }

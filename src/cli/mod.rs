@@ -29,8 +29,8 @@ use clap::{Parser, Subcommand};
     name = "holdfast",
     version = env!("HOLDFAST_VERSION"),
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 done, 1 it failed while running, 2 wrong usage or configuration.\n\
-                  Try `holdfast run`: an incast over in-process ports that needs no NIC, no root and no file."
+    after_help = "Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration.\nTry `holdfast run`: \
+                  an incast over in-process ports that needs no NIC, no root and no file."
 )]
 struct Cli {
     #[command(subcommand)]

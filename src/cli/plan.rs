@@ -23,7 +23,7 @@ pub fn describe(config: &Config) -> String {
 fn write_plan(config: &Config, out: &mut impl Write) -> fmt::Result {
     let metrics = config.metrics.map_or("off".to_owned(), |address| format!("http://{address}/metrics"));
     let switch = &config.switch;
-    writeln!(out, "{}: right", config.source)?;
+    writeln!(out, "{}: valid", config.source)?;
     writeln!(out, "poll gap {}, metrics {metrics}, {}", config.lcores.poll_gap, lcores(config))?;
     if let Some(line) = idle(config) {
         writeln!(out, "{line}")?;
@@ -62,7 +62,7 @@ fn idle(config: &Config) -> Option<String> {
     let lcores = (0..usize::from(config.switch.lcores)).filter(|&lcore| config.idle_of(lcore).is_some());
     let lcores: Vec<String> = lcores.map(|lcore| lcore.to_string()).collect();
     let who = match &lcores[..] {
-        [] => return Some("when idle: every lcore polls on, for a lossless port".to_owned()),
+        [] => return Some("when idle: every lcore keeps polling, because each has a lossless port".to_owned()),
         [lcore] => format!("lcore {lcore}"),
         lcores => format!("lcores {}", lcores.join(", ")),
     };
@@ -81,7 +81,7 @@ fn summary(config: &Config) -> Vec<String> {
     )];
     lines.extend(small_packets(config));
     for order in &summary.ecn {
-        let verdict = if order.is_before() { "before" } else { "perhaps too late" };
+        let verdict = if order.is_before() { "before" } else { "possibly too late" };
         lines.push(format!(
             "ECN of class {} marks from {}, XOFF no earlier than {} in each queue: {verdict}",
             order.class, order.kmin, order.xoff
@@ -95,14 +95,15 @@ fn small_packets(config: &Config) -> Option<String> {
     let (share, cost) = (config.summary.small_packets, config.summary.small_packets_cost?);
     Some(match share {
         SmallPackets::NONE => {
-            "headroom is for no small packets, by `buffer.small_packets`: traffic that has them can lose".to_owned()
+            "headroom assumes no small packets, by `buffer.small_packets`: traffic with small packets can lose frames"
+                .to_owned()
         }
         SmallPackets::ALL => {
-            format!("headroom is for small packets only: {cost} of it would not be needed without any")
+            format!("headroom assumes small packets only: {cost} of it would not be needed without small packets")
         }
         share => format!(
-            "headroom is for up to {share} of bytes in small packets, by `buffer.small_packets`: traffic that has more can \
-             lose; {cost} of it would not be needed without any"
+            "headroom assumes up to {share} of bytes in small packets, by `buffer.small_packets`: traffic with more \
+             can lose frames; {cost} of it would not be needed without small packets"
         ),
     })
 }

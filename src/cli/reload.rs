@@ -44,11 +44,11 @@ fn text(answer: &Reload) -> String {
     let settings = if count == 1 { "1 setting differs".to_owned() } else { format!("{count} settings differ") };
     let applied = if count == 1 { "is applied" } else { "are applied" };
     let head = match answer.outcome {
-        Outcome::Unchanged => format!("{source}: nothing differs from what runs"),
+        Outcome::Unchanged => format!("{source}: no setting differs from the running configuration"),
         Outcome::Applicable => format!("{source}: {settings} and can be applied while the switch runs"),
         Outcome::Applied => format!("{source}: {settings} and {applied}"),
         Outcome::NeedsRestart => format!("{source}: {settings}; nothing was applied"),
-        Outcome::Invalid => format!("{source}: not a configuration; nothing was applied"),
+        Outcome::Invalid => format!("{source}: the configuration is invalid; nothing was applied"),
         Outcome::Busy => format!("{source}: nothing was applied"),
     };
     let mark = |live: bool| if live { "" } else { "  (needs a restart)" };

@@ -53,7 +53,7 @@ impl FromStr for Interval {
             Err(_) => Duration::from_nanos(text.parse::<Nanos>().map_err(|error| error.to_string())?.0),
         };
         if time < INTERVALS[0] || time > Duration::from_secs(60) {
-            return Err("write 100ms to 60s: less is no picture, more no live one".to_owned());
+            return Err("the interval is out of range; write from 100ms to 60s".to_owned());
         }
         Ok(Self(time))
     }
@@ -101,16 +101,16 @@ pub fn top(args: &Args) -> Result<(), Failure> {
 
 /// Refuses an output on which the screen cannot be drawn.
 fn needs_terminal(is_terminal: bool, term: Option<&str>) -> Result<(), Failure> {
-    let instead = "for one look at a time use `holdfast show`";
+    let instead = "use `holdfast show` for a single reading";
     if !is_terminal {
         return Err(Failure::usage(format!(
-            "`holdfast top` draws on a terminal, and standard output is none; {instead}"
+            "`holdfast top` needs a terminal, and standard output is not a terminal; {instead}"
         )));
     }
     if term == Some("dumb") {
         return Err(Failure::usage(format!(
-            "TERM is `dumb`, and `holdfast top` needs a terminal with a cursor that moves; set TERM to what it is \
-             (e.g. xterm-256color), or {instead}"
+            "TERM is `dumb`, and `holdfast top` needs a terminal whose cursor can move; set TERM to the type of the \
+             terminal (e.g. xterm-256color), or {instead}"
         )));
     }
     Ok(())

@@ -40,7 +40,7 @@ pub fn why(args: &Args) -> Result<(), Failure> {
         return print_json(&serde_json::json!({ "why": told }));
     }
     if told.is_empty() {
-        return print("nothing was dropped and nobody was stopped here\n");
+        return print("no frames were dropped and no peers were paused\n");
     }
     print(&told.iter().map(section).collect::<Vec<_>>().join("\n"))
 }
@@ -51,8 +51,7 @@ fn section(why: &Why) -> String {
         Some(class) => format!("class {class} ({})", if why.lossless { "lossless" } else { "lossy" }),
         None => "frames without a class".to_owned(),
     };
-    let xoffs =
-        if why.xoffs == 0 { String::new() } else { format!(", its peer told to stop {} times", grouped(why.xoffs)) };
+    let xoffs = if why.xoffs == 0 { String::new() } else { format!(", its peer paused {} times", grouped(why.xoffs)) };
     let mut text = format!("{}, {class}{xoffs}\n", why.port);
     for reason in &why.reasons {
         text += &format!("  {} dropped, {}: {}\n", frames(reason.frames), reason.reason, reason.meaning);

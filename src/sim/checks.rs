@@ -77,7 +77,8 @@ impl Engine<'_> {
             node.was_late = true;
             let (longest, allowed) = (longest / PS, node.gap_allowed_ps / PS);
             let name = &self.scenario.switches[switch].name;
-            let what = format!("{name} polled {longest} ns after the poll before; headroom is for {allowed} ns");
+            let what =
+                format!("{name} polled {longest} ns after its previous poll; headroom is computed for {allowed} ns");
             self.waivers.push(Waiver { switches: waivers::around(switch, self.scenario), what });
         }
     }
@@ -130,7 +131,7 @@ impl Engine<'_> {
         let discarded: usize = self.nodes.iter().map(Node::discarded_frames).sum();
         if taken != discarded as u64 {
             self.watch.broken("buffers_returned", || {
-                format!("{taken} frames' buffers never came back, and {discarded} are about to")
+                format!("{taken} frame buffers were not returned, and {discarded} frames wait to be discarded")
             });
         }
     }
@@ -157,8 +158,8 @@ impl Engine<'_> {
         if made != ended {
             self.watch.broken("frames_accounted", || {
                 format!(
-                    "{made} frames were made and {ended} have ended or are under way: {arrived} received, {dropped} \
-                     dropped, {missed} missed by rings, {lost} lost on wires, {under_way} under way"
+                    "{made} frames were created, and {ended} are accounted for: {arrived} received, {dropped} dropped, \
+                     {missed} missed by rings, {lost} lost on wires, {under_way} under way"
                 )
             });
         }

@@ -212,7 +212,7 @@ impl<'a> Engine<'a> {
                 return (Ending::Violated, Some(violation));
             }
         }
-        unreachable!("lcores poll on and on");
+        unreachable!("lcores never stop polling");
     }
 
     /// Makes the checks at the end of a run.

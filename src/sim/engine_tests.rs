@@ -96,7 +96,7 @@ fn slow_core_without_backlog_xoff_is_a_waiver_and_no_violation() {
     scenario.duration = Nanos(2_000_000);
     let outcome = run(&scenario);
     assert_eq!(outcome.violation, None);
-    let expected = "a frame takes a core of s 1us, and the backlog of s.p0 stops nobody";
+    let expected = "a core of s needs 1us per frame, and the backlog of s.p0 pauses no peer";
     assert!(outcome.waivers.iter().any(|waiver| waiver == expected), "{:?}", outcome.waivers);
     assert!(outcome.switches[0].ports.iter().any(|port| port.missed_lossless_frames > 0));
 }

@@ -32,10 +32,10 @@ pub struct Recording {
 #[must_use]
 pub fn why_not(scenario: &Scenario, switch: usize) -> Option<&'static str> {
     if scenario.learning == Learning::Frames {
-        return Some("it learns from frames where hosts are, which a trace cannot tell; write `learning: routes`");
+        return Some("switches learn addresses from frames, which a trace does not record; write `learning: routes`");
     }
     if scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Garbage { .. })) {
-        return Some("hosts send garbage, which a trace has no words for; remove `garbage`");
+        return Some("hosts send garbage, which a trace cannot record; remove `garbage`");
     }
     record::why_not(&scenario.switches[switch].config.switch)
 }

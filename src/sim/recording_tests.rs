@@ -146,6 +146,6 @@ fn replay_of_a_tape_with_a_missing_event_disagrees() {
         let untrue = recording.tape.without(index);
         let found = std::panic::catch_unwind(|| agree(&untrue, &recording.spec, &recording.stations).counts);
         let is_noticed = found.is_err() || found.is_ok_and(|counts| counts != honest);
-        assert!(is_noticed, "nobody missed {:?}", recording.tape.happened()[index]);
+        assert!(is_noticed, "the replay does not detect the missing event {:?}", recording.tape.happened()[index]);
     }
 }

@@ -120,7 +120,8 @@ impl Engine<'_> {
             Err(_) if self.checks.may_disorder => {}
             Err(_) => {
                 let (name, sequence) = (flow.spec.name.clone(), packet.cargo.sequence);
-                self.watch.broken("frames_in_order", || format!("frame {sequence} of flow {name} came late or twice"));
+                self.watch
+                    .broken("frames_in_order", || format!("frame {sequence} of flow {name} arrived late or twice"));
             }
         }
         if self.hosts[host].generator.xoff() != 0 {

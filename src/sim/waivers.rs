@@ -92,7 +92,7 @@ fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
             let sends = scenario.flows.iter().any(|flow| flow.from == host && flow.lossless);
             let name = &scenario.hosts[host].name;
             sends.then(|| {
-                (of_host(host, scenario), format!("{name} comes to life again, and has not heard who is at XOFF"))
+                (of_host(host, scenario), format!("{name} restarts, and does not know which priorities are at XOFF"))
             })?
         }
         // Headroom, watchdog and back-pressure exist for these faults. A late host is included in the headroom check of
@@ -112,7 +112,7 @@ fn of_pool(switch: &SwitchNode) -> Option<String> {
     let etas = switch.config.switch.ports.iter().flat_map(|port| port.buffer.groups);
     let (sum, pool): (u64, _) = (etas.map(|group| u64::from(group.headroom.0)).sum(), plan.headroom.0);
     let is_short = plan.policy == HeadroomPolicy::SharedPool && sum > u64::from(pool);
-    is_short.then(|| format!("{}: the headroom pool of {pool} cells is shared by groups with {sum}", switch.name))
+    is_short.then(|| format!("{}: the headroom pool has {pool} cells, and its groups need {sum}", switch.name))
 }
 
 /// Returns a reason if frames take time and a port has no backlog mark. Such a core may be slower than its load, and a
@@ -123,7 +123,7 @@ fn of_backlog(switch: &SwitchNode) -> Option<String> {
     };
     let port = switch.config.switch.ports.iter().find(unmarked).filter(|_| switch.poll.frame.0 > 0)?;
     let (name, frame) = (&switch.name, switch.poll.frame);
-    Some(format!("a frame takes a core of {name} {frame}, and the backlog of {name}.{} stops nobody", port.name))
+    Some(format!("a core of {name} needs {frame} per frame, and the backlog of {name}.{} pauses no peer", port.name))
 }
 
 /// Compares the headroom of the lossless groups of `port` with the need of this cable and this peer.
@@ -142,14 +142,17 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
         && spec.lossless_groups() & !obeyed(peer, scenario) != 0
     {
         let (of, spec) = (&scenario.switches[peer.switch], &scenario.switches[peer.switch].config.switch);
-        let what = format!("{}.{} does not obey all that {name} pauses", of.name, spec.ports[peer.port].name);
+        let what = format!(
+            "{}.{} does not obey PFC for all priorities that {name} pauses",
+            of.name, spec.ports[peer.port].name
+        );
         return Some(Waiver::of(port.switch, what));
     }
     let input = input(port, peer, link, scenario);
     if pause_may_lapse(&input) {
         let (poll_gap, rate) = (input.poll_gap, link.rate);
         let what = format!(
-            "{name} polls every {poll_gap}, so a pause at {rate} may end before its peer hears that it goes on"
+            "{name} polls every {poll_gap}, so a pause at {rate} may expire before its peer receives the refresh"
         );
         return Some(Waiver::of(port.switch, what));
     }
@@ -222,7 +225,7 @@ pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option
     let (spec, device) = (&switch.config.switch.ports[port.port], &switch.config.devices[port.port]);
     let name = format!("{}.{}", switch.name, spec.name);
     let Some(mark) = spec.backlog_mark else {
-        let what = format!("nobody asks what waits in the receive ring of {name}, which was full");
+        let what = format!("the receive ring of {name} was full, and the port has no backlog mark");
         return Some(Waiver::of(port.switch, what));
     };
     let link = scenario.links.iter().find_map(|link| match (link.a, link.b) {
@@ -237,8 +240,8 @@ pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option
     let room = u64::from(device.rx_descriptors).saturating_sub(others as u64);
     (room < needed).then(|| {
         let what = format!(
-            "{name} has a receive ring of {}, {others} of them taken by frames that no pause stops, and needs {needed} until \
-             its peer stops",
+            "{name} has a receive ring of {} descriptors, {others} of them taken by frames that PFC does not stop, and \
+             needs {needed} until its peer stops",
             device.rx_descriptors
         );
         Waiver::of(port.switch, what)

@@ -105,7 +105,7 @@ impl Watch {
             let since = held.since[priority].unwrap_or_default();
             self.broken("pause_refreshed", || {
                 format!(
-                    "on wire {wire} priority {priority} was held from {} ns and let go at {} ns by time alone: neither \
+                    "on wire {wire} priority {priority} was paused at {} ns, and the pause expired at {} ns: neither \
                      refreshed nor ended by XON",
                     since / PS,
                     until / PS

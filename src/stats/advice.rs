@@ -109,8 +109,8 @@ fn headroom_short(switch_view: &SwitchView, snapshot: &Snapshot, needs: &[Need])
     let (size, needed) = (to_bytes(switch_view, worst.size), to_bytes(switch_view, worst.needed));
     let others = match short.len() - 1 {
         0 => String::new(),
-        1 => " (and 1 more group lacks some)".to_owned(),
-        count => format!(" (and {count} more groups lack some)"),
+        1 => " (and 1 more group lacks headroom)".to_owned(),
+        count => format!(" (and {count} more groups lack headroom)"),
     };
     let lacking = short.iter().map(|need| u64::from(lack(need))).sum();
     let remedy = remedy(switch_view, worst, gap, lacking);
@@ -129,7 +129,7 @@ fn remedy(switch_view: &SwitchView, need: &Need, gap: Nanos, lacking: u64) -> St
     if gap <= link.poll_gap {
         "write `headroom: auto` for the class".to_owned()
     } else if wanted > LARGEST_POLL_GAP || lacking > u64::from(switch_view.spec.buffer.lossless_shared.0) {
-        format!("so much does not fit the buffer: {own_cpu}")
+        format!("the buffer is too small for that: {own_cpu}")
     } else if is_given {
         format!("write `headroom: auto` for the class and `lcores.poll_gap: {wanted}`, or {own_cpu}")
     } else {
@@ -155,8 +155,8 @@ fn poll_gap(switch_view: &SwitchView, snapshot: &Snapshot, lcore: usize, needs: 
     }
     let (gap, configured) = (time(gap), time(configured));
     let text = format!(
-        "{gap} passed between two polls, and `lcores.poll_gap` is {configured}; headroom covers it so far, but give \
-         the lcore a CPU of its own"
+        "{gap} passed between two polls, more than `lcores.poll_gap`, which is {configured}; headroom has covered it \
+         so far, but give the lcore a CPU of its own"
     );
     Some(Advice::new(Topic::PollGap, format!("lcore {lcore}"), snapshot.lcores[lcore].poll_gap_highest_ns, text))
 }
@@ -166,7 +166,7 @@ fn headroom_full(switch_view: &SwitchView, need: &Need) -> Advice {
     let text = if need.obeys {
         format!("{lost} lost beyond a headroom of {size}, though the peer obeys PFC; write a larger `headroom`")
     } else {
-        format!("{lost} lost beyond a headroom of {size}: the peer does not seem to obey PFC; turn it on there")
+        format!("{lost} lost beyond a headroom of {size}: the peer does not seem to obey PFC; enable PFC there")
     };
     Advice::new(Topic::HeadroomFull, place(switch_view, need), need.overflows, text)
 }
@@ -177,7 +177,8 @@ fn backlog(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Op
         return None;
     }
     let text = format!(
-        "the core cannot keep up: lossless classes held by own backlog {}, with up to {} waiting; give it an lcore of its own or a faster CPU",
+        "the core cannot keep up: the port's own backlog paused lossless classes {}, with up to {} waiting; give the \
+         port an lcore of its own or a faster CPU",
         self::times(times),
         frames(highest)
     );
@@ -192,7 +193,7 @@ fn watchdog(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> O
     }
     let storms = counters.watchdog_storms.iter().sum();
     let text = format!(
-        "the watchdog found a storm {} ({}): the peer pauses and does not let go; look for a stuck host there",
+        "the watchdog found a storm {} ({}): the peer pauses and does not resume; look for a stuck host there",
         times(storms),
         names.join(", ")
     );
@@ -202,8 +203,8 @@ fn watchdog(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> O
 fn stuck(switch_view: &SwitchView, port: usize, counters: &PortSnapshot) -> Option<Advice> {
     let stucks = counters.egress_stucks;
     let text = format!(
-        "its device took no frames {}, and what waited was dropped: see whether the peer is there, or raise `stuck_after` \
-         if it only stands still for so long",
+        "its device accepted no frames {}, and the waiting frames were dropped; check that the peer is present, or \
+         raise `stuck_after` if it may stop for that long",
         times(stucks)
     );
     (stucks > 0).then(|| Advice::new(Topic::Stuck, switch_view.port_name(port).to_owned(), stucks, text))
@@ -270,19 +271,36 @@ mod tests {
     fn quiet_run_gives_no_advice() {
         assert_eq!(texts(&quiet()), [""; 0]);
         assert_eq!(with_gap(&cabled(), 20_000), [""; 0]);
-        assert_eq!(with_gap(&quiet(), 9_000_000), [""; 0], "virtual hosts stand still in a gap");
+        assert_eq!(with_gap(&quiet(), 9_000_000), [""; 0], "virtual hosts do not send in a gap");
     }
 
     #[test]
     fn advice_is_given_for_a_poll_gap_beyond_the_headroom() {
         let mut switch_view = cabled();
-        insta::assert_snapshot!(with_gap(&switch_view, 95_300).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 372.26KiB that a poll gap of 95.3us needs (and 1 more group lacks some); write `lcores.poll_gap: 96us` or give the lcore a CPU of its own");
-        insta::assert_snapshot!(with_gap(&switch_view, 30_000_000).join("\n"), @"p1 class 3: headroom 134.57KiB is less than the 85.24MiB that a poll gap of 30.00ms needs (and 1 more group lacks some); so much does not fit the buffer: give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&switch_view, 95_300).join("\n"), @"p1 class 3: headroom 134.57KiB is less \
+                                                                             than the 372.26KiB that a poll gap of \
+                                                                             95.3us needs (and 1 more group lacks \
+                                                                             headroom); write `lcores.poll_gap: 96us` \
+                                                                             or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&switch_view, 30_000_000).join("\n"), @"p1 class 3: headroom 134.57KiB is \
+                                                                                 less than the 85.24MiB that a poll \
+                                                                                 gap of 30.00ms needs (and 1 more \
+                                                                                 group lacks headroom); the buffer is \
+                                                                                 too small for that: give the lcore a \
+                                                                                 CPU of its own");
         switch_view.spec.ports[0].buffer.groups[3].headroom = Cells(200);
-        insta::assert_snapshot!(with_gap(&switch_view, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 155.07KiB that a poll gap of 25.0us needs (and 1 more group lacks some); write `headroom: auto` for the class and `lcores.poll_gap: 26us`, or give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&switch_view, 25_001).join("\n"), @"p1 class 3: headroom 39.06KiB is less \
+                                                                             than the 155.07KiB that a poll gap of \
+                                                                             25.0us needs (and 1 more group lacks \
+                                                                             headroom); write `headroom: auto` for the \
+                                                                             class and `lcores.poll_gap: 26us`, or \
+                                                                             give the lcore a CPU of its own");
         insta::assert_snapshot!(with_gap(&switch_view, 15_000).join("\n"), @"p1 class 3: headroom 39.06KiB is less than the 113.86KiB that a poll gap of 15.0us needs; write `headroom: auto` for the class");
         switch_view.spec.ports.iter_mut().for_each(|port| port.buffer.groups[3].headroom = Cells(100_000));
-        insta::assert_snapshot!(with_gap(&switch_view, 25_001).join("\n"), @"lcore 0: 25.0us passed between two polls, and `lcores.poll_gap` is 20.0us; headroom covers it so far, but give the lcore a CPU of its own");
+        insta::assert_snapshot!(with_gap(&switch_view, 25_001).join("\n"), @"lcore 0: 25.0us passed between two polls, \
+                                                                             more than `lcores.poll_gap`, which is \
+                                                                             20.0us; headroom has covered it so far, \
+                                                                             but give the lcore a CPU of its own");
     }
 
     #[test]
@@ -311,10 +329,10 @@ mod tests {
         p2.egress_stucks.add(2);
         insta::assert_snapshot!(texts(&switch_view).join("\n"), @r#"
         p1 class 3: 1,234 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
-        p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; turn it on there
-        p1: the core cannot keep up: lossless classes held by own backlog once, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
-        p2: the watchdog found a storm 3 times (class 3, class 4): the peer pauses and does not let go; look for a stuck host there
-        p2: its device took no frames 2 times, and what waited was dropped: see whether the peer is there, or raise `stuck_after` if it only stands still for so long
+        p2 class 3: 1,234 frames lost beyond a headroom of 39.06KiB: the peer does not seem to obey PFC; enable PFC there
+        p1: the core cannot keep up: the port's own backlog paused lossless classes once, with up to 600 frames waiting; give the port an lcore of its own or a faster CPU
+        p2: the watchdog found a storm 3 times (class 3, class 4): the peer pauses and does not resume; look for a stuck host there
+        p2: its device accepted no frames 2 times, and the waiting frames were dropped; check that the peer is present, or raise `stuck_after` if it may stop for that long
         "#);
     }
 

@@ -101,8 +101,8 @@ fn storms(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, p
     let (detection, action) = watchdog.map_or((Nanos(0), WatchdogAction::Alert), |spec| (spec.detection, spec.action));
     let does = match action {
         WatchdogAction::Drop => "dropping",
-        WatchdogAction::Forward => "sending in spite of it",
-        WatchdogAction::Alert => "it stays paused",
+        WatchdogAction::Forward => "sending despite the pause",
+        WatchdogAction::Alert => "the queue stays paused",
     };
     let text = |queue| {
         let (port, queue) = (switch_view.port_name(port), switch_view.queue_name(queue));
@@ -122,7 +122,7 @@ fn backlogs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot,
     let count = now.backlog_xoffs.saturating_sub(before.backlog_xoffs);
     let (port, left) = (switch_view.port_name(port), frames(now.backlog_frames));
     let event = || Event {
-        text: format!("{port} has {left} waiting: its lossless classes are held by its own backlog"),
+        text: format!("{port} has {left} waiting: its lossless classes are paused by its own backlog"),
         count,
     };
     (count > 0).then(event).into_iter().collect()
@@ -134,7 +134,7 @@ fn sheds(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
     let shed = |class: usize| of(now, class).saturating_sub(of(before, class));
     let text = |class: usize| {
         format!(
-            "{} dropped {} of class {class}: its core has more frames than time",
+            "{} dropped {} of class {class}: its core is overloaded",
             switch_view.port_name(port),
             frames(shed(class))
         )
@@ -146,7 +146,10 @@ fn sheds(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, po
 /// Port XOFF is a gauge, not a counter: an XOFF that begins and ends between two snapshots is not seen.
 fn port_xoffs(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let event = || Event {
-        text: format!("{} has no room left beside its insurance: all of it is XOFF", switch_view.port_name(port)),
+        text: format!(
+            "{} has no buffer left except its insurance: the whole port is XOFF",
+            switch_view.port_name(port)
+        ),
         count: 1,
     };
     (now.port_xoff && !before.port_xoff).then(event).into_iter().collect()
@@ -157,24 +160,24 @@ fn stucks(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, p
     let limit = switch_view.spec.ports.get(port).and_then(|port| port.stuck_after).unwrap_or(Nanos(0));
     let name = switch_view.port_name(port);
     let event =
-        || Event { text: format!("{name} took no frame for {limit}: what should leave there is dropped"), count };
+        || Event { text: format!("{name} accepted no frame for {limit}: frames for this port are dropped"), count };
     (count > 0).then(event).into_iter().collect()
 }
 
 fn moves(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let event = || Event { text: format!("{} takes frames again", switch_view.port_name(port)), count: 1 };
+    let event = || Event { text: format!("{} accepts frames again", switch_view.port_name(port)), count: 1 };
     (before.egress_stuck && !now.egress_stuck).then(event).into_iter().collect()
 }
 
 fn links(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
-    let what = if now.device.link_up { "is up again" } else { "is down: what should leave there is dropped" };
+    let what = if now.device.link_up { "is up again" } else { "is down: frames for this port are dropped" };
     let event = || Event { text: format!("{} {what}", switch_view.port_name(port)), count: 1 };
     (before.device.link_up != now.device.link_up).then(event).into_iter().collect()
 }
 
 fn transmit_losses(switch_view: &SwitchView, before: &PortSnapshot, now: &PortSnapshot, port: usize) -> Vec<Event> {
     let lost = now.device.tx_errors.saturating_sub(before.device.tx_errors);
-    let text = || format!("{} lost {} that its device took", switch_view.port_name(port), frames(lost));
+    let text = || format!("{} lost {} that its device had accepted", switch_view.port_name(port), frames(lost));
     (lost > 0).then(|| Event { text: text(), count: 1 }).into_iter().collect()
 }
 
@@ -212,12 +215,12 @@ mod tests {
         p1.backlog_frames.set(300);
         p1.port_xoff.set(1);
         let expected = [
-            "t=12.3s watchdog: p2 class 3 paused for 200ms: sending in spite of it",
-            "t=12.3s backlog: p1 has 300 frames waiting: its lossless classes are held by its own backlog",
-            "t=12.3s port xoff: p1 has no room left beside its insurance: all of it is XOFF",
+            "t=12.3s watchdog: p2 class 3 paused for 200ms: sending despite the pause",
+            "t=12.3s backlog: p1 has 300 frames waiting: its lossless classes are paused by its own backlog",
+            "t=12.3s port xoff: p1 has no buffer left except its insurance: the whole port is XOFF",
         ];
         assert_eq!(look(&mut events, &switch_view, 123), expected);
-        assert_eq!(look(&mut events, &switch_view, 140), [""; 0], "what lasts is not told again");
+        assert_eq!(look(&mut events, &switch_view, 140), [""; 0], "a lasting state is reported once");
         p1.watchdog_storms[4].add(1);
         p2.watchdog_restores[3].add(1);
         let expected =
@@ -225,10 +228,10 @@ mod tests {
         assert_eq!(look(&mut events, &switch_view, 150), expected);
         p1.egress_stucks.add(1);
         p1.egress_stuck.set(1);
-        let expected = ["t=17.0s stuck: p1 took no frame for 500ms: what should leave there is dropped"];
+        let expected = ["t=17.0s stuck: p1 accepted no frame for 500ms: frames for this port are dropped"];
         assert_eq!(look(&mut events, &switch_view, 170), expected);
         p1.egress_stuck.set(0);
-        assert_eq!(look(&mut events, &switch_view, 171), ["t=17.1s stuck: p1 takes frames again"]);
+        assert_eq!(look(&mut events, &switch_view, 171), ["t=17.1s stuck: p1 accepts frames again"]);
     }
 
     #[test]
@@ -241,8 +244,8 @@ mod tests {
         };
         publish(false, 40);
         let expected = [
-            "t=1.0s link: p2 is down: what should leave there is dropped",
-            "t=1.0s device: p2 lost 40 frames that its device took",
+            "t=1.0s link: p2 is down: frames for this port are dropped",
+            "t=1.0s device: p2 lost 40 frames that its device had accepted",
         ];
         assert_eq!(look(&mut events, &switch_view, 10), expected);
         publish(true, 40);

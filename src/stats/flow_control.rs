@@ -66,9 +66,9 @@ impl DeviceFlowControl {
     pub fn consequence(self) -> Option<&'static str> {
         match self {
             Self::None | Self::Off => None,
-            Self::Filters => Some("its device may eat PFC frames"),
+            Self::Filters => Some("its device may drop PFC frames"),
             Self::Pauses => Some("its device pauses by itself"),
-            Self::Unknown => Some("its device may pause by itself or eat PFC frames"),
+            Self::Unknown => Some("its device may pause by itself or drop PFC frames"),
         }
     }
 

@@ -78,7 +78,7 @@ impl Health {
         }
         not_ready.insert_str(0, &not_alive);
         if !self.is_tested.load(Ordering::Relaxed) {
-            not_ready.push_str("ports still have time to prove their PFC\n");
+            not_ready.push_str("the PFC test of the ports is still running\n");
         }
         State { not_alive, not_ready }
     }
@@ -96,21 +96,21 @@ mod tests {
         let first = health.look(&counters, at(0));
         assert!(first.is_alive(), "it may still come: {first:?}");
         let expected =
-            "lcore 0 has not polled yet\nlcore 1 has not polled yet\nports still have time to prove their PFC\n";
+            "lcore 0 has not polled yet\nlcore 1 has not polled yet\nthe PFC test of the ports is still running\n";
         assert_eq!(first.not_ready, expected);
 
         counters.lcores.iter().for_each(|lcore| lcore.polls.set(5));
-        assert_eq!(health.look(&counters, at(100)).not_ready, "ports still have time to prove their PFC\n");
+        assert_eq!(health.look(&counters, at(100)).not_ready, "the PFC test of the ports is still running\n");
         health.set_tested();
         assert!(health.look(&counters, at(200)).is_ready());
 
         counters.lcores[0].polls.set(6);
-        assert!(health.look(&counters, at(1099)).is_ready(), "not long enough");
+        assert!(health.look(&counters, at(1099)).is_ready(), "not stopped for long enough");
         let stopped = health.look(&counters, at(1100));
         assert_eq!(stopped.not_alive, "lcore 1 has not polled for 1.0 s\n");
         assert_eq!(stopped.not_ready, stopped.not_alive);
         counters.lcores[1].polls.set(6);
-        assert!(health.look(&counters, at(1200)).is_ready(), "it moves again");
+        assert!(health.look(&counters, at(1200)).is_ready(), "it polls again");
     }
 
     #[test]

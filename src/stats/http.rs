@@ -36,8 +36,7 @@ pub async fn serve(listener: TcpListener, current: Arc<Current>) -> io::Result<(
 }
 
 async fn serve_for(listener: TcpListener, current: Arc<Current>, time: Duration) -> io::Result<()> {
-    let busy =
-        format!("all of the {MAX_CONNECTIONS} connections that are served at once are taken; ask again in a second\n");
+    let busy = format!("all {MAX_CONNECTIONS} connections are in use; retry in a second\n");
     let refusals = Refusals::new("text/plain; charset=utf-8", &busy);
     axum::serve(Bounded::new(listener, MAX_CONNECTIONS, time, refusals), router(current)).await
 }
@@ -57,7 +56,7 @@ fn router(current: Arc<Current>) -> Router {
 /// Answers requests whose header is too long with status 431.
 async fn refuse_long_headers(request: Request, next: Next) -> Response {
     if is_too_long(&request) {
-        let text = format!("the header of the request is longer than {HEADER_MAX} bytes; ask with fewer fields\n");
+        let text = format!("the header of the request is longer than {HEADER_MAX} bytes; send fewer header fields\n");
         return (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text).into_response();
     }
     next.run(request).await
@@ -116,7 +115,7 @@ mod tests {
             assert!(ask(address, "GET /healthz").ends_with("ok\n"));
             let unready = ask(address, "GET /readyz");
             assert!(unready.starts_with("HTTP/1.1 503"), "{unready}");
-            assert!(unready.ends_with("\r\n\r\nports still have time to prove their PFC\n"), "{unready}");
+            assert!(unready.ends_with("\r\n\r\nthe PFC test of the ports is still running\n"), "{unready}");
             assert!(ask(address, "GET /").starts_with("HTTP/1.1 404"));
             assert!(ask(address, "POST /metrics").starts_with("HTTP/1.1 405"));
         });
@@ -152,7 +151,7 @@ mod tests {
             idle[0].write_all(b"GET /metrics HTTP/1.1\r\nHo").unwrap();
             let refused = ask(address, "GET /healthz").to_lowercase();
             assert!(refused.starts_with("http/1.1 503") && refused.contains("\r\nretry-after: 1\r\n"), "{refused}");
-            let sentence = "all of the 64 connections that are served at once are taken; ask again in a second\n";
+            let sentence = "all 64 connections are in use; retry in a second\n";
             assert!(refused.ends_with(&format!("\r\n\r\n{sentence}")), "{refused}");
             // Sending a byte now and then does not keep the connection open.
             while !ask(address, "GET /healthz").ends_with("ok\n") {

@@ -273,7 +273,7 @@ mod tests {
         let current = Current::new(quiet());
         let switch_view = current.get();
         let mut live = Live::new(current.clone(), Style::Screen { colour: false });
-        assert_eq!(live.end(), "", "nothing was taken yet");
+        assert_eq!(live.end(), "", "no frame was taken yet");
         let mut next = |seconds| live.next(Snapshot::take(&switch_view, Duration::from_secs(seconds)));
         let (first, second) = (next(1), next(2));
         assert!(first.starts_with(CLEAR_SCREEN) && !second.contains(CLEAR_SCREEN));

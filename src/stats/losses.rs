@@ -115,9 +115,9 @@ mod tests {
             format!("t=1.2s lossless drop: p1 class 3 lost 1,234 frames: {full}"),
             format!("t=1.2s lossless drop: p2 class 3 lost 5 frames: {full}"),
         ];
-        assert_eq!(look(&mut losses, &switch_view, 12), expected, "and none of a class that may lose");
+        assert_eq!(look(&mut losses, &switch_view, 12), expected, "and no line for a lossy class");
         p2.drops[3][FULL].add(2);
-        assert_eq!(look(&mut losses, &switch_view, 21), [""; 0], "a second has not gone");
+        assert_eq!(look(&mut losses, &switch_view, 21), [""; 0], "a second has not passed");
         let expected = ["t=2.2s lossless drop: p2 class 3 lost 2 frames: headroom_full (7 in all)"];
         assert_eq!(look(&mut losses, &switch_view, 22), expected);
     }

@@ -36,7 +36,7 @@ pub(super) fn screen(step: &Step<'_>, style: Style, notices: &[String]) -> Strin
         text += &port_line(step, port, style);
     }
     if shown.len() < ports {
-        text += &format!("... and {} quieter ports\n", ports - shown.len());
+        text += &format!("... and {} ports with less traffic\n", ports - shown.len());
     }
     text.push('\n');
     text + &below
@@ -128,7 +128,7 @@ fn lcore_line(step: &Step<'_>, number: usize, before: &LcoreSnapshot, lcore: &Lc
     let busy = percent(since(|lcore| lcore.busy_polls), since(|lcore| lcore.polls));
     let handed = short(per_second(since(|lcore| lcore.handed_off_frames), step.seconds));
     let gap = time(Nanos(lcore.poll_gap_highest_ns));
-    format!("{:<14} {busy}% busy   longest poll gap {gap}   handed on {handed}/s\n", format!("lcore {number}"))
+    format!("{:<14} {busy}% busy   longest poll gap {gap}   handed off {handed}/s\n", format!("lcore {number}"))
 }
 
 /// Lines about storms, backlogs and stuck ports, if there were any.
@@ -275,7 +275,7 @@ mod tests {
         let notices = ["a", &"long ".repeat(40)].map(str::to_owned);
         let text = screen(&Step::new(&switch_view, &before, &after), Style::Screen { colour: false }, &notices);
         assert!(text.lines().count() <= LINES, "{text}");
-        assert!(text.contains("and 60 quieter ports"), "{text}");
+        assert!(text.contains("and 60 ports with less traffic"), "{text}");
         let rates = text.lines().filter(|line| !line.starts_with("all ports"));
         assert!(rates.clone().all(|line| line.chars().count() <= 80), "{text}");
     }
@@ -309,8 +309,8 @@ mod tests {
         lossless pool  [#######.............]  34%  0.3MiB of 1.0MiB, at most 0.5MiB
         lossy pool     [....................]   0%  0.0MiB of 0.8MiB, at most 0.8MiB
         headroom pool  [....................]   0%  0.0MiB of 0.1MiB, at most 0.0MiB
-        lcore 0        0% busy   longest poll gap 21.5us   handed on 0/s
-        lcore 1        90% busy   longest poll gap 95.0us   handed on 12.3k/s
+        lcore 0        0% busy   longest poll gap 21.5us   handed off 0/s
+        lcore 1        90% busy   longest poll gap 95.0us   handed off 12.3k/s
         storms         2 found, now at p2 3
         backlog        7 XOFFs, at most 600 frames waiting at p1
         stuck ports    2 times, now p2

@@ -211,13 +211,13 @@ mod tests {
         heard(&switch_view, 0);
         assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "by a host that does not obey");
         switch_view.witnesses = vec![Some(1), Some(0)];
-        assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "before it has heard anything");
+        assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "before it has received PFC");
         heard(&switch_view, 1);
         assert_eq!(switch_view.standing(0), PfcStanding::Proven);
         assert_eq!(switch_view.standing(1), PfcStanding::Off);
         switch_view.pfc[0] = PfcStanding::Trusted;
         switch_view.witnesses[0] = None;
-        assert_eq!(switch_view.standing(0), PfcStanding::Trusted, "nobody's word makes it proven");
+        assert_eq!(switch_view.standing(0), PfcStanding::Trusted, "the operator cannot make it proven");
         assert_eq!(switch_view.standing(7), PfcStanding::Off);
     }
 
@@ -228,11 +228,7 @@ mod tests {
         switch_view.flow_control.set(0, DeviceFlowControl::Pauses);
         switch_view.flow_control.set(1, DeviceFlowControl::Unknown);
         assert_eq!(switch_view.standing(0), PfcStanding::Unproven);
-        assert_eq!(
-            switch_view.standing(1),
-            PfcStanding::Trusted,
-            "a test by the operator can rule out what only may be"
-        );
+        assert_eq!(switch_view.standing(1), PfcStanding::Trusted, "a test by the operator overrides a possible fault");
         switch_view.pfc[0] = PfcStanding::Unproven;
         switch_view.witnesses = vec![Some(0), None];
         switch_view.hosts.as_ref().unwrap().hosts[0].pfc_rx_frames.add(1);

@@ -102,7 +102,7 @@ impl Report {
 
     /// Storms, backlogs, stuck ports and frames lost by devices, if there were any.
     fn trouble_table(&self) -> Table {
-        let mut table = Table::new(&[("trouble", Align::Left), ("at", Align::Left), ("that is", Align::Left)]);
+        let mut table = Table::new(&[("trouble", Align::Left), ("at", Align::Left), ("details", Align::Left)]);
         for port in &self.ports {
             for class in port.classes.iter().filter(|class| class.watchdog_storms > 0) {
                 let (storms, over) = (grouped(class.watchdog_storms), grouped(class.watchdog_restores));
@@ -115,16 +115,18 @@ impl Report {
             }
             if port.backlog_xoffs > 0 {
                 let (times, highest) = (grouped(port.backlog_xoffs), frames(port.backlog_highest_frames));
-                let what = format!("XOFF {times}x since the dataplane came too late, at most {highest} waiting");
+                let what = format!("XOFF {times}x because the dataplane polled too late, at most {highest} waiting");
                 table.row(["backlog".to_owned(), port.name.clone(), what]);
             }
             if port.egress_stucks > 0 {
-                let what =
-                    format!("{}x the device took no frames, and what waited was dropped", grouped(port.egress_stucks));
+                let what = format!(
+                    "{}x the device accepted no frames, and the waiting frames were dropped",
+                    grouped(port.egress_stucks)
+                );
                 table.row(["stuck".to_owned(), port.name.clone(), what]);
             }
             if port.send_errors > 0 {
-                let what = format!("{} that the device took were not sent", frames(port.send_errors));
+                let what = format!("{} that the device accepted were not sent", frames(port.send_errors));
                 table.row(["device".to_owned(), port.name.clone(), what]);
             }
         }
@@ -133,7 +135,7 @@ impl Report {
 
     fn drops_table(&self) -> Table {
         let columns = [("dropped", Align::Right), ("at", Align::Left), ("class", Align::Left), ("reason", Align::Left)];
-        let mut table = Table::new(&[&columns[..], &[("that is", Align::Left)]].concat());
+        let mut table = Table::new(&[&columns[..], &[("meaning", Align::Left)]].concat());
         let mut explained = BTreeSet::new();
         for port in &self.ports {
             for class in &port.classes {
@@ -211,7 +213,7 @@ impl Report {
             let (handed, highest) = (grouped(lcore.handed_off_frames), grouped(lcore.handoff_highest_frames));
             writeln!(
                 f,
-                "lcore {number} ({ports}): {polls}; {handed} frames handed on, at most {highest} waiting for it"
+                "lcore {number} ({ports}): {polls}; {handed} frames handed off, at most {highest} waiting for it"
             )?;
         }
         Ok(())
@@ -231,7 +233,7 @@ fn rest_part(polls: &PollReport) -> String {
     let Some(p99) = polls.rest_overshoot_p99_ns else { return String::new() };
     let (rests, rested) = (grouped(polls.rests), time(Nanos(polls.rested_ns)));
     let highest = time(Nanos(polls.rest_overshoot_highest_ns));
-    format!("; {rests} rests, {rested} in all, 99 % ended less than {} late, the latest {highest}", time(Nanos(p99)))
+    format!("; {rests} rests, {rested} in all, 99 % ended less than {} late, at most {highest}", time(Nanos(p99)))
 }
 
 fn bytes(bytes: u64) -> String {
@@ -313,7 +315,7 @@ mod tests {
         port  class  peer XOFF for  headroom used        of    needed
         p1    3*       3.20s (32%)       10.74KiB  39.06KiB  10.74KiB
 
-        dropped  at  class  reason      that is
+        dropped  at  class  reason      meaning
           1,234  p1  0      threshold   the ingress group's threshold in the lossy pool
               2  p1  none   link_local  a destination that bridges must not relay (01-80-C2-00-00-0x)
 
@@ -346,12 +348,12 @@ mod tests {
         p1    3*       4.50s (45%)            -       39.06KiB  39.06KiB  39.06KiB
         p2    3*                 -  9.00s (90%)             0B  39.06KiB        0B
 
-        trouble   at     that is
-        backlog   p1     XOFF 7x since the dataplane came too late, at most 600 frames waiting
+        trouble   at     details
+        backlog   p1     XOFF 7x because the dataplane polled too late, at most 600 frames waiting
         watchdog  p2 3*  2 found, 1 over, 8,000 frames of PFC ignored
-        stuck     p2     3x the device took no frames, and what waited was dropped
+        stuck     p2     3x the device accepted no frames, and the waiting frames were dropped
 
-        dropped  at  class  reason         that is
+        dropped  at  class  reason         meaning
              12  p1  3*     headroom_full  a lossless group's headroom is full: its peer did not stop in time, or eta is too small
              99  p2  3*     watchdog       the watchdog drops a priority that its peer has paused for too long
 
@@ -363,12 +365,12 @@ mod tests {
         lossy pool: at most 0B of 781.25KiB in use (0 %)
         headroom: shared-pool, at most 68.55KiB of 78.12KiB in use (87 %)
         buffer: every cell released
-        lcore 0 (p1): poll gaps: 99 % below 400ns, longest 400ns; 50 % of polls busy; 0 frames handed on, at most 70 waiting for it
-        lcore 1 (p2): poll gaps: 99 % below 500ns, longest 500ns; 60 % of polls busy; 40 rests, 4.20ms in all, 99 % ended less than 12.0us late, the latest 12.0us; 5,000 frames handed on, at most 70 waiting for it
+        lcore 0 (p1): poll gaps: 99 % below 400ns, longest 400ns; 50 % of polls busy; 0 frames handed off, at most 70 waiting for it
+        lcore 1 (p2): poll gaps: 99 % below 500ns, longest 500ns; 60 % of polls busy; 40 rests, 4.20ms in all, 99 % ended less than 12.0us late, at most 12.0us; 5,000 frames handed off, at most 70 waiting for it
         advice: p1 class 3: 12 frames lost beyond a headroom of 39.06KiB, though the peer obeys PFC; write a larger `headroom`
-        advice: p1: the core cannot keep up: lossless classes held by own backlog 7 times, with up to 600 frames waiting; give it an lcore of its own or a faster CPU
-        advice: p2: the watchdog found a storm 2 times (class 3): the peer pauses and does not let go; look for a stuck host there
-        advice: p2: its device took no frames 3 times, and what waited was dropped: see whether the peer is there, or raise `stuck_after` if it only stands still for so long
+        advice: p1: the core cannot keep up: the port's own backlog paused lossless classes 7 times, with up to 600 frames waiting; give the port an lcore of its own or a faster CPU
+        advice: p2: the watchdog found a storm 2 times (class 3): the peer pauses and does not resume; look for a stuck host there
+        advice: p2: its device accepted no frames 3 times, and the waiting frames were dropped; check that the peer is present, or raise `stuck_after` if it may stop for that long
 
         lossless: BROKEN: 12 frames lost in class 3 (headroom_full at p1 12); 99 frames discarded by the watchdog
         class 3: 99 frames discarded by the watchdog at p2

@@ -120,13 +120,13 @@ mod tests {
         port.group_headroom_highest_cells[3].set(0);
         lcore.poll_gap_highest_ns.set(100);
         assert_eq!(ever(&take()), (2_500, 55, 21_500));
-        assert_eq!(take().ports[0].group_used_highest_cells[3], 10, "the other begins anew");
+        assert_eq!(take().ports[0].group_used_highest_cells[3], 10, "the other watermark starts again");
         port.group_headroom_highest_cells[3].set(60);
         assert_eq!(ever(&take()), (2_500, 60, 21_500), "each by itself");
 
         switch_view.watermarks.remember(&take());
         port.group_headroom_highest_cells[3].set(1);
-        assert_eq!(ever(&take()), (2_500, 60, 21_500), "a second clearing forgets nothing of the first");
+        assert_eq!(ever(&take()), (2_500, 60, 21_500), "a second clearing keeps the watermarks since the start");
         assert!(switch_view.watermarks.cleared() >= switch_view.watermarks.began());
     }
 }

@@ -84,7 +84,7 @@ impl App {
         if let Some(before) = before.as_ref() {
             if before.version.config_hash != now.version.config_hash {
                 let hash = &now.version.config_hash;
-                self.log.say(now.at_ns, Weight::Odd, format!("another configuration runs now: {hash}"));
+                self.log.say(now.at_ns, Weight::Odd, format!("the running configuration changed: {hash}"));
             }
             self.remember(before, &now);
         }
@@ -97,7 +97,7 @@ impl App {
         self.histories = vec![History::default(); now.ports.len()];
         self.log.restart();
         let (version, source) = (&now.version.version, &now.version.config_source);
-        let text = format!("first look at holdfast {version}, process {}, {source}", now.version.pid);
+        let text = format!("connected to holdfast {version}, process {}, {source}", now.version.pid);
         self.log.say(now.at_ns, Weight::Plain, text);
     }
 
@@ -125,7 +125,7 @@ impl App {
         if self.trouble.is_none()
             && let Some(state) = &self.state
         {
-            self.log.say(state.at_ns, Weight::Odd, "the switch does not answer any more: has it ended?");
+            self.log.say(state.at_ns, Weight::Odd, "the switch does not answer any more");
         }
         self.trouble = Some(why);
     }
@@ -133,7 +133,7 @@ impl App {
     /// Shows whether the switch has cleared its watermarks, or why it refused.
     pub fn cleared(&mut self, outcome: Result<(), String>) {
         self.notice = Some(match outcome {
-            Ok(()) => (Weight::Plain, "watermarks are what is held now".to_owned()),
+            Ok(()) => (Weight::Plain, "watermarks are set to the current values".to_owned()),
             Err(why) => (Weight::Bad, why),
         });
     }

@@ -183,8 +183,8 @@ fn oversized_request_gets_4xx_or_a_closed_connection() {
 fn a_long_header_is_refused_by_both_servers() {
     let both = Both::start();
     for (server, path, remedy) in [
-        (Server::Socket, "/v1/version", "ask with fewer and shorter fields"),
-        (Server::Metrics, "/healthz", "ask with fewer fields"),
+        (Server::Socket, "/v1/version", "send fewer and shorter header fields"),
+        (Server::Metrics, "/healthz", "send fewer header fields"),
     ] {
         let ask = |len: usize| {
             let field = "x".repeat(len);
@@ -233,7 +233,7 @@ fn excess_clients_get_503_and_slow_clients_are_disconnected() {
                 if answer.starts_with("HTTP/1.1 200 ") {
                     return (served + 1, told);
                 }
-                let is_told = answer.starts_with("HTTP/1.1 503 ") && answer.contains("served at once are taken");
+                let is_told = answer.starts_with("HTTP/1.1 503 ") && answer.contains("connections are in use");
                 assert!(is_told, "{server:?}: {answer:?}");
                 (served, told + 1)
             });

@@ -86,9 +86,9 @@ fn wrong_request_gets_error_status_and_remedy() {
     for (request, status, error, remedy) in [
         ("GET /v1/prts", 404, "there is no /v1/prts", "/v1/ports, /v1/pfc"),
         ("GET /", 404, "there is no /", "GET one of /v1/state"),
-        ("DELETE /v1/ports", 405, "DELETE is not for /v1/ports", "use GET"),
-        ("GET /v1/watermarks/clear", 405, "GET is not for /v1/watermarks/clear", "use POST"),
-        ("GET /v1/ports?port=p1", 400, "no resource takes parameters", "ask without `?`"),
+        ("DELETE /v1/ports", 405, "DELETE is not supported for /v1/ports", "use GET"),
+        ("GET /v1/watermarks/clear", 405, "GET is not supported for /v1/watermarks/clear", "use POST"),
+        ("GET /v1/ports?port=p1", 400, "no resource accepts parameters", "without `?`"),
         ("POST /v1/watermarks/clear", 403, "this switch's API is read-only", "`api: {writes: true}`"),
     ] {
         let (got, body) = switch.ask(request);
@@ -125,7 +125,7 @@ fn watermarks_are_cleared_where_writes_are_allowed() {
     // Without load a cleared watermark stays at zero: ports that only receive have empty queues.
     let p1 = |switch: &Switch| switch.get("queues")["queues"][0]["depth_highest_bytes"].as_u64().expect("a number");
     assert!(p1(&switch) > 0, "an announcement has passed");
-    assert_eq!(switch.printed(&["clear", "watermarks"]), "watermarks begin again with what is held now\n");
+    assert_eq!(switch.printed(&["clear", "watermarks"]), "watermarks are set to the current values\n");
     wait_for("cleared watermark", PATIENCE, || (p1(&switch) == 0).then_some(()));
     switch.end();
 }

@@ -70,11 +70,12 @@ fn unusable_socket_path_is_refused_at_start() {
     for (path, expected) in [
         (
             "/nonexistent/s",
-            "error: the API cannot listen at /nonexistent/s: there is no directory /nonexistent; make it (mkdir -p), choose ",
+            "error: the API cannot listen at /nonexistent/s: there is no directory /nonexistent; create it (mkdir -p), \
+             choose ",
         ),
         (
             "/dev/null",
-            "error: /dev/null is there and is no socket; remove it, or choose another path with --socket PATH\n",
+            "error: /dev/null exists and is not a socket; remove it, or choose another path with --socket PATH\n",
         ),
     ] {
         let ended = Process::spawn(run(&["--socket", path])).wait(PATIENCE);
@@ -91,14 +92,14 @@ fn show_without_listening_switch_fails_with_remedy() {
             "error: no switch listens at /nonexistent/s (there is no directory /nonexistent): start one with `holdfast \
              run`, or give its socket",
         ),
-        ("/dev/null", "error: /dev/null is there and is no socket; give the switch's with --socket PATH\n"),
-        ("/etc", "error: /etc is there and is no socket; give the switch's with --socket PATH\n"),
+        ("/dev/null", "error: /dev/null exists and is not a socket; give the switch's socket with --socket PATH\n"),
+        ("/etc", "error: /etc exists and is not a socket; give the switch's socket with --socket PATH\n"),
         (
             "/etc/passwd/s",
             "error: no switch listens at /etc/passwd/s (there is no directory /etc/passwd): start one with",
         ),
         (&"x".repeat(108), &format!("error: {} is longer than the 107 bytes", "x".repeat(108))),
-        ("off", "error: `off` is no socket to ask; give the switch's with --socket PATH\n"),
+        ("off", "error: `off` is not a socket; give the switch's socket with --socket PATH\n"),
     ] {
         let output = mortal(HOLDFAST).args(["show", "ports", "--socket", socket]).output().expect("it can be started");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -124,12 +125,12 @@ fn somebody_else(path: &Path, answer: &'static str) {
 #[test]
 fn command_fails_when_socket_belongs_to_another_program() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let question = "is it a switch's socket, and has the switch ended?\n";
+    let question = "check that it is a switch's socket and that the switch is running\n";
     for (name, answer, expected) in [
         ("mute", "", "error: "),
         ("ssh", "SSH-2.0-x\r\n", "invalid HTTP version parsed"),
-        ("json", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n", "there is no `"),
-        ("lost", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "it answers 404 Not Found"),
+        ("json", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n", "it has no `"),
+        ("lost", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "the answer has status 404 Not Found"),
     ] {
         let socket = directory.path().join(name);
         somebody_else(&socket, answer);

@@ -19,7 +19,7 @@ fn check_shows_the_plan() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     let outlook = "\
 lossless groups: 1; the buffer has room for 8 at these cables and rates, with independent headroom
-headroom is for small packets only: 267.1KiB of it would not be needed without any
+headroom assumes small packets only: 267.1KiB of it would not be needed without small packets
 ECN of class 3 marks from 97.65KiB, XOFF no earlier than 347KiB in each queue: before
 ";
     let watchdog = "drop after 200ms, until 200ms of quiet";
@@ -243,16 +243,20 @@ fn wrong_usage_ends_with_2_and_names_the_remedy() {
 #[test]
 fn wrong_client_arguments_are_refused_with_valid_choices() {
     for (args, expected) in [
-        (&["show"][..], "error: show what? ports, pfc, buffers, groups, queues, drops, ecn, fdb, watchdog, "),
-        (&["show", "--json"], "e.g. `holdfast show ports`\n"),
-        (&["clear"], "error: clear what? watermarks; e.g. `holdfast clear watermarks`\n"),
-        (&["show", "ports", "--class", "9"], "`9` is no traffic class; write a number from 0 to 7"),
-        (&["show", "ports", "--class", "x"], "`x` is no traffic class; write a number from 0 to 7"),
-        (&["why-dropped", "--class", "8"], "`8` is no traffic class; write a number from 0 to 7"),
         (
-            &["show", "ports", "--watch", "0"],
-            "`0` is no time between two looks; write seconds from 0.1 to 86400, e.g. 2",
+            &["show"][..],
+            "error: `holdfast show` needs an argument; write one of ports, pfc, buffers, groups, queues, drops, ecn, \
+             fdb, watchdog, ",
         ),
+        (&["show", "--json"], "e.g. `holdfast show ports`\n"),
+        (
+            &["clear"],
+            "error: `holdfast clear` needs an argument; write one of watermarks, e.g. `holdfast clear watermarks`\n",
+        ),
+        (&["show", "ports", "--class", "9"], "`9` is not a traffic class; write a number from 0 to 7"),
+        (&["show", "ports", "--class", "x"], "`x` is not a traffic class; write a number from 0 to 7"),
+        (&["why-dropped", "--class", "8"], "`8` is not a traffic class; write a number from 0 to 7"),
+        (&["show", "ports", "--watch", "0"], "`0` is not an interval; write seconds from 0.1 to 86400, e.g. 2"),
     ] {
         let (code, stdout, stderr) = holdfast(args);
         assert_eq!((code, stdout.as_str()), (2, ""), "{args:?}: {stderr}");

@@ -118,5 +118,5 @@ fn check_shows_the_lcores_that_rest() {
     assert_eq!(line("{count: 2, idle: sleep}"), Some(rests("lcore 1")));
     let both = "{count: 2, poll_gap: 150us, idle: {wait: sleep, lossless: true}}";
     assert_eq!(line(both), Some(rests("lcores 0, 1")));
-    assert_eq!(line("{idle: sleep}").as_deref(), Some(": every lcore polls on, for a lossless port"));
+    assert_eq!(line("{idle: sleep}").as_deref(), Some(": every lcore keeps polling, because each has a lossless port"));
 }

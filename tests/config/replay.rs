@@ -132,7 +132,8 @@ fn json_lines_trace_gives_the_decisions_of_csv_trace() {
 
 #[test]
 fn trace_without_header_and_unreadable_trace_are_refused() {
-    let expected = "1:1: the header is missing; write `time_ns,event,port,class,bytes,egress` first, `,ecn` after it if you like, or one JSON object a line";
+    let expected = "1:1: the header is missing; write `time_ns,event,port,class,bytes,egress` first, optionally with \
+                    `,ecn`, or one JSON object per line";
     assert_eq!(refuse("", expected), "");
     assert_eq!(refuse("1,arrive,p1,3,100,p2\n", expected), "");
     let (code, stdout, stderr) = replay(&["/nonexistent.csv"], b"");
@@ -156,42 +157,42 @@ fn spreadsheet_csv_with_bom_and_spaces_is_accepted() {
 fn wrong_fields_have_line_column_and_remedy() {
     refuse_event("1,arrive,p9,3,100,p2", "2:10: there is no port `p9`; write one of p1, p2, p3, p4, p5");
     refuse_event("1,arrive,p1,8,100,p2", "2:13: `8` is not a class; write from 0 to 7");
-    refuse_event("1,go,p1,3,100,p2", "2:3: `go` is no event; write arrive or depart");
-    refuse_event("1,arrive,p1,3,,p2", "2:15: `bytes` is blank; write it");
+    refuse_event("1,go,p1,3,100,p2", "2:3: `go` is not an event; write arrive or depart");
+    refuse_event("1,arrive,p1,3,,p2", "2:15: `bytes` is blank; write a value");
     let numbers = "is not a number for time_ns; write a whole number up to 18446744073709551615";
     refuse_event("+1,arrive,p1,3,100,p2", &format!("2:1: `+1` {numbers}"));
     refuse_event("18446744073709551616,depart,,,,p2", &format!("2:1: `18446744073709551616` {numbers}"));
-    refuse_event("1,arrive,,3,100,p2", "2:10: `port` is blank; write it");
-    refuse_event("1,arrive,p1,,100,p2", "2:13: `class` is blank; write it");
-    refuse_event("1,arrive,p1,3,100, ", "2:20: `egress` is blank; write it");
-    refuse_event("1,,p1,3,100,p2", "2:3: `event` is blank; write it");
-    refuse_event(",arrive,p1,3,100,p2", "2:1: `time_ns` is blank; write it");
-    refuse_event("1,depart,,3,,", "2:14: `egress` is blank; write it");
+    refuse_event("1,arrive,,3,100,p2", "2:10: `port` is blank; write a value");
+    refuse_event("1,arrive,p1,,100,p2", "2:13: `class` is blank; write a value");
+    refuse_event("1,arrive,p1,3,100, ", "2:20: `egress` is blank; write a value");
+    refuse_event("1,,p1,3,100,p2", "2:3: `event` is blank; write a value");
+    refuse_event(",arrive,p1,3,100,p2", "2:1: `time_ns` is blank; write a value");
+    refuse_event("1,depart,,3,,", "2:14: `egress` is blank; write a value");
     refuse_event("1,arrive,p1,-1,100,p2", "2:13: `-1` is not a class; write from 0 to 7");
     for bytes in ["65536", "1e3", "64.5", "-1"] {
         let numbers = "is not a number for bytes; write a whole number up to 65535";
         refuse_event(&format!("1,arrive,p1,3,{bytes},p2"), &format!("2:15: `{bytes}` {numbers}"));
     }
-    let back = "2:19: p1 is the port that it came by, and no frame goes back; write another one";
+    let back = "2:19: p1 is also the ingress port, and frames never leave by it; write another port";
     refuse_event("1,arrive,p1,3,100,p1", back);
-    refuse_event("\n# a remark\n1,go,p1,3,100,p2", "4:3: `go` is no event; write arrive or depart");
-    let zero = "2:15: a frame of 0 bytes; write its length without the check sequence";
+    refuse_event("\n# a remark\n1,go,p1,3,100,p2", "4:3: `go` is not an event; write arrive or depart");
+    let zero = "2:15: a frame cannot have 0 bytes; write its length without the frame check sequence";
     refuse_event("1,arrive,p1,3,0,p2", zero);
-    let long = "2:15: 1523 bytes are too many: p1 takes 1522 (its mtu 1500 + 22); write from 1 to 1522";
+    let long = "2:15: 1523 bytes are too many: p1 accepts 1522 (its mtu 1500 + 22); write from 1 to 1522";
     refuse_event("1,arrive,p1,3,1523,p2", long);
     let columns = "write `time_ns,event,port,class,bytes,egress`";
     refuse_event("1,arrive,p1,3,100", &format!("2:18: column `egress` is missing; {columns}"));
     refuse_event("1,arrive,p1,3,100,p2,x", &format!("2:22: more than 6 columns; {columns}"));
     refuse(b"time_ns,event,port,class,bytes,egress\n1,arrive,p\xff", "2:11: not UTF-8 text; save the file as UTF-8");
     let long = format!("{HEADER}{}", "1".repeat(5000));
-    refuse(long, "2:4097: a line of more than 4096 bytes; write one event a line");
+    refuse(long, "2:4097: the line is longer than 4096 bytes; write one event per line");
 }
 
 #[test]
 fn wrong_codepoints_have_line_column_and_remedy() {
     let header = "time_ns,event,port,class,bytes,egress,ecn";
     let refuse = |event: &str, expected: &str| refuse(format!("{header}\n{event}\n"), expected);
-    let remedy = "is no ECN codepoint; write ect0, ect1, ce or not-ect, or leave it blank";
+    let remedy = "is not an ECN codepoint; write ect0, ect1, ce or not-ect, or leave it blank";
     refuse("1,arrive,p1,3,100,p2,ECT", &format!("2:22: `ECT` {remedy}"));
     refuse("1,arrive,p1,3,100,p2", &format!("2:21: column `ecn` is missing; write `{header}`"));
     refuse("1,arrive,p1,3,100,p2,ce,x", &format!("2:25: more than 7 columns; write `{header}`"));
@@ -207,7 +208,7 @@ fn wrong_json_has_line_column_and_remedy() {
     let unknown = format!("1:18: not an event: unknown field `tme`, expected one of {keys}; {example}");
     refuse("{\"time_ns\":1,\"tme\":2}", &unknown);
     refuse("{\"time_ns\":1,\"time_ns\":2}", &format!("1:22: not an event: duplicate field `time_ns`; {example}"));
-    refuse("{\"time_ns\":1}", "1:1: `event` is blank; write it");
+    refuse("{\"time_ns\":1}", "1:1: `event` is blank; write a value");
     let fraction = "1:2: `1.5` is not a number for time_ns; write a whole number up to 18446744073709551615";
     refuse("{\"time_ns\":1.5,\"event\":\"depart\",\"egress\":\"p2\"}", fraction);
     refuse("{\"time_ns\":1} {}", &format!("1:15: not an event: trailing characters; {example}"));
@@ -223,7 +224,7 @@ fn decisions_before_a_trace_error_are_printed_without_summary() {
     let stdout =
         refuse(format!("{before}6,depart,,,,p2\n"), "3:1: time goes back from 7 to 6; sort the trace by time_ns");
     assert_eq!(stdout.lines().count(), 2);
-    let nothing = "nothing waits to leave p3 in class 3; write a departure for each admitted arrival at most";
+    let nothing = "no frame waits to leave p3 in class 3; write at most one departure for each admitted arrival";
     refuse(format!("{before}7,depart,,3,,p3\n"), &format!("3:14: {nothing}"));
     let other = "the next frame to leave p2 has port p1, not p4; write p1 or leave it blank";
     refuse(format!("{before}7,depart,p4,3,,p2\n"), &format!("3:10: {other}"));

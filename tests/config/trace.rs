@@ -59,12 +59,12 @@ fn scenario(keys: &str, names: &[&str], of_switch: &str) -> String {
 #[test]
 fn sim_trace_that_replay_cannot_reproduce_is_refused() {
     let two = scenario("", &["one", "two"], "");
-    refuse(&two, &[], "a trace is of one switch; write `--trace-switch` with one of one, two");
+    refuse(&two, &[], "a trace records one switch; write `--trace-switch` with one of one, two");
     refuse(&two, &["--trace-switch", "three"], "there is no switch `three`; write one of one, two");
     let learning = scenario("learning: frames\n", &["tor"], "");
-    let reason = "it learns from frames where hosts are, which a trace cannot tell; write `learning: routes`";
-    refuse(&learning, &[], &format!("there is no trace of tor: {reason}"));
+    let reason = "switches learn addresses from frames, which a trace does not record; write `learning: routes`";
+    refuse(&learning, &[], &format!("tor cannot be recorded: {reason}"));
     let lcores = scenario("", &["tor"], "      lcores: {count: 2}\n");
-    let reason = "it has several lcores, whose order a trace cannot tell; write `lcores: {count: 1}`";
-    refuse(&lcores, &[], &format!("there is no trace of tor: {reason}"));
+    let reason = "it has several lcores, and a trace does not record their order; write `lcores: {count: 1}`";
+    refuse(&lcores, &[], &format!("tor cannot be recorded: {reason}"));
 }

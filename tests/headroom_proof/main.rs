@@ -148,7 +148,7 @@ fn a_link_at_which_a_pause_ends_early_is_refused() {
         let output = command.args(["headroom", "--prove"]).args(args.split(' ')).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(
-            !output.status.success() && stderr.contains("ends before, and no headroom is enough"),
+            !output.status.success() && stderr.contains("expires before, and no headroom is sufficient"),
             "{args}: {stderr}"
         );
     }

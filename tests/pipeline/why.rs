@@ -35,10 +35,8 @@ fn lossless_drop_explanation_states_headroom_and_held_bytes() {
     let stopped = why(&bed, &spec, 0, LOSSLESS);
     assert_eq!(
         texts(&stopped),
-        [
-            "p0 told its peer to stop class 3: the group held 2.03KiB of 2.03KiB reserve, 4.06KiB shared where 4.06KiB was the \
-          limit (fixed) and 208B of 1.01KiB headroom"
-        ]
+        ["p0 paused its peer for class 3: the group held 2.03KiB of 2.03KiB reserve, 4.06KiB shared with a limit of \
+          4.06KiB (fixed) and 208B of 1.01KiB headroom"]
     );
     assert_eq!((stopped.reasons.len(), stopped.xoffs, stopped.lossless), (0, 1, true));
     bed.fill(40);
@@ -53,8 +51,8 @@ fn lossless_drop_explanation_states_headroom_and_held_bytes() {
     assert_eq!(dropped.len(), 2, "one a poll");
     assert_eq!(
         dropped[0].text,
-        "a frame of 208B in class 3 from p0 for p1 found 0B of headroom left: the group held 2.03KiB of 2.03KiB reserve, \
-         4.06KiB shared where 4.06KiB was the limit (fixed) and 1.01KiB of 1.01KiB headroom"
+        "a frame of 208B in class 3 from p0 to p1 was dropped with 0B of headroom left: the group held 2.03KiB of \
+         2.03KiB reserve, 4.06KiB shared with a limit of 4.06KiB (fixed) and 1.01KiB of 1.01KiB headroom"
     );
     assert!(dropped[0].age_ns < 20_000, "{}", dropped[0].age_ns);
 }
@@ -73,10 +71,8 @@ fn a_lossy_drop_names_the_queue_that_was_too_deep() {
     let why = why(&bed, &spec, 1, 0);
     assert_eq!(
         texts(&why),
-        [
-            "a frame of 208B in class 0 from p0 for p1 would have made its queue at p1 1.62KiB deep, and the limit was 1.42KiB: \
-          fixed"
-        ]
+        ["a frame of 208B in class 0 from p0 to p1 would have filled its queue at p1 to 1.62KiB, above the limit of \
+          1.42KiB: fixed"]
     );
     assert_eq!(why.decisions[0].reason, "queue_threshold");
 }
@@ -94,8 +90,8 @@ fn backlog_xoff_explanation_states_the_backlog() {
     assert_eq!(
         texts(&why),
         [
-            "p0 told its peer to stop class 3, as a poll left 28 frames in the receive ring, from a mark of 5 on: class 3 is \
-          held by the port's own backlog, since the core did not keep up"
+            "p0 paused its peer for class 3, because a poll left 28 frames in the receive ring (XOFF from 5 on): the core \
+          did not keep up, and the port's own backlog pauses class 3"
         ]
     );
 }

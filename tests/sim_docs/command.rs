@@ -58,7 +58,7 @@ fn a_run_ends_with_0_and_a_table() {
     let (code, stdout, stderr) = sim(dir.path(), &["x.yaml"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.starts_with("x, seed 1: ") && stdout.contains("\nlossless: KEPT - 0 of "), "{stdout}");
-    assert!(stderr.ends_with(" million a second\n") && stderr.lines().count() == 1, "how fast it was: {stderr}");
+    assert!(stderr.ends_with(" million per second\n") && stderr.lines().count() == 1, "how fast it was: {stderr}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_run_that_takes_too_many_events_ends_soon_with_1() {
     let began = Instant::now();
     let (code, stdout, stderr) = sim(scenario(text).path(), &["x.yaml", "-q"]);
     assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
-    let remedy = "given up after 20000 events; write more as `events`, or a shorter `duration`";
+    let remedy = "given up after 20000 events; write a larger `events` or a shorter `duration`";
     assert_eq!((code, stderr), (1, format!("error: {remedy}\n")));
     assert!(stdout.contains("\nending: given up after 20,0"), "{stdout}");
 }
@@ -104,15 +104,15 @@ fn a_wrong_scenario_ends_with_2_place_and_remedy() {
         "error: x.yaml:7:30: flows[0].to: there is no host `h4`; write `h1`, `h2` or `h3`\n",
     );
     refuse(format!("{STAR}flow: []\n"), &[], "error: x.yaml:8:1: unknown key `flow`; did you mean `flows`?\n");
-    refuse("", &[], "error: x.yaml:1:1: there is nothing in it; write at least `duration: 1ms`");
+    refuse("", &[], "error: x.yaml:1:1: the scenario is empty; write at least `duration: 1ms`");
     refuse("a: [\n", &[], "error: x.yaml:");
 }
 
 #[test]
 fn switch_configuration_as_scenario_is_refused_with_one_error() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/sim/tor-400g.yaml")).unwrap();
-    let expected = "error: x.yaml:2:1: this is the configuration of a switch and no scenario; write one beside it, with \
-                    `duration: 5ms` and `switches: [{name: tor, file: x.yaml}]`\n";
+    let expected = "error: x.yaml:2:1: this is the configuration of a switch, not a scenario; write a scenario beside \
+                    it, with `duration: 5ms` and `switches: [{name: tor, file: x.yaml}]`\n";
     let (code, stdout, stderr) = sim(scenario(&text).path(), &["x.yaml", "-q"]);
     assert_eq!((code, stdout.as_str()), (2, ""));
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
@@ -165,7 +165,7 @@ fn a_configuration_file_that_is_wrong_is_named_with_its_place() {
 fn unknown_variant_is_refused_with_known_variants() {
     let text = format!("{STAR}{VARIANTS}");
     refuse(&text, &["--variant", "z"], "error: there is no variant `z`; write `a`, `b/c d`\n");
-    refuse(STAR, &["--variant", "a"], "error: there is no variant `a`; it has none\n");
+    refuse(STAR, &["--variant", "a"], "error: there is no variant `a`; the scenario has no variants\n");
     assert!(fine(&text, &["--variant", "b/c d"]).starts_with("x: b/c d, seed 7: "));
 }
 

@@ -85,7 +85,7 @@ fn output_path_equal_to_an_input_is_refused() {
         ("--trace", "tor.yaml", "the configuration tor.yaml"),
     ] {
         let (code, stdout, stderr) = sim(dir.path(), &["x.yaml", "-q", option, name]);
-        let expected = format!("error: `{option} {name}` would write over {other}; name another file\n");
+        let expected = format!("error: `{option} {name}` would overwrite {other}; name another file\n");
         assert_eq!((code, stdout, stderr), (2, String::new(), expected));
         assert_eq!(fs::read_to_string(dir.path().join("x.yaml")).unwrap(), text);
         assert_eq!(fs::read_to_string(dir.path().join("tor.yaml")).unwrap(), tor);
@@ -96,15 +96,15 @@ fn output_path_equal_to_an_input_is_refused() {
 fn output_path_used_twice_is_refused() {
     let dir = scenario(STAR);
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", "a.csv", "--trace", "./a.csv"]);
-    let expected = "error: `--trace ./a.csv` would write over what `--samples a.csv` writes; name another file\n";
+    let expected = "error: `--trace ./a.csv` would overwrite the output of `--samples a.csv`; name another file\n";
     assert_eq!((code, stderr.as_str()), (2, expected));
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", "p/throughput.svg", "--plots", "p"]);
-    let expected = "error: `--plots p/throughput.svg` would write over what `--samples p/throughput.svg` writes";
+    let expected = "error: `--plots p/throughput.svg` would overwrite the output of `--samples p/throughput.svg`; name";
     assert!(code == 2 && stderr.starts_with(expected), "{stderr}");
     // The name of a variant may make two file names equal.
     fs::write(dir.path().join("x.yaml"), format!("{STAR}{VARIANTS}")).unwrap();
     let (code, _, stderr) = sim(dir.path(), &["x.yaml", "-q", "--samples", "s.csv", "--trace", "s.csv"]);
-    assert!(code == 2 && stderr.starts_with("error: `--trace s-a.csv` would write over what "), "{stderr}");
+    assert!(code == 2 && stderr.starts_with("error: `--trace s-a.csv` would overwrite the output of "), "{stderr}");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn interrupted_random_run_reports_its_progress_and_continuation() {
         let stdout = String::from_utf8(output.stdout).unwrap();
         let done: u64 = stdout.split_once(" random fabric").unwrap().0.replace(',', "").parse().unwrap();
         let (next, left) = (5 + done, 1_000_000 - done);
-        let last = format!("interrupted; go on with: holdfast sim --random --seed {next} --count {left}\n");
+        let last = format!("interrupted; continue with: holdfast sim --random --seed {next} --count {left}\n");
         assert!(stdout.contains(" from seed 5 on: ") && stdout.ends_with(&last), "{stdout}");
     }
 }

@@ -54,7 +54,7 @@ fn top_shows_the_incast_and_q_restores_the_terminal() {
     }
     // In the view of queues: the receiver's queue.
     top.press("3");
-    top.wait(|screen| screen.contains("kmin") || screen.contains("waits"));
+    top.wait(|screen| screen.contains("kmin") || screen.contains("queued"));
     top.press("\t");
     top.wait(|screen| screen.contains("gaps between polls"));
     top.press("q");
@@ -89,7 +89,7 @@ fn top_shows_losses_in_red_and_waits_for_the_next_switch() {
 fn top_without_usable_terminal_ends_with_2_and_remedy() {
     let output = Command::new(HOLDFAST).arg("top").env("TERM", "xterm").assert().code(2);
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("draws on a terminal") && said.contains("holdfast show"), "{said}");
+    assert!(said.contains("needs a terminal") && said.contains("holdfast show"), "{said}");
     let mut top = Terminal::start(&format!("TERM=dumb {HOLDFAST} top --socket /nowhere.sock"), 24, 80);
     top.wait(|screen| screen.contains("TERM is `dumb`"));
     assert!(top.finish().contains("code 2"));

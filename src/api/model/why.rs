@@ -119,28 +119,30 @@ impl Sentence<'_> {
     fn dropped(&self, reason: DropReason) -> String {
         let logged = self.logged;
         let [from, to] = logged.ports.map(|port| self.look.switch_view.port_name(port.into()).to_owned());
-        let frame = format!("a frame of {} in class {} from {from} for {to}", self.size(logged.cells), logged.class);
+        let frame = format!("a frame of {} in class {} from {from} to {to}", self.size(logged.cells), logged.class);
         let free = self.size(logged.free);
         match reason {
             DropReason::HeadroomFull => {
                 let left = self.size(logged.headroom_left);
-                format!("{frame} found {left} of headroom left: {}", self.group())
+                format!("{frame} was dropped with {left} of headroom left: {}", self.group())
             }
             DropReason::HeadroomPoolEmpty => {
                 let left = self.size(logged.headroom_left);
-                format!("{frame} found {left} left of the headroom that all groups share: {}", self.group())
+                format!("{frame} was dropped with {left} left of the headroom that all groups share: {}", self.group())
             }
             DropReason::Threshold => {
-                format!("{frame} was beyond its group's limit in the lossy pool: {}", self.group())
+                format!("{frame} exceeded its group's limit in the lossy pool: {}", self.group())
             }
-            DropReason::PoolEmpty => format!("{frame} found {free} free in the lossy pool: {}", self.group()),
+            DropReason::PoolEmpty => {
+                format!("{frame} was dropped with {free} free in the lossy pool: {}", self.group())
+            }
             DropReason::QueueThreshold if logged.depth == 0 => {
-                format!("{frame} found the lossy pool, with {free} free, kept for what queues are guaranteed")
+                format!("{frame} was dropped with {free} of the lossy pool free beyond the reserves of queues")
             }
             DropReason::QueueThreshold => {
                 let (depth, limit) = (self.size(logged.depth), self.size(logged.queue_limit));
                 format!(
-                    "{frame} would have made its queue at {to} {depth} deep, and the limit was {limit}: {}",
+                    "{frame} would have filled its queue at {to} to {depth}, above the limit of {limit}: {}",
                     self.queue_limit()
                 )
             }
@@ -151,12 +153,12 @@ impl Sentence<'_> {
             DropReason::Shed => {
                 let name = self.look.switch_view.port_name(self.port);
                 format!(
-                    "lossy frames of class {} were shed at the receive ring of {name}: its core had more frames than time, \
-                     and lossless classes go first",
+                    "lossy frames of class {} were shed at the receive ring of {name}: its core was overloaded, and \
+                     lossless classes have precedence",
                     logged.class
                 )
             }
-            DropReason::Watchdog => format!("{frame} belongs to a priority that the watchdog drops, in a storm"),
+            DropReason::Watchdog => format!("{frame} has a priority that the watchdog drops during a storm"),
             other => format!("{frame}: {}", DropReason::TABLE[other as usize].2),
         }
     }
@@ -166,20 +168,22 @@ impl Sentence<'_> {
         let name = self.look.switch_view.port_name(self.port);
         let group = self.look.switch_view.group_name(logged.group.into());
         match cause {
-            Cause::Group => format!("{name} told its peer to stop {group}: {}", self.group()),
+            Cause::Group => format!("{name} paused its peer for {group}: {}", self.group()),
             Cause::Port => {
                 let free = self.size(logged.free);
                 format!(
-                    "{name} told its peer to stop {group}, as all of the port's lossless groups together were beyond their limits, with {free} of the pool free: {}",
+                    "{name} paused its peer for {group}, because the port's lossless groups together exceeded their \
+                     limits, with {free} of the pool free: {}",
                     self.group()
                 )
             }
             Cause::Backlog => {
                 let mark = self.look.switch_view.spec.ports[self.port].backlog_mark;
-                let mark = mark.map_or(String::new(), |mark| format!(", from a mark of {mark} on"));
+                let mark = mark.map_or(String::new(), |mark| format!(" (XOFF from {mark} on)"));
                 let left = frames(logged.backlog.into());
                 format!(
-                    "{name} told its peer to stop {group}, as a poll left {left} in the receive ring{mark}: {group} is held by the port's own backlog, since the core did not keep up"
+                    "{name} paused its peer for {group}, because a poll left {left} in the receive ring{mark}: the \
+                     core did not keep up, and the port's own backlog pauses {group}"
                 )
             }
         }
@@ -201,7 +205,7 @@ impl Sentence<'_> {
             parts.push(format!("{} of the port's reserve", self.size(port_reserve)));
         }
         parts.push(format!(
-            "{} shared where {} was the limit ({})",
+            "{} shared with a limit of {} ({})",
             self.size(shared),
             self.size(logged.limit),
             self.limit(profile.threshold, is_so)
@@ -221,8 +225,8 @@ impl Sentence<'_> {
     /// limit.
     fn limit(&self, threshold: Threshold, is_so: bool) -> String {
         match threshold {
-            Threshold::Dynamic(alpha) if !is_so => format!("alpha is {alpha} now"),
-            Threshold::Static(cells) if !is_so => format!("it is {} now", self.size(cells.0)),
+            Threshold::Dynamic(alpha) if !is_so => format!("alpha is now {alpha}"),
+            Threshold::Static(cells) if !is_so => format!("the limit is now {}", self.size(cells.0)),
             Threshold::Dynamic(alpha) => format!("alpha {alpha} of {} free", self.size(self.logged.free)),
             Threshold::Static(_) => "fixed".to_owned(),
         }
@@ -233,7 +237,7 @@ impl Sentence<'_> {
         let queue = usize::from(self.look.switch_view.spec.classes.tc_to_queue[class] & 7);
         let limit = self.look.switch_view.spec.queues[queue].limit;
         let is_so = |threshold: Threshold| threshold.limit(Cells(self.logged.free)).0 == self.logged.queue_limit;
-        limit.map_or("there is none now".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
+        limit.map_or("there is now no limit".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
     }
 
     fn size(&self, cells: u32) -> String {
@@ -260,35 +264,34 @@ pub fn age(age_ns: u64) -> String {
 fn remedy(reason: DropReason) -> &'static str {
     match reason {
         DropReason::HeadroomFull => {
-            "see whether the peer obeys PFC of this priority (`show pfc`); check the port's `cable`, `peer_response` and \
-             `lcores.poll_gap`; or give the class more `headroom`"
+            "check that the peer obeys PFC for this priority (`show pfc`); check the port's `cable`, `peer_response` \
+             and `lcores.poll_gap`; or write a larger `headroom` for the class"
         }
         DropReason::HeadroomPoolEmpty => "lower `buffer.headroom.ratio`, or write a larger `buffer.headroom.size`",
         DropReason::Shed => {
             "give the port an lcore of its own (`lcores.count`, `ports[].lcore`) or a faster CPU, or slow the senders down"
         }
         DropReason::Threshold => "raise the class's `alpha` or `limit`, or slow the senders down (ECN)",
-        DropReason::PoolEmpty => "give the lossy pool more (`buffer.lossy`), or slow the senders down (ECN)",
+        DropReason::PoolEmpty => "enlarge the lossy pool (`buffer.lossy`), or slow the senders down (ECN)",
         DropReason::QueueThreshold => {
-            "more came for this port than it can send: slow the senders down (`ecn`), or raise the class's `queue_alpha`, \
-             `queue_limit` or `queue_reserve`"
+            "the load for this port exceeds its rate: slow the senders down (`ecn`), or raise the class's \
+             `queue_alpha`, `queue_limit` or `queue_reserve`"
         }
         DropReason::Wred => "let the senders use ECN, or raise `kmin` and `kmax` of the class's `ecn`",
         DropReason::Watchdog => "find out why the peer of the port keeps this priority paused (`show watchdog`)",
         DropReason::LosslessUnknown => {
-            "the station must have sent something within `fdb.ageing`, or have an entry under `fdb.static`"
+            "the station must send a frame within `fdb.ageing`, or have an entry under `fdb.static`"
         }
         DropReason::LosslessGroup => "send broadcast and multicast in a lossy class",
-        DropReason::Oversize | DropReason::EgressMtu => {
-            "use the same `mtu` on every port of the path, and at the hosts"
-        }
-        DropReason::VlanNotAllowed => "give the port the VLAN (`ports[].vlan`), or take the tag away at the sender",
-        DropReason::EgressDown => "see why the link of the port is down (`show ports`)",
+        DropReason::Oversize | DropReason::EgressMtu => "use the same `mtu` on every port of the path and on the hosts",
+        DropReason::VlanNotAllowed => "give the port the VLAN (`ports[].vlan`), or remove the tag at the sender",
+        DropReason::EgressDown => "find out why the link of the port is down (`show ports`)",
         DropReason::EgressStuck => {
-            "see whether the peer of the port is there and takes frames; raise `stuck_after` if it only stands still for so long"
+            "check that the peer of the port is present and receives frames; raise `stuck_after` if it may stop for \
+             that long"
         }
         DropReason::PfcDestination => "the peer must send PFC to 01-80-C2-00-00-01; find out which station sent this",
-        DropReason::NoBuffer => "this ought not to be: tell us, with the configuration",
+        DropReason::NoBuffer => "this is a bug of Holdfast; report it with the configuration",
         _ => "",
     }
 }
@@ -299,12 +302,12 @@ mod tests {
 
     #[test]
     fn remedies_name_keys_of_the_configuration() {
-        let features =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/features.md")).expect("a page");
+        let features = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/features.md"))
+            .expect("docs/features.md cannot be read");
         let mut keys = 0;
         for (reason, label, _) in DropReason::TABLE {
             for key in remedy(*reason).split('`').skip(1).step_by(2).filter(|word| word.contains('.')) {
-                assert!(features.contains(&format!("`{key}`")), "{label}: `{key}` is no key of docs/features.md");
+                assert!(features.contains(&format!("`{key}`")), "{label}: `{key}` is not a key of docs/features.md");
                 keys += 1;
             }
         }

@@ -37,7 +37,7 @@ pub struct Args {
     /// Bytes that the peer sends until it obeys a pause, e.g. 25216B [default: by the link rate]
     #[arg(long, value_name = "BYTES")]
     response: Option<Bytes>,
-    /// Number of such ports, for the sums of the headroom policies
+    /// Number of ports like this one, for the sums of the headroom policies
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     ports: u8,
     /// Lossless classes of each port
@@ -113,7 +113,8 @@ fn to_table(args: &Args, input: &HeadroomInput, headroom: &Headroom) -> String {
     let cells = format!("{} of {} B", headroom.cells, args.cell.0);
     let total = [headroom.total.0.to_string(), cells, "one lossless class of one port".to_owned()];
     table.row(std::iter::once("total".to_owned()).chain(total));
-    let seed = [headroom.seed.0.to_string(), "2*(C*Dprop + L_mtu) + 3840 B".to_owned(), "the rows `seed`".to_owned()];
+    let seed =
+        [headroom.seed.0.to_string(), "2*(C*Dprop + L_mtu) + 3840 B".to_owned(), "the rows marked `seed`".to_owned()];
     table.row(std::iter::once("seed alone".to_owned()).chain(seed));
     let HeadroomInput { rate, cable, mtu, poll_gap, .. } = input;
     let small = small_packets(args.small_packets);
@@ -140,7 +141,7 @@ fn to_sums(args: &Args, policies: &[(HeadroomPolicy, u64)]) -> String {
     for (policy, cells) in policies {
         let how = match policy {
             HeadroomPolicy::Independent => format!("{ports} x {classes} x eta"),
-            HeadroomPolicy::SharedPool => format!("{ports} x {classes} x eta / {ratio}, but one eta at least"),
+            HeadroomPolicy::SharedPool => format!("{ports} x {classes} x eta / {ratio}, at least one eta"),
             HeadroomPolicy::Dynamic => format!("{ports} x eta"),
         };
         let size = Bytes(cells.saturating_mul(args.cell.0)).to_string();

@@ -43,7 +43,7 @@ fn broken(proofs: &[(Link, Proof)]) -> String {
     });
     let Some(first) = lines.next() else { return String::new() };
     format!(
-        "\nif every packet is small after all, the class loses frames with less than\n\n{first}{}",
+        "\nif every packet is small, the class loses frames with a headroom of less than\n\n{first}{}",
         lines.collect::<String>()
     )
 }
@@ -56,7 +56,7 @@ fn wanted(args: &Args) -> Result<Vec<Link>, Failure> {
             let time = u128::from(bytes.0) * 8_000_000_000 / u128::from(speed.0.max(1));
             Peer::Takes(Nanos(u64::try_from(time).unwrap_or(u64::MAX)))
         }
-        (Some(_), None) => return Err(Failure::usage("bytes are a time at one speed only; write `--speed` too")),
+        (Some(_), None) => return Err(Failure::usage("`--response` in bytes needs a speed; write `--speed` too")),
     };
     let small_packets = args.small_packets;
     let with = |link: Link| Link { cell: args.cell, poll_gap: args.poll_gap, peer, small_packets, ..link };
@@ -74,7 +74,7 @@ fn wanted(args: &Args) -> Result<Vec<Link>, Failure> {
         check(link)?;
     }
     if found.is_empty() {
-        return Err(Failure::usage("no such link in the table; write speed, cable and MTU for one of your own"));
+        return Err(Failure::usage("the table has no such link; write `--speed` and `--cable` for a link of your own"));
     }
     Ok(found)
 }
@@ -88,8 +88,9 @@ fn check(link: &Link) -> Result<(), Failure> {
         && !matches!(link.peer, Peer::Takes(Nanos(200_001..)));
     if right && link.pause_may_lapse() {
         return Err(Failure::usage(format!(
-            "at {} a pause is said again after {} ns, too late for a poll gap of {}, {PACING_SLACK} of posted data and this \
-             response: it ends before, and no headroom is enough",
+            "at {} a pause is refreshed after {} ns, too late for a poll gap of {}, {PACING_SLACK} of posted data and \
+             this response: it expires before, and no headroom is sufficient; write a shorter `--poll-gap` or a \
+             smaller `--response`",
             link.rate,
             link.half_life_ps() / 1000,
             link.poll_gap
@@ -99,7 +100,8 @@ fn check(link: &Link) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(
-        "proven are links of 1G to 800G, up to 10km, with polls from 500ns to 200us apart and a response up to 200us",
+        "`--prove` does not cover this link; write a speed from 1G to 800G, a cable up to 10km, a poll gap from 500ns \
+         to 200us and a response up to 200us",
     ))
 }
 
@@ -137,7 +139,7 @@ fn to_table(proofs: &[(Link, Proof)]) -> String {
     }
     let Some((link, proof)) = proofs.first() else { return String::new() };
     format!(
-        "headroom in cells of {} B, poll gap {}{}: by the formula, and the smallest that loses nothing in {} worst \
+        "headroom in cells of {} B, poll gap {}{}: by the formula, and the smallest without loss in {} worst \
          cases\n\n{table}",
         link.cell.0,
         link.poll_gap,
@@ -147,7 +149,7 @@ fn to_table(proofs: &[(Link, Proof)]) -> String {
 }
 
 fn to_terms(terms: &[Term]) -> String {
-    let columns = [("term", Left), ("eta", Right), ("measured", Right), ("slack", Right), ("without", Left)];
+    let columns = [("term", Left), ("eta", Right), ("measured", Right), ("slack", Right), ("removed by", Left)];
     let mut table = Table::new(&columns);
     let (mut formula, mut measured) = (0, 0);
     for term in terms {
@@ -175,7 +177,7 @@ fn to_slack(proofs: &[(Link, Proof)]) -> String {
         let cells = slack.clone().chain([slack.sum()]).map(|cells| cells.to_string());
         table.row([link.rate.to_string(), link.cable.to_string(), link.mtu.to_string()].into_iter().chain(cells));
     }
-    format!("slack by term; causes are taken away one after the other, from left to right\n\n{table}")
+    format!("slack by term; the causes are removed one after the other, from left to right\n\n{table}")
 }
 
 fn to_json(proofs: &[(Link, Proof)]) -> serde_json::Value {

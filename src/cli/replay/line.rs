@@ -52,7 +52,7 @@ impl<R: BufRead> Lines<R> {
                 return Ok(None);
             }
             if bytes.len() as u64 > LONGEST_LINE {
-                let text = format!("a line of more than {LONGEST_LINE} bytes; write one event a line");
+                let text = format!("the line is longer than {LONGEST_LINE} bytes; write one event per line");
                 return Err(fault(LONGEST_LINE + 1, text));
             }
             let text = String::from_utf8(bytes).map_err(|error| {

@@ -125,7 +125,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
         let kind = match written(fields, EVENT)? {
             "arrive" => Kind::Arrive(self.arrival(fields)?),
             "depart" => Kind::Depart(self.departure(fields)?),
-            other => return Err((fields[EVENT].column, format!("`{other}` is no event; write arrive or depart"))),
+            other => return Err((fields[EVENT].column, format!("`{other}` is not an event; write arrive or depart"))),
         };
         self.time = time;
         Ok(Event { time, kind })
@@ -139,14 +139,14 @@ impl<'a, R: BufRead> Trace<'a, R> {
             let spec = &self.switch.ports[port];
             let most = largest_frame(spec.mtu).0;
             if u64::from(bytes) > most {
-                let limit = format!("{} takes {most} (its mtu {} + 22)", spec.name, spec.mtu);
+                let limit = format!("{} accepts {most} (its mtu {} + 22)", spec.name, spec.mtu);
                 let text = format!("{bytes} bytes are too many: {limit}; write from 1 to {most}");
                 return Err((fields[BYTES].column, text));
             }
         }
         if port == egress {
             let name = &self.switch.ports[port].name;
-            let text = format!("{name} is the port that it came by, and no frame goes back; write another one");
+            let text = format!("{name} is also the ingress port, and frames never leave by it; write another port");
             return Err((fields[EGRESS].column, text));
         }
         Ok(Frame { port, class, bytes, egress, ecn: ecn(fields)?.unwrap_or(Ecn::Ect0) })
@@ -197,7 +197,7 @@ impl<'a, R: BufRead> Trace<'a, R> {
         let class = departure.class.map_or(String::new(), |class| format!(" in class {class}"));
         let egress = &self.switch.ports[departure.egress].name;
         let text =
-            format!("nothing waits to leave {egress}{class}; write a departure for each admitted arrival at most");
+            format!("no frame waits to leave {egress}{class}; write at most one departure for each admitted arrival");
         self.fault((departure.columns[EGRESS], text))
     }
 }
@@ -212,7 +212,7 @@ fn form(line: &str) -> Result<Form, Wrong> {
 }
 
 fn no_header() -> String {
-    format!("the header is missing; write `{HEADER}` first, `,ecn` after it if you like, or one JSON object a line")
+    format!("the header is missing; write `{HEADER}` first, optionally with `,ecn`, or one JSON object per line")
 }
 
 /// The codepoint, if the field is not blank.
@@ -223,7 +223,7 @@ fn ecn(fields: &Fields) -> Result<Option<Ecn>, Wrong> {
     }
     let known = CODEPOINTS.iter().find(|(name, _)| name == text);
     known.map(|(_, ecn)| Some(*ecn)).ok_or_else(|| {
-        let text = format!("`{text}` is no ECN codepoint; write ect0, ect1, ce or not-ect, or leave it blank");
+        let text = format!("`{text}` is not an ECN codepoint; write ect0, ect1, ce or not-ect, or leave it blank");
         (*column, text)
     })
 }
@@ -231,7 +231,7 @@ fn ecn(fields: &Fields) -> Result<Option<Ecn>, Wrong> {
 fn written(fields: &Fields, field: usize) -> Result<&str, Wrong> {
     let Field { text, column } = &fields[field];
     if text.is_empty() {
-        return Err((*column, format!("`{}` is blank; write it", FIELDS[field])));
+        return Err((*column, format!("`{}` is blank; write a value", FIELDS[field])));
     }
     Ok(text)
 }
@@ -254,7 +254,10 @@ fn class(fields: &Fields) -> Result<u8, Wrong> {
 
 fn bytes(fields: &Fields) -> Result<u16, Wrong> {
     match number(fields, BYTES, u64::from(u16::MAX))? {
-        0 => Err((fields[BYTES].column, "a frame of 0 bytes; write its length without the check sequence".to_owned())),
+        0 => Err((
+            fields[BYTES].column,
+            "a frame cannot have 0 bytes; write its length without the frame check sequence".to_owned(),
+        )),
         bytes => Ok(bytes as u16),
     }
 }

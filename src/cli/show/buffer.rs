@@ -50,8 +50,8 @@ pub fn buffers(looks: &Looks<'_>) -> String {
     let own = ["lossless reserve", "used", "lossy reserve", "used ", "insurance", "used  ", "highest"];
     let held = if buffers.held_frames == 0 { "none".to_owned() } else { count(buffers.held_frames) };
     format!(
-        "{pools}({} in cells of {} B; {} of reserves; headroom {})\n\n{}(held: by frames that came in here; {held} wait in \
-         queues, {} in all)\n",
+        "{pools}({} in cells of {} B; {} of reserves; headroom {})\n\n{}(held: by frames that the port received; \
+         frames in queues: {held}, {} in all)\n",
         Bytes(buffers.size_bytes),
         buffers.cell_bytes,
         Bytes(buffers.reserves_bytes),
@@ -102,10 +102,10 @@ pub fn groups(looks: &Looks<'_>) -> String {
         ]);
     }
     if table.is_empty() {
-        return "no group is lossless, and none has held anything\n".to_owned();
+        return "no group is lossless, and no group has held frames\n".to_owned();
     }
     format!(
-        "{table}(* lossless; limit: XOFF or drop from there, its reserve included; groups without use are left out)\n"
+        "{table}(* lossless; limit: XOFF or drop from there on, including the reserve; unused groups are not shown)\n"
     )
 }
 
@@ -139,12 +139,12 @@ pub fn queues(looks: &Looks<'_>) -> String {
         ]);
     }
     if table.is_empty() {
-        return "no queue has held or sent anything\n".to_owned();
+        return "no queue has held or sent frames\n".to_owned();
     }
     let over = match looks.before() {
         Some((_, seconds)) => format!("sent and marked in the last {seconds:.1}s"),
         None => super::cells::since(looks.state().at_ns),
     };
     let text = table.without_idle(&["alpha", "limit", "marked", "now"], NONE).to_string();
-    format!("{text}(* never refused; queues without use are left out; {over})\n")
+    format!("{text}(* lossless: without a limit; unused queues are not shown; {over})\n")
 }

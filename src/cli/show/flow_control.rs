@@ -71,17 +71,17 @@ pub fn pfc(looks: &Looks<'_>) -> String {
         }
     }
     if table.is_empty() {
-        return "no port has PFC, and none has received any\n".to_owned();
+        return "no port has PFC, and no port has received PFC frames\n".to_owned();
     }
     let over = match looks.before() {
-        Some((_, seconds)) => format!("counts and parts of the last {seconds:.1}s"),
+        Some((_, seconds)) => format!("counts and shares of the last {seconds:.1}s"),
         None => since(looks.state().at_ns),
     };
     let mut text = table.without_idle(&["XOFF rcvd", "XON rcvd", "held", "ignored"], NONE).to_string();
-    text += &format!("(* PFC stops its senders; held: part of the time; {over})\n");
+    text += &format!("(* PFC pauses its senders; held: share of the time; {over})\n");
     let deaf = looks.state().pfc.iter().filter(|pfc| pfc.pause_received_frames > 0);
     for pfc in deaf {
-        text += &format!("{}: {} PAUSE frames received, and ignored\n", pfc.port, count(pfc.pause_received_frames));
+        text += &format!("{}: {} PAUSE frames received and ignored\n", pfc.port, count(pfc.pause_received_frames));
     }
     text
 }
@@ -99,7 +99,7 @@ pub fn drops(looks: &Looks<'_>) -> String {
     let state = looks.state();
     let rate = looks.before().is_some();
     let title = if rate { "drops/s" } else { "dropped" };
-    let columns = [(title, Right), ("port", Left), ("class", Left), ("reason", Left), ("that is", Left)];
+    let columns = [(title, Right), ("port", Left), ("class", Left), ("reason", Left), ("meaning", Left)];
     let mut table = Table::new(&columns);
     let key = |row: &Dropped| (row.port.clone(), row.class, row.reason.clone());
     let mut rows: Vec<(u64, &Dropped)> = Vec::new();
@@ -123,10 +123,10 @@ pub fn drops(looks: &Looks<'_>) -> String {
         table.row([count(*frames), row.port.clone(), class, row.reason.clone(), meaning.to_owned()]);
     }
     if table.is_empty() {
-        let when = if rate { "since the look before".to_owned() } else { since(state.at_ns) };
+        let when = if rate { "since the last reading".to_owned() } else { since(state.at_ns) };
         return format!("nothing was dropped, {when}\n");
     }
-    let about = if rate { "frames a second".to_owned() } else { since(state.at_ns) };
+    let about = if rate { "frames per second".to_owned() } else { since(state.at_ns) };
     format!("{table}(* lossless; {} in all; {about})\n", count(total))
 }
 
@@ -140,7 +140,7 @@ pub fn ecn(looks: &Looks<'_>) -> String {
         ("depth", Right),
         ("sent", Right),
         ("marked", Right),
-        ("part", Right),
+        ("share", Right),
     ]);
     for row in &looks.state().ecn {
         let before = looks.before().and_then(|(before, _)| {
@@ -163,13 +163,13 @@ pub fn ecn(looks: &Looks<'_>) -> String {
         ]);
     }
     if table.is_empty() {
-        return "no queue marks: no class has `ecn`\n".to_owned();
+        return "no queue marks frames: no class has `ecn`\n".to_owned();
     }
     let over = match looks.before() {
         Some((_, seconds)) => format!("frames of the last {seconds:.1}s"),
         None => since(looks.state().at_ns),
     };
-    format!("{table}(* lossless: marks only; {over})\n")
+    format!("{table}(* lossless: marked, never dropped; {over})\n")
 }
 
 pub fn watchdog(looks: &Looks<'_>) -> String {
@@ -199,7 +199,7 @@ pub fn watchdog(looks: &Looks<'_>) -> String {
         rows.into_iter().for_each(|row| table.row(head.iter().cloned().chain(row)));
     }
     if table.is_empty() {
-        return "no port has a watchdog: write `watchdog: {detection: 200ms}`\n".to_owned();
+        return "no port has a watchdog; write `watchdog: {detection: 200ms}`\n".to_owned();
     }
     table.to_string()
 }

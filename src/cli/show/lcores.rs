@@ -56,7 +56,7 @@ pub fn lcores(looks: &Looks<'_>) -> String {
         None => since(state.at_ns),
     };
     format!(
-        "{}(gaps: half and 99 % of them were shorter; headroom is for gaps of {}; {over})\n",
+        "{}(gaps: half and 99 % of them were shorter; headroom covers gaps up to {}; {over})\n",
         table.without_idle(&SELDOM, NONE),
         time(configured)
     )

@@ -38,7 +38,7 @@ pub struct Args {
     /// Print the answer of the API as JSON
     #[arg(long)]
     json: bool,
-    /// Repeat every so many seconds until Ctrl-C, with rates instead of counters
+    /// Repeat at this interval until Ctrl-C, with rates instead of counters
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds)]
     watch: Option<Duration>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = seconds.filter(|seconds| SECONDS.contains(seconds));
     seconds
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("`{text}` is no time between two looks; write seconds from 0.1 to 86400, e.g. 2"))
+        .ok_or_else(|| format!("`{text}` is not an interval; write seconds from 0.1 to 86400, e.g. 2"))
 }
 
 /// The resources of the API that can be shown.

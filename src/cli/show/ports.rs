@@ -118,8 +118,8 @@ pub fn fdb(looks: &Looks<'_>) -> String {
         table.row([entry.vlan.to_string(), entry.mac.clone(), entry.port.clone(), entry.origin.clone(), seen]);
     }
     let ageing = match fdb.ageing_ns {
-        0 => "they do not age".to_owned(),
-        ns => format!("one not seen for {} is forgotten", super::cells::duration(ns)),
+        0 => "entries do not age".to_owned(),
+        ns => format!("an entry is removed after {} without a frame", super::cells::duration(ns)),
     };
     format!("{table}({} of {} entries; {ageing})\n", fdb.entries.len(), fdb.capacity)
 }

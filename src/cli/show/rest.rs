@@ -10,7 +10,7 @@ use Align::{Left, Right};
 pub fn config(looks: &Looks<'_>) -> String {
     let config: RunningConfig = looks.part("config").unwrap_or_default();
     let overrides = config.overrides.join(" ");
-    let overrides = if overrides.is_empty() { String::new() } else { format!("# over it: {overrides}\n") };
+    let overrides = if overrides.is_empty() { String::new() } else { format!("# overridden by: {overrides}\n") };
     let end = if config.text.ends_with('\n') { "" } else { "\n" };
     format!("# {}, hash {}\n{overrides}{}{end}", config.source, config.hash, config.text)
 }
@@ -43,7 +43,10 @@ pub fn hosts(looks: &Looks<'_>) -> String {
     if table.is_empty() {
         return "there are no virtual hosts\n".to_owned();
     }
-    format!("{table}(held: part of the time; foreign: frames of no flow to it; {})\n", since(state.at_ns))
+    format!(
+        "{table}(held: share of the time; foreign: frames that belong to no flow of the host; {})\n",
+        since(state.at_ns)
+    )
 }
 
 pub fn flows(looks: &Looks<'_>) -> String {
@@ -81,7 +84,7 @@ pub fn flows(looks: &Looks<'_>) -> String {
     if table.is_empty() {
         return "there are no flows of virtual hosts\n".to_owned();
     }
-    format!("{table}(missing: lost or still on their way; {})\n", since(state.at_ns))
+    format!("{table}(missing: lost or still under way; {})\n", since(state.at_ns))
 }
 
 pub fn events(looks: &Looks<'_>) -> String {
@@ -99,8 +102,8 @@ pub fn events(looks: &Looks<'_>) -> String {
         .collect();
     match (text.is_empty(), looks.before) {
         (false, _) => text,
-        (true, Some(_)) => format!("nothing since the look before, {}\n", since(looks.state().at_ns)),
-        (true, None) => format!("the switch has told nothing, {}\n", since(looks.state().at_ns)),
+        (true, Some(_)) => format!("no events since the last reading, {}\n", since(looks.state().at_ns)),
+        (true, None) => format!("no events, {}\n", since(looks.state().at_ns)),
     }
 }
 

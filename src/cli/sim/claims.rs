@@ -53,10 +53,10 @@ impl Claims {
         for name in [path.to_owned(), part_of(path)] {
             let identity = Identity::of(&name);
             if let Some((_, other)) = self.taken.iter().find(|(taken, _)| taken.is(&identity)) {
-                return Err(Failure::usage(format!("`{named}` would write over {other}; name another file")));
+                return Err(Failure::usage(format!("`{named}` would overwrite {other}; name another file")));
             }
         }
-        self.taken.push((Identity::of(path), format!("what `{named}` writes")));
+        self.taken.push((Identity::of(path), format!("the output of `{named}`")));
         Ok(())
     }
 }
@@ -80,18 +80,18 @@ mod tests {
             let Err(Failure::Usage(text)) = claims.write(&at(name), "--samples") else { panic!("{name}") };
             let (mine, other) = (at(name), at("x.yaml"));
             let expected =
-                format!("`--samples {}` would write over the scenario {}; name", mine.display(), other.display());
+                format!("`--samples {}` would overwrite the scenario {}; name", mine.display(), other.display());
             assert!(text.starts_with(&expected), "{text}");
         }
         claims.write(&at("new.csv"), "--samples").unwrap();
         claims.write(&at("s.csv"), "--samples").unwrap();
         for name in ["sub/../new.csv", "s.csv"] {
             let Err(Failure::Usage(text)) = claims.write(&at(name), "--trace") else { panic!("{name}") };
-            assert!(text.contains("would write over what `--samples "), "{text}");
+            assert!(text.contains("would overwrite the output of `--samples "), "{text}");
         }
         claims.write(&at("other.csv"), "--trace").unwrap();
         claims.read(&at("y.part"), "the configuration");
-        assert!(claims.write(&at("y"), "--trace").is_err(), "its part is");
+        assert!(claims.write(&at("y"), "--trace").is_err(), "its `.part` file is");
         for _ in 0..2 {
             claims.write(Path::new("/dev/null"), "--trace").unwrap();
         }

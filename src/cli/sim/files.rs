@@ -207,7 +207,7 @@ mod tests {
         assert_eq!((names(dir.path()), fs::read_to_string(&path).unwrap()), (vec!["s.csv".into()], "old\n".into()));
         let output = begin();
         drop(abandon());
-        assert_eq!(names(dir.path()), ["s.csv"], "a signal came");
+        assert_eq!(names(dir.path()), ["s.csv"], "after a signal");
         assert!(output.finish().is_err());
         begin().finish().unwrap();
         assert_eq!((names(dir.path()), fs::read_to_string(&path).unwrap()), (vec!["s.csv".into()], "new\n".into()));

@@ -37,12 +37,12 @@ pub fn describe(violation: &Violation) -> String {
 /// Writes the scenario. Returns a text with its path and its violation.
 pub fn keep(path: &Path, found: &Found<'_>) -> String {
     let told = match files::write(path, found.yaml) {
-        Ok(()) => format!("shrunk in {} runs; it happens again with: holdfast sim {}", found.runs, path.display()),
+        Ok(()) => format!("shrunk in {} runs; reproduce it with: holdfast sim {}", found.runs, path.display()),
         // If the file cannot be written, the text contains the scenario, so it is not lost.
         Err(_) => format!("{} cannot be written; the scenario:\n{}", path.display(), found.yaml),
     };
     let Violation { at_ps, event, what, .. } = found.violation;
-    format!("{told}\nin the smaller one at {} ns, event {event}: {what}", at_ps / 1000)
+    format!("{told}\nin the smaller scenario at {} ns, event {event}: {what}", at_ps / 1000)
 }
 
 #[cfg(test)]
@@ -68,7 +68,8 @@ mod tests {
         assert_eq!(
             told,
             format!(
-                "shrunk in 3 runs; it happens again with: holdfast sim {}\nin the smaller one at 7 ns, event 12: h1 was first",
+                "shrunk in 3 runs; reproduce it with: holdfast sim {}\nin the smaller scenario at 7 ns, event 12: h1 \
+                 was first",
                 path.display()
             )
         );
@@ -88,6 +89,6 @@ mod tests {
     fn found_scenario_is_printed_if_the_disk_is_full() {
         let told = keep_in(Path::new("/dev/full"));
         assert!(told.starts_with("/dev/full cannot be written; the scenario:\nduration: 1us\n"), "{told}");
-        assert!(told.ends_with("\nin the smaller one at 7 ns, event 12: h1 was first"), "{told}");
+        assert!(told.ends_with("\nin the smaller scenario at 7 ns, event 12: h1 was first"), "{told}");
     }
 }

@@ -33,8 +33,8 @@ pub struct Args {
     /// Scenario file, e.g. conf/sim/incast.yaml
     #[arg(required_unless_present = "random")]
     scenario: Option<PathBuf>,
-    /// Simulate random fabrics instead of a scenario until one breaks a rule: switches, hosts, cables, flows and faults
-    /// by a seed, every rule checked after every step
+    /// Simulate random fabrics instead of a scenario until one violates an invariant: switches, hosts, cables, flows
+    /// and faults are drawn from a seed, and every invariant is checked after each step
     #[arg(long, conflicts_with_all = ["scenario", "variant", "format", "all", "plots", "samples", "fail_on_loss"])]
     random: bool,
     /// Number of random fabrics [default: 10000 without --for]
@@ -43,7 +43,7 @@ pub struct Args {
     /// Time limit for random fabrics, e.g. 10min
     #[arg(long = "for", requires = "random", value_name = "TIME")]
     time: Option<Nanos>,
-    /// File for the smallest scenario found that breaks the rule [default: holdfast-found-SEED.yaml]
+    /// File for the smallest scenario found that violates the invariant [default: holdfast-found-SEED.yaml]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Seed of all randomness, instead of the scenario's; with --random the first fabric's
@@ -170,7 +170,7 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
 }
 
 fn listen(first: First) -> Result<(), Failure> {
-    interrupt::listen(first).map_err(|error| Failure::Run(format!("signals cannot be listened to: {error}")))
+    interrupt::listen(first).map_err(|error| Failure::Run(format!("signal handlers cannot be installed: {error}")))
 }
 
 /// Claims the output files, so that one that is also an input is refused before the long runs. Plots are claimed when
@@ -193,7 +193,11 @@ fn chosen(scenarios: Vec<(String, Scenario)>, names: &[String]) -> Result<Vec<(S
     if let Some(missing) = names.iter().find(|name| !scenarios.iter().any(|(variant, _)| variant == *name)) {
         let known: Vec<String> =
             scenarios.iter().filter(|(name, _)| !name.is_empty()).map(|(name, _)| format!("`{name}`")).collect();
-        let remedy = if known.is_empty() { "it has none".to_owned() } else { format!("write {}", known.join(", ")) };
+        let remedy = if known.is_empty() {
+            "the scenario has no variants".to_owned()
+        } else {
+            format!("write {}", known.join(", "))
+        };
         return Err(Failure::usage(format!("there is no variant `{missing}`; {remedy}")));
     }
     Ok(scenarios.into_iter().filter(|(variant, _)| names.is_empty() || names.contains(variant)).collect())
@@ -305,7 +309,7 @@ fn verdict(
         if run.outcome.ending == Ending::TooManyEvents {
             let most = run.scenario.most_events;
             return Err(Failure::Run(format!(
-                "{of}given up after {most} events; write more as `events`, or a shorter `duration`"
+                "{of}given up after {most} events; write a larger `events` or a shorter `duration`"
             )));
         }
         if args.fail_on_loss && !report::verdict(&run.scenario, &run.outcome).kept {
@@ -321,7 +325,7 @@ fn shrunk(args: &Args, written: &Written, run: &Run, violation: &Violation, clai
     let options = Options { seed: args.seed };
     let smaller = shrink(written, &options, &run.variant, violation, &mut |runs| progress.shrinking(runs));
     progress.clear();
-    let Some(smaller) = smaller else { return "no smaller scenario was found in which it is".to_owned() };
+    let Some(smaller) = smaller else { return "no smaller scenario with this violation was found".to_owned() };
     let path = args.out.clone().unwrap_or_else(|| found::free_path(run.scenario.seed, claims));
     found::keep(&path, &Found { yaml: &smaller.yaml, violation: &smaller.violation, runs: smaller.runs })
 }

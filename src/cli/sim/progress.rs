@@ -84,7 +84,7 @@ impl Progress {
     /// Shows that shrinking has reached run number `runs`.
     pub fn shrinking(&mut self, runs: u32) {
         if self.is_due() {
-            self.line.show(&format!("a rule is broken; looking for a smaller scenario: run {runs}"));
+            self.line.show(&format!("an invariant is violated; searching for a smaller scenario: run {runs}"));
         }
     }
 
@@ -114,7 +114,7 @@ impl Progress {
         if !self.quiet {
             let seconds = self.began.elapsed().as_secs_f64();
             let rate = self.events as f64 / seconds.max(1e-9) / 1e6;
-            let _ = writeln!(io::stderr(), "{} events in {seconds:.2} s: {rate:.1} million a second", self.events);
+            let _ = writeln!(io::stderr(), "{} events in {seconds:.2} s: {rate:.1} million per second", self.events);
         }
     }
 }

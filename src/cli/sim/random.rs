@@ -67,7 +67,7 @@ fn describe(progress: &Progress, limit: Option<Duration>) -> String {
     let minutes = progress.elapsed.as_secs_f64() / 60.0;
     let rate = (fabrics as f64 / minutes.max(1e-9)) as u64;
     format!(
-        "{} {}.{} %, {}, {}, {} a minute",
+        "{} {}.{} %, {}, {}, {} per minute",
         bar(done),
         done / 10,
         done % 10,
@@ -79,8 +79,7 @@ fn describe(progress: &Progress, limit: Option<Duration>) -> String {
 
 fn summary(seed: u64, totals: &Totals) -> String {
     format!(
-        "{} from seed {seed} on: {}, {}, {}, all held\n{} promised to lose nothing; {} came to a halt for a reason that \
-         explains it\n",
+        "{} from seed {seed} on: {}, {}, {}, all held\n{} guaranteed no loss; {} did not drain, for a known reason\n",
         counted(totals.fabrics, "random fabric"),
         counted(totals.frames, "frame"),
         counted(totals.events, "event"),
@@ -103,7 +102,7 @@ fn left(count: Option<u64>, limit: Option<Duration>, done: u64, elapsed: Duratio
 
 /// The command that continues an interrupted run: all seeds before `next` are done.
 fn go_on(next: u64, left: &str) -> String {
-    format!("interrupted; go on with: holdfast sim --random --seed {next}{left}\n")
+    format!("interrupted; continue with: holdfast sim --random --seed {next}{left}\n")
 }
 
 fn counted(count: u64, one: &str) -> String {
@@ -115,7 +114,7 @@ fn keep(asked: &Random, failure: &Failed) -> Failure {
     let path = asked.out.clone().unwrap_or_else(|| found::default_path(failure.seed));
     let small = Found { yaml: &failure.shrunk_yaml, violation: &failure.shrunk_violation, runs: failure.runs };
     let what = found::describe(&failure.violation);
-    Failure::Run(format!("random fabric of seed {}: {what}\n{}", failure.seed, found::keep(&path, &small)))
+    Failure::Run(format!("random fabric with seed {}: {what}\n{}", failure.seed, found::keep(&path, &small)))
 }
 
 #[cfg(test)]
@@ -134,13 +133,13 @@ mod tests {
 
     #[test]
     fn interrupted_search_prints_command_with_remaining_bounds() {
-        assert_eq!(go_on(10, " --count 7"), "interrupted; go on with: holdfast sim --random --seed 10 --count 7\n");
+        assert_eq!(go_on(10, " --count 7"), "interrupted; continue with: holdfast sim --random --seed 10 --count 7\n");
         let after =
             |count, limit: Option<u64>| left(count, limit.map(Duration::from_secs), 3, Duration::from_micros(1500));
         assert_eq!(after(Some(10), None).unwrap(), " --count 7");
         assert_eq!(after(None, Some(600)).unwrap(), " --for 599999ms");
         assert_eq!(after(Some(4), Some(1)).unwrap(), " --count 1 --for 999ms");
-        assert_eq!(after(Some(3), Some(600)), None, "all were run");
-        assert_eq!(after(Some(10), Some(0)), None, "the time was over");
+        assert_eq!(after(Some(3), Some(600)), None, "all fabrics were run");
+        assert_eq!(after(Some(10), Some(0)), None, "the time limit was reached");
     }
 }

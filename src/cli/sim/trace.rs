@@ -23,13 +23,13 @@ pub fn switch(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure>
         None if names.len() == 1 => 0,
         None => {
             return Err(Failure::usage(format!(
-                "a trace is of one switch; write `--trace-switch` with one of {known}"
+                "a trace records one switch; write `--trace-switch` with one of {known}"
             )));
         }
     };
     match recording::why_not(scenario, switch) {
         None => Ok(switch),
-        Some(reason) => Err(Failure::usage(format!("there is no trace of {}: {reason}", names[switch]))),
+        Some(reason) => Err(Failure::usage(format!("{} cannot be recorded: {reason}", names[switch]))),
     }
 }
 
@@ -62,12 +62,12 @@ pub fn write(path: &Path, recording: &Recording) -> Result<(), Failure> {
         let _ = writeln!(io::stderr(), "warning: {}: {text}", path.display());
     };
     if recording.tape.is_cut() {
-        warn(format!("it ends after {MOST_RECORDED} frames; write a shorter `duration`"));
+        warn(format!("the trace ends after {MOST_RECORDED} frames; write a shorter `duration`"));
     }
     for (reason, count) in &recording.untold {
         let label = reason.label();
         warn(format!(
-            "{count} frames were dropped as {label}, which a replay does not do: it may end at the first of them"
+            "{count} frames were dropped as {label}, which a replay cannot reproduce: it may end at the first of them"
         ));
     }
     Ok(())

@@ -69,7 +69,7 @@ pub fn prove(link: &Link) -> Proof {
     let tried = adversaries.into_iter().filter_map(|adversary| {
         let run = replay(link, &adversary, plenty)?;
         assert_eq!(run.lost, 0, "{link:?}: {adversary} loses with twice the formula's headroom");
-        assert!(!run.lapsed, "{link:?}: {adversary} ends a pause before it is said again");
+        assert!(!run.lapsed, "{link:?}: {adversary} lets a pause expire before it is refreshed");
         Some((run.used, adversary))
     });
     let tried: Vec<(Cells, Adversary)> = tried.collect();
@@ -82,10 +82,10 @@ pub fn prove(link: &Link) -> Proof {
         .unwrap_or((Cells(0), Adversary::of(Sizes::All(largest(link)))));
     for (used, adversary) in tried.iter().filter(|(used, _)| used.0 + demand.0 / 50 >= demand.0) {
         let run = replay(link, adversary, demand).map(|run| (run.used, run.lost));
-        assert_eq!(run, Some((*used, 0)), "{link:?}: {adversary} with what it needs");
+        assert_eq!(run, Some((*used, 0)), "{link:?}: {adversary} with the headroom that it needs");
     }
     let less = replay(link, &worst, Cells(demand.0.saturating_sub(1)));
-    assert!(less.is_some_and(|run| run.lost > 0), "{link:?}: {worst} loses nothing with a cell less than it needs");
+    assert!(less.is_some_and(|run| run.lost > 0), "{link:?}: {worst} loses nothing with one cell less than it needs");
     let broken = (!link.small_packets.is_all()).then(|| demand_of_all_small(link));
     Proof { formula, demand, worst, tried: tried.len(), broken }
 }

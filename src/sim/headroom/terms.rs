@@ -36,16 +36,16 @@ type Without = (&'static str, &'static [&'static str], &'static str, fn(Link, Ad
 /// gap come first. Leftover frames have room in that gap only while the frame at the poll is short, and both lie within
 /// the gap.
 const CAUSES: [Without; 7] = [
-    (LEFT_ROW, &[LEFT_ROW], "the poll before leaves nothing", |link, adversary| {
+    (LEFT_ROW, &[LEFT_ROW], "the previous poll leaves no frames", |link, adversary| {
         (link, Adversary { left: 0, ..adversary })
     }),
-    ("frame at the poll", &["frame at the poll"], "it is as short as the others", |link, adversary| {
+    ("frame at the poll", &["frame at the poll"], "it is as short as the other frames", |link, adversary| {
         (link, Adversary { sizes: Sizes::Last(link.worst_frame().frame as u16), ..adversary })
     }),
-    ("peer's last frame", &["peer's last frame"], "it is short too", |link, adversary| {
+    ("peer's last frame", &["peer's last frame"], "it is short as well", |link, adversary| {
         (link, Adversary { sizes: Sizes::All(link.worst_frame().frame as u16), ..adversary })
     }),
-    ("poll gap", &["poll gap"], "the frame comes just before the poll", |link, adversary| {
+    ("poll gap", &["poll gap"], "the frame arrives just before the poll", |link, adversary| {
         (link, Adversary { offset_ps: (link.poll_gap.0 - 2) * PS, ..adversary })
     }),
     (
@@ -54,7 +54,7 @@ const CAUSES: [Without; 7] = [
         "nothing is sent to the peer",
         |link, adversary| (link, Adversary { reverse: Reverse::Quiet, ..adversary }),
     ),
-    ("cable, both ways", &["cable, both ways"], "a cable of no length", |link, adversary| {
+    ("cable, both ways", &["cable, both ways"], "a cable of length zero", |link, adversary| {
         (Link { cable: Length { mm: 0 }, ..link }, adversary)
     }),
     ("peer's response", &["peer's response", "slower response"], "the peer obeys at once", |link, adversary| {
@@ -83,7 +83,7 @@ pub fn terms(link: &Link, proof: &Proof) -> Vec<Term> {
     // If the formula is given a share of small packets, it counts that share. A peer that sends no small packets does
     // not use it.
     let name = if link.small_packets.is_all() { "PFC frame, rounding" } else { "PFC frame, small packets" };
-    terms.push(Term { name, formula, measured: needed, how: "what is left" });
+    terms.push(Term { name, formula, measured: needed, how: "the remainder" });
     terms
 }
 

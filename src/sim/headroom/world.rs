@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         let mut scenario = self.scenario.clone();
         if let Some(last) = last {
             let (Sizes::Framed(len) | Sizes::Last(len)) = self.adversary.sizes else {
-                unreachable!("only these have another last frame")
+                unreachable!("only these sizes have another last frame")
             };
             let middle = flow(self.link, (0, 1), len, self.middle, Load::Steady);
             scenario.flows.push(FlowNode { stop: Some(Nanos(last)), ..middle });

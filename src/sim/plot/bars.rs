@@ -104,7 +104,7 @@ pub fn completion(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         }
     }
     let names = if limit == MOST_ROWS {
-        ["p50 of the flow in the middle", "p99 of the worst flow", "longest"]
+        ["p50 of the median flow", "p99 of the worst flow", "longest"]
     } else {
         ["p50", "p99", "longest"]
     };

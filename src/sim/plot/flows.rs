@@ -38,7 +38,7 @@ pub fn figure(scenario: &Scenario, outcome: &Outcome) -> Option<Figure> {
     let over = time(Nanos(stretch as u64 * samples.every_ps / 1000));
     let title = match all - groups.len() {
         0 => format!("received, mean over {over}"),
-        more => format!("received, mean over {over}, the busiest; {more} more are not shown"),
+        more => format!("received, mean over {over}, busiest flows; {more} more are not shown"),
     };
     let layers = layers(&groups, lines, rates);
     let height = 300.0;
@@ -54,7 +54,7 @@ fn layers(groups: &[Group], lines: Vec<Points>, rates: Vec<Points>) -> Vec<Layer
         let shape = Shape::Line { points: lines[index].clone(), dashed: false };
         layers.push(Layer { name, colour: PALETTE[index % MOST], shape });
     }
-    let mut name = "dashed: what DCQCN allows".to_owned();
+    let mut name = "dashed: rate allowed by DCQCN".to_owned();
     for (index, points) in rates.into_iter().enumerate().filter(|(_, points)| !points.is_empty()) {
         let shape = Shape::Line { points, dashed: true };
         layers.push(Layer { name: std::mem::take(&mut name), colour: PALETTE[index % MOST], shape });

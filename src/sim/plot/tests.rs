@@ -68,7 +68,7 @@ fn plots_of_ports_and_flows_label_their_series() {
         assert!(has(1, text), "{text}: {:?}", texts(&pictures[1].1));
     }
     assert!(!has(1, "lossless priority group") && !has(0, "egress queue"), "nothing without data");
-    assert!(has(2, "h1-h3, class 3") && has(2, "dashed: what DCQCN allows"), "{:?}", texts(&pictures[2].1));
+    assert!(has(2, "h1-h3, class 3") && has(2, "dashed: rate allowed by DCQCN"), "{:?}", texts(&pictures[2].1));
     assert!(has(3, "p50") && has(3, "h1-h3, class 3") && !has(3, "h2-h3, class 3"), "{:?}", texts(&pictures[3].1));
 }
 

@@ -17,8 +17,9 @@ pub fn judge(scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
         Ending::Undrained { .. } if scenario.drain < LEAST_DRAIN => None,
         Ending::Undrained { .. } if holds_for_good(scenario) || can_deadlock(scenario) => None,
         Ending::Undrained { frames } => {
-            let what =
-                format!("{frames} frames never arrived, though nothing holds them for good and no circle of links");
+            let what = format!(
+                "{frames} frames never arrived, without a fault that blocks them for good and without a loop of links"
+            );
             Some(found("drains", what))
         }
     }

@@ -46,7 +46,7 @@ fn sentence(scenario: &Scenario, outcome: &Outcome, flow: &FlowNode, of: &FlowOu
     let (held, span) = (picoseconds(hold.held_ps), picoseconds(of.span_ps));
     let (name, class, sent, wanted) = (&flow.name, flow.class, grouped(of.sent_frames), frames(wanted));
     Some(format!(
-        "{name} of class {class} sent {sent} of {wanted}; the receive backlog of {place} held it for {held} of {span}"
+        "{name} of class {class} sent {sent} of {wanted}; the receive backlog of {place} paused it for {held} of {span}"
     ))
 }
 

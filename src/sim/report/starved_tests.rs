@@ -36,8 +36,8 @@ fn flow_held_by_backlog_is_starved_only_if_it_hardly_moved() {
     slow.1.switches[0].ports[1].classes[0].rx_frames = 0;
     assert_starved(&slow, false, "a core too slow for lossless frames alone");
     let text = table(&held(0, 1_900).0, &held(0, 1_900).1, false);
-    let expected = "\nstarved: h2-h3 of class 3 sent 0 of 2,441 frames; the receive backlog of tor.p2 held it for 1.90ms of \
-                    2.00ms\n";
+    let expected = "\nstarved: h2-h3 of class 3 sent 0 of 2,441 frames; the receive backlog of tor.p2 paused it for \
+                    1.90ms of 2.00ms\n";
     assert!(text.contains("\nlossless: STARVED - 0 of 1,000 ") && text.contains(expected), "{text}");
 }
 

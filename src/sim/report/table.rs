@@ -27,8 +27,7 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     let _ = write!(text, "\n{}", flows(&groups));
     if scenario.flows.len() > most {
         let count = grouped(scenario.flows.len() as u64);
-        let _ =
-            writeln!(text, "({count} flows by receiver and class: p50 of the flow in the middle, p99 of the worst;");
+        let _ = writeln!(text, "({count} flows by receiver and class: p50 of the median flow, p99 of the worst flow;");
         text += " --all shows each)\n";
     }
     let (messages, ports) = (messages(&groups), ports(scenario, outcome));
@@ -39,7 +38,7 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     }
     text.push('\n');
     for waiver in &outcome.waivers {
-        let _ = writeln!(text, "not promised: {waiver}");
+        let _ = writeln!(text, "not guaranteed: {waiver}");
     }
     text + &verdict::lines(scenario, outcome)
 }
@@ -47,7 +46,7 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
 fn head(scenario: &Scenario, outcome: &Outcome) -> String {
     let (time, sending) = (picoseconds(outcome.end_ps), picoseconds(outcome.sending_ps));
     let events = grouped(outcome.events);
-    format!("{}: {time} of network time, {sending} of it sending; {events} events\n", scenario.title())
+    format!("{}: {time} of simulated time, {sending} of it sending; {events} events\n", scenario.title())
 }
 
 fn flows(groups: &[Group]) -> Table {
@@ -83,7 +82,7 @@ fn messages(groups: &[Group]) -> Table {
         ("class", Left),
         ("begun", Right),
         ("complete", Right),
-        ("took p50", Right),
+        ("time p50", Right),
         ("p99", Right),
         ("max", Right),
     ]);

@@ -28,14 +28,14 @@ fn trouble() -> (Scenario, Outcome) {
 fn table_shows_flows_ports_hosts_and_verdict() {
     let (scenario, outcome) = fixture::run();
     insta::assert_snapshot!(table(&scenario, &outcome, false), @r#"
-    incast <2 & 1>, seed 7: 2.15ms of network time, 2.00ms of it sending; 123,456 events
+    incast <2 & 1>, seed 7: 2.15ms of simulated time, 2.00ms of it sending; 123,456 events
 
     flow     class   sent  received  lost  Gb/s  marked  CNPs  latency p50     p99     max
     h1-h3    3*     1,000     1,000     0  3.90    5.0%    12       12.0us  32.0us  36.0us
     h2-h3    3*     1,200     1,200     0  4.70    2.5%     0       15.0us  40.0us  45.0us
     h2-h3.2  0        300       290    10  1.19       -     0       18.0us  48.0us  54.0us
 
-    messages of  class  begun  complete  took p50      p99      max
+    messages of  class  begun  complete  time p50      p99      max
     h1-h3        3*        10        10   300.0us  800.0us  900.0us
 
     port    class      queue      group  headroom        of  pauses  held peer  was held  marked  dropped
@@ -52,7 +52,7 @@ fn table_shows_flows_ports_hosts_and_verdict() {
     tor         629.68KiB  8.68MiB   182.81KiB  2.89MiB     650ns
 
     lossless: KEPT - 0 of 2,200 lossless frames lost
-    ending: drained - all that was sent has arrived or is counted as lost
+    ending: drained - every frame has arrived or is counted as lost
     4,000 invariant checks, all held
     "#);
 }
@@ -61,21 +61,21 @@ fn table_shows_flows_ports_hosts_and_verdict() {
 fn table_heading_names_the_variant() {
     let (mut scenario, outcome) = fixture::run();
     scenario.variant = "no PFC".to_owned();
-    assert!(table(&scenario, &outcome, false).starts_with("incast <2 & 1>: no PFC, seed 7: 2.15ms of network time"));
+    assert!(table(&scenario, &outcome, false).starts_with("incast <2 & 1>: no PFC, seed 7: 2.15ms of simulated time"));
 }
 
 #[test]
 fn table_of_a_troubled_run_shows_losses_waivers_and_violation() {
     let (scenario, mut outcome) = trouble();
     insta::assert_snapshot!(table(&scenario, &outcome, false), @r#"
-    incast <2 & 1>, seed 7: 2.15ms of network time, 2.00ms of it sending; 123,456 events
+    incast <2 & 1>, seed 7: 2.15ms of simulated time, 2.00ms of it sending; 123,456 events
 
     flow     class   sent  received  lost  late  Gb/s  marked  CNPs  latency p50     p99     max
     h1-h3    3*     1,000     1,000     0     0  3.90    5.0%    12       12.0us  32.0us  36.0us
     h2-h3    3*     1,200     1,180    20     3  4.70    2.5%     0       15.0us  40.0us  45.0us
     h2-h3.2  0        300       290    10     0  1.19       -     0       18.0us  48.0us  54.0us
 
-    messages of  class  begun  complete  took p50      p99      max
+    messages of  class  begun  complete  time p50      p99      max
     h1-h3        3*        10        10   300.0us  800.0us  900.0us
 
     port    class      queue      group  headroom        of  pauses  held peer  was held  marked  dropped
@@ -97,10 +97,10 @@ fn table_of_a_troubled_run_shows_losses_waivers_and_violation() {
     tor.p1-h1  tor.p1     1               1
     tor.p1-h1  h1         6               0
 
-    not promised: h1 does not obey PFC
-    not promised: tor.p1 loses PFC frames
+    not guaranteed: h1 does not obey PFC
+    not guaranteed: tor.p1 loses PFC frames
     lossless: BROKEN - 20 of 2,200 lossless frames lost: 7 headroom_full, 6 lost on a faulty wire (any class), 4 still under way (any class), 2 missed by a full receive ring, 1 watchdog
-    ending: undrained - 4 frames under way when the time to drain was over (`drain`)
+    ending: undrained - 4 frames under way at the end of the drain time (`drain`)
     4,000 invariant checks, all held
     "#);
     let verdict = verdict(&scenario, &outcome);
@@ -137,7 +137,7 @@ fn many_flows_are_told_by_receiver_and_class() {
     flow             class    sent  received  lost    Gb/s  marked  CNPs  latency p50     p99     max
     > h3 (22 flows)  3*     26,200    26,200     0  102.68    2.5%    12       15.0us  40.0us  45.0us
     > h3 (1 flow)    0         300       290    10    1.19       -     0       18.0us  48.0us  54.0us
-    (23 flows by receiver and class: p50 of the flow in the middle, p99 of the worst;
+    (23 flows by receiver and class: p50 of the median flow, p99 of the worst flow;
      --all shows each)
     "#);
     let all = table(&scenario, &outcome, true);
@@ -199,10 +199,10 @@ fn variants_are_compared() {
     insta::assert_snapshot!(comparison(&rows), @r#"
     variant  lossless Gb/s  lossy Gb/s  lossless lost  lossy lost  pauses     held  marked  CNPs  headroom  lossless pool  lossy pool  message p50      p99      max  ending
     pfc               8.60        1.19              0          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  drained
-    no, pfc           8.60        1.19             20          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  undrained, 4 frames under way, not promised
+    no, pfc           8.60        1.19             20          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  undrained, 4 frames under way, not guaranteed
 
     lossless: BROKEN in `no, pfc` - 20 of 2,200 lossless frames lost: 7 headroom_full, 6 lost on a faulty wire (any class), 4 still under way (any class), 2 missed by a full receive ring, 1 watchdog
-      not promised: h1 does not obey PFC (and 1 more)
+      not guaranteed: h1 does not obey PFC (and 1 more)
     "#);
     let kept = comparison(&rows[..1]);
     assert!(kept.ends_with("  drained\n\nlossless: KEPT in all variants\n"), "{kept}");
@@ -211,14 +211,14 @@ fn variants_are_compared() {
     seen.waivers = vec!["tor.p1 class 3 has less headroom".to_owned(), "tor.p2 too".to_owned()];
     let seen = [("pfc".to_owned(), &scenario, &outcome), ("short".to_owned(), &scenario, &seen)];
     let text = comparison(&seen);
-    let expected = "  drained, not promised\n\nlossless: KEPT in all variants; not promised in these:\n  \
-                    `short`: tor.p1 class 3 has less headroom (and 1 more)\n";
+    let expected = "  drained, not guaranteed\n\nlossless: KEPT in all variants; not guaranteed in these:\n  `short`: \
+                    tor.p1 class 3 has less headroom (and 1 more)\n";
     assert!(text.ends_with(expected), "{text}");
     let text = comparison(&[rows[1].clone(), seen[1].clone()]);
-    assert!(text.contains("\nlossless: KEPT in others; not promised in these:\n  `short`: tor.p1"), "{text}");
+    assert!(text.contains("\nlossless: KEPT in others; not guaranteed in these:\n  `short`: tor.p1"), "{text}");
     let (_, _, short) = &seen[1];
     let text = super::verdict::lines(&scenario, short);
-    assert!(text.starts_with("lossless: KEPT, not promised - 0 of 2,200 lossless frames lost\n"), "{text}");
+    assert!(text.starts_with("lossless: KEPT, not guaranteed - 0 of 2,200 lossless frames lost\n"), "{text}");
     insta::assert_snapshot!(comparison_csv(&rows), @r#"
     variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,lossless_slowest_bits_per_second,lossless_fastest_bits_per_second,lossless_fairness_per_million,lossless_latency_p50_ps,lossless_latency_p99_ps,lossless_queue_highest_bytes,xoffs_sent,hosts_held_ps,insurance_highest_bytes,headroom_set_aside_bytes,lossless_pool_bytes,lossless_group_at_stop_least_cells,lossless_group_at_stop_most_cells,lossless_pool_at_stop_cells,lossless_pool_free_at_stop_cells,watchdog_storms,watchdog_dropped_frames,lossless_unknown_dropped_frames,not_promised_reasons,ending
     pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,3900952381,4703540670,991375,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,0,drained

@@ -65,12 +65,12 @@ fn causes(outcome: &Outcome) -> Vec<(String, u64)> {
 pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = format!("lossless: {} - {}\n", word(scenario, outcome), losses(scenario, outcome));
     text += &match outcome.ending {
-        Ending::Drained => "ending: drained - all that was sent has arrived or is counted as lost\n".to_owned(),
-        Ending::Undrained { frames: 0 } => "ending: undrained - nothing was under way when the time to drain was over \
-             (`drain`), but cells or somebody were still held\n"
+        Ending::Drained => "ending: drained - every frame has arrived or is counted as lost\n".to_owned(),
+        Ending::Undrained { frames: 0 } => "ending: undrained - no frames were under way at the end of the drain time \
+                                            (`drain`), but cells were still held or peers paused\n"
             .to_owned(),
         Ending::Undrained { frames: left } => {
-            format!("ending: undrained - {} under way when the time to drain was over (`drain`)\n", frames(left))
+            format!("ending: undrained - {} under way at the end of the drain time (`drain`)\n", frames(left))
         }
         Ending::TooManyEvents => format!("ending: given up after {} events\n", grouped(outcome.events)),
         Ending::Violated => "ending: stopped at the violation\n".to_owned(),
@@ -87,7 +87,7 @@ fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     let is_open = outcome.ending != Ending::Drained && causes(outcome).iter().all(|(what, _)| what == UNDER_WAY);
     match verdict(scenario, outcome) {
         Verdict { kept: true, .. } if outcome.waivers.is_empty() => "KEPT",
-        Verdict { kept: true, .. } => "KEPT, not promised",
+        Verdict { kept: true, .. } => "KEPT, not guaranteed",
         Verdict { lossless_lost: 0, .. } => "STARVED",
         _ if is_open => "OPEN",
         _ => "BROKEN",
@@ -113,14 +113,14 @@ pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
         for sentence in starved::sentences(scenario, outcome) {
             text += &format!("  starved: {sentence}\n");
         }
-        text += &reason(outcome).map_or(String::new(), |reason| format!("  not promised: {reason}\n"));
+        text += &reason(outcome).map_or(String::new(), |reason| format!("  not guaranteed: {reason}\n"));
     }
     let unpromised = unpromised(rows);
     match (text.is_empty(), unpromised.is_empty()) {
         (true, true) => text += "lossless: KEPT in all variants\n",
-        (true, false) => text += "lossless: KEPT in all variants; not promised in these:\n",
+        (true, false) => text += "lossless: KEPT in all variants; not guaranteed in these:\n",
         (false, true) => {}
-        (false, false) => text += "lossless: KEPT in others; not promised in these:\n",
+        (false, false) => text += "lossless: KEPT in others; not guaranteed in these:\n",
     }
     text += &unpromised;
     for (name, _, outcome) in rows.iter().filter(|(_, _, outcome)| outcome.violation.is_some()) {

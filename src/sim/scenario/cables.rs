@@ -80,7 +80,7 @@ impl Cables {
         let (Some((a_item, a)), Some((b_item, b))) = (a, b) else { return };
         let (Some(a_spec), Some(b_spec)) = (net.spec(a), net.spec(b)) else { return };
         if a.switch == b.switch {
-            return b_item.fail("both ends are at the same switch; write a port of another");
+            return b_item.fail("both ends are at the same switch; write a port of another switch");
         }
         if a_spec.rate != b_spec.rate {
             return fields.owner().fail(format!(

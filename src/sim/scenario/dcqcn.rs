@@ -39,7 +39,7 @@ pub fn read(item: &Item<'_>) -> Option<DcqcnSpec> {
     }
     if !item.is_map() {
         let remedy = "write `true`, `off` or e.g. `{g: 1/256, additive: 40M}`";
-        return item.refuse(format!("`{}` does not say whether; {remedy}", item.shown()));
+        return item.refuse(format!("`{}` is not a DCQCN setting; {remedy}", item.shown()));
     }
     let (fields, default) = (item.fields(KEYS)?, DcqcnSpec::default());
     let time = |key, default| bounds::get(&fields, key, SHORTEST..=LONGEST).unwrap_or(default);
@@ -66,7 +66,7 @@ struct GainError(String);
 
 impl fmt::Display for GainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no gain; write one over a power of two from 1/2 to 1/65536, e.g. 1/256", self.0)
+        write!(f, "`{}` is not a gain; write 1 over a power of two, from 1/2 to 1/65536, e.g. 1/256", self.0)
     }
 }
 

@@ -72,7 +72,7 @@ impl Context<'_, '_> {
         let time = bounds::get(fields, "for", Nanos(1)..=LATEST);
         let end = timing.end();
         if let Some(item) = fields.get("at").filter(|_| at.is_some_and(|at| at >= end)) {
-            item.warn(format!("the run is over by then: duration and drain are {end}; write less"));
+            item.warn(format!("the run ends before: duration and drain are {end}; write an earlier time"));
         }
         let kind = self.kind(fields);
         let at = at?;
@@ -83,10 +83,10 @@ impl Context<'_, '_> {
         let mut written = KINDS.iter().filter_map(|(kind, keys)| Some((*kind, *keys, fields.get(kind)?)));
         let Some((kind, own, item)) = written.next() else {
             let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-            return fields.owner().refuse(format!("it does not say what goes wrong; write {}", one_of(&kinds)));
+            return fields.owner().refuse(format!("the fault has no kind; write {}", one_of(&kinds)));
         };
         if let Some((_, _, other)) = written.next() {
-            return other.refuse(format!("`{kind}` is there too; write a fault for each"));
+            return other.refuse(format!("`{kind}` is given too; write one fault for each"));
         }
         for (owner, keys) in KINDS {
             for key in keys.iter().filter(|key| !own.contains(key)) {
@@ -137,7 +137,11 @@ impl Context<'_, '_> {
         match end {
             end if end == link.a => Some(Way::A),
             end if end == link.b => Some(Way::B),
-            _ => item.refuse(format!("`{}` is not at the cable {}; write one of its ends", item.shown(), link.name)),
+            _ => item.refuse(format!(
+                "`{}` is not an end of the cable {}; write one of the two ends",
+                item.shown(),
+                link.name
+            )),
         }
     }
 
@@ -147,13 +151,13 @@ impl Context<'_, '_> {
             let host = host?;
             let port = self.net.spec(self.net.hosts[host].at?)?;
             return match port.lossless_groups() {
-                0 => fields.owner().refuse("no class is lossless there; write e.g. `priorities: [3]`"),
+                0 => fields.owner().refuse("the port of this host has no lossless class; write e.g. `priorities: [3]`"),
                 priorities => Some(FaultKind::Storm { host, priorities }),
             };
         };
         let numbers = list.list("e.g. [3]")?;
         if numbers.is_empty() {
-            return list.refuse("there is no priority; write e.g. `[3]`");
+            return list.refuse("the list is empty; write e.g. `[3]`");
         }
         let numbers: Vec<Option<u8>> = numbers.iter().map(|item| item.number("a priority", 0..=7)).collect();
         let mask = numbers.into_iter().try_fold(0_u8, |mask, number| Some(mask | 1 << number?));
@@ -195,7 +199,7 @@ struct ChanceError(String);
 
 impl fmt::Display for ChanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a chance; write a percentage from 0.0001% to 100%, e.g. 1% or 0.01%", self.0)
+        write!(f, "`{}` is not a probability; write a percentage from 0.0001% to 100%, e.g. 1% or 0.01%", self.0)
     }
 }
 

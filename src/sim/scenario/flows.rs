@@ -84,7 +84,7 @@ impl Flows<'_, '_> {
                 if sender != receiver {
                     self.add(fields.owner(), FlowNode { to: receiver, ..flow.clone() });
                 } else if !is_list && let Some(item) = fields.get("to") {
-                    item.fail("a host does not send to itself; write another host");
+                    item.fail("a host cannot send to itself; write another host");
                 }
                 if self.is_full {
                     return;
@@ -105,7 +105,7 @@ impl Flows<'_, '_> {
         for item in item.list("e.g. [h1, h2]")? {
             match self.net.host(&item) {
                 Some(host) if hosts.contains(&host) => {
-                    item.fail(format!("`{}` is there twice; remove one", item.shown()));
+                    item.fail(format!("`{}` is listed twice; remove one", item.shown()));
                 }
                 host => hosts.extend(host),
             }
@@ -120,7 +120,10 @@ impl Flows<'_, '_> {
         let link = self.net.spec(at)?.rate;
         let dcqcn = fields.get("dcqcn").and_then(|item| dcqcn::read(&item));
         if let Some(item) = fields.get("dcqcn").filter(|_| dcqcn.is_some() && !marks.ecn) {
-            item.warn("no switch marks these packets, which are not ECN-capable, so that it never slows down; write `ecn: true`");
+            item.warn(
+                "no switch marks the packets of this flow, which are not ECN-capable, so DCQCN never slows it down; \
+                 write `ecn: true`",
+            );
         }
         let (start, stop) = self.read_times(fields);
         Some(FlowNode {
@@ -150,11 +153,14 @@ impl Flows<'_, '_> {
         if let (Some(item), Some(stop)) = (fields.get("stop"), stop)
             && stop <= start
         {
-            item.fail(format!("`{}` is not after the start, {start}; write more", item.shown()));
+            item.fail(format!("`{}` is not after the start, {start}; write a later time", item.shown()));
         }
         if start >= duration {
             let item = fields.get("start").unwrap_or_else(|| fields.owner().clone());
-            item.warn(format!("it starts at {start}, when hosts send no more: the duration is {duration}; write less"));
+            item.warn(format!(
+                "the flow starts at {start}, after hosts stop sending: the duration is {duration}; write an earlier \
+                 time"
+            ));
         }
         (start, stop)
     }
@@ -163,7 +169,7 @@ impl Flows<'_, '_> {
     fn add(&mut self, item: &Item<'_>, mut flow: FlowNode) {
         if self.flows.len() == MOST {
             self.is_full = true;
-            return item.fail(format!("there are more flows than the {MOST} that can be told apart; remove some"));
+            return item.fail(format!("there are more than {MOST} flows; remove some"));
         }
         let [from, to] = [flow.from, flow.to].map(|host| &self.net.hosts[host]);
         let pair = format!("{}-{}", from.node.name, to.node.name);
@@ -203,7 +209,7 @@ impl Flows<'_, '_> {
                     }
                 }
                 FlowTarget::Station { .. } => {
-                    item.child("to").fail("there are no stations outside in a simulation; write the name of a host");
+                    item.child("to").fail("a simulation has no stations outside it; write the name of a host");
                 }
             }
             if self.is_full {
@@ -246,5 +252,5 @@ pub fn read_rate(item: &Item<'_>, link: BitRate) -> Option<BitRate> {
     if (SLOWEST_FLOW..=link).contains(&rate) {
         return Some(rate);
     }
-    item.refuse(format!("`{}` does not go over the link of {link}; write from 1k to that", item.shown()))
+    item.refuse(format!("`{}` is out of range for a link of {link}; write from 1k to its speed", item.shown()))
 }

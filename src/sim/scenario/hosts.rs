@@ -90,7 +90,7 @@ fn read_of_switch(net: &mut Net<'_>, switch: usize, names: &mut Unique, macs: &m
         let number = net.hosts.len();
         let name = item.child("name");
         if spec.name.contains('.') || spec.name == ALL {
-            name.fail(format!("`{}` cannot be told from other names in a simulation; write e.g. `h1`", spec.name));
+            name.fail(format!("`{}` is ambiguous among the names of a simulation; write e.g. `h1`", spec.name));
         }
         names.claim(&name, &spec.name);
         let host = of_switch(spec, item, PortRef { switch, port: 0 }, first, number, macs);
@@ -134,7 +134,7 @@ fn read_one<'a>(fields: &Fields<'a>, net: &Net<'a>, names: &mut Unique, macs: &m
     if name.as_deref() == Some(ALL)
         && let Some(item) = fields.get("name")
     {
-        item.fail(format!("`{ALL}` means every host where a flow goes from or to; write another name"));
+        item.fail(format!("`{ALL}` means every host in `from` and `to` of flows; write another name"));
     }
     let (own_mac, own_ip) = addresses(net.hosts.len());
     let (mac, _) = names::read_mac(fields, macs, own_mac);
@@ -159,7 +159,7 @@ pub fn read_receiver(item: &Item<'_>) -> Option<ReceiverSpec> {
     let xoff = match (fields.get("buffer"), fields.get("xoff")) {
         (Some(buffer), None) => bounds::within(&buffer, sizes),
         (None, Some(xoff)) => bounds::within(&xoff, sizes),
-        (Some(_), Some(xoff)) => xoff.refuse("`buffer` says the same; keep one of the two"),
+        (Some(_), Some(xoff)) => xoff.refuse("`buffer` sets the same limit; keep one of the two"),
         (None, None) => item.refuse("`buffer` is missing; write e.g. `buffer: 200kB`, or `xoff` and `xon`"),
     }?;
     let xon = match fields.get("xon") {
@@ -174,5 +174,5 @@ fn read_xon(item: &Item<'_>, xoff: Bytes) -> Option<Bytes> {
     if xon <= xoff {
         return Some(xon);
     }
-    item.refuse(format!("`{}` is more than XOFF has; write at most {}B", item.shown(), xoff.0))
+    item.refuse(format!("`{}` is above XOFF; write at most {}B", item.shown(), xoff.0))
 }

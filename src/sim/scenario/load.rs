@@ -21,8 +21,8 @@ pub fn read(item: &Item<'_>) -> Option<Load> {
     match (item.has("on") || item.has("off"), item.has("message")) {
         (true, false) => read_phases(&item.fields(&["on", "off"])?),
         (false, true) => read_messages(&item.fields(&["message", "every", "poisson", "count"])?),
-        (true, true) => item.refuse("phases and messages are two loads; keep one of the two"),
-        (false, false) => item.refuse(format!("it says neither phases nor messages; {REMEDY}")),
+        (true, true) => item.refuse("phases and messages cannot be combined; keep one of the two"),
+        (false, false) => item.refuse(format!("the load has neither phases nor messages; {REMEDY}")),
     }
 }
 
@@ -60,7 +60,7 @@ fn read_size(item: &Item<'_>) -> Option<MessageSize> {
     let (from, to) = (from?, to?);
     if from > to {
         let [from, to] = ["from", "to"].map(|key| item.child(key).shown());
-        return item.refuse(format!("from {from} to {to} is no range; write the smaller size as `from`"));
+        return item.refuse(format!("from {from} to {to} is not a range; write the smaller size as `from`"));
     }
     Some(MessageSize::Uniform(from, to))
 }

@@ -44,7 +44,7 @@ pub fn read(fields: &Fields<'_>, net: &Net<'_>, at: PortRef) -> Option<Marks> {
         fields.owner().warn(format!("port {} drops {frames}: it does not carry them", net.port_name(at)));
     }
     if let Some(item) = fields.get("pcp").filter(|_| vlan.is_none()) {
-        item.warn("a PCP is in a tag, and these frames have none; write `vlan` too");
+        item.warn("PCP is part of the VLAN tag, and these frames have no tag; write `vlan` too");
     }
     let tag = vlan.map(|vlan| (vlan, pcp));
     let ecn = fields.get("ecn").and_then(|item| item.flag()).unwrap_or(roce);
@@ -90,7 +90,7 @@ impl Room<'_> {
         let to = fields.required("to", "to: 1500").and_then(|item| self.length(&item));
         let (from, to) = (from?, to?);
         if from > to {
-            return item.refuse(format!("from {from} to {to} is no range; write the shorter length as `from`"));
+            return item.refuse(format!("from {from} to {to} is not a range; write the shorter length as `from`"));
         }
         Some(FrameSizes::Uniform(from, to))
     }

@@ -75,7 +75,7 @@ pub fn parse(
     check_len(source, text)?;
     let root = config::tree(source, text)?;
     if matches!(root.shape, Shape::Null) {
-        let message = format!("there is nothing in it; write at least `duration: 1ms` and `{SWITCHES_EXAMPLE}`");
+        let message = format!("the scenario is empty; write at least `duration: 1ms` and `{SWITCHES_EXAMPLE}`");
         return Err(ConfigErrors::one(source, Some(Place { line: 1, column: 1 }), message));
     }
     let report = Report::new(source);
@@ -99,7 +99,10 @@ pub fn parse(
         }
         if parts > MOST_PARTS {
             let item = Item::root(&root, &report).child("variants");
-            item.fail("the variants have too many ports and flows for one run; write fewer, or some in another file");
+            item.fail(
+                "the variants have too many ports and flows for one run; write fewer variants, or split the scenario \
+                 into several files",
+            );
             break;
         }
     }
@@ -117,8 +120,8 @@ fn refuse_configuration(root: &Item<'_>) {
         let file = root.report().source();
         let name = Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy());
         root.fail(format!(
-            "this is the configuration of a switch and no scenario; write one beside it, with `duration: 5ms` and \
-             `switches: [{{name: tor, file: {name}}}]`"
+            "this is the configuration of a switch, not a scenario; write a scenario beside it, with `duration: 5ms` \
+             and `switches: [{{name: tor, file: {name}}}]`"
         ));
     }
 }
@@ -187,7 +190,7 @@ fn read(root: &Item<'_>, report: &Report, dir: Option<&Path>, options: &Options)
         let choices = [("routes", Learning::Routes), ("frames", Learning::Frames)];
         let learning = top.get("learning").and_then(|item| item.choice(&choices)).unwrap_or_default();
         if let (Learning::Frames, Some(item), true) = (learning, top.get("learning"), cables.circle) {
-            item.fail("frames go round for ever in a circle of switches; write `routes`, or remove a link");
+            item.fail("frames circulate for ever in a loop of switches; write `routes`, or remove a link");
         }
         let columns = top.get("columns").map(|item| read_columns(&item, &flows)).unwrap_or_default();
         let seed = top.get("seed").and_then(|item| item.number("a seed", 0..=u64::MAX));
@@ -227,7 +230,7 @@ fn read_columns(item: &Item<'_>, flows: &[FlowNode]) -> Vec<String> {
         };
         let is_flow = flows.iter().any(|flow| flow.name == title);
         if columns.iter().any(|known| known == title) {
-            item.fail(format!("`{title}` is there twice; remove one"));
+            item.fail(format!("`{title}` is listed twice; remove one"));
         } else if is_flow || is_column(title) || title.contains('-') {
             columns.push(title.to_owned());
         } else {

@@ -96,7 +96,7 @@ impl Net<'_> {
         for item in item.list("e.g. [tor.p1]").unwrap_or_default() {
             match self.port(&item) {
                 Some(port) if ports.contains(&port) => {
-                    item.fail(format!("`{}` is there twice; remove one", item.shown()));
+                    item.fail(format!("`{}` is listed twice; remove one", item.shown()));
                 }
                 port => ports.extend(port),
             }

@@ -57,7 +57,7 @@ pub fn list<'a>(item: &Item<'a>) -> Option<Vec<Item<'a>>> {
     if (1..=MOST).contains(&items.len()) {
         return Some(items);
     }
-    item.refuse(format!("{} switches are no scenario; write from 1 to {MOST}", items.len()))
+    item.refuse(format!("{} switches are out of range; write from 1 to {MOST}", items.len()))
 }
 
 /// Reads the files that the switches name, by switch.
@@ -69,7 +69,7 @@ pub fn documents(items: &[Item<'_>], dir: Option<&Path>) -> Vec<Option<Document>
 fn open(item: &Item<'_>, dir: Option<&Path>) -> Option<Document> {
     let name = item.text("a path; write e.g. `tor.yaml`")?;
     let Some(dir) = dir else {
-        return item.refuse("a scenario that is not in a file has no files beside it; write `config:` instead");
+        return item.refuse("a scenario that is not in a file cannot refer to files; write `config:` instead");
     };
     match read_file(&dir.join(name)) {
         Ok((source, root)) => Some(Document { report: Report::new(&source), root }),
@@ -117,7 +117,8 @@ fn read_one<'a>(item: &Item<'a>, document: Option<&'a Document>, names: &mut Uni
     let floods_lossless = floods.as_ref().and_then(Item::flag).unwrap_or(false);
     if let Some(item) = floods.filter(|_| floods_lossless) {
         item.warn(
-            "lossless frames to unknown stations are flooded, which can end in a deadlock; remove it unless it is to show that",
+            "lossless frames to unknown stations are flooded, which can end in a deadlock; remove it unless the \
+             scenario tests that",
         );
     }
     Switch { name, config, written, poll, floods_lossless }
@@ -128,7 +129,7 @@ fn written<'a>(fields: &Fields<'a>, document: Option<&'a Document>) -> Option<It
     match (fields.get("config"), fields.get("file")) {
         (Some(config), None) => Some(config),
         (None, Some(_)) => document.map(|document| Item::root(&document.root, &document.report)),
-        (Some(_), Some(file)) => file.refuse("`config` is there too; keep one of the two"),
+        (Some(_), Some(file)) => file.refuse("`config` is given too; keep one of the two"),
         (None, None) => fields.owner().refuse(
             "`config` or `file` is missing; write e.g. `file: tor.yaml`, or `config: {preset: roce, ports: [...]}`",
         ),

@@ -52,7 +52,7 @@ fn read_sample(top: &Fields<'_>, least: Nanos) -> Option<Nanos> {
         return Some(sample);
     }
     item.refuse(format!(
-        "`{}` is more than {MOST_SAMPLES} samples over duration and drain; write at least {}ns",
+        "`{}` gives more than {MOST_SAMPLES} samples over duration and drain; write at least {}ns",
         item.shown(),
         least.0
     ))

@@ -68,14 +68,14 @@ fn read_axes<'a>(item: &Item<'a>, base: usize) -> Option<Vec<Vec<Variant<'a>>>> 
         vec![items]
     };
     if axes.iter().any(Vec::is_empty) {
-        return item.refuse(format!("there is no variant in it; write {EXAMPLE}"));
+        return item.refuse(format!("the list has no variant; write {EXAMPLE}"));
     }
     let count = axes.iter().map(Vec::len).fold(1, usize::saturating_mul);
     if count > MOST {
         return item.refuse(format!("{count} variants are too many; write at most {MOST}"));
     }
     if count.saturating_mul(base.saturating_add(size(item.node()))) > MOST_VALUES {
-        return item.refuse(format!("{count} variants of a scenario as large as this are too much; write fewer"));
+        return item.refuse(format!("{count} variants are too many for a scenario of this size; write fewer"));
     }
     // All axes are read, so that an invalid one does not hide another.
     let axes: Vec<Option<Vec<Variant<'a>>>> = axes.into_iter().map(read_axis).collect();
@@ -154,11 +154,7 @@ fn merge_items(items: &[Node], known: &[&str], over: &Item<'_>, named: &[&str]) 
         }
         if !is_known {
             let place = value.child("name");
-            place.fail(format!(
-                "the scenario has no `{}` here to write otherwise; write {}",
-                place.shown(),
-                one_of(known)
-            ));
+            place.fail(format!("the scenario has no `{}` here to override; write {}", place.shown(), one_of(known)));
         }
     }
     merged

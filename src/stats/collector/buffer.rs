@@ -40,19 +40,19 @@ const GROUPS_HIGHEST: [HighestUse; 3] = [
     Highest {
         clearable: "holdfast_group_used_highest_bytes",
         since_start: "holdfast_group_used_highest_since_start_bytes",
-        what: "frames of the group held in reserve and shared pool",
+        what: "frames of the group in reserve and shared pool",
         of: |port| &port.group_used_highest_cells,
     },
     Highest {
         clearable: "holdfast_group_shared_highest_bytes",
         since_start: "holdfast_group_shared_highest_since_start_bytes",
-        what: "frames of the group held in the shared pool",
+        what: "frames of the group in the shared pool",
         of: |port| &port.group_shared_highest_cells,
     },
     Highest {
         clearable: "holdfast_group_headroom_highest_bytes",
         since_start: "holdfast_group_headroom_highest_since_start_bytes",
-        what: "frames of the group held in headroom",
+        what: "frames of the group in headroom",
         of: |port| &port.group_headroom_highest_cells,
     },
 ];
@@ -63,7 +63,7 @@ const QUEUES: [Use; 1] =
 const QUEUES_HIGHEST: [HighestUse; 1] = [Highest {
     clearable: "holdfast_queue_highest_bytes",
     since_start: "holdfast_queue_highest_since_start_bytes",
-    what: "frames waiting in the egress queue held",
+    what: "frames waiting in the egress queue",
     of: |port| &port.queue_highest_cells,
 }];
 
@@ -71,8 +71,8 @@ impl<T> Highest<T> {
     /// The two families, each with name, help text and the snapshot to read.
     fn families<'a>(&self, now: &'a Snapshot, ever: &'a Snapshot) -> [(&'static str, String, &'a Snapshot); 2] {
         [
-            (self.clearable, format!("The most that {} since watermarks were cleared.", self.what), now),
-            (self.since_start, format!("The most that {} since the start.", self.what), ever),
+            (self.clearable, format!("Highest use of buffer by {} since watermarks were cleared.", self.what), now),
+            (self.since_start, format!("Highest use of buffer by {} since the start.", self.what), ever),
         ]
     }
 }
@@ -88,13 +88,13 @@ pub(super) fn groups(families: &mut Families, switch_view: &SwitchView, snapshot
         ("holdfast_group_reserve_used_bytes", "Buffer of the group's own reserve in use.", snapshot, used),
         (
             "holdfast_group_reserve_highest_bytes",
-            "The most of the group's own reserve that was in use since watermarks were cleared.",
+            "Highest use of the group's own reserve since watermarks were cleared.",
             snapshot,
             mark,
         ),
         (
             "holdfast_group_reserve_highest_since_start_bytes",
-            "The most of the group's own reserve that was in use since the start.",
+            "Highest use of the group's own reserve since the start.",
             ever,
             mark,
         ),
@@ -112,8 +112,8 @@ pub(super) fn groups(families: &mut Families, switch_view: &SwitchView, snapshot
 /// The current limit of each group in its pool.
 pub(super) fn thresholds(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let plan = &switch_view.spec.buffer;
-    let help = "What the group may hold of its pool now: its limit, or alpha times what the pool has free, and never more \
-                than the pool.";
+    let help = "Share of its pool that the group may hold now: its limit, or alpha times the free part of the pool, \
+                and never more than the pool.";
     let family = families.gauge("holdfast_group_threshold_bytes", help);
     for port in &switch_view.spec.ports {
         for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
@@ -127,12 +127,13 @@ pub(super) fn thresholds(families: &mut Families, switch_view: &SwitchView, snap
 pub(super) fn headroom_needs(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let needs = needs(switch_view, snapshot);
     let labels = |port: usize, group: usize| [("port", switch_view.port_name(port)), ("priority", NUMBERS[group])];
-    let help = "Headroom that the group needs by what was seen: with the longest poll gap, or its highest use.";
+    let help = "Headroom that the group needs by measurement: for the longest poll gap, or its highest use.";
     let family = families.gauge("holdfast_group_headroom_needed_bytes", help);
     for need in &needs {
         family.add(&labels(need.port, need.group), to_bytes(switch_view, need.needed).0);
     }
-    let help = "1 if the group has less headroom than was seen to be needed, or lost frames of a peer that obeys.";
+    let help =
+        "1 if the group has less headroom than it needs by measurement, or lost frames of a peer that obeys PFC.";
     let family = families.gauge("holdfast_group_headroom_is_short", help);
     for need in &needs {
         family.add(&labels(need.port, need.group), u64::from(need.is_short()));
@@ -158,7 +159,7 @@ pub(super) fn insurance(families: &mut Families, switch_view: &SwitchView, snaps
     let marks = Highest {
         clearable: "holdfast_port_insurance_highest_bytes",
         since_start: "holdfast_port_insurance_highest_since_start_bytes",
-        what: "was in use of the insurance of the port",
+        what: "frames of the port in its insurance",
         of,
     };
     let mut rows = vec![("holdfast_port_insurance_used_bytes", "Insurance of the port in use.".to_owned(), snapshot)];
@@ -224,12 +225,12 @@ pub(super) fn pools(families: &mut Families, switch_view: &SwitchView, snapshot:
         ("holdfast_pool_used_bytes", "Buffer of the shared pool in use.", now),
         (
             "holdfast_pool_used_highest_bytes",
-            "The most of the shared pool that was in use since watermarks were cleared.",
+            "Highest use of the shared pool since watermarks were cleared.",
             highest(snapshot),
         ),
         (
             "holdfast_pool_used_highest_since_start_bytes",
-            "The most of the shared pool that was in use since the start.",
+            "Highest use of the shared pool since the start.",
             highest(ever),
         ),
     ] {
@@ -245,12 +246,12 @@ pub(super) fn pools(families: &mut Families, switch_view: &SwitchView, snapshot:
         ("holdfast_headroom_pool_used_bytes", "Shared headroom in use.", snapshot.lcore.headroom_pool_used_cells),
         (
             "holdfast_headroom_pool_used_highest_bytes",
-            "The most of the shared headroom that was in use since watermarks were cleared.",
+            "Highest use of the shared headroom since watermarks were cleared.",
             snapshot.lcore.headroom_pool_highest_cells,
         ),
         (
             "holdfast_headroom_pool_used_highest_since_start_bytes",
-            "The most of the shared headroom that was in use since the start.",
+            "Highest use of the shared headroom since the start.",
             ever.lcore.headroom_pool_highest_cells,
         ),
     ] {

@@ -27,7 +27,7 @@ const LIMITS: [Limit; 5] = [
     ("holdfast_group_xon_offset_bytes", "How far below its threshold a paused group must fall for XON.", |group| {
         group.lossless.then_some(group.xon_offset)
     }),
-    ("holdfast_group_xon_floor_bytes", "Share below which a paused group gets XON whatever its threshold.", |group| {
+    ("holdfast_group_xon_floor_bytes", "Share below which a paused group gets XON at any threshold.", |group| {
         group.lossless.then_some(group.xon_floor)
     }),
 ];
@@ -35,7 +35,7 @@ const LIMITS: [Limit; 5] = [
 /// The limits in the configuration.
 pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
     let plan = &switch_view.spec.buffer;
-    let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is all of it.");
+    let family = families.gauge("holdfast_buffer_bytes", "Division of the buffer; total is the whole buffer.");
     for (part, cells) in [
         ("total", plan.total),
         ("reserves", plan.reserves),
@@ -56,7 +56,7 @@ pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
             }
         }
     }
-    let help = "Dynamic Threshold factor: the group may hold alpha times what its pool has free.";
+    let help = "Dynamic Threshold factor: the group may hold alpha times the free part of its pool.";
     let family = families.gauge("holdfast_group_alpha", help);
     for port in &switch_view.spec.ports {
         for (number, group) in NUMBERS.iter().zip(&port.buffer.groups) {
@@ -74,7 +74,7 @@ pub(super) fn limits(families: &mut Families, switch_view: &SwitchView) {
 
 /// The maps of traffic classes, and which classes are lossless.
 fn classes(families: &mut Families, switch_view: &SwitchView) {
-    let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is meant to be lossless.");
+    let family = families.gauge("holdfast_class_lossless", "1 for a traffic class that is configured as lossless.");
     for (class, number) in NUMBERS.iter().enumerate() {
         family.add(&[("tc", number)], u64::from(switch_view.is_lossless(class)));
     }
@@ -99,7 +99,7 @@ fn port_limits(families: &mut Families, switch_view: &SwitchView) {
             family.add(&[("port", &port.name), ("pool", pool)], to_bytes(switch_view, cells).0);
         }
     }
-    let help = "1 for what lossless groups do after XOFF: independent, shared-pool or dynamic.";
+    let help = "1 for the headroom policy of lossless groups: independent, shared-pool or dynamic.";
     let family = families.gauge("holdfast_headroom_policy_info", help);
     family.add(&[("policy", headroom_policy(plan.policy))], 1);
     if plan.policy == HeadroomPolicy::SharedPool {
@@ -107,7 +107,7 @@ fn port_limits(families: &mut Families, switch_view: &SwitchView) {
         family.add(&[], to_bytes(switch_view, plan.headroom).0);
     }
     if plan.policy == HeadroomPolicy::Dynamic {
-        let help = "Headroom of the port's own, for what comes after the whole port is XOFF.";
+        let help = "Insurance: the port's own headroom, for frames that arrive after the whole port is XOFF.";
         let family = families.gauge("holdfast_port_insurance_bytes", help);
         for port in &switch_view.spec.ports {
             family.add(&[("port", &port.name)], to_bytes(switch_view, port.buffer.insurance).0);
@@ -118,12 +118,12 @@ fn port_limits(families: &mut Families, switch_view: &SwitchView) {
 /// Limits of egress queues in the lossy pool, which are equal on every port.
 fn queue_limits(families: &mut Families, switch_view: &SwitchView) {
     let queues = || NUMBERS.iter().zip(&switch_view.spec.queues);
-    let help = "Part of the lossy pool kept for the egress queue of each port.";
+    let help = "Part of the lossy pool reserved for the egress queue of each port.";
     let family = families.gauge("holdfast_queue_reserve_bytes", help);
     for (number, queue) in queues() {
         family.add(&[("queue", number)], to_bytes(switch_view, queue.reserve).0);
     }
-    let help = "Dynamic Threshold factor of the egress queue: it may hold alpha times what the lossy pool has free.";
+    let help = "Dynamic Threshold factor of the egress queue: it may hold alpha times the free part of the lossy pool.";
     let family = families.gauge("holdfast_queue_alpha", help);
     for (number, queue) in queues() {
         if let Some(Threshold::Dynamic(alpha)) = queue.limit.map(|limit| limit.threshold) {
@@ -142,7 +142,7 @@ fn queue_limits(families: &mut Families, switch_view: &SwitchView) {
 /// Schedulers and ECN profiles of egress queues, which are equal on every port.
 fn queue_service(families: &mut Families, switch_view: &SwitchView) {
     let queues = || NUMBERS.iter().zip(&switch_view.spec.queues);
-    let help = "Share of the egress queue among those that are not strict, as a weight; 0 for a strict one.";
+    let help = "Weight of the egress queue among the queues that are not strict; 0 for a strict queue.";
     let family = families.gauge("holdfast_queue_weight", help);
     for (number, queue) in queues() {
         let weight = match queue.discipline {
@@ -155,10 +155,10 @@ fn queue_service(families: &mut Families, switch_view: &SwitchView) {
     let help = "Depth of the egress queue up to which no frame is marked or dropped early.";
     let family = families.gauge("holdfast_queue_ecn_min_bytes", help);
     profiles().for_each(|(number, profile)| family.add(&[("queue", number)], profile.kmin.0));
-    let help = "Depth of the egress queue from which every frame is.";
+    let help = "Depth of the egress queue from which every frame is marked or dropped early.";
     let family = families.gauge("holdfast_queue_ecn_max_bytes", help);
     profiles().for_each(|(number, profile)| family.add(&[("queue", number)], profile.kmax.0));
-    let help = "Share of frames that are just below that, 0 to 1.";
+    let help = "Share of frames that are marked or dropped early just below the maximum depth, 0 to 1.";
     let family = families.gauge("holdfast_queue_ecn_probability_ratio", help);
     for (number, profile) in profiles() {
         family.add_real(&[("queue", number)], f64::from(profile.pmax.0) / f64::from(Probability::ONE.0));

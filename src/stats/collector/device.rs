@@ -12,18 +12,18 @@ const COUNTERS: [Row; 6] = [
     ("holdfast_device_sent_frames_total", "Frames the device sent.", |device| device.tx_frames),
     (
         "holdfast_device_receive_missed_frames_total",
-        "Frames lost since the receive ring was full: the dataplane came too late. Not lossless if it moves.",
+        "Frames lost because the receive ring was full: the dataplane polled too late. Not lossless if it increases.",
         |device| device.rx_missed,
     ),
     (
         "holdfast_device_receive_no_buffer_frames_total",
-        "Frames lost since there was no packet buffer. Not lossless if it moves.",
+        "Frames lost because there was no packet buffer. Not lossless if it increases.",
         |device| device.rx_no_buffer,
     ),
     ("holdfast_device_receive_errors_total", "Frames received with errors.", |device| device.rx_errors),
     (
         "holdfast_device_transmit_errors_total",
-        "Frames that the device took and could not send. Not lossless if it moves.",
+        "Frames that the device accepted and could not send. Not lossless if it increases.",
         |device| device.tx_errors,
     ),
 ];
@@ -35,8 +35,7 @@ pub(super) fn pools(families: &mut Families, switch_view: &SwitchView) {
     for pool in switch_view.pools.iter() {
         family.add(&[("pool", pool.name)], u64::from(pool.size));
     }
-    let help =
-        "Packet buffers that are out, free descriptors of receive rings among them; looked at ten times a second.";
+    let help = "Packet buffers in use, including those of free receive descriptors; sampled ten times per second.";
     let family = families.gauge("holdfast_packet_buffers_in_use", help);
     for pool in switch_view.pools.iter() {
         family.add(&[("pool", pool.name)], pool.in_use.get());
@@ -49,7 +48,7 @@ pub(super) fn devices(families: &mut Families, switch_view: &SwitchView, snapsho
     for (index, port) in snapshot.ports.iter().enumerate() {
         family.add(&[("port", switch_view.port_name(index))], u64::from(port.device.link_up));
     }
-    let help = "1 if the device tells of frames lost in front of it; with 0 what is missed there is not counted.";
+    let help = "1 if the device reports frames lost in its receive ring; with 0 these losses are not counted.";
     let family = families.gauge("holdfast_device_receive_loss_seen", help);
     for (index, driver) in switch_view.blind.iter().enumerate() {
         family.add(&[("port", switch_view.port_name(index))], u64::from(driver.is_none()));

@@ -17,7 +17,9 @@ const COUNTERS: [Row; 5] = [
     ("holdfast_polls_total", "Polls of all ports of the lcore.", |lcore| lcore.polls),
     ("holdfast_busy_polls_total", "Polls that moved a frame.", |lcore| lcore.busy_polls),
     ("holdfast_fdb_learned_total", "Addresses learned, or moved to another port.", |lcore| lcore.fdb_learned),
-    ("holdfast_fdb_full_total", "Addresses not learned since there was no room for them.", |lcore| lcore.fdb_full),
+    ("holdfast_fdb_full_total", "Addresses not learned because the forwarding database was full.", |lcore| {
+        lcore.fdb_full
+    }),
     ("holdfast_handed_off_frames_total", "Frames handed to the lcore that owns their egress port.", |lcore| {
         lcore.handed_off_frames
     }),
@@ -48,7 +50,7 @@ const HIGHEST_TIMES: [Times; 2] = [
     (
         true,
         "holdfast_rest_overshoot_highest_seconds",
-        "The most that the lcore woke later than asked since watermarks were cleared.",
+        "Highest delay of a wake-up of the lcore since watermarks were cleared.",
         |lcore| lcore.rest_overshoot_highest_ns,
     ),
 ];
@@ -61,13 +63,16 @@ const EVER: Row = (
 );
 
 const EVER_TIMES: [Times; 2] = [
-    (false, "holdfast_poll_gap_highest_since_start_seconds", "The longest time between polls ever.", |lcore| {
-        lcore.poll_gap_highest_ns
-    }),
+    (
+        false,
+        "holdfast_poll_gap_highest_since_start_seconds",
+        "The longest time between polls since the start.",
+        |lcore| lcore.poll_gap_highest_ns,
+    ),
     (
         true,
         "holdfast_rest_overshoot_highest_since_start_seconds",
-        "The most that the lcore ever woke later than asked.",
+        "Highest delay of a wake-up of the lcore since the start.",
         |lcore| lcore.rest_overshoot_highest_ns,
     ),
 ];
@@ -89,14 +94,14 @@ pub(super) fn lcores(families: &mut Families, switch_view: &SwitchView, snapshot
     for (number, lcore) in lcores() {
         add_histogram(family, number, &lcore.poll_gap, lcore.poll_gap_sum_ns);
     }
-    let help = "Polls that came later than the configuration has it, as far as the histogram's buckets can tell.";
+    let help = "Polls later than the configured poll gap, to the precision of the histogram's buckets.";
     let family = families.counter("holdfast_late_polls_total", help);
     for (number, lcore) in lcores() {
         family.add(&[("lcore", number)], late_polls(lcore, switch_view.spec.poll_gap));
     }
     watermarks(families, switch_view, snapshot, (&HIGHEST, &HIGHEST_TIMES));
     watermarks(families, switch_view, ever, (&EVER, &EVER_TIMES));
-    let help = "How late a poll may come by the configuration: what headroom is computed from.";
+    let help = "Configured longest time between polls, from which headroom is computed.";
     let family = families.gauge("holdfast_poll_gap_configured_seconds", help);
     family.add_real(&[], seconds(switch_view.spec.poll_gap.0));
     let family = families.gauge("holdfast_port_lcore_info", "1 for the lcore that owns the port.");
@@ -132,16 +137,16 @@ fn rests(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot)
     let lcores = snapshot.lcores.iter().zip(&switch_view.rests).enumerate();
     let lcores = lcores.filter_map(|(number, (lcore, longest))| Some((number.to_string(), lcore, (*longest)?)));
     let lcores: Vec<_> = lcores.collect();
-    let family = families.gauge("holdfast_rest_configured_seconds", "Longest rest of the lcore when nothing comes.");
+    let family = families.gauge("holdfast_rest_configured_seconds", "Longest rest of the lcore when no frames arrive.");
     for (number, _, longest) in &lcores {
         family.add_real(&[("lcore", number)], seconds(longest.0));
     }
-    let help = "Time that the lcore rested since nothing came; it is in the poll gaps too.";
+    let help = "Time that the lcore rested because no frames arrived; poll gaps include it.";
     let family = families.counter("holdfast_rested_seconds_total", help);
     for (number, lcore, _) in &lcores {
         family.add_real(&[("lcore", number)], seconds(lcore.rested_ns));
     }
-    let help = "How much later than asked the lcore woke from a rest; a count for each rest.";
+    let help = "Delay of each wake-up of the lcore from a rest.";
     let family = families.histogram("holdfast_rest_overshoot_seconds", help);
     for (number, lcore, _) in &lcores {
         add_histogram(family, number, &lcore.rest_overshoot, lcore.rest_overshoot_sum_ns);

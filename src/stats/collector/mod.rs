@@ -84,17 +84,20 @@ fn collect(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapsho
 /// Version, configuration hash, start time and readiness.
 fn program(families: &mut Families, switch_view: &SwitchView) {
     families.gauge("holdfast_build_info", "Version of the program.").add(&[("version", switch_view.version)], 1);
-    let help = "Hash of the configuration: any changed setting changes it, by whatever words.";
+    let help = "Hash of the configuration's settings: it changes with any setting, not with the spelling.";
     families.gauge("holdfast_config_info", help).add(&[("hash", &format!("{:016x}", switch_view.config_hash))], 1);
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     families
-        .gauge("holdfast_start_time_seconds", "When the switch began, since the epoch.")
+        .gauge("holdfast_start_time_seconds", "Time at which the switch started, since the epoch.")
         .add_real(&[], seconds(switch_view.watermarks.began()));
     families
-        .gauge("holdfast_watermarks_cleared_time_seconds", "When watermarks were cleared last, or began.")
+        .gauge(
+            "holdfast_watermarks_cleared_time_seconds",
+            "Time at which watermarks were last cleared, or the switch started, since the epoch.",
+        )
         .add_real(&[], seconds(switch_view.watermarks.cleared()));
     let state = switch_view.health.look(&switch_view.counters, Instant::now());
-    let help = "1 if every lcore polls and ports have had their time to prove their PFC, as /readyz says.";
+    let help = "1 if every lcore polls and the PFC test of the ports has ended, as in /readyz.";
     families.gauge("holdfast_ready", help).add(&[], u64::from(state.is_ready()));
 }
 

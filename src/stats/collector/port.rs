@@ -22,7 +22,7 @@ struct PerClass {
 const TRAFFIC: [PerClass; 5] = [
     PerClass {
         name: "holdfast_port_received_frames_total",
-        help: "Data frames received, by traffic class; PFC and malformed frames are not among them.",
+        help: "Data frames received, by traffic class, without PFC and malformed frames.",
         label: "tc",
         of: |port| &port.rx_frames,
     },
@@ -55,31 +55,31 @@ const TRAFFIC: [PerClass; 5] = [
 const FLOW_CONTROL: [PerClass; 5] = [
     PerClass {
         name: "holdfast_pfc_sent_xoff_total",
-        help: "PFC frames sent that told the peer to stop this priority, refreshes included.",
+        help: "PFC frames sent that pause this priority at the peer, including refreshes.",
         label: "priority",
         of: |port| &port.pfc_tx_xoff,
     },
     PerClass {
         name: "holdfast_pfc_sent_xon_total",
-        help: "PFC frames sent that told the peer to go on with this priority.",
+        help: "PFC frames sent that resume this priority at the peer.",
         label: "priority",
         of: |port| &port.pfc_tx_xon,
     },
     PerClass {
         name: "holdfast_pfc_received_xoff_total",
-        help: "PFC frames received that told this port to stop this priority.",
+        help: "PFC frames received that pause this priority.",
         label: "priority",
         of: |port| &port.pfc_rx_xoff,
     },
     PerClass {
         name: "holdfast_pfc_received_xon_total",
-        help: "PFC frames received that told this port to go on with this priority.",
+        help: "PFC frames received that resume this priority.",
         label: "priority",
         of: |port| &port.pfc_rx_xon,
     },
     PerClass {
         name: "holdfast_pfc_received_ignored_total",
-        help: "PFC frames received that this port would obey, but for the watchdog.",
+        help: "PFC frames received that this port ignored because of the watchdog.",
         label: "priority",
         of: |port| &port.pfc_rx_ignored,
     },
@@ -99,22 +99,22 @@ fn per_class(families: &mut Families, table: &[PerClass], switch_view: &SwitchVi
 /// Frames, bytes, paced rate and stuck state of each port.
 pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     per_class(families, &TRAFFIC, switch_view, snapshot);
-    let help = "Rate the port is paced to, in bytes a second of the wire, preamble and gap included.";
+    let help = "Rate to which the port is paced, in bytes per second on the wire, including preamble and gap.";
     let family = families.gauge("holdfast_port_speed_bytes_per_second", help);
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name)], port.rate.0 / 8);
     }
-    let help = "1 while the port is stuck: its device takes no frames, and what should leave there is dropped.";
+    let help = "1 while the port is stuck: its device accepts no frames, and frames for this port are dropped.";
     let stuck = |port: &PortSnapshot| u64::from(port.egress_stuck);
     per_port(families.gauge("holdfast_port_egress_stuck", help), switch_view, snapshot, stuck);
-    let help = "Times that the port got stuck.";
+    let help = "Times that the port became stuck.";
     per_port(families.counter("holdfast_port_egress_stucks_total", help), switch_view, snapshot, |port| {
         port.egress_stucks
     });
-    let help = "Times that the port's link came up, the start included.";
+    let help = "Times that the port's link came up, including the start.";
     per_port(families.counter("holdfast_port_link_ups_total", help), switch_view, snapshot, |port| port.link_ups);
     let overhead = wire_rate(1, 0, 8.0);
-    let help = "Bytes that a frame costs the wire beyond its own: preamble, frame check sequence and gap.";
+    let help = "Bytes on the wire per frame beyond its own: preamble, frame check sequence and gap.";
     families.gauge("holdfast_wire_overhead_bytes", help).add_real(&[], overhead);
 }
 
@@ -122,7 +122,8 @@ pub(super) fn traffic(families: &mut Families, switch_view: &SwitchView, snapsho
 pub(super) fn drops(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
     let meanings = DropReason::TABLE.iter().map(|(_, label, meaning)| format!("{label}: {meaning}"));
     let help = format!(
-        "Frames dropped, by reason; those for want of buffer by traffic class too, and whatever else lossless classes lost. {}.",
+        "Frames dropped, by reason; drops for lack of buffer and all other drops of lossless classes by traffic class \
+         too. {}.",
         meanings.collect::<Vec<_>>().join("; ")
     );
     let family = families.counter("holdfast_port_dropped_frames_total", &help);
@@ -170,7 +171,7 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
     let totals: [Row<u64>; 3] = [
         ("holdfast_pfc_sent_frames_total", "PFC frames sent.", |port| port.pfc_tx_frames),
         ("holdfast_pfc_received_frames_total", "PFC frames received.", |port| port.pfc_rx_frames),
-        ("holdfast_pause_received_frames_total", "Classic PAUSE frames received, and ignored.", |port| {
+        ("holdfast_pause_received_frames_total", "Classic PAUSE frames received and ignored.", |port| {
             port.pause_rx_frames
         }),
     ];
@@ -191,7 +192,8 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
             }
         }
     }
-    let help = "1 while the whole port is XOFF, since what its groups share is at its limit (dynamic headroom).";
+    let help =
+        "1 while the whole port is XOFF, because the shared use of its groups is at its limit (dynamic headroom).";
     per_port(families.gauge("holdfast_port_xoff", help), switch_view, snapshot, |port| u64::from(port.port_xoff));
     standing(families, switch_view);
 }
@@ -222,20 +224,20 @@ fn paused_times(families: &mut Families, switch_view: &SwitchView, snapshot: &Sn
 
 /// PFC mode and PFC standing of each port.
 fn standing(families: &mut Families, switch_view: &SwitchView) {
-    let help = "1 for what the port does of PFC: off, software (generated and obeyed for lossless priorities), or \
+    let help = "1 for the PFC mode of the port: off, software (generated and obeyed for lossless priorities), or \
                 asymmetric (generated for them, obeyed for all).";
     let family = families.gauge("holdfast_pfc_mode_info", help);
     for port in &switch_view.spec.ports {
         family.add(&[("port", &port.name), ("mode", pfc_mode(port.pfc))], 1);
     }
-    let help = "1 for the standing of the port's PFC: proven, trusted (the operator's word), unproven or off. \
-                Unproven and off are not lossless.";
+    let help = "1 for the standing of the port's PFC: proven, trusted (by the operator), unproven or off. Unproven and \
+                off are not lossless.";
     let family = families.gauge("holdfast_pfc_standing", help);
     for index in 0..switch_view.pfc.len() {
         family.add(&[("port", switch_view.port_name(index)), ("standing", switch_view.standing(index).label())], 1);
     }
-    let help = "1 for the flow control that the port's device does by itself: none, off, filters (it may eat PFC frames), \
-                pauses (classic PAUSE is on; not lossless) or unknown (its driver cannot be asked).";
+    let help = "1 for the flow control that the port's device does by itself: none, off, filters (it may drop PFC \
+                frames), pauses (classic PAUSE is on; not lossless) or unknown (its driver does not report it).";
     let family = families.gauge("holdfast_device_flow_control", help);
     for index in 0..switch_view.pfc.len() {
         family
@@ -245,19 +247,19 @@ fn standing(families: &mut Families, switch_view: &SwitchView) {
 
 /// Frames that polls leave in receive rings because the core cannot keep up.
 pub(super) fn backlog(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot, ever: &Snapshot) {
-    let help = "Frames left in the receive ring from which on the port's lossless groups go XOFF.";
+    let help = "Backlog in the receive ring, in frames, from which the port's lossless groups go XOFF.";
     let family = families.gauge("holdfast_backlog_mark_frames", help);
     for port in &switch_view.spec.ports {
         if let Some(mark) = port.backlog_mark {
             family.add(&[("port", &port.name)], u64::from(mark));
         }
     }
-    let help = "Frames left in the receive ring by the last poll that had to leave some.";
+    let help = "Frames left in the receive ring by the last poll that left any.";
     per_port(families.gauge("holdfast_backlog_frames", help), switch_view, snapshot, |port| port.backlog_frames);
-    let help = "The most that a poll had to leave there since watermarks were cleared.";
+    let help = "Most frames that a poll left in the receive ring since watermarks were cleared.";
     let highest = |port: &PortSnapshot| port.backlog_highest_frames;
     per_port(families.gauge("holdfast_backlog_highest_frames", help), switch_view, snapshot, highest);
-    let help = "The most that a poll ever had to leave there.";
+    let help = "Most frames that a poll left in the receive ring since the start.";
     per_port(families.gauge("holdfast_backlog_highest_since_start_frames", help), switch_view, ever, highest);
     let help = "Times that the backlog of the receive ring made the lossless groups XOFF.";
     per_port(families.counter("holdfast_backlog_xoffs_total", help), switch_view, snapshot, |port| port.backlog_xoffs);

@@ -170,7 +170,7 @@ fn configured_features_have_their_metric_families() {
     ] {
         assert_eq!(series.get(key), Some(&value), "{key}");
     }
-    assert!(!series.contains_key(r#"holdfast_rested_seconds_total{lcore="0"}"#), "it polls on");
+    assert!(!series.contains_key(r#"holdfast_rested_seconds_total{lcore="0"}"#), "it continues to poll");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn polls_later_than_configured_are_counted_by_buckets() {
     let mut switch_view = run();
     switch_view.spec.poll_gap = crate::units::Nanos(300);
     let late = |switch_view: &SwitchView| read(&scrape(switch_view.clone()))[r#"holdfast_late_polls_total{lcore="0"}"#];
-    assert_eq!(late(&switch_view), 20.0, "from 512 ns on; between 256 and 512 ns it cannot tell");
+    assert_eq!(late(&switch_view), 20.0, "counted from 512 ns on; the bucket of 256 to 512 ns is ambiguous");
     switch_view.spec.poll_gap = crate::units::Nanos(256);
     assert_eq!(late(&switch_view), 1_000.0);
 }

@@ -18,24 +18,24 @@ fn watched<'a>(
 
 /// Settings, storms and restorations of the ports that have a watchdog.
 pub(super) fn watchdogs(families: &mut Families, switch_view: &SwitchView, snapshot: &Snapshot) {
-    let help = "1 for what the port's watchdog does in a storm: drop, forward or alert.";
+    let help = "1 for the action of the port's watchdog in a storm: drop, forward or alert.";
     let family = families.gauge("holdfast_watchdog_info", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
         family.add(&[("port", name), ("action", action(spec.action))], 1);
     }
-    let help = "For how long a queue with frames must be paused and send none to be in a storm.";
+    let help = "Time for which a queue with frames must be paused and send none to be in a storm.";
     let family = families.gauge("holdfast_watchdog_detection_seconds", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
         family.add_real(&[("port", name)], seconds(spec.detection.0));
     }
-    let help = "For how long its priority must not be paused for a storm to be over.";
+    let help = "Time for which its priority must not be paused to end a storm.";
     let family = families.gauge("holdfast_watchdog_restoration_seconds", help);
     for (name, spec, _) in watched(switch_view, snapshot) {
         family.add_real(&[("port", name)], seconds(spec.restoration.0));
     }
     let counts: [ClassRow; 2] = [
         ("holdfast_watchdog_storms_total", "Storms that the watchdog has found.", |port| &port.watchdog_storms),
-        ("holdfast_watchdog_restores_total", "Storms that it has seen end.", |port| &port.watchdog_restores),
+        ("holdfast_watchdog_restores_total", "Storms that have ended.", |port| &port.watchdog_restores),
     ];
     for (name, help, of) in counts {
         let family = families.counter(name, help);

@@ -135,10 +135,10 @@ fn ports_without_pfc_proof_are_named_as_not_lossless() {
     assert_eq!(verdict(&switch_view).to_string(), "lossless: KEPT\nnot lossless: p1 (pfc off), p2 (pfc unproven)");
     assert_eq!(not_lossless_line(&switch_view).as_deref(), Some("not lossless: p1 (pfc off), p2 (pfc unproven)"));
     switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
-    let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
+    let expected = "lossless: KEPT\ntrusted by the operator: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
     assert_eq!(verdict(&switch_view).to_string(), expected);
     switch_view.lossless = 0;
-    assert_eq!(verdict(&switch_view).to_string(), "lossless: no class is");
+    assert_eq!(verdict(&switch_view).to_string(), "lossless: no lossless class");
     assert_eq!(not_lossless_line(&switch_view), None);
     assert_eq!(fixture::quiet().lossless, 1 << 3);
 }
@@ -149,14 +149,14 @@ fn a_device_that_pauses_or_may_eat_pfc_is_named_with_what_follows() {
     switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
     switch_view.flow_control.set(0, DeviceFlowControl::Pauses);
     switch_view.flow_control.set(1, DeviceFlowControl::Unknown);
-    let expected = "not lossless: p1 (pfc unproven; its device pauses by itself), \
-                    p2 (pfc unproven; its device may pause by itself or eat PFC frames)";
+    let expected = "not lossless: p1 (pfc unproven; its device pauses by itself), p2 (pfc unproven; its device may \
+                    pause by itself or drop PFC frames)";
     assert_eq!(verdict(&switch_view).to_string(), format!("lossless: KEPT\n{expected}"));
     assert_eq!(not_lossless_line(&switch_view).as_deref(), Some(expected));
     switch_view.flow_control.set(0, DeviceFlowControl::Filters);
     switch_view.pfc[1] = PfcStanding::Off;
-    let expected = "lossless: KEPT\non the operator's word: p1 (pfc trusted)\n\
-                    on the operator's word: p1: its device may eat PFC frames\nnot lossless: p2 (pfc off)";
+    let expected = "lossless: KEPT\ntrusted by the operator: p1 (pfc trusted)\ntrusted by the operator: p1: its device \
+                    may drop PFC frames\nnot lossless: p2 (pfc off)";
     assert_eq!(verdict(&switch_view).to_string(), expected);
 }
 
@@ -189,8 +189,8 @@ fn class_of_a_virtual_host_that_hardly_moved_is_starved() {
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 500)]);
     assert_outcome(&switch_view, Outcome::Kept, "a core too slow for lossless frames alone");
     receive(&switch_view, 19_900_000_000, &[(0, 100_000_000), (3, 1)]);
-    let expected = "lossless: STARVED\n\
-                    starved: class 3 at p1: 1 of 12,207,031 frames came; its receive backlog held it for 10.00s of 10.00s";
+    let expected = "lossless: STARVED\nstarved: class 3 at p1: 1 of 12,207,031 frames arrived; its receive backlog \
+                    paused it for 10.00s of 10.00s";
     assert_eq!(verdict(&switch_view).to_string(), expected, "no longer than the run");
 }
 
@@ -201,7 +201,7 @@ fn class_is_starved_although_another_lossless_class_moves() {
     receive(&switch_view, 9_900_000_000, &[(0, 50_000_000), (4, 50_000_000)]);
     let found = verdict(&switch_view);
     let classes: Vec<usize> = found.starved.iter().map(|starved| starved.class).collect();
-    assert_eq!((found.outcome, classes), (Outcome::Starved, vec![3]), "no host sends in class 4, so it wants nothing");
+    assert_eq!((found.outcome, classes), (Outcome::Starved, vec![3]), "no host sends in class 4, so it is not starved");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn class_of_an_unknown_peer_is_judged_by_its_share_of_the_frames() {
     assert_outcome(&switch_view, Outcome::Kept, "a core too slow for lossless frames alone");
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 1)]);
     let expected =
-        "lossless: STARVED\nstarved: class 3 at p1: 1 frame came; its receive backlog held it for 9.90s of 10.00s";
+        "lossless: STARVED\nstarved: class 3 at p1: 1 frame arrived; its receive backlog paused it for 9.90s of 10.00s";
     assert_eq!(verdict(&switch_view).to_string(), expected);
 }
 
@@ -232,8 +232,8 @@ fn unknown_peer_without_lossless_frames_is_kept_as_seen() {
     let mut switch_view = quiet();
     switch_view.hosts = None;
     receive(&switch_view, 9_900_000_000, &[(0, 1000)]);
-    let expected = "lossless: KEPT as far as seen\n\
-                    not seen: lossless frames that waited for p1, held by its receive backlog for 9.90s of 10.00s";
+    let expected = "lossless: KEPT as far as observed\nnot observed: lossless frames that waited for p1, paused by its \
+                    receive backlog for 9.90s of 10.00s";
     assert_eq!(verdict(&switch_view).to_string(), expected);
     switch_view.spec.ports[0].pfc = crate::pfc::PfcMode::Off;
     assert_outcome(&switch_view, Outcome::Kept, "without PFC its peer is not held");
@@ -245,7 +245,7 @@ fn loss_that_a_driver_does_not_count_makes_it_kept_as_seen() {
     switch_view.blind[1] = Some("net_tap".to_owned());
     let seen = verdict(&switch_view);
     assert!(seen.is_kept() && seen.outcome == Outcome::KeptAsSeen);
-    let expected = "lossless: KEPT as far as seen\nnot seen: loss in the receive ring of p2 (net_tap)";
+    let expected = "lossless: KEPT as far as observed\nnot observed: loss in the receive ring of p2 (net_tap)";
     assert_eq!(seen.to_string(), expected);
     switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);
     let text = verdict(&switch_view).to_string();

@@ -32,9 +32,9 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {
             Outcome::Kept => write!(f, "lossless: KEPT")?,
-            Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as seen")?,
+            Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as observed")?,
             Outcome::Starved => write!(f, "lossless: STARVED")?,
-            Outcome::NothingLossless => write!(f, "lossless: no class is")?,
+            Outcome::NothingLossless => write!(f, "lossless: no lossless class")?,
             Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
         }
         for cause in &self.causes {
@@ -54,27 +54,28 @@ impl fmt::Display for Verdict {
         for Starved { port, class, held_ns, of_ns, frames: came, wanted_frames } in &self.starved {
             let (held, of) = (time(Nanos(*held_ns)), time(Nanos(*of_ns)));
             let came = match wanted_frames {
-                Some(wanted) => format!("{} of {} came", grouped(*came), frames(*wanted)),
-                None => format!("{} came", frames(*came)),
+                Some(wanted) => format!("{} of {} arrived", grouped(*came), frames(*wanted)),
+                None => format!("{} arrived", frames(*came)),
             };
-            write!(f, "\nstarved: class {class} at {port}: {came}; its receive backlog held it for {held} of {of}")?;
+            write!(f, "\nstarved: class {class} at {port}: {came}; its receive backlog paused it for {held} of {of}")?;
         }
         for MaybeStarved { port, held_ns, of_ns } in &self.maybe_starved {
             let (held, of) = (time(Nanos(*held_ns)), time(Nanos(*of_ns)));
             write!(
                 f,
-                "\nnot seen: lossless frames that waited for {port}, held by its receive backlog for {held} of {of}"
+                "\nnot observed: lossless frames that waited for {port}, paused by its receive backlog for {held} of \
+                 {of}"
             )?;
         }
         if !self.unseen.is_empty() {
             let ports: Vec<_> = self.unseen.iter().map(|port| format!("{} ({})", port.port, port.driver)).collect();
-            write!(f, "\nnot seen: loss in the receive ring of {}", ports.join(", "))?;
+            write!(f, "\nnot observed: loss in the receive ring of {}", ports.join(", "))?;
         }
         if !self.trusted.is_empty() {
-            write!(f, "\non the operator's word: {} (pfc trusted)", self.trusted.join(", "))?;
+            write!(f, "\ntrusted by the operator: {} (pfc trusted)", self.trusted.join(", "))?;
         }
         for TrustedDevice { port, flow_control } in &self.trusted_devices {
-            write!(f, "\non the operator's word: {port}: {}", flow_control.consequence().unwrap_or_default())?;
+            write!(f, "\ntrusted by the operator: {port}: {}", flow_control.consequence().unwrap_or_default())?;
         }
         if !self.not_lossless.is_empty() {
             write!(f, "\n{}", line_of(&self.not_lossless))?;

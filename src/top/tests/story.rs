@@ -85,14 +85,14 @@ fn lost_switch_is_reported_and_a_new_process_starts_a_new_log() {
     let mut app = busy(PLAIN);
     app.lose("no switch listens at /run/x.sock");
     let screen = text(&app, 80, 24);
-    assert!(screen.contains("the switch does not answer: has it ended?"), "{screen}");
+    assert!(screen.contains("the switch does not answer. These are its last values."), "{screen}");
     assert!(screen.contains("p1") && screen.contains("q quit"), "the last look stays: {screen}");
     let (mut next, _) = second();
     next.version.pid = 4712;
     next.at_ns = 1_000_000;
     app.look(next, &[]);
     let told = told(&mut app);
-    assert_eq!(told, ["0:00:00.0   first look at holdfast 1.2.3, process 4712, /etc/holdfast/rack.yaml"]);
+    assert_eq!(told, ["0:00:00.0   connected to holdfast 1.2.3, process 4712, /etc/holdfast/rack.yaml"]);
     assert!(!text(&app, 80, 24).contains("does not answer"));
 }
 
@@ -103,7 +103,7 @@ fn another_configuration_of_the_same_switch_is_told() {
     now.at_ns += 1;
     now.version.config_hash = "fedcba".to_owned();
     app.look(now, &[]);
-    assert!(told(&mut app)[0].ends_with("another configuration runs now: fedcba"));
+    assert!(told(&mut app)[0].ends_with("the running configuration changed: fedcba"));
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub fn clock(ns: u64) -> String {
 }
 
 fn gone(app: &App) -> Line<'static> {
-    let text = "the switch does not answer: has it ended? This is the last look. Asking again; q quits";
+    let text = "the switch does not answer. These are its last values. Retrying; q quits";
     Line::styled(text, app.paint.bad())
 }
 
@@ -93,7 +93,7 @@ fn verdict(app: &App, state: &State, width: usize) -> Line<'static> {
     let (lost, lossy) = (sum(lost), sum(dropped));
     let has_lossless = state.classes.iter().any(|class| class.lossless);
     let mut parts = vec![match (has_lossless, lost) {
-        (false, 0) => vec![Span::raw("lossless: no class is")],
+        (false, 0) => vec![Span::raw("lossless: no lossless class")],
         (true, 0) => vec![Span::raw("lossless: "), Span::styled("0 lost", paint.good())],
         (_, lost) => vec![Span::raw("lossless: "), Span::styled(format!("{} LOST", grouped(lost)), paint.bad())],
     }];
@@ -120,7 +120,7 @@ fn verdict(app: &App, state: &State, width: usize) -> Line<'static> {
     }
     parts.push(vec![Span::raw("lossy drops "), Span::styled(short(lossy), paint.when(lossy > 0, paint.odd()))]);
     if blind > 0 {
-        parts.push(vec![Span::styled(format!("{blind} ports do not tell of full rings"), paint.odd())]);
+        parts.push(vec![Span::styled(format!("{blind} ports do not report full rings"), paint.odd())]);
     }
     fitting(parts, "  ", width)
 }
@@ -138,7 +138,7 @@ fn tabs(app: &App, width: usize) -> Line<'static> {
         .collect();
     if app.is_frozen {
         parts.push(vec![Span::styled(
-            " PAUSED: p goes on ",
+            " PAUSED: p resumes ",
             paint.odd().add_modifier(ratatui::style::Modifier::REVERSED),
         )]);
     }
@@ -174,7 +174,7 @@ pub fn keys(app: &App, width: usize) -> Line<'static> {
         ("?", "help"),
         ("Tab", "view"),
         (move_by, "select"),
-        ("p", if app.is_frozen { "go on" } else { "pause" }),
+        ("p", if app.is_frozen { "resume" } else { "pause" }),
         ("+/-", "interval"),
         ("s", "sort"),
         ("r", "rx/tx"),

@@ -11,26 +11,26 @@ const KEYS: [(&str, &str); 12] = [
     ("Tab, 1 to 5", "next view: ports, buffer, queues, lcores, log"),
     ("j k, arrows", "select a port, group or queue, or scroll"),
     ("PgUp PgDn g G", "ten lines, first, last"),
-    ("p", "pause the picture; the switch goes on"),
-    ("+ -", "look less often, more often"),
+    ("p", "pause the screen; the switch keeps running"),
+    ("+ -", "longer or shorter interval between readings"),
     ("s", "sort ports by tx, rx, queue, pauses, drops"),
-    ("r", "sparklines of what is received, or sent"),
-    ("a", "show groups and queues that were never used too"),
+    ("r", "sparklines of received or of sent traffic"),
+    ("a", "also show groups and queues that were never used"),
     ("c", "clear watermarks, if `api.writes` is true"),
-    ("?", "this, and back"),
+    ("?", "this help, and back"),
     ("", ""),
 ];
 
 /// Words and symbols of the screen, with their meanings.
 const WORDS: [(&str, &str); 8] = [
     ("*", "a lossless class, group or queue"),
-    ("to XOFF", "priorities whose peer this port pauses, and how much of the time"),
+    ("to XOFF", "priorities that this port pauses at its peer, and share of time"),
     ("paused", "priorities for which the peer pauses this port"),
-    ("LOST/s", "frames of lossless classes, and of a full receive ring"),
-    ("drop/s", "frames of classes that may lose"),
-    ("sparkline", "share of the speed, a look each; yellow: PFC held, red: lost"),
+    ("LOST/s", "lost frames of lossless classes, and of full receive rings"),
+    ("drop/s", "dropped frames of lossy classes"),
+    ("sparkline", "share of the speed, one reading each; yellow: paused, red: lost"),
     ("bar", "reserve, shared, headroom; lines: XOFF or limit, end, highest"),
-    ("log", "an entry grows while it goes on; times are since the switch began"),
+    ("log", "an entry grows while it lasts; times are since the switch started"),
 ];
 
 /// The help: keys, then words.
@@ -54,11 +54,11 @@ pub fn help(app: &App, width: usize) -> Vec<Line<'static>> {
 pub fn waiting(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default()];
     match &app.trouble {
-        None => lines.push(Line::raw("asking the switch ...")),
+        None => lines.push(Line::raw("waiting for the switch ...")),
         Some(why) => {
             lines.extend(wrap(why, width).into_iter().map(|line| Line::styled(line, app.paint.odd())));
             lines.push(Line::default());
-            lines.extend(wrap("Asking again; q quits.", width).into_iter().map(Line::raw));
+            lines.extend(wrap("Retrying; q quits.", width).into_iter().map(Line::raw));
         }
     }
     lines

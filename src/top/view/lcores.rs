@@ -107,7 +107,7 @@ fn lcores(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
         column(Col::Configured, "of", 8, true, 4),
         column(Col::Rested, "rests", 5, true, 8),
         column(Col::Handed, "handed/s", 8, true, 7),
-        column(Col::Waited, "ring most", 9, true, 10),
+        column(Col::Waited, "ring max", 9, true, 10),
         column(Col::Held, "frames", 6, true, 9),
         column(Col::Stations, "stations", 8, true, 11),
         column(Col::Ports, "ports", 8, false, 5),
@@ -143,7 +143,7 @@ fn gaps(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     if buckets == 0 {
         return Vec::new();
     }
-    let title = Span::styled("gaps between polls since the last look", app.paint.strong());
+    let title = Span::styled("gaps between polls since the last reading", app.paint.strong());
     let mut lines = vec![rule(vec![title], width, app.paint)];
     // Each bucket is three cells wide.
     let first = steps(app, state).filter_map(|(_, step)| step.gaps.iter().position(|count| *count > 0)).min();
@@ -162,7 +162,7 @@ fn gaps(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
         axis += &format!("{:<9}", ns(1_u64.checked_shl(bucket as u32).unwrap_or(u64::MAX)));
     }
     lines.push(Line::styled(axis, app.paint.dim()));
-    lines.push(Line::styled("heights are logarithms of counts", app.paint.dim()));
+    lines.push(Line::styled("bar heights are logarithmic", app.paint.dim()));
     lines
 }
 
@@ -199,7 +199,7 @@ fn flows(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
         let rate = app.step.flows.get(index).copied().unwrap_or(0.0);
         lines.push(table.row(|column, _| flow_cell(app, state, flow, rate, column)));
     }
-    lines.push(Line::styled("missing: sent and not received, those on their way among them", app.paint.dim()));
+    lines.push(Line::styled("missing: sent and not received, including frames under way", app.paint.dim()));
     lines
 }
 

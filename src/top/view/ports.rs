@@ -39,7 +39,7 @@ enum Col {
 /// All columns; their ranks decide which a narrow screen omits.
 fn columns(app: &App, state: &State, width: usize) -> Vec<Column<Col>> {
     let longest = state.ports.iter().map(|port| port.port.chars().count()).max().unwrap_or(0);
-    let (tx, rx) = ("tx by look", "rx by look");
+    let (tx, rx) = ("tx history", "rx history");
     let (first, second) = if app.shows_rx { (rx, tx) } else { (tx, rx) };
     let (xoff, paused) = (app.paint.sign("→XOFF time", "to:XOFF tm"), app.paint.sign("←paused tm", "fr:XOFF tm"));
     // A wide screen first extends the history: it is more useful than a further column.
@@ -104,7 +104,7 @@ pub fn overview(app: &App, state: &State, width: usize, room: usize) -> Vec<Line
         lines.extend(groups.into_iter().take(groups_room - 1));
     }
     if log_room > 0 {
-        lines.push(rule(vec![Span::styled("what happens", app.paint.strong())], width, app.paint));
+        lines.push(rule(vec![Span::styled("events", app.paint.strong())], width, app.paint));
         lines.extend(story::lines(app, width).into_iter().take(log_room - 1));
     }
     lines

@@ -43,7 +43,7 @@ fn columns() -> Vec<Column<Col>> {
         column(Col::Weight, "weight", 6, true, 7),
         column(Col::State, "state", 6, false, 3),
         column(Col::Bar, "depth", 10, false, 1),
-        column(Col::Depth, "waits", 9, true, 2),
+        column(Col::Depth, "queued", 9, true, 2),
         column(Col::Highest, "highest", 9, true, 6),
         column(Col::Limit, "limit", 9, true, 8),
         column(Col::Sent, "tx Gb/s", 7, true, 4),
@@ -62,7 +62,7 @@ pub fn view(app: &App, state: &State, width: usize, room: usize) -> Vec<Line<'st
     let table = Table::fit(&columns(), width, &[Col::Bar], 200);
     let mut lines = vec![table.titles(None, app.paint)];
     if queues.is_empty() {
-        lines.push(Line::styled("no queue was used yet; a shows idle ones too", app.paint.dim()));
+        lines.push(Line::styled("no queue was used yet; press a to show idle queues", app.paint.dim()));
     }
     let at = app.cursor.min(queues.len().saturating_sub(1));
     for index in range(queues.len(), at, room - 1) {
@@ -95,7 +95,7 @@ fn row(
         Col::State => match (is_storming, queue.paused) {
             (true, _) => text("STORM", paint.bad()),
             (_, true) => text("paused", paint.odd()),
-            (_, false) => text("goes", paint.good()),
+            (_, false) => text("open", paint.good()),
         },
         Col::Bar => bar(queue, ecn).spans(width, paint),
         Col::Depth => text(size(queue.depth_bytes), paint.when(queue.depth_bytes == 0, quiet)),

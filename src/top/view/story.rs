@@ -13,12 +13,12 @@ use crate::api::State;
 pub fn view(app: &App, state: &State, width: usize) -> Vec<Line<'static>> {
     let mut all = Vec::new();
     if !state.advice.is_empty() {
-        all.push(rule(vec![Span::styled("what should be changed", app.paint.strong())], width, app.paint));
+        all.push(rule(vec![Span::styled("advice", app.paint.strong())], width, app.paint));
         for advice in &state.advice {
             all.extend(entry("", "!", app.paint.odd(), &advice.text, width));
         }
     }
-    all.push(rule(vec![Span::styled("what happened", app.paint.strong())], width, app.paint));
+    all.push(rule(vec![Span::styled("events", app.paint.strong())], width, app.paint));
     all.extend(lines(app, width));
     all
 }

@@ -39,9 +39,7 @@ impl Look<'_> {
         })?;
         ensure((self.port.holding >> group & 1 == 1) == (held > 0), CONSERVED, || {
             let name = &self.audited.name;
-            format!(
-                "{name} group {group}: {held} cells held, and its releases are looked for or not as if it were not so"
-            )
+            format!("{name} group {group}: {held} cells held, which contradicts the mask of groups that hold cells")
         })
     }
 
@@ -55,14 +53,16 @@ impl Look<'_> {
         ensure(heard <= published && published <= made && made <= admitted, UNDERESTIMATED, || {
             let (name, held) = (&self.audited.name, state.held().0);
             format!(
-                "{name} group {group}: {heard} released cells are heard of, {published} published, {made} made, \
-                 {admitted} were admitted, and {held} are believed to be held"
+                "{name} group {group}: {heard} released cells are collected, {published} published, {made} made, \
+                 {admitted} were admitted, and {held} are counted as held"
             )
         })?;
         let before = self.audited.seen.published[group];
         ensure(!self.has_polled || heard >= before, "releases_collected", || {
             let name = &self.audited.name;
-            format!("{name} group {group}: {before} released cells were published a poll ago, and {heard} are heard of")
+            format!(
+                "{name} group {group}: {before} released cells were published one poll ago, and {heard} are collected"
+            )
         })
     }
 

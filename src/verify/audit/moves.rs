@@ -51,8 +51,8 @@ impl Look<'_> {
         let (xoff, followed) = (self.port.ledger.xoff(), part.pauses.xoff.contains(index));
         ensure(wanted == told && followed == (xoff != 0), "generator_follows", || {
             format!(
-                "{}: groups {xoff:#010b} are XOFF and {wanted:#010b} to be told, and {told:#010b} are told; the port is \
-                 judged at each poll: {followed}",
+                "{}: groups {xoff:#010b} are XOFF, {wanted:#010b} must be announced, and {told:#010b} are announced; \
+                 the port is evaluated at each poll: {followed}",
                 self.audited.name
             )
         })

@@ -65,7 +65,7 @@ impl Auditor {
             format!("{name} queue {index}: {walked:?} frames, cells and bytes are in it, and it counts {counted:?}")
         })?;
         ensure((state.waiting >> index & 1 == 1) == (frames > 0), QUEUES, || {
-            format!("{name} queue {index}: {frames} frames in it, and it is served or not as if it were not so")
+            format!("{name} queue {index}: {frames} frames in it, which contradicts the mask of queues with frames")
         })?;
         let condemned = state.discard[index].0;
         let is_known = (state.discarding >> index & 1 == 1) == (condemned > 0);
@@ -85,14 +85,14 @@ impl Auditor {
                 let (depth, told) = (queue.cells(), part.buffer.reserves.depth(port, index).0);
                 ensure(depth == told, QUEUES, || {
                     let name = &self.ports[port].name;
-                    format!("{name} queue {index}: {depth} cells, and lcores see {told} against its guarantee")
+                    format!("{name} queue {index}: {depth} cells, and {told} are counted against its reserve")
                 })?;
                 unused += self.reserves[index] - depth.min(self.reserves[index]);
             }
         }
         let kept = part.buffer.reserves.unused_here().0;
         ensure(unused == kept, QUEUES, || {
-            format!("lcore {}: {unused} guaranteed cells are not used, and {kept} are kept", part.lcore)
+            format!("lcore {}: {unused} cells of reserves are not used, and {kept} are kept free", part.lcore)
         })
     }
 
@@ -114,7 +114,8 @@ impl Auditor {
             ensure(frames <= crossing && crossing <= frames * u64::from(self.most), "never_underestimated", || {
                 let lcore = part.lcore;
                 format!(
-                    "lcore {lcore}: {frames} frames are on their way from it, and {crossing} cells charged for them"
+                    "lcore {lcore}: {frames} frames from it are under way to other lcores, and {crossing} cells are \
+                     charged for them"
                 )
             })?;
         }

@@ -87,8 +87,8 @@ impl Auditor {
         let least = polls * LEAST_PASSED * part.own.len() as u64;
         ensure(polls < PROOF_POLLS || lossy <= least.max(others), "starved_by_lossy", || {
             format!(
-                "{}: its lossless classes are held by its own backlog for {} polls, and its lcore has passed {lossy} lossy and {others} other \
-                 frames in the last {polls}",
+                "{}: its own backlog has paused its lossless classes for {} polls, and its lcore has passed {lossy} \
+                 lossy and {others} other frames in the last {polls}",
                 self.ports[port].name, self.ports[port].held.polls
             )
         })

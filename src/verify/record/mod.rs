@@ -153,7 +153,7 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     fn begin(&mut self, port: usize) {
         self.io.begin(port);
         let Some((taken, arrived)) = self.taken.pop_front() else { return };
-        debug_assert_eq!(taken, port, "bursts are worked on in the order in which they were taken");
+        debug_assert_eq!(taken, port, "bursts are processed in the order in which they were taken");
         let (now, tape) = ((self.clock)(), self.tape.borrow_mut());
         arrived.into_iter().for_each(|what| tape.push(now, port, what));
     }

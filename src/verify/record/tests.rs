@@ -138,7 +138,7 @@ fn really(yaml: &str) -> Agreed {
     let agreed = agree(&io.tape, &switch, &stations);
     assert_eq!(agreed.counts, counted(&counters));
     let backlogs: u64 = counters.ports.iter().map(|port| port.backlog_xoffs.get()).sum();
-    assert_eq!(backlogs, 0, "XOFF by a backlog, of which a replay knows nothing");
+    assert_eq!(backlogs, 0, "XOFF by a backlog, which a replay does not model");
     println!("{} looks, {:?}", agreed.looks, agreed.decided);
     agreed
 }

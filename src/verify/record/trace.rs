@@ -63,13 +63,13 @@ pub struct Traced {
 #[must_use]
 pub fn why_not(spec: &SwitchSpec) -> Option<&'static str> {
     if spec.lcores > 1 {
-        return Some("it has several lcores, whose order a trace cannot tell; write `lcores: {count: 1}`");
+        return Some("it has several lcores, and a trace does not record their order; write `lcores: {count: 1}`");
     }
     if spec.ports.iter().any(|port| port.rewrite != Rewrite::default()) {
-        return Some("a port rewrites marks, by which the class of what leaves is known; remove `rewrite`");
+        return Some("a port rewrites DSCP or PCP, which show the class of departing frames; remove `rewrite`");
     }
     if spec.ports.iter().any(|port| port.trust == Trust::Pcp) {
-        return Some("a port trusts PCP, which frames may not have any more when they leave; write `trust: dscp`");
+        return Some("a port trusts PCP, which departing frames may no longer have; write `trust: dscp`");
     }
     None
 }

@@ -63,7 +63,7 @@ impl Agreed {
 /// # Panics
 /// At the first difference.
 pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agreed {
-    assert!(!tape.is_cut(), "all of it was recorded");
+    assert!(!tape.is_cut(), "the tape is complete");
     let mut bench = Bench {
         replay: Replay::new(spec),
         heard: vec![0; spec.ports.len()],
@@ -97,7 +97,7 @@ struct Bench {
 
 impl Bench {
     fn look(&mut self, digest: u64, index: usize) {
-        assert_eq!(self.replay.digest(), digest, "counts after {index} of what happened: {:?}", self.replay);
+        assert_eq!(self.replay.digest(), digest, "counts after event {index}: {:?}", self.replay);
         self.agreed.looks += 1;
     }
 
@@ -105,7 +105,7 @@ impl Bench {
         self.is_sending = false;
         let decision = self.replay.arrive(frame);
         if let Some(dropping) = decision.dropping {
-            assert!(dropping == 0 || dropping >= CERTAIN, "a drop by chance, which no replay can know");
+            assert!(dropping == 0 || dropping >= CERTAIN, "a random drop, which a replay cannot reproduce");
         }
         let class = usize::from(frame.class);
         let label = match decision.outcome {
@@ -130,15 +130,15 @@ impl Bench {
         // Frames leave only after all peers received the PFC state that the poll's arrivals caused.
         let is_settled = !std::mem::replace(&mut self.is_sending, true);
         for (port, heard) in self.heard.iter().enumerate().filter(|_| is_settled) {
-            assert_eq!(self.replay.ports[port].told(), *heard, "port {port} before {index} of what happened");
+            assert_eq!(self.replay.ports[port].told(), *heard, "port {port} before event {index}");
         }
-        let next = self.replay.next(left.egress, Some(left.class)).expect("what left had been admitted");
-        assert_eq!(Frame { ecn: left.ecn, ..next }, left, "{index} of what happened");
-        let decision = self.replay.depart(left.egress, Some(left.class)).expect("what left had been admitted");
+        let next = self.replay.next(left.egress, Some(left.class)).expect("the departing frame was admitted");
+        assert_eq!(Frame { ecn: left.ecn, ..next }, left, "event {index}");
+        let decision = self.replay.depart(left.egress, Some(left.class)).expect("the departing frame was admitted");
         if let Some(marking) = decision.marking {
-            assert!(marking == 0 || marking >= CERTAIN, "a mark by chance, which no replay can know");
+            assert!(marking == 0 || marking >= CERTAIN, "a random mark, which a replay cannot reproduce");
         }
-        assert_eq!(decision.frame.ecn, left.ecn, "mark of {index} of what happened");
+        assert_eq!(decision.frame.ecn, left.ecn, "mark of event {index}");
         let (egress, queue) = (left.egress, decision.queue);
         add(&mut self.agreed.counts, egress, queue, "sent frames", 1);
         add(&mut self.agreed.counts, egress, queue, "sent bytes", left.bytes.into());
@@ -158,7 +158,7 @@ impl Bench {
     fn told(&mut self, telling: Telling, index: usize) {
         self.is_sending = false;
         let Telling { port, named, stopped } = telling;
-        assert_eq!(self.replay.ports[port].told() & named, stopped, "PFC frame, {index} of what happened");
+        assert_eq!(self.replay.ports[port].told() & named, stopped, "PFC frame of event {index}");
         for class in 0..CLASSES {
             let is = |mask: u8| u64::from(mask >> class & 1);
             add(&mut self.agreed.counts, port, class, "XOFF sent", is(stopped));
@@ -170,7 +170,7 @@ impl Bench {
 
     fn end(mut self) -> Agreed {
         assert_eq!(self.replay.slab.held(), 0, "all that was admitted has left");
-        assert!(self.heard.iter().all(|heard| *heard == 0), "nobody is held: {:?}", self.heard);
+        assert!(self.heard.iter().all(|heard| *heard == 0), "a peer is still paused: {:?}", self.heard);
         for (port, state) in self.replay.ports.iter().enumerate() {
             for class in 0..CLASSES {
                 let group = state.ledger.group(class);

@@ -200,12 +200,12 @@ fn questionable_settings_produce_warnings() {
     let text =
         text.replace("    config:", "    floods_lossless: true\n    poll: {every: 15us, jitter: 6us}\n    config:");
     insta::assert_snapshot!(accept(&text).warnings.join("\n"), @r"
-    x.yaml:4:22: switches[0].floods_lossless: lossless frames to unknown stations are flooded, which can end in a deadlock; remove it unless it is to show that
+    x.yaml:4:22: switches[0].floods_lossless: lossless frames to unknown stations are flooded, which can end in a deadlock; remove it unless the scenario tests that
     x.yaml:5:11: switches[0].poll: polls come up to 21us apart, and headroom is computed for 20us; write `lcores: {poll_gap: 21us}` in the switch's configuration, or poll more often
     x.yaml:9:37: hosts[3].length: headroom of tor.p4 is computed for 3m, and the cable has 300m; write `cable: 300m` there
     x.yaml:11:5: flows[0]: port tor.p1 drops frames of VLAN 7: it does not carry them
-    x.yaml:11:43: flows[0].dcqcn: no switch marks these packets, which are not ECN-capable, so that it never slows down; write `ecn: true`
-    x.yaml:11:65: flows[0].start: it starts at 1s, when hosts send no more: the duration is 1ms; write less
+    x.yaml:11:43: flows[0].dcqcn: no switch marks the packets of this flow, which are not ECN-capable, so DCQCN never slows it down; write `ecn: true`
+    x.yaml:11:65: flows[0].start: the flow starts at 1s, after hosts stop sending: the duration is 1ms; write an earlier time
     ");
 }
 

@@ -20,7 +20,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "sample: 100ns",
-        "x.yaml:6:9: sample: `100ns` is more than 20000 samples over duration and drain; write at least 150ns",
+        "x.yaml:6:9: sample: `100ns` gives more than 20000 samples over duration and drain; write at least 150ns",
     ),
     ("", "sample: 10ns", "x.yaml:6:9: sample: `10ns` is out of range; write from 100ns to 10s"),
     ("", "events: 0", "x.yaml:6:9: events: `0` is not a count of events; write a whole number from 1 to 100000000000"),
@@ -33,13 +33,13 @@ const CASES: &[(&str, &str, &str)] = &[
         "watch: [a.p9]",
         "x.yaml:6:9: watch[0]: there is no port `a.p9`; write `a.p1`, `a.p2`, `a.p3`, `a.p4` or `a.up`",
     ),
-    ("", "watch: [a.p1, a.p1]", "x.yaml:6:15: watch[1]: `a.p1` is there twice; remove one"),
+    ("", "watch: [a.p1, a.p1]", "x.yaml:6:15: watch[1]: `a.p1` is listed twice; remove one"),
     (
         "",
         "columns: [held, pausen]",
         "x.yaml:6:17: columns[1]: there is no column `pausen`; write `pauses` if that was meant",
     ),
-    ("", "columns: [held, pauses, held]", "x.yaml:6:25: columns[2]: `held` is there twice; remove one"),
+    ("", "columns: [held, pauses, held]", "x.yaml:6:25: columns[2]: `held` is listed twice; remove one"),
     ("", "columns: pauses", "x.yaml:6:10: columns: `pauses` is not a list; write e.g. `[pauses, held, h1-h2]`"),
     ("", "watch: [p1]", "x.yaml:6:9: watch[0]: `p1` is not a port; write switch and port, e.g. `tor.p1`"),
     ("", "watch: [c.p1]", "x.yaml:6:9: watch[0]: there is no switch `c`; write `a` or `b`"),
@@ -56,7 +56,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "name: b, ",
         "name: b, file: b.yaml, ",
-        "x.yaml:4:21: switches[1].file: `config` is there too; keep one of the two",
+        "x.yaml:4:21: switches[1].file: `config` is given too; keep one of the two",
     ),
     (
         "{name: b, config: {preset: roce, ports: [{name: p*, count: 4, speed: 10G}, {name: up, speed: 40G}]}}",
@@ -66,7 +66,8 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "{name: b, config: {preset: roce, ports: [{name: p*, count: 4, speed: 10G}, {name: up, speed: 40G}]}}",
         "{name: b, file: b.yaml}",
-        "x.yaml:4:21: switches[1].file: a scenario that is not in a file has no files beside it; write `config:` instead",
+        "x.yaml:4:21: switches[1].file: a scenario that is not in a file cannot refer to files; write `config:` \
+         instead",
     ),
     (
         "speed: 40G",
@@ -83,7 +84,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "name: g1",
         "name: all",
-        "x.yaml:5:48: hosts[3].name: `all` means every host where a flow goes from or to; write another name",
+        "x.yaml:5:48: hosts[3].name: `all` means every host in `from` and `to` of flows; write another name",
     ),
     ("at: b.p1", "at: a.p1", "x.yaml:5:56: hosts[3].at: port a.p1 has a cable already (a.p1-h1); write another port"),
     ("at: b.p1", "length: 3m", "x.yaml:5:41: hosts[3]: `at` is missing; write e.g. `at: tor.p1`"),
@@ -95,12 +96,12 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "at: b.p1",
         "at: b.p1, receiver: {rate: 1G, xoff: 1kB, xon: 2kB}",
-        "x.yaml:5:99: hosts[3].receiver.xon: `2kB` is more than XOFF has; write at most 1000B",
+        "x.yaml:5:99: hosts[3].receiver.xon: `2kB` is above XOFF; write at most 1000B",
     ),
     (
         "at: b.p1",
         "at: b.p1, receiver: {rate: 1G, xoff: 1kB, buffer: 2kB}",
-        "x.yaml:5:89: hosts[3].receiver.xoff: `buffer` says the same; keep one of the two",
+        "x.yaml:5:89: hosts[3].receiver.xoff: `buffer` sets the same limit; keep one of the two",
     ),
     (
         "at: b.p1",
@@ -122,13 +123,13 @@ const CASES: &[(&str, &str, &str)] = &[
         "flows: [{from: h1, to: h9}]",
         "x.yaml:6:24: flows[0].to: there is no host `h9`; write `h1`, `h2`, `h3` or `g1`",
     ),
-    ("", "flows: [{from: h1, to: h1}]", "x.yaml:6:24: flows[0].to: a host does not send to itself; write another host"),
+    ("", "flows: [{from: h1, to: h1}]", "x.yaml:6:24: flows[0].to: a host cannot send to itself; write another host"),
     ("", "flows: [{from: h1}]", "x.yaml:6:9: flows[0]: `to` is missing; write e.g. `to: h2`"),
-    ("", "flows: [{from: [h1, h1], to: h2}]", "x.yaml:6:21: flows[0].from[1]: `h1` is there twice; remove one"),
+    ("", "flows: [{from: [h1, h1], to: h2}]", "x.yaml:6:21: flows[0].from[1]: `h1` is listed twice; remove one"),
     (
         "",
         "flows: [{from: h1, to: h2, rate: 11G}]",
-        "x.yaml:6:34: flows[0].rate: `11G` does not go over the link of 10G; write from 1k to that",
+        "x.yaml:6:34: flows[0].rate: `11G` is out of range for a link of 10G; write from 1k to its speed",
     ),
     (
         "",
@@ -138,7 +139,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "flows: [{from: h1, to: h2, frame: {from: 600, to: 500}}]",
-        "x.yaml:6:35: flows[0].frame: from 600 to 500 is no range; write the shorter length as `from`",
+        "x.yaml:6:35: flows[0].frame: from 600 to 500 is not a range; write the shorter length as `from`",
     ),
     (
         "",
@@ -148,7 +149,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "flows: [{from: h1, to: h2, start: 2us, stop: 1us}]",
-        "x.yaml:6:46: flows[0].stop: `1us` is not after the start, 2us; write more",
+        "x.yaml:6:46: flows[0].stop: `1us` is not after the start, 2us; write a later time",
     ),
     (
         "",
@@ -168,22 +169,24 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "flows: [{from: h1, to: h2, load: {message: 1MB, on: 1ms}}]",
-        "x.yaml:6:34: flows[0].load: phases and messages are two loads; keep one of the two",
+        "x.yaml:6:34: flows[0].load: phases and messages cannot be combined; keep one of the two",
     ),
     (
         "",
         "flows: [{from: h1, to: h2, load: {message: {from: 2MB, to: 1MB}, every: 1ms}}]",
-        "x.yaml:6:44: flows[0].load.message: from 2MB to 1MB is no range; write the smaller size as `from`",
+        "x.yaml:6:44: flows[0].load.message: from 2MB to 1MB is not a range; write the smaller size as `from`",
     ),
     (
         "",
         "flows: [{from: h1, to: h2, dcqcn: maybe}]",
-        "x.yaml:6:35: flows[0].dcqcn: `maybe` does not say whether; write `true`, `off` or e.g. `{g: 1/256, additive: 40M}`",
+        "x.yaml:6:35: flows[0].dcqcn: `maybe` is not a DCQCN setting; write `true`, `off` or e.g. `{g: 1/256, \
+         additive: 40M}`",
     ),
     (
         "",
         "flows: [{from: h1, to: h2, dcqcn: {g: 1/100}}]",
-        "x.yaml:6:39: flows[0].dcqcn.g: `1/100` is no gain; write one over a power of two from 1/2 to 1/65536, e.g. 1/256",
+        "x.yaml:6:39: flows[0].dcqcn.g: `1/100` is not a gain; write 1 over a power of two, from 1/2 to 1/65536, e.g. \
+         1/256",
     ),
     ("", "flows: [{from: h1, to: g1}]", "x.yaml:6:9: flows[0]: no cable leads from h1 to g1; write one under `links`"),
     (
@@ -204,7 +207,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "links: [{a: a.up, b: a.p4}]",
-        "x.yaml:6:22: links[0].b: both ends are at the same switch; write a port of another",
+        "x.yaml:6:22: links[0].b: both ends are at the same switch; write a port of another switch",
     ),
     (
         "",
@@ -215,18 +218,19 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "links: [{a: a.up, b: b.up}, {a: a.p4, b: b.p4}]\nlearning: frames",
-        "x.yaml:7:11: learning: frames go round for ever in a circle of switches; write `routes`, or remove a link",
+        "x.yaml:7:11: learning: frames circulate for ever in a loop of switches; write `routes`, or remove a link",
     ),
     (
         "",
         "faults: [{at: 1ms}]",
-        "x.yaml:6:10: faults[0]: it does not say what goes wrong; write `down`, `lose`, `storm`, `dead`, `late`, `slow`, `stall` or `garbage`",
+        "x.yaml:6:10: faults[0]: the fault has no kind; write `down`, `lose`, `storm`, `dead`, `late`, `slow`, `stall` \
+         or `garbage`",
     ),
     ("", "faults: [{down: h1}]", "x.yaml:6:10: faults[0]: `at` is missing; write e.g. `at: 1ms`"),
     (
         "",
         "faults: [{at: 1ms, down: h1, dead: h2}]",
-        "x.yaml:6:36: faults[0].dead: `down` is there too; write a fault for each",
+        "x.yaml:6:36: faults[0].dead: `down` is given too; write one fault for each",
     ),
     (
         "",
@@ -241,12 +245,13 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "faults: [{at: 1ms, lose: h1, chance: 0.00001%}]",
-        "x.yaml:6:38: faults[0].chance: `0.00001%` is not a chance; write a percentage from 0.0001% to 100%, e.g. 1% or 0.01%",
+        "x.yaml:6:38: faults[0].chance: `0.00001%` is not a probability; write a percentage from 0.0001% to 100%, e.g. \
+         1% or 0.01%",
     ),
     (
         "",
         "faults: [{at: 1ms, lose: h1, toward: h2}]",
-        "x.yaml:6:38: faults[0].toward: `h2` is not at the cable a.p1-h1; write one of its ends",
+        "x.yaml:6:38: faults[0].toward: `h2` is not an end of the cable a.p1-h1; write one of the two ends",
     ),
     (
         "",
@@ -261,7 +266,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "faults: [{at: 1ms, storm: h1, priorities: []}]",
-        "x.yaml:6:43: faults[0].priorities: there is no priority; write e.g. `[3]`",
+        "x.yaml:6:43: faults[0].priorities: the list is empty; write e.g. `[3]`",
     ),
     ("", "faults: [{at: 1ms, late: h1}]", "x.yaml:6:10: faults[0]: `response` is missing; write e.g. `response: 10us`"),
     (
@@ -278,7 +283,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "faults: [{at: 1ms, garbage: h1, rate: 200G}]",
-        "x.yaml:6:39: faults[0].rate: `200G` does not go over the link of 10G; write from 1k to that",
+        "x.yaml:6:39: faults[0].rate: `200G` is out of range for a link of 10G; write from 1k to its speed",
     ),
     (
         "",
@@ -294,7 +299,8 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "variants: []",
-        "x.yaml:6:11: variants: there is no variant in it; write `- {name: ..., seed: 2}` for each variant, or a list of such lists",
+        "x.yaml:6:11: variants: the list has no variant; write `- {name: ..., seed: 2}` for each variant, or a list of \
+         such lists",
     ),
     ("", "variants: [one]", "x.yaml:6:12: variants[0]: `one` is not a variant; write e.g. `{name: slow, seed: 2}`"),
     ("", "variants: [{seed: 2}]", "x.yaml:6:12: variants[0]: `name` is missing; write e.g. `name: no pfc`"),
@@ -306,7 +312,8 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "",
         "variants: [{name: x, hosts: [{name: h9, pfc: ignore}]}]",
-        "x.yaml:6:37: variants[0].hosts[0].name: the scenario has no `h9` here to write otherwise; write `h1`, `h2`, `h3` or `g1`",
+        "x.yaml:6:37: variants[0].hosts[0].name: the scenario has no `h9` here to override; write `h1`, `h2`, `h3` or \
+         `g1`",
     ),
     (
         "",
@@ -345,8 +352,8 @@ fn switch_hosts_unfit_for_a_simulation_are_refused() {
     let text = "duration: 1ms\nswitches:\n  - name: a\n    config:\n      ports: [{name: p*, count: 2, speed: 10G}]\n      hosts:\n        \
                 - {name: i.j, port: p1}\n        - {name: k, port: p2, flows: [{to: {mac: 02:00:00:00:00:07, ip: 10.0.0.7}}]}\n";
     insta::assert_snapshot!(errors_of(text), @r"
-    x.yaml:7:18: switches[0].config.hosts[0].name: `i.j` cannot be told from other names in a simulation; write e.g. `h1`
-    x.yaml:8:44: switches[0].config.hosts[1].flows[0].to: there are no stations outside in a simulation; write the name of a host
+    x.yaml:7:18: switches[0].config.hosts[0].name: `i.j` is ambiguous among the names of a simulation; write e.g. `h1`
+    x.yaml:8:44: switches[0].config.hosts[1].flows[0].to: a simulation has no stations outside it; write the name of a host
     ");
 }
 
@@ -354,7 +361,8 @@ fn switch_hosts_unfit_for_a_simulation_are_refused() {
 fn empty_scenario_is_refused() {
     assert_eq!(
         errors_of(""),
-        "x.yaml:1:1: there is nothing in it; write at least `duration: 1ms` and `switches: [{name: tor, file: tor.yaml}]`"
+        "x.yaml:1:1: the scenario is empty; write at least `duration: 1ms` and `switches: [{name: tor, file: \
+         tor.yaml}]`"
     );
     assert!(errors_of("[1, 2]").starts_with("x.yaml:1:1: `[...]` is not a mapping; write keys such as `name:`"));
 }
@@ -362,14 +370,11 @@ fn empty_scenario_is_refused() {
 #[test]
 fn too_many_flows_switches_or_hosts_are_refused() {
     let flows = format!("{NET}links: [{{a: a.up, b: b.up}}]\nflows:\n{}", "  - {from: all, to: all}\n".repeat(1366));
-    assert_eq!(
-        errors_of(&flows),
-        "x.yaml:1373:5: flows[1365]: there are more flows than the 16384 that can be told apart; remove some"
-    );
+    assert_eq!(errors_of(&flows), "x.yaml:1373:5: flows[1365]: there are more than 16384 flows; remove some");
     let switches = NET.replace("name: a, ", "name: a*, count: 65, ");
     assert_eq!(
         errors_of(&switches).lines().next(),
-        Some("x.yaml:3:3: switches: 66 switches are no scenario; write from 1 to 64")
+        Some("x.yaml:3:3: switches: 66 switches are out of range; write from 1 to 64")
     );
     let hosts = NET.replace("count: 3, at: a.p*", "count: 1024, at: a.p1");
     let five = (0..4).map(|n| format!(", {{name: x{n}-*, count: 1024, at: a.p1}}")).collect::<String>();
