@@ -275,9 +275,10 @@ impl EthPort {
         let mut address = rte_ether_addr::default();
         let device = &*self.0;
         let _state = device.state();
-        // SAFETY: the port is open, and the address is written to a local value.
-        device
-            .attempt("report its MAC address", || unsafe { dpdk_sys::rte_eth_macaddr_get(device.id, &mut address) })?;
+        device.attempt("report its MAC address", || {
+            // SAFETY: the port is open, and the address is written to a local value.
+            unsafe { dpdk_sys::rte_eth_macaddr_get(device.id, &mut address) }
+        })?;
         Ok(address.addr_bytes)
     }
 

@@ -87,7 +87,7 @@ fn assert_held(outcome: &Outcome) {
     assert_eq!(outcome.ending, Ending::Drained);
 }
 
-/// Without `backlog_xoff` a core that is too slow loses frames in its receive rings. That is not guaranteed against, so
+/// Without `backlog_xoff` a core that is too slow loses frames in its receive rings. That is not promised against, so
 /// it is no violation.
 #[test]
 fn slow_core_without_backlog_xoff_is_a_waiver_and_no_violation() {

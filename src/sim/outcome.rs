@@ -21,7 +21,7 @@ pub struct Outcome {
     pub ending: Ending,
     /// The invariant that was violated; `None`: all held.
     pub violation: Option<Violation>,
-    /// Reasons, as sentences, for which lossless service is not guaranteed here; empty: it is guaranteed.
+    /// Reasons, as sentences, for which lossless service is not promised here; empty: it is guaranteed.
     pub waivers: Vec<String>,
     /// Results by flow.
     pub flows: Vec<FlowOutcome>,

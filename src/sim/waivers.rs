@@ -217,7 +217,7 @@ fn small_packets(port: PortRef, scenario: &Scenario) -> SmallPackets {
     if has_small { SmallPackets::ALL } else { share }
 }
 
-/// Returns the reason for which the receive ring of `port`, which has lost a lossless frame, is not guaranteed to lose
+/// Returns the reason for which the receive ring of `port`, which has lost a lossless frame, is not promised to lose
 /// none. `others` frames in it are not stopped by a pause of a lossless priority.
 #[must_use]
 pub fn of_full_ring(port: PortRef, others: usize, scenario: &Scenario) -> Option<Waiver> {

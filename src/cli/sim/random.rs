@@ -79,7 +79,7 @@ fn describe(progress: &Progress, limit: Option<Duration>) -> String {
 
 fn summary(seed: u64, totals: &Totals) -> String {
     format!(
-        "{} from seed {seed} on: {}, {}, {}, all held\n{} guaranteed no loss; {} did not drain, for a known reason\n",
+        "{} from seed {seed} on: {}, {}, {}, all held\n{} promised no loss; {} did not drain, for a known reason\n",
         counted(totals.fabrics, "random fabric"),
         counted(totals.frames, "frame"),
         counted(totals.events, "event"),

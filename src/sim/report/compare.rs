@@ -84,7 +84,7 @@ pub fn comparison_json(rows: &[(String, &Scenario, &Outcome)]) -> Value {
 /// Formats how a run ended, and whether lossless service was guaranteed in it.
 fn promised_ending(outcome: &Outcome) -> String {
     let ending = show::ending(outcome.ending);
-    if outcome.waivers.is_empty() { ending } else { format!("{ending}, not guaranteed") }
+    if outcome.waivers.is_empty() { ending } else { format!("{ending}, not promised") }
 }
 
 /// Returns a header and one line per variant, each with every measure.

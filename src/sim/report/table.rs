@@ -38,7 +38,7 @@ pub fn table(scenario: &Scenario, outcome: &Outcome, all: bool) -> String {
     }
     text.push('\n');
     for waiver in &outcome.waivers {
-        let _ = writeln!(text, "not guaranteed: {waiver}");
+        let _ = writeln!(text, "not promised: {waiver}");
     }
     text + &verdict::lines(scenario, outcome)
 }

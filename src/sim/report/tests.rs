@@ -97,8 +97,8 @@ fn table_of_a_troubled_run_shows_losses_waivers_and_violation() {
     tor.p1-h1  tor.p1     1               1
     tor.p1-h1  h1         6               0
 
-    not guaranteed: h1 does not obey PFC
-    not guaranteed: tor.p1 loses PFC frames
+    not promised: h1 does not obey PFC
+    not promised: tor.p1 loses PFC frames
     lossless: BROKEN - 20 of 2,200 lossless frames lost: 7 headroom_full, 6 lost on a faulty wire (any class), 4 still under way (any class), 2 missed by a full receive ring, 1 watchdog
     ending: undrained - 4 frames under way at the end of the drain time (`drain`)
     4,000 invariant checks, all held
@@ -199,10 +199,10 @@ fn variants_are_compared() {
     insta::assert_snapshot!(comparison(&rows), @r#"
     variant  lossless Gb/s  lossy Gb/s  lossless lost  lossy lost  pauses     held  marked  CNPs  headroom  lossless pool  lossy pool  message p50      p99      max  ending
     pfc               8.60        1.19              0          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  drained
-    no, pfc           8.60        1.19             20          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  undrained, 4 frames under way, not guaranteed
+    no, pfc           8.60        1.19             20          10       4  600.0us    3.2%    12  36.56KiB      629.68KiB   182.81KiB      300.0us  800.0us  900.0us  undrained, 4 frames under way, not promised
 
     lossless: BROKEN in `no, pfc` - 20 of 2,200 lossless frames lost: 7 headroom_full, 6 lost on a faulty wire (any class), 4 still under way (any class), 2 missed by a full receive ring, 1 watchdog
-      not guaranteed: h1 does not obey PFC (and 1 more)
+      not promised: h1 does not obey PFC (and 1 more)
     "#);
     let kept = comparison(&rows[..1]);
     assert!(kept.ends_with("  drained\n\nlossless: KEPT in all variants\n"), "{kept}");
@@ -211,14 +211,14 @@ fn variants_are_compared() {
     seen.waivers = vec!["tor.p1 class 3 has less headroom".to_owned(), "tor.p2 too".to_owned()];
     let seen = [("pfc".to_owned(), &scenario, &outcome), ("short".to_owned(), &scenario, &seen)];
     let text = comparison(&seen);
-    let expected = "  drained, not guaranteed\n\nlossless: KEPT in all variants; not guaranteed in these:\n  `short`: \
+    let expected = "  drained, not promised\n\nlossless: KEPT in all variants; not promised in these:\n  `short`: \
                     tor.p1 class 3 has less headroom (and 1 more)\n";
     assert!(text.ends_with(expected), "{text}");
     let text = comparison(&[rows[1].clone(), seen[1].clone()]);
-    assert!(text.contains("\nlossless: KEPT in others; not guaranteed in these:\n  `short`: tor.p1"), "{text}");
+    assert!(text.contains("\nlossless: KEPT in others; not promised in these:\n  `short`: tor.p1"), "{text}");
     let (_, _, short) = &seen[1];
     let text = super::verdict::lines(&scenario, short);
-    assert!(text.starts_with("lossless: KEPT, not guaranteed - 0 of 2,200 lossless frames lost\n"), "{text}");
+    assert!(text.starts_with("lossless: KEPT, not promised - 0 of 2,200 lossless frames lost\n"), "{text}");
     insta::assert_snapshot!(comparison_csv(&rows), @r#"
     variant,seed,lossless_received_bits_per_second,lossy_received_bits_per_second,lossless_lost_frames,lossy_lost_frames,pauses_sent,peers_held_ps,marked_per_million,cnps,headroom_highest_bytes,lossless_shared_highest_bytes,lossy_shared_highest_bytes,completion_p50_ps,completion_p99_ps,completion_max_ps,lossless_slowest_bits_per_second,lossless_fastest_bits_per_second,lossless_fairness_per_million,lossless_latency_p50_ps,lossless_latency_p99_ps,lossless_queue_highest_bytes,xoffs_sent,hosts_held_ps,insurance_highest_bytes,headroom_set_aside_bytes,lossless_pool_bytes,lossless_group_at_stop_least_cells,lossless_group_at_stop_most_cells,lossless_pool_at_stop_cells,lossless_pool_free_at_stop_cells,watchdog_storms,watchdog_dropped_frames,lossless_unknown_dropped_frames,not_promised_reasons,ending
     pfc,7,8604493051,1187840000,0,10,4,600000000,32128,12,37440,644800,187200,300000000,800000000,900000000,3900952381,4703540670,991375,12000000,40000000,603200,10,600000000,0,428064,9104784,0,0,2000,41773,0,0,0,0,drained

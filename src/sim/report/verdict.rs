@@ -87,7 +87,7 @@ fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     let is_open = outcome.ending != Ending::Drained && causes(outcome).iter().all(|(what, _)| what == UNDER_WAY);
     match verdict(scenario, outcome) {
         Verdict { kept: true, .. } if outcome.waivers.is_empty() => "KEPT",
-        Verdict { kept: true, .. } => "KEPT, not guaranteed",
+        Verdict { kept: true, .. } => "KEPT, not promised",
         Verdict { lossless_lost: 0, .. } => "STARVED",
         _ if is_open => "OPEN",
         _ => "BROKEN",
@@ -113,14 +113,14 @@ pub fn of_variants(rows: &[(String, &Scenario, &Outcome)]) -> String {
         for sentence in starved::sentences(scenario, outcome) {
             text += &format!("  starved: {sentence}\n");
         }
-        text += &reason(outcome).map_or(String::new(), |reason| format!("  not guaranteed: {reason}\n"));
+        text += &reason(outcome).map_or(String::new(), |reason| format!("  not promised: {reason}\n"));
     }
     let unpromised = unpromised(rows);
     match (text.is_empty(), unpromised.is_empty()) {
         (true, true) => text += "lossless: KEPT in all variants\n",
-        (true, false) => text += "lossless: KEPT in all variants; not guaranteed in these:\n",
+        (true, false) => text += "lossless: KEPT in all variants; not promised in these:\n",
         (false, true) => {}
-        (false, false) => text += "lossless: KEPT in others; not guaranteed in these:\n",
+        (false, false) => text += "lossless: KEPT in others; not promised in these:\n",
     }
     text += &unpromised;
     for (name, _, outcome) in rows.iter().filter(|(_, _, outcome)| outcome.violation.is_some()) {
