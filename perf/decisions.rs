@@ -11,6 +11,7 @@ use holdfast::mmu::{
     ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile, SharedPool, Threshold,
 };
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Trust};
+use holdfast::sets::ClassSet;
 use holdfast::units::{Alpha, Cells, Nanos};
 use holdfast::wire::{MacAddr, parse};
 
@@ -113,14 +114,14 @@ fn classification(criterion: &mut Criterion) {
 fn scheduler(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scheduler");
     group.throughput(Throughput::Elements(BURST));
-    for (name, ready) in [("one queue", 0b1000), ("eight queues", 0xff)] {
+    for (name, ready) in [("one queue", ClassSet::only(3)), ("eight queues", ClassSet::ALL)] {
         let mut disciplines = [QueueDiscipline::Dwrr { weight: 10 }; 8];
         disciplines[6] = QueueDiscipline::Strict;
         let mut scheduler = Scheduler::new(disciplines);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for _ in 0..BURST {
-                    black_box(scheduler.choose(black_box(ready & !(1 << 6)), |_| 1000));
+                    black_box(scheduler.choose(black_box(ready - ClassSet::only(6)), |_| 1000));
                 }
             });
         });

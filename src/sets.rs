@@ -1,7 +1,7 @@
 //! Limits on ports, classes and frames, and sets of their indices, each in one word.
 
 use std::fmt;
-use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not, Sub, SubAssign};
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Sub, SubAssign};
 
 /// Maximum number of packets in a burst of a poll-mode driver.
 pub const BURST: usize = 32;
@@ -163,6 +163,22 @@ macro_rules! set {
             }
         }
 
+        impl BitXor for $name {
+            type Output = Self;
+            /// Returns the members of exactly one of the two sets.
+            #[inline]
+            fn bitxor(self, other: Self) -> Self {
+                Self(self.0 ^ other.0)
+            }
+        }
+
+        impl BitXorAssign for $name {
+            #[inline]
+            fn bitxor_assign(&mut self, other: Self) {
+                self.0 ^= other.0;
+            }
+        }
+
         impl Sub for $name {
             type Output = Self;
             /// Returns the members that are not members of `other`.
@@ -216,15 +232,4 @@ set! {
 set! {
     /// A set of frames of a burst, by position.
     FrameSet, u32, BURST
-}
-
-/// Iterates over the classes (groups, queues, priorities) in `mask`, lowest first.
-#[inline]
-pub fn indices(mut mask: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let index = mask.trailing_zeros() as usize;
-        // Clears the lowest bit; an empty mask stays empty.
-        mask &= mask.wrapping_sub(1);
-        (index < CLASSES).then_some(index)
-    })
 }

@@ -37,6 +37,7 @@ proptest! {
         prop_assert!((set | other).iter().eq(model.union(&others).copied()));
         prop_assert!((set & other).iter().eq(model.intersection(&others).copied()));
         prop_assert!((set - other).iter().eq(model.difference(&others).copied()));
+        prop_assert!((set ^ other).iter().eq(model.symmetric_difference(&others).copied()));
         prop_assert_eq!(model.iter().copied().collect::<ClassSet>(), set);
         prop_assert_eq!(!!set, set);
     }

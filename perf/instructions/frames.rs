@@ -2,7 +2,7 @@
 //! `uncounted_*`.
 
 use holdfast::io::{Burst, Packet, Ports};
-use holdfast::sets::BURST;
+use holdfast::sets::{BURST, PortSet};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl};
 
@@ -76,8 +76,8 @@ pub struct Traffic {
     pub flows: u32,
     pub pattern: Pattern,
     pub headers: Headers,
-    /// Mask of the ports on whose wire frames have a VLAN tag.
-    pub tagged: u8,
+    /// Ports on whose wire frames have a VLAN tag.
+    pub tagged: PortSet,
     /// Whether all frames are lossy.
     pub is_lossy: bool,
 }
@@ -94,7 +94,7 @@ pub enum Pattern {
 
 impl Default for Traffic {
     fn default() -> Self {
-        Self { flows: 1024, pattern: Pattern::Next, headers: Headers::Udp, tagged: 0, is_lossy: false }
+        Self { flows: 1024, pattern: Pattern::Next, headers: Headers::Udp, tagged: PortSet::EMPTY, is_lossy: false }
     }
 }
 
@@ -146,7 +146,7 @@ impl Wires {
             Pattern::Incast => (PORTS - 1, true),
             _ => ((port + 1) % PORTS, (station as usize + port) & 1 == 1 && !self.traffic.is_lossy),
         };
-        let tagged = usize::from(self.traffic.tagged >> port & 1);
+        let tagged = usize::from(self.traffic.tagged.contains(port));
         let template = &self.templates[usize::from(lossless)][tagged];
         (frame.0.start, frame.0.len) = (FRONT as u16, template.len() as u16);
         let bytes = frame.bytes_mut();

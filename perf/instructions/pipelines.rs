@@ -7,6 +7,7 @@ use holdfast::config;
 use holdfast::dataplane::{Counters, Pipeline, SwitchSpec};
 use holdfast::forward::VlanMode;
 use holdfast::qos::Trust;
+use holdfast::sets::PortSet;
 use holdfast::units::{BitRate, Nanos, Ticks};
 
 use crate::frames::{Frame, Headers, PORTS, Pattern, Traffic, VLAN, Wires, mac};
@@ -130,7 +131,7 @@ pub fn tagged() -> u64 {
         port.vlan = VlanMode::Trunk { tagged: vec![VLAN], native: None };
         port.trust = Trust::Pcp;
     }
-    Bench::new(&spec, Traffic { tagged: 0b1111, ..Traffic::default() }).run()
+    Bench::new(&spec, Traffic { tagged: PortSet::ALL, ..Traffic::default() }).run()
 }
 
 /// Half of the frames gain a VLAN tag, half lose it.
@@ -140,7 +141,7 @@ pub fn retagged() -> u64 {
         let trunk = VlanMode::Trunk { tagged: vec![VLAN], native: None };
         port.vlan = if index % 2 == 0 { VlanMode::Access(VLAN) } else { trunk };
     }
-    Bench::new(&spec, Traffic { tagged: 0b1010, ..Traffic::default() }).run()
+    Bench::new(&spec, Traffic { tagged: PortSet::from_bits(0b1010), ..Traffic::default() }).run()
 }
 
 /// A flood of lossy frames, almost all shed. The count is per received frame, not per sent frame.

@@ -13,7 +13,7 @@ use holdfast::forward::{Fdb, FdbSpec};
 use holdfast::mmu::{ExactPool, GroupProfile, Lease, Pools, PortLedger, PortProfile, SharedPool, Tallies, Threshold};
 use holdfast::qos::wred::XorShift;
 use holdfast::qos::{MarkMap, QueueDiscipline, Scheduler, Shaper, Trust, WredProfile};
-use holdfast::sets::BURST;
+use holdfast::sets::{BURST, ClassSet};
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Probability, Ticks};
 use holdfast::wire::{self, MacAddr};
 
@@ -161,7 +161,7 @@ pub fn ledger_together() -> u64 {
     let half = BURST as u32 / 2;
     let cells = [half, 0, 0, half, 0, 0, 0, 0];
     run(|_| {
-        black_box(ledger.admit_burst(black_box(&cells), black_box(0b1001), &mut pools));
+        black_box(ledger.admit_burst(black_box(&cells), black_box(ClassSet::from_bits(0b1001)), &mut pools));
         ledger.release(black_box(3), black_box(Cells(half)), &mut pools);
         ledger.release(black_box(0), black_box(Cells(half)), &mut pools);
     })
@@ -207,7 +207,7 @@ pub fn queue() -> u64 {
     })
 }
 
-fn scheduler(ready: u8) -> u64 {
+fn scheduler(ready: ClassSet) -> u64 {
     let mut disciplines = [QueueDiscipline::Dwrr { weight: 10 }; 8];
     disciplines[6] = QueueDiscipline::Strict;
     let mut scheduler = Scheduler::new(disciplines);
@@ -217,11 +217,11 @@ fn scheduler(ready: u8) -> u64 {
 }
 
 pub fn scheduler_one() -> u64 {
-    scheduler(1 << 3)
+    scheduler(ClassSet::only(3))
 }
 
 pub fn scheduler_seven() -> u64 {
-    scheduler(!(1 << 6))
+    scheduler(!ClassSet::only(6))
 }
 
 pub fn shaper() -> u64 {

@@ -164,7 +164,7 @@ impl<K: Parcel, O: Observer> Setup<K, O> {
     /// Dropped frames of lossless classes, for any reason.
     pub fn lossless_drops(&self) -> u64 {
         let lossless = self.spec.lossless_groups();
-        self.drops(|class| class < CLASSES && lossless >> class & 1 == 1)
+        self.drops(|class| class < CLASSES && lossless.contains(class))
     }
 
     /// Dropped frames of the classes that `counts` selects.

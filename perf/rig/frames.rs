@@ -2,6 +2,7 @@
 
 use holdfast::dpdk::Mbuf;
 use holdfast::io::Packet;
+use holdfast::sets::ClassSet;
 use holdfast::units::Quanta;
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;
@@ -203,7 +204,7 @@ impl Writer {
     /// A PFC frame for `class` from the peer at `from`.
     #[cold]
     pub fn write_pfc(frame: &mut [u8; 64], from: usize, class: u8, xoff: bool) {
-        let mut pfc = PfcFrame { enabled: 1 << class, ..PfcFrame::default() };
+        let mut pfc = PfcFrame { enabled: ClassSet::only(class.into()), ..PfcFrame::default() };
         pfc.quanta[usize::from(class)] = Quanta(if xoff { u16::MAX } else { 0 });
         frame[60..].fill(0);
         frame[..60].copy_from_slice(&pfc.emit(mac(from, 0)));

@@ -302,7 +302,7 @@ impl Link {
     #[cold]
     fn obey(&mut self) {
         let Some((at, pfc)) = self.heard.pop_front() else { return };
-        for class in (0..CLASSES).filter(|class| pfc.enabled >> class & 1 == 1) {
+        for class in pfc.enabled.iter() {
             let (until, quanta) = (self.paused_until[class], u64::from(pfc.quanta[class].0));
             if until > at {
                 self.held[class] += at - self.held_since[class];

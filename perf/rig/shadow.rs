@@ -111,7 +111,7 @@ impl Shadow {
         let before = group.ledger.xoff();
         // A refused frame is lost, and the bench asserts that none is.
         let _ = group.ledger.admit(usize::from(self.class), self.cells, &mut self.pools);
-        if before == 0 && group.ledger.xoff() != 0 {
+        if before.is_empty() && !group.ledger.xoff().is_empty() {
             group.cause = (!group.told).then_some(Cause::Crossed(arrival.at()));
         }
     }
@@ -126,7 +126,7 @@ impl Shadow {
 
     fn drained(&mut self, port: usize, now: u64) {
         let group = &mut self.groups[port];
-        if std::mem::take(&mut group.has_backlog) && group.ledger.xoff() == 0 {
+        if std::mem::take(&mut group.has_backlog) && group.ledger.xoff().is_empty() {
             group.cause = Some(Cause::Drained(now));
         }
     }
@@ -159,7 +159,7 @@ impl Shadow {
 
     /// Records that `port` sent a PFC frame. Returns the cause, if the frame announces a change.
     pub fn pfc(&mut self, port: usize, frame: &PfcFrame) -> Option<Cause> {
-        if frame.enabled >> self.class & 1 == 0 {
+        if !frame.enabled.contains(self.class.into()) {
             return None;
         }
         let xoff = frame.quanta[usize::from(self.class)].0 > 0;
@@ -183,7 +183,7 @@ impl Shadow {
     #[inline]
     pub fn end_poll(&mut self) {
         for group in &mut self.groups {
-            let wants = group.ledger.xoff() >> self.class & 1 == 1 || group.has_backlog;
+            let wants = group.ledger.xoff().contains(self.class.into()) || group.has_backlog;
             self.surprises += u64::from(wants != group.told);
         }
     }

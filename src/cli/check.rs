@@ -48,7 +48,7 @@ fn summary(config: &Config) -> Value {
     json!({
         "headroom_policy": config::policy_name(config.switch.buffer.policy),
         "headroom_bytes": config.switch.buffer.headroom.to_bytes(config.switch.buffer.cell).0,
-        "lossless_groups": config.switch.lossless_groups().count_ones(),
+        "lossless_groups": config.switch.lossless_groups().len(),
         "lossless_fit": config.summary.lossless_fit,
         "small_packets_percent": config.summary.small_packets.percent(),
         "small_packets_cost_bytes": config.summary.small_packets_cost.map(|cost| cost.0),

@@ -73,7 +73,7 @@ fn idle(config: &Config) -> Option<String> {
 /// Consequences of the division of the buffer.
 fn summary(config: &Config) -> Vec<String> {
     let (switch, summary) = (&config.switch, &config.summary);
-    let has = switch.lossless_groups().count_ones();
+    let has = switch.lossless_groups().len();
     let mut lines = vec![format!(
         "lossless groups: {has}; the buffer has room for {} at these cables and rates, with {} headroom",
         summary.lossless_fit,

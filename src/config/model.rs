@@ -49,7 +49,7 @@ impl Config {
     #[must_use]
     pub fn has_lossless(&self, lcore: usize) -> bool {
         let mut ports = self.switch.ports.iter().filter(|port| usize::from(port.lcore) == lcore);
-        ports.any(|port| port.pfc.is_on() && port.lossless_groups() != 0)
+        ports.any(|port| port.pfc.is_on() && !port.lossless_groups().is_empty())
     }
 }
 

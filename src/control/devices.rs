@@ -2,6 +2,7 @@
 
 use super::flow_control::{Asked, FlowControls};
 use crate::dpdk::{EthPort, PortStats};
+use crate::sets::PortSet;
 use crate::stats::flow_control::FlowControlDevice;
 use crate::stats::{DeviceStats, SwitchView};
 
@@ -47,26 +48,26 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    /// Turns off flow control at the devices of started ports, and reads their state. Returns the mask of links that
-    /// are up, and warnings.
-    pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, u64, Vec<String>) {
+    /// Turns off flow control at the devices of started ports, and reads their state. Returns the ports whose
+    /// links are up, and warnings.
+    pub fn start(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, PortSet, Vec<String>) {
         let (flow_control, warnings) = FlowControls::turn_off(ports, switch_view);
         (Self { flow_control }, refresh(ports, switch_view), warnings)
     }
 
-    /// Reads every device. Returns the mask of links that are up, and messages about changed flow control.
-    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (u64, Vec<String>) {
+    /// Reads every device. Returns the ports whose links are up, and messages about changed flow control.
+    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView) -> (PortSet, Vec<String>) {
         let up = refresh(ports, switch_view);
         (up, self.flow_control.look(ports, switch_view, up))
     }
 }
 
-/// Reads every device and publishes its counters. Returns the mask of links that are up.
-pub(super) fn refresh(ports: &[impl PortAccess], switch_view: &SwitchView) -> u64 {
-    let mut up = 0;
+/// Reads every device and publishes its counters. Returns the ports whose links are up.
+pub(super) fn refresh(ports: &[impl PortAccess], switch_view: &SwitchView) -> PortSet {
+    let mut up = PortSet::EMPTY;
     for (index, (port, counters)) in ports.iter().zip(switch_view.devices.iter()).enumerate() {
         let link_up = port.has_link();
-        up |= u64::from(link_up) << index;
+        up |= PortSet::only_if(link_up, index);
         if let Some(stats) = port.stats() {
             counters.publish(&DeviceStats {
                 link_up,

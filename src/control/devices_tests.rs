@@ -76,7 +76,7 @@ fn start_tells_each_device_not_to_pause_and_reads_it() {
     let ports = [nic("net_igc"), Nic { is_stubborn: true, ..nic("net_igc") }];
     ports[1].is_up.set(false);
     let (_, up, warnings) = Devices::start(&ports, &switch_view);
-    assert_eq!((ports[0].told.get(), ports[0].pauses.get(), up), (1, false, 0b01));
+    assert_eq!((ports[0].told.get(), ports[0].pauses.get(), up), (1, false, PortSet::only(0)));
     assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Off);
     assert_eq!(switch_view.standing(1), PfcStanding::Unproven, "whatever the operator says");
     assert_eq!(warnings, ["port p2: flow control pauses (net_igc): its device pauses by itself; see docs/nics.md"]);
@@ -90,10 +90,14 @@ fn device_that_comes_back_with_pause_on_is_told_again() {
     let (mut devices, ..) = Devices::start(&ports, &switch_view);
     devices.look(&ports, &switch_view);
     ports[0].is_up.set(false);
-    assert_eq!(devices.look(&ports, &switch_view), (0b10, vec![]));
+    assert_eq!(devices.look(&ports, &switch_view), (PortSet::only(1), vec![]));
     ports[0].is_up.set(true);
     ports[0].pauses.set(true);
-    assert_eq!(devices.look(&ports, &switch_view), (0b11, vec![]), "it is off again, so that nothing has changed");
+    assert_eq!(
+        devices.look(&ports, &switch_view),
+        (PortSet::first(2), vec![]),
+        "it is off again, so that nothing has changed"
+    );
     assert_eq!((ports[0].told.get(), ports[1].told.get(), ports[0].pauses.get()), (2, 1, false));
 }
 

@@ -6,6 +6,7 @@
 
 use super::devices::PortAccess;
 use crate::dpdk::{EthPort, FlowControl};
+use crate::sets::PortSet;
 use crate::stats::flow_control::{FlowControlDevice, FlowControlReading, Told, has_mac, judge, settle};
 use crate::stats::{DeviceFlowControl, SwitchView};
 
@@ -51,8 +52,8 @@ struct Port {
 /// State of the flow control at the devices of all ports.
 pub(super) struct FlowControls {
     ports: Vec<Port>,
-    /// Links that were up at the last check, one bit per port.
-    up: u64,
+    /// Ports whose links were up at the last check.
+    up: PortSet,
     /// Checks since every device was read.
     looks: u32,
 }
@@ -61,7 +62,7 @@ impl FlowControls {
     /// Turns off flow control at every port's device, and publishes the result. Returns warnings for the ports where
     /// this failed. The ports must be started, because starting resets the setting (`igc_rx_init`).
     pub fn turn_off(ports: &[impl PortAccess], switch_view: &SwitchView) -> (Self, Vec<String>) {
-        let (mut all, mut lines) = (Self { ports: Vec::new(), up: 0, looks: 0 }, Vec::new());
+        let (mut all, mut lines) = (Self { ports: Vec::new(), up: PortSet::EMPTY, looks: 0 }, Vec::new());
         for (index, port) in ports.iter().enumerate() {
             let driver = port.driver();
             let has_mac = has_mac(&driver) || port.is_on_a_nic();
@@ -75,11 +76,11 @@ impl FlowControls {
     }
 
     /// Reads the devices again whose link has come up since the last check, and all devices every `LOOKS_TO_READ_ALL`
-    /// checks. `up` has a bit for each link that is up. Returns messages for the ports whose state changed.
-    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView, up: u64) -> Vec<String> {
-        let risen = up & !std::mem::replace(&mut self.up, up);
+    /// checks. `up` are the ports whose links are up. Returns messages for the ports whose state changed.
+    pub fn look(&mut self, ports: &[impl PortAccess], switch_view: &SwitchView, up: PortSet) -> Vec<String> {
+        let risen = up - std::mem::replace(&mut self.up, up);
         self.looks = (self.looks + 1) % LOOKS_TO_READ_ALL;
-        let is_due = |index: usize| self.looks == 0 || risen >> index & 1 == 1;
+        let is_due = |index: usize| self.looks == 0 || risen.contains(index);
         let mut lines = Vec::new();
         for (index, (port, was)) in ports.iter().zip(&mut self.ports).enumerate() {
             if !is_due(index) || !was.has_mac {
@@ -114,7 +115,7 @@ impl Port {
 /// Returns a warning for a port whose device may break the guarantee of PFC. `None` if PFC is off or the device does
 /// not pause.
 fn line(switch_view: &SwitchView, port: usize, driver: &str, state: DeviceFlowControl) -> Option<String> {
-    let is_wanted = switch_view.guarded_groups(port) != 0;
+    let is_wanted = !switch_view.guarded_groups(port).is_empty();
     let consequence = state.consequence().filter(|_| is_wanted)?;
     let (name, label) = (switch_view.port_name(port), state.label());
     Some(format!("port {name}: flow control {label} ({driver}): {consequence}; see docs/nics.md"))

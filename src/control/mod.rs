@@ -101,7 +101,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     switch_view.hosts = hosts.first().map(Hosts::counters);
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
-    let is_up = PortSet::from_bits(up) == PortSet::first(switch_view.spec.ports.len());
+    let is_up = up == PortSet::first(switch_view.spec.ports.len());
     let gate = hosts.first().filter(|_| !is_up).map(Hosts::close_gate);
     let current = Current::new(switch_view);
     control.set_links(up);

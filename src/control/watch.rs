@@ -104,7 +104,7 @@ impl Watch<'_> {
         let switch_view = self.current.get();
         let (up, lines) = self.devices.look(&self.ports.ports, &switch_view);
         self.control.set_links(up);
-        self.held.look(PortSet::from_bits(up) == PortSet::first(switch_view.spec.ports.len()), Instant::now());
+        self.held.look(up == PortSet::first(switch_view.spec.ports.len()), Instant::now());
         for line in lines {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);

@@ -3,7 +3,7 @@
 use super::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Packet, Ports};
-use crate::sets::PortSet;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
@@ -31,7 +31,7 @@ impl<P: Packet> Pipeline<P> {
             state.timers.clear(now);
             state.arrived = PfcFrame::default();
             state.generator.link_down(now);
-            state.schedule_discard(u8::MAX, DropReason::EgressDown);
+            state.schedule_discard(ClassSet::ALL, DropReason::EgressDown);
         }
         self.telemetry.gauges_dirty.insert(port);
     }
@@ -57,11 +57,11 @@ impl<P: Packet> Pipeline<P> {
         self.publish_handoffs();
         self.accept_handoffs(io);
         for port in self.own.iter() {
-            self.ports[port].schedule_discard(u8::MAX, DropReason::Shutdown);
+            self.ports[port].schedule_discard(ClassSet::ALL, DropReason::Shutdown);
             self.run_discards(io, port, usize::MAX);
             // A stuck port gets its XON too.
             self.release_stuck(port);
-            self.ports[port].generator.set_all(0);
+            self.ports[port].generator.set_all(ClassSet::EMPTY);
             self.send_pfc(io, port, now);
         }
         self.buffer.releases.publish();

@@ -152,7 +152,7 @@ impl<P: Packet> Pipeline<P> {
     }
 }
 
-/// The ports that belong to lcore `lcore`, as a mask.
+/// The ports that belong to lcore `lcore`.
 fn owned_by(lcore: usize, spec: &SwitchSpec) -> PortSet {
     (0..spec.ports.len()).filter(|&port| usize::from(spec.ports[port].lcore) == lcore).collect()
 }

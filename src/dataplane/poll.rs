@@ -16,7 +16,7 @@ use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
 use crate::io::{Burst, Packet, Ports};
 use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
-use crate::sets::{BURST, FrameSet, PortSet};
+use crate::sets::{BURST, ClassSet, FrameSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
@@ -166,7 +166,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn update_pfc(&mut self, port: usize) {
         let fresh = self.pauses.update(port, &mut self.ports[port]);
-        if fresh != 0 {
+        if !fresh.is_empty() {
             self.log_pauses(port, fresh);
         }
         self.telemetry.gauges_dirty.insert(port);
@@ -229,7 +229,7 @@ impl<P: Packet> Pipeline<P> {
 
     /// Logs that the peer of `port` gets XOFF for `groups`, which were not at XOFF before.
     #[cold]
-    fn log_pauses(&mut self, port: usize, groups: u8) {
+    fn log_pauses(&mut self, port: usize, groups: ClassSet) {
         let Self { ports, own, buffer, queue_rule, telemetry, .. } = self;
         telemetry.log_pauses(Standing { ports, own: *own, buffer, rule: queue_rule }, port, groups);
     }

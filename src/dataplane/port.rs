@@ -11,7 +11,7 @@ use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
 use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
 use crate::qos::{Scheduler, Shaper};
-use crate::sets::{BURST, CLASSES, PortSet, indices};
+use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -26,13 +26,13 @@ pub(crate) struct Port {
     /// Class, group and queue of the frames received here.
     pub classifier: PortClassifier,
     /// Priority groups that are lossless here.
-    pub lossless: u8,
+    pub lossless: ClassSet,
     /// Priorities for which PFC frames are sent.
-    pub generated: u8,
+    pub generated: ClassSet,
     /// Priorities for which received PFC frames are obeyed.
-    pub obeyed: u8,
+    pub obeyed: ClassSet,
     /// Queues that these priorities pause.
-    obeyed_queues: u8,
+    obeyed_queues: ClassSet,
     /// Map from the priorities of received PFC frames to queues.
     pub priorities: PriorityMap,
 
@@ -43,18 +43,18 @@ pub(crate) struct Port {
     /// Admitted cells whose release the ledger has seen, by group.
     pub released: [u64; CLASSES],
     /// Groups that hold cells.
-    pub holding: u8,
+    pub holding: ClassSet,
     pub generator: Generator,
     pub backlog: Backlog,
 
     /// Egress: the queues, and below the state that controls their sending.
     pub queues: [Queue; CLASSES],
     /// Queues that are not empty.
-    pub waiting: u8,
+    pub waiting: ClassSet,
     /// Frames at the head of each queue that must be discarded, with the reason, and the queues that have any. No poll
     /// discards a whole queue, because the other ports would wait for longer than any headroom allows.
     pub discard: [(u32, DropReason); CLASSES],
-    pub discarding: u8,
+    pub discarding: ClassSet,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
     pub timers: PauseTimers,
@@ -90,13 +90,13 @@ impl Port {
             ledger: PortLedger::new(&spec.buffer),
             admitted: [0; CLASSES],
             released: [0; CLASSES],
-            holding: 0,
+            holding: ClassSet::EMPTY,
             generator: Generator::new(spec.rate, hz),
-            backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && lossless != 0)),
+            backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && !lossless.is_empty())),
             queues: Default::default(),
-            waiting: 0,
+            waiting: ClassSet::EMPTY,
             discard: [(0, DropReason::Shutdown); CLASSES],
-            discarding: 0,
+            discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
             timers: PauseTimers::with_map(spec.rate, hz, priorities),
@@ -109,7 +109,7 @@ impl Port {
     }
 
     /// Priorities whose pauses a port by `spec` obeys.
-    fn obeyed(spec: &PortSpec, switch: &SwitchSpec, priorities: &PriorityMap) -> u8 {
+    fn obeyed(spec: &PortSpec, switch: &SwitchSpec, priorities: &PriorityMap) -> ClassSet {
         spec.pfc.obeyed(switch.lossless_queues(spec), priorities)
     }
 
@@ -123,7 +123,7 @@ impl Port {
     /// Restarts at `now` the time of the pauses that the last poll received. They are obeyed since then.
     #[inline]
     pub fn start_pauses(&mut self, now: Ticks) {
-        if self.arrived.enabled != 0 {
+        if !self.arrived.enabled.is_empty() {
             self.timers.receive(&self.arrived, now);
             self.arrived = PfcFrame::default();
         }
@@ -133,27 +133,25 @@ impl Port {
     pub fn receive_pause(&mut self, frame: &PfcFrame, now: Ticks) {
         self.timers.receive(frame, now);
         self.arrived.enabled |= frame.enabled;
-        for (priority, quanta) in frame.quanta.iter().enumerate() {
-            if frame.enabled >> priority & 1 == 1 {
-                self.arrived.quanta[priority] = *quanta;
-            }
+        for priority in frame.enabled.iter() {
+            self.arrived.quanta[priority] = frame.quanta[priority];
         }
     }
 
     /// Schedules the discard, for `reason`, of all frames that wait in `queues` now. Frames that come later are kept.
-    pub fn schedule_discard(&mut self, queues: u8, reason: DropReason) {
-        for queue in (0..CLASSES).filter(|queue| (self.waiting & queues) >> queue & 1 == 1) {
+    pub fn schedule_discard(&mut self, queues: ClassSet, reason: DropReason) {
+        for queue in (self.waiting & queues).iter() {
             self.discard[queue] = (self.queues[queue].frames(), reason);
-            self.discarding |= 1 << queue;
+            self.discarding.insert(queue);
         }
     }
 
     /// Cancels the discard of the remaining frames in `queues`, if it was scheduled for `reason`.
-    pub fn cancel_discard(&mut self, queues: u8, reason: DropReason) {
-        for queue in (0..CLASSES).filter(|&queue| queues >> queue & 1 == 1) {
+    pub fn cancel_discard(&mut self, queues: ClassSet, reason: DropReason) {
+        for queue in queues.iter() {
             if self.discard[queue].1 == reason {
                 self.discard[queue].0 = 0;
-                self.discarding &= !(1 << queue);
+                self.discarding.remove(queue);
             }
         }
     }
@@ -163,11 +161,11 @@ impl Port {
         self.discard[queue].0 -= discarded;
         if self.queues[queue].is_empty() {
             self.discard[queue].0 = 0;
-            self.waiting &= !(1 << queue);
+            self.waiting.remove(queue);
             self.scheduler.emptied(queue);
         }
         if self.discard[queue].0 == 0 {
-            self.discarding &= !(1 << queue);
+            self.discarding.remove(queue);
         }
     }
 
@@ -188,36 +186,36 @@ impl Port {
         let paused = self.timers.paused_queue_ticks(now);
         let events = watchdog.tick(now, self.waiting, &sent, &paused);
         let (storm, dropping) = (watchdog.storm(), watchdog.dropping());
-        for queue in indices(events.detected) {
+        for queue in events.detected.iter() {
             counters.watchdog_storms[queue].add(1);
         }
-        for queue in indices(events.restored) {
+        for queue in events.restored.iter() {
             counters.watchdog_restores[queue].add(1);
         }
-        counters.watchdog_mask.set(u64::from(storm));
+        counters.watchdog_mask.set(u64::from(storm.bits()));
         self.schedule_discard(events.detected & dropping, DropReason::Watchdog);
     }
 
     /// Queues that may not send at `now`: paused (IEEE 802.1Q clause 36.1.3.2), unless the watchdog ignores the pause.
     #[inline]
-    pub fn stopped_queues(&mut self, now: Ticks) -> u8 {
+    pub fn stopped_queues(&mut self, now: Ticks) -> ClassSet {
         let paused = self.timers.paused_queues(now) & self.obeyed_queues;
         match &self.watchdog {
-            Some(watchdog) if paused != 0 => paused & !watchdog.ignoring(),
+            Some(watchdog) if !paused.is_empty() => paused - watchdog.ignoring(),
             _ => paused,
         }
     }
 
     /// Queues that may not send at `now`, like [`Port::stopped_queues`], for an observer: it changes no state. Between
     /// two polls, a pause that arrived in the last one still holds.
-    pub fn stopped_queues_at(&self, now: Ticks) -> u8 {
+    pub fn stopped_queues_at(&self, now: Ticks) -> ClassSet {
         let paused = self.timers.paused_at(now) | self.timers.paused_at(Ticks(0)) & self.arrived.enabled;
-        self.priorities.queues(paused) & self.obeyed_queues & !self.ignoring()
+        (self.priorities.queues(paused) & self.obeyed_queues) - self.ignoring()
     }
 
     /// Queues whose pauses the watchdog ignores.
-    pub fn ignoring(&self) -> u8 {
-        self.watchdog.as_ref().map_or(0, Watchdog::ignoring)
+    pub fn ignoring(&self) -> ClassSet {
+        self.watchdog.as_ref().map_or(ClassSet::EMPTY, Watchdog::ignoring)
     }
 
     /// Whether a poll may receive more from the port: its frames of full bursts are still below the limit.
@@ -234,26 +232,26 @@ impl Port {
 
     /// Groups whose senders must stop, because of the buffer or the receive ring.
     #[inline]
-    pub fn wants_xoff(&self) -> u8 {
-        self.ledger.xoff() | if self.backlog.is_on() { self.lossless } else { 0 }
+    pub fn wants_xoff(&self) -> ClassSet {
+        self.ledger.xoff() | if self.backlog.is_on() { self.lossless } else { ClassSet::EMPTY }
     }
 
     /// Queues whose frames the watchdog discards.
     #[inline]
-    pub fn dropping(&self) -> u8 {
-        self.watchdog.as_ref().map_or(0, Watchdog::dropping)
+    pub fn dropping(&self) -> ClassSet {
+        self.watchdog.as_ref().map_or(ClassSet::EMPTY, Watchdog::dropping)
     }
 
     /// Whether some of the port's queues refuse frames that the buffer has admitted.
     #[inline]
     pub fn is_refusing(&self) -> bool {
-        self.dropping() != 0 || self.progress.is_stuck()
+        !self.dropping().is_empty() || self.progress.is_stuck()
     }
 
     /// Whether `queue` accepts no frame because the port is stuck. Each queue may hold one frame as a probe: a probe
     /// may have to wait for the end of a pause, so the other queues get their own.
     #[inline]
     pub fn is_closed(&self, queue: usize) -> bool {
-        self.progress.is_closed() || self.progress.is_stuck() && self.waiting >> queue & 1 == 1
+        self.progress.is_closed() || self.progress.is_stuck() && self.waiting.contains(queue)
     }
 }

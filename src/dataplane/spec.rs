@@ -4,7 +4,7 @@ use crate::forward::{FdbSpec, VlanMode};
 use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
 
@@ -69,11 +69,10 @@ impl PortSpec {
         }
     }
 
-    /// Priority groups that are lossless here, as a mask.
+    /// Priority groups that are lossless here.
     #[must_use]
-    pub fn lossless_groups(&self) -> u8 {
-        let bit = |(group, profile): (usize, &GroupProfile)| u8::from(profile.lossless) << group;
-        self.buffer.groups.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit)
+    pub fn lossless_groups(&self) -> ClassSet {
+        (0..CLASSES).filter(|&group| self.buffer.groups[group].lossless).collect()
     }
 }
 
@@ -121,13 +120,13 @@ pub struct SwitchSpec {
 }
 
 impl SwitchSpec {
-    /// Queues that hold frames of lossless classes received by `port`, as a mask. The port's own lossless groups decide
-    /// which classes these are.
+    /// Queues that hold frames of lossless classes received by `port`. The port's own lossless groups decide which
+    /// classes these are.
     #[must_use]
-    pub fn lossless_queues(&self, port: &PortSpec) -> u8 {
+    pub fn lossless_queues(&self, port: &PortSpec) -> ClassSet {
         let groups = port.lossless_groups();
-        let classes = (0..CLASSES).filter(|&class| groups >> (self.classes.tc_to_group[class] & 7) & 1 == 1);
-        classes.fold(0, |mask, class| mask | 1 << (self.classes.tc_to_queue[class] & 7))
+        let classes = (0..CLASSES).filter(|&class| groups.contains(usize::from(self.classes.tc_to_group[class] & 7)));
+        classes.map(|class| usize::from(self.classes.tc_to_queue[class] & 7)).collect()
     }
 
     /// The reserves of the queues, as one view for each lcore.
@@ -137,9 +136,9 @@ impl SwitchSpec {
         QueueReserves::fleet(self.queues.map(|queue| queue.reserve), &owners, self.lcores)
     }
 
-    /// Priority groups that are lossless on any port, as a mask.
+    /// Priority groups that are lossless on any port.
     #[must_use]
-    pub fn lossless_groups(&self) -> u8 {
-        self.ports.iter().fold(0, |mask, port| mask | port.lossless_groups())
+    pub fn lossless_groups(&self) -> ClassSet {
+        self.ports.iter().fold(ClassSet::EMPTY, |groups, port| groups | port.lossless_groups())
     }
 }

@@ -53,7 +53,7 @@ impl Needs {
                 // Arguments of the driver may follow a PCI address.
                 kind: device.kind.clone(),
                 lcore: port.lcore.into(),
-                lossless: port.pfc.is_on() && port.lossless_groups() != 0,
+                lossless: port.pfc.is_on() && !port.lossless_groups().is_empty(),
                 proven: device.pfc_proven,
             })
             .collect();

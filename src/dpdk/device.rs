@@ -13,6 +13,7 @@ use super::kernel_ring::KernelRings;
 use super::port::{PortConfig, VDEV};
 use super::ring::{End, Rings};
 use super::{Eal, Error, HEADROOM, Mempool, interface, log};
+use crate::sets::MAX_PORTS;
 
 /// Bytes of a frame beyond its MTU: Ethernet header, two VLAN tags and the frame check sequence.
 const OVERHEAD: usize = 14 + 2 * 4 + 4;
@@ -75,14 +76,13 @@ impl Device {
     /// Makes the caller the only owner of port `id`.
     pub(super) fn claim(eal: &Eal, id: u16, name: &str, origin: Origin, pool: &Mempool) -> Result<Self, Error> {
         let mut open = eal.shared().open_ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let bit = 1_u64.checked_shl(u32::from(id)).unwrap_or_default();
-        if bit == 0 {
-            return Err(Error::TooManyPorts { device: name.to_owned(), limit: u64::BITS as usize });
+        if usize::from(id) >= MAX_PORTS {
+            return Err(Error::TooManyPorts { device: name.to_owned(), limit: MAX_PORTS });
         }
-        if *open & bit != 0 {
+        if open.contains(id.into()) {
             return Err(Error::InUse { what: format!("port `{name}`"), remedy: "drop its other owner first" });
         }
-        *open |= bit;
+        open.insert(id.into());
         drop(open);
         let mut device = Self {
             id,
@@ -270,7 +270,7 @@ impl Drop for Device {
             // SAFETY: both are strings with a zero at their ends; the port of the device is closed.
             unsafe { dpdk_sys::rte_eal_hotplug_remove(VDEV.as_ptr(), name.as_ptr()) };
         }
-        *self.eal.open_ports.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.id);
+        self.eal.open_ports.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id.into());
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dpdk_sys::{HF_MAX_LCORE, libc, rte_mempool};
 
+use crate::sets::PortSet;
 use crate::sync::{AtomicBool, Ordering};
 
 use super::lcore::{Lcore, allowed_cpus, list};
@@ -80,8 +81,8 @@ pub(super) struct Shared {
     workers: Vec<Lcore>,
     /// Held to create or remove devices, ports and workers: one thread at a time may do so.
     pub(super) control: Mutex<()>,
-    /// Mask of the open ports, by number. Each has one owner.
-    pub(super) open_ports: Mutex<u64>,
+    /// The open ports, by number. Each has one owner.
+    pub(super) open_ports: Mutex<PortSet>,
     /// Pools that were dropped while some of their buffers were out.
     orphans: Mutex<Vec<Orphan>>,
 }

@@ -4,6 +4,7 @@ use super::frame::Template;
 use super::sequence::SequenceWindow;
 use super::spec::FlowPattern;
 use crate::qos::Shaper;
+use crate::sets::ClassSet;
 use crate::units::{Nanos, Ticks};
 
 /// A flow.
@@ -30,8 +31,8 @@ pub(super) struct Flow {
 impl Flow {
     /// Whether a frame may leave at `now` while the priorities in `paused` are paused.
     #[inline]
-    pub fn is_due(&mut self, paused: u8, now: Ticks) -> bool {
-        paused >> self.priority & 1 == 0
+    pub fn is_due(&mut self, paused: ClassSet, now: Ticks) -> bool {
+        !paused.contains(self.priority)
             && self.pacer.is_free(now)
             && self.phases.as_mut().is_none_or(|phases| phases.is_on(now))
     }

@@ -13,7 +13,7 @@ use super::spec::HostSpec;
 use crate::io::{Burst, Packet, Ports};
 use crate::pfc::PauseTimers;
 use crate::qos::Shaper;
-use crate::sets::{BURST, CLASSES};
+use crate::sets::{BURST, ClassSet};
 use crate::units::{Nanos, Ticks};
 use crate::wire::mac_control::{self, MacControl};
 
@@ -51,7 +51,7 @@ pub(super) struct Host {
     announced: usize,
     announce_at: Ticks,
     /// The time of the last poll, and the priorities paused then.
-    before: (Ticks, u8),
+    before: (Ticks, ClassSet),
 }
 
 /// The state before a frame was made, to restore if the transmit ring does not take the frame.
@@ -78,7 +78,7 @@ impl Host {
             announcements: vlans.iter().map(|vlan| frame::announcement(who, *vlan)).collect(),
             announced: 0,
             announce_at: Ticks(0),
-            before: (Ticks(0), 0),
+            before: (Ticks(0), ClassSet::EMPTY),
         }
     }
 
@@ -130,22 +130,20 @@ impl Host {
 
     /// Returns the priorities that the host must not send now, and adds the paused time since the previous poll to its
     /// counters.
-    pub fn paused(&mut self, tally: &HostTally, now: Ticks) -> u8 {
+    pub fn paused(&mut self, tally: &HostTally, now: Ticks) -> ClassSet {
         let (then, before) = self.before;
-        if before != 0 {
-            for class in (0..CLASSES).filter(|class| before >> class & 1 == 1) {
-                tally.paused_ticks[class].add(now.since(then));
-            }
+        for class in before.iter() {
+            tally.paused_ticks[class].add(now.since(then));
         }
         let paused = self.timers.paused(now);
         self.before = (now, paused);
-        if self.obeys_pfc { paused } else { 0 }
+        if self.obeys_pfc { paused } else { ClassSet::EMPTY }
     }
 
     /// Whether the host neither sends nor counts paused time from `now` to `until`, given that flows begin at `start`.
     pub fn is_silent_until(&self, flows: &[Flow], start: Ticks, now: Ticks, until: Ticks) -> bool {
         let is_quiet = until < start || self.flows.clone().all(|flow| flows[flow].is_silent_until(until));
-        self.timers.paused_at(now) == 0 && until < self.announce_at && is_quiet
+        self.timers.paused_at(now).is_empty() && until < self.announce_at && is_quiet
     }
 
     /// Sends the remaining announcements of this round. Returns true once the first round is complete.
@@ -172,7 +170,14 @@ impl Host {
     }
 
     /// Sends the due frames of priorities that are not `paused`, as far as link and transmit ring allow.
-    pub fn send<P: Ports>(&mut self, io: &mut P, flows: &mut [Flow], counters: &HostCounters, paused: u8, now: Ticks) {
+    pub fn send<P: Ports>(
+        &mut self,
+        io: &mut P,
+        flows: &mut [Flow],
+        counters: &HostCounters,
+        paused: ClassSet,
+        now: Ticks,
+    ) {
         for _ in 0..CHUNKS {
             let mut batch = Burst::new();
             let mut undo = ArrayVec::<Undo, CHUNK>::new();
@@ -208,7 +213,7 @@ impl Host {
         &mut self,
         io: &mut P,
         flows: &mut [Flow],
-        paused: u8,
+        paused: ClassSet,
         now: Ticks,
         batch: &mut Burst<P::Pkt>,
         undo: &mut ArrayVec<Undo, CHUNK>,
@@ -230,7 +235,7 @@ impl Host {
 
     /// Returns the first flow that may send, in a circle from `turn`.
     #[inline]
-    fn next_due(&self, flows: &mut [Flow], paused: u8, now: Ticks) -> Option<usize> {
+    fn next_due(&self, flows: &mut [Flow], paused: ClassSet, now: Ticks) -> Option<usize> {
         (self.turn..self.flows.end).chain(self.flows.start..self.turn).find(|&flow| flows[flow].is_due(paused, now))
     }
 

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use super::*;
 use crate::dataplane::{LcoreControl, run_companion};
 use crate::io::{Burst, Packet};
-use crate::sets::BURST;
+use crate::sets::{BURST, ClassSet};
 use crate::units::{BitRate, Quanta};
 use crate::wire::MacAddr;
 use crate::wire::mac_control::PfcFrame;
@@ -114,7 +114,7 @@ impl Hub {
         }
     }
 
-    fn pfc(&mut self, port: usize, enabled: u8, quanta: u16) {
+    fn pfc(&mut self, port: usize, enabled: ClassSet, quanta: u16) {
         let frame = PfcFrame { enabled, quanta: [Quanta(quanta); 8] }.emit(MacAddr::local(0, 9));
         self.inject(port, &frame);
     }
@@ -278,7 +278,7 @@ fn a_pause_stops_its_class_for_its_time() {
     let sent = || [counters.flows[0].sent_frames.get(), counters.flows[1].sent_frames.get()];
     let before = sent();
     // 1953 quanta of 51.2 ns are 99.99 us.
-    hub.pfc(0, 1 << 3, 1953);
+    hub.pfc(0, ClassSet::only(3), 1953);
     run(&mut hosts, &mut hub, 2 * MS, 2 * MS + 100 * US);
     let during = sent();
     assert_eq!(during[0], before[0], "paused to the end");
@@ -296,10 +296,10 @@ fn xon_ends_a_pause() {
     let (mut hosts, mut hub) = (Hosts::new(&specs, HZ), Hub::new(&specs));
     run(&mut hosts, &mut hub, US, 2 * MS);
     let counters = hosts.counters();
-    hub.pfc(0, 0xff, 0xffff);
+    hub.pfc(0, ClassSet::ALL, 0xffff);
     run(&mut hosts, &mut hub, 2 * MS, 3 * MS);
     let before = counters.flows[0].sent_frames.get();
-    hub.pfc(0, 0xff, 0);
+    hub.pfc(0, ClassSet::ALL, 0);
     run(&mut hosts, &mut hub, 3 * MS, 3 * MS + 5 * US);
     assert!(counters.flows[0].sent_frames.get() > before);
 }
@@ -312,7 +312,7 @@ fn a_host_that_does_not_obey_sends_on() {
     run(&mut hosts, &mut hub, US, 2 * MS);
     let counters = hosts.counters();
     let before = counters.flows[0].sent_frames.get();
-    hub.pfc(0, 1 << 3, 0xffff);
+    hub.pfc(0, ClassSet::only(3), 0xffff);
     run(&mut hosts, &mut hub, 2 * MS, 3 * MS);
     assert!((counters.flows[0].sent_frames.get() - before).abs_diff(frames_in(MS)) <= 10);
     assert!(counters.hosts[0].paused_ticks[3].get() > 900 * US, "although it counts the pause");
@@ -418,7 +418,7 @@ fn foreign_frames_are_counted_and_not_obeyed() {
         frame
     };
     let elsewhere = {
-        let mut frame = PfcFrame { enabled: 0xff, quanta: [Quanta(0xffff); 8] }.emit(MacAddr::local(0, 9));
+        let mut frame = PfcFrame { enabled: ClassSet::ALL, quanta: [Quanta(0xffff); 8] }.emit(MacAddr::local(0, 9));
         frame[..6].copy_from_slice(&host(1).mac.0);
         frame
     };

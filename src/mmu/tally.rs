@@ -11,7 +11,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::sets::{CLASSES, MAX_PORTS};
+use crate::sets::{CLASSES, MAX_PORTS, PortSet};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::units::Cells;
 
@@ -64,7 +64,7 @@ impl Tallies {
         let ports = released.ports.len();
         assert!(ports <= MAX_PORTS, "more ports than a port mask holds");
         let (totals, pending) = (Box::new([[0; CLASSES]; MAX_PORTS]), Box::new([[0; CLASSES]; MAX_PORTS]));
-        TallyWriter { tallies: self.clone(), lcore, totals, pending, touched: 0 }
+        TallyWriter { tallies: self.clone(), lcore, totals, pending, touched: PortSet::EMPTY }
     }
 }
 
@@ -78,8 +78,8 @@ pub struct TallyWriter {
     totals: Box<[[u64; CLASSES]; MAX_PORTS]>,
     /// Cells that this lcore released and has not stored yet, by port and group.
     pending: Box<[[u32; CLASSES]; MAX_PORTS]>,
-    /// Ports with pending releases, as a mask.
-    touched: u64,
+    /// Ports with pending releases.
+    touched: PortSet,
 }
 
 impl TallyWriter {
@@ -88,7 +88,7 @@ impl TallyWriter {
     #[inline]
     pub fn release(&mut self, port: usize, group: usize, cells: Cells) {
         self.pending[port % MAX_PORTS][group] += cells.0;
-        self.touched |= 1 << (port % MAX_PORTS);
+        self.touched.insert(port % MAX_PORTS);
     }
 
     /// Cells of `port` and `group` that this lcore released, including those not visible to readers yet.
@@ -101,9 +101,7 @@ impl TallyWriter {
     /// pending.
     #[inline]
     pub fn publish(&mut self) {
-        while self.touched != 0 {
-            let port = self.touched.trailing_zeros() as usize;
-            self.touched &= self.touched - 1;
+        while let Some(port) = self.touched.pop_lowest() {
             let stored = &self.tallies.lcores[self.lcore].ports[port];
             for (group, pending) in self.pending[port].iter_mut().enumerate() {
                 if *pending != 0 {

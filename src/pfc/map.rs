@@ -1,7 +1,6 @@
 //! Maps PFC priorities to the queues that they pause (`maps.pfc_to_queue`, SONiC's MAP_PFC_PRIORITY_TO_QUEUE).
 
-use crate::sets::CLASSES;
-use crate::sets::indices;
+use crate::sets::{CLASSES, ClassSet};
 
 /// The queue that each PFC priority pauses. Several priorities may pause one queue. A queue without a priority is never
 /// paused.
@@ -35,24 +34,24 @@ impl PriorityMap {
         self.is_identity
     }
 
-    /// Returns the queues that the `priorities` pause; both are masks.
+    /// Returns the queues that the `priorities` pause.
     #[inline]
     #[must_use]
-    pub fn queues(&self, priorities: u8) -> u8 {
-        if self.is_identity || priorities == 0 {
+    pub fn queues(&self, priorities: ClassSet) -> ClassSet {
+        if self.is_identity || priorities.is_empty() {
             return priorities;
         }
-        indices(priorities).fold(0, |queues, priority| queues | 1 << self.to_queue[priority])
+        priorities.iter().map(|priority| self.to_queue[priority].into()).collect()
     }
 
-    /// Returns the priorities that pause any of `queues`; both are masks.
+    /// Returns the priorities that pause any of `queues`.
     #[inline]
     #[must_use]
-    pub fn priorities_of(&self, queues: u8) -> u8 {
+    pub fn priorities_of(&self, queues: ClassSet) -> ClassSet {
         if self.is_identity {
             return queues;
         }
-        (0..CLASSES).fold(0, |mask, priority| mask | (queues >> self.to_queue[priority] & 1) << priority)
+        (0..CLASSES).filter(|&priority| queues.contains(self.to_queue[priority].into())).collect()
     }
 }
 
@@ -67,30 +66,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn set(bits: u8) -> ClassSet {
+        ClassSet::from_bits(bits)
+    }
+
     #[test]
-    fn identity_map_leaves_every_mask_unchanged() {
+    fn identity_map_leaves_every_set_unchanged() {
         let map = PriorityMap::new([0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(map, PriorityMap::IDENTITY);
-        assert!((0..=255).all(|mask| map.queues(mask) == mask && map.priorities_of(mask) == mask));
+        assert!((0..=255).map(set).all(|all| map.queues(all) == all && map.priorities_of(all) == all));
     }
 
     #[test]
     fn several_priorities_may_stop_one_queue() {
         let map = PriorityMap::new([0, 1, 2, 3, 3, 5, 6, 0]);
-        assert_eq!(map.queues(0b0001_0000), 0b1000);
-        assert_eq!(map.queues(0b0001_1000), 0b1000);
-        assert_eq!(map.priorities_of(0b1000), 0b0001_1000);
-        assert_eq!(map.priorities_of(0b0001), 0b1000_0001);
-        assert_eq!(map.priorities_of(0b1001_0000), 0, "no priority stops queues 4 and 7");
+        assert_eq!(map.queues(set(0b0001_0000)), set(0b1000));
+        assert_eq!(map.queues(set(0b0001_1000)), set(0b1000));
+        assert_eq!(map.priorities_of(set(0b1000)), set(0b0001_1000));
+        assert_eq!(map.priorities_of(set(0b0001)), set(0b1000_0001));
+        assert_eq!(map.priorities_of(set(0b1001_0000)), ClassSet::EMPTY, "no priority stops queues 4 and 7");
     }
 
     proptest! {
         #[test]
         fn a_queue_is_stopped_by_its_priorities_and_no_others(to_queue in prop::array::uniform8(0_u8..8), priorities: u8) {
-            let map = PriorityMap::new(to_queue);
+            let (map, priorities) = (PriorityMap::new(to_queue), set(priorities));
             for queue in 0..8 {
-                let stopped = map.queues(priorities) >> queue & 1 == 1;
-                prop_assert_eq!(stopped, priorities & map.priorities_of(1 << queue) != 0);
+                let stopped = map.queues(priorities).contains(queue);
+                prop_assert_eq!(stopped, !(priorities & map.priorities_of(ClassSet::only(queue))).is_empty());
             }
         }
     }

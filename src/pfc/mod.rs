@@ -11,6 +11,7 @@ pub use map::PriorityMap;
 pub use timers::PauseTimers;
 pub use watchdog::{Watchdog, WatchdogEvents};
 
+use crate::sets::ClassSet;
 use crate::units::{BitRate, Nanos};
 
 /// The PFC mode of a port.
@@ -41,22 +42,22 @@ impl PfcMode {
         self != PfcMode::Off
     }
 
-    /// Returns the priorities whose pauses the port obeys, given the mask `lossless_queues` of its lossless queues.
+    /// Returns the priorities whose pauses the port obeys, given its `lossless_queues`.
     #[must_use]
-    pub fn obeyed(self, lossless_queues: u8, map: &PriorityMap) -> u8 {
+    pub fn obeyed(self, lossless_queues: ClassSet, map: &PriorityMap) -> ClassSet {
         match self {
-            PfcMode::Off => 0,
+            PfcMode::Off => ClassSet::EMPTY,
             PfcMode::Symmetric => map.priorities_of(lossless_queues),
-            PfcMode::Asymmetric => 0xff,
+            PfcMode::Asymmetric => ClassSet::ALL,
         }
     }
 
     /// Returns the priorities for which a port with the lossless groups `lossless_groups` sends pauses. A group is
     /// paused by the priority of its number.
     #[must_use]
-    pub fn generated(self, lossless_groups: u8) -> u8 {
+    pub fn generated(self, lossless_groups: ClassSet) -> ClassSet {
         match self {
-            PfcMode::Off => 0,
+            PfcMode::Off => ClassSet::EMPTY,
             PfcMode::Symmetric | PfcMode::Asymmetric => lossless_groups,
         }
     }
@@ -109,9 +110,10 @@ mod tests {
             (PfcMode::Symmetric, 0b1000, 0b1000, 0b1001_0000),
             (PfcMode::Asymmetric, 0b1000, 0xff, 0xff),
         ] {
-            assert_eq!(mode.generated(0b1000), sent, "{mode:?}");
-            assert_eq!(mode.obeyed(0b1000, &PriorityMap::IDENTITY), straight, "{mode:?}");
-            assert_eq!(mode.obeyed(0b1000, &crossed), mapped, "{mode:?}, queue 3 is stopped by 4 and 7");
+            let [sent, straight, mapped] = [sent, straight, mapped].map(ClassSet::from_bits);
+            assert_eq!(mode.generated(ClassSet::only(3)), sent, "{mode:?}");
+            assert_eq!(mode.obeyed(ClassSet::only(3), &PriorityMap::IDENTITY), straight, "{mode:?}");
+            assert_eq!(mode.obeyed(ClassSet::only(3), &crossed), mapped, "{mode:?}, queue 3 is stopped by 4 and 7");
         }
     }
 }

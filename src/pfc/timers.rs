@@ -2,8 +2,7 @@
 
 use super::held::HeldTime;
 use super::{PriorityMap, quantum_ticks};
-use crate::sets::CLASSES;
-use crate::sets::indices;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
@@ -17,7 +16,7 @@ use crate::wire::mac_control::PfcFrame;
 pub struct PauseTimers {
     until: [Ticks; CLASSES],
     /// Priorities whose timer runs, or has expired since the last poll of the timers.
-    running: u8,
+    running: ClassSet,
     /// No timer expires before this time.
     next_end: Ticks,
     quantum: u64,
@@ -42,7 +41,7 @@ impl PauseTimers {
     pub fn with_map(rate: BitRate, hz: u64, map: PriorityMap) -> Self {
         Self {
             until: [Ticks(0); CLASSES],
-            running: 0,
+            running: ClassSet::EMPTY,
             next_end: NEVER,
             quantum: quantum_ticks(rate, hz),
             map,
@@ -55,21 +54,21 @@ impl PauseTimers {
     pub fn receive(&mut self, frame: &PfcFrame, now: Ticks) {
         // Timers that have expired by now end first: a refresh that arrives too late starts a new pause.
         self.paused(now);
-        let (mut on, mut off) = (0, 0);
+        let (mut on, mut off) = (ClassSet::EMPTY, ClassSet::EMPTY);
         // IEEE 802.1Q clause 36, in substance: priorities outside of the vector keep their timers.
-        for priority in indices(frame.enabled) {
+        for priority in frame.enabled.iter() {
             let quanta = frame.quanta[priority].0;
             if quanta == 0 {
-                off |= 1 << priority;
+                off.insert(priority);
             } else {
                 // Rounded up: a pause must not end early.
                 let ticks = ((u64::from(quanta) * self.quantum) >> 16) + 1;
                 self.until[priority] = Ticks(now.0.saturating_add(ticks));
                 self.next_end = self.next_end.min(self.until[priority]);
-                on |= 1 << priority;
+                on.insert(priority);
             }
         }
-        self.running = self.running & !off | on;
+        self.running = (self.running - off) | on;
         self.priorities.begin(on, now);
         self.priorities.end(off, now);
         if !self.map.is_identity() {
@@ -79,52 +78,52 @@ impl PauseTimers {
         }
     }
 
-    /// Returns the priorities paused at `now`, as a mask. Ends the timers that have expired.
+    /// Returns the priorities paused at `now`. Ends the timers that have expired.
     #[inline]
-    pub fn paused(&mut self, now: Ticks) -> u8 {
+    pub fn paused(&mut self, now: Ticks) -> ClassSet {
         if self.next_end <= now {
             self.expire(now);
         }
         self.running
     }
 
-    /// Returns the queues paused at `now`, as a mask: those with at least one paused priority.
+    /// Returns the queues paused at `now`: those with at least one paused priority.
     #[inline]
-    pub fn paused_queues(&mut self, now: Ticks) -> u8 {
+    pub fn paused_queues(&mut self, now: Ticks) -> ClassSet {
         let paused = self.paused(now);
         self.map.queues(paused)
     }
 
     /// Returns the priorities paused at `now`, like [`PauseTimers::paused`], without a change to the timers.
     #[must_use]
-    pub fn paused_at(&self, now: Ticks) -> u8 {
-        indices(self.running).filter(|&priority| self.until[priority] > now).fold(0, |mask, bit| mask | 1 << bit)
+    pub fn paused_at(&self, now: Ticks) -> ClassSet {
+        self.running.iter().filter(|&priority| self.until[priority] > now).collect()
     }
 
     #[cold]
     fn expire(&mut self, now: Ticks) {
         let before = self.running;
         self.next_end = NEVER;
-        for priority in indices(before) {
+        for priority in before.iter() {
             let until = self.until[priority];
             if until <= now {
-                self.running &= !(1 << priority);
-                self.priorities.end(1 << priority, until);
+                self.running.remove(priority);
+                self.priorities.end(ClassSet::only(priority), until);
             } else {
                 self.next_end = self.next_end.min(until);
             }
         }
         if !self.map.is_identity() {
-            for queue in indices(self.queues.held() & !self.map.queues(self.running)) {
-                self.queues.end(1 << queue, self.last_end(before, queue));
+            for queue in (self.queues.held() - self.map.queues(self.running)).iter() {
+                self.queues.end(ClassSet::only(queue), self.last_end(before, queue));
             }
         }
     }
 
     /// Returns the time at which the last timer in `running` that pauses `queue` expires.
-    fn last_end(&self, running: u8, queue: usize) -> Ticks {
-        let timers = indices(running & self.map.priorities_of(1 << queue));
-        timers.map(|priority| self.until[priority]).max().unwrap_or_default()
+    fn last_end(&self, running: ClassSet, queue: usize) -> Ticks {
+        let timers = running & self.map.priorities_of(ClassSet::only(queue));
+        timers.iter().map(|priority| self.until[priority]).max().unwrap_or_default()
     }
 
     /// Returns the total ticks, up to `now`, for which the peer has paused each priority. The totals never decrease.
@@ -146,10 +145,10 @@ impl PauseTimers {
     /// Ends all pauses at `now`, because the link went down.
     pub fn clear(&mut self, now: Ticks) {
         self.paused(now);
-        self.running = 0;
+        self.running = ClassSet::EMPTY;
         self.next_end = NEVER;
-        self.priorities.end(u8::MAX, now);
-        self.queues.end(u8::MAX, now);
+        self.priorities.end(ClassSet::ALL, now);
+        self.queues.end(ClassSet::ALL, now);
     }
 }
 
@@ -162,8 +161,12 @@ mod tests {
     /// Ticks per second of the simulator: one tick is a picosecond.
     const PS: u64 = 1_000_000_000_000;
 
+    fn set(bits: u8) -> ClassSet {
+        ClassSet::from_bits(bits)
+    }
+
     fn frame(enabled: u8, quanta: u16) -> PfcFrame {
-        PfcFrame { enabled, quanta: [Quanta(quanta); CLASSES] }
+        PfcFrame { enabled: set(enabled), quanta: [Quanta(quanta); CLASSES] }
     }
 
     #[test]
@@ -171,8 +174,8 @@ mod tests {
         for (gigabits, nanoseconds) in [(10, 3_355_392), (25, 1_342_157), (100, 335_539), (400, 83_885)] {
             let mut timers = PauseTimers::new(BitRate(gigabits * 1_000_000_000), PS);
             timers.receive(&frame(1 << 3, 0xffff), Ticks(0));
-            assert_eq!(timers.paused(Ticks(nanoseconds * 1000 - 1000)), 1 << 3, "{gigabits}G");
-            assert_eq!(timers.paused(Ticks(nanoseconds * 1000 + 1000)), 0, "{gigabits}G");
+            assert_eq!(timers.paused(Ticks(nanoseconds * 1000 - 1000)), ClassSet::only(3), "{gigabits}G");
+            assert_eq!(timers.paused(Ticks(nanoseconds * 1000 + 1000)), ClassSet::EMPTY, "{gigabits}G");
         }
     }
 
@@ -181,13 +184,13 @@ mod tests {
         let mut timers = PauseTimers::new(BitRate(10_000_000_000), PS);
         timers.receive(&frame(0b1000, 100), Ticks(0));
         timers.receive(&frame(0b1000, 1), Ticks(0));
-        assert_eq!(timers.paused(Ticks(51_200)), 0b1000);
-        assert_eq!(timers.paused(Ticks(51_202)), 0);
+        assert_eq!(timers.paused(Ticks(51_200)), set(0b1000));
+        assert_eq!(timers.paused(Ticks(51_202)), ClassSet::EMPTY);
         timers.receive(&frame(0b1001, 100), Ticks(0));
         timers.receive(&frame(0b0001, 0), Ticks(0));
-        assert_eq!(timers.paused(Ticks(1)), 0b1000, "XON of 0 leaves 3 paused");
+        assert_eq!(timers.paused(Ticks(1)), set(0b1000), "XON of 0 leaves 3 paused");
         timers.receive(&frame(0, 0), Ticks(1));
-        assert_eq!(timers.paused(Ticks(2)), 0b1000, "an empty vector changes nothing");
+        assert_eq!(timers.paused(Ticks(2)), set(0b1000), "an empty vector changes nothing");
     }
 
     /// Returns the ticks of `quanta` at 10G, as the timers count them.
@@ -259,7 +262,7 @@ mod tests {
         let mut timers = at_10g();
         timers.receive(&frame(0b1000, 100), Ticks(0));
         timers.clear(Ticks(1000));
-        assert_eq!((timers.paused(Ticks(1000)), total(&timers, 1 << 40)), (0, 1000));
+        assert_eq!((timers.paused(Ticks(1000)), total(&timers, 1 << 40)), (ClassSet::EMPTY, 1000));
         timers.clear(Ticks(1 << 40));
         assert_eq!(total(&timers, 1 << 40), 1000);
     }
@@ -270,11 +273,11 @@ mod tests {
         let mut timers = PauseTimers::with_map(BitRate(10_000_000_000), PS, map);
         timers.receive(&frame(0b01000, 100), Ticks(0));
         timers.receive(&frame(0b10000, 100), Ticks(1000));
-        assert_eq!((timers.paused(Ticks(1001)), timers.paused_queues(Ticks(1001))), (0b11000, 0b1000));
+        assert_eq!((timers.paused(Ticks(1001)), timers.paused_queues(Ticks(1001))), (set(0b11000), set(0b1000)));
         timers.receive(&frame(0b01000, 0), Ticks(2000));
-        assert_eq!(timers.paused_queues(Ticks(2000)), 0b1000, "4 holds it still");
+        assert_eq!(timers.paused_queues(Ticks(2000)), set(0b1000), "4 holds it still");
         assert_eq!(timers.paused_queue_ticks(Ticks(3000)), [0, 0, 0, 3000, 0, 0, 0, 0]);
-        assert_eq!(timers.paused_queues(Ticks(1000 + ticks(100))), 0);
+        assert_eq!(timers.paused_queues(Ticks(1000 + ticks(100))), ClassSet::EMPTY);
         assert_eq!(timers.paused_queue_ticks(Ticks(1 << 40))[3], 1000 + ticks(100));
     }
 
@@ -282,15 +285,15 @@ mod tests {
     fn timers_at_the_largest_tick_do_not_overflow() {
         let mut timers = PauseTimers::new(BitRate(1), u64::MAX);
         timers.receive(&frame(0xff, 0xffff), Ticks(u64::MAX - 1));
-        assert_eq!(timers.paused(Ticks(u64::MAX - 1)), 0xff);
-        assert_eq!(timers.paused(NEVER), 0);
+        assert_eq!(timers.paused(Ticks(u64::MAX - 1)), ClassSet::ALL);
+        assert_eq!(timers.paused(NEVER), ClassSet::EMPTY);
         assert_eq!(timers.paused_ticks(NEVER), [1; 8]);
     }
 
     /// An event for timers and for a model that counts every tick.
     #[derive(Debug, Clone)]
     enum Event {
-        Frame { enabled: u8, quanta: [u16; 8] },
+        Frame { enabled: ClassSet, quanta: [u16; 8] },
         Look,
         Clear,
     }
@@ -298,7 +301,7 @@ mod tests {
     fn event() -> impl Strategy<Value = (u64, Event)> {
         let event = prop_oneof![
             6 => (any::<u8>(), prop::array::uniform8(0_u16..6))
-                .prop_map(|(enabled, quanta)| Event::Frame { enabled, quanta }),
+                .prop_map(|(enabled, quanta)| Event::Frame { enabled: set(enabled), quanta }),
             3 => Just(Event::Look),
             1 => Just(Event::Clear),
         ];
@@ -320,21 +323,21 @@ mod tests {
             let mut now = 0;
             for (gap, event) in events {
                 for instant in now..now + gap {
-                    let paused = (0..8).filter(|&p| until[p] > instant).fold(0, |mask, p| mask | 1 << p);
-                    indices(paused).for_each(|p| ticks[p] += 1);
-                    indices(map.queues(paused)).for_each(|q| queue_ticks[q] += 1);
+                    let paused: ClassSet = (0..8).filter(|&p| until[p] > instant).collect();
+                    paused.iter().for_each(|p| ticks[p] += 1);
+                    map.queues(paused).iter().for_each(|q| queue_ticks[q] += 1);
                 }
                 now += gap;
                 match event {
                     Event::Frame { enabled, quanta } => {
                         let frame = PfcFrame { enabled, quanta: quanta.map(Quanta) };
                         timers.receive(&frame, Ticks(now));
-                        for p in indices(enabled) {
+                        for p in enabled.iter() {
                             until[p] = if quanta[p] == 0 { 0 } else { now + u64::from(quanta[p]) * 8 + 1 };
                         }
                     }
                     Event::Look => {
-                        let paused = (0..8).filter(|&p| until[p] > now).fold(0, |mask, p| mask | 1 << p);
+                        let paused: ClassSet = (0..8).filter(|&p| until[p] > now).collect();
                         prop_assert_eq!(timers.paused_at(Ticks(now)), paused);
                         prop_assert_eq!(timers.paused(Ticks(now)), paused);
                         prop_assert_eq!(timers.paused_queues(Ticks(now)), map.queues(paused));

@@ -1,8 +1,7 @@
 //! The PFC watchdog: detects queues that a peer pauses for too long, and their restoration (modelled on SONiC's pfcwd).
 
 use super::{WatchdogAction, WatchdogSpec};
-use crate::sets::CLASSES;
-use crate::sets::indices;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Nanos, Ticks};
 
 /// Minimum number of looks per detection time, except where the shortest interval limits it.
@@ -37,8 +36,8 @@ const PAUSED_PERCENT: u128 = 99;
 #[derive(Debug, Clone)]
 pub struct Watchdog {
     action: WatchdogAction,
-    /// Queues that the watchdog observes, as a mask.
-    watched: u8,
+    /// Queues that the watchdog observes.
+    watched: ClassSet,
     hz: u64,
     /// Detection time, in ticks like the two fields below.
     detection: u64,
@@ -48,8 +47,8 @@ pub struct Watchdog {
     looked: Ticks,
     due: Ticks,
     /// Queues that had frames at the last look, and so may be in a run of evidence.
-    suspects: u8,
-    storm: u8,
+    suspects: ClassSet,
+    storm: ClassSet,
     runs: [Run; CLASSES],
     /// Total paused ticks of each queue at the last look.
     paused: [u64; CLASSES],
@@ -63,19 +62,19 @@ struct Run {
     paused: u64,
 }
 
-/// The result of a look, as masks of queues.
+/// The result of a look.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct WatchdogEvents {
     /// Queues whose storm began.
-    pub detected: u8,
+    pub detected: ClassSet,
     /// Queues whose storm ended.
-    pub restored: u8,
+    pub restored: ClassSet,
 }
 
 impl Watchdog {
     /// Creates a watchdog with `spec` over the queues in `watched`, on a clock of `hz` ticks per second.
     #[must_use]
-    pub fn new(spec: WatchdogSpec, watched: u8, hz: u64) -> Self {
+    pub fn new(spec: WatchdogSpec, watched: ClassSet, hz: u64) -> Self {
         let mut watchdog = Self {
             action: spec.action,
             watched,
@@ -85,8 +84,8 @@ impl Watchdog {
             interval: 0,
             looked: Ticks(0),
             due: Ticks(0),
-            suspects: 0,
-            storm: 0,
+            suspects: ClassSet::EMPTY,
+            storm: ClassSet::EMPTY,
             runs: [Run::default(); CLASSES],
             paused: [0; CLASSES],
         };
@@ -112,27 +111,35 @@ impl Watchdog {
         self.due <= now
     }
 
-    /// Looks at the queues. `backlog` is a mask of the queues that hold frames now, and `sent` the total frames that
-    /// each has sent. `paused` is the total of ticks up to `now` for which each was paused, whether obeyed or not.
-    pub fn tick(&mut self, now: Ticks, backlog: u8, sent: &[u64; CLASSES], paused: &[u64; CLASSES]) -> WatchdogEvents {
+    /// Looks at the queues. `backlog` are the queues that hold frames now, and `sent` the total frames that each has
+    /// sent. `paused` is the total of ticks up to `now` for which each was paused, whether obeyed or not.
+    pub fn tick(
+        &mut self,
+        now: Ticks,
+        backlog: ClassSet,
+        sent: &[u64; CLASSES],
+        paused: &[u64; CLASSES],
+    ) -> WatchdogEvents {
         let gap = now.since(self.looked);
         let late = gap > self.interval.saturating_mul(2);
         let mut events = WatchdogEvents::default();
-        for queue in indices(self.watched) {
-            let bit = 1 << queue;
+        for queue in self.watched.iter() {
             let seen = Run { since: now, sent: sent[queue], paused: paused[queue] };
             let held = paused[queue].saturating_sub(self.paused[queue]);
-            if self.storm & bit != 0 {
+            if self.storm.contains(queue) {
                 if late || held > 0 {
                     self.runs[queue] = seen;
                 } else if now.since(self.runs[queue].since) >= self.restoration {
-                    events.restored |= bit;
+                    events.restored.insert(queue);
                     self.runs[queue] = seen;
                 }
-            } else if self.suspects & backlog & bit == 0 || late && held < gap || !self.runs[queue].is_stuck(&seen) {
+            } else if !(self.suspects & backlog).contains(queue)
+                || late && held < gap
+                || !self.runs[queue].is_stuck(&seen)
+            {
                 self.runs[queue] = seen;
             } else if !late && seen.paused - self.runs[queue].paused >= self.detection {
-                events.detected |= bit;
+                events.detected.insert(queue);
                 self.runs[queue] = seen;
             }
         }
@@ -144,26 +151,26 @@ impl Watchdog {
         events
     }
 
-    /// Returns the queues in a storm, as a mask.
+    /// Returns the queues in a storm.
     #[inline]
     #[must_use]
-    pub fn storm(&self) -> u8 {
+    pub fn storm(&self) -> ClassSet {
         self.storm
     }
 
     /// Returns the queues whose frames must be discarded: those in a storm, if the action is [`WatchdogAction::Drop`].
     #[inline]
     #[must_use]
-    pub fn dropping(&self) -> u8 {
-        if self.action == WatchdogAction::Drop { self.storm } else { 0 }
+    pub fn dropping(&self) -> ClassSet {
+        if self.action == WatchdogAction::Drop { self.storm } else { ClassSet::EMPTY }
     }
 
     /// Returns the queues whose pauses must be ignored: those in a storm, unless the action is
     /// [`WatchdogAction::Alert`].
     #[inline]
     #[must_use]
-    pub fn ignoring(&self) -> u8 {
-        if self.action == WatchdogAction::Alert { 0 } else { self.storm }
+    pub fn ignoring(&self) -> ClassSet {
+        if self.action == WatchdogAction::Alert { ClassSet::EMPTY } else { self.storm }
     }
 }
 

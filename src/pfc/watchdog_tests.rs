@@ -9,12 +9,16 @@ fn spec(action: WatchdogAction) -> WatchdogSpec {
     WatchdogSpec { detection: Nanos(200_000_000), restoration: Nanos(200_000_000), action }
 }
 
+fn set(bits: u8) -> ClassSet {
+    ClassSet::from_bits(bits)
+}
+
 /// A watchdog with times of 200 ms and 200 ms, which looks every 50 ms, and the queues that it observes.
 struct Bed {
     watchdog: Watchdog,
     now: u64,
-    backlog: u8,
-    pausing: u8,
+    backlog: ClassSet,
+    pausing: ClassSet,
     sent: [u64; 8],
     paused: [u64; 8],
     /// Events: queue, time in ms, and whether a storm began (true) or ended.
@@ -23,34 +27,42 @@ struct Bed {
 
 impl Bed {
     fn new(action: WatchdogAction) -> Self {
-        let watchdog = Watchdog::new(spec(action), 0xff, HZ);
-        Self { watchdog, now: 0, backlog: 0xff, pausing: 0, sent: [0; 8], paused: [0; 8], events: Vec::new() }
+        let watchdog = Watchdog::new(spec(action), ClassSet::ALL, HZ);
+        Self {
+            watchdog,
+            now: 0,
+            backlog: ClassSet::ALL,
+            pausing: ClassSet::EMPTY,
+            sent: [0; 8],
+            paused: [0; 8],
+            events: Vec::new(),
+        }
     }
 
     /// Runs for `ms` while the peer pauses `pausing`, and polls at every tick. Queues with frames send when they are
     /// not paused.
     fn run(&mut self, ms: u64, pausing: u8) {
-        self.pausing = pausing;
+        self.pausing = set(pausing);
         for _ in 0..ms * MS {
             self.look();
             self.pass(1);
-            indices(self.backlog & !pausing).for_each(|queue| self.sent[queue] += 1);
+            (self.backlog - self.pausing).iter().for_each(|queue| self.sent[queue] += 1);
         }
     }
 
     /// Stands still for `ms`: the lcore does not poll, and no queue sends. The timers pause `pausing` for the first
     /// `held` ms.
     fn stall(&mut self, ms: u64, pausing: u8, held: u64) {
-        self.pausing = pausing;
+        self.pausing = set(pausing);
         self.pass(held * MS);
-        self.pausing = 0;
+        self.pausing = ClassSet::EMPTY;
         self.pass((ms - held) * MS);
     }
 
     /// Pauses all queues for `on` ticks and then for `off` ticks none. The gap is too short for a frame. Polls at every
     /// tick.
     fn hold(&mut self, on: u64, off: u64) {
-        for (ticks, pausing) in [(on, 0xff), (off, 0)] {
+        for (ticks, pausing) in [(on, ClassSet::ALL), (off, ClassSet::EMPTY)] {
             self.pausing = pausing;
             for _ in 0..ticks {
                 self.look();
@@ -61,15 +73,15 @@ impl Bed {
 
     fn pass(&mut self, ticks: u64) {
         self.now += ticks;
-        indices(self.pausing).for_each(|queue| self.paused[queue] += ticks);
+        self.pausing.iter().for_each(|queue| self.paused[queue] += ticks);
     }
 
     fn look(&mut self) {
         if self.watchdog.is_due(Ticks(self.now)) {
             let events = self.watchdog.tick(Ticks(self.now), self.backlog, &self.sent, &self.paused);
             let ms = self.now / MS;
-            self.events.extend(indices(events.detected).map(|queue| (queue, ms, true)));
-            self.events.extend(indices(events.restored).map(|queue| (queue, ms, false)));
+            self.events.extend(events.detected.iter().map(|queue| (queue, ms, true)));
+            self.events.extend(events.restored.iter().map(|queue| (queue, ms, false)));
         }
     }
 }
@@ -101,27 +113,27 @@ fn a_pause_of_more_than_99_percent_is_a_storm_and_one_of_less_is_none() {
         for _ in 0..100 {
             bed.hold(on, off);
         }
-        assert_eq!(bed.watchdog.storm() != 0, storms, "{on} of {}", on + off);
+        assert_eq!(!bed.watchdog.storm().is_empty(), storms, "{on} of {}", on + off);
     }
 }
 
 #[test]
 fn a_queue_without_frames_or_that_sends_is_in_no_storm() {
     let mut bed = Bed::new(WatchdogAction::Drop);
-    bed.backlog = !(1 << 3);
+    bed.backlog = !ClassSet::only(3);
     for _ in 0..40 {
         bed.run(50, 0xff);
         bed.sent[4] += 1;
     }
-    assert_eq!(bed.watchdog.storm(), !(1 << 3 | 1 << 4));
+    assert_eq!(bed.watchdog.storm(), !set(0b1_1000));
 }
 
 #[test]
 fn only_watched_queues_are_judged() {
     let mut bed = Bed::new(WatchdogAction::Drop);
-    bed.watchdog = Watchdog::new(spec(WatchdogAction::Drop), 0b1_1000, HZ);
+    bed.watchdog = Watchdog::new(spec(WatchdogAction::Drop), set(0b1_1000), HZ);
     bed.run(1000, 0xff);
-    assert_eq!(bed.watchdog.storm(), 0b1_1000);
+    assert_eq!(bed.watchdog.storm(), set(0b1_1000));
 }
 
 #[test]
@@ -161,9 +173,9 @@ fn storm_after_restoration_needs_the_full_detection_time() {
 fn a_queue_that_loses_its_frames_in_a_storm_stays_in_it() {
     let mut bed = Bed::new(WatchdogAction::Drop);
     bed.run(300, 1 << 3);
-    bed.backlog = 0;
+    bed.backlog = ClassSet::EMPTY;
     bed.run(3000, 1 << 3);
-    assert_eq!((bed.watchdog.storm(), bed.events.len()), (1 << 3, 1));
+    assert_eq!((bed.watchdog.storm(), bed.events.len()), (ClassSet::only(3), 1));
 }
 
 #[test]
@@ -173,10 +185,10 @@ fn watchdog_action_selects_dropping_and_ignoring() {
     {
         let mut bed = Bed::new(action);
         bed.run(150, 1 << 3);
-        assert_eq!((bed.watchdog.storm(), bed.watchdog.dropping(), bed.watchdog.ignoring()), (0, 0, 0));
+        assert_eq!([bed.watchdog.storm(), bed.watchdog.dropping(), bed.watchdog.ignoring()], [ClassSet::EMPTY; 3]);
         bed.run(150, 1 << 3);
-        let found = (bed.watchdog.storm(), bed.watchdog.dropping(), bed.watchdog.ignoring());
-        assert_eq!(found, (8, dropping, ignoring), "{action:?}");
+        let found = [bed.watchdog.storm(), bed.watchdog.dropping(), bed.watchdog.ignoring()];
+        assert_eq!(found, [8, dropping, ignoring].map(set), "{action:?}");
     }
 }
 
@@ -219,9 +231,9 @@ fn watchdog_at_extreme_times_does_not_overflow() {
     let shortest = WatchdogSpec { detection: Nanos(0), restoration: Nanos(0), action: WatchdogAction::Drop };
     for spec in [longest, shortest] {
         for hz in [0, 1, u64::MAX] {
-            let mut watchdog = Watchdog::new(spec, 0xff, hz);
+            let mut watchdog = Watchdog::new(spec, ClassSet::ALL, hz);
             for now in [0, 1, 2, u64::MAX / 2, u64::MAX - 1, u64::MAX, u64::MAX, 5] {
-                watchdog.tick(Ticks(now), 0xff, &[0; 8], &[now; 8]);
+                watchdog.tick(Ticks(now), ClassSet::ALL, &[0; 8], &[now; 8]);
             }
         }
     }
@@ -231,7 +243,7 @@ fn watchdog_at_extreme_times_does_not_overflow() {
 fn interval_is_at_most_a_quarter_of_the_detection_time() {
     for (detection, interval) in [(200, 50), (100, 25), (400, 100), (410, 82), (5000, 100)] {
         let detection = Nanos(detection * 1_000_000);
-        let watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, 0xff, HZ);
+        let watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, ClassSet::ALL, HZ);
         assert_eq!(watchdog.interval, interval * MS, "{detection}");
     }
 }
@@ -279,12 +291,12 @@ fn watch(watchdog: &mut Watchdog, stories: &[Story], stalls: &[(usize, usize)]) 
     for tick in 0..END {
         let now = tick as u64;
         let asleep = stalls.iter().any(|&(from, len)| (from..from + len).contains(&tick));
-        let backlog = (0..8).filter(|&q| stories[q].backlog[tick]).fold(0, |mask, q| mask | 1 << q);
+        let backlog: ClassSet = (0..8).filter(|&q| stories[q].backlog[tick]).collect();
         if !asleep && watchdog.is_due(Ticks(now)) {
             let late = now - last > 2 * watchdog.interval;
             let shown = std::array::from_fn(|q| Look {
                 at: now,
-                backlog: backlog >> q & 1 == 1,
+                backlog: backlog.contains(q),
                 sent: sent[q],
                 paused: paused[q],
                 late,
@@ -344,16 +356,16 @@ proptest! {
             restoration: Nanos(restoration * 1_000_000_000 / HZ),
             action: WatchdogAction::Drop,
         };
-        let looks = watch(&mut Watchdog::new(spec, watched, HZ), &stories, &stalls);
+        let looks = watch(&mut Watchdog::new(spec, set(watched), HZ), &stories, &stalls);
         for queue in 0..8 {
             let (mut storm, mut since) = (false, 0);
             let line: Vec<Look> = looks.iter().map(|(shown, _)| shown[queue]).collect();
             for (index, (_, events)) in looks.iter().enumerate() {
                 let known = &line[since..=index];
-                let turns = watched >> queue & 1 == 1 && known.len() > 1
+                let turns = set(watched).contains(queue) && known.len() > 1
                     && if storm { is_quiet(known, restoration) } else { is_storm(known, detection) };
-                prop_assert_eq!(events.detected >> queue & 1 == 1, turns && !storm, "queue {} at {}", queue, line[index].at);
-                prop_assert_eq!(events.restored >> queue & 1 == 1, turns && storm, "queue {} at {}", queue, line[index].at);
+                prop_assert_eq!(events.detected.contains(queue), turns && !storm, "queue {} at {}", queue, line[index].at);
+                prop_assert_eq!(events.restored.contains(queue), turns && storm, "queue {} at {}", queue, line[index].at);
                 if turns {
                     (storm, since) = (!storm, index);
                 }
@@ -364,12 +376,12 @@ proptest! {
     #[test]
     fn watchdog_events_of_a_queue_do_not_depend_on_other_queues(stories in prop::collection::vec(story(), 8)) {
         let idle = Story { paused: vec![false; END], backlog: vec![false; END], sends: false };
-        let watchdog = Watchdog::new(spec(WatchdogAction::Drop), 0xff, HZ);
+        let watchdog = Watchdog::new(spec(WatchdogAction::Drop), ClassSet::ALL, HZ);
         let together = watch(&mut watchdog.clone(), &stories, &[]);
         for queue in 0..8 {
             let mut alone = vec![idle.clone(); 8];
             alone[queue] = stories[queue].clone();
-            let bit = 1 << queue;
+            let bit = ClassSet::only(queue);
             for ((_, events), (_, alone)) in together.iter().zip(watch(&mut watchdog.clone(), &alone, &[])) {
                 let of_this = WatchdogEvents { detected: events.detected & bit, restored: events.restored & bit };
                 prop_assert_eq!(of_this, alone);
@@ -384,13 +396,13 @@ proptest! {
         begins in 0.0..4.0_f64,
     ) {
         let detection = Nanos(detection_us * 1000);
-        let mut watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, 1, hz);
+        let mut watchdog = Watchdog::new(WatchdogSpec { detection, ..spec(WatchdogAction::Drop) }, ClassSet::only(0), hz);
         let begins = (begins * watchdog.interval as f64) as u64;
         let mut found = None;
         while found.is_none() {
             let now = watchdog.due;
-            let events = watchdog.tick(now, 1, &[7; 8], &[now.0.saturating_sub(begins); 8]);
-            found = (events.detected == 1).then(|| now.0 - begins);
+            let events = watchdog.tick(now, ClassSet::only(0), &[7; 8], &[now.0.saturating_sub(begins); 8]);
+            found = (events.detected == ClassSet::only(0)).then(|| now.0 - begins);
             prop_assert!(now.0 < begins + 3 * watchdog.detection, "not found");
         }
         let took = found.unwrap_or(0);

@@ -1,10 +1,9 @@
 //! Schedules the queues of a port: strict ones first, the others by deficit round robin on bytes (Shreedhar & Varghese
 //! 1995).
 //!
-//! A paused class is skipped and gathers no credit. Masks of eight bits represent the eight queues, so that a choice
-//! costs a few shifts.
+//! A paused class is skipped and gathers no credit. Sets of queues fit a byte, so that a choice costs a few shifts.
 
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 
 /// The scheduling discipline of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl Credit {
 /// those classes with frames available for transmission, provides the next frame for transmission."
 #[derive(Debug, Clone)]
 pub struct Scheduler {
-    strict: u8,
+    strict: ClassSet,
     quantum: [u32; CLASSES],
     deficit: [u32; CLASSES],
     /// The DWRR queue that has the turn.
@@ -62,18 +61,19 @@ impl Scheduler {
     /// Creates a scheduler in which no queue has credit yet.
     #[must_use]
     pub fn new(disciplines: [QueueDiscipline; CLASSES]) -> Self {
-        let mut scheduler = Self { strict: 0, quantum: [0; CLASSES], deficit: [0; CLASSES], turn: 0 };
+        let strict = ClassSet::EMPTY;
+        let mut scheduler = Self { strict, quantum: [0; CLASSES], deficit: [0; CLASSES], turn: 0 };
         scheduler.set_disciplines(disciplines);
         scheduler
     }
 
     /// Sets `disciplines`, which hold from the next choice on. DWRR queues keep their credit; strict queues lose it.
     pub fn set_disciplines(&mut self, disciplines: [QueueDiscipline; CLASSES]) {
-        (self.strict, self.quantum) = (0, [0; CLASSES]);
+        (self.strict, self.quantum) = (ClassSet::EMPTY, [0; CLASSES]);
         for (queue, discipline) in disciplines.iter().enumerate() {
             match discipline {
                 QueueDiscipline::Strict => {
-                    self.strict |= 1 << queue;
+                    self.strict.insert(queue);
                     self.deficit[queue] = 0;
                 }
                 QueueDiscipline::Dwrr { weight } => self.quantum[queue] = u32::from((*weight).max(1)) * QUANTUM,
@@ -84,13 +84,12 @@ impl Scheduler {
     /// Chooses the queue to send from among `ready` (queues that have packets and are not paused), and charges its
     /// first packet. `head_len` returns the length of a queue's first packet. Returns `None` if no queue is ready.
     #[inline]
-    pub fn choose(&mut self, ready: u8, head_len: impl Fn(usize) -> u32) -> Option<usize> {
-        if ready == 0 {
+    pub fn choose(&mut self, ready: ClassSet, head_len: impl Fn(usize) -> u32) -> Option<usize> {
+        if ready.is_empty() {
             return None;
         }
-        let strict = ready & self.strict;
-        if strict != 0 {
-            return Some(7 - strict.leading_zeros() as usize);
+        if let Some(queue) = (ready & self.strict).highest() {
+            return Some(queue);
         }
         Some(self.choose_dwrr(ready, head_len))
     }
@@ -100,12 +99,12 @@ impl Scheduler {
     /// as one.
     #[inline]
     #[must_use]
-    pub fn credit(&self, queue: usize, head_len: u32, ready: u8) -> Credit {
+    pub fn credit(&self, queue: usize, head_len: u32, ready: ClassSet) -> Credit {
         let queue = queue & 7;
-        if self.strict >> queue & 1 == 1 {
+        if self.strict.contains(queue) {
             return Credit { left: u64::MAX, lent: 0 };
         }
-        let lent = if ready == 1 << queue { u64::from(self.quantum[queue]) << LENT_SHIFT } else { 0 };
+        let lent = if ready == ClassSet::only(queue) { u64::from(self.quantum[queue]) << LENT_SHIFT } else { 0 };
         Credit { left: u64::from(self.deficit[queue]) + u64::from(head_len) + lent, lent }
     }
 
@@ -113,7 +112,7 @@ impl Scheduler {
     #[inline]
     pub fn keep_credit(&mut self, queue: usize, credit: Credit) {
         let queue = queue & 7;
-        self.deficit[queue] = if self.strict >> queue & 1 == 1 {
+        self.deficit[queue] = if self.strict.contains(queue) {
             0
         } else if credit.left >= credit.lent {
             (credit.left - credit.lent) as u32
@@ -126,10 +125,10 @@ impl Scheduler {
     }
 
     #[inline]
-    fn choose_dwrr(&mut self, ready: u8, head_len: impl Fn(usize) -> u32) -> usize {
+    fn choose_dwrr(&mut self, ready: ClassSet, head_len: impl Fn(usize) -> u32) -> usize {
         loop {
             let turn = usize::from(self.turn & 7);
-            if ready >> turn & 1 == 1 {
+            if ready.contains(turn) {
                 let len = head_len(turn);
                 if self.deficit[turn] >= len {
                     self.deficit[turn] -= len;
@@ -140,7 +139,7 @@ impl Scheduler {
                 self.deficit[turn] = 0;
             }
             // The turn passes to the next ready queue, which may be the same one, and adds its quantum.
-            let circle = u32::from(ready.rotate_right(turn as u32 + 1)).trailing_zeros();
+            let circle = u32::from(ready.bits().rotate_right(turn as u32 + 1)).trailing_zeros();
             let next = (turn + 1 + circle as usize) & 7;
             self.forfeit_between(turn, next, ready);
             self.turn = next as u8;
@@ -150,10 +149,10 @@ impl Scheduler {
 
     /// Removes the credit of the queues between `turn` and `next`, which are not ready.
     #[inline]
-    fn forfeit_between(&mut self, turn: usize, next: usize, ready: u8) {
+    fn forfeit_between(&mut self, turn: usize, next: usize, ready: ClassSet) {
         let mut queue = (turn + 1) & 7;
         while queue != next {
-            debug_assert!(ready >> queue & 1 == 0);
+            debug_assert!(!ready.contains(queue));
             self.deficit[queue] = 0;
             queue = (queue + 1) & 7;
         }
@@ -175,8 +174,12 @@ mod tests {
         QueueDiscipline::Dwrr { weight }
     }
 
+    fn set(bits: u8) -> ClassSet {
+        ClassSet::from_bits(bits)
+    }
+
     /// Returns the bytes that each queue sends when the queues in `ready` always have packets of the given lengths.
-    fn shares(scheduler: &mut Scheduler, ready: u8, lens: [u32; 8], frames: usize) -> [u64; 8] {
+    fn shares(scheduler: &mut Scheduler, ready: ClassSet, lens: [u32; 8], frames: usize) -> [u64; 8] {
         let mut sent = [0; 8];
         for _ in 0..frames {
             let queue = scheduler.choose(ready, |queue| lens[queue]).unwrap();
@@ -191,10 +194,10 @@ mod tests {
         disciplines[5] = QueueDiscipline::Strict;
         disciplines[6] = QueueDiscipline::Strict;
         let mut scheduler = Scheduler::new(disciplines);
-        assert_eq!(scheduler.choose(0xff, |_| 100), Some(6));
-        assert_eq!(scheduler.choose(0b0010_1000, |_| 100), Some(5));
-        assert_eq!(scheduler.choose(0b1000, |_| 100), Some(3));
-        assert_eq!(scheduler.choose(0, |_| 100), None);
+        assert_eq!(scheduler.choose(ClassSet::ALL, |_| 100), Some(6));
+        assert_eq!(scheduler.choose(set(0b0010_1000), |_| 100), Some(5));
+        assert_eq!(scheduler.choose(set(0b1000), |_| 100), Some(3));
+        assert_eq!(scheduler.choose(ClassSet::EMPTY, |_| 100), None);
     }
 
     proptest! {
@@ -203,10 +206,11 @@ mod tests {
             strict in any::<u8>(),
             choices in prop::collection::vec((1_u8.., any::<bool>(), prop::array::uniform8(60_u32..=9216), 0_usize..40), 1..100),
         ) {
-            let discipline = |queue| if strict >> queue & 1 == 1 { QueueDiscipline::Strict } else { dwrr(1 + queue as u8) };
+            let discipline = |queue| if set(strict).contains(queue) { QueueDiscipline::Strict } else { dwrr(1 + queue as u8) };
             let (mut one, mut other) = (Scheduler::new(std::array::from_fn(discipline)), Scheduler::new(std::array::from_fn(discipline)));
             for (ready, alone, lens, most) in choices {
-                let ready = if alone { 1 << ready.trailing_zeros() } else { ready };
+                let ready = set(ready);
+                let ready = if alone { ClassSet::only(ready.lowest().unwrap()) } else { ready };
                 let queue = one.choose(ready, |queue| lens[queue]).unwrap();
                 prop_assert_eq!(other.choose(ready, |queue| lens[queue]), Some(queue));
                 let len = lens[queue];
@@ -217,7 +221,7 @@ mod tests {
                     prop_assert_eq!(other.choose(ready, |queue| lens[queue]), Some(queue));
                     sent += 1;
                 }
-                prop_assert!(sent == most || ready.count_ones() > 1, "a queue that is alone may send all");
+                prop_assert!(sent == most || ready.len() > 1, "a queue that is alone may send all");
                 one.keep_credit(queue, credit);
                 prop_assert_eq!((one.deficit, one.turn), (other.deficit, other.turn));
             }
@@ -228,9 +232,9 @@ mod tests {
     fn a_pause_earns_no_credit() {
         let mut scheduler = Scheduler::new([dwrr(1); 8]);
         let lens = [1000; 8];
-        shares(&mut scheduler, 0b11, lens, 1000);
-        shares(&mut scheduler, 0b01, lens, 100_000);
-        let after = shares(&mut scheduler, 0b11, lens, 100);
+        shares(&mut scheduler, set(0b11), lens, 1000);
+        shares(&mut scheduler, set(0b01), lens, 100_000);
+        let after = shares(&mut scheduler, set(0b11), lens, 100);
         assert!(after[0].abs_diff(after[1]) <= 2000, "{after:?}");
     }
 
@@ -242,11 +246,12 @@ mod tests {
             ready in 1_u8..,
         ) {
             let mut scheduler = Scheduler::new(weights.map(dwrr));
+            let ready = set(ready);
             let sent = shares(&mut scheduler, ready, lens, 200_000);
             let total: u64 = sent.iter().sum();
-            let weight: u64 = (0..8).filter(|q| ready >> q & 1 == 1).map(|q| u64::from(weights[q])).sum();
+            let weight: u64 = ready.iter().map(|q| u64::from(weights[q])).sum();
             for queue in 0..8 {
-                let due = if ready >> queue & 1 == 1 { total * u64::from(weights[queue]) / weight } else { 0 };
+                let due = if ready.contains(queue) { total * u64::from(weights[queue]) / weight } else { 0 };
                 // The error of DWRR is at most a round: each queue's quantum and its largest packet.
                 let slack = 2 * (u64::from(weights[queue]) * u64::from(QUANTUM) + 9216) + total / 100;
                 prop_assert!(sent[queue].abs_diff(due) <= slack, "queue {queue}: {} of {due}", sent[queue]);

@@ -8,7 +8,7 @@ use super::outcome::Ending;
 use super::spec::{FaultKind, Learning, PortRef, Scenario};
 use super::waivers::{self, Waiver};
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 
 /// Counters that exist only for the checks.
 #[derive(Debug, Default)]
@@ -26,8 +26,8 @@ pub struct Checks {
     pub garbage_received: u64,
     /// Lossless frames dropped for lack of buffer, by switch, as of the last check.
     lossless_dropped: Vec<u64>,
-    /// Lossless classes, by switch, as a mask.
-    lossless: Vec<u8>,
+    /// Lossless classes, by switch.
+    lossless: Vec<ClassSet>,
 }
 
 impl Checks {
@@ -39,8 +39,9 @@ impl Checks {
         let lossless = scenario.switches.iter().map(|switch| {
             let spec = &switch.config.switch;
             let groups = spec.lossless_groups();
-            let classes = (0..CLASSES).filter(|&class| groups >> (spec.classes.tc_to_group[class] & 7) & 1 == 1);
-            classes.fold(0, |mask, class| mask | 1 << class)
+            let classes =
+                (0..CLASSES).filter(|&class| groups.contains(usize::from(spec.classes.tc_to_group[class] & 7)));
+            classes.collect()
         });
         Self {
             may_disorder: floods || flaps,
@@ -86,7 +87,7 @@ impl Engine<'_> {
     /// Checks that no lossless frame is dropped for lack of buffer, nor lost in a full receive ring. Switches that a
     /// waiver covers are exempt.
     fn check_lossless(&mut self, switch: usize) {
-        if self.waivers.iter().any(|waiver| waiver.switches >> switch & 1 == 1) {
+        if self.waivers.iter().any(|waiver| waiver.switches.contains(switch)) {
             return;
         }
         let name = &self.scenario.switches[switch].name;
@@ -167,10 +168,10 @@ impl Engine<'_> {
 }
 
 /// Sums the lossless frames that a switch dropped for lack of buffer.
-fn lossless_drops(node: &Node, lossless: u8) -> u64 {
+fn lossless_drops(node: &Node, lossless: ClassSet) -> u64 {
     let mut sum = 0;
     for port in &node.counters.ports {
-        for class in (0..CLASSES).filter(|class| lossless >> class & 1 == 1) {
+        for class in lossless.iter() {
             for (reason, ..) in DropReason::TABLE {
                 if reason.is_congestion() {
                     sum += port.drops[class][*reason as usize].get();
@@ -181,10 +182,10 @@ fn lossless_drops(node: &Node, lossless: u8) -> u64 {
     sum
 }
 
-fn describe_drops(node: &Node, lossless: u8) -> String {
+fn describe_drops(node: &Node, lossless: ClassSet) -> String {
     let mut drops = Vec::new();
     for (port, spec) in node.counters.ports.iter().zip(&node.spec.ports) {
-        for class in (0..CLASSES).filter(|class| lossless >> class & 1 == 1) {
+        for class in lossless.iter() {
             for (reason, label, _) in DropReason::TABLE.iter().filter(|(reason, ..)| reason.is_congestion()) {
                 let count = port.drops[class][*reason as usize].get();
                 if count > 0 {

@@ -17,6 +17,7 @@ use super::waivers::Waiver;
 use super::watch::Watch;
 use super::wire::Wire;
 use super::{faults, finish, routes, waivers};
+use crate::sets::ClassSet;
 use crate::verify::record::Tape;
 
 /// Stream of random numbers of faults on wires.
@@ -181,7 +182,7 @@ impl<'a> Engine<'a> {
         let lossless = if let End::Port(port) = link.a {
             self.scenario.switches[port.switch].config.switch.ports[port.port].lossless_groups()
         } else {
-            0
+            ClassSet::EMPTY
         };
         let spec = &self.scenario.hosts[number];
         Host::new(spec, wires, flows.map(|(flow, _)| flow).collect(), link.rate, lossless)
@@ -322,7 +323,7 @@ impl<'a> Engine<'a> {
 
     /// Whether any host currently sends XOFF.
     pub(super) fn is_any_host_pausing(&self) -> bool {
-        self.hosts.iter().any(|host| host.generator.xoff() != 0)
+        self.hosts.iter().any(|host| !host.generator.xoff().is_empty())
     }
 
     /// Whether every frame has arrived, no transmitter is paused, and the switches are idle.

@@ -5,6 +5,7 @@ use super::engine::Engine;
 use super::garbage::Garbage;
 use super::load::PS;
 use super::spec::{End, FaultKind, Lost, Way};
+use crate::sets::ClassSet;
 
 /// Handles the beginning or the end of fault number `fault`.
 pub fn change(engine: &mut Engine<'_>, fault: usize) {
@@ -17,7 +18,7 @@ pub fn change(engine: &mut Engine<'_>, fault: usize) {
                 FaultKind::Storm { host: of, priorities } if of == host => Some(priorities),
                 _ => None,
             });
-            let priorities = storms.fold(0, |all, some| all | some);
+            let priorities = storms.fold(ClassSet::EMPTY, |all, some| all | some);
             engine.hosts[host].storm(priorities, engine.now);
             engine.wake(host, engine.now);
         }

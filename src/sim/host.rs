@@ -11,7 +11,7 @@ use super::spec::{HostNode, ReceiverSpec};
 use crate::headroom::standard_response;
 use crate::hosts::frame::{Station, announcement};
 use crate::pfc::Generator;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Ticks};
 use crate::wire::mac_control::PfcFrame;
 
@@ -53,12 +53,12 @@ pub struct Host {
     pub expects_at: u64,
     /// Whether it neither sends nor receives.
     pub is_dead: bool,
-    /// Priorities of an active storm, as a mask.
-    storm: u8,
+    /// Priorities of an active storm.
+    storm: ClassSet,
     response_ps: u64,
     receiver: Option<Receiver>,
-    /// Lossless priorities at the host's switch port, as a mask.
-    lossless: u8,
+    /// Lossless priorities at the host's switch port.
+    lossless: ClassSet,
     rate: BitRate,
     /// Time of its last PFC frame.
     told_ps: u64,
@@ -80,7 +80,7 @@ impl Host {
     /// Returns a host on a link of `rate` with the `wires` (sending, receiving), at a port with the `lossless`
     /// priorities.
     #[must_use]
-    pub fn new(spec: &HostNode, wires: (usize, usize), flows: Vec<usize>, rate: BitRate, lossless: u8) -> Self {
+    pub fn new(spec: &HostNode, wires: (usize, usize), flows: Vec<usize>, rate: BitRate, lossless: ClassSet) -> Self {
         let response_ps = spec.response.map_or_else(|| standard_response_ps(rate), |response| response.0 * PS);
         Self {
             spec: spec.clone(),
@@ -97,7 +97,7 @@ impl Host {
             wake_at: u64::MAX,
             expects_at: u64::MAX,
             is_dead: false,
-            storm: 0,
+            storm: ClassSet::EMPTY,
             response_ps,
             receiver: spec.receiver.map(Receiver::new),
             lossless,
@@ -142,7 +142,7 @@ impl Host {
             && at <= now
         {
             self.heard.pop_front();
-            for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
+            for priority in frame.enabled.iter() {
                 self.end_pause(priority, now);
                 let ps = u64::from(frame.quanta[priority].0) * self.quanta_ps(1);
                 self.paused_until[priority] = came + ps;
@@ -179,7 +179,7 @@ impl Host {
     /// Returns when a PFC frame may be due next: a refresh, or the XON of a receive buffer that has drained.
     #[must_use]
     pub fn pfc_wake(&self, now: u64) -> Option<u64> {
-        let refresh = (self.generator.xoff() != 0).then(|| {
+        let refresh = (!self.generator.xoff().is_empty()).then(|| {
             let at = self.told_ps + self.quanta_ps(LONGEST) / 2;
             // The refresh time has come, but the generator rounds differently and does not consider it due yet.
             if at > now { at } else { now + RETRY_PS }
@@ -222,8 +222,8 @@ impl Host {
         self.generator.set_all(xoff);
     }
 
-    /// Begins a storm of `priorities`; zero ends it.
-    pub fn storm(&mut self, priorities: u8, now: u64) {
+    /// Begins a storm of `priorities`; the empty set ends it.
+    pub fn storm(&mut self, priorities: ClassSet, now: u64) {
         self.storm = priorities;
         self.judge(now);
     }
@@ -317,13 +317,13 @@ mod tests {
             receiver,
             known: true,
         };
-        Host::new(&spec, (0, 1), vec![], BitRate(10_000_000_000), 0b1000)
+        Host::new(&spec, (0, 1), vec![], BitRate(10_000_000_000), ClassSet::only(3))
     }
 
     #[test]
     fn a_pause_is_obeyed_after_the_response_and_ends_by_itself() {
         let mut host = host(None);
-        let frame = PfcFrame { enabled: 8, quanta: [Quanta(1000); CLASSES] };
+        let frame = PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(1000); CLASSES] };
         // 60 quanta of 51.2 ns each.
         let at = host.hear(frame, 1_000_000);
         assert_eq!(at, 1_000_000 + 3_072_000);
@@ -339,7 +339,7 @@ mod tests {
     fn xon_ends_a_pause() {
         let mut host = host(None);
         for quanta in [1000, 0] {
-            let at = host.hear(PfcFrame { enabled: 8, quanta: [Quanta(quanta); CLASSES] }, 0);
+            let at = host.hear(PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(quanta); CLASSES] }, 0);
             host.understand(at);
             assert_eq!(host.paused_until(3, at).is_some(), quanta > 0);
         }
@@ -354,7 +354,10 @@ mod tests {
         assert!(host.fill(1, true, 0));
         assert!(!host.fill(1, false, 0), "lossy, and full");
         assert_eq!(host.outcome.receive_dropped_frames, 1);
-        assert_eq!(host.pfc_due(0).map(|frame| (frame.enabled, frame.quanta[3])), Some((8, Quanta(65535))));
+        assert_eq!(
+            host.pfc_due(0).map(|frame| (frame.enabled, frame.quanta[3])),
+            Some((ClassSet::only(3), Quanta(65535)))
+        );
         // The rate is a byte per nanosecond, and 1001 bytes must leave.
         let wake = host.pfc_wake(0).unwrap();
         assert!((1_001_000..1_001_010).contains(&wake), "{wake}");
@@ -366,13 +369,13 @@ mod tests {
     #[test]
     fn storm_refreshes_its_xoff_until_it_ends_with_xon() {
         let mut host = host(None);
-        host.storm(0b1000, 0);
+        host.storm(ClassSet::only(3), 0);
         let mut now = 0;
         for _ in 0..5 {
             assert!(host.pfc_due(now).is_some(), "at {now}");
             now = host.pfc_wake(now).unwrap();
         }
-        host.storm(0, now);
+        host.storm(ClassSet::EMPTY, now);
         assert_eq!(host.pfc_due(now).map(|frame| frame.quanta[3]), Some(Quanta(0)));
         assert_eq!(host.pfc_wake(now), None);
     }

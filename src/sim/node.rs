@@ -14,7 +14,7 @@ use super::wire::Wire;
 use crate::dataplane::{Counters, Pipeline, SwitchSpec};
 use crate::io::{self, Burst, Packet, Ports};
 use crate::pfc::PriorityMap;
-use crate::sets::{CLASSES, FrameSet};
+use crate::sets::{CLASSES, ClassSet, FrameSet};
 use crate::units::Ticks;
 use crate::verify::audit::Auditor;
 use crate::verify::record::{Recorder, Tape};
@@ -271,15 +271,15 @@ impl Node {
         for (port, device) in self.devices.iter().enumerate() {
             // A few picoseconds may be rounding errors.
             let paused = (0..CLASSES).filter(|&priority| device.silent_until[priority] > began + PS);
-            let paused: u8 = paused.fold(0, |mask, priority| mask | 1 << priority);
-            if paused == 0 || !self.fleet[lcore].owns(port) || !device.is_up(world) {
+            let paused: ClassSet = paused.collect();
+            if paused.is_empty() || !self.fleet[lcore].owns(port) || !device.is_up(world) {
                 continue;
             }
             let spec = &self.spec.ports[port];
             let map = PriorityMap::new(self.spec.classes.pfc_to_queue);
             let obeyed = spec.pfc.obeyed(self.spec.lossless_queues(spec), &map);
             let queues = map.queues(obeyed & paused);
-            for queue in (0..CLASSES).filter(|queue| queues >> queue & 1 == 1) {
+            for queue in queues.iter() {
                 silent.push((port, queue, self.counters.ports[port].tx_frames[queue].get()));
             }
         }
@@ -290,7 +290,7 @@ impl Node {
     fn broken_silence(&self, lcore: usize, silent: &[(usize, usize, u64)]) -> Option<(usize, usize)> {
         let has_sent = |&&(port, queue, before): &&(usize, usize, u64)| {
             self.counters.ports[port].tx_frames[queue].get() != before
-                && self.fleet[lcore].ignoring(port) >> queue & 1 == 0
+                && !self.fleet[lcore].ignoring(port).contains(queue)
         };
         silent.iter().find(has_sent).map(|&(port, queue, _)| (port, queue))
     }
@@ -363,7 +363,7 @@ impl Device {
         let (Some((_, wire)), Some(frame)) = (self.wires, packet.pfc()) else {
             return;
         };
-        for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
+        for priority in frame.enabled.iter() {
             self.silent_until[priority] = now + world.watch.pause_ps(wire, frame.quanta[priority].0);
         }
     }

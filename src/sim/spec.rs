@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::config::Config;
 use crate::hosts::FlowKind;
+use crate::sets::ClassSet;
 use crate::units::{BitRate, Bytes, Length, Nanos};
 use crate::wire::MacAddr;
 
@@ -284,8 +285,8 @@ pub enum FaultKind {
     Storm {
         /// Index of the host.
         host: usize,
-        /// Priorities, as a mask.
-        priorities: u8,
+        /// Priorities of the storm.
+        priorities: ClassSet,
     },
     /// A host neither sends nor receives, while its link stays up.
     Dead {

@@ -124,7 +124,7 @@ impl Engine<'_> {
                     .broken("frames_in_order", || format!("frame {sequence} of flow {name} arrived late or twice"));
             }
         }
-        if self.hosts[host].generator.xoff() != 0 {
+        if !self.hosts[host].generator.xoff().is_empty() {
             self.wake(host, at);
         }
     }

@@ -11,20 +11,21 @@ use crate::headroom::{
 };
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PriorityMap;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Cells, Nanos};
 
 /// A reason for which some switches guarantee nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiver {
-    /// The switches, as a mask: a scenario has at most 64.
-    pub switches: u64,
+    /// The switches. A scenario has at most 64, so that a set of ports can hold them.
+    pub switches: PortSet,
     /// The reason, as a sentence.
     pub what: String,
 }
 
 impl Waiver {
     fn of(switch: usize, what: String) -> Self {
-        Self { switches: 1 << switch, what }
+        Self { switches: PortSet::only(switch), what }
     }
 }
 
@@ -57,23 +58,23 @@ pub fn waivers(scenario: &Scenario) -> Vec<Waiver> {
     waivers
 }
 
-/// Returns the switches at both ends of a link, as a mask.
-fn ends(link: &LinkNode) -> u64 {
-    let of = |end| if let End::Port(port) = end { 1 << port.switch } else { 0 };
+/// Returns the switches at both ends of a link.
+fn ends(link: &LinkNode) -> PortSet {
+    let of = |end| if let End::Port(port) = end { PortSet::only(port.switch) } else { PortSet::EMPTY };
     of(link.a) | of(link.b)
 }
 
-/// Returns the switch at which a host is, as a mask.
-fn of_host(host: usize, scenario: &Scenario) -> u64 {
+/// Returns the switch at which a host is.
+fn of_host(host: usize, scenario: &Scenario) -> PortSet {
     let links = scenario.links.iter().filter(|link| link.a == End::Host(host) || link.b == End::Host(host));
-    links.fold(0, |mask, link| mask | ends(link))
+    links.fold(PortSet::EMPTY, |switches, link| switches | ends(link))
 }
 
-/// Returns a switch and its neighbours, as a mask: a switch that polls late also obeys PFC late.
+/// Returns a switch and its neighbours: a switch that polls late also obeys PFC late.
 #[must_use]
-pub fn around(switch: usize, scenario: &Scenario) -> u64 {
-    let next = scenario.links.iter().map(ends).filter(|mask| mask >> switch & 1 == 1);
-    next.fold(1 << switch, |mask, ends| mask | ends)
+pub fn around(switch: usize, scenario: &Scenario) -> PortSet {
+    let next = scenario.links.iter().map(ends).filter(|ends| ends.contains(switch));
+    next.fold(PortSet::only(switch), |switches, ends| switches | ends)
 }
 
 fn of_fault(fault: &Fault, scenario: &Scenario) -> Option<Waiver> {
@@ -139,7 +140,7 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
         return Some(Waiver { switches: ends(link), what: format!("PFC is off at {name}") });
     }
     if let End::Port(peer) = peer
-        && spec.lossless_groups() & !obeyed(peer, scenario) != 0
+        && !(spec.lossless_groups() - obeyed(peer, scenario)).is_empty()
     {
         let (of, spec) = (&scenario.switches[peer.switch], &scenario.switches[peer.switch].config.switch);
         let what = format!(
@@ -170,7 +171,7 @@ fn of_port(port: PortRef, peer: End, link: &LinkNode, scenario: &Scenario) -> Op
 }
 
 /// Returns the priorities whose pauses `port` obeys.
-fn obeyed(port: PortRef, scenario: &Scenario) -> u8 {
+fn obeyed(port: PortRef, scenario: &Scenario) -> ClassSet {
     let switch = &scenario.switches[port.switch].config.switch;
     let spec = &switch.ports[port.port];
     spec.pfc.obeyed(switch.lossless_queues(spec), &PriorityMap::new(switch.classes.pfc_to_queue))

@@ -77,7 +77,7 @@ impl Watch {
 
     /// Records a PFC frame that arrived on `wire` at `at`.
     pub fn heard(&mut self, wire: usize, frame: &PfcFrame, at: u64) {
-        for priority in (0..CLASSES).filter(|priority| frame.enabled >> priority & 1 == 1) {
+        for priority in frame.enabled.iter() {
             self.expire(wire, priority, at);
             let quanta = frame.quanta[priority].0;
             let until = at + self.pause_ps(wire, quanta);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn pfc(quanta: u16) -> PfcFrame {
-        PfcFrame { enabled: 8, quanta: [Quanta(quanta); CLASSES] }
+        PfcFrame { enabled: crate::sets::ClassSet::only(3), quanta: [Quanta(quanta); CLASSES] }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::hosts::{FlowKind, FlowPattern, FlowSpec, FlowTarget, HostSpec, Hosts}
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{ClassMap, QueueDiscipline};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::wire::MacAddr;
 
@@ -157,7 +157,7 @@ pub fn second() -> (SwitchView, Snapshot, Snapshot) {
     p2.tx_bytes[3].add(900_000_000);
     p1.drops[0][DropReason::Threshold as usize].add(12_345);
     p1.pfc_tx_frames.add(20);
-    p1.xoff_mask.set(1 << 3);
+    p1.xoff_mask.set(ClassSet::only(3).bits().into());
     p2.paused_mask.set(0b101_1000);
     p2.ecn_marked[3].add(456);
     p1.group_used_cells[3].set(1_000);
@@ -204,7 +204,7 @@ pub fn trouble() -> SwitchView {
     p2.pfc_rx_ignored[3].add(8_000);
     p2.watchdog_storms[3].add(2);
     p2.watchdog_restores[3].add(1);
-    p2.watchdog_mask.set(1 << 3);
+    p2.watchdog_mask.set(ClassSet::only(3).bits().into());
     p2.egress_stuck.set(1);
     p2.egress_stucks.add(3);
     p2.link_ups.add(2);

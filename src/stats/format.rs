@@ -2,6 +2,7 @@
 
 use crate::mmu::HeadroomPolicy;
 use crate::pfc::PfcMode;
+use crate::sets::ClassSet;
 use crate::units::Nanos;
 
 /// Bytes that a frame takes on the wire beyond its own: preamble, frame check sequence and gap.
@@ -85,10 +86,10 @@ pub fn percent(part: u64, whole: u64) -> u64 {
     (part * 100).checked_div(whole).unwrap_or(0)
 }
 
-/// Formats the classes in `mask` in at most seven characters: `3,4`, `6 of 8`; `-` if there are none.
+/// Formats `classes` in at most seven characters: `3,4`, `6 of 8`; `-` if there are none.
 #[must_use]
-pub fn classes(mask: u8) -> String {
-    let list: Vec<String> = (0..8).filter(|class| mask >> class & 1 == 1).map(|class| class.to_string()).collect();
+pub fn classes(classes: ClassSet) -> String {
+    let list: Vec<String> = classes.iter().map(|class| class.to_string()).collect();
     match list.len() {
         0 => "-".to_owned(),
         1..=4 => list.join(","),
@@ -131,7 +132,10 @@ mod tests {
             [850, 8_190, 81_900, 1_250_000, 2_000_000_000].map(|ns| time(Nanos(ns))),
             ["850ns", "8.19us", "81.9us", "1.25ms", "2.00s"]
         );
-        assert_eq!([0, 0b0001_1000, 0b1101_1011].map(classes), ["-", "3,4", "6 of 8"]);
+        assert_eq!(
+            [0, 0b0001_1000, 0b1101_1011].map(|bits| classes(ClassSet::from_bits(bits))),
+            ["-", "3,4", "6 of 8"]
+        );
         assert_eq!(percent(999, 1000), 99);
         assert_eq!(percent(1, 0), 0);
     }

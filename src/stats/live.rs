@@ -106,10 +106,10 @@ impl<'a> Step<'a> {
     }
 
     /// Number of priority groups at XOFF, and of lossless groups.
-    pub fn xoff(&self) -> (u32, u32) {
-        let xoff = self.after.ports.iter().map(|port| port.xoff_mask.count_ones()).sum();
+    pub fn xoff(&self) -> (usize, usize) {
+        let xoff = self.after.ports.iter().map(|port| port.xoff_mask.len()).sum();
         let groups = self.switch_view.spec.ports.iter().flat_map(|port| &port.buffer.groups);
-        (xoff, groups.filter(|group| group.lossless).count() as u32)
+        (xoff, groups.filter(|group| group.lossless).count())
     }
 
     /// The pools with name, used cells, watermark and size; pools of size zero are left out.

@@ -42,7 +42,7 @@ pub fn needs(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Need> {
         // The formula does not depend on the group: one result for each port.
         let by_formula = by_formula(switch_view, port, snapshot.longest_poll_gap(switch_view, port));
         let guarded = switch_view.guarded_groups(port);
-        needs.extend((0..CLASSES).filter(|group| guarded >> group & 1 == 1).map(|group| Need {
+        needs.extend(guarded.iter().map(|group| Need {
             port,
             group,
             size: size(switch_view, port, group),

@@ -4,6 +4,7 @@ use super::format::{classes, frames, gigabits, grouped, per_second, percent, sho
 use super::live::{Step, Style};
 use super::snapshot::{LcoreSnapshot, cells};
 use super::switch_view::SwitchView;
+use crate::sets::ClassSet;
 use crate::units::{Bytes, Cells, Nanos};
 
 /// Lines and columns of a picture: a terminal of 24 by 80, less the line of the cursor.
@@ -72,7 +73,7 @@ fn port_line(step: &Step<'_>, port: usize, style: Style) -> String {
     let snapshot = &step.after.ports[port];
     let (used, headroom) = filling(step, port);
     let name: String = step.switch_view.port_name(port).chars().take(12).collect();
-    let classes = |mask| style.odd(mask != 0, &format!("{:<7}", classes(mask)));
+    let classes = |paused: ClassSet| style.odd(!paused.is_empty(), &format!("{:<7}", classes(paused)));
     let (xoff, paused) = (classes(snapshot.xoff_mask), classes(snapshot.paused_mask));
     let drops = per_second(step.port(port, |p| p.dropped(|_| true)), step.seconds);
     let drops = style.bad(drops > 0, &format!("{:>8}", short(drops)));
@@ -136,7 +137,7 @@ fn trouble(step: &Step<'_>, style: Style) -> String {
     let after = step.after;
     let (mut text, mut storms) = (String::new(), Vec::new());
     let found = after.sum(|port| port.watchdog_storms.iter().sum());
-    for (index, port) in after.ports.iter().enumerate().filter(|(_, port)| port.watchdog_mask != 0) {
+    for (index, port) in after.ports.iter().enumerate().filter(|(_, port)| !port.watchdog_mask.is_empty()) {
         storms.push(format!("{} {}", step.switch_view.port_name(index), classes(port.watchdog_mask)));
     }
     if found > 0 {
@@ -288,7 +289,7 @@ mod tests {
         p1.pfc_tx_paused_ns[3].add(450_000_000);
         p2.pfc_rx_paused_ns[3].add(90_000_000);
         p2.watchdog_storms[3].add(2);
-        p2.watchdog_mask.set(1 << 3);
+        p2.watchdog_mask.set(ClassSet::only(3).bits().into());
         p1.backlog_xoffs.add(7);
         p1.backlog_highest_frames.raise(600);
         p2.egress_stucks.add(2);

@@ -9,7 +9,7 @@ use super::switch_view::SwitchView;
 use crate::dataplane::telemetry::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
 use crate::dataplane::{Counters, DropReason};
 use crate::mmu::{BufferPlan, Threshold};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Cells, Nanos};
 
 /// One value for each class.
@@ -41,8 +41,8 @@ pub struct PortSnapshot {
     pub group_headroom_highest_cells: Values,
     pub queue_cells: Values,
     pub queue_highest_cells: Values,
-    pub xoff_mask: u8,
-    pub paused_mask: u8,
+    pub xoff_mask: ClassSet,
+    pub paused_mask: ClassSet,
     pub pfc_tx_paused_ns: Values,
     pub pfc_rx_paused_ns: Values,
     pub pfc_rx_ignored: Values,
@@ -58,7 +58,7 @@ pub struct PortSnapshot {
     pub backlog_held_ns: u64,
     pub watchdog_storms: Values,
     pub watchdog_restores: Values,
-    pub watchdog_mask: u8,
+    pub watchdog_mask: ClassSet,
     pub egress_stuck: bool,
     pub egress_stucks: u64,
     pub link_ups: u64,
@@ -87,8 +87,8 @@ impl PortSnapshot {
             group_headroom_highest_cells: values(&port.group_headroom_highest_cells),
             queue_cells: values(&port.queue_cells),
             queue_highest_cells: values(&port.queue_highest_cells),
-            xoff_mask: port.xoff_mask.get() as u8,
-            paused_mask: port.paused_mask.get() as u8,
+            xoff_mask: ClassSet::from_bits(port.xoff_mask.get() as u8),
+            paused_mask: ClassSet::from_bits(port.paused_mask.get() as u8),
             pfc_tx_paused_ns: values(&port.pfc_tx_paused_ns),
             pfc_rx_paused_ns: values(&port.pfc_rx_paused_ns),
             pfc_rx_ignored: values(&port.pfc_rx_ignored),
@@ -104,7 +104,7 @@ impl PortSnapshot {
             backlog_held_ns: port.backlog_held_ns.get(),
             watchdog_storms: values(&port.watchdog_storms),
             watchdog_restores: values(&port.watchdog_restores),
-            watchdog_mask: port.watchdog_mask.get() as u8,
+            watchdog_mask: ClassSet::from_bits(port.watchdog_mask.get() as u8),
             egress_stuck: port.egress_stuck.get() != 0,
             egress_stucks: port.egress_stucks.get(),
             link_ups: port.link_ups.get(),

@@ -12,7 +12,7 @@ use crate::dataplane::{Counters, PortSpec, SwitchSpec};
 use crate::headroom::{HeadroomInput, LEFT_BEHIND, SmallPackets};
 use crate::hosts::HostCounters;
 use crate::qos::only_class;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Length, Nanos};
 
 /// Whether a port's PFC can be relied upon.
@@ -56,9 +56,9 @@ pub struct SwitchView {
     pub version: &'static str,
     /// The settings of the switch.
     pub spec: SwitchSpec,
-    /// Mask of the traffic classes that are configured as lossless. A loss in one of them breaks the promise even if
+    /// The traffic classes that are configured as lossless. A loss in one of them breaks the promise even if
     /// its port cannot keep it.
-    pub lossless: u8,
+    pub lossless: ClassSet,
     /// PFC standing of each port as known before it runs; [`SwitchView::standing`] returns the current one.
     pub pfc: Vec<PfcStanding>,
     /// For each port, the virtual host behind it that obeys PFC; the counters of that host prove the port's PFC.
@@ -94,9 +94,8 @@ impl SwitchView {
     #[must_use]
     pub fn new(spec: SwitchSpec, counters: Arc<Counters>) -> Self {
         let groups = spec.lossless_groups();
-        let lossless = (0..CLASSES)
-            .filter(|&class| groups >> (spec.classes.tc_to_group[class] & 7) & 1 == 1)
-            .fold(0, |mask, class| mask | 1 << class);
+        let lossless =
+            (0..CLASSES).filter(|&class| groups.contains(usize::from(spec.classes.tc_to_group[class] & 7))).collect();
         let link = |port: &PortSpec| HeadroomInput {
             rate: port.rate,
             cable: Length { mm: 0 },
@@ -139,7 +138,7 @@ impl SwitchView {
     /// Whether traffic class `class` is configured as lossless.
     #[must_use]
     pub fn is_lossless(&self, class: usize) -> bool {
-        self.lossless >> class & 1 == 1
+        self.lossless.contains(class)
     }
 
     /// The current PFC standing of port `port`. The port sends its PFC state when its link comes up; a witness that has
@@ -165,10 +164,10 @@ impl SwitchView {
         self.hosts.as_ref().is_some_and(|hosts| hosts.hosts.iter().any(|host| host.port == port))
     }
 
-    /// Mask of the priority groups of port `port` that are lossless and guarded by PFC.
+    /// The priority groups of port `port` that are lossless and guarded by PFC.
     #[must_use]
-    pub fn guarded_groups(&self, port: usize) -> u8 {
-        self.spec.ports.get(port).filter(|port| port.pfc.is_on()).map_or(0, PortSpec::lossless_groups)
+    pub fn guarded_groups(&self, port: usize) -> ClassSet {
+        self.spec.ports.get(port).filter(|port| port.pfc.is_on()).map_or(ClassSet::EMPTY, PortSpec::lossless_groups)
     }
 
     /// The name of priority group `group` for people: its traffic class, if it has just one.

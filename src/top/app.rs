@@ -110,7 +110,9 @@ impl App {
             let sample = Sample {
                 rx_bps: step.rx_bps,
                 tx_bps: step.tx_bps,
-                held: step.xoff.share > 0.0 || step.paused.share > 0.0 || step.xoff.mask | step.paused.mask != 0,
+                held: step.xoff.share > 0.0
+                    || step.paused.share > 0.0
+                    || !(step.xoff.priorities | step.paused.priorities).is_empty(),
                 lost: was.is_some_and(|was| lost(port) > lost(was)),
             };
             if let Some(history) = self.histories.get_mut(index) {

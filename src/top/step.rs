@@ -2,6 +2,7 @@
 
 use crate::api::State;
 use crate::api::model::{Lcore, Pfc, PfcPriority, Port};
+use crate::sets::ClassSet;
 
 /// Rates and pauses between two states of one switch.
 #[derive(Debug, Default, Clone)]
@@ -42,8 +43,8 @@ pub struct PortStep {
 /// Pauses of one port in one direction.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Held {
-    /// Priorities that were paused at any time between the two states, one bit each.
-    pub mask: u8,
+    /// Priorities that were paused at any time between the two states.
+    pub priorities: ClassSet,
     /// The longest pause time of any priority, as a share of the time between the two states.
     pub share: f64,
 }
@@ -152,7 +153,7 @@ fn held(before: &Pfc, now: &Pfc, rate: &Rate, of: fn(&PfcPriority) -> (bool, u64
         let was = before.priorities.iter().find(|was| was.priority == line.priority);
         let ((_, xoffs_was, time_was), (is_held, xoffs, time)) = (was.map_or((false, 0, 0), of), of(line));
         if is_held || xoffs > xoffs_was {
-            all.mask |= 1 << line.priority;
+            all.priorities.insert(line.priority.into());
         }
         all.share = all.share.max(rate.of(time_was, time) / 1e9);
     }

@@ -4,7 +4,7 @@
 //! `01:80:c2:00:00:01 | source | 88 08 | opcode | PFC: 00 e[7..0], 8 x u16 time | PAUSE: u16 time | zeros`.
 
 use super::MacAddr;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::Quanta;
 
 /// EtherType of MAC control.
@@ -45,7 +45,7 @@ pub fn is_to_link_peer(frame: &[u8]) -> bool {
 pub struct PfcFrame {
     /// Priorities whose time counts. IEEE 802.1Q clause 36, in substance: the time of priority n counts only if bit
     /// e\[n\] of the vector is 1.
-    pub enabled: u8,
+    pub enabled: ClassSet,
     /// Pause time of each priority, in quanta of 512 bit times (IEEE 802.3 annex 31B.2). Zero is XON.
     pub quanta: [Quanta; CLASSES],
 }
@@ -55,7 +55,7 @@ pub struct PfcFrame {
 pub fn parse(frame: &[u8]) -> Option<MacControl> {
     match be16(frame, OPCODE_AT)? {
         OPCODE_PFC if frame.len() >= PFC_LEN => {
-            let mut pfc = PfcFrame { enabled: frame[VECTOR_AT + 1], ..PfcFrame::default() };
+            let mut pfc = PfcFrame { enabled: ClassSet::from_bits(frame[VECTOR_AT + 1]), ..PfcFrame::default() };
             for (priority, quanta) in pfc.quanta.iter_mut().enumerate() {
                 *quanta = Quanta(be16(frame, TIMES_AT + 2 * priority)?);
             }
@@ -83,7 +83,7 @@ impl PfcFrame {
         frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
         frame[OPCODE_AT..VECTOR_AT].copy_from_slice(&OPCODE_PFC.to_be_bytes());
         // The upper byte of the vector is reserved and zero.
-        frame[VECTOR_AT + 1] = self.enabled;
+        frame[VECTOR_AT + 1] = self.enabled.bits();
         for (priority, quanta) in self.quanta.iter().enumerate() {
             let at = TIMES_AT + 2 * priority;
             frame[at..at + 2].copy_from_slice(&quanta.0.to_be_bytes());
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn xoff_of_3_and_4_is_the_standards_frame() {
-        let mut pfc = PfcFrame { enabled: 0x18, ..PfcFrame::default() };
+        let mut pfc = PfcFrame { enabled: ClassSet::from_bits(0x18), ..PfcFrame::default() };
         pfc.quanta[3] = Quanta(0xffff);
         pfc.quanta[4] = Quanta(0xffff);
         let frame = pfc.emit(SOURCE);
@@ -139,13 +139,13 @@ mod tests {
     proptest! {
         #[test]
         fn emitted_pfc_frame_is_parsed_back(enabled: u8, times: [u16; 8]) {
-            let pfc = PfcFrame { enabled, quanta: times.map(Quanta) };
+            let pfc = PfcFrame { enabled: ClassSet::from_bits(enabled), quanta: times.map(Quanta) };
             prop_assert_eq!(parse(&pfc.emit(SOURCE)), Some(MacControl::Pfc(pfc)));
         }
 
         #[test]
         fn any_prefix_parses_or_not_but_never_panics(len in 0_usize..60, enabled: u8) {
-            let frame = PfcFrame { enabled, ..PfcFrame::default() }.emit(SOURCE);
+            let frame = PfcFrame { enabled: ClassSet::from_bits(enabled), ..PfcFrame::default() }.emit(SOURCE);
             prop_assert_eq!(parse(&frame[..len]).is_some(), len >= PFC_LEN);
         }
     }

@@ -4,6 +4,7 @@ use holdfast::config::DeviceKind;
 use holdfast::hosts::{FlowPattern, FlowTarget};
 use holdfast::mmu::Threshold;
 use holdfast::qos::QueueDiscipline;
+use holdfast::sets::ClassSet;
 use holdfast::units::{Alpha, Bytes};
 use holdfast::verify::replay::{Ecn, Frame, Replay};
 
@@ -16,7 +17,7 @@ fn the_embedded_default_is_the_incast() {
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     assert!(config.devices.iter().all(|device| device.kind == DeviceKind::Ring));
     assert_eq!((config.switch.ports.len(), config.hosts.len()), (5, 5));
-    assert_eq!(config.switch.lossless_groups(), 1 << 3);
+    assert_eq!(config.switch.lossless_groups(), ClassSet::only(3));
     let classes: Vec<u8> = config.hosts.iter().flat_map(|host| &host.flows).map(|flow| flow.class).collect();
     assert_eq!(classes, [3, 0, 3, 3, 3]);
     assert!(config.hosts.iter().flat_map(|host| &host.flows).all(|flow| flow.to == FlowTarget::Host(4)));
@@ -39,7 +40,7 @@ fn every_example_loads() {
 #[test]
 fn without_a_preset_all_is_lossy_with_weight_one() {
     let config = accept(PORTS);
-    assert_eq!(config.switch.lossless_groups(), 0);
+    assert_eq!(config.switch.lossless_groups(), ClassSet::EMPTY);
     assert_eq!(config.switch.buffer.headroom, Cells(0));
     for queue in &config.switch.queues {
         assert_eq!(queue.discipline, QueueDiscipline::Dwrr { weight: 1 });
@@ -58,13 +59,13 @@ fn classes_override_the_preset_key_by_key() {
     assert!(config.switch.queues[3].wred.is_some(), "what is not named stays");
     assert_eq!(groups[4].threshold, Threshold::Static(Cells(2000)));
     assert_eq!(groups[4].headroom, groups[3].headroom);
-    assert_eq!(config.switch.lossless_groups(), 0b1_1000);
+    assert_eq!(config.switch.lossless_groups(), ClassSet::from_bits(0b1_1000));
 }
 
 #[test]
 fn a_lossless_class_of_the_preset_can_be_made_lossy() {
     let config = accept(&format!("preset: roce\n{PORTS}classes: {{3: {{lossless: false}}}}\n"));
-    assert_eq!(config.switch.lossless_groups(), 0);
+    assert_eq!(config.switch.lossless_groups(), ClassSet::EMPTY);
     assert!(config.switch.queues[3].limit.is_some());
 }
 

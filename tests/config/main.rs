@@ -95,7 +95,7 @@ fn check_sums(config: &Config) {
     // A lossless class is paused by the priority of its group, in its own queue, and no lossy class shares that queue.
     for class in 0..CLASSES {
         let (group, queue) = (switch.classes.tc_to_group[class], switch.classes.tc_to_queue[class]);
-        let lossless = switch.lossless_groups() >> group & 1 == 1;
+        let lossless = switch.lossless_groups().contains(group.into());
         assert_eq!(lossless, switch.queues[usize::from(queue)].limit.is_none());
         assert!(!lossless || switch.classes.pfc_to_queue[usize::from(group)] == queue);
     }

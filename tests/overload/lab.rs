@@ -12,7 +12,7 @@ use holdfast::dataplane::{Counters, Pipeline};
 use holdfast::hosts::{HostCounters, Hosts};
 use holdfast::io::memory::MemPacket;
 use holdfast::io::{self, Burst, Packet, Ports};
-use holdfast::sets::FrameSet;
+use holdfast::sets::{ClassSet, FrameSet};
 use holdfast::units::{Quanta, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::PfcFrame;
@@ -226,7 +226,7 @@ impl Lab {
 
     /// Sends XOFF for `classes` with `quanta` from the host at `port`. The most quanta last 3.4 ms at 10G; zero quanta
     /// are XON.
-    pub fn pause(&mut self, port: usize, classes: u8, quanta: u16) {
+    pub fn pause(&mut self, port: usize, classes: ClassSet, quanta: u16) {
         let pfc = PfcFrame { enabled: classes, quanta: [Quanta(quanta); 8] };
         let links = &mut self.world.borrow_mut().links;
         let at = links.now + CABLE_NS;

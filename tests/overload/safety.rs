@@ -1,6 +1,7 @@
 //! Hosts that misbehave affect only the classes and senders that they must affect.
 
 use crate::lab::{Lab, MS};
+use holdfast::sets::ClassSet;
 
 /// Interval of refreshes: a little less than half of the longest pause at 10G.
 const REFRESH: u64 = 3 * MS / 2;
@@ -32,7 +33,7 @@ fn storm(lab: &mut Lab, class: usize, ns: u64) -> Vec<u64> {
     let flows = lab.hosts.flows.len();
     let mut delivered = vec![0; flows];
     for _ in 0..ns / REFRESH {
-        lab.pause(4, 1 << class, 0xffff);
+        lab.pause(4, ClassSet::only(class), 0xffff);
         delivered.iter_mut().zip(lab.delivered_in(REFRESH)).for_each(|(sum, more)| *sum += more);
     }
     delivered
@@ -117,9 +118,9 @@ fn a_slow_host_slows_only_its_senders() {
     let flows = ["{to: h4, rate: 9G}", "{to: h3, rate: 9G}", "{to: h4, kind: udp, rate: 1G, frame: 1078}", "", ""];
     let mut lab = lab("watchdog: off\nbuffer: {size: 4MiB}", flows);
     let half = |lab: &mut Lab| {
-        lab.pause(4, 1 << 3, 0xffff);
+        lab.pause(4, ClassSet::only(3), 0xffff);
         let mut delivered = lab.delivered_in(MS);
-        lab.pause(4, 1 << 3, 0);
+        lab.pause(4, ClassSet::only(3), 0);
         delivered.iter_mut().zip(lab.delivered_in(MS)).for_each(|(sum, more)| *sum += more);
         delivered
     };

@@ -7,6 +7,7 @@ use holdfast::dataplane::{Counters, DropReason, Pipeline};
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::io::{Burst, Ports};
 use holdfast::mmu::{QueueLimit, Threshold};
+use holdfast::sets::ClassSet;
 use holdfast::units::{Cells, Ticks};
 
 use crate::harness::*;
@@ -24,7 +25,7 @@ fn xoff_at_reserve_and_shared_drop_beyond_headroom() {
     fill(&mut bed, 1);
     let xoff = bed.pfcs(0);
     assert_eq!(xoff.len(), 1, "one cell more: one PFC frame");
-    assert_eq!((xoff[0].enabled, xoff[0].quanta[LOSSLESS].0), (1 << LOSSLESS, 0xffff));
+    assert_eq!((xoff[0].enabled, xoff[0].quanta[LOSSLESS].0), (ClassSet::only(LOSSLESS), 0xffff));
     fill(&mut bed, 4);
     assert_eq!(bed.drops(0, DropReason::HeadroomFull), 0, "up to the end of headroom nothing is lost");
     fill(&mut bed, 3);
@@ -43,7 +44,7 @@ fn xon_below_the_threshold_less_its_offset() {
     // 33 cells: 3 of headroom and 20 shared. XON follows when 16 shared cells are left: after the seventh frame has
     // left.
     bed.io.set_room(1, Some(6));
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(50_000);
     assert_eq!(bed.data(1).len(), 6);
     bed.assert_xon(0, false);
@@ -55,8 +56,11 @@ fn xon_below_the_threshold_less_its_offset() {
 
 impl Bed {
     fn assert_xon(&mut self, port: usize, expected: bool) {
-        let xons =
-            self.pfcs(port).iter().filter(|pfc| pfc.enabled == 1 << LOSSLESS && pfc.quanta[LOSSLESS].0 == 0).count();
+        let xons = self
+            .pfcs(port)
+            .iter()
+            .filter(|pfc| pfc.enabled == ClassSet::only(LOSSLESS) && pfc.quanta[LOSSLESS].0 == 0)
+            .count();
         assert_eq!(xons, usize::from(expected));
     }
 }
@@ -71,8 +75,8 @@ fn xon_is_sent_when_other_groups_free_pool_cells() {
     }
     spec.buffer.lossless_shared = Cells(30);
     let mut bed = Bed::learned(&spec);
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
-    bed.pause(3, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
+    bed.pause(3, ClassSet::only(LOSSLESS), 0xffff);
     bed.poll();
     for (from, to) in [(0, 1), (2, 3)] {
         for _ in 0..10 {
@@ -87,10 +91,10 @@ fn xon_is_sent_when_other_groups_free_pool_cells() {
     bed.poll();
     assert_eq!(bed.pfcs(0).len(), 1);
     bed.io.set_room(1, Some(1));
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(20_000);
     bed.assert_xon(0, false);
-    bed.pause(3, 1 << LOSSLESS, 0);
+    bed.pause(3, ClassSet::only(LOSSLESS), 0);
     bed.run(20_000);
     bed.assert_xon(0, true);
 }

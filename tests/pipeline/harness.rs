@@ -9,6 +9,7 @@ use holdfast::forward::FdbSpec;
 use holdfast::io::memory::{MemPacket, MemPorts};
 use holdfast::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use holdfast::qos::{ClassMap, QueueDiscipline};
+use holdfast::sets::ClassSet;
 use holdfast::units::{Alpha, BitRate, Bytes, Cells, Nanos, Ticks};
 use holdfast::wire::MacAddr;
 use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
@@ -182,7 +183,7 @@ impl Bed {
     /// Creates a switch like [`Bed::learned`] whose port 1 is paused for class 3, so frames to it stay.
     pub fn blocked(spec: &SwitchSpec) -> Self {
         let mut bed = Self::learned(spec);
-        bed.pause(1, 1 << LOSSLESS, 0xffff);
+        bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
         bed.poll();
         bed
     }
@@ -230,7 +231,7 @@ impl Bed {
     }
 
     /// Injects a PFC frame from the peer of `port` that pauses `priorities` for `quanta`.
-    pub fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
+    pub fn pause(&mut self, port: usize, priorities: ClassSet, quanta: u16) {
         let pfc = PfcFrame { enabled: priorities, quanta: [holdfast::units::Quanta(quanta); 8] };
         self.io.inject(port, &pfc.emit(mac(port)));
     }

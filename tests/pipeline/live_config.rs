@@ -7,6 +7,7 @@ use holdfast::dataplane::{Companion, DropReason, LcoreControl, LiveConfig, Switc
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
 use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
+use holdfast::sets::ClassSet;
 use holdfast::units::{Bytes, Cells, Nanos, Probability, Ticks};
 
 use crate::harness::*;
@@ -41,15 +42,15 @@ fn lowered_limit_sends_xoff_at_next_frame_and_raised_limit_allows_xon() {
     bed.fill(1);
     bed.run(10_000);
     let told: Vec<_> = bed.pfcs(0).iter().map(|pfc| (pfc.enabled, pfc.quanta[LOSSLESS].0 > 0)).collect();
-    assert_eq!(told, [(1 << LOSSLESS, true)], "the frame went to headroom");
+    assert_eq!(told, [(ClassSet::only(LOSSLESS), true)], "the frame went to headroom");
     assert_eq!(bed.counters.ports[0].group_headroom_cells[LOSSLESS].get(), 1);
     apply(&mut bed, &lower, limit(40));
     bed.run(10_000);
     assert_eq!(bed.pfcs(0), [], "there is a frame in headroom");
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(20_000);
     let told: Vec<_> = bed.pfcs(0).iter().map(|pfc| (pfc.enabled, pfc.quanta[LOSSLESS].0)).collect();
-    assert_eq!(told, [(1 << LOSSLESS, 0)]);
+    assert_eq!(told, [(ClassSet::only(LOSSLESS), 0)]);
     assert_eq!(bed.data(1).len(), 26);
     bed.assert_empty();
 }
@@ -68,7 +69,7 @@ fn frames_that_are_held_keep_their_class() {
     assert_eq!(bed.data(1).len(), 5, "class 0 is not paused");
     let counters = &bed.counters.ports[0];
     assert_eq!((counters.rx_frames[LOSSLESS].get(), counters.rx_frames[0].get()), (5, 6));
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(20_000);
     assert_eq!(bed.counters.ports[1].tx_frames[LOSSLESS].get(), 5);
     bed.assert_empty();
@@ -102,7 +103,7 @@ fn new_wred_profile_applies_to_queued_frames() {
     apply(&mut bed, &spec, |spec| {
         spec.queues[LOSSLESS].wred = WredProfile::new(Bytes(10 * 208), Bytes(10 * 208), Probability::ONE);
     });
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(100_000);
     let marks: Vec<bool> = bed.data(1).iter().map(|frame| ecn_of(frame) == 3).collect();
     assert_eq!(marks, [[true; 10], [false; 10]].concat());

@@ -3,6 +3,7 @@
 use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
 use holdfast::pfc::{WatchdogAction, WatchdogSpec};
+use holdfast::sets::ClassSet;
 use holdfast::units::{Cells, Nanos};
 use holdfast::wire::mac_control::PfcFrame;
 
@@ -33,7 +34,7 @@ fn frames_refused_by_the_driver_obey_a_later_pause() {
     bed.fill(20);
     bed.io.inject(0, &frame(0, 1, 0, CELL));
     bed.run(20_000);
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     bed.poll();
     bed.io.set_room(1, None);
     bed.run(20_000);
@@ -46,9 +47,9 @@ fn frames_refused_by_the_driver_obey_a_later_pause() {
 #[test]
 fn the_end_of_a_pause_is_seen_on_an_idle_port() {
     let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     bed.run(100_000);
-    assert_eq!(bed.counters.ports[1].paused_mask.get(), 1 << LOSSLESS);
+    assert_eq!(bed.counters.ports[1].paused_mask.get(), u64::from(ClassSet::only(LOSSLESS).bits()));
     bed.run(LIFE_NS);
     assert_eq!(bed.counters.ports[1].paused_mask.get(), 0);
 }
@@ -57,7 +58,7 @@ fn the_end_of_a_pause_is_seen_on_an_idle_port() {
 #[test]
 fn pause_shorter_than_a_poll_is_obeyed() {
     let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 100); // 5.12 us at 10 Gb/s
+    bed.pause(1, ClassSet::only(LOSSLESS), 100); // 5.12 us at 10 Gb/s
     bed.switch.poll_once(&mut bed.io, bed.now);
     bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
     bed.now += 1_000_000;
@@ -70,12 +71,12 @@ fn pause_shorter_than_a_poll_is_obeyed() {
 #[test]
 fn xon_ends_a_pause_at_once() {
     let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 0xff, 0xffff);
+    bed.pause(1, ClassSet::ALL, 0xffff);
     bed.poll();
     bed.io.inject(0, &frame(0, 1, LOSSLESS_DSCP, CELL));
     bed.run(5_000);
     assert!(bed.data(1).is_empty());
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(1_000);
     assert_eq!(bed.data(1).len(), 1);
 }
@@ -89,8 +90,8 @@ fn classic_pause_empty_vector_and_lossy_pfc_stop_no_class() {
     unknown[15] = 0x77;
     bed.io.inject(1, &classic);
     bed.io.inject(1, &unknown);
-    bed.pause(1, 0, 0xffff);
-    bed.pause(1, !(1 << LOSSLESS), 0xffff);
+    bed.pause(1, ClassSet::EMPTY, 0xffff);
+    bed.pause(1, !ClassSet::only(LOSSLESS), 0xffff);
     bed.poll();
     for dscp in (0..64).step_by(8) {
         bed.io.inject(0, &frame(0, 1, dscp, CELL));
@@ -109,7 +110,7 @@ fn classic_pause_empty_vector_and_lossy_pfc_stop_no_class() {
 #[test]
 fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
     let mut bed = Bed::learned(&spec(2));
-    let pfc = PfcFrame { enabled: 0xff, quanta: [holdfast::units::Quanta(0xffff); 8] }.emit(mac(1));
+    let pfc = PfcFrame { enabled: ClassSet::ALL, quanta: [holdfast::units::Quanta(0xffff); 8] }.emit(mac(1));
     // A host, the broadcast address, two bridge group addresses, and the standard's address with one bit changed.
     let destinations =
         [mac(0).0, [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0], [1, 0x80, 0xc2, 0, 0, 0x0e], [1, 0x80, 0xc2, 0, 1, 1]];
@@ -137,7 +138,7 @@ fn pfc_to_another_destination_is_dropped_and_stops_nothing() {
 #[test]
 fn pfc_frame_with_zero_source_is_accepted() {
     let mut bed = Bed::learned(&spec(2));
-    let pfc = PfcFrame { enabled: 1 << LOSSLESS, quanta: [holdfast::units::Quanta(9); 8] };
+    let pfc = PfcFrame { enabled: ClassSet::only(LOSSLESS), quanta: [holdfast::units::Quanta(9); 8] };
     bed.io.inject(1, &pfc.emit(Default::default()));
     bed.poll();
     assert_eq!(bed.counters.ports[1].pfc_rx_xoff[LOSSLESS].get(), 1);
@@ -151,13 +152,13 @@ fn a_pause_that_lasts_is_refreshed_at_half_its_life() {
     assert_eq!(bed.pfcs(0).len(), 1);
     // The peer of port 1 keeps it paused for 20 lives. Port 0 must refresh its XOFF twice a life.
     for _ in 0..40 {
-        bed.pause(1, 1 << LOSSLESS, 0xffff);
+        bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
         bed.run(LIFE_NS / 2);
     }
     let refreshes = bed.pfcs(0);
     assert!((38..=41).contains(&refreshes.len()), "{} refreshes in 20 lives", refreshes.len());
     assert!(refreshes.iter().all(|pfc| pfc.quanta[LOSSLESS].0 == 0xffff));
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(100_000);
     assert_eq!(bed.pfcs(0).len(), 1, "one XON");
     bed.run(10 * LIFE_NS);
@@ -188,7 +189,7 @@ fn pfc_frame_overtakes_queued_data_of_its_port() {
     for _ in 0..500 {
         bed.io.inject(1, &frame(1, 0, 0, 1500));
     }
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     bed.run(20_000);
     bed.io.sent_all(0);
     bed.fill(31);
@@ -201,10 +202,10 @@ fn pfc_frame_overtakes_queued_data_of_its_port() {
 #[test]
 fn a_pause_ends_with_its_link() {
     let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     bed.switch.poll_once(&mut bed.io, bed.now);
     bed.switch.set_link(1, false);
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     bed.run(1_000);
     bed.switch.set_link(1, true);
     // The station is forgotten with the link, and learned again.
@@ -256,7 +257,7 @@ fn the_watchdog_discards_a_long_queue_over_many_polls() {
     assert_eq!(before, 4000);
     assert!(most <= 2 * 128, "{most} in one microsecond");
     assert_eq!(bed.counters.ports[1].watchdog_storms[LOSSLESS].get(), 1);
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(3_000_000);
     assert_eq!(bed.counters.ports[1].watchdog_restores[LOSSLESS].get(), 1);
     bed.fill(10);

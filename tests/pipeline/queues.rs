@@ -3,6 +3,7 @@
 use holdfast::dataplane::DropReason;
 use holdfast::mmu::Threshold;
 use holdfast::qos::{QueueDiscipline, Trust, WredProfile};
+use holdfast::sets::ClassSet;
 use holdfast::units::{Bytes, Cells, Probability};
 
 use crate::harness::*;
@@ -70,11 +71,11 @@ fn marking_looks_at_the_depth_at_dequeue() {
     spec.ports[0].buffer.groups[LOSSLESS].threshold = Threshold::Static(Cells(1000));
     spec.queues[LOSSLESS].wred = WredProfile::new(Bytes(10 * 200), Bytes(10 * 200), Probability::ONE);
     let mut bed = Bed::learned(&spec);
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     bed.poll();
     inject(&mut bed, LOSSLESS_DSCP, 200, 20);
     bed.run(10_000);
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(100_000);
     let marks: Vec<bool> = bed.data(1).iter().map(|frame| ecn_of(frame) == 3).collect();
     assert_eq!(marks, [[true; 10], [false; 10]].concat());

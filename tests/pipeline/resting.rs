@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use holdfast::dataplane::{Companion, Counters, Idle, LcoreControl, Resting, Work};
 use holdfast::io::memory::MemPorts;
+use holdfast::sets::ClassSet;
 use holdfast::units::{Nanos, Ticks};
 
 use crate::harness::*;
@@ -115,7 +116,7 @@ fn idle_lcore_rests_with_growing_length_and_counts_rests() {
 #[test]
 fn lcore_does_not_rest_while_a_received_pause_runs() {
     let mut bed = Bed::learned(&spec(2));
-    bed.pause(1, 1 << LOSSLESS, 0xffff);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
     let end = bed.now + 3_355_000;
     let seen = run(bed, None, 6_000_000);
     assert!(seen.rests[0].0 >= end, "{:?}, and the pause ends at {end}", seen.rests[0]);

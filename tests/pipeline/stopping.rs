@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use holdfast::dataplane::{Companion, DropReason, LcoreControl, Work};
 use holdfast::pfc::PfcMode;
+use holdfast::sets::ClassSet;
 use holdfast::units::{BitRate, Ticks};
 use holdfast::wire::mac_control::PfcFrame;
 
@@ -94,7 +95,7 @@ fn xon_is_sent_to_lossless_peers_at_start() {
     let mut work = work.run(clock);
     let told: Vec<Vec<PfcFrame>> =
         (0..3).map(|port| work.io.sent_all(port).iter().filter_map(|frame| pfc_of(frame)).collect()).collect();
-    let greeting = PfcFrame { enabled: 1 << LOSSLESS, ..PfcFrame::default() };
+    let greeting = PfcFrame { enabled: ClassSet::only(LOSSLESS), ..PfcFrame::default() };
     assert_eq!(told, [vec![greeting], vec![greeting], vec![]], "XON once, for what is lossless");
     assert_eq!(counters.ports[0].pfc_tx_xon[LOSSLESS].get(), 1);
 }

@@ -1,6 +1,7 @@
 //! A port whose device accepts no frames: it is found, its frames are dropped, and no other port is affected.
 
 use holdfast::dataplane::{DropReason, LiveConfig, SwitchSpec};
+use holdfast::sets::ClassSet;
 use holdfast::units::Nanos;
 
 use crate::harness::*;
@@ -41,7 +42,11 @@ fn a_dead_port_stops_its_senders_for_no_longer_than_the_limit() {
     let mut bed = stalled();
     send(&mut bed, 1, 32);
     bed.run(LIMIT - MS / 10);
-    assert_eq!((stuck(&bed, 1), bed.counters.ports[0].xoff_mask.get()), ((0, 0), 1 << LOSSLESS), "held until then");
+    assert_eq!(
+        (stuck(&bed, 1), bed.counters.ports[0].xoff_mask.get()),
+        ((0, 0), ClassSet::only(LOSSLESS).bits().into()),
+        "held until then"
+    );
     assert_eq!(bed.drops(1, DropReason::EgressStuck), 0);
     bed.run(MS);
     assert_eq!(stuck(&bed, 1), (1, 1));
@@ -97,7 +102,7 @@ fn paused_probe_of_stuck_port_does_not_block_other_queues() {
     assert_eq!(stuck(&bed, 1), (1, 1));
     bed.io.set_room(1, None);
     // The peer pauses class 0 for the longest time, 3.3 ms, while a frame of that class waits as a probe.
-    bed.pause(1, 1, 0xffff);
+    bed.pause(1, ClassSet::only(0), 0xffff);
     bed.run(2 * PROBE);
     bed.io.inject(0, &frame(0, 1, 0, CELL));
     bed.run(MS / 10);
@@ -156,10 +161,10 @@ fn a_port_that_its_peer_pauses_is_not_stuck() {
     bed.run(LIMIT / 2);
     // The device refused frames before the pause, and gets none during it: the peer itself is congested.
     for _ in 0..10 {
-        bed.pause(1, 1 << LOSSLESS, 0xffff);
+        bed.pause(1, ClassSet::only(LOSSLESS), 0xffff);
         bed.run(MS);
     }
-    bed.pause(1, 1 << LOSSLESS, 0);
+    bed.pause(1, ClassSet::only(LOSSLESS), 0);
     bed.run(LIMIT / 2);
     assert_eq!(stuck(&bed, 1), (0, 0));
     bed.io.set_room(1, None);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use holdfast::dataplane::{Companion, Counters, DropReason, Idle, LcoreControl, Pipeline, Resting, SwitchSpec, Work};
 use holdfast::io::memory::{MemPacket, MemPorts};
+use holdfast::sets::PortSet;
 use holdfast::units::{Cells, Nanos, Ticks};
 
 use crate::harness::*;
@@ -220,8 +221,8 @@ fn a_flap_is_seen_by_every_lcore() {
     };
     let flap = |control: &LcoreControl| {
         std::thread::sleep(Duration::from_millis(50));
-        control.set_links(!2);
-        control.set_links(u64::MAX);
+        control.set_links(!PortSet::only(1));
+        control.set_links(PortSet::ALL);
         std::thread::sleep(Duration::from_millis(300));
     };
     let (_, counters) = run_and_stop(&spec(2), prepare, flap);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Look, classes_of, has, threshold};
+use super::{Look, classes_of, threshold};
 use crate::mmu::HeadroomPolicy;
 use crate::sets::CLASSES;
 use crate::stats::needs::{Need, needs};
@@ -75,7 +75,7 @@ impl Group {
             group: group as u8,
             classes: classes_of(&look.switch_view.spec.classes.tc_to_group, group),
             lossless: profile.lossless,
-            xoff: has(counters.xoff_mask, group),
+            xoff: counters.xoff_mask.contains(group),
             reserve_bytes: look.size(profile.reserve),
             alpha,
             static_limit_bytes: fixed.map(|cells| look.size(cells)),

@@ -137,11 +137,6 @@ impl Look<'_> {
     }
 }
 
-/// Whether bit `number` is set.
-fn has(mask: u8, number: usize) -> bool {
-    mask >> (number & 7) & 1 == 1
-}
-
 /// The factor of a Dynamic Threshold, or the limit in cells of a static one.
 fn threshold(threshold: Threshold) -> (Option<f64>, Option<Cells>) {
     match threshold {

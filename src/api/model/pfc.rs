@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Look, has};
+use super::Look;
 use crate::pfc::PfcMode;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::stats::SwitchView;
 use crate::stats::format::pfc_mode;
 
@@ -60,12 +60,12 @@ pub struct PfcPriority {
     pub received_paused_ns: u64,
 }
 
-/// Mask of the priorities for which port `index` obeys PFC.
-pub(super) fn obeyed(switch_view: &SwitchView, index: usize) -> u8 {
+/// The priorities for which port `index` obeys PFC.
+pub(super) fn obeyed(switch_view: &SwitchView, index: usize) -> ClassSet {
     match switch_view.spec.ports.get(index).map(|port| port.pfc) {
-        Some(PfcMode::Asymmetric) => u8::MAX,
+        Some(PfcMode::Asymmetric) => ClassSet::ALL,
         Some(PfcMode::Symmetric) => switch_view.guarded_groups(index),
-        _ => 0,
+        _ => ClassSet::EMPTY,
     }
 }
 
@@ -77,10 +77,10 @@ impl Pfc {
                 let (generated, obeyed) = (look.switch_view.guarded_groups(index), obeyed(look.switch_view, index));
                 let priority = |priority| PfcPriority {
                     priority: priority as u8,
-                    generated: has(generated, priority),
-                    obeyed: has(obeyed, priority),
-                    xoff: has(counters.xoff_mask, priority),
-                    paused: has(counters.paused_mask, priority),
+                    generated: generated.contains(priority),
+                    obeyed: obeyed.contains(priority),
+                    xoff: counters.xoff_mask.contains(priority),
+                    paused: counters.paused_mask.contains(priority),
                     sent_xoff_frames: counters.pfc_tx_xoff[priority],
                     sent_xon_frames: counters.pfc_tx_xon[priority],
                     received_xoff_frames: counters.pfc_rx_xoff[priority],

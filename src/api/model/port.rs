@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Look, has};
+use super::Look;
 use crate::dataplane::telemetry::counters::UNCLASSIFIED;
 use crate::qos::Trust;
 use crate::qos::shaper::WIRE_OVERHEAD;
@@ -138,7 +138,7 @@ impl Port {
             pfc_mode: pfc_mode(spec.pfc).to_owned(),
             pfc_standing: standing.label().to_owned(),
             flow_control: switch_view.flow_control.get(index).label().to_owned(),
-            lossless: spec.lossless_groups() != 0 && standing.is_relied_upon(),
+            lossless: !spec.lossless_groups().is_empty() && standing.is_relied_upon(),
             received_frames: counters.rx_frames.iter().sum(),
             received_bytes: counters.rx_bytes.iter().sum(),
             received_wire_bytes: wire_bytes(&counters.rx_frames, &counters.rx_bytes),
@@ -160,7 +160,7 @@ impl Port {
             classes: (0..CLASSES)
                 .map(|class| PortClass {
                     class: class as u8,
-                    lossless: has(switch_view.lossless, class),
+                    lossless: switch_view.is_lossless(class),
                     received_frames: counters.rx_frames[class],
                     received_bytes: counters.rx_bytes[class],
                     dropped_frames: counters.dropped(|row| row == class),

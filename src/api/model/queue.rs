@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pfc::obeyed;
-use super::{Look, classes_of, has, threshold};
+use super::{Look, classes_of, threshold};
 use crate::qos::QueueDiscipline;
 use crate::sets::CLASSES;
 
@@ -65,7 +65,7 @@ impl Queue {
                 QueueDiscipline::Strict => None,
                 QueueDiscipline::Dwrr { weight } => Some(weight),
             },
-            paused: (0..CLASSES).any(|priority| has(stopped, priority) && stops(priority)),
+            paused: (0..CLASSES).any(|priority| stopped.contains(priority) && stops(priority)),
             reserve_bytes: look.size(spec.reserve),
             alpha,
             static_limit_bytes: fixed.map(|cells| look.size(cells)),

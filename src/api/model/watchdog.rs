@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Look, has};
+use super::Look;
 use crate::pfc::WatchdogAction;
 use crate::sets::CLASSES;
 
@@ -44,7 +44,7 @@ impl Watchdog {
                 let spec = port.watchdog?;
                 let queue = |queue| WatchdogQueue {
                     queue: queue as u8,
-                    storming: has(counters.watchdog_mask, queue),
+                    storming: counters.watchdog_mask.contains(queue),
                     storms: counters.watchdog_storms[queue],
                     restores: counters.watchdog_restores[queue],
                 };

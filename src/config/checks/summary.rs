@@ -61,8 +61,7 @@ fn ecn(
     senders: u64,
 ) -> Vec<EcnOrder> {
     let [_, used] = maps.used();
-    let queues: Vec<usize> =
-        (0..CLASSES).filter(|&queue| used >> queue & 1 == 1 && classes[queue].settings.lossless).collect();
+    let queues: Vec<usize> = used.iter().filter(|&queue| classes[queue].settings.lossless).collect();
     let (n, lossless) = (senders.max(1), queues.len() as u64);
     let order = |&queue: &usize| {
         let wred = classes[queue].settings.wred?;

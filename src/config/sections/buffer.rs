@@ -135,7 +135,7 @@ pub fn plan(
     let [used_groups, used_queues] = maps.used();
     // A group without a class holds no frames and has no guarantee.
     let unused = ClassSettings::lossy();
-    let settings = |group: usize| if used_groups >> group & 1 == 1 { &classes[group].settings } else { &unused };
+    let settings = |group: usize| if used_groups.contains(group) { &classes[group].settings } else { &unused };
     let profiles: Vec<PortProfile> = ports
         .iter()
         .map(|port| {
@@ -156,11 +156,11 @@ pub fn plan(
     let divided = divide(buffer, reserves(&profiles), headroom, &levers)?;
     let queue_reserves = std::array::from_fn(|queue| {
         let settings = &classes[queue].settings;
-        let counts = used_queues >> queue & 1 == 1 && !settings.lossless;
+        let counts = used_queues.contains(queue) && !settings.lossless;
         if counts { settings.queue_reserve.to_cells_ceil(buffer.cell) } else { Cells(0) }
     });
-    for (class, settings) in classes.iter().enumerate().filter(|(class, _)| used_groups >> class & 1 == 1) {
-        warn_of_small_offset(class, settings, ports, buffer);
+    for class in used_groups.iter() {
+        warn_of_small_offset(class, &classes[class], ports, buffer);
     }
     let small_packets_cost = levers.cost_of_small_packets();
     let plan = Plan { buffer: divided, ports: profiles, queue_reserves, small_packets_cost };

@@ -5,7 +5,7 @@ use super::ports::Port;
 use crate::config::yaml::range::IdRange;
 use crate::config::yaml::read::{Fields, Item};
 use crate::qos::{ClassMap, MarkMap, Rewrite, Trust};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 
 const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_queue", "tc_to_dscp", "tc_to_pcp"];
 const PORT_KEYS: &[&str] = &["dscp", "pcp"];
@@ -129,9 +129,9 @@ pub fn read_rewrite(item: Option<Item<'_>>, maps: &Maps<'_>) -> Rewrite {
 }
 
 impl Maps<'_> {
-    /// Masks of the groups and of the queues that have a class.
-    pub fn used(&self) -> [u8; 2] {
-        [&self.classes.tc_to_group, &self.classes.tc_to_queue].map(|map| map.iter().fold(0, |mask, to| mask | 1 << to))
+    /// The groups and the queues that have a class.
+    pub fn used(&self) -> [ClassSet; 2] {
+        [&self.classes.tc_to_group, &self.classes.tc_to_queue].map(|map| map.iter().map(|&to| to.into()).collect())
     }
 
     fn get(&self, key: &str) -> Option<Item<'_>> {
@@ -203,7 +203,7 @@ impl Maps<'_> {
                 ("queue", queues, self.classes.tc_to_queue, QUEUE_KEYS),
             ];
             for (name, used, map, keys) in kinds {
-                let idle = keys.iter().filter(|key| used >> class & 1 == 0 && item.has(key));
+                let idle = keys.iter().filter(|key| !used.contains(class) && item.has(key));
                 let idle: Vec<String> = idle.map(|key| format!("`{key}`")).collect();
                 if !idle.is_empty() {
                     let to = map[class];

@@ -18,7 +18,7 @@ use crate::mmu::{
     Admission, BurstRequest, ExactPool, GroupState, Lease, LossyPool, Pools, QueueAdmission, QueueReserves, SharedPool,
     Tallies, TallyWriter,
 };
-use crate::sets::{BURST, PortSet, indices};
+use crate::sets::{BURST, ClassSet, PortSet};
 use crate::units::{CellSize, Cells};
 
 /// One lcore's part of the shared buffer.
@@ -73,7 +73,7 @@ impl Buffer {
         let held = self.holding;
         for port in held.iter() {
             let state = &mut ports[port];
-            for group in indices(state.holding) {
+            for group in state.holding.iter() {
                 let released = self.tallies.released(port, group);
                 let cells = released - state.released[group];
                 if cells == 0 {
@@ -82,10 +82,10 @@ impl Buffer {
                 state.released[group] = released;
                 state.ledger.release(group, Cells(cells as u32), &mut self.pools);
                 if released == state.admitted[group] {
-                    state.holding &= !(1 << group);
+                    state.holding.remove(group);
                 }
             }
-            if state.holding == 0 {
+            if state.holding.is_empty() {
                 self.holding.remove(port);
             }
         }
@@ -105,24 +105,24 @@ impl Buffer {
         demand: &BurstDemand,
     ) -> bool {
         let groups = demand.groups();
-        let lossy = groups & !ports[port].lossless;
-        if lossy != 0 && !self.queues_take((ports, port), own, rule, metas, demand, lossy)
+        let lossy = groups - ports[port].lossless;
+        if !lossy.is_empty() && !self.queues_take((ports, port), own, rule, metas, demand, lossy)
             || !ports[port].ledger.admit_burst(&demand.cells, groups, &mut self.pools)
         {
             return false;
         }
         let state = &mut ports[port];
-        if groups != 0 {
+        if !groups.is_empty() {
             fast_path::hit(FastPath::Together);
         }
-        if state.ledger.xoff() & groups != 0 {
+        if !(state.ledger.xoff() & groups).is_empty() {
             fast_path::hit(FastPath::InHeadroom);
         }
-        for group in indices(groups) {
+        for group in groups.iter() {
             state.admitted[group] += u64::from(demand.cells[group]);
         }
         state.holding |= groups;
-        self.holding |= PortSet::only_if(groups != 0, port);
+        self.holding |= PortSet::only_if(!groups.is_empty(), port);
         true
     }
 
@@ -135,15 +135,15 @@ impl Buffer {
         rule: &QueueAdmission,
         metas: &[Meta; BURST],
         demand: &BurstDemand,
-        lossy: u8,
+        lossy: ClassSet,
     ) -> bool {
         let crosses = !(demand.egresses - own).is_empty();
         // The other lcore must accept a frame within its group's reserve. Only frame by frame is it known which frames
         // these are.
-        if crosses && indices(lossy).any(|group| ports[port].ledger.has_free_reserve(group)) {
+        if crosses && lossy.iter().any(|group| ports[port].ledger.has_free_reserve(group)) {
             return false;
         }
-        let wanted: u32 = indices(lossy).map(|group| demand.cells[group]).sum();
+        let wanted: u32 = lossy.iter().map(|group| demand.cells[group]).sum();
         let all: u32 = demand.cells.iter().sum();
         let request = BurstRequest { lossy: Cells(wanted), all: Cells(all), queues: demand.lossy_queues, crosses };
         let draws = || {
@@ -173,7 +173,7 @@ impl Buffer {
             }
         }
         state.admitted[group] += u64::from(cells.0);
-        state.holding |= 1 << group;
+        state.holding.insert(group);
         self.holding.insert(port);
         admission
     }
@@ -191,7 +191,7 @@ impl Buffer {
         state.ledger.undo(group, &before.group, before.pool_highest, &mut self.pools);
         state.admitted[group] -= u64::from(cells.0);
         if state.admitted[group] == state.released[group] {
-            state.holding &= !(1 << group);
+            state.holding.remove(group);
         }
     }
 

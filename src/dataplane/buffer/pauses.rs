@@ -3,7 +3,7 @@
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::mutant::{self, Mutant};
-use crate::sets::PortSet;
+use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
 
 /// The ports whose peers are paused.
@@ -19,11 +19,11 @@ impl PauseState {
     /// Passes the XOFF state of a port (buffer and receive backlog) to its generator. Returns the groups that were not
     /// at XOFF before.
     #[inline]
-    pub fn update(&mut self, number: usize, port: &mut Port) -> u8 {
+    pub fn update(&mut self, number: usize, port: &mut Port) -> ClassSet {
         let xoff = port.ledger.xoff();
-        self.xoff.set(number, xoff != 0);
+        self.xoff.set(number, !xoff.is_empty());
         let announced = port.wants_xoff() & port.generated;
-        let fresh = announced & !port.generator.xoff();
+        let fresh = announced - port.generator.xoff();
         port.generator.set_all(announced);
         fresh
     }

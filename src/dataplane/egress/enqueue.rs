@@ -85,7 +85,7 @@ impl<P: Packet> Egress<P> {
         for egress in appended.egresses.iter() {
             let state = &mut ports[egress];
             for queue in appended.queues.iter() {
-                state.waiting |= u8::from(!state.queues[queue].is_empty()) << queue;
+                state.waiting |= ClassSet::only_if(!state.queues[queue].is_empty(), queue);
             }
         }
     }
@@ -197,7 +197,7 @@ impl<P: Packet> Egress<P> {
         if mutant::is(Mutant::ReleasedWhenQueued) {
             entry.buffer.uncharge(desc);
         }
-        state.waiting |= 1 << queue;
+        state.waiting.insert(queue);
         entry.buffer.reserves.update(egress, queue, depth, depth + u32::from(desc.cells()));
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Port {
     /// its link is down.
     #[inline]
     fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
-        if self.dropping() >> queue & 1 == 1 {
+        if self.dropping().contains(queue) {
             return Some(DropReason::Watchdog);
         }
         if self.is_closed(queue) {

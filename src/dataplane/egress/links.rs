@@ -5,7 +5,7 @@ use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Ports};
 use crate::qos::shaper::MIN_FRAME;
-use crate::sets::{PortSet, indices};
+use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
@@ -37,7 +37,7 @@ impl Links {
             counters.egress_stucks.add(1);
         }
         if port.progress.is_stuck() {
-            port.schedule_discard(u8::MAX, DropReason::EgressStuck);
+            port.schedule_discard(ClassSet::ALL, DropReason::EgressStuck);
         }
     }
 
@@ -61,7 +61,7 @@ impl Links {
             return false;
         }
         port.progress.clear();
-        port.cancel_discard(u8::MAX, DropReason::EgressStuck);
+        port.cancel_discard(ClassSet::ALL, DropReason::EgressStuck);
         self.stuck.remove(number);
         self.refusing.set(number, port.is_refusing());
         counters.egress_stuck.set(0);
@@ -82,7 +82,7 @@ impl Links {
         now: Ticks,
     ) {
         // To a stuck port only frames that pause are offered: they show whether it moves again.
-        if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff() == 0 {
+        if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff().is_empty() {
             return;
         }
         // Without a buffer, or without room in the transmit ring below, the frame stays due, and the next poll tries
@@ -103,7 +103,7 @@ impl Links {
         // frame would put the device ahead of the wire and delay the next PFC frame.
         port.shaper.charge(MIN_FRAME, now);
         counters.pfc_tx_frames.add(1);
-        for priority in indices(frame.enabled) {
+        for priority in frame.enabled.iter() {
             let xoff = frame.quanta[priority].0 > 0;
             let side = if xoff { &counters.pfc_tx_xoff } else { &counters.pfc_tx_xon };
             side[priority].add(1);

@@ -22,7 +22,7 @@ use crate::mmu::{QueueAdmission, QueueReserves};
 use crate::mutant::{self, Mutant};
 use crate::qos::shaper::Pace;
 use crate::qos::wred::{WredProfile, WredVerdict, XorShift};
-use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, indices};
+use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
 use crate::units::{Bytes, Cells, Ticks};
 use crate::wire::ecn;
 
@@ -127,7 +127,7 @@ impl<P: Packet> Egress<P> {
             let before = port.queues[queue].cells();
             // The frame has just left its slot, so there is room for it.
             if port.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
-                port.waiting |= 1 << queue;
+                port.waiting.insert(queue);
                 reserves.update(number, queue, before, before + u32::from(desc.cells()));
             }
         }
@@ -145,9 +145,9 @@ impl<P: Packet> Egress<P> {
         let mut chosen = Chosen::default();
         // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
         // paused".
-        let mut ready = port.waiting & !port.discarding & !port.stopped_queues(now);
+        let mut ready = port.waiting - port.discarding - port.stopped_queues(now);
         let Some(mut pace) = port.shaper.pace(now) else { return chosen };
-        while ready != 0 && !self.posted.is_full() && pace.is_free() {
+        while !ready.is_empty() && !self.posted.is_full() && pace.is_free() {
             let Port { queues, scheduler, .. } = port;
             let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab)) else { break };
             let (before, posted) = (port.queues[queue].cells(), self.posted.len());
@@ -157,8 +157,8 @@ impl<P: Packet> Egress<P> {
             }
             reserves.update(number, queue, before, port.queues[queue].cells());
             if port.queues[queue].is_empty() {
-                ready &= !(1 << queue);
-                port.waiting &= !(1 << queue);
+                ready.remove(queue);
+                port.waiting.remove(queue);
                 port.scheduler.emptied(queue);
             }
         }
@@ -173,7 +173,7 @@ impl<P: Packet> Egress<P> {
     fn serve(
         &mut self,
         port: &mut Port,
-        (queue, ready): (usize, u8),
+        (queue, ready): (usize, ClassSet),
         wred: Option<&WredProfile>,
         pace: &mut Pace,
         chosen: &mut Chosen,
@@ -264,7 +264,7 @@ impl<P: Packet> Egress<P> {
         mut drop: impl FnMut(P, u8, DropReason),
     ) {
         let mut left = most;
-        for queue in indices(port.discarding) {
+        for queue in port.discarding.iter() {
             let before = port.queues[queue].cells();
             let (wanted, reason) = port.discard[queue];
             let mut discarded = 0;

@@ -27,10 +27,10 @@ impl<P: Packet> Pipeline<P> {
             if self.ports[port].watch(&self.telemetry.counters.ports[port], now) {
                 self.links.refusing.set(port, self.ports[port].is_refusing());
             }
-            if self.ports[port].discarding != 0 {
+            if !self.ports[port].discarding.is_empty() {
                 self.run_discards(io, port, DISCARDED);
             }
-            if self.ports[port].waiting == 0 {
+            if self.ports[port].waiting.is_empty() {
                 continue;
             }
             let sent = self.transmit_bursts(io, port, now);
@@ -54,7 +54,7 @@ impl<P: Packet> Pipeline<P> {
                 return Sent { frames, has_more: false };
             }
         }
-        Sent { frames, has_more: self.ports[port].waiting != 0 }
+        Sent { frames, has_more: !self.ports[port].waiting.is_empty() }
     }
 
     /// Sends further bursts of the ports that have `more`, in rounds. The burst limit assumes MTU-sized frames, so a
@@ -81,7 +81,7 @@ impl<P: Packet> Pipeline<P> {
     #[inline]
     pub(crate) fn transmit<I: Ports<Pkt = P>>(&mut self, io: &mut I, number: usize, now: Ticks) -> usize {
         let port: &mut Port = &mut self.ports[number];
-        if port.waiting == 0 {
+        if port.waiting.is_empty() {
             return 0;
         }
         let counters: &PortCounters = &self.telemetry.counters.ports[number];

@@ -4,7 +4,6 @@ use crate::dataplane::frame::meta::Verdict;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
-use crate::sets::indices;
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
 
@@ -46,13 +45,13 @@ impl Port {
 
     fn count_pfc(&self, pfc: &PfcFrame, counters: &PortCounters) {
         counters.pfc_rx_frames.add(1);
-        for priority in indices(pfc.enabled) {
+        for priority in pfc.enabled.iter() {
             let xoff = pfc.quanta[priority].0 > 0;
             (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
         }
         if let Some(watchdog) = &self.watchdog {
             let ignored = self.priorities.priorities_of(watchdog.ignoring()) & self.obeyed & pfc.enabled;
-            for priority in indices(ignored) {
+            for priority in ignored.iter() {
                 counters.pfc_rx_ignored[priority].add(1);
             }
         }

@@ -137,12 +137,12 @@ impl<P: Packet> Pipeline<P> {
     fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
         // The watchdog drops a queue's priority in both directions. Frames that came by the port would only wait behind
         // others of that priority.
-        if self.ports[port].dropping() >> meta.desc.queue() & 1 == 1 {
+        if self.ports[port].dropping().contains(meta.desc.queue()) {
             return Err(DropReason::Watchdog);
         }
         let admission = self.buffer.admit((port, &mut self.ports[port]), egress, meta);
         // A refused frame can make a group XOFF too.
-        if meta.is_lossless() && self.ports[port].ledger.xoff() != 0 {
+        if meta.is_lossless() && !self.ports[port].ledger.xoff().is_empty() {
             self.update_pfc(port);
         }
         match admission {

@@ -42,7 +42,7 @@ impl PortClassifier {
 
     fn classification(spec: &PortSpec, classes: &ClassMap, class: u8) -> Classification {
         let (group, queue) = (classes.tc_to_group[usize::from(class)] & 7, classes.tc_to_queue[usize::from(class)] & 7);
-        let is_lossy = spec.lossless_groups() >> group & 1 == 0;
+        let is_lossy = !spec.lossless_groups().contains(group.into());
         let lossy = ClassSet::only_if(is_lossy, queue.into());
         Classification {
             desc: FrameDesc::NONE.classified(class, group, queue),

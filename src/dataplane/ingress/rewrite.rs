@@ -247,9 +247,9 @@ impl BurstDemand {
         self.lossy_queues |= classification.class_bits.lossy_queue();
     }
 
-    /// Groups with cells, as a mask.
+    /// Groups with cells.
     #[inline]
-    pub fn groups(&self) -> u8 {
-        (0..CLASSES).fold(0, |mask, group| mask | u8::from(self.cells[group] > 0) << group)
+    pub fn groups(&self) -> ClassSet {
+        (0..CLASSES).fold(ClassSet::EMPTY, |groups, group| groups | ClassSet::only_if(self.cells[group] > 0, group))
     }
 }

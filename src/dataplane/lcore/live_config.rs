@@ -15,7 +15,7 @@ use crate::io::Packet;
 use crate::mmu::{GroupProfile, QueueAdmission};
 use crate::pfc::{Watchdog, WatchdogSpec};
 use crate::qos::{QueueDiscipline, Rewrite};
-use crate::sets::{CLASSES, indices};
+use crate::sets::CLASSES;
 use crate::units::Nanos;
 
 /// Settings of a switch that may change while it runs:
@@ -111,7 +111,7 @@ impl<P: Packet> Pipeline<P> {
             (Some(watchdog), Some((spec, _))) => watchdog.set_spec(*spec),
             (watchdog, fresh) => {
                 // Without the old watchdog, its storms have ended.
-                for queue in indices(watchdog.as_ref().map_or(0, Watchdog::storm)) {
+                for queue in watchdog.iter().flat_map(|watchdog| watchdog.storm().iter()) {
                     counters.watchdog_restores[queue].add(1);
                 }
                 counters.watchdog_mask.set(0);
@@ -121,8 +121,8 @@ impl<P: Packet> Pipeline<P> {
         // A storm that drops from now on also discards the waiting frames, as at its begin; one that stops dropping
         // keeps them.
         let now = state.dropping();
-        state.schedule_discard(now & !before, DropReason::Watchdog);
-        state.cancel_discard(before & !now, DropReason::Watchdog);
+        state.schedule_discard(now - before, DropReason::Watchdog);
+        state.cancel_discard(before - now, DropReason::Watchdog);
         state.progress.set_limit(live_config.stuck_after.0, live_config.stuck_after.1);
         self.links.refusing.set(port, state.is_refusing());
         if live_config.stuck_after.0.is_none() {

@@ -54,6 +54,7 @@ pub trait Companion {
 #[derive(Debug)]
 pub struct LcoreControl {
     stop: AtomicBool,
+    /// Ports that have a link, as the bits of a [`PortSet`].
     links: AtomicU64,
     /// Number of times that each port's link went down. Every lcore sees each of them, even if the link came up again
     /// meanwhile. Otherwise the forwarding databases would differ for a long time.
@@ -83,7 +84,7 @@ impl LcoreControl {
     pub fn new(lcores: usize) -> Self {
         Self {
             stop: AtomicBool::new(false),
-            links: AtomicU64::new(u64::MAX),
+            links: AtomicU64::new(PortSet::ALL.bits()),
             flaps: (0..MAX_PORTS).map(|_| AtomicU32::new(0)).collect(),
             link_changes: AtomicU64::new(0),
             watermarks: AtomicU64::new(0),
@@ -113,16 +114,16 @@ impl LcoreControl {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Sets the mask of the ports that have a link. Only one thread at a time may call this.
-    pub fn set_links(&self, up: u64) {
-        let before = self.links.load(Ordering::Relaxed);
+    /// Sets the ports that have a link to `up`. Only one thread at a time may call this.
+    pub fn set_links(&self, up: PortSet) {
+        let before = PortSet::from_bits(self.links.load(Ordering::Relaxed));
         if before == up {
             return;
         }
-        for port in PortSet::from_bits(before & !up).iter() {
+        for port in (before - up).iter() {
             self.flaps[port].fetch_add(1, Ordering::Relaxed);
         }
-        self.links.store(up, Ordering::Relaxed);
+        self.links.store(up.bits(), Ordering::Relaxed);
         self.link_changes.fetch_add(1, Ordering::Release);
     }
 
@@ -241,13 +242,13 @@ impl<I: Ports, C: Companion> Work<I, C> {
     #[cold]
     fn follow_links(&mut self, links: &mut Links, now: Ticks) {
         links.changes = self.control.link_changes.load(Ordering::Acquire);
-        let up = self.control.links.load(Ordering::Relaxed);
+        let up = PortSet::from_bits(self.control.links.load(Ordering::Relaxed));
         for port in self.pipeline.all_ports().iter() {
             let flaps = self.control.flaps[port].load(Ordering::Relaxed);
             if std::mem::replace(&mut links.flaps[port], flaps) != flaps {
                 self.pipeline.set_link(port, false, now);
             }
-            self.pipeline.set_link(port, up >> port & 1 == 1, now);
+            self.pipeline.set_link(port, up.contains(port), now);
         }
     }
 

@@ -5,7 +5,6 @@
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::io::{Packet, Ports};
-use crate::pfc::Watchdog;
 use crate::units::Ticks;
 
 impl<P: Packet> Pipeline<P> {
@@ -30,9 +29,9 @@ impl Port {
     /// Whether no timer runs here: no XOFF must be refreshed, and no PFC frame is due on a link that is up and not
     /// stuck. No pause must end, and the watchdog sees no storm.
     fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
-        let is_told = self.generator.xoff() == 0 && (!is_up || self.generator.due(now).is_none());
-        let is_free = self.arrived.enabled == 0 && self.timers.paused_at(now) == 0;
-        let is_calm = self.watchdog.as_ref().map_or(0, Watchdog::storm) == 0;
-        is_told && is_free && is_calm && self.discarding == 0 && !self.backlog.is_watching()
+        let is_told = self.generator.xoff().is_empty() && (!is_up || self.generator.due(now).is_none());
+        let is_free = self.arrived.enabled.is_empty() && self.timers.paused_at(now).is_empty();
+        let is_calm = self.watchdog.as_ref().is_none_or(|watchdog| watchdog.storm().is_empty());
+        is_told && is_free && is_calm && self.discarding.is_empty() && !self.backlog.is_watching()
     }
 }

@@ -8,7 +8,7 @@ use crate::dataplane::frame::desc::FrameDesc;
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::port::Port;
 use crate::mmu::{HeadroomPolicy, LossyPool, QueueAdmission};
-use crate::sets::{PortSet, indices};
+use crate::sets::{ClassSet, PortSet};
 use crate::units::Cells;
 
 /// The state that led to a decision.
@@ -47,14 +47,13 @@ impl Telemetry {
 
     /// Logs that the peer of `port` gets XOFF for `groups`, which were not at XOFF before.
     #[cold]
-    pub fn log_pauses(&mut self, standing: Standing<'_>, port: usize, groups: u8) {
+    pub fn log_pauses(&mut self, standing: Standing<'_>, port: usize, groups: ClassSet) {
         let ledger = &standing.ports[port].ledger;
-        let of_port = if ledger.is_port_xoff() { u8::MAX } else { 0 };
-        let (of_groups, of_port) = (ledger.groups_xoff(), of_port & ledger.xoff());
-        for group in indices(groups) {
-            let cause = match (of_groups >> group & 1, of_port >> group & 1) {
-                (1, _) => Cause::Group,
-                (_, 1) => Cause::Port,
+        let of_port = if ledger.is_port_xoff() { ledger.xoff() } else { ClassSet::EMPTY };
+        for group in groups.iter() {
+            let cause = match (ledger.groups_xoff().contains(group), of_port.contains(group)) {
+                (true, _) => Cause::Group,
+                (_, true) => Cause::Port,
                 _ => Cause::Backlog,
             };
             let logged = self.describe(standing, [port as u8; 2], group, Decision::Stopped(cause));

@@ -143,8 +143,8 @@ impl Telemetry {
                 counters.queue_cells[index].set(u64::from(queue.cells()));
                 counters.queue_highest_cells[index].set(u64::from(queue.cells_highest()));
             }
-            counters.xoff_mask.set(u64::from(state.generator.xoff()));
             let xoff = state.generator.xoff();
+            counters.xoff_mask.set(u64::from(xoff.bits()));
             for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.generator.paused_ticks(now)) {
                 gauge.set(self.clock.nanos(ticks));
             }
@@ -154,8 +154,8 @@ impl Telemetry {
             counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
             // A running pause is published again later, because its duration and its end change the gauges.
             let paused = state.timers.paused(now);
-            counters.paused_mask.set(u64::from(paused));
-            self.running_pauses.set(port, paused != 0 || xoff != 0 || state.backlog.is_on());
+            counters.paused_mask.set(u64::from(paused.bits()));
+            self.running_pauses.set(port, !paused.is_empty() || !xoff.is_empty() || state.backlog.is_on());
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
 use crate::mmu::Lease;
+use crate::sets::ClassSet;
 use crate::units::{Cells, Ticks};
 
 /// State of one class of a port: the egress queue and the ingress priority group of that number.
@@ -51,7 +52,7 @@ impl<P: Packet> Pipeline<P> {
             used: group.used(),
             headroom: group.headroom,
             threshold: state.ledger.threshold(class, &self.buffer.pools),
-            is_xoff: state.wants_xoff() >> class & 1 == 1,
+            is_xoff: state.wants_xoff().contains(class),
         }
     }
 
@@ -89,20 +90,20 @@ impl<P: Packet> Pipeline<P> {
     /// Queues of `port` that may not send at `now`: paused by the peer, and the watchdog does not ignore the pause.
     /// This lcore must own the port.
     #[must_use]
-    pub fn stopped_queues(&self, port: usize, now: Ticks) -> u8 {
+    pub fn stopped_queues(&self, port: usize, now: Ticks) -> ClassSet {
         self.ports[port].stopped_queues_at(now)
     }
 
     /// Queues of `port` whose pauses the watchdog ignores. This lcore must own the port.
     #[must_use]
-    pub fn ignoring(&self, port: usize) -> u8 {
+    pub fn ignoring(&self, port: usize) -> ClassSet {
         self.ports[port].ignoring()
     }
 
     /// Priorities for which `port` holds its peer at XOFF; the PFC frame with the last change may still be due. This
     /// lcore must own the port.
     #[must_use]
-    pub fn generated_xoff(&self, port: usize) -> u8 {
+    pub fn generated_xoff(&self, port: usize) -> ClassSet {
         self.ports[port].generator.xoff()
     }
 }

@@ -2,24 +2,23 @@
 
 use super::{Group, LOSSLESS, Parts, Pools, PortLedger};
 use crate::mmu::{ExactPool, HeadroomPolicy, Lease};
-use crate::sets::CLASSES;
-use crate::sets::indices;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
 
 impl PortLedger {
-    /// Admits `cells` of each of the `groups` (a mask) at once if that is sure to equal [`PortLedger::admit`] frame by
+    /// Admits `cells` of each of the `groups` at once if that is sure to equal [`PortLedger::admit`] frame by
     /// frame. The same state must result for the same cells in any frames and any order. Each group's cells must all be
     /// outside of the headroom or all in it, and no new XOFF may result. Otherwise, or in doubt, nothing changes.
     /// Returns whether it admitted them.
     #[inline]
-    pub fn admit_burst(&mut self, cells: &[u32; CLASSES], groups: u8, pools: &mut Pools) -> bool {
+    pub fn admit_burst(&mut self, cells: &[u32; CLASSES], groups: ClassSet, pools: &mut Pools) -> bool {
         let paused = self.xoff() & groups;
-        if paused != 0 && !self.all_go_to_headroom(cells, paused) {
+        if !paused.is_empty() && !self.all_go_to_headroom(cells, paused) {
             return false;
         }
         let mut parts = [Parts::default(); CLASSES];
         let mut shared = [0; 2];
-        for group in indices(groups & !paused) {
+        for group in (groups - paused).iter() {
             parts[group] = self.divide(group, Cells(cells[group]));
             // The order of frames decides which group gets the port's reserve.
             if parts[group].port_reserve > 0 {
@@ -33,7 +32,7 @@ impl PortLedger {
             return false;
         };
         let free = [lossy, lossless].map(Cells);
-        if !indices(groups & !paused).all(|group| self.stays_within(group, parts[group].shared, free)) {
+        if !(groups - paused).iter().all(|group| self.stays_within(group, parts[group].shared, free)) {
             return false;
         }
         if self.profile.policy == HeadroomPolicy::Dynamic
@@ -42,10 +41,10 @@ impl PortLedger {
             return false;
         }
         let Pools { shared: leases, headroom } = pools;
-        if !take_all(leases, shared.map(Cells), || paused == 0 || self.put_in_headroom(cells, paused, headroom)) {
+        if !take_all(leases, shared.map(Cells), || paused.is_empty() || self.put_in_headroom(cells, paused, headroom)) {
             return false;
         }
-        indices(groups & !paused).for_each(|group| self.put(group, parts[group]));
+        (groups - paused).iter().for_each(|group| self.put(group, parts[group]));
         true
     }
 
@@ -65,7 +64,7 @@ impl PortLedger {
     /// Whether all cells of the `paused` groups, in any frames, go to their headroom and fit there, if the pool has the
     /// cells. These are the frames that follow an XOFF until the peer obeys.
     #[inline(never)]
-    fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: u8) -> bool {
+    fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: ClassSet) -> bool {
         let fits = |group: usize| {
             let state = &self.groups[group].state;
             let after = Cells(state.headroom.0.saturating_add(cells[group]));
@@ -74,7 +73,7 @@ impl PortLedger {
             state.headroom.0 > 0 && parts.shared == cells[group] && after <= self.headroom_of(group)
         };
         match self.profile.policy {
-            HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => indices(paused).all(fits),
+            HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => paused.iter().all(fits),
             // A paused group may still use the shared pool, and the insurance is the sum over all groups.
             HeadroomPolicy::Dynamic => false,
         }
@@ -83,11 +82,11 @@ impl PortLedger {
     /// Puts the cells of the `paused` groups into their headroom. Returns false, and changes nothing, if the headroom
     /// pool has too few cells.
     #[inline(never)]
-    fn put_in_headroom(&mut self, cells: &[u32; CLASSES], paused: u8, pool: &ExactPool) -> bool {
+    fn put_in_headroom(&mut self, cells: &[u32; CLASSES], paused: ClassSet, pool: &ExactPool) -> bool {
         if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(sum(cells, paused)) {
             return false;
         }
-        for group in indices(paused) {
+        for group in paused.iter() {
             let state = &mut self.groups[group].state;
             state.headroom.0 += cells[group];
             state.headroom_highest = state.headroom_highest.max(state.headroom);
@@ -97,8 +96,8 @@ impl PortLedger {
 }
 
 /// Sum of the cells of `groups`.
-fn sum(cells: &[u32; CLASSES], groups: u8) -> Cells {
-    Cells(indices(groups).map(|group| cells[group]).sum())
+fn sum(cells: &[u32; CLASSES], groups: ClassSet) -> Cells {
+    Cells(groups.iter().map(|group| cells[group]).sum())
 }
 
 /// Takes cells of both pools or of neither: another lcore may have taken them since the check. `and_headroom` runs last

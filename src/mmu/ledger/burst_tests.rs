@@ -22,10 +22,10 @@ fn one_by_one(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> Ve
 }
 
 fn together(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> bool {
-    let (mut cells, mut groups) = ([0; CLASSES], 0);
+    let (mut cells, mut groups) = ([0; CLASSES], ClassSet::EMPTY);
     for &(group, frame) in frames {
         cells[group] += frame;
-        groups |= 1 << group;
+        groups.insert(group);
     }
     ledger.admit_burst(&cells, groups, pools)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::admission::{Admission, Refusal};
 use super::{ExactPool, GroupProfile, HeadroomPolicy, Lease, PortProfile};
 use crate::mutant::{self, Mutant};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
 use port_threshold::PortThreshold;
 
@@ -127,12 +127,12 @@ pub struct PortLedger {
     reserve_used: [u32; 2],
     /// Cells of all groups in the shared pools: lossy, lossless.
     shared: [u32; 2],
-    /// Groups that are XOFF themselves, as a mask.
-    group_off: u8,
+    /// Groups that are XOFF themselves.
+    group_off: ClassSet,
     /// Whether the port is XOFF, so that all its lossless groups must stop. Only with [`HeadroomPolicy::Dynamic`].
     port_off: bool,
-    /// Lossless groups, as a mask.
-    lossless: u8,
+    /// Lossless groups.
+    lossless: ClassSet,
     /// Cells in the port's insurance: the sum of the groups' headroom with [`HeadroomPolicy::Dynamic`], else zero.
     insurance_used: u32,
     insurance_highest: u32,
@@ -145,14 +145,13 @@ impl PortLedger {
     /// Creates the ledger of an empty port.
     #[must_use]
     pub fn new(profile: &PortProfile) -> Self {
-        let bit = |(group, profile): (usize, &GroupProfile)| u8::from(profile.lossless) << group;
         Self {
             groups: profile.groups.map(|profile| Group { profile, state: GroupState::default() }),
             reserve_used: [0; 2],
             shared: [0; 2],
-            group_off: 0,
+            group_off: ClassSet::EMPTY,
             port_off: false,
-            lossless: profile.groups.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit),
+            lossless: (0..CLASSES).filter(|&group| profile.groups[group].lossless).collect(),
             insurance_used: 0,
             insurance_highest: 0,
             port_threshold: PortThreshold::new(profile),
@@ -245,16 +244,16 @@ impl PortLedger {
         self.insurance_highest = self.insurance_used;
     }
 
-    /// Groups whose senders must stop, as a mask of PFC priorities.
+    /// Groups whose senders must stop. Their numbers are the PFC priorities.
     #[inline]
     #[must_use]
-    pub fn xoff(&self) -> u8 {
+    pub fn xoff(&self) -> ClassSet {
         if self.port_off { self.group_off | self.lossless } else { self.group_off }
     }
 
-    /// Groups that are XOFF themselves, as a mask, regardless of the port's state.
+    /// Groups that are XOFF themselves, regardless of the port's state.
     #[must_use]
-    pub fn groups_xoff(&self) -> u8 {
+    pub fn groups_xoff(&self) -> ClassSet {
         self.group_off
     }
 
@@ -340,7 +339,7 @@ impl PortLedger {
         let pool = &mut pools.shared[LOSSLESS];
         let free = pool.free();
         if self.groups[group].state.shared.0 + parts.shared > self.groups[group].xoff_level(free) {
-            self.group_off |= 1 << group;
+            self.group_off.insert(group);
         }
         let within = !self.port_off && self.shared[LOSSLESS] + parts.shared <= self.port_threshold.limit(free).0;
         if within && pool.take(Cells(parts.shared)) {
@@ -359,7 +358,7 @@ impl PortLedger {
         let after = Cells(state.headroom.0.saturating_add(cells.0));
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
-                self.group_off |= 1 << group;
+                self.group_off.insert(group);
                 if after > headroom {
                     return Admission::Refused(Refusal::HeadroomFull);
                 }
@@ -479,7 +478,7 @@ impl PortLedger {
     /// Returns true if [`PortLedger::xoff`] changed. It costs one comparison if nothing is paused.
     #[inline]
     pub fn reevaluate_xoff(&mut self, pools: &Pools) -> bool {
-        (self.group_off != 0 || self.port_off) && self.resume_paused(pools)
+        (!self.group_off.is_empty() || self.port_off) && self.resume_paused(pools)
     }
 
     #[cold]
@@ -498,7 +497,7 @@ impl PortLedger {
                 group.may_resume(group.profile.threshold.limit(free).0, free)
             };
             if may && (group.state.headroom.0 == 0 || mutant::is(Mutant::XonTooEarly)) {
-                self.group_off &= !(1 << index);
+                self.group_off.remove(index);
                 group.state.refused = Cells(0);
             }
         }

@@ -47,7 +47,7 @@ impl Peers<'_> {
     fn is_off(&self, port: usize, key: usize, ledger: &PortLedger) -> bool {
         match self.switch.ports[port].policy {
             HeadroomPolicy::Dynamic => ledger.is_port_xoff(),
-            _ => ledger.xoff() >> key & 1 != 0,
+            _ => ledger.xoff().contains(key),
         }
     }
 
@@ -128,7 +128,7 @@ fn two_lcores(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
     }
     for (port, ledger) in ledgers.iter_mut().enumerate() {
         ledger.reevaluate_xoff(&pools[port % 2]);
-        prop_assert_eq!(ledger.xoff(), 0, "no endless pause");
+        prop_assert_eq!(ledger.xoff(), ClassSet::EMPTY, "no endless pause");
     }
     prop_assert_eq!(pools[0].headroom.used(), Cells(0));
     pools.iter_mut().flat_map(|pools| &mut pools.shared).for_each(Lease::flush);
@@ -287,12 +287,12 @@ fn no_flapping_at_a_threshold_of_zero() {
         assert_eq!(ledger.admit(3, Cells(10), &mut pools), Admission::Headroom);
         for _ in 0..100 {
             assert_eq!(ledger.admit(3, Cells(2), &mut pools), Admission::Headroom);
-            assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
+            assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff().contains(3), "{policy:?}");
             ledger.release(3, Cells(2), &mut pools);
-            assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff() >> 3 & 1 != 0, "{policy:?}");
+            assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff().contains(3), "{policy:?}");
         }
         ledger.release(3, Cells(10), &mut pools);
-        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff() == 0, "it goes on when its headroom is empty");
+        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff().is_empty(), "it goes on when its headroom is empty");
     }
 }
 
@@ -315,16 +315,16 @@ fn no_flapping_within_the_offset() {
         let off = 10.max(threshold.saturating_sub(50));
         for _ in 0..off {
             assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Shared);
-            assert_eq!(ledger.xoff(), 0);
+            assert_eq!(ledger.xoff(), ClassSet::EMPTY);
         }
         assert_eq!(ledger.admit(3, Cells(1), &mut pools), Admission::Shared);
-        assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (1 << 3, false), "beyond X_qoff, in the pool");
+        assert_eq!((ledger.xoff(), ledger.is_port_xoff()), (ClassSet::only(3), false), "beyond X_qoff, in the pool");
         for _ in 0..4 {
             ledger.release(3, Cells(1), &mut pools);
             assert!(!ledger.reevaluate_xoff(&pools), "within the offset");
         }
         ledger.release(3, Cells(1), &mut pools);
-        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff() == 0);
+        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff().is_empty());
     }
 }
 
@@ -340,10 +340,10 @@ fn another_groups_departure_lets_a_paused_group_go_on() {
         assert!(pools.shared[LOSSLESS].take(Cells(180)));
         assert_eq!(ledger.admit(1, Cells(1), &mut pools), Admission::Headroom, "{policy:?}");
         ledger.release(1, Cells(1), &mut pools);
-        assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff() & 2 != 0, "{policy:?}: its share is beyond T");
+        assert!(!ledger.reevaluate_xoff(&pools) && ledger.xoff().contains(1), "{policy:?}: its share is beyond T");
         // T is 70, and T minus an eta is 60.
         pools.shared[LOSSLESS].give(Cells(140));
-        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff() == 0, "{policy:?}");
+        assert!(ledger.reevaluate_xoff(&pools) && ledger.xoff().is_empty(), "{policy:?}");
         assert_eq!(ledger.group(1).shared, Cells(20), "none of its own left");
     }
 }
@@ -365,7 +365,8 @@ fn a_port_is_paused_only_when_its_groups_together_exceed_their_thresholds() {
         }
     }
     // The port is XOFF if omega + 1 > (1600 - omega)/2, at omega = 533.
-    let expected = [(Cells(85), 0b100, Admission::Shared), (Cells(533), 0xff, Admission::Headroom)];
+    let expected =
+        [(Cells(85), ClassSet::only(2), Admission::Shared), (Cells(533), ClassSet::ALL, Admission::Headroom)];
     assert_eq!(states, expected);
     assert_eq!(ledger.insurance_used(), Cells(1));
 }
@@ -414,13 +415,13 @@ fn group_refused_by_the_headroom_pool_resumes_when_its_frame_fits() {
         let refused = Admission::Refused(Refusal::HeadroomPoolEmpty);
         assert_eq!(ledger.admit(3, Cells(5), &mut pools), refused);
         ledger.reevaluate_xoff(&pools);
-        assert_eq!(ledger.xoff() >> 3 & 1, 1, "XOFF and XON in one judgement, offset {offset}");
+        assert!(ledger.xoff().contains(3), "XOFF and XON in one judgement, offset {offset}");
         ledger.release(3, Cells(2), &mut pools);
         ledger.reevaluate_xoff(&pools);
-        assert_eq!(ledger.xoff() >> 3 & 1, 1, "four cells have room, and the frame has five");
+        assert!(ledger.xoff().contains(3), "four cells have room, and the frame has five");
         ledger.release(3, Cells(1), &mut pools);
         assert!(ledger.reevaluate_xoff(&pools));
-        assert_eq!((ledger.xoff() >> 3 & 1, ledger.group(3).refused), (0, Cells(0)));
+        assert_eq!((ledger.xoff().contains(3), ledger.group(3).refused), (false, Cells(0)));
         assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Shared, "and it has");
     }
 }
@@ -435,5 +436,5 @@ fn empty_group_resumes_even_after_a_refused_frame() {
     assert_eq!(ledger.admit(1, Cells(40), &mut pools), Admission::Headroom);
     assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Refused(Refusal::HeadroomPoolEmpty));
     assert!(ledger.reevaluate_xoff(&pools));
-    assert_eq!(ledger.xoff(), 1 << 1);
+    assert_eq!(ledger.xoff(), ClassSet::only(1));
 }

@@ -12,7 +12,7 @@ use crate::headroom::{LEFT_BEHIND, PACING_SLACK, bursts_per_poll};
 use crate::hosts::FlowKind;
 use crate::mmu::Threshold;
 use crate::qos::shaper::WIRE_OVERHEAD;
-use crate::sets::BURST;
+use crate::sets::{BURST, ClassSet};
 use crate::sim::engine::run_prepared;
 use crate::sim::load::PS;
 use crate::sim::node::{Hurry, first_poll};
@@ -307,7 +307,11 @@ fn scenario(link: &Link, seed: u64, sources: usize) -> Scenario {
         hosts: (0..ports).map(host).collect(),
         links: (0..ports).map(cable).collect(),
         flows: vec![],
-        faults: vec![Fault { at: Nanos(0), until: None, kind: FaultKind::Storm { host: 1, priorities: 1 << CLASS } }],
+        faults: vec![Fault {
+            at: Nanos(0),
+            until: None,
+            kind: FaultKind::Storm { host: 1, priorities: ClassSet::only(CLASS) },
+        }],
         watch: vec![],
         columns: vec![],
         warnings: vec![],

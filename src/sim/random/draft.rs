@@ -3,6 +3,7 @@
 //!
 //! Hosts, links and switches keep their numbers when others are removed, so names, flows and faults stay the same.
 
+use crate::sets::ClassSet;
 use crate::units::Nanos;
 
 /// Shortest drain time that is meant to suffice for every run that can drain.
@@ -188,8 +189,8 @@ pub enum FaultKindDraft {
     /// Cable, lost frames (value of the key `what`), loss in thousandths, and whether only frames toward the first
     /// switch are lost.
     Lose(Cable, &'static str, u16, bool),
-    /// Host, and its priorities as a mask; 0: the lossless ones.
-    Storm(usize, u8),
+    /// Host, and its priorities; none: the lossless ones.
+    Storm(usize, ClassSet),
     Dead(usize),
     Late(usize, u64),
     Slow(usize, Receiver),

@@ -6,6 +6,7 @@ use super::draft::{
     Cable, ClassDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LimitDraft,
     LoadDraft, PortDraft, Receiver, SwitchDraft,
 };
+use crate::sets::ClassSet;
 
 /// Returns the text of the scenario.
 #[must_use]
@@ -188,9 +189,9 @@ fn fault(draft: &Draft, fault: &FaultDraft) -> String {
             let toward = if one_way { format!(", toward: {}", place(cable)) } else { String::new() };
             format!("lose: {}, what: {what}, chance: {}.{}%{toward}", place(cable), chance / 10, chance % 10)
         }
-        FaultKindDraft::Storm(host, 0) => format!("storm: h{host}"),
-        FaultKindDraft::Storm(host, mask) => {
-            let priorities = (0..8).filter(|priority| mask >> priority & 1 == 1).map(|priority| priority.to_string());
+        FaultKindDraft::Storm(host, ClassSet::EMPTY) => format!("storm: h{host}"),
+        FaultKindDraft::Storm(host, priorities) => {
+            let priorities = priorities.iter().map(|priority| priority.to_string());
             format!("storm: h{host}, priorities: [{}]", priorities.collect::<Vec<String>>().join(", "))
         }
         FaultKindDraft::Dead(host) => format!("dead: h{host}"),

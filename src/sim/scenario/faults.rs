@@ -10,6 +10,7 @@ use super::hosts::{LONGEST_RESPONSE, read_receiver};
 use super::net::Net;
 use super::timing::Timing;
 use crate::config::yaml::read::{Fields, Item, one_of};
+use crate::sets::ClassSet;
 use crate::sim::spec::{End, Fault, FaultKind, Lost, Way};
 use crate::units::Nanos;
 
@@ -150,18 +151,21 @@ impl Context<'_, '_> {
         let Some(list) = fields.get("priorities") else {
             let host = host?;
             let port = self.net.spec(self.net.hosts[host].at?)?;
-            return match port.lossless_groups() {
-                0 => fields.owner().refuse("the port of this host has no lossless class; write e.g. `priorities: [3]`"),
-                priorities => Some(FaultKind::Storm { host, priorities }),
-            };
+            let priorities = port.lossless_groups();
+            if priorities.is_empty() {
+                return fields
+                    .owner()
+                    .refuse("the port of this host has no lossless class; write e.g. `priorities: [3]`");
+            }
+            return Some(FaultKind::Storm { host, priorities });
         };
         let numbers = list.list("e.g. [3]")?;
         if numbers.is_empty() {
             return list.refuse("the list is empty; write e.g. `[3]`");
         }
-        let numbers: Vec<Option<u8>> = numbers.iter().map(|item| item.number("a priority", 0..=7)).collect();
-        let mask = numbers.into_iter().try_fold(0_u8, |mask, number| Some(mask | 1 << number?));
-        Some(FaultKind::Storm { host: host?, priorities: mask? })
+        let numbers: Vec<Option<usize>> = numbers.iter().map(|item| item.number("a priority", 0..=7)).collect();
+        let priorities = numbers.into_iter().collect::<Option<ClassSet>>();
+        Some(FaultKind::Storm { host: host?, priorities: priorities? })
     }
 
     fn garbage(&self, fields: &Fields<'_>, host: Option<usize>) -> Option<FaultKind> {

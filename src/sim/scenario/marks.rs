@@ -59,7 +59,7 @@ pub fn classify(net: &Net<'_>, at: PortRef, dscp: u8, tag: Option<(u16, u8)>) ->
     let classes = &net.switches.get(at.switch)?.config.as_ref()?.switch.classes;
     let class = port.marks.class(port.trust, port.port_class, Some(dscp), tag.map(|(_, pcp)| pcp));
     let priority = classes.tc_to_group[usize::from(class & 7)];
-    Some((class, priority, port.lossless_groups() >> (priority & 7) & 1 == 1))
+    Some((class, priority, port.lossless_groups().contains(usize::from(priority & 7))))
 }
 
 fn read_frames(fields: &Fields<'_>, port: &PortSpec, name: &str, tagged: bool) -> FrameSizes {

@@ -3,7 +3,7 @@
 use super::family::{Families, Family};
 use super::lcore::seconds;
 use crate::dataplane::DropReason;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::stats::format::{pfc_mode, wire_rate};
 use crate::stats::snapshot::{PortSnapshot, Snapshot, Values};
 use crate::stats::switch_view::SwitchView;
@@ -179,16 +179,16 @@ pub(super) fn flow_control(families: &mut Families, switch_view: &SwitchView, sn
         per_port(families.counter(name, help), switch_view, snapshot, of);
     }
     paused_times(families, switch_view, snapshot);
-    let masks: [Row<u8>; 2] = [
+    let sets: [Row<ClassSet>; 2] = [
         ("holdfast_pfc_xoff", "1 while this port holds its peer at XOFF for this priority.", |port| port.xoff_mask),
         ("holdfast_pfc_paused", "1 while the peer holds this port at XOFF for this priority.", |port| port.paused_mask),
     ];
-    for (name, help, of) in masks {
+    for (name, help, of) in sets {
         let family = families.gauge(name, help);
         for (index, port) in snapshot.ports.iter().enumerate() {
             for (class, number) in NUMBERS.iter().enumerate() {
                 let labels = [("port", switch_view.port_name(index)), ("priority", number)];
-                family.add(&labels, u64::from(of(port) >> class & 1));
+                family.add(&labels, u64::from(of(port).contains(class)));
             }
         }
     }

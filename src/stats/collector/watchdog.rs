@@ -44,7 +44,7 @@ pub(super) fn watchdogs(families: &mut Families, switch_view: &SwitchView, snaps
     }
     let family = families.gauge("holdfast_watchdog_storming", "1 while the queue is in a storm.");
     for (name, _, port) in watched(switch_view, snapshot) {
-        by_queue(family, name, |queue| u64::from(port.watchdog_mask >> queue & 1));
+        by_queue(family, name, |queue| u64::from(port.watchdog_mask.contains(queue)));
     }
 }
 

@@ -183,7 +183,7 @@ impl Verdict {
     /// Judges `snapshot`, which is taken after the hosts have stopped and the switch has drained.
     #[must_use]
     pub fn new(switch_view: &SwitchView, snapshot: &Snapshot) -> Self {
-        if switch_view.lossless == 0 {
+        if switch_view.lossless.is_empty() {
             return Self {
                 outcome: Outcome::NothingLossless,
                 causes: Vec::new(),

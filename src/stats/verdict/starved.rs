@@ -96,7 +96,7 @@ impl Judged<'_> {
     }
 
     fn maybe(&self) -> Option<MaybeStarved> {
-        let is_guarded = self.switch_view.guarded_groups(self.index) != 0;
+        let is_guarded = !self.switch_view.guarded_groups(self.index).is_empty();
         let is_silent = self.received() == 0 && self.all() > 0;
         (is_guarded && is_silent && self.is_mostly_held()).then(|| MaybeStarved {
             port: self.switch_view.port_name(self.index).to_owned(),

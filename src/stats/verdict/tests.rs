@@ -1,5 +1,6 @@
 use super::super::fixture::{self, quiet, run};
 use super::*;
+use crate::sets::ClassSet;
 use crate::units::BitRate;
 use std::time::Duration;
 
@@ -137,10 +138,10 @@ fn ports_without_pfc_proof_are_named_as_not_lossless() {
     switch_view.pfc = vec![PfcStanding::Trusted, PfcStanding::Unproven];
     let expected = "lossless: KEPT\ntrusted by the operator: p1 (pfc trusted)\nnot lossless: p2 (pfc unproven)";
     assert_eq!(verdict(&switch_view).to_string(), expected);
-    switch_view.lossless = 0;
+    switch_view.lossless = ClassSet::EMPTY;
     assert_eq!(verdict(&switch_view).to_string(), "lossless: no lossless class");
     assert_eq!(not_lossless_line(&switch_view), None);
-    assert_eq!(fixture::quiet().lossless, 1 << 3);
+    assert_eq!(fixture::quiet().lossless, ClassSet::only(3));
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn class_of_a_virtual_host_that_hardly_moved_is_starved() {
 #[test]
 fn class_is_starved_although_another_lossless_class_moves() {
     let mut switch_view = quiet();
-    switch_view.lossless |= 1 << 4;
+    switch_view.lossless.insert(4);
     receive(&switch_view, 9_900_000_000, &[(0, 50_000_000), (4, 50_000_000)]);
     let found = verdict(&switch_view);
     let classes: Vec<usize> = found.starved.iter().map(|starved| starved.class).collect();

@@ -15,7 +15,7 @@ const SHOWN: usize = 4;
 /// no class is lossless.
 #[must_use]
 pub fn not_lossless_line(switch_view: &SwitchView) -> Option<String> {
-    let ports = if switch_view.lossless == 0 { Vec::new() } else { exposed(switch_view) };
+    let ports = if switch_view.lossless.is_empty() { Vec::new() } else { exposed(switch_view) };
     (!ports.is_empty()).then(|| line_of(&ports))
 }
 

@@ -233,9 +233,9 @@ fn held(app: &App, held: Held, state: &State, port: &Port, is_sent: bool) -> Vec
     if pfc.is_some_and(|pfc| is_sent && pfc.port_xoff) {
         return text(format!("all   {:>3.0}%", held.share * 100.0), app.paint.bad());
     }
-    if held.mask == 0 && held.share == 0.0 {
+    if held.priorities.is_empty() && held.share == 0.0 {
         return text("-", app.paint.dim());
     }
     let style = if now { app.paint.odd() } else { Style::new() };
-    text(format!("{:<6}{:>3.0}%", classes(held.mask), held.share * 100.0), style)
+    text(format!("{:<6}{:>3.0}%", classes(held.priorities), held.share * 100.0), style)
 }

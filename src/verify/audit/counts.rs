@@ -4,7 +4,7 @@ use super::{Auditor, Check, Look, ensure, queues};
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
 use crate::mmu::{GroupState, HeadroomPolicy};
-use crate::sets::{CLASSES, PortSet, indices};
+use crate::sets::{CLASSES, PortSet};
 use crate::units::Cells;
 
 const CONSERVED: &str = "cells_conserved";
@@ -16,7 +16,7 @@ impl Look<'_> {
     pub(crate) fn check_counts<P: Packet>(&self, fleet: &[Pipeline<P>], port: usize) -> Check {
         let mut headroom = 0;
         let (mut port_reserve, mut shared) = ([0; 2], [0; 2]);
-        for group in indices(self.groups) {
+        for group in self.groups.iter() {
             let state = self.port.ledger.group(group);
             let kind = usize::from(self.audited.profile.groups[group].lossless);
             port_reserve[kind] += state.port_reserve.0;
@@ -37,7 +37,7 @@ impl Look<'_> {
             let name = &self.audited.name;
             format!("{name} group {group}: {admitted} cells admitted and {released} released, and {held} held")
         })?;
-        ensure((self.port.holding >> group & 1 == 1) == (held > 0), CONSERVED, || {
+        ensure(self.port.holding.contains(group) == (held > 0), CONSERVED, || {
             let name = &self.audited.name;
             format!("{name} group {group}: {held} cells held, which contradicts the mask of groups that hold cells")
         })
@@ -145,7 +145,7 @@ impl Auditor {
             let made: u64 = fleet.iter().map(|part| part.buffer.releases.written(port, group)).sum();
             fleet[self.ports[port].owner].ports[port].admitted[group].wrapping_sub(made)
         };
-        let groups = |port: usize| indices(fleet[self.ports[port].owner].ports[port].holding);
+        let groups = |port: usize| fleet[self.ports[port].owner].ports[port].holding.iter();
         let held: u64 =
             busy.iter().flat_map(|port| groups(port).map(move |group| (port, group))).map(|(p, g)| charged(p, g)).sum();
         let queued: u64 = fleet.iter().map(queues::cells_queued).sum();

@@ -17,7 +17,7 @@ use crate::dataplane::port::Port;
 use crate::dataplane::spec::SwitchSpec;
 use crate::io::Packet;
 use crate::mmu::{GroupState, HeadroomPolicy, PortProfile, QueueLimit};
-use crate::sets::{CLASSES, PortSet, indices};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::Cells;
 
 /// Every check of this number is a deep one, which also walks the queues and examines idle ports.
@@ -87,10 +87,10 @@ struct Seen {
     released: [u64; CLASSES],
     /// Released cells that were published at the end of the owner's last poll.
     published: [u64; CLASSES],
-    groups_off: u8,
+    groups_off: ClassSet,
     is_port_off: bool,
     /// Groups that the next check must examine, because they held cells or were XOFF.
-    busy: u8,
+    busy: ClassSet,
 }
 
 /// The state of an lcore at the last check.
@@ -111,7 +111,7 @@ struct Look<'a> {
     audited: &'a Audited,
     port: &'a Port,
     /// Groups that may not be idle.
-    groups: u8,
+    groups: ClassSet,
     /// Free cells of the lossless pool: when the lcore judged the paused groups, and now.
     free_then: Cells,
     free: Cells,
@@ -206,8 +206,8 @@ impl Auditor {
             let held = (0..CLASSES).map(|group| port.ledger.group(group).held().0).sum::<u32>();
             let queued = port.queues.iter().map(|queue| queue.frames()).sum::<u32>();
             let off = port.wants_xoff() | port.generator.xoff();
-            ensure((held, queued, off) == (0, 0, 0), "idle", || {
-                let name = &audited.name;
+            ensure((held, queued) == (0, 0) && off.is_empty(), "idle", || {
+                let (name, off) = (&audited.name, off.bits());
                 format!(
                     "{name}: {held} cells and {queued} frames are held and groups {off:#010b} are XOFF in an idle switch"
                 )
@@ -233,7 +233,7 @@ impl Auditor {
             let audited = &mut self.ports[port];
             let state = &fleet[audited.owner].ports[port];
             audited.collected = audited.seen.groups;
-            for group in indices(audited.seen.busy) {
+            for group in audited.seen.busy.iter() {
                 let cells = state.released[group].saturating_sub(audited.seen.released[group]);
                 let (before, after) = (audited.seen.groups[group], &mut audited.collected[group]);
                 moves::collect(after, cells);
@@ -251,7 +251,7 @@ impl Auditor {
         Look {
             audited,
             port: state,
-            groups: if all { u8::MAX } else { state.holding | state.ledger.xoff() | audited.seen.busy },
+            groups: if all { ClassSet::ALL } else { state.holding | state.ledger.xoff() | audited.seen.busy },
             free_then: self.lcores[audited.owner].free_collected,
             free: part.buffer.pools.shared[1].free(),
             headroom_free: part.buffer.pools.headroom.free(),
@@ -265,7 +265,7 @@ impl Auditor {
         for port in busy.iter() {
             let Audited { owner, seen, .. } = &mut self.ports[port];
             let (part, state) = (&fleet[*owner], &fleet[*owner].ports[port]);
-            for group in indices(state.holding | seen.busy) {
+            for group in (state.holding | seen.busy).iter() {
                 seen.groups[group] = state.ledger.group(group);
                 seen.released[group] = state.released[group];
                 if self.lcores[*owner].has_polled {
@@ -275,7 +275,7 @@ impl Auditor {
             seen.groups_off = state.ledger.groups_xoff();
             seen.is_port_off = state.ledger.is_port_xoff();
             seen.busy = state.holding | state.ledger.xoff();
-            self.busy |= PortSet::only_if(seen.busy != 0, port);
+            self.busy |= PortSet::only_if(!seen.busy.is_empty(), port);
         }
         for (lcore, part) in self.lcores.iter_mut().zip(fleet) {
             lcore.free = part.buffer.pools.shared[1].free();
@@ -286,6 +286,7 @@ impl Auditor {
 
 /// Returns the ports that hold cells or pause their peer.
 fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
-    let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| part.ports[port].generator.xoff() != 0).collect();
+    let is_told = |port: &Port| !port.generator.xoff().is_empty();
+    let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| is_told(&part.ports[port])).collect();
     fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | told(part))
 }

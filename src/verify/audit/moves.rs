@@ -4,7 +4,7 @@ use super::{Check, Look, ensure};
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
 use crate::mmu::{GroupState, HeadroomPolicy};
-use crate::sets::{CLASSES, indices};
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::Cells;
 
 const TOO_EARLY: &str = "xon_too_early";
@@ -24,16 +24,16 @@ impl Look<'_> {
     pub(crate) fn check_moves(&self) -> Check {
         let was_off = self.audited.seen.groups_off;
         let is_off = self.port.ledger.groups_xoff();
-        for group in indices(self.groups) {
+        for group in self.groups.iter() {
             self.check_release_order(group)?;
             if !self.audited.profile.groups[group].lossless {
                 continue;
             }
             self.check_headroom_is_paused(group, is_off)?;
             self.check_share(group)?;
-            match (was_off >> group & 1, is_off >> group & 1) {
-                (1, 0) => self.check_xon(group)?,
-                (0, 1) => self.check_xoff(group)?,
+            match (was_off.contains(group), is_off.contains(group)) {
+                (true, false) => self.check_xon(group)?,
+                (false, true) => self.check_xoff(group)?,
                 _ => {}
             }
         }
@@ -49,7 +49,8 @@ impl Look<'_> {
     pub(crate) fn check_telling<P: Packet>(&self, part: &Pipeline<P>, index: usize) -> Check {
         let (wanted, told) = (self.port.wants_xoff() & self.port.generated, self.port.generator.xoff());
         let (xoff, followed) = (self.port.ledger.xoff(), part.pauses.xoff.contains(index));
-        ensure(wanted == told && followed == (xoff != 0), "generator_follows", || {
+        ensure(wanted == told && followed != xoff.is_empty(), "generator_follows", || {
+            let [xoff, wanted, told] = [xoff, wanted, told].map(ClassSet::bits);
             format!(
                 "{}: groups {xoff:#010b} are XOFF, {wanted:#010b} must be announced, and {told:#010b} are announced; \
                  the port is evaluated at each poll: {followed}",
@@ -73,10 +74,10 @@ impl Look<'_> {
     }
 
     /// Checks that a group with cells in headroom is paused.
-    fn check_headroom_is_paused(&self, group: usize, is_off: u8) -> Check {
+    fn check_headroom_is_paused(&self, group: usize, is_off: ClassSet) -> Check {
         let headroom = self.port.ledger.group(group).headroom.0;
         let is_paused = match self.audited.profile.policy {
-            HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => is_off >> group & 1 == 1,
+            HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => is_off.contains(group),
             HeadroomPolicy::Dynamic => self.port.ledger.is_port_xoff(),
         };
         ensure(headroom == 0 || is_paused, "xoff_while_headroom", || {

@@ -5,7 +5,7 @@ use super::{Auditor, Broken, Check, ensure};
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::counters::{Counter, PerClass};
 use crate::io::Packet;
-use crate::sets::{CLASSES, indices};
+use crate::sets::CLASSES;
 
 const QUEUES: &str = "queues_consistent";
 
@@ -14,8 +14,8 @@ type Charges = Vec<[u64; CLASSES]>;
 
 /// Returns the cells in the queues of an lcore.
 pub(crate) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
-    let waiting = |port: usize| indices(part.ports[port].waiting);
-    let queues = part.own.iter().flat_map(|port| waiting(port).map(move |queue| &part.ports[port].queues[queue]));
+    let ports = part.own.iter().map(|port| &part.ports[port]);
+    let queues = ports.flat_map(|port| port.waiting.iter().map(|queue| &port.queues[queue]));
     queues.map(|queue| u64::from(queue.cells())).sum()
 }
 
@@ -64,11 +64,11 @@ impl Auditor {
         ensure(walked == counted && first.is_none_or(|len| len == queue.head_len(&part.egress.slab)), QUEUES, || {
             format!("{name} queue {index}: {walked:?} frames, cells and bytes are in it, and it counts {counted:?}")
         })?;
-        ensure((state.waiting >> index & 1 == 1) == (frames > 0), QUEUES, || {
+        ensure(state.waiting.contains(index) == (frames > 0), QUEUES, || {
             format!("{name} queue {index}: {frames} frames in it, which contradicts the mask of queues with frames")
         })?;
         let condemned = state.discard[index].0;
-        let is_known = (state.discarding >> index & 1 == 1) == (condemned > 0);
+        let is_known = state.discarding.contains(index) == (condemned > 0);
         ensure(condemned <= frames && is_known, QUEUES, || {
             format!("{name} queue {index}: {condemned} of its {frames} frames are to be discarded")
         })?;

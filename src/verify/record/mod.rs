@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use arrayvec::ArrayVec;
 
 use crate::io::{Burst, Packet, Ports};
-use crate::sets::{BURST, FrameSet};
+use crate::sets::{BURST, ClassSet, FrameSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl};
 use crate::wire::parse::L3;
@@ -45,9 +45,9 @@ pub enum What {
     /// The driver took a PFC frame.
     Told {
         /// Priorities that the frame enables.
-        named: u8,
+        named: ClassSet,
         /// Enabled priorities with XOFF.
-        stopped: u8,
+        stopped: ClassSet,
     },
 }
 
@@ -219,8 +219,7 @@ fn told(packet: &impl Packet) -> Option<What> {
         return None;
     }
     let Some(MacControl::Pfc(frame)) = mac_control::parse(packet.bytes()) else { return None };
-    let stops = |priority: &usize| frame.enabled >> priority & 1 == 1 && frame.quanta[*priority].0 > 0;
-    let stopped = (0..frame.quanta.len()).filter(stops).fold(0, |mask, priority| mask | 1 << priority);
+    let stopped = frame.enabled.iter().filter(|&priority| frame.quanta[priority].0 > 0).collect();
     Some(What::Told { named: frame.enabled, stopped })
 }
 

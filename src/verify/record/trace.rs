@@ -7,7 +7,7 @@ use super::{Happened, Seen, Tape, What};
 use crate::dataplane::spec::SwitchSpec;
 use crate::forward::VlanTable;
 use crate::qos::{Rewrite, Trust};
-use crate::sets::PortSet;
+use crate::sets::{ClassSet, PortSet};
 use crate::verify::replay::{Ecn, Frame};
 use crate::wire::{MacAddr, ecn};
 
@@ -31,9 +31,9 @@ pub struct Telling {
     /// Port that sent the frame.
     pub port: usize,
     /// Priorities that the frame enables.
-    pub named: u8,
+    pub named: ClassSet,
     /// Enabled priorities with XOFF.
-    pub stopped: u8,
+    pub stopped: ClassSet,
 }
 
 /// A step of a replay.

@@ -12,7 +12,7 @@ use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mmu::{GroupState, Lease, Pools, PortLedger};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::verify::record::{Stations, Step, Tape, Telling};
 
 /// Counts by name. Zero counts are absent.
@@ -66,7 +66,7 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
     assert!(!tape.is_cut(), "the tape is complete");
     let mut bench = Bench {
         replay: Replay::new(spec),
-        heard: vec![0; spec.ports.len()],
+        heard: vec![ClassSet::EMPTY; spec.ports.len()],
         is_sending: false,
         agreed: Agreed::default(),
     };
@@ -88,7 +88,7 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
 struct Bench {
     replay: Replay,
     /// Priorities that are paused at the peer of each port.
-    heard: Vec<u8>,
+    heard: Vec<ClassSet>,
     /// Whether frames have left since the last arrival. The ledgers of the pipeline collect their releases at the next
     /// poll.
     is_sending: bool,
@@ -160,17 +160,17 @@ impl Bench {
         let Telling { port, named, stopped } = telling;
         assert_eq!(self.replay.ports[port].told() & named, stopped, "PFC frame of event {index}");
         for class in 0..CLASSES {
-            let is = |mask: u8| u64::from(mask >> class & 1);
+            let is = |groups: ClassSet| u64::from(groups.contains(class));
             add(&mut self.agreed.counts, port, class, "XOFF sent", is(stopped));
-            add(&mut self.agreed.counts, port, class, "XON sent", is(named & !stopped));
-            add(&mut self.agreed.begun, port, class, "pauses", is(stopped & !self.heard[port]));
+            add(&mut self.agreed.counts, port, class, "XON sent", is(named - stopped));
+            add(&mut self.agreed.begun, port, class, "pauses", is(stopped - self.heard[port]));
         }
-        self.heard[port] = self.heard[port] & !named | stopped;
+        self.heard[port] = (self.heard[port] - named) | stopped;
     }
 
     fn end(mut self) -> Agreed {
         assert_eq!(self.replay.slab.held(), 0, "all that was admitted has left");
-        assert!(self.heard.iter().all(|heard| *heard == 0), "a peer is still paused: {:?}", self.heard);
+        assert!(self.heard.iter().all(|heard| heard.is_empty()), "a peer is still paused: {:?}", self.heard);
         for (port, state) in self.replay.ports.iter().enumerate() {
             for class in 0..CLASSES {
                 let group = state.ledger.group(class);
@@ -223,7 +223,7 @@ impl<P> Pipeline<P> {
 }
 
 fn digest<'a>(
-    ports: impl Iterator<Item = (&'a PortLedger, &'a [Queue; CLASSES], u8)>,
+    ports: impl Iterator<Item = (&'a PortLedger, &'a [Queue; CLASSES], ClassSet)>,
     pools: &Pools,
     unused: u32,
 ) -> u64 {

@@ -68,7 +68,7 @@ impl Bed {
         let mut bed = Self { pipeline, io: MemPorts::new(PORTS), scratch: Scratch::default(), counters, now: HZ };
         for port in 0..PORTS {
             bed.pipeline.learn(1, mac(port), port, Ticks(bed.now));
-            bed.pause(port, 0xff, 0xffff);
+            bed.pause(port, ClassSet::ALL, 0xffff);
         }
         bed.poll();
         bed
@@ -80,7 +80,7 @@ impl Bed {
     }
 
     /// The peer of `port` pauses these priorities for `quanta`; zero resumes them.
-    fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
+    fn pause(&mut self, port: usize, priorities: ClassSet, quanta: u16) {
         let pfc = PfcFrame { enabled: priorities, quanta: [Quanta(quanta); CLASSES] };
         self.io.inject(port, &pfc.emit(mac(port)));
     }
@@ -95,9 +95,9 @@ impl Bed {
 
     fn depart(&mut self, egress: usize, queue: usize) -> Seen {
         let before = self.drops();
-        self.pause(egress, 1 << queue, 0);
+        self.pause(egress, ClassSet::only(queue), 0);
         self.poll();
-        self.pause(egress, 1 << queue, 0xffff);
+        self.pause(egress, ClassSet::only(queue), 0xffff);
         self.poll();
         self.seen(&before)
     }
@@ -130,7 +130,7 @@ impl Bed {
 
 fn pauses(port: usize, frame: &[u8]) -> Vec<Transition> {
     let Some(MacControl::Pfc(pfc)) = mac_control::parse(frame) else { panic!("neither data nor PFC") };
-    let named = (0..CLASSES).filter(|group| pfc.enabled >> group & 1 == 1);
+    let named = pfc.enabled.iter();
     named.map(|group| Transition { port, group, xoff: pfc.quanta[group].0 > 0 }).collect()
 }
 

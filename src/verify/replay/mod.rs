@@ -18,7 +18,7 @@ use crate::mmu::{
     QueueRefusal, QueueRequest, QueueReserves, QueueVerdict, SharedPool,
 };
 use crate::qos::ClassMap;
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, CellSize, Cells};
 
 pub use self::decision::{Decision, DynamicLimits, Ecn, Frame, Limits, Outcome, PortUse, QueueUse, Split, Transition};
@@ -39,7 +39,7 @@ struct PortState {
     ledger: PortLedger,
     queues: [Queue; CLASSES],
     /// Groups for which the port sends PFC.
-    generated: u8,
+    generated: ClassSet,
 }
 
 impl PortState {
@@ -52,7 +52,7 @@ impl PortState {
     }
 
     /// Returns the groups whose XOFF the port sends to its peer.
-    fn told(&self) -> u8 {
+    fn told(&self) -> ClassSet {
         self.ledger.xoff() & self.generated
     }
 }
@@ -309,7 +309,7 @@ impl Replay {
             lossless: way.lossless,
             limits: self.limits(frame.port, way.group),
             held: ledger.group(way.group).into(),
-            is_xoff: self.ports[frame.port].told() >> way.group & 1 == 1,
+            is_xoff: self.ports[frame.port].told().contains(way.group),
             port: PortUse {
                 reserve: ledger.reserve_used()[kind],
                 shared: ledger.shared()[kind],
@@ -352,9 +352,9 @@ fn outcome(admission: Admission) -> Outcome {
     }
 }
 
-/// Returns the transitions between two masks of groups at XOFF.
-fn changes(port: usize, before: u8, after: u8) -> impl Iterator<Item = Transition> {
-    crate::sets::indices(before ^ after).map(move |group| Transition { port, group, xoff: after >> group & 1 == 1 })
+/// Returns the transitions between two sets of groups at XOFF.
+fn changes(port: usize, before: ClassSet, after: ClassSet) -> impl Iterator<Item = Transition> {
+    (before ^ after).iter().map(move |group| Transition { port, group, xoff: after.contains(group) })
 }
 
 #[cfg(test)]

@@ -9,8 +9,13 @@ mod model;
 mod tally;
 #[path = "support/units.rs"]
 mod units;
+#[path = "../../../src/sets.rs"]
+#[allow(dead_code)]
+mod whole_sets;
 
 mod sets {
+    pub(crate) use crate::whole_sets::PortSet;
+
     pub(crate) const MAX_PORTS: usize = 2;
     pub(crate) const CLASSES: usize = 2;
 }

@@ -12,10 +12,15 @@ mod mutant;
 mod tally;
 #[path = "support/units.rs"]
 mod units;
+#[path = "../../../src/sets.rs"]
+#[allow(dead_code)]
+mod whole_sets;
 
 use mutant::{Broken, assert_found, break_promise};
 
 mod sets {
+    pub(crate) use crate::whole_sets::PortSet;
+
     pub(crate) const MAX_PORTS: usize = 2;
     pub(crate) const CLASSES: usize = 2;
 }

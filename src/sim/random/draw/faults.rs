@@ -2,6 +2,7 @@
 
 use super::super::draft::{Cable, Draft, FaultDraft, FaultKindDraft};
 use super::{DrawRng, Mood, net};
+use crate::sets::ClassSet;
 
 /// Adds up to three faults; most fabrics get none.
 pub fn draw(rng: &mut DrawRng, mood: &Mood, draft: &mut Draft) {
@@ -35,11 +36,14 @@ fn kind(rng: &mut DrawRng, mood: &Mood, draft: &Draft) -> FaultKindDraft {
         Cable::Host(host.id)
     };
     if mood.watches || mood.is_stuck && rng.percent(60) {
-        return FaultKindDraft::Storm(target, 0);
+        return FaultKindDraft::Storm(target, ClassSet::EMPTY);
     }
     let switch = draft.switches[rng.between(0, draft.switches.len() as u64 - 1) as usize].clone();
     match rng.between(0, if mood.promises { 59 } else { 99 }) {
-        0..15 => FaultKindDraft::Storm(target, if rng.percent(70) { 0 } else { rng.between(1, 255) as u8 }),
+        0..15 => {
+            let bits = if rng.percent(70) { 0 } else { rng.between(1, 255) as u8 };
+            FaultKindDraft::Storm(target, ClassSet::from_bits(bits))
+        }
         15..25 => FaultKindDraft::Dead(target),
         25..40 => FaultKindDraft::Slow(target, net::receiver(rng, draft.host(target).rate)),
         40..48 => {

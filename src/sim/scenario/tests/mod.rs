@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use super::*;
 use crate::hosts::FlowKind;
 use crate::mmu::HeadroomPolicy;
+use crate::sets::ClassSet;
 use crate::sim::dcqcn::DcqcnSpec;
 use crate::sim::spec::{
     End, FaultKind, FrameSizes, HostNode, Load, Lost, MessageSize, PollSpec, PortRef, ReceiverSpec, Way,
@@ -178,8 +179,8 @@ fn every_kind_of_fault_is_read() {
         lose(2, Some(Way::A), Lost::Data, 12_345),
         lose(2, Some(Way::B), Lost::Pfc, 1),
         lose(7, None, Lost::Any, 1_000_000),
-        FaultKind::Storm { host: 2, priorities: 0b1000 },
-        FaultKind::Storm { host: 2, priorities: 0b1001 },
+        FaultKind::Storm { host: 2, priorities: ClassSet::only(3) },
+        FaultKind::Storm { host: 2, priorities: ClassSet::from_bits(0b1001) },
         FaultKind::Dead { host: 3 },
         FaultKind::Late { host: 4, response: Nanos(10_000) },
         FaultKind::Slow { host: 5, receiver },

@@ -9,7 +9,7 @@ use crate::io::memory::{MemPacket, MemPorts};
 use crate::mmu::{QueueLimit, Threshold};
 use crate::pfc::{WatchdogAction, WatchdogSpec};
 use crate::qos::{QueueDiscipline, WredProfile};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, Cells, Nanos, Quanta, Ticks};
 use crate::verify::audit::{Auditor, Check};
 use crate::wire::MacAddr;
@@ -28,7 +28,7 @@ pub enum Event {
     /// station.
     Frames(usize, usize, u8, usize, usize),
     /// The peer of a port pauses these priorities for these quanta.
-    Pause(usize, u8, u16),
+    Pause(usize, ClassSet, u16),
     Link(usize, bool),
     /// A port's driver accepts this many frames.
     Room(usize, Option<usize>),
@@ -118,7 +118,7 @@ impl Bed {
         (0..self.fleet.len()).try_for_each(|lcore| self.half(lcore).and_then(|()| self.half(lcore)))
     }
 
-    pub fn pause(&mut self, port: usize, priorities: u8, quanta: u16) {
+    pub fn pause(&mut self, port: usize, priorities: ClassSet, quanta: u16) {
         let pfc = PfcFrame { enabled: priorities, quanta: [Quanta(quanta); CLASSES] };
         self.io.inject(port, &pfc.emit(mac(port)));
     }
@@ -151,7 +151,7 @@ impl Bed {
         for port in 0..PORTS {
             self.step(Event::Link(port, true))?;
             self.step(Event::Room(port, None))?;
-            self.pause(port, 0xff, 0);
+            self.pause(port, ClassSet::ALL, 0);
         }
         for lcore in 0..self.fleet.len() {
             if self.received[lcore].is_some() {

@@ -5,7 +5,7 @@ use crate::dataplane::{DropReason, PortSpec, QueueSpec, SwitchSpec};
 use crate::forward::FdbSpec;
 use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, QueueLimit, Threshold};
 use crate::qos::{ClassMap, QueueDiscipline};
-use crate::sets::{CLASSES, PortSet};
+use crate::sets::{CLASSES, ClassSet, PortSet};
 use crate::units::{BitRate, Bytes, Cells, Nanos, Ticks};
 use crate::verify::audit::{Auditor, Broken, Check};
 use crate::wire::MacAddr;
@@ -60,7 +60,7 @@ fn spec(policy: HeadroomPolicy) -> SwitchSpec {
 
 /// Pauses class 3 at port 1 and sends it 40 frames of one cell each from port 0, more than fit.
 fn filled(bed: &mut Bed) -> Check {
-    bed.pause(1, 1 << 3, 0xffff);
+    bed.pause(1, ClassSet::only(3), 0xffff);
     bed.poll()?;
     bed.frames(0, 1, 3, CELL as usize, 40);
     bed.poll()?;
@@ -69,7 +69,7 @@ fn filled(bed: &mut Bed) -> Check {
 
 /// Ends the pause; port 1 then sends frame by frame.
 fn emptied(bed: &mut Bed) -> Check {
-    bed.pause(1, 1 << 3, 0);
+    bed.pause(1, ClassSet::only(3), 0);
     for _ in 0..100 {
         bed.now += 10_000;
         bed.io.set_room(1, Some(1));
@@ -139,7 +139,7 @@ fn a_cell_too_many_or_too_few_is_found() {
     assert_eq!(after(|_| ()), "none");
     assert_eq!(after(|bed| bed.fleet[0].ports[0].admitted[3] += 1), "cells_conserved");
     assert_eq!(after(|bed| assert!(bed.fleet[0].buffer.pools.shared[1].take(Cells(1)))), "cells_conserved");
-    assert_eq!(after(|bed| bed.fleet[0].ports[0].holding = 0), "cells_conserved");
+    assert_eq!(after(|bed| bed.fleet[0].ports[0].holding = ClassSet::EMPTY), "cells_conserved");
     assert_eq!(after(|bed| bed.fleet[0].buffer.releases.release(0, 3, Cells(1))), "never_underestimated");
     let lose = |bed: &mut Bed| {
         let part = &mut bed.fleet[0];
@@ -152,7 +152,7 @@ fn a_cell_too_many_or_too_few_is_found() {
 fn ledger_that_collects_no_releases_is_found() {
     let mut bed = Bed::new(&spec(HeadroomPolicy::Independent));
     assert_eq!(filled(&mut bed), Ok(()));
-    bed.pause(1, 1 << 3, 0);
+    bed.pause(1, ClassSet::only(3), 0);
     let deaf = |bed: &mut Bed| {
         bed.fleet[0].buffer.holding = PortSet::EMPTY;
         bed.now += 200;
@@ -163,10 +163,10 @@ fn ledger_that_collects_no_releases_is_found() {
 
 #[test]
 fn corrupted_generator_queue_or_counter_state_is_found() {
-    assert_eq!(after(|bed| bed.fleet[0].ports[0].generator.set_all(0)), "generator_follows");
-    assert_eq!(after(|bed| bed.fleet[0].ports[2].generator.set_all(1)), "generator_follows");
+    assert_eq!(after(|bed| bed.fleet[0].ports[0].generator.set_all(ClassSet::EMPTY)), "generator_follows");
+    assert_eq!(after(|bed| bed.fleet[0].ports[2].generator.set_all(ClassSet::only(0))), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].pauses.xoff = PortSet::EMPTY), "generator_follows");
-    assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting |= 1), "queues_consistent");
+    assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting.insert(0)), "queues_consistent");
     let charge = |bed: &mut Bed| bed.fleet[0].telemetry.counters.ports[0].rx_frames[3].set(0);
     let counted = |bed: &mut Bed| (0..40).for_each(|_| assert_eq!(bed.poll(), Ok(())));
     assert_eq!(after(|bed| (counted(bed), charge(bed)).1), "counters_monotonic");
@@ -230,9 +230,10 @@ fn class_view_shows_cells_threshold_and_xoff() {
     assert_eq!((queue.queue_frames, queue.queue_cells, queue.queue_bytes), (32, 32, 32 * CELL));
     assert_eq!((queue.used, queue.is_xoff), (Cells(0), false));
     assert_eq!(crate::dataplane::Pipeline::pool_used(&bed.fleet), [Cells(0), Cells(10)]);
-    assert_eq!((part.generated_xoff(0), part.stopped_queues(1, Ticks(bed.now)), part.ignoring(1)), (1 << 3, 1 << 3, 0));
+    let told = (part.generated_xoff(0), part.stopped_queues(1, Ticks(bed.now)), part.ignoring(1));
+    assert_eq!(told, (ClassSet::only(3), ClassSet::only(3), ClassSet::EMPTY));
     // 65535 quanta at 10G have passed.
-    assert_eq!(part.stopped_queues(1, Ticks(bed.now + 3_400_000)), 0);
+    assert_eq!(part.stopped_queues(1, Ticks(bed.now + 3_400_000)), ClassSet::EMPTY);
     assert_eq!(emptied(&mut bed), Ok(()));
     assert_eq!(bed.fleet[0].view(0, 3).used, Cells(0));
 }

@@ -15,14 +15,14 @@ use crate::mmu::{BufferPlan, GroupProfile, HeadroomPolicy, PortProfile, QueueLim
 use crate::mutant::{self, Mutant};
 use crate::pfc::{PfcMode, WatchdogAction, WatchdogSpec};
 use crate::qos::{ClassMap, QueueDiscipline, WredProfile};
-use crate::sets::CLASSES;
+use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Alpha, BitRate, Bytes, Cells, Nanos};
 use crate::verify::audit::Check;
 use crate::wire::MacAddr;
 
 /// Classes of the frames in these tests; the first is lossy.
 const TRAFFIC: [u8; 3] = [0, 3, 4];
-const LOSSLESS: u8 = 0b1_1000;
+const LOSSLESS: ClassSet = ClassSet::from_bits(0b1_1000);
 
 fn threshold() -> impl Strategy<Value = Threshold> {
     let dynamic = (-3_i8..4).prop_map(|exponent| Threshold::Dynamic(Alpha::from_exponent(exponent).unwrap()));
@@ -70,7 +70,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
         (ports, queue(false), queue(true), sizes.clone()).prop_map(move |(ports, lossy, lossless, sizes)| {
             let ([lossy_shared, lossless_shared], headroom, lcores) = sizes;
             let port = |(index, (profile, kind)): (usize, (PortProfile, usize))| port(index, profile, kind, lcores);
-            let queues = std::array::from_fn(|queue| if LOSSLESS >> queue & 1 == 1 { lossless } else { lossy });
+            let queues = std::array::from_fn(|queue| if LOSSLESS.contains(queue) { lossless } else { lossy });
             SwitchSpec {
                 ports: ports.into_iter().enumerate().map(port).collect(),
                 buffer: BufferPlan {
@@ -113,7 +113,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         12 => (0_usize..3).prop_map(Event::Half),
         6 => (port(), 0..=PORTS, class, bytes, 1_usize..30).prop_map(|(a, b, class, len, n)| Event::Frames(a, b, class, len, n)),
-        2 => (port(), any::<u8>(), prop_oneof![Just(0_u16), Just(0xffff), any::<u16>()]).prop_map(|(a, b, c)| Event::Pause(a, b, c)),
+        2 => (port(), any::<u8>(), prop_oneof![Just(0_u16), Just(0xffff), any::<u16>()]).prop_map(|(a, b, c)| Event::Pause(a, ClassSet::from_bits(b), c)),
         1 => (port(), any::<bool>()).prop_map(|(port, up)| Event::Link(port, up)),
         1 => (port(), prop::option::of(0_usize..10)).prop_map(|(port, room)| Event::Room(port, room)),
         4 => prop_oneof![4 => 100_u64..5000, 1 => 5000_u64..500_000].prop_map(Event::Wait),
@@ -165,11 +165,11 @@ fn note(bed: &Bed, reached: &mut Reached) {
             let mut note = |place, is_there| *reached.entry(place).or_default() += u64::from(is_there);
             note("headroom", (0..CLASSES).any(|group| part.view(port, group).headroom > Cells(0)));
             note("port reserve", state.ledger.reserve_used()[1] > Cells(0));
-            note("group off", state.ledger.groups_xoff() != 0);
+            note("group off", !state.ledger.groups_xoff().is_empty());
             note("port off", state.ledger.is_port_xoff());
             note("backlog", state.backlog.is_on());
-            note("discarding", state.discarding != 0);
-            note("ignoring", part.ignoring(port) != 0);
+            note("discarding", !state.discarding.is_empty());
+            note("ignoring", !part.ignoring(port).is_empty());
         }
     }
 }
