@@ -5,7 +5,6 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Packet, Ports};
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
-use crate::wire::mac_control::PfcFrame;
 
 impl<P: Packet> Pipeline<P> {
     /// Sets whether `port` has a link. When it goes down, the frames that wait for it are dropped, the stations behind
@@ -28,9 +27,7 @@ impl<P: Packet> Pipeline<P> {
             self.announce_pfc(port);
         } else {
             let state = &mut self.ports[port];
-            state.timers.clear(now);
-            state.arrived = PfcFrame::default();
-            state.generator.link_down(now);
+            state.pfc.link_down(now);
             state.schedule_discard(ClassSet::ALL, DropReason::EgressDown);
         }
         self.telemetry.gauges_dirty.insert(port);
@@ -46,8 +43,7 @@ impl<P: Packet> Pipeline<P> {
     /// Makes a PFC frame of `port` due that announces the state of each priority for which PFC is generated.
     fn announce_pfc(&mut self, port: usize) {
         self.telemetry.counters.ports[port].link_ups.add(1);
-        let state = &mut self.ports[port];
-        state.generator.repeat(state.generated);
+        self.ports[port].pfc.announce();
     }
 
     /// Ends the switch's operation: sends XON for every XOFF, and frees every buffer. Frames in queues and in the rings
@@ -61,7 +57,7 @@ impl<P: Packet> Pipeline<P> {
             self.run_discards(io, port, usize::MAX);
             // A stuck port gets its XON too.
             self.release_stuck(port);
-            self.ports[port].generator.set_all(ClassSet::EMPTY);
+            self.ports[port].pfc.set_xoff(ClassSet::EMPTY);
             self.send_pfc(io, port, now);
         }
         self.buffer.releases.publish();
@@ -69,7 +65,7 @@ impl<P: Packet> Pipeline<P> {
         io.free(&mut self.trash.frames);
         self.telemetry.gauges_dirty |= self.telemetry.running_pauses;
         self.publish_gauges(now);
-        (self.own & self.links.up).iter().all(|port| self.ports[port].generator.due(now).is_none())
+        (self.own & self.links.up).iter().all(|port| self.ports[port].pfc.due(now).is_none())
     }
 
     /// Lets `port` send again if it was stuck.

@@ -162,7 +162,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
-    /// Passes the XOFF state of `port` (buffer and receive backlog) to its PFC generator.
+    /// Passes the XOFF state of `port` (buffer and receive backlog) to its PFC.
     #[inline]
     pub(crate) fn update_pfc(&mut self, port: usize) {
         let fresh = self.pauses.update(port, &mut self.ports[port]);
@@ -175,7 +175,7 @@ impl<P: Packet> Pipeline<P> {
     /// Sends the PFC frame of `port` that is due, past every queue and outside of pacing.
     #[inline]
     pub(crate) fn send_pfc<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) {
-        if let Some(frame) = self.ports[port].generator.due(now) {
+        if let Some(frame) = self.ports[port].pfc.due(now) {
             self.send_pfc_frame(io, port, &frame, now);
         }
     }

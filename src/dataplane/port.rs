@@ -9,12 +9,11 @@ use crate::dataplane::telemetry::counters::{Counter, PortCounters};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::headroom::{PACING_SLACK, bursts_per_poll};
 use crate::mmu::PortLedger;
-use crate::pfc::{Generator, PauseTimers, PriorityMap, Watchdog, WatchdogSpec};
+use crate::pfc::{PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{Scheduler, Shaper};
 use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
-use crate::wire::mac_control::PfcFrame;
 
 /// One port of the switch.
 #[derive(Debug)]
@@ -27,14 +26,8 @@ pub(crate) struct Port {
     pub classifier: PortClassifier,
     /// Priority groups that are lossless here.
     pub lossless: ClassSet,
-    /// Priorities for which PFC frames are sent.
-    pub generated: ClassSet,
-    /// Priorities for which received PFC frames are obeyed.
-    pub obeyed: ClassSet,
-    /// Queues that these priorities pause.
-    obeyed_queues: ClassSet,
-    /// Map from the priorities of received PFC frames to queues.
-    pub priorities: PriorityMap,
+    /// PFC in both directions.
+    pub pfc: PortPfc,
 
     /// Ingress: the buffer cells that frames received here hold.
     pub ledger: PortLedger,
@@ -44,7 +37,6 @@ pub(crate) struct Port {
     pub released: [u64; CLASSES],
     /// Groups that hold cells.
     pub holding: ClassSet,
-    pub generator: Generator,
     pub backlog: Backlog,
 
     /// Egress: the queues, and below the state that controls their sending.
@@ -57,13 +49,8 @@ pub(crate) struct Port {
     pub discarding: ClassSet,
     pub scheduler: Scheduler,
     pub shaper: Shaper,
-    pub timers: PauseTimers,
-    pub watchdog: Option<Watchdog>,
     /// Whether the device takes the frames that it is offered.
     pub progress: Progress,
-    /// Pauses received during the last poll. Their time counts from the next poll on: the instant of a poll is older
-    /// than the frames that arrive while it runs, and a pause must not end early.
-    pub arrived: PfcFrame,
     /// Bursts that a poll may receive; it also sends at least as many if there are frames. They cover all frames that
     /// can arrive in the longest poll gap of the headroom formula.
     pub bursts: u32,
@@ -74,24 +61,25 @@ pub(crate) struct Port {
 impl Port {
     pub fn new(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Self {
         let lossless = spec.lossless_groups();
-        let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
-        let obeyed = Self::obeyed(spec, switch, &priorities);
-        let obeyed_queues = priorities.queues(obeyed);
+        let pfc = PortPfcSpec {
+            mode: spec.pfc,
+            lossless_groups: lossless,
+            lossless_queues: switch.lossless_queues(spec),
+            map: PriorityMap::new(switch.classes.pfc_to_queue),
+            rate: spec.rate,
+            watchdog: spec.watchdog,
+        };
         Self {
             mac: spec.mac,
             mtu: u32::from(spec.mtu),
             smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
             classifier: PortClassifier::new(spec, &switch.classes),
             lossless,
-            generated: spec.pfc.generated(lossless),
-            obeyed,
-            obeyed_queues,
-            priorities,
+            pfc: PortPfc::new(&pfc, hz),
             ledger: PortLedger::new(&spec.buffer),
             admitted: [0; CLASSES],
             released: [0; CLASSES],
             holding: ClassSet::EMPTY,
-            generator: Generator::new(spec.rate, hz),
             backlog: Backlog::new(spec.backlog_mark.filter(|_| spec.pfc.is_on() && !lossless.is_empty())),
             queues: Default::default(),
             waiting: ClassSet::EMPTY,
@@ -99,42 +87,9 @@ impl Port {
             discarding: ClassSet::EMPTY,
             scheduler: Scheduler::new(switch.queues.map(|queue| queue.discipline)),
             shaper: Shaper::new(spec.rate, hz, PACING_SLACK),
-            timers: PauseTimers::with_map(spec.rate, hz, priorities),
-            watchdog: Self::new_watchdog(spec, switch, hz).map(|(_, watchdog)| watchdog),
             progress: Progress::new(spec.stuck_after, hz),
-            arrived: PfcFrame::default(),
             bursts: bursts_per_poll(spec.rate, spec.mtu, switch.poll_gap),
             taken: 0,
-        }
-    }
-
-    /// Priorities whose pauses a port by `spec` obeys.
-    fn obeyed(spec: &PortSpec, switch: &SwitchSpec, priorities: &PriorityMap) -> ClassSet {
-        spec.pfc.obeyed(switch.lossless_queues(spec), priorities)
-    }
-
-    /// The watchdog of a port by `spec` and its settings; `None` if it has none.
-    pub fn new_watchdog(spec: &PortSpec, switch: &SwitchSpec, hz: u64) -> Option<(WatchdogSpec, Watchdog)> {
-        let watchdog = spec.watchdog.filter(|_| spec.pfc.is_on())?;
-        let priorities = PriorityMap::new(switch.classes.pfc_to_queue);
-        Some((watchdog, Watchdog::new(watchdog, priorities.queues(Self::obeyed(spec, switch, &priorities)), hz)))
-    }
-
-    /// Restarts at `now` the time of the pauses that the last poll received. They are obeyed since then.
-    #[inline]
-    pub fn start_pauses(&mut self, now: Ticks) {
-        if !self.arrived.enabled.is_empty() {
-            self.timers.receive(&self.arrived, now);
-            self.arrived = PfcFrame::default();
-        }
-    }
-
-    /// Obeys a received PFC frame from now on. The time of its pauses counts from the next poll on.
-    pub fn receive_pause(&mut self, frame: &PfcFrame, now: Ticks) {
-        self.timers.receive(frame, now);
-        self.arrived.enabled |= frame.enabled;
-        for priority in frame.enabled.iter() {
-            self.arrived.quanta[priority] = frame.quanta[priority];
         }
     }
 
@@ -172,7 +127,7 @@ impl Port {
     /// Runs the watchdog's check of the queues if it is due. Returns whether it ran.
     #[inline]
     pub fn watch(&mut self, counters: &PortCounters, now: Ticks) -> bool {
-        let is_due = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_due(now));
+        let is_due = self.pfc.is_check_due(now);
         if is_due {
             self.look(counters, now);
         }
@@ -181,41 +136,16 @@ impl Port {
 
     #[cold]
     fn look(&mut self, counters: &PortCounters, now: Ticks) {
-        let Some(watchdog) = &mut self.watchdog else { return };
         let sent = counters.tx_frames.each_ref().map(Counter::get);
-        let paused = self.timers.paused_queue_ticks(now);
-        let events = watchdog.tick(now, self.waiting, &sent, &paused);
-        let (storm, dropping) = (watchdog.storm(), watchdog.dropping());
+        let events = self.pfc.check(now, self.waiting, &sent);
         for queue in events.detected.iter() {
             counters.watchdog_storms[queue].add(1);
         }
         for queue in events.restored.iter() {
             counters.watchdog_restores[queue].add(1);
         }
-        counters.watchdog_mask.set(u64::from(storm.bits()));
-        self.schedule_discard(events.detected & dropping, DropReason::Watchdog);
-    }
-
-    /// Queues that may not send at `now`: paused (IEEE 802.1Q clause 36.1.3.2), unless the watchdog ignores the pause.
-    #[inline]
-    pub fn stopped_queues(&mut self, now: Ticks) -> ClassSet {
-        let paused = self.timers.paused_queues(now) & self.obeyed_queues;
-        match &self.watchdog {
-            Some(watchdog) if !paused.is_empty() => paused - watchdog.ignoring(),
-            _ => paused,
-        }
-    }
-
-    /// Queues that may not send at `now`, like [`Port::stopped_queues`], for an observer: it changes no state. Between
-    /// two polls, a pause that arrived in the last one still holds.
-    pub fn stopped_queues_at(&self, now: Ticks) -> ClassSet {
-        let paused = self.timers.paused_at(now) | self.timers.paused_at(Ticks(0)) & self.arrived.enabled;
-        (self.priorities.queues(paused) & self.obeyed_queues) - self.ignoring()
-    }
-
-    /// Queues whose pauses the watchdog ignores.
-    pub fn ignoring(&self) -> ClassSet {
-        self.watchdog.as_ref().map_or(ClassSet::EMPTY, Watchdog::ignoring)
+        counters.watchdog_mask.set(u64::from(self.pfc.storm().bits()));
+        self.schedule_discard(events.detected & self.pfc.dropping(), DropReason::Watchdog);
     }
 
     /// Whether a poll may receive more from the port: its frames of full bursts are still below the limit.
@@ -236,16 +166,10 @@ impl Port {
         self.ledger.xoff() | if self.backlog.is_on() { self.lossless } else { ClassSet::EMPTY }
     }
 
-    /// Queues whose frames the watchdog discards.
-    #[inline]
-    pub fn dropping(&self) -> ClassSet {
-        self.watchdog.as_ref().map_or(ClassSet::EMPTY, Watchdog::dropping)
-    }
-
     /// Whether some of the port's queues refuse frames that the buffer has admitted.
     #[inline]
     pub fn is_refusing(&self) -> bool {
-        !self.dropping().is_empty() || self.progress.is_stuck()
+        !self.pfc.dropping().is_empty() || self.progress.is_stuck()
     }
 
     /// Whether `queue` accepts no frame because the port is stuck. Each queue may hold one frame as a probe: a probe

@@ -3,11 +3,13 @@
 mod generator;
 mod held;
 mod map;
+mod port_pfc;
 mod timers;
 mod watchdog;
 
 pub use generator::Generator;
 pub use map::PriorityMap;
+pub use port_pfc::{PortPfc, PortPfcSpec};
 pub use timers::PauseTimers;
 pub use watchdog::{Watchdog, WatchdogEvents};
 

@@ -16,16 +16,13 @@ pub(crate) struct PauseState {
 }
 
 impl PauseState {
-    /// Passes the XOFF state of a port (buffer and receive backlog) to its generator. Returns the groups that were not
-    /// at XOFF before.
+    /// Passes the XOFF state of a port (buffer and receive backlog) to its PFC. Returns the groups that were not at
+    /// XOFF before.
     #[inline]
     pub fn update(&mut self, number: usize, port: &mut Port) -> ClassSet {
         let xoff = port.ledger.xoff();
         self.xoff.set(number, !xoff.is_empty());
-        let announced = port.wants_xoff() & port.generated;
-        let fresh = announced - port.generator.xoff();
-        port.generator.set_all(announced);
-        fresh
+        port.pfc.set_xoff(port.wants_xoff())
     }
 
     /// Evaluates the frames `left` in the receive ring of a port after a poll; `None`: unknown. At least `enough`

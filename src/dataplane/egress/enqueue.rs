@@ -215,7 +215,7 @@ impl Port {
     /// its link is down.
     #[inline]
     fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
-        if self.dropping().contains(queue) {
+        if self.pfc.dropping().contains(queue) {
             return Some(DropReason::Watchdog);
         }
         if self.is_closed(queue) {

@@ -50,7 +50,7 @@ impl Links {
             return self.release_stuck((number, port), counters);
         }
         if port.progress.probe(now) {
-            port.generator.repeat(port.generated);
+            port.pfc.announce();
         }
         false
     }
@@ -82,7 +82,7 @@ impl Links {
         now: Ticks,
     ) {
         // To a stuck port only frames that pause are offered: they show whether it moves again.
-        if !self.up.contains(number) || port.progress.is_closed() && port.generator.xoff().is_empty() {
+        if !self.up.contains(number) || port.progress.is_closed() && port.pfc.xoff().is_empty() {
             return;
         }
         // Without a buffer, or without room in the transmit ring below, the frame stays due, and the next poll tries
@@ -98,7 +98,7 @@ impl Links {
             }
             return;
         }
-        port.generator.sent(frame, now);
+        port.pfc.sent(frame, now);
         // The frame bypassed pacing, but not the wire, so the next data frames wait for its time. Otherwise each PFC
         // frame would put the device ahead of the wire and delay the next PFC frame.
         port.shaper.charge(MIN_FRAME, now);

@@ -145,7 +145,7 @@ impl<P: Packet> Egress<P> {
         let mut chosen = Chosen::default();
         // IEEE 802.1Q clause 8.6.8: "a frame of priority n is not available for transmission if that priority is
         // paused".
-        let mut ready = port.waiting - port.discarding - port.stopped_queues(now);
+        let mut ready = port.waiting - port.discarding - port.pfc.stopped_queues(now);
         let Some(mut pace) = port.shaper.pace(now) else { return chosen };
         while !ready.is_empty() && !self.posted.is_full() && pace.is_free() {
             let Port { queues, scheduler, .. } = port;

@@ -26,10 +26,10 @@ impl Port {
             // A tagged frame is no PFC frame: PFC frames are always untagged.
             Some(MacControl::Pfc(pfc)) if tags == 0 => {
                 self.count_pfc(&pfc, counters);
-                // A pause of a priority that is not obeyed is counted, with its time; `Port::stopped_queues` masks it.
-                // A frame that was in the ring when the link went down has no effect either.
+                // A pause of a priority that is not obeyed is counted, with its time; `PortPfc::stopped_queues` masks
+                // it. A frame that was in the ring when the link went down has no effect either.
                 if is_up {
-                    self.receive_pause(&pfc, now);
+                    self.pfc.receive_pause(&pfc, now);
                 }
                 Verdict::Consumed
             }
@@ -49,11 +49,8 @@ impl Port {
             let xoff = pfc.quanta[priority].0 > 0;
             (if xoff { &counters.pfc_rx_xoff } else { &counters.pfc_rx_xon })[priority].add(1);
         }
-        if let Some(watchdog) = &self.watchdog {
-            let ignored = self.priorities.priorities_of(watchdog.ignoring()) & self.obeyed & pfc.enabled;
-            for priority in ignored.iter() {
-                counters.pfc_rx_ignored[priority].add(1);
-            }
+        for priority in self.pfc.ignored(pfc).iter() {
+            counters.pfc_rx_ignored[priority].add(1);
         }
     }
 }

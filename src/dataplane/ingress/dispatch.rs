@@ -137,7 +137,7 @@ impl<P: Packet> Pipeline<P> {
     fn admit(&mut self, port: usize, egress: usize, meta: &Meta) -> Result<Admission, DropReason> {
         // The watchdog drops a queue's priority in both directions. Frames that came by the port would only wait behind
         // others of that priority.
-        if self.ports[port].dropping().contains(meta.desc.queue()) {
+        if self.ports[port].pfc.dropping().contains(meta.desc.queue()) {
             return Err(DropReason::Watchdog);
         }
         let admission = self.buffer.admit((port, &mut self.ports[port]), egress, meta);

@@ -65,7 +65,7 @@ impl<P: Packet> Pipeline<P> {
         let port = round.left.pop_lowest()?;
         let state = &mut self.ports[port];
         if round.is_first {
-            state.start_pauses(now);
+            state.pfc.start_pauses(now);
             state.taken = 0;
         }
         io.rx(port, burst);

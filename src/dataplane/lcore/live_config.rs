@@ -8,12 +8,11 @@
 use crate::dataplane::ingress::port_classifier::PortClassifier;
 use crate::dataplane::ingress::rewrite::EgressView;
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::port::Port;
 use crate::dataplane::spec::{PortSpec, QueueSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
 use crate::mmu::{GroupProfile, QueueAdmission};
-use crate::pfc::{Watchdog, WatchdogSpec};
+use crate::pfc::WatchdogSpec;
 use crate::qos::{QueueDiscipline, Rewrite};
 use crate::sets::CLASSES;
 use crate::units::Nanos;
@@ -38,9 +37,10 @@ struct PortLiveConfig {
     rewrite: Rewrite,
     egress_view: EgressView,
     groups: [GroupProfile; CLASSES],
-    watchdog: Option<(WatchdogSpec, Watchdog)>,
-    /// The limit, and the clock's ticks per second.
-    stuck_after: (Option<Nanos>, u64),
+    watchdog: Option<WatchdogSpec>,
+    stuck_after: Option<Nanos>,
+    /// Ticks per second of the clock.
+    hz: u64,
 }
 
 impl LiveConfig {
@@ -78,8 +78,9 @@ impl PortLiveConfig {
             rewrite: spec.rewrite,
             egress_view: EgressView::new(spec),
             groups: spec.buffer.groups,
-            watchdog: Port::new_watchdog(spec, switch, hz),
-            stuck_after: (spec.stuck_after, hz),
+            watchdog: spec.watchdog,
+            stuck_after: spec.stuck_after,
+            hz,
         }
     }
 }
@@ -103,29 +104,22 @@ impl<P: Packet> Pipeline<P> {
 
     fn apply_to_port(&mut self, port: usize, live_config: &PortLiveConfig, disciplines: [QueueDiscipline; CLASSES]) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        let before = state.dropping();
+        let before = state.pfc.dropping();
         state.classifier = live_config.classifier.clone();
         state.ledger.set_groups(&live_config.groups);
         state.scheduler.set_disciplines(disciplines);
-        match (&mut state.watchdog, &live_config.watchdog) {
-            (Some(watchdog), Some((spec, _))) => watchdog.set_spec(*spec),
-            (watchdog, fresh) => {
-                // Without the old watchdog, its storms have ended.
-                for queue in watchdog.iter().flat_map(|watchdog| watchdog.storm().iter()) {
-                    counters.watchdog_restores[queue].add(1);
-                }
-                counters.watchdog_mask.set(0);
-                *watchdog = fresh.as_ref().map(|(_, fresh)| fresh.clone());
-            }
+        for queue in state.pfc.set_watchdog(live_config.watchdog, live_config.hz).iter() {
+            counters.watchdog_restores[queue].add(1);
         }
+        counters.watchdog_mask.set(u64::from(state.pfc.storm().bits()));
         // A storm that drops from now on also discards the waiting frames, as at its begin; one that stops dropping
         // keeps them.
-        let now = state.dropping();
+        let now = state.pfc.dropping();
         state.schedule_discard(now - before, DropReason::Watchdog);
         state.cancel_discard(before - now, DropReason::Watchdog);
-        state.progress.set_limit(live_config.stuck_after.0, live_config.stuck_after.1);
+        state.progress.set_limit(live_config.stuck_after, live_config.hz);
         self.links.refusing.set(port, state.is_refusing());
-        if live_config.stuck_after.0.is_none() {
+        if live_config.stuck_after.is_none() {
             self.release_stuck(port);
         }
     }

@@ -26,12 +26,9 @@ impl<P: Packet> Pipeline<P> {
 }
 
 impl Port {
-    /// Whether no timer runs here: no XOFF must be refreshed, and no PFC frame is due on a link that is up and not
-    /// stuck. No pause must end, and the watchdog sees no storm.
+    /// Whether no timer runs here, for PFC or for the receive backlog, and no frame must be discarded. A PFC frame that
+    /// is due counts on a link that is up and not stuck.
     fn is_at_rest(&self, is_up: bool, now: Ticks) -> bool {
-        let is_told = self.generator.xoff().is_empty() && (!is_up || self.generator.due(now).is_none());
-        let is_free = self.arrived.enabled.is_empty() && self.timers.paused_at(now).is_empty();
-        let is_calm = self.watchdog.as_ref().is_none_or(|watchdog| watchdog.storm().is_empty());
-        is_told && is_free && is_calm && self.discarding.is_empty() && !self.backlog.is_watching()
+        self.pfc.is_at_rest(is_up, now) && self.discarding.is_empty() && !self.backlog.is_watching()
     }
 }

@@ -143,17 +143,17 @@ impl Telemetry {
                 counters.queue_cells[index].set(u64::from(queue.cells()));
                 counters.queue_highest_cells[index].set(u64::from(queue.cells_highest()));
             }
-            let xoff = state.generator.xoff();
+            let xoff = state.pfc.xoff();
             counters.xoff_mask.set(u64::from(xoff.bits()));
-            for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.generator.paused_ticks(now)) {
+            for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.pfc.sent_ticks(now)) {
                 gauge.set(self.clock.nanos(ticks));
             }
-            for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.timers.paused_ticks(now)) {
+            for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.pfc.received_ticks(now)) {
                 gauge.set(self.clock.nanos(ticks));
             }
             counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
             // A running pause is published again later, because its duration and its end change the gauges.
-            let paused = state.timers.paused(now);
+            let paused = state.pfc.paused(now);
             counters.paused_mask.set(u64::from(paused.bits()));
             self.running_pauses.set(port, !paused.is_empty() || !xoff.is_empty() || state.backlog.is_on());
         }

@@ -91,19 +91,19 @@ impl<P: Packet> Pipeline<P> {
     /// This lcore must own the port.
     #[must_use]
     pub fn stopped_queues(&self, port: usize, now: Ticks) -> ClassSet {
-        self.ports[port].stopped_queues_at(now)
+        self.ports[port].pfc.stopped_queues_at(now)
     }
 
     /// Queues of `port` whose pauses the watchdog ignores. This lcore must own the port.
     #[must_use]
     pub fn ignoring(&self, port: usize) -> ClassSet {
-        self.ports[port].ignoring()
+        self.ports[port].pfc.ignoring()
     }
 
     /// Priorities for which `port` holds its peer at XOFF; the PFC frame with the last change may still be due. This
     /// lcore must own the port.
     #[must_use]
     pub fn generated_xoff(&self, port: usize) -> ClassSet {
-        self.ports[port].generator.xoff()
+        self.ports[port].pfc.xoff()
     }
 }

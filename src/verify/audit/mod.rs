@@ -205,7 +205,7 @@ impl Auditor {
             let port = &fleet[audited.owner].ports[index];
             let held = (0..CLASSES).map(|group| port.ledger.group(group).held().0).sum::<u32>();
             let queued = port.queues.iter().map(|queue| queue.frames()).sum::<u32>();
-            let off = port.wants_xoff() | port.generator.xoff();
+            let off = port.wants_xoff() | port.pfc.xoff();
             ensure((held, queued) == (0, 0) && off.is_empty(), "idle", || {
                 let (name, off) = (&audited.name, off.bits());
                 format!(
@@ -286,7 +286,7 @@ impl Auditor {
 
 /// Returns the ports that hold cells or pause their peer.
 fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
-    let is_told = |port: &Port| !port.generator.xoff().is_empty();
+    let is_told = |port: &Port| !port.pfc.xoff().is_empty();
     let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| is_told(&part.ports[port])).collect();
     fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | told(part))
 }

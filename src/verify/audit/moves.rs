@@ -47,7 +47,7 @@ impl Look<'_> {
     /// Checks that the peer receives the XOFF state of ledger and backlog, for the priorities for which PFC is
     /// generated.
     pub(crate) fn check_telling<P: Packet>(&self, part: &Pipeline<P>, index: usize) -> Check {
-        let (wanted, told) = (self.port.wants_xoff() & self.port.generated, self.port.generator.xoff());
+        let (wanted, told) = (self.port.wants_xoff() & self.port.pfc.generated(), self.port.pfc.xoff());
         let (xoff, followed) = (self.port.ledger.xoff(), part.pauses.xoff.contains(index));
         ensure(wanted == told && followed != xoff.is_empty(), "generator_follows", || {
             let [xoff, wanted, told] = [xoff, wanted, told].map(ClassSet::bits);

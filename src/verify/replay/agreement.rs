@@ -217,7 +217,7 @@ impl Replay {
 impl<P> Pipeline<P> {
     /// Returns a digest of every count of the buffer, with watermarks, and of the paused groups.
     pub(crate) fn digest(&self) -> u64 {
-        let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.generator.xoff()));
+        let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.pfc.xoff()));
         digest(ports, &self.buffer.pools, self.buffer.reserves.unused().0)
     }
 }

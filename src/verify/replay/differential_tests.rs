@@ -210,7 +210,7 @@ fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseEr
             (ledger.reserve_used(), ledger.shared(), ledger.insurance_used(), off, port_off)
         };
         prop_assert_eq!(sums(&ours.ledger), sums(&theirs.ledger), "event {}: port {}", index, port);
-        prop_assert_eq!(ours.told(), theirs.generator.xoff(), "event {}: port {}", index, port);
+        prop_assert_eq!(ours.told(), theirs.pfc.xoff(), "event {}: port {}", index, port);
         let depths = |queues: &[Queue; CLASSES]| {
             queues.each_ref().map(|queue| (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()))
         };
@@ -236,7 +236,7 @@ pub(super) fn same_parts(one: &Bed, other: &Bed, index: usize) -> Result<(), Tes
             prop_assert_eq!(both.0, both.1, "burst {}: group {}:{}", index, port, group);
         }
         prop_assert_eq!(depths(&one.queues), depths(&other.queues), "burst {}: port {}", index, port);
-        prop_assert_eq!(one.generator.xoff(), other.generator.xoff(), "burst {}: port {}", index, port);
+        prop_assert_eq!(one.pfc.xoff(), other.pfc.xoff(), "burst {}: port {}", index, port);
         prop_assert_eq!(one.waiting, other.waiting, "burst {}: port {}", index, port);
         prop_assert_eq!(one.ledger.xoff(), other.ledger.xoff(), "burst {}: port {}", index, port);
         prop_assert_eq!((one.admitted, one.holding), (other.admitted, other.holding), "burst {}: port {}", index, port);

@@ -163,8 +163,8 @@ fn ledger_that_collects_no_releases_is_found() {
 
 #[test]
 fn corrupted_generator_queue_or_counter_state_is_found() {
-    assert_eq!(after(|bed| bed.fleet[0].ports[0].generator.set_all(ClassSet::EMPTY)), "generator_follows");
-    assert_eq!(after(|bed| bed.fleet[0].ports[2].generator.set_all(ClassSet::only(0))), "generator_follows");
+    assert_eq!(after(|bed| _ = bed.fleet[0].ports[0].pfc.set_xoff(ClassSet::EMPTY)), "generator_follows");
+    assert_eq!(after(|bed| _ = bed.fleet[0].ports[2].pfc.set_xoff(ClassSet::only(3))), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].pauses.xoff = PortSet::EMPTY), "generator_follows");
     assert_eq!(after(|bed| bed.fleet[0].ports[1].waiting.insert(0)), "queues_consistent");
     let charge = |bed: &mut Bed| bed.fleet[0].telemetry.counters.ports[0].rx_frames[3].set(0);
