@@ -19,8 +19,8 @@ use super::answer::{
 use super::events::EventLog;
 use super::fdb::{FdbReader, Silent, Source};
 use super::model::{
-    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Outcome, Pfc, Port, Queue, RunningConfig,
-    Version, Watchdog, Why,
+    Advice, Buffers, Class, Dropped, Ecn, Flow, Group, Host, Lcore, Look, Pfc, Port, Queue, ReloadOutcome,
+    RunningConfig, Version, Watchdog, Why,
 };
 use super::reloads::Reloads;
 use crate::dataplane::LcoreControl;
@@ -258,9 +258,9 @@ async fn reload(served: &Served, apply: bool) -> Response {
         );
     };
     let status = match answer.outcome {
-        Outcome::Unchanged | Outcome::Applicable | Outcome::Applied => StatusCode::OK,
-        Outcome::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
-        Outcome::NeedsRestart | Outcome::Busy => StatusCode::CONFLICT,
+        ReloadOutcome::Unchanged | ReloadOutcome::Applicable | ReloadOutcome::Applied => StatusCode::OK,
+        ReloadOutcome::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        ReloadOutcome::NeedsRestart | ReloadOutcome::Busy => StatusCode::CONFLICT,
     };
     let at_ns = served.at_ns();
     json(status, &Part { at_ns, name: "reload", part: answer })

@@ -1,6 +1,6 @@
 //! `holdfast reload`: lets a running switch read its configuration again.
 
-use holdfast::api::model::{Outcome, Reload};
+use holdfast::api::model::{Reload, ReloadOutcome};
 
 use super::asked::{Asked, failed};
 use super::{Failure, print, print_json};
@@ -28,14 +28,14 @@ pub fn reload(args: &Args) -> Result<(), Failure> {
     match answer.outcome {
         _ if answer.is_right() => Ok(()),
         _ if args.json => Err(Failure::Told(code(answer.outcome))),
-        Outcome::Invalid => Err(Failure::Usage(answer.errors.join("\n"))),
+        ReloadOutcome::Invalid => Err(Failure::Usage(answer.errors.join("\n"))),
         _ => Err(Failure::Run(answer.errors.join("\n"))),
     }
 }
 
 /// The exit code, as for all commands: 2 for an invalid configuration, 1 for other failures.
-fn code(outcome: Outcome) -> u8 {
-    if outcome == Outcome::Invalid { 2 } else { 1 }
+fn code(outcome: ReloadOutcome) -> u8 {
+    if outcome == ReloadOutcome::Invalid { 2 } else { 1 }
 }
 
 /// Describes the outcome and each setting that differs.
@@ -44,12 +44,12 @@ fn text(answer: &Reload) -> String {
     let settings = if count == 1 { "1 setting differs".to_owned() } else { format!("{count} settings differ") };
     let applied = if count == 1 { "is applied" } else { "are applied" };
     let head = match answer.outcome {
-        Outcome::Unchanged => format!("{source}: no setting differs from the running configuration"),
-        Outcome::Applicable => format!("{source}: {settings} and can be applied while the switch runs"),
-        Outcome::Applied => format!("{source}: {settings} and {applied}"),
-        Outcome::NeedsRestart => format!("{source}: {settings}; nothing was applied"),
-        Outcome::Invalid => format!("{source}: the configuration is invalid; nothing was applied"),
-        Outcome::Busy => format!("{source}: nothing was applied"),
+        ReloadOutcome::Unchanged => format!("{source}: no setting differs from the running configuration"),
+        ReloadOutcome::Applicable => format!("{source}: {settings} and can be applied while the switch runs"),
+        ReloadOutcome::Applied => format!("{source}: {settings} and {applied}"),
+        ReloadOutcome::NeedsRestart => format!("{source}: {settings}; nothing was applied"),
+        ReloadOutcome::Invalid => format!("{source}: the configuration is invalid; nothing was applied"),
+        ReloadOutcome::Busy => format!("{source}: nothing was applied"),
     };
     let mark = |live: bool| if live { "" } else { "  (needs a restart)" };
     let differences = answer.differences.iter().map(|found| format!("  {}{}", found.text, mark(found.live)));

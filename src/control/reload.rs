@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::api::model::{Difference, Outcome, Reload};
+use crate::api::model::{Difference, Reload, ReloadOutcome};
 use crate::config::{Config, ConfigErrors, settings};
 use crate::dataplane::LiveConfig;
 use crate::dataplane::handoff::mailbox::Sender;
@@ -56,13 +56,13 @@ impl Reloader {
         let mut wanted = match self.read().await {
             Some(Ok(wanted)) => wanted,
             Some(Err(errors)) => {
-                return refused(Outcome::Invalid, errors.to_string().lines().map(str::to_owned).collect());
+                return refused(ReloadOutcome::Invalid, errors.to_string().lines().map(str::to_owned).collect());
             }
             None => {
                 let seconds = READ_TIME.as_secs();
                 let error =
                     format!("{source} was not read within {seconds}s; check that it is a file on a disk that responds");
-                return refused(Outcome::Busy, vec![error]);
+                return refused(ReloadOutcome::Busy, vec![error]);
             }
         };
         self.take_addresses(&mut wanted);
@@ -87,10 +87,10 @@ impl Reloader {
             if answer.errors.is_empty() {
                 answer.errors.push("settings that are not listed here differ: needs a restart".to_owned());
             }
-            answer.outcome = Outcome::NeedsRestart;
+            answer.outcome = ReloadOutcome::NeedsRestart;
             return answer;
         };
-        answer.outcome = Outcome::Applicable;
+        answer.outcome = ReloadOutcome::Applicable;
         if apply {
             self.apply(live_config, wanted, &mut answer).await;
         }
@@ -122,7 +122,7 @@ impl Reloader {
     async fn apply(&mut self, live_config: LiveConfig, wanted: Config, answer: &mut Reload) {
         // Checked first, so that either all lcores receive the settings or none.
         if !self.senders.iter_mut().all(Sender::is_idle) {
-            answer.outcome = Outcome::Busy;
+            answer.outcome = ReloadOutcome::Busy;
             answer
                 .errors
                 .push("an lcore has not taken the settings of the last reload; check whether it hangs".to_owned());
@@ -144,6 +144,6 @@ impl Reloader {
         }
         self.current.tuned(wanted.switch.clone(), settings::fingerprint(&wanted));
         self.running = wanted;
-        answer.outcome = Outcome::Applied;
+        answer.outcome = ReloadOutcome::Applied;
     }
 }

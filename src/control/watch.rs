@@ -12,7 +12,7 @@ use super::reload::Reloader;
 use super::signals::{Order, Signals};
 use super::start::HeldHosts;
 use super::{RunOptions, Running, setup};
-use crate::api::model::{Outcome, Reload};
+use crate::api::model::{Reload, ReloadOutcome};
 use crate::api::reloads::Ask;
 use crate::dataplane::LcoreControl;
 use crate::sets::PortSet;
@@ -142,16 +142,16 @@ impl Watch<'_> {
     /// Reports the result of a reload, setting by setting.
     fn tell_reload(&self, live: &mut Live, answer: &Reload) {
         let head = match answer.outcome {
-            Outcome::Applied => "reload: applied",
-            Outcome::Unchanged => "reload: nothing differs",
-            Outcome::Applicable => "reload: could be applied",
-            Outcome::NeedsRestart => "reload: refused, nothing was applied",
-            Outcome::Invalid => "reload: the configuration is invalid, nothing was applied",
-            Outcome::Busy => "reload: nothing was applied",
+            ReloadOutcome::Applied => "reload: applied",
+            ReloadOutcome::Unchanged => "reload: nothing differs",
+            ReloadOutcome::Applicable => "reload: could be applied",
+            ReloadOutcome::NeedsRestart => "reload: refused, nothing was applied",
+            ReloadOutcome::Invalid => "reload: the configuration is invalid, nothing was applied",
+            ReloadOutcome::Busy => "reload: nothing was applied",
         };
         let errors = answer.errors.iter().map(|error| format!("reload: error: {error}"));
         let warnings = answer.warnings.iter().map(|warning| format!("reload: warning: {warning}"));
-        let changes = answer.differences.iter().filter(|_| answer.outcome == Outcome::Applied);
+        let changes = answer.differences.iter().filter(|_| answer.outcome == ReloadOutcome::Applied);
         let changes = changes.map(|difference| format!("reload: {}", difference.text));
         for line in std::iter::once(head.to_owned()).chain(changes).chain(errors).chain(warnings) {
             let line = self.at(&line);

@@ -124,7 +124,8 @@ impl<P: Packet> Pipeline<P> {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         for index in control.iter() {
             let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
-            meta.verdict = state.receive_control((burst[index].bytes(), meta.class_bits.tags()), is_up, counters, now);
+            meta.forwarding =
+                state.receive_control((burst[index].bytes(), meta.class_bits.tags()), is_up, counters, now);
         }
     }
 

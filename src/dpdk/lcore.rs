@@ -77,12 +77,12 @@ pub struct Worker<T> {
 
 /// Receives the function's result.
 struct Slot<T> {
-    outcome: Mutex<Outcome<T>>,
+    outcome: Mutex<LaunchState<T>>,
     arrived: Condvar,
 }
 
 /// The state of a launched function.
-enum Outcome<T> {
+enum LaunchState<T> {
     Running,
     Returned(T),
     Panicked(String),
@@ -111,7 +111,7 @@ impl Eal {
         if !self.workers().contains(&lcore) {
             return Err(Error::LcoreBusy { lcore: lcore.id });
         }
-        let slot = Arc::new(Slot { outcome: Mutex::new(Outcome::Running), arrived: Condvar::new() });
+        let slot = Arc::new(Slot { outcome: Mutex::new(LaunchState::Running), arrived: Condvar::new() });
         let task = Box::into_raw(Box::new(Task { function, slot: Arc::clone(&slot) }));
         // DPDK's check that the lcore is idle and its change to busy are not one atomic step.
         let launching = self.shared().control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,8 +134,8 @@ unsafe extern "C" fn run<F: FnOnce() -> T, T>(task: *mut c_void) -> c_int {
     let Task { function, slot } = *unsafe { Box::from_raw(task.cast::<Task<F, T>>()) };
     // After a panic no state of the function is used, and a panic must not unwind through C.
     let outcome = match catch_unwind(AssertUnwindSafe(function)) {
-        Ok(value) => Outcome::Returned(value),
-        Err(payload) => Outcome::Panicked(panic_message(&*payload)),
+        Ok(value) => LaunchState::Returned(value),
+        Err(payload) => LaunchState::Panicked(panic_message(&*payload)),
     };
     *slot.outcome.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
     slot.arrived.notify_all();
@@ -161,7 +161,7 @@ impl<T> Worker<T> {
     /// Whether the function has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        !matches!(*self.slot.outcome.lock().unwrap_or_else(PoisonError::into_inner), Outcome::Running)
+        !matches!(*self.slot.outcome.lock().unwrap_or_else(PoisonError::into_inner), LaunchState::Running)
     }
 
     /// Waits, asleep, for the function to end and returns its result.
@@ -171,18 +171,18 @@ impl<T> Worker<T> {
     /// [`Error::LcorePanicked`] if the function panicked.
     pub fn join(self) -> Result<T, Error> {
         let panicked = |message: String| Error::LcorePanicked { lcore: self.lcore.id, message };
-        match std::mem::replace(&mut *self.wait(), Outcome::Taken) {
-            Outcome::Returned(value) => Ok(value),
-            Outcome::Panicked(message) => Err(panicked(message)),
-            Outcome::Running | Outcome::Taken => Err(panicked("its result is gone".to_owned())),
+        match std::mem::replace(&mut *self.wait(), LaunchState::Taken) {
+            LaunchState::Returned(value) => Ok(value),
+            LaunchState::Panicked(message) => Err(panicked(message)),
+            LaunchState::Running | LaunchState::Taken => Err(panicked("its result is gone".to_owned())),
         }
     }
 
     /// Waits for the function to end.
-    fn wait(&self) -> MutexGuard<'_, Outcome<T>> {
+    fn wait(&self) -> MutexGuard<'_, LaunchState<T>> {
         let mut outcome = self.slot.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         // DPDK's own wait spins, which would take the CPU from the function if both share one.
-        while matches!(*outcome, Outcome::Running) {
+        while matches!(*outcome, LaunchState::Running) {
             outcome = self.slot.arrived.wait(outcome).unwrap_or_else(PoisonError::into_inner);
         }
         outcome

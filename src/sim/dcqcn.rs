@@ -238,13 +238,13 @@ impl Sender {
 
 /// The receiver's part, the paper's notification point: it decides when a flow's sender gets a CNP.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receiver {
+pub struct NotificationPoint {
     interval: u64,
     /// Time until which the receiver sends no further CNP.
     quiet_until: u64,
 }
 
-impl Receiver {
+impl NotificationPoint {
     /// Returns the receiver of a flow of which no packet has arrived.
     #[must_use]
     pub fn new(spec: &DcqcnSpec) -> Self {

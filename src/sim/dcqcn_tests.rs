@@ -121,7 +121,7 @@ fn late_timer_call_applies_all_due_steps() {
 
 #[test]
 fn receiver_sends_at_most_one_cnp_per_interval() {
-    let mut receiver = Receiver::new(&spec());
+    let mut receiver = NotificationPoint::new(&spec());
     let answered: Vec<u64> = (0..200).filter(|us| us % 3 == 0 && receiver.marked(us * US)).collect();
     assert_eq!(answered, [0, 51, 102, 153]);
 }
@@ -159,7 +159,7 @@ fn share(seed: u64, head_start_us: u64, all_us: u64) -> [u64; 2] {
     let (kmin, kmax) = (100_000, 400_000);
     let mut rng = Rng::new(seed, 0);
     let mut senders = [0; 2].map(|_| Sender::new(&spec(), LINE, 0));
-    let mut receivers = [0; 2].map(|_| Receiver::new(&spec()));
+    let mut receivers = [0; 2].map(|_| NotificationPoint::new(&spec()));
     let (mut queue, mut sent) = (0_u64, [0_u64; 2]);
     for us in 0..all_us {
         let now = us * US;

@@ -3,7 +3,7 @@
 use super::checks::Checks;
 use super::events::{Event, Events};
 use super::flow::Flow;
-use super::frame::{Kind, Pool};
+use super::frame::{FrameKind, Pool};
 use super::held::HeldFlow;
 use super::host::Host;
 use super::load::PS;
@@ -318,7 +318,7 @@ impl<'a> Engine<'a> {
     pub(super) fn pfc_under_way(&self) -> u64 {
         let wires: usize = self.wires.iter().map(Wire::flying_pfc).sum();
         let rings = self.nodes.iter().flat_map(|node| &node.devices).flat_map(|device| &device.ring);
-        (wires + rings.filter(|packet| packet.cargo.kind == Kind::Pfc).count()) as u64
+        (wires + rings.filter(|packet| packet.cargo.kind == FrameKind::Pfc).count()) as u64
     }
 
     /// Whether any host currently sends XOFF.

@@ -37,7 +37,7 @@ pub struct Flow {
     pub rng: Rng,
     /// Congestion control at the sender; `None`: the flow sends at its rate.
     pub sender: Option<dcqcn::Sender>,
-    receiver: Option<dcqcn::Receiver>,
+    receiver: Option<dcqcn::NotificationPoint>,
     /// Time of the next event for the sender's timer; `u64::MAX`: no event is scheduled.
     pub timer_at: u64,
     /// PFC priority of the flow's CNPs at the port of its receiver.
@@ -72,7 +72,7 @@ impl Flow {
             next_len: spec.frames.draw(header.least_frame(), &mut rng),
             sequence: 0,
             sender: spec.dcqcn.map(|dcqcn| dcqcn::Sender::new(&dcqcn, spec.rate, 0)),
-            receiver: spec.dcqcn.map(|dcqcn| dcqcn::Receiver::new(&dcqcn)),
+            receiver: spec.dcqcn.map(|dcqcn| dcqcn::NotificationPoint::new(&dcqcn)),
             timer_at: u64::MAX,
             cnp_priority: cnp_priority(&spec, scenario),
             window: SequenceWindow::new(),

@@ -19,7 +19,7 @@ const SIZES: usize = 7;
 
 /// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// Data of a flow.
     Data,
     /// A congestion notification packet for the sender of a flow.
@@ -36,7 +36,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cargo {
     /// Kind of the frame.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Index of the flow that the frame belongs to, or that a CNP is for.
     pub flow: u32,
     /// Number of the frame in its flow.
@@ -60,7 +60,7 @@ pub struct Part {
 impl Cargo {
     /// Returns the metadata of a frame that belongs to no flow.
     #[must_use]
-    pub fn of(kind: Kind) -> Self {
+    pub fn of(kind: FrameKind) -> Self {
         Self { kind, flow: u32::MAX, sequence: 0, born_ps: 0, message: Part::default() }
     }
 }
@@ -80,7 +80,7 @@ impl SimPacket {
     /// Parses the frame, if it is a PFC frame.
     #[must_use]
     pub fn pfc(&self) -> Option<PfcFrame> {
-        if self.cargo.kind != Kind::Pfc {
+        if self.cargo.kind != FrameKind::Pfc {
             return None;
         }
         match mac_control::parse(self.bytes()) {
@@ -229,7 +229,7 @@ mod tests {
         for (kind, tag) in [(FlowKind::Roce, None), (FlowKind::Udp, Some((20, 3)))] {
             let mut header = Header::new(7, kind, station(1), station(2), tag, 26, 2);
             for len in [60, 64, 65, 577, 1518, 9018] {
-                let packet = pool.make(header.for_len(len), usize::from(len), Cargo::of(Kind::Data));
+                let packet = pool.make(header.for_len(len), usize::from(len), Cargo::of(FrameKind::Data));
                 assert_eq!(packet.len(), usize::from(len));
                 assert!(!packet.is_ce());
                 let sliced = SlicedPacket::from_ethernet(packet.bytes()).unwrap();
@@ -251,7 +251,7 @@ mod tests {
         let mut pool = Pool::default();
         for tag in [None, Some((5, 0))] {
             let mut header = Header::new(0, FlowKind::Udp, station(1), station(2), tag, 0, 3);
-            assert!(pool.make(header.for_len(100), 100, Cargo::of(Kind::Data)).is_ce());
+            assert!(pool.make(header.for_len(100), 100, Cargo::of(FrameKind::Data)).is_ce());
         }
     }
 }

@@ -56,7 +56,7 @@ pub struct Host {
     /// Priorities of an active storm.
     storm: ClassSet,
     response_ps: u64,
-    receiver: Option<Receiver>,
+    receiver: Option<ReceiveBuffer>,
     /// Lossless priorities at the host's switch port.
     lossless: ClassSet,
     rate: BitRate,
@@ -68,7 +68,7 @@ pub struct Host {
 
 /// The receive buffer of a slow host.
 #[derive(Debug, Clone, Copy)]
-struct Receiver {
+struct ReceiveBuffer {
     spec: ReceiverSpec,
     bytes: u64,
     /// Time at which the buffer held `bytes`.
@@ -99,7 +99,7 @@ impl Host {
             is_dead: false,
             storm: ClassSet::EMPTY,
             response_ps,
-            receiver: spec.receiver.map(Receiver::new),
+            receiver: spec.receiver.map(ReceiveBuffer::new),
             lossless,
             rate,
             told_ps: 0,
@@ -231,10 +231,10 @@ impl Host {
     /// Sets the receive buffer of the host; `None` restores the specified one.
     pub fn receive_by(&mut self, spec: Option<ReceiverSpec>, now: u64) {
         let before = self.receiver.take();
-        self.receiver = spec.or(self.spec.receiver).map(|spec| Receiver {
+        self.receiver = spec.or(self.spec.receiver).map(|spec| ReceiveBuffer {
             bytes: before.map_or(0, |receiver| receiver.bytes),
             at_ps: now,
-            ..Receiver::new(spec)
+            ..ReceiveBuffer::new(spec)
         });
         self.judge(now);
     }
@@ -276,7 +276,7 @@ pub fn standard_response_ps(rate: BitRate) -> u64 {
     (bits * 1_000_000_000_000 / u128::from(rate.0.max(1))) as u64
 }
 
-impl Receiver {
+impl ReceiveBuffer {
     fn new(spec: ReceiverSpec) -> Self {
         Self { spec, bytes: 0, at_ps: 0, is_xoff: false }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::HZ;
-use super::frame::{Cargo, Kind, Pool, SimPacket};
+use super::frame::{Cargo, FrameKind, Pool, SimPacket};
 use super::load::PS;
 use super::rng::Rng;
 use super::spec::{PollSpec, SwitchNode};
@@ -380,7 +380,7 @@ impl Device {
                 continue;
             }
             self.missed += 1;
-            self.missed_data += u64::from(packet.cargo.kind != Kind::Pfc);
+            self.missed_data += u64::from(packet.cargo.kind != FrameKind::Pfc);
             self.missed_lossless += u64::from(world.watch.is_lossless(&packet.cargo));
             if world.watch.is_lossless(&packet.cargo) && self.first_missed.is_none() {
                 let lossless = self.ring.iter().filter(|packet| world.watch.is_lossless(&packet.cargo)).count();
@@ -427,7 +427,7 @@ impl Ports for End<'_, '_> {
         while !out.is_full()
             && let Some(packet) = device.ring.pop_front()
         {
-            if packet.cargo.kind == Kind::Pfc {
+            if packet.cargo.kind == FrameKind::Pfc {
                 device.hear(&packet, self.now, self.world);
             }
             out.push(packet);
@@ -461,7 +461,7 @@ impl Ports for End<'_, '_> {
         let room = device.tx_descriptors.saturating_sub(out.waiting(self.now));
         let count = packets.len().min(room);
         for packet in packets.drain(..count) {
-            if packet.cargo.kind != Kind::Pfc {
+            if packet.cargo.kind != FrameKind::Pfc {
                 self.worked_ps += self.poll.frame.0 * PS;
             }
             out.send(packet, self.now, self.world.pool, self.world.faults);
@@ -482,6 +482,6 @@ impl Ports for End<'_, '_> {
 
     fn make(&mut self, frame: &[u8]) -> Option<SimPacket> {
         // PFC frames are the only frames that a switch creates.
-        Some(self.world.pool.make(frame, frame.len(), Cargo::of(Kind::Pfc)))
+        Some(self.world.pool.make(frame, frame.len(), Cargo::of(FrameKind::Pfc)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::events::Event;
-use super::frame::{Cargo, Kind, SimPacket};
+use super::frame::{Cargo, FrameKind, SimPacket};
 use super::spec::Learning;
 use crate::io::Packet;
 use crate::wire::mac_control::PfcFrame;
@@ -72,7 +72,7 @@ impl Engine<'_> {
                 self.watch.heard(wire, frame, at);
             }
             if self.hosts[host].is_dead {
-                self.buried += u64::from(packet.cargo.kind != Kind::Pfc);
+                self.buried += u64::from(packet.cargo.kind != FrameKind::Pfc);
             } else {
                 self.arrive(host, &packet, pfc, at);
             }
@@ -83,14 +83,14 @@ impl Engine<'_> {
 
     fn arrive(&mut self, host: usize, packet: &SimPacket, pfc: Option<PfcFrame>, at: u64) {
         match packet.cargo.kind {
-            Kind::Pfc => {
+            FrameKind::Pfc => {
                 if let Some(frame) = pfc {
                     let understood = self.hosts[host].hear(frame, at);
                     self.events.at(understood, Event::HostHear(host as u32));
                 }
             }
-            Kind::Data if self.flows[packet.cargo.flow as usize].spec.to == host => self.accept(host, packet, at),
-            Kind::Cnp if self.flows[packet.cargo.flow as usize].spec.from == host => {
+            FrameKind::Data if self.flows[packet.cargo.flow as usize].spec.to == host => self.accept(host, packet, at),
+            FrameKind::Cnp if self.flows[packet.cargo.flow as usize].spec.from == host => {
                 self.checks.cnps_received += 1;
                 let flow = &mut self.flows[packet.cargo.flow as usize];
                 if let Some(sender) = &mut flow.sender {
@@ -98,9 +98,9 @@ impl Engine<'_> {
                 }
                 self.set_timer(packet.cargo.flow as usize);
             }
-            Kind::Announcement => self.checks.announcements_received += 1,
-            Kind::Garbage => self.checks.garbage_received += 1,
-            Kind::Data | Kind::Cnp => self.hosts[host].outcome.foreign_frames += 1,
+            FrameKind::Announcement => self.checks.announcements_received += 1,
+            FrameKind::Garbage => self.checks.garbage_received += 1,
+            FrameKind::Data | FrameKind::Cnp => self.hosts[host].outcome.foreign_frames += 1,
         }
     }
 
@@ -186,11 +186,11 @@ impl Engine<'_> {
         let (now, state) = (self.now, &mut self.hosts[host]);
         if let Some(frame) = state.pfc_due(now) {
             let bytes = frame.emit(state.spec.mac);
-            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Pfc)));
+            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Pfc)));
         }
         if let Some(bytes) = state.announcements.pop_front() {
             self.checks.announcements_sent += 1;
-            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Announcement)));
+            return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Announcement)));
         }
         // CNPs precede the data that causes congestion, and have a class of their own.
         let cnp_paused = |number: &usize| state.paused_until(self.flows[*number].cnp_priority, now);
@@ -200,7 +200,7 @@ impl Engine<'_> {
         {
             self.checks.cnps_sent += 1;
             let flow = &mut self.flows[number];
-            let cargo = Cargo { flow: number as u32, born_ps: now, ..Cargo::of(Kind::Cnp) };
+            let cargo = Cargo { flow: number as u32, born_ps: now, ..Cargo::of(FrameKind::Cnp) };
             let len = flow.cnp_header.least_frame().max(CNP_LEN);
             return Ok(self.pool.make(flow.cnp_header.for_len(len), usize::from(len), cargo));
         }
@@ -211,7 +211,7 @@ impl Engine<'_> {
             if at == now {
                 let bytes = garbage.frame(now, is_held);
                 self.checks.garbage_sent += 1;
-                return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(Kind::Garbage)));
+                return Ok(self.pool.make(&bytes, bytes.len(), Cargo::of(FrameKind::Garbage)));
             }
             again = again.min(at);
         }
@@ -239,7 +239,8 @@ impl Engine<'_> {
         let (now, flow) = (self.now, &mut self.flows[number]);
         let least = flow.header.least_frame();
         let (len, message) = flow.demand.take(flow.next_len, least);
-        let cargo = Cargo { kind: Kind::Data, flow: number as u32, sequence: flow.sequence, born_ps: now, message };
+        let cargo =
+            Cargo { kind: FrameKind::Data, flow: number as u32, sequence: flow.sequence, born_ps: now, message };
         flow.sequence += 1;
         flow.outcome.sent_frames += 1;
         flow.outcome.sent_bytes += u64::from(len);

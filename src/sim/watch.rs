@@ -1,7 +1,7 @@
 //! The observer of all links. It records every pause from its first XOFF to its end, and checks that frames and PFC
 //! obey the rules on the wire.
 
-use super::frame::{Cargo, Kind};
+use super::frame::{Cargo, FrameKind};
 use super::load::PS;
 use super::outcome::{MOST_PAUSES, Pause, Violation};
 use super::spec::{End, FaultKind, Lost, Scenario};
@@ -65,7 +65,7 @@ impl Watch {
     #[inline]
     #[must_use]
     pub fn is_lossless(&self, cargo: &Cargo) -> bool {
-        cargo.kind == Kind::Data && self.lossless_flows[cargo.flow as usize]
+        cargo.kind == FrameKind::Data && self.lossless_flows[cargo.flow as usize]
     }
 
     /// Records a violated invariant, if it is the first.

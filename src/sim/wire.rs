@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{Kind, Pool, SimPacket};
+use super::frame::{FrameKind, Pool, SimPacket};
 use super::rng::Rng;
 use super::spec::End;
 use crate::headroom::PICOSECONDS_PER_MM;
@@ -92,7 +92,7 @@ impl Wire {
         if start > now {
             self.waiting.push_back(start);
         }
-        let is_pfc = packet.cargo.kind == Kind::Pfc;
+        let is_pfc = packet.cargo.kind == FrameKind::Pfc;
         let chance = self.loses[usize::from(is_pfc)];
         if !self.is_up || chance > 0 && faults.chance(chance) {
             self.lost[usize::from(is_pfc)] += 1;
@@ -129,7 +129,7 @@ impl Wire {
     /// Counts the PFC frames on their way.
     #[must_use]
     pub fn flying_pfc(&self) -> usize {
-        self.flying.iter().filter(|(_, packet)| packet.cargo.kind == Kind::Pfc).count()
+        self.flying.iter().filter(|(_, packet)| packet.cargo.kind == FrameKind::Pfc).count()
     }
 
     /// Takes the link down: frames on their way are lost.
@@ -138,7 +138,7 @@ impl Wire {
         self.free_at = self.free_at.min(now);
         self.waiting.clear();
         for (_, packet) in self.flying.drain(..) {
-            self.lost[usize::from(packet.cargo.kind == Kind::Pfc)] += 1;
+            self.lost[usize::from(packet.cargo.kind == FrameKind::Pfc)] += 1;
             pool.free(packet);
         }
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn packet(pool: &mut Pool, len: usize) -> SimPacket {
-        pool.make(&[], len, Cargo::of(Kind::Data))
+        pool.make(&[], len, Cargo::of(FrameKind::Data))
     }
 
     #[test]

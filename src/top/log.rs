@@ -32,7 +32,7 @@ pub enum Weight {
 
 /// The kind of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EpisodeKind {
     /// The port pauses its peer.
     Holds,
     /// The peer pauses the port.
@@ -46,7 +46,7 @@ enum Kind {
 /// Events of one kind at one place that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Episode {
-    kind: Kind,
+    kind: EpisodeKind,
     port: String,
     /// Traffic class of dropped frames, or priority of a pause.
     class: Option<u8>,
@@ -86,19 +86,19 @@ impl Episode {
         let share = percent(self.held_ns.min(lasted) / 1_000, (lasted / 1_000).max(1));
         let class = self.class.map_or("no class".to_owned(), |class| format!("class {class}"));
         match self.kind {
-            Kind::Holds => {
+            EpisodeKind::Holds => {
                 format!("{port} pauses its peer, {}: {} XOFF, {share}% ({of})", priority(self.class), short(self.count))
             }
-            Kind::Held => {
+            EpisodeKind::Held => {
                 format!("{port} is paused, {}: {} XOFF, {share}% ({of})", priority(self.class), short(self.count))
             }
-            Kind::Drops { lossless: true } => {
+            EpisodeKind::Drops { lossless: true } => {
                 format!("{port} LOST {} of lossless {class}: {}", grouped(self.count), self.reason)
             }
-            Kind::Drops { lossless: false } => {
+            EpisodeKind::Drops { lossless: false } => {
                 format!("{port} dropped {} of {class}: {}", grouped(self.count), self.reason)
             }
-            Kind::Missed => format!("{port} LOST {} in its receive ring", grouped(self.count)),
+            EpisodeKind::Missed => format!("{port} LOST {} in its receive ring", grouped(self.count)),
         }
     }
 
@@ -173,9 +173,9 @@ impl Log {
             return;
         }
         let weight = match episode.kind {
-            Kind::Drops { lossless: true } | Kind::Missed => Weight::Bad,
-            Kind::Drops { lossless: false } => Weight::Odd,
-            Kind::Holds | Kind::Held => Weight::Plain,
+            EpisodeKind::Drops { lossless: true } | EpisodeKind::Missed => Weight::Bad,
+            EpisodeKind::Drops { lossless: false } => Weight::Odd,
+            EpisodeKind::Holds | EpisodeKind::Held => Weight::Plain,
         };
         let at_ns = before.at_ns;
         self.insert(Entry { at_ns, weight, live: true, text: String::new(), episode: Some(episode) });
@@ -200,9 +200,9 @@ fn pauses(before: &State, now: &State) -> Vec<Episode> {
     for pfc in &now.pfc {
         let Some(was) = before.pfc.iter().find(|was| was.port == pfc.port) else { continue };
         for (line, old) in pfc.priorities.iter().zip(&was.priorities) {
-            let sides: [(Kind, Side); 2] = [
-                (Kind::Holds, |line| (line.sent_xoff_frames, line.sent_paused_ns)),
-                (Kind::Held, |line| (line.received_xoff_frames, line.received_paused_ns)),
+            let sides: [(EpisodeKind, Side); 2] = [
+                (EpisodeKind::Holds, |line| (line.sent_xoff_frames, line.sent_paused_ns)),
+                (EpisodeKind::Held, |line| (line.received_xoff_frames, line.received_paused_ns)),
             ];
             for (kind, of) in sides {
                 let ((count_was, held_was), (count, held)) = (of(old), of(line));
@@ -234,7 +234,13 @@ fn drops(before: &State, now: &State) -> Vec<Episode> {
         };
         let count = drop.frames.saturating_sub(before.drops.iter().find(same).map_or(0, |was| was.frames));
         if count > 0 {
-            all.push(episode(Kind::Drops { lossless: drop.lossless }, &drop.port, drop.class, &drop.reason, count));
+            all.push(episode(
+                EpisodeKind::Drops { lossless: drop.lossless },
+                &drop.port,
+                drop.class,
+                &drop.reason,
+                count,
+            ));
         }
     }
     for port in &now.ports {
@@ -242,7 +248,7 @@ fn drops(before: &State, now: &State) -> Vec<Episode> {
         let was = before.ports.iter().find(|was| was.port == port.port).map_or(0, missed);
         let count = missed(port).saturating_sub(was);
         if count > 0 {
-            all.push(episode(Kind::Missed, &port.port, None, "", count));
+            all.push(episode(EpisodeKind::Missed, &port.port, None, "", count));
         }
     }
     all

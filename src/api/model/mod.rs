@@ -35,7 +35,7 @@ pub use loss::{Dropped, Ecn};
 pub use pfc::{Pfc, PfcPriority};
 pub use port::{Port, PortClass};
 pub use queue::Queue;
-pub use reload::{Difference, Outcome, Reload};
+pub use reload::{Difference, Reload, ReloadOutcome};
 pub use watchdog::{Watchdog, WatchdogQueue};
 pub use why::{Reason, Told, Why, age};
 

@@ -7,7 +7,7 @@ use crate::config::settings;
 /// Result of reading the configuration again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ReloadOutcome {
     /// No setting differs.
     #[default]
     Unchanged,
@@ -28,7 +28,7 @@ pub enum Outcome {
 #[serde(default)]
 pub struct Reload {
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: ReloadOutcome,
     /// The file.
     pub source: String,
     /// Errors in the file, or reasons why it cannot be applied; empty if there are none.
@@ -61,7 +61,7 @@ impl Reload {
     /// Whether the running settings equal those in the file, or could be changed to them.
     #[must_use]
     pub fn is_right(&self) -> bool {
-        matches!(self.outcome, Outcome::Unchanged | Outcome::Applicable | Outcome::Applied)
+        matches!(self.outcome, ReloadOutcome::Unchanged | ReloadOutcome::Applicable | ReloadOutcome::Applied)
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Look;
 use crate::dataplane::DropReason;
-use crate::dataplane::telemetry::decision_log::{Cause, Decision, LoggedDecision};
+use crate::dataplane::telemetry::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
 use crate::mmu::{HeadroomPolicy, Threshold};
 use crate::sets::CLASSES;
 use crate::stats::format::{frames, time};
@@ -110,8 +110,8 @@ impl Sentence<'_> {
         let lcore = usize::from(self.look.switch_view.spec.ports[self.port].lcore);
         let now = self.look.switch_view.counters.lcores.get(lcore).map_or(0, |lcore| lcore.clock_ns.get());
         let (what, reason, text) = match self.logged.decision {
-            Decision::Dropped(reason) => ("dropped", reason.label(), self.dropped(reason)),
-            Decision::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
+            LoggedEvent::Dropped(reason) => ("dropped", reason.label(), self.dropped(reason)),
+            LoggedEvent::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
         };
         Told { age_ns: now.saturating_sub(self.logged.at_ns), what: what.to_owned(), reason: reason.to_owned(), text }
     }
@@ -163,13 +163,13 @@ impl Sentence<'_> {
         }
     }
 
-    fn stopped(&self, cause: Cause) -> String {
+    fn stopped(&self, cause: PauseCause) -> String {
         let logged = self.logged;
         let name = self.look.switch_view.port_name(self.port);
         let group = self.look.switch_view.group_name(logged.group.into());
         match cause {
-            Cause::Group => format!("{name} paused its peer for {group}: {}", self.group()),
-            Cause::Port => {
+            PauseCause::Group => format!("{name} paused its peer for {group}: {}", self.group()),
+            PauseCause::Port => {
                 let free = self.size(logged.free);
                 format!(
                     "{name} paused its peer for {group}, because the port's lossless groups together exceeded their \
@@ -177,7 +177,7 @@ impl Sentence<'_> {
                     self.group()
                 )
             }
-            Cause::Backlog => {
+            PauseCause::Backlog => {
                 let mark = self.look.switch_view.spec.ports[self.port].backlog_mark;
                 let mark = mark.map_or(String::new(), |mark| format!(" (XOFF from {mark} on)"));
                 let left = frames(logged.backlog.into());
@@ -245,11 +245,11 @@ impl Sentence<'_> {
     }
 }
 
-fn label(cause: Cause) -> &'static str {
+fn label(cause: PauseCause) -> &'static str {
     match cause {
-        Cause::Group => "group",
-        Cause::Port => "port",
-        Cause::Backlog => "backlog",
+        PauseCause::Group => "group",
+        PauseCause::Port => "port",
+        PauseCause::Backlog => "backlog",
     }
 }
 

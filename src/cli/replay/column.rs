@@ -4,7 +4,7 @@ use holdfast::dataplane::SwitchSpec;
 use holdfast::mmu::HeadroomPolicy;
 use holdfast::qos::ClassMap;
 use holdfast::units::Cells;
-use holdfast::verify::replay::{Decision, Outcome, Transition};
+use holdfast::verify::replay::{Decision, EventResult, Transition};
 
 /// The value of a column; blank if the column does not apply.
 pub enum Value<'a> {
@@ -176,13 +176,13 @@ pub fn values(time: u64, decision: &Decision) -> [Value<'_>; COLUMNS.len()] {
 }
 
 /// The event, the result, and the reason of a drop.
-fn words(outcome: Outcome) -> (&'static str, &'static str, Option<&'static str>) {
+fn words(outcome: EventResult) -> (&'static str, &'static str, Option<&'static str>) {
     match outcome {
-        Outcome::Reserve => ("arrive", "reserve", None),
-        Outcome::PortReserve => ("arrive", "port_reserve", None),
-        Outcome::Shared => ("arrive", "shared", None),
-        Outcome::Headroom => ("arrive", "headroom", None),
-        Outcome::Dropped(reason) => ("arrive", "drop", Some(reason.label())),
-        Outcome::Released => ("depart", "released", None),
+        EventResult::Reserve => ("arrive", "reserve", None),
+        EventResult::PortReserve => ("arrive", "port_reserve", None),
+        EventResult::Shared => ("arrive", "shared", None),
+        EventResult::Headroom => ("arrive", "headroom", None),
+        EventResult::Dropped(reason) => ("arrive", "drop", Some(reason.label())),
+        EventResult::Released => ("depart", "released", None),
     }
 }

@@ -14,7 +14,7 @@ use holdfast::dataplane::SwitchSpec;
 use holdfast::verify::replay::Replay;
 
 use self::show::Show;
-use self::trace::{Fault, Kind, Trace};
+use self::trace::{Fault, Trace, TraceStep};
 use super::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -92,8 +92,8 @@ fn decide(
     show.head(out)?;
     while let Some(event) = next {
         let decision = match &event.kind {
-            Kind::Arrive(frame) => engine.arrive(*frame),
-            Kind::Depart(departure) => {
+            TraceStep::Arrive(frame) => engine.arrive(*frame),
+            TraceStep::Depart(departure) => {
                 let waiting = engine.next(departure.egress, departure.class);
                 trace.check_departure(departure, waiting)?;
                 let gone = engine.depart(departure.egress, departure.class);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use holdfast::dataplane::SwitchSpec;
-use holdfast::verify::replay::{Decision, Outcome, Transition};
+use holdfast::verify::replay::{Decision, EventResult, Transition};
 
 use super::column::{COLUMNS, Column, Value, values};
 
@@ -31,8 +31,8 @@ pub struct Totals {
 impl Totals {
     pub fn count(&mut self, decision: &Decision) {
         match decision.outcome {
-            Outcome::Released => self.departed += 1,
-            Outcome::Dropped(_) => self.dropped += 1,
+            EventResult::Released => self.departed += 1,
+            EventResult::Dropped(_) => self.dropped += 1,
             _ => self.admitted += 1,
         }
         let xoff = decision.transitions.iter().filter(|transition| transition.xoff).count();

@@ -30,10 +30,10 @@ impl fmt::Display for Fault {
 /// An event of a trace.
 pub struct Event {
     pub time: u64,
-    pub kind: Kind,
+    pub kind: TraceStep,
 }
 
-pub enum Kind {
+pub enum TraceStep {
     Arrive(Frame),
     Depart(Departure),
 }
@@ -123,8 +123,8 @@ impl<'a, R: BufRead> Trace<'a, R> {
             return Err((fields[TIME].column, text));
         }
         let kind = match written(fields, EVENT)? {
-            "arrive" => Kind::Arrive(self.arrival(fields)?),
-            "depart" => Kind::Depart(self.departure(fields)?),
+            "arrive" => TraceStep::Arrive(self.arrival(fields)?),
+            "depart" => TraceStep::Depart(self.departure(fields)?),
             other => return Err((fields[EVENT].column, format!("`{other}` is not an event; write arrive or depart"))),
         };
         self.time = time;

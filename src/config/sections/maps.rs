@@ -11,14 +11,14 @@ const KEYS: &[&str] = &["dscp", "pcp", "tc_to_group", "tc_to_queue", "pfc_to_que
 const PORT_KEYS: &[&str] = &["dscp", "pcp"];
 
 /// A kind of number: its name in error messages, and its highest value.
-type Kind = (&'static str, u16);
+type MapKind = (&'static str, u16);
 
-const DSCP: Kind = ("a DSCP", 63);
-const PCP: Kind = ("a PCP", 7);
-const CLASS: Kind = ("a class", 7);
-const GROUP: Kind = ("a group", 7);
-const QUEUE: Kind = ("a queue", 7);
-const PRIORITY: Kind = ("a priority", 7);
+const DSCP: MapKind = ("a DSCP", 63);
+const PCP: MapKind = ("a PCP", 7);
+const CLASS: MapKind = ("a class", 7);
+const GROUP: MapKind = ("a group", 7);
+const QUEUE: MapKind = ("a queue", 7);
+const PRIORITY: MapKind = ("a priority", 7);
 
 /// The items in the file of the eight entries of a map.
 type Items<'a> = [Option<Item<'a>>; CLASSES];
@@ -75,7 +75,7 @@ fn read_marks(fields: Option<&Fields<'_>>, over: &MarkMap) -> MarkMap {
     marks
 }
 
-fn read_eight<'a>(item: Option<Item<'a>>, from: Kind, to: Kind, table: &mut [u8; CLASSES]) -> Items<'a> {
+fn read_eight<'a>(item: Option<Item<'a>>, from: MapKind, to: MapKind, table: &mut [u8; CLASSES]) -> Items<'a> {
     let mut items = Items::default();
     for (index, number, item) in read_map(item, "e.g. `{4: 3}`", from, to) {
         (table[index], items[index]) = (number, Some(item));
@@ -85,7 +85,7 @@ fn read_eight<'a>(item: Option<Item<'a>>, from: Kind, to: Kind, table: &mut [u8;
 
 /// The entries of a map in their order, one for each number of a range, with the item of the value. A number that two
 /// keys name is refused: otherwise the order of the file would decide which one applies.
-fn read_map<'a>(item: Option<Item<'a>>, example: &str, from: Kind, to: Kind) -> Vec<(usize, u8, Item<'a>)> {
+fn read_map<'a>(item: Option<Item<'a>>, example: &str, from: MapKind, to: MapKind) -> Vec<(usize, u8, Item<'a>)> {
     let mut entries = Vec::new();
     let mut named: Vec<(IdRange, String)> = Vec::new();
     for (key, value) in item.and_then(|item| item.entries(example)).unwrap_or_default() {

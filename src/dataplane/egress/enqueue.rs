@@ -9,7 +9,7 @@ use super::Egress;
 use super::links::Links;
 use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
-use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::handoff::ring::Consumer;
 use crate::dataplane::ingress::rewrite::BurstDemand;
@@ -55,7 +55,7 @@ impl<P: Packet> Egress<P> {
         self.expect_room(burst.len());
         let frames = burst.len();
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Verdict::Send(egress) = meta.verdict else { unreachable!("every frame of the burst is sent") };
+            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
             self.append(&mut ports[usize::from(egress)], buffer, packet, meta.desc);
         }
         self.finish(ports, &Appended { frames, egresses: demand.egresses, queues: demand.queues });

@@ -10,7 +10,7 @@ use crate::wire::{Headers, Plain, Usual, ecn};
 
 /// The forwarding decision on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Forwarding {
     /// The frame leaves by one port.
     Send(u8),
     /// A copy leaves by each port of the VLAN except the ingress port.
@@ -30,7 +30,7 @@ pub(crate) struct Meta {
     /// Descriptor of the frame in its present form; its queue gets it unchanged.
     pub desc: FrameDesc,
     pub class_bits: ClassBits,
-    pub verdict: Verdict,
+    pub forwarding: Forwarding,
 }
 
 const _: () = assert!(size_of::<Meta>() == 32);
@@ -41,7 +41,7 @@ impl Meta {
         src: Station::new(0, 0),
         desc: FrameDesc::NONE,
         class_bits: ClassBits::NONE,
-        verdict: Verdict::Consumed,
+        forwarding: Forwarding::Consumed,
     };
 
     /// Metadata of a usual frame in `vlan`. `desc` has its length, cells and ingress port; `classification` its class.
@@ -79,13 +79,13 @@ impl Meta {
             src: Station::new(vlan, src),
             desc: desc.with(FrameDesc::ip(l3, offset, is_ect(traffic_class))),
             class_bits: class_bits.with_ip(l3, traffic_class),
-            verdict: Verdict::Consumed,
+            forwarding: Forwarding::Consumed,
         }
     }
 
     /// Metadata of a frame without a class that is dropped.
     pub fn dropped(reason: DropReason) -> Self {
-        Self { verdict: Verdict::Drop(reason), ..Self::EMPTY }
+        Self { forwarding: Forwarding::Drop(reason), ..Self::EMPTY }
     }
 
     /// Metadata of a MAC control frame with `tags` VLAN tags.

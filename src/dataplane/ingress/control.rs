@@ -1,6 +1,6 @@
 //! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annexes 31A, 31B and 31D).
 
-use crate::dataplane::frame::meta::Verdict;
+use crate::dataplane::frame::meta::Forwarding;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -17,11 +17,11 @@ impl Port {
         is_up: bool,
         counters: &PortCounters,
         now: Ticks,
-    ) -> Verdict {
+    ) -> Forwarding {
         match mac_control::parse(bytes) {
             // IEEE 802.3 annex 31D, in substance: the destination is 01-80-C2-00-00-01.
             Some(MacControl::Pfc(_)) if tags == 0 && !mac_control::is_to_link_peer(bytes) => {
-                Verdict::Drop(DropReason::PfcDestination)
+                Forwarding::Drop(DropReason::PfcDestination)
             }
             // A tagged frame is no PFC frame: PFC frames are always untagged.
             Some(MacControl::Pfc(pfc)) if tags == 0 => {
@@ -31,15 +31,15 @@ impl Port {
                 if is_up {
                     self.pfc.receive_pause(&pfc, now);
                 }
-                Verdict::Consumed
+                Forwarding::Consumed
             }
             // IEEE 802.3 annexes 31B and 31D, in substance: where PFC is enabled, PAUSE is disabled. This switch obeys
             // it nowhere.
             Some(MacControl::Pause(_)) if tags == 0 => {
                 counters.pause_rx_frames.add(1);
-                Verdict::Consumed
+                Forwarding::Consumed
             }
-            _ => Verdict::Drop(DropReason::MacControl),
+            _ => Forwarding::Drop(DropReason::MacControl),
         }
     }
 

@@ -1,10 +1,10 @@
-//! Dispatch: carries out the verdict on each frame of a burst. Frames that leave are admitted to the buffer, then
+//! Dispatch: carries out the forwarding of each frame of a burst. Frames that leave are admitted to the buffer, then
 //! enqueued here or handed to the lcore that owns their egress port.
 
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, Entry};
-use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::drops::DropReason;
@@ -32,15 +32,15 @@ impl<P: Packet> Pipeline<P> {
             return self.enqueue_burst(io, burst, metas, demand);
         }
         for (packet, meta) in burst.drain(..).zip(metas) {
-            match meta.verdict {
-                Verdict::Send(egress) if is_admitted => {
+            match meta.forwarding {
+                Forwarding::Send(egress) if is_admitted => {
                     let handed = HandoffFrame::new(packet, meta, egress, meta.is_lossless());
                     self.place_accepted(io, handed);
                 }
-                Verdict::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
-                Verdict::Flood => self.send_copies(io, port, packet, meta),
-                Verdict::Drop(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
-                Verdict::Consumed => self.trash.add(io, packet),
+                Forwarding::Send(egress) => self.send(io, port, usize::from(egress), packet, meta),
+                Forwarding::Flood => self.send_copies(io, port, packet, meta),
+                Forwarding::Drop(reason) => self.drop_frame(io, packet, port, meta.class(), reason),
+                Forwarding::Consumed => self.trash.add(io, packet),
             }
         }
     }
@@ -74,7 +74,7 @@ impl<P: Packet> Pipeline<P> {
         let own = self.own;
         let mut appended = Appended { frames: 0, egresses: demand.egresses & own, queues: demand.queues };
         for (packet, meta) in burst.drain(..).zip(metas) {
-            let Verdict::Send(egress) = meta.verdict else { unreachable!("every frame of the burst is sent") };
+            let Forwarding::Send(egress) = meta.forwarding else { unreachable!("every frame of the burst is sent") };
             if own.contains(egress.into()) {
                 appended.frames += 1;
                 let state = &mut self.ports[usize::from(egress)];

@@ -4,7 +4,7 @@
 //! Each lcore has its own database. Lcores send each other updates on new stations through rings, so all databases
 //! agree.
 
-use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::ring::{Consumer, Producer, lcore_pairs, ring};
 use crate::dataplane::spec::SwitchSpec;
 use crate::dataplane::telemetry::counters::LcoreCounters;
@@ -105,7 +105,7 @@ impl Forwarder {
         }
     }
 
-    /// Decides the verdict on each frame of `data`, a subset of a burst of `frames` frames, and learns its source.
+    /// Decides the forwarding of each frame of `data`, a subset of a burst of `frames` frames, and learns its source.
     #[inline]
     pub fn forward(
         &mut self,
@@ -145,7 +145,7 @@ impl Forwarder {
             let egress = known.unwrap_or(0);
             misses |= FrameSet::only_if(known.is_none(), index);
             egresses |= PortSet::only_if(known.is_some(), egress);
-            meta.verdict = Verdict::Send(egress as u8);
+            meta.forwarding = Forwarding::Send(egress as u8);
         }
         (egresses, misses)
     }
@@ -174,13 +174,13 @@ impl Forwarder {
             // Frames of one pair come in trains: an earlier miss may have cached this pair.
             let cached = lookup.filter(|_| !std::mem::take(&mut is_first));
             if let Some(egress) = cached.and_then(|lookup| self.cache.get(lookup, meta.dst, meta.src)) {
-                meta.verdict = Verdict::Send(egress as u8);
+                meta.forwarding = Forwarding::Send(egress as u8);
                 egresses.ports.insert(egress);
                 continue;
             }
-            meta.verdict = self.look_up(from, meta, lookup);
-            match meta.verdict {
-                Verdict::Send(egress) => egresses.ports.insert(usize::from(egress) % MAX_PORTS),
+            meta.forwarding = self.look_up(from, meta, lookup);
+            match meta.forwarding {
+                Forwarding::Send(egress) => egresses.ports.insert(usize::from(egress) % MAX_PORTS),
                 _ => egresses.are_single = false,
             }
             if let Some(used) = lookup {
@@ -196,7 +196,7 @@ impl Forwarder {
     /// Forwards a frame by its two stations: the short path of [`Forwarder::decide`], for a source that is known at its
     /// port and a destination behind another port of its VLAN. Caches the answer.
     #[inline]
-    fn look_up(&mut self, from: Ingress<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Verdict {
+    fn look_up(&mut self, from: Ingress<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Forwarding {
         let others = from.up - PortSet::only(from.port);
         let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
         // No entry exists for a group address or for VLAN 0.
@@ -207,7 +207,7 @@ impl Forwarder {
                 if let Some(lookup) = lookup {
                     self.cache.insert(lookup, meta.dst, meta.src, egress);
                 }
-                Verdict::Send(egress as u8)
+                Forwarding::Send(egress as u8)
             }
             _ => self.decide(from, meta),
         }
@@ -215,15 +215,15 @@ impl Forwarder {
 
     /// Forwards any frame, and learns its source (IEEE 802.1Q clause 8).
     #[inline(never)]
-    fn decide(&mut self, from: Ingress<'_>, meta: &Meta) -> Verdict {
+    fn decide(&mut self, from: Ingress<'_>, meta: &Meta) -> Forwarding {
         let (src, dst, vlan) = (meta.src.mac(), meta.dst.mac(), meta.vlan());
         // IEEE 802.1Q clause 8, in substance: only individual addresses are learned.
         if src.is_group() || src.is_zero() {
-            return Verdict::Drop(DropReason::SourceInvalid);
+            return Forwarding::Drop(DropReason::SourceInvalid);
         }
         // IEEE 802.1Q clause 8.6.2: ingress filtering, always enabled here.
         if vlan == 0 {
-            return Verdict::Drop(DropReason::VlanNotAllowed);
+            return Forwarding::Drop(DropReason::VlanNotAllowed);
         }
         // A port that went down may still have frames in its ring. Their sources are not learned, because they are
         // unreachable.
@@ -237,16 +237,16 @@ impl Forwarder {
         if dst.is_group() {
             // IEEE 802.1Q clause 8.6.3: reserved addresses are filtered at all ports.
             if dst.is_link_local() {
-                return Verdict::Drop(DropReason::LinkLocal);
+                return Forwarding::Drop(DropReason::LinkLocal);
             }
             return self.flood(from, vlan, meta.is_lossless().then_some(DropReason::LosslessGroup));
         }
         match self.fdb.lookup(meta.dst) {
-            Some(egress) if egress == from.port => Verdict::Drop(DropReason::SamePort),
-            Some(egress) if !from.up.contains(egress) => Verdict::Drop(DropReason::EgressDown),
+            Some(egress) if egress == from.port => Forwarding::Drop(DropReason::SamePort),
+            Some(egress) if !from.up.contains(egress) => Forwarding::Drop(DropReason::EgressDown),
             // A static entry may name a port outside of the frame's VLAN.
-            Some(egress) if !self.vlans.members(vlan).contains(egress) => Verdict::Drop(DropReason::VlanNotAllowed),
-            Some(egress) => Verdict::Send(egress as u8),
+            Some(egress) if !self.vlans.members(vlan).contains(egress) => Forwarding::Drop(DropReason::VlanNotAllowed),
+            Some(egress) => Forwarding::Send(egress as u8),
             None => self.flood(from, vlan, meta.is_lossless().then_some(DropReason::LosslessUnknown)),
         }
     }
@@ -257,14 +257,14 @@ impl Forwarder {
     /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
     /// lossless frames deviates from it.
     #[cold]
-    fn flood(&self, from: Ingress<'_>, vlan: u16, lossless: Option<DropReason>) -> Verdict {
+    fn flood(&self, from: Ingress<'_>, vlan: u16, lossless: Option<DropReason>) -> Forwarding {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
-            return Verdict::Drop(reason);
+            return Forwarding::Drop(reason);
         }
         if self.flooded_to(from.port, vlan, from.up).is_empty() {
-            Verdict::Drop(DropReason::NoMember)
+            Forwarding::Drop(DropReason::NoMember)
         } else {
-            Verdict::Flood
+            Forwarding::Flood
         }
     }
 

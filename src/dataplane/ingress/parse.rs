@@ -34,8 +34,8 @@ impl Arrived {
     }
 }
 
-/// Fills `metas` for the frames of `burst`, received by port `number`. Malformed and oversized frames get a drop
-/// verdict. Prefetches the forwarding entries, or those of the flow cache if the burst `uses_cache`.
+/// Fills `metas` for the frames of `burst`, received by port `number`. Malformed and oversized frames are to be
+/// dropped. Prefetches the forwarding entries, or those of the flow cache if the burst `uses_cache`.
 ///
 /// Each reference is a parameter of its own: the compiler then keeps the referenced values in registers over the loop.
 #[inline]

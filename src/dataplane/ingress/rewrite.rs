@@ -6,7 +6,7 @@ use super::parse::Arrived;
 use super::port_classifier::Classification;
 use crate::dataplane::frame::desc::BurstSum;
 use crate::dataplane::frame::fast_path::{self, FastPath};
-use crate::dataplane::frame::meta::{Meta, Verdict};
+use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::port::Port;
 use crate::dataplane::spec::{PortSpec, SwitchSpec};
 use crate::dataplane::telemetry::drops::DropReason;
@@ -154,8 +154,8 @@ impl Rewriter {
             (data, PortSet::EMPTY, false, [BurstSum::default(); CLASSES]);
         for index in data.iter() {
             let meta = &mut metas[index % BURST];
-            let Verdict::Send(egress) = meta.verdict else {
-                floods |= meta.verdict == Verdict::Flood;
+            let Forwarding::Send(egress) = meta.forwarding else {
+                floods |= meta.forwarding == Forwarding::Flood;
                 sent.remove(index);
                 continue;
             };
@@ -164,7 +164,7 @@ impl Rewriter {
                 && !self.views[egress].sends_unchanged(meta)
                 && let Err(reason) = self.rewrite_frame(&mut burst[index], meta, egress)
             {
-                meta.verdict = Verdict::Drop(reason);
+                meta.forwarding = Forwarding::Drop(reason);
                 sent.remove(index);
                 continue;
             }

@@ -15,17 +15,17 @@ type Last = HistoryRing<WORDS, 5>;
 
 /// The kind of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum LoggedEvent {
     /// A frame was dropped.
     Dropped(DropReason),
     /// The peer was sent XOFF for the priority.
-    Stopped(Cause),
+    Stopped(PauseCause),
 }
 
 /// The cause of a group's XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Cause {
+pub enum PauseCause {
     /// A frame was beyond the group's threshold, or the pool was empty, so that it went to headroom or was refused.
     /// With dynamic headroom: the group's share passed X_qoff.
     Group,
@@ -42,7 +42,7 @@ pub struct LoggedDecision {
     /// instant of the previous poll.
     pub at_ns: u64,
     /// The decision.
-    pub decision: Decision,
+    pub decision: LoggedEvent,
     /// Ingress port of the frame, and its intended egress port; for a pause both are the paused port.
     pub ports: [u8; 2],
     /// Traffic class of the frame; for a pause, the group.
@@ -72,8 +72,8 @@ impl LoggedDecision {
     pub(crate) fn pack(&self) -> [u64; WORDS] {
         let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let (kind, detail) = match self.decision {
-            Decision::Dropped(reason) => (0, reason as u8),
-            Decision::Stopped(cause) => (1, cause as u8),
+            LoggedEvent::Dropped(reason) => (0, reason as u8),
+            LoggedEvent::Stopped(cause) => (1, cause as u8),
         };
         let bytes = [kind, detail, self.ports[0], self.ports[1], self.class, self.group, 0, 0];
         let [reserve, port_reserve, shared, headroom] = self.held;
@@ -93,8 +93,10 @@ impl LoggedDecision {
         let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
         let [kind, detail, ingress, egress, class, group, ..] = words[1].to_le_bytes();
         let decision = match kind {
-            0 => Decision::Dropped(DropReason::TABLE.get(usize::from(detail))?.0),
-            _ => Decision::Stopped(*[Cause::Group, Cause::Port, Cause::Backlog].get(usize::from(detail))?),
+            0 => LoggedEvent::Dropped(DropReason::TABLE.get(usize::from(detail))?.0),
+            _ => LoggedEvent::Stopped(
+                *[PauseCause::Group, PauseCause::Port, PauseCause::Backlog].get(usize::from(detail))?,
+            ),
         };
         Some(Self {
             at_ns: words[0],
@@ -145,9 +147,9 @@ mod tests {
         LoggedDecision {
             at_ns: number,
             decision: if n.is_multiple_of(2) {
-                Decision::Dropped(DropReason::QueueThreshold)
+                LoggedEvent::Dropped(DropReason::QueueThreshold)
             } else {
-                Decision::Stopped(Cause::Backlog)
+                LoggedEvent::Stopped(PauseCause::Backlog)
             },
             ports: [1, 63],
             class: 7,

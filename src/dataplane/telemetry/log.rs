@@ -1,7 +1,7 @@
 //! Writes the decision log: the state of the buffer at each logged decision.
 
 use super::Telemetry;
-use super::decision_log::{Cause, Decision, LoggedDecision};
+use super::decision_log::{LoggedDecision, LoggedEvent, PauseCause};
 use super::drops::DropReason;
 use crate::dataplane::buffer::Buffer;
 use crate::dataplane::frame::desc::FrameDesc;
@@ -31,7 +31,7 @@ impl Telemetry {
         if std::mem::replace(logged, polls) == polls {
             return;
         }
-        let mut logged = self.describe(standing, frame.ports, frame.group.into(), Decision::Dropped(reason));
+        let mut logged = self.describe(standing, frame.ports, frame.group.into(), LoggedEvent::Dropped(reason));
         (logged.class, logged.cells) = (frame.class, frame.cells);
         if let Some(queue) = frame.queue {
             let explained = standing.rule.explain(queue.number, queue.pool);
@@ -52,17 +52,17 @@ impl Telemetry {
         let of_port = if ledger.is_port_xoff() { ledger.xoff() } else { ClassSet::EMPTY };
         for group in groups.iter() {
             let cause = match (ledger.groups_xoff().contains(group), of_port.contains(group)) {
-                (true, _) => Cause::Group,
-                (_, true) => Cause::Port,
-                _ => Cause::Backlog,
+                (true, _) => PauseCause::Group,
+                (_, true) => PauseCause::Port,
+                _ => PauseCause::Backlog,
             };
-            let logged = self.describe(standing, [port as u8; 2], group, Decision::Stopped(cause));
+            let logged = self.describe(standing, [port as u8; 2], group, LoggedEvent::Stopped(cause));
             self.counters.decisions[port].pauses[group].note(logged.pack());
         }
     }
 
     /// Creates a record of a decision with the state of group `group` of `ports[0]`, as far as this lcore can see it.
-    fn describe(&self, standing: Standing<'_>, ports: [u8; 2], group: usize, decision: Decision) -> LoggedDecision {
+    fn describe(&self, standing: Standing<'_>, ports: [u8; 2], group: usize, decision: LoggedEvent) -> LoggedDecision {
         let (state, pools) = (&standing.ports[usize::from(ports[0])], &standing.buffer.pools);
         let (ledger, held) = (&state.ledger, state.ledger.group(group));
         let profile = ledger.profile();

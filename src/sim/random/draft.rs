@@ -114,12 +114,12 @@ pub struct HostDraft {
     /// Whether switches know the port of the host from the beginning.
     pub known: bool,
     pub response: Option<u64>,
-    pub receiver: Option<Receiver>,
+    pub receiver: Option<SlowReceiver>,
 }
 
 /// A slow receiver: its rate, and the bytes in its buffer from which it sends XOFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Receiver {
+pub struct SlowReceiver {
     pub rate: u64,
     pub bytes: u64,
 }
@@ -193,7 +193,7 @@ pub enum FaultKindDraft {
     Storm(usize, ClassSet),
     Dead(usize),
     Late(usize, u64),
-    Slow(usize, Receiver),
+    Slow(usize, SlowReceiver),
     Stall(usize, Option<u8>),
     /// Host and rate.
     Garbage(usize, u64),

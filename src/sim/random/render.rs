@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::draft::{
     Cable, ClassDraft, Draft, FaultDraft, FaultKindDraft, FlowDraft, FrameDraft, HeadroomDraft, HostDraft, LimitDraft,
-    LoadDraft, PortDraft, Receiver, SwitchDraft,
+    LoadDraft, PortDraft, SlowReceiver, SwitchDraft,
 };
 use crate::sets::ClassSet;
 
@@ -205,7 +205,7 @@ fn fault(draft: &Draft, fault: &FaultDraft) -> String {
     format!("at: {}, {time_of}{what}", time(fault.at))
 }
 
-fn receiver(receiver: Receiver) -> String {
+fn receiver(receiver: SlowReceiver) -> String {
     format!("receiver: {{rate: {}, buffer: {}B}}", rate(receiver.rate), receiver.bytes)
 }
 

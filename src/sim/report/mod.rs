@@ -16,7 +16,7 @@ pub use compare::{Series, comparison, comparison_csv, comparison_json, compariso
 pub use csv::{csv, samples_csv};
 pub use json::json;
 pub use table::table;
-pub use verdict::{Verdict, verdict};
+pub use verdict::{FlowVerdict, verdict};
 
 #[cfg(test)]
 pub(in crate::sim) mod fixture;

@@ -104,7 +104,7 @@ fn table_of_a_troubled_run_shows_losses_waivers_and_violation() {
     4,000 invariant checks, all held
     "#);
     let verdict = verdict(&scenario, &outcome);
-    assert_eq!(verdict, Verdict { lossless_lost: 20, lossless_sent: 2_200, starved: false, kept: false });
+    assert_eq!(verdict, FlowVerdict { lossless_lost: 20, lossless_sent: 2_200, starved: false, kept: false });
 
     outcome.ending = Ending::Violated;
     outcome.violation = Some(Violation {

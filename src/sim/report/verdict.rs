@@ -8,7 +8,7 @@ use crate::stats::format::{frames, grouped};
 
 /// Verdict on the lossless flows of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
+pub struct FlowVerdict {
     /// Frames of lossless flows that were sent and never arrived, including frames that a deadlock holds for ever.
     pub lossless_lost: u64,
     /// Frames of lossless flows that were sent.
@@ -21,10 +21,10 @@ pub struct Verdict {
 
 /// Returns the verdict on a run.
 #[must_use]
-pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> Verdict {
+pub fn verdict(scenario: &Scenario, outcome: &Outcome) -> FlowVerdict {
     let (lossless_sent, lossless_lost) = sent_and_lost(scenario, outcome, true);
     let starved = !starved::sentences(scenario, outcome).is_empty();
-    Verdict { lossless_lost, lossless_sent, starved, kept: lossless_lost == 0 && !starved }
+    FlowVerdict { lossless_lost, lossless_sent, starved, kept: lossless_lost == 0 && !starved }
 }
 
 /// Returns the frames of lossless or of lossy flows that were sent, and how many of them never arrived.
@@ -86,9 +86,9 @@ pub fn lines(scenario: &Scenario, outcome: &Outcome) -> String {
 fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
     let is_open = outcome.ending != Ending::Drained && causes(outcome).iter().all(|(what, _)| what == UNDER_WAY);
     match verdict(scenario, outcome) {
-        Verdict { kept: true, .. } if outcome.waivers.is_empty() => "KEPT",
-        Verdict { kept: true, .. } => "KEPT, not promised",
-        Verdict { lossless_lost: 0, .. } => "STARVED",
+        FlowVerdict { kept: true, .. } if outcome.waivers.is_empty() => "KEPT",
+        FlowVerdict { kept: true, .. } => "KEPT, not promised",
+        FlowVerdict { lossless_lost: 0, .. } => "STARVED",
         _ if is_open => "OPEN",
         _ => "BROKEN",
     }
@@ -96,7 +96,7 @@ fn word(scenario: &Scenario, outcome: &Outcome) -> &'static str {
 
 /// Describes how many lossless frames were lost, and where.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> String {
-    let Verdict { lossless_lost, lossless_sent, .. } = verdict(scenario, outcome);
+    let FlowVerdict { lossless_lost, lossless_sent, .. } = verdict(scenario, outcome);
     let what = if word(scenario, outcome) == "OPEN" { "have not arrived" } else { "lost" };
     let text = format!("{} of {} lossless frames {what}", grouped(lossless_lost), grouped(lossless_sent));
     let list = |(what, count): &(String, u64)| format!("{} {what}", grouped(*count));

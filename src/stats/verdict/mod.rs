@@ -18,7 +18,7 @@ use crate::sets::CLASSES;
 /// The outcome of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum VerdictOutcome {
     /// No frame of a lossless class was lost.
     Kept,
     /// No loss was seen, but some cannot be seen: [`Verdict::unseen`] or [`Verdict::maybe_starved`] is not empty.
@@ -31,10 +31,10 @@ pub enum Outcome {
     NothingLossless,
 }
 
-/// A cause for the outcome [`Outcome::Broken`].
+/// A cause for the outcome [`VerdictOutcome::Broken`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cause")]
-pub enum Cause {
+pub enum BrokenBy {
     /// Frames dropped in a lossless class for want of buffer, or because their egress port had no link.
     Dropped {
         /// Traffic class.
@@ -138,9 +138,9 @@ pub struct TrustedDevice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: VerdictOutcome,
     /// Causes of the outcome `broken`; empty otherwise.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<BrokenBy>,
     /// Frames of lossless classes that no cause includes: their destination or their size did not fit the network.
     pub undelivered: Vec<Undelivered>,
     /// Ports that are not lossless, regardless of the outcome of this run.
@@ -185,7 +185,7 @@ impl Verdict {
     pub fn new(switch_view: &SwitchView, snapshot: &Snapshot) -> Self {
         if switch_view.lossless.is_empty() {
             return Self {
-                outcome: Outcome::NothingLossless,
+                outcome: VerdictOutcome::NothingLossless,
                 causes: Vec::new(),
                 undelivered: Vec::new(),
                 not_lossless: Vec::new(),
@@ -202,14 +202,14 @@ impl Verdict {
         causes.extend(devices(switch_view, snapshot));
         let (cells, frames) = (snapshot.held_cells(), snapshot.lcore.held_frames);
         if cells > 0 || frames > 0 {
-            causes.push(Cause::CellsHeld { cells, frames });
+            causes.push(BrokenBy::CellsHeld { cells, frames });
         }
         let (unseen, (starved, maybe_starved)) = (unseen(switch_view), starved::starved(switch_view, snapshot));
         let outcome = match (causes.is_empty(), unseen.is_empty() && maybe_starved.is_empty()) {
-            (true, _) if !starved.is_empty() => Outcome::Starved,
-            (true, true) => Outcome::Kept,
-            (true, false) => Outcome::KeptAsSeen,
-            (false, _) => Outcome::Broken,
+            (true, _) if !starved.is_empty() => VerdictOutcome::Starved,
+            (true, true) => VerdictOutcome::Kept,
+            (true, false) => VerdictOutcome::KeptAsSeen,
+            (false, _) => VerdictOutcome::Broken,
         };
         Self {
             outcome,
@@ -227,14 +227,14 @@ impl Verdict {
     /// Whether no loss broke the promise and no lossless class starved.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        !matches!(self.outcome, Outcome::Broken | Outcome::Starved)
+        !matches!(self.outcome, VerdictOutcome::Broken | VerdictOutcome::Starved)
     }
 }
 
 /// Frames dropped in lossless classes: those that break the promise, and those that could not be delivered.
 ///
 /// A port without link and a stuck port are one fault that is detected in two ways, so both break the promise.
-fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Undelivered>) {
+fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<BrokenBy>, Vec<Undelivered>) {
     let (mut causes, mut undelivered) = (Vec::new(), Vec::new());
     for class in (0..CLASSES).filter(|&class| switch_view.is_lossless(class)) {
         for (reason, label, _) in DropReason::TABLE {
@@ -245,10 +245,12 @@ fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Unde
                 }
                 let port = switch_view.port_name(port).to_owned();
                 match reason {
-                    DropReason::Watchdog => causes.push(Cause::Watchdog { class, port, frames }),
-                    DropReason::EgressStuck => causes.push(Cause::Stuck { class, port, frames }),
-                    DropReason::EgressDown => causes.push(Cause::Dropped { class, port, reason: label, frames }),
-                    _ if reason.is_congestion() => causes.push(Cause::Dropped { class, port, reason: label, frames }),
+                    DropReason::Watchdog => causes.push(BrokenBy::Watchdog { class, port, frames }),
+                    DropReason::EgressStuck => causes.push(BrokenBy::Stuck { class, port, frames }),
+                    DropReason::EgressDown => causes.push(BrokenBy::Dropped { class, port, reason: label, frames }),
+                    _ if reason.is_congestion() => {
+                        causes.push(BrokenBy::Dropped { class, port, reason: label, frames })
+                    }
                     _ => undelivered.push(Undelivered { class, port, reason: label, frames }),
                 }
             }
@@ -258,7 +260,7 @@ fn drops(switch_view: &SwitchView, snapshot: &Snapshot) -> (Vec<Cause>, Vec<Unde
 }
 
 /// Frames of lossless classes that virtual hosts find missing or damaged.
-fn ends(switch_view: &SwitchView) -> Vec<Cause> {
+fn ends(switch_view: &SwitchView) -> Vec<BrokenBy> {
     let Some(hosts) = &switch_view.hosts else { return Vec::new() };
     let mut causes = Vec::new();
     let is_lossless = |flow: &&FlowTally| switch_view.is_lossless(usize::from(flow.info.class));
@@ -268,22 +270,22 @@ fn ends(switch_view: &SwitchView) -> Vec<Cause> {
         let (from, to) = (name(flow.info.from), flow.info.to.map(name).unwrap_or_default());
         match flow.missing() {
             Some(frames) if frames > 0 => {
-                causes.push(Cause::Missing { class, from: from.clone(), to: to.clone(), frames });
+                causes.push(BrokenBy::Missing { class, from: from.clone(), to: to.clone(), frames });
             }
             _ => {}
         }
         let frames = flow.corrupt_frames.get();
         if frames > 0 {
-            causes.push(Cause::Corrupt { class, from, to, frames });
+            causes.push(BrokenBy::Corrupt { class, from, to, frames });
         }
     }
     causes
 }
 
-fn receive_rings(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Cause> {
+fn receive_rings(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<BrokenBy> {
     let lossy = snapshot.ports.iter().enumerate().filter(|(_, port)| port.device.receive_loss() > 0);
     lossy
-        .map(|(index, port)| Cause::ReceiveRing {
+        .map(|(index, port)| BrokenBy::ReceiveRing {
             port: switch_view.port_name(index).to_owned(),
             missed_frames: port.device.rx_missed,
             no_buffer_frames: port.device.rx_no_buffer,
@@ -292,7 +294,7 @@ fn receive_rings(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Cause> {
 }
 
 /// Frames that devices accepted but lost, at ports that have sent lossless frames. They include PFC frames.
-fn devices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Cause> {
+fn devices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<BrokenBy> {
     let queue = |class: usize| usize::from(switch_view.spec.classes.tc_to_queue[class]) % CLASSES;
     let lossless = (0..CLASSES).filter(|&class| switch_view.is_lossless(class));
     let queues: Vec<usize> = lossless.map(queue).collect();
@@ -301,7 +303,7 @@ fn devices(switch_view: &SwitchView, snapshot: &Snapshot) -> Vec<Cause> {
         .iter()
         .enumerate()
         .filter(|(_, port)| port.device.tx_errors > 0 && queues.iter().any(|&queue| port.tx_frames[queue] > 0));
-    let cause = |(index, frames)| Cause::Transmit { port: switch_view.port_name(index).to_owned(), frames };
+    let cause = |(index, frames)| BrokenBy::Transmit { port: switch_view.port_name(index).to_owned(), frames };
     lossy.map(|(index, port)| cause((index, port.device.tx_errors))).collect()
 }
 

@@ -171,10 +171,10 @@ fn receive(switch_view: &SwitchView, held_ns: u64, classes: &[(usize, u64)]) {
 }
 
 #[track_caller]
-fn assert_outcome(switch_view: &SwitchView, outcome: Outcome, why: &str) {
+fn assert_outcome(switch_view: &SwitchView, outcome: VerdictOutcome, why: &str) {
     let found = verdict(switch_view);
     assert_eq!(found.outcome, outcome, "{why}: {found}");
-    assert_eq!(found.is_kept(), outcome != Outcome::Starved, "{why}");
+    assert_eq!(found.is_kept(), outcome != VerdictOutcome::Starved, "{why}");
 }
 
 #[test]
@@ -182,13 +182,13 @@ fn class_of_a_virtual_host_that_hardly_moved_is_starved() {
     let switch_view = quiet();
     // 1000 B frames at 10 Gb/s for ten seconds are 12,207,031 frames.
     receive(&switch_view, 5_000_000_000, &[(0, 100_000_000)]);
-    assert_outcome(&switch_view, Outcome::Kept, "held for half of ten seconds");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "held for half of ten seconds");
     receive(&switch_view, 9_900_000_000, &[(0, 100_000_000)]);
-    assert_outcome(&switch_view, Outcome::Starved, "held before its first frame");
+    assert_outcome(&switch_view, VerdictOutcome::Starved, "held before its first frame");
     receive(&switch_view, 9_900_000_000, &[(0, 100_000_000), (3, 122_071)]);
-    assert_outcome(&switch_view, Outcome::Kept, "one of a hundred of the frames that it had to send");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "one of a hundred of the frames that it had to send");
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 500)]);
-    assert_outcome(&switch_view, Outcome::Kept, "a core too slow for lossless frames alone");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "a core too slow for lossless frames alone");
     receive(&switch_view, 19_900_000_000, &[(0, 100_000_000), (3, 1)]);
     let expected = "lossless: STARVED\nstarved: class 3 at p1: 1 of 12,207,031 frames arrived; its receive backlog \
                     paused it for 10.00s of 10.00s";
@@ -202,16 +202,20 @@ fn class_is_starved_although_another_lossless_class_moves() {
     receive(&switch_view, 9_900_000_000, &[(0, 50_000_000), (4, 50_000_000)]);
     let found = verdict(&switch_view);
     let classes: Vec<usize> = found.starved.iter().map(|starved| starved.class).collect();
-    assert_eq!((found.outcome, classes), (Outcome::Starved, vec![3]), "no host sends in class 4, so it is not starved");
+    assert_eq!(
+        (found.outcome, classes),
+        (VerdictOutcome::Starved, vec![3]),
+        "no host sends in class 4, so it is not starved"
+    );
 }
 
 #[test]
 fn class_of_a_low_rate_whose_frames_all_came_is_kept() {
     let switch_view = fixture::slow(BitRate(8_192_000));
     receive(&switch_view, 9_900_000_000, &[(0, 100_000_000), (3, 10_000)]);
-    assert_outcome(&switch_view, Outcome::Kept, "all of ten thousand frames");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "all of ten thousand frames");
     receive(&switch_view, 9_900_000_000, &[(0, 100_000_000), (3, 99)]);
-    assert_outcome(&switch_view, Outcome::Starved, "less than one of a hundred");
+    assert_outcome(&switch_view, VerdictOutcome::Starved, "less than one of a hundred");
 }
 
 #[test]
@@ -219,9 +223,9 @@ fn class_of_an_unknown_peer_is_judged_by_its_share_of_the_frames() {
     let mut switch_view = quiet();
     switch_view.hosts = None;
     receive(&switch_view, 9_000_000_000, &[(0, 1000), (3, 1)]);
-    assert_outcome(&switch_view, Outcome::Kept, "free to send for a tenth of the time");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "free to send for a tenth of the time");
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 500)]);
-    assert_outcome(&switch_view, Outcome::Kept, "a core too slow for lossless frames alone");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "a core too slow for lossless frames alone");
     receive(&switch_view, 9_900_000_000, &[(0, 1000), (3, 1)]);
     let expected =
         "lossless: STARVED\nstarved: class 3 at p1: 1 frame arrived; its receive backlog paused it for 9.90s of 10.00s";
@@ -237,7 +241,7 @@ fn unknown_peer_without_lossless_frames_is_kept_as_seen() {
                     receive backlog for 9.90s of 10.00s";
     assert_eq!(verdict(&switch_view).to_string(), expected);
     switch_view.spec.ports[0].pfc = crate::pfc::PfcMode::Off;
-    assert_outcome(&switch_view, Outcome::Kept, "without PFC its peer is not held");
+    assert_outcome(&switch_view, VerdictOutcome::Kept, "without PFC its peer is not held");
 }
 
 #[test]
@@ -245,7 +249,7 @@ fn loss_that_a_driver_does_not_count_makes_it_kept_as_seen() {
     let mut switch_view = quiet();
     switch_view.blind[1] = Some("net_tap".to_owned());
     let seen = verdict(&switch_view);
-    assert!(seen.is_kept() && seen.outcome == Outcome::KeptAsSeen);
+    assert!(seen.is_kept() && seen.outcome == VerdictOutcome::KeptAsSeen);
     let expected = "lossless: KEPT as far as observed\nnot observed: loss in the receive ring of p2 (net_tap)";
     assert_eq!(seen.to_string(), expected);
     switch_view.counters.ports[0].drops[3][DropReason::HeadroomFull as usize].add(1);

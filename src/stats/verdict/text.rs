@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::format::{frames, grouped, time};
 use super::super::switch_view::{PfcStanding, SwitchView};
-use super::{Cause, Exposed, MaybeStarved, Outcome, Starved, TrustedDevice, Undelivered, Verdict, exposed};
+use super::{BrokenBy, Exposed, MaybeStarved, Starved, TrustedDevice, Undelivered, Verdict, VerdictOutcome, exposed};
 use crate::sets::CLASSES;
 use crate::units::Nanos;
 
@@ -31,18 +31,18 @@ fn line_of(ports: &[Exposed]) -> String {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {
-            Outcome::Kept => write!(f, "lossless: KEPT")?,
-            Outcome::KeptAsSeen => write!(f, "lossless: KEPT as far as observed")?,
-            Outcome::Starved => write!(f, "lossless: STARVED")?,
-            Outcome::NothingLossless => write!(f, "lossless: no lossless class")?,
-            Outcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
+            VerdictOutcome::Kept => write!(f, "lossless: KEPT")?,
+            VerdictOutcome::KeptAsSeen => write!(f, "lossless: KEPT as far as observed")?,
+            VerdictOutcome::Starved => write!(f, "lossless: STARVED")?,
+            VerdictOutcome::NothingLossless => write!(f, "lossless: no lossless class")?,
+            VerdictOutcome::Broken => write!(f, "lossless: BROKEN: {}", self.broken().join("; "))?,
         }
         for cause in &self.causes {
             match cause {
-                Cause::Watchdog { class, port, frames: count } => {
+                BrokenBy::Watchdog { class, port, frames: count } => {
                     write!(f, "\nclass {class}: {} discarded by the watchdog at {port}", frames(*count))?;
                 }
-                Cause::Stuck { class, port, frames: count } => {
+                BrokenBy::Stuck { class, port, frames: count } => {
                     write!(f, "\nclass {class}: {} discarded at {port}, which was stuck", frames(*count))?;
                 }
                 _ => {}
@@ -96,21 +96,21 @@ impl Verdict {
         }
         for cause in &self.causes {
             match cause {
-                Cause::ReceiveRing { port, missed_frames, no_buffer_frames } => {
+                BrokenBy::ReceiveRing { port, missed_frames, no_buffer_frames } => {
                     let lost = frames(missed_frames + no_buffer_frames);
                     phrases.push(format!("{lost} lost in the receive ring of {port}"));
                 }
-                Cause::CellsHeld { cells, frames: held } => {
+                BrokenBy::CellsHeld { cells, frames: held } => {
                     phrases.push(format!("{} cells ({}) not released", grouped(*cells), frames(*held)));
                 }
-                Cause::Transmit { port, frames: lost } => {
+                BrokenBy::Transmit { port, frames: lost } => {
                     phrases.push(format!("{} lost by the device of {port}", frames(*lost)));
                 }
-                Cause::Dropped { .. }
-                | Cause::Watchdog { .. }
-                | Cause::Stuck { .. }
-                | Cause::Missing { .. }
-                | Cause::Corrupt { .. } => {}
+                BrokenBy::Dropped { .. }
+                | BrokenBy::Watchdog { .. }
+                | BrokenBy::Stuck { .. }
+                | BrokenBy::Missing { .. }
+                | BrokenBy::Corrupt { .. } => {}
             }
         }
         phrases
@@ -119,7 +119,7 @@ impl Verdict {
     /// Frames of `class` that the watchdog discarded.
     fn by_watchdog(&self, class: usize) -> u64 {
         let frames = self.causes.iter().map(|cause| match cause {
-            Cause::Watchdog { class: c, frames, .. } if *c == class => *frames,
+            BrokenBy::Watchdog { class: c, frames, .. } if *c == class => *frames,
             _ => 0,
         });
         frames.sum()
@@ -128,7 +128,7 @@ impl Verdict {
     /// Frames of `class` that were discarded at stuck ports.
     fn at_stuck(&self, class: usize) -> u64 {
         let frames = self.causes.iter().map(|cause| match cause {
-            Cause::Stuck { class: c, frames, .. } if *c == class => *frames,
+            BrokenBy::Stuck { class: c, frames, .. } if *c == class => *frames,
             _ => 0,
         });
         frames.sum()
@@ -139,15 +139,15 @@ impl Verdict {
         let mut last = "";
         for cause in &self.causes {
             match cause {
-                Cause::Dropped { class: c, port, reason, frames } if *c == class => {
+                BrokenBy::Dropped { class: c, port, reason, frames } if *c == class => {
                     dropped += frames;
                     // The causes are sorted by reason: each reason is named once.
                     let what = if *reason == last { String::new() } else { format!("{reason} at ") };
                     places.push(format!("{what}{port} {}", grouped(*frames)));
                     last = reason;
                 }
-                Cause::Missing { class: c, frames, .. } if *c == class => missing += frames,
-                Cause::Corrupt { class: c, frames, .. } if *c == class => corrupt += frames,
+                BrokenBy::Missing { class: c, frames, .. } if *c == class => missing += frames,
+                BrokenBy::Corrupt { class: c, frames, .. } if *c == class => corrupt += frames,
                 _ => {}
             }
         }

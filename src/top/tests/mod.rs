@@ -1,10 +1,10 @@
 //! Tests of the screen without a terminal: states and keys are input, text is output.
 
 mod keys;
+mod log;
 mod pieces;
 mod screens;
 mod sizes;
-mod story;
 
 use std::time::Duration;
 

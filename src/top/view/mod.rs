@@ -4,9 +4,9 @@ mod buffer;
 mod head;
 mod help;
 mod lcores;
+mod log;
 mod ports;
 mod queues;
-mod story;
 
 use ratatui::text::{Line, Span};
 
@@ -32,7 +32,7 @@ pub fn screen(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
             View::Buffer => buffer::view(app, state, width, room),
             View::Queues => queues::view(app, state, width, room),
             View::Lcores => window(lcores::view(app, state, width), app.cursor, room, app.paint),
-            View::Log => window(story::view(app, state, width), app.cursor, room, app.paint),
+            View::Log => window(log::view(app, state, width), app.cursor, room, app.paint),
         },
         None => help::waiting(app, width),
     };

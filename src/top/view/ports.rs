@@ -8,7 +8,7 @@ use super::super::bar::sparkline;
 use super::super::choice::Sort;
 use super::super::step::{Held, PortStep, pfc_of};
 use super::super::table::{Column, Table, text};
-use super::{buffer, deepest, lcores, mark, range, rule, share, story};
+use super::{buffer, deepest, lcores, log, mark, range, rule, share};
 use crate::api::State;
 use crate::api::model::Port;
 use crate::stats::format::{classes, gigabits, short};
@@ -105,7 +105,7 @@ pub fn overview(app: &App, state: &State, width: usize, room: usize) -> Vec<Line
     }
     if log_room > 0 {
         lines.push(rule(vec![Span::styled("events", app.paint.strong())], width, app.paint));
-        lines.extend(story::lines(app, width).into_iter().take(log_room - 1));
+        lines.extend(log::lines(app, width).into_iter().take(log_room - 1));
     }
     lines
 }

@@ -3,7 +3,7 @@
 
 use super::{Auditor, Check, ensure};
 use crate::dataplane::pipeline::Pipeline;
-use crate::dataplane::telemetry::decision_log::{Decision, LoggedDecision};
+use crate::dataplane::telemetry::decision_log::{LoggedDecision, LoggedEvent};
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::Packet;
 use crate::sets::CLASSES;
@@ -33,7 +33,7 @@ impl Auditor {
 
     /// Checks that the values in the log explain the drop, by the limits of the configuration.
     fn check_drop<P: Packet>(&self, fleet: &[Pipeline<P>], lcore: usize, logged: &LoggedDecision) -> Check {
-        let Decision::Dropped(reason) = logged.decision else { return Ok(()) };
+        let LoggedEvent::Dropped(reason) = logged.decision else { return Ok(()) };
         let (wanted, allowed) = match reason {
             DropReason::Threshold => {
                 let group = &self.ports[usize::from(logged.ports[0])].profile.groups[usize::from(logged.group)];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use super::{CERTAIN, Decision, Ecn, Frame, Outcome, Replay};
+use super::{CERTAIN, Decision, Ecn, EventResult, Frame, Replay};
 use crate::dataplane::egress::queue::Queue;
 use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::spec::SwitchSpec;
@@ -109,18 +109,18 @@ impl Bench {
         }
         let class = usize::from(frame.class);
         let label = match decision.outcome {
-            Outcome::Reserve => "reserve",
-            Outcome::PortReserve => "port_reserve",
-            Outcome::Shared => "shared",
-            Outcome::Headroom => "headroom",
-            Outcome::Dropped(reason) => {
+            EventResult::Reserve => "reserve",
+            EventResult::PortReserve => "port_reserve",
+            EventResult::Shared => "shared",
+            EventResult::Headroom => "headroom",
+            EventResult::Dropped(reason) => {
                 // A drop by a queue counts at the egress port.
                 let at_queue = matches!(reason, DropReason::QueueThreshold | DropReason::Wred);
                 let port = if at_queue { frame.egress } else { frame.port };
                 add(&mut self.agreed.counts, port, class, reason.label(), 1);
                 reason.label()
             }
-            Outcome::Released => unreachable!("it arrives"),
+            EventResult::Released => unreachable!("it arrives"),
         };
         self.agreed.note(label, 1);
         self.note_pauses(&decision);

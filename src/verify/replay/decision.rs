@@ -54,7 +54,7 @@ pub struct Frame {
 
 /// The result for an event's frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum EventResult {
     /// Admitted within the group's reserve.
     Reserve,
     /// Admitted within the group's and the port's reserves.
@@ -162,7 +162,7 @@ pub struct Decision {
     /// The frame that arrived or departed.
     pub frame: Frame,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: EventResult,
     /// Number of cells of the frame.
     pub cells: Cells,
     /// Parts that the cells were charged to, or freed from at a departure; all zero for a drop.

@@ -189,10 +189,10 @@ fn expected(decision: &Decision) -> Seen {
     // Frames of one poll are collected port by port; those of one port keep their order.
     pauses.sort_by_key(|change| change.port);
     Seen {
-        drops: if let Outcome::Dropped(reason) = decision.outcome { vec![reason] } else { vec![] },
+        drops: if let EventResult::Dropped(reason) = decision.outcome { vec![reason] } else { vec![] },
         pauses,
         data: match decision.outcome {
-            Outcome::Released => vec![(frame.egress, usize::from(frame.bytes), codepoint(frame.ecn))],
+            EventResult::Released => vec![(frame.egress, usize::from(frame.bytes), codepoint(frame.ecn))],
             _ => vec![],
         },
     }
@@ -256,15 +256,15 @@ fn plausible(decision: &Decision) -> Result<(), TestCaseError> {
     let Split { reserve, port_reserve, shared, headroom } = decision.went;
     let sum = reserve.0 + port_reserve.0 + shared.0 + headroom.0;
     let place = match decision.outcome {
-        Outcome::Dropped(_) | Outcome::Released => decision.outcome,
-        _ if headroom.0 > 0 => Outcome::Headroom,
-        _ if shared.0 > 0 => Outcome::Shared,
-        _ if port_reserve.0 > 0 => Outcome::PortReserve,
-        _ => Outcome::Reserve,
+        EventResult::Dropped(_) | EventResult::Released => decision.outcome,
+        _ if headroom.0 > 0 => EventResult::Headroom,
+        _ if shared.0 > 0 => EventResult::Shared,
+        _ if port_reserve.0 > 0 => EventResult::PortReserve,
+        _ => EventResult::Reserve,
     };
-    let cells = if matches!(place, Outcome::Dropped(_)) { 0 } else { decision.cells.0 };
+    let cells = if matches!(place, EventResult::Dropped(_)) { 0 } else { decision.cells.0 };
     prop_assert_eq!((sum, place), (cells, decision.outcome));
-    let Some(dynamic) = decision.limits.dynamic.filter(|_| shared.0 > 0 && place == Outcome::Shared) else {
+    let Some(dynamic) = decision.limits.dynamic.filter(|_| shared.0 > 0 && place == EventResult::Shared) else {
         return Ok(());
     };
     // The levels in the decision are those that were used.
@@ -276,7 +276,7 @@ fn plausible(decision: &Decision) -> Result<(), TestCaseError> {
 
 fn note(decision: &Decision, reached: &mut BTreeSet<String>) {
     reached.insert(match decision.outcome {
-        Outcome::Dropped(reason) => reason.label().to_owned(),
+        EventResult::Dropped(reason) => reason.label().to_owned(),
         outcome => format!("{outcome:?}"),
     });
     for change in &decision.transitions {
@@ -288,7 +288,7 @@ fn note(decision: &Decision, reached: &mut BTreeSet<String>) {
     if decision.port.is_xoff {
         reached.insert("port XOFF".to_owned());
     }
-    if decision.outcome == Outcome::Released && decision.marking == Some(CERTAIN) {
+    if decision.outcome == EventResult::Released && decision.marking == Some(CERTAIN) {
         reached.insert("marked".to_owned());
     }
 }

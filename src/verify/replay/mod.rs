@@ -21,7 +21,9 @@ use crate::qos::ClassMap;
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Bytes, CellSize, Cells};
 
-pub use self::decision::{Decision, DynamicLimits, Ecn, Frame, Limits, Outcome, PortUse, QueueUse, Split, Transition};
+pub use self::decision::{
+    Decision, DynamicLimits, Ecn, EventResult, Frame, Limits, PortUse, QueueUse, Split, Transition,
+};
 
 /// The probability one, in parts of 2^32.
 const CERTAIN: u64 = 1 << 32;
@@ -126,15 +128,15 @@ impl Replay {
         let mut transitions: Vec<_> = changes(frame.port, told, self.ports[frame.port].told()).collect();
         let mut judged = Judged::default();
         let mut outcome = outcome(admission);
-        if !matches!(outcome, Outcome::Dropped(_)) {
+        if !matches!(outcome, EventResult::Dropped(_)) {
             let is_kept = way.lossless || admission.is_guaranteed();
             if let Err(reason) = self.enqueue(&frame, way, is_kept, &mut judged) {
                 self.ports[frame.port].ledger.undo(way.group, &before, pool_highest, &mut self.pools);
-                outcome = Outcome::Dropped(reason);
+                outcome = EventResult::Dropped(reason);
             }
         }
         let went = match outcome {
-            Outcome::Dropped(_) => Split::default(),
+            EventResult::Dropped(_) => Split::default(),
             _ => Split::between(&before.into(), &self.ports[frame.port].ledger.group(way.group).into()),
         };
         self.judge_paused(&mut transitions);
@@ -274,7 +276,7 @@ impl Replay {
         let went = Split::between(&ledger.group(way.group).into(), &before.into());
         let mut transitions = Vec::new();
         self.judge_paused(&mut transitions);
-        let decision = self.decision(frame, way, Outcome::Released, Judged::default(), transitions);
+        let decision = self.decision(frame, way, EventResult::Released, Judged::default(), transitions);
         Some(Decision { went, marking, ..decision })
     }
 
@@ -293,7 +295,7 @@ impl Replay {
         &self,
         frame: Frame,
         way: Way,
-        outcome: Outcome,
+        outcome: EventResult,
         judged: Judged,
         transitions: Vec<Transition>,
     ) -> Decision {
@@ -342,13 +344,13 @@ fn left(waiting: &Waiting, desc: &FrameDesc, egress: usize) -> Frame {
     Frame { port: usize::from(desc.ingress()), class: waiting.class, bytes: desc.frame_len(), egress, ecn: waiting.ecn }
 }
 
-fn outcome(admission: Admission) -> Outcome {
+fn outcome(admission: Admission) -> EventResult {
     match admission {
-        Admission::Reserve => Outcome::Reserve,
-        Admission::PortReserve => Outcome::PortReserve,
-        Admission::Shared => Outcome::Shared,
-        Admission::Headroom => Outcome::Headroom,
-        Admission::Refused(refusal) => Outcome::Dropped(refusal.into()),
+        Admission::Reserve => EventResult::Reserve,
+        Admission::PortReserve => EventResult::PortReserve,
+        Admission::Shared => EventResult::Shared,
+        Admission::Headroom => EventResult::Headroom,
+        Admission::Refused(refusal) => EventResult::Dropped(refusal.into()),
     }
 }
 

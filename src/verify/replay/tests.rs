@@ -66,7 +66,7 @@ fn xoff(port: usize, xoff: bool) -> Transition {
 }
 
 /// Returns outcome, used cells, headroom, and used cells of the pool.
-fn short(decision: &Decision) -> (Outcome, u32, u32, u32) {
+fn short(decision: &Decision) -> (EventResult, u32, u32, u32) {
     let held = decision.held;
     let used = held.reserve.0 + held.port_reserve.0 + held.shared.0;
     (decision.outcome, used, held.headroom.0, decision.pool_used.0)
@@ -75,12 +75,12 @@ fn short(decision: &Decision) -> (Outcome, u32, u32, u32) {
 #[test]
 fn group_fills_reserve_shared_and_headroom_and_drains_in_reverse() {
     let mut switch = switch(Threshold::Static(Cells(8)));
-    let full = Outcome::Dropped(DropReason::HeadroomFull);
+    let full = EventResult::Dropped(DropReason::HeadroomFull);
     let expected = [
-        (Outcome::Reserve, 4, 0, 0),
-        (Outcome::Shared, 8, 0, 4),
-        (Outcome::Shared, 12, 0, 8),
-        (Outcome::Headroom, 12, 4, 8),
+        (EventResult::Reserve, 4, 0, 0),
+        (EventResult::Shared, 8, 0, 4),
+        (EventResult::Shared, 12, 0, 8),
+        (EventResult::Headroom, 12, 4, 8),
         (full, 12, 4, 8),
     ];
     for (index, expected) in expected.into_iter().enumerate() {
@@ -91,7 +91,7 @@ fn group_fills_reserve_shared_and_headroom_and_drains_in_reverse() {
     let expected = [(12, 0, 8), (8, 0, 4), (4, 0, 0), (0, 0, 0)];
     for (index, (used, headroom, pool)) in expected.into_iter().enumerate() {
         let decision = switch.depart(2, Some(3)).unwrap();
-        assert_eq!(short(&decision), (Outcome::Released, used, headroom, pool));
+        assert_eq!(short(&decision), (EventResult::Released, used, headroom, pool));
         // A share of 4 is the limit of 8 less the offset of 4.
         assert_eq!(decision.transitions, if index == 1 { vec![xoff(0, false)] } else { vec![] });
     }
@@ -102,7 +102,7 @@ fn group_fills_reserve_shared_and_headroom_and_drains_in_reverse() {
 fn drop_beyond_the_headroom_sends_xoff_then_xon() {
     let mut switch = switch(Threshold::Static(Cells(8)));
     let decision = switch.arrive(frame(1, 3, 1300));
-    assert_eq!(decision.outcome, Outcome::Dropped(DropReason::HeadroomFull));
+    assert_eq!(decision.outcome, EventResult::Dropped(DropReason::HeadroomFull));
     assert_eq!(decision.transitions, [xoff(1, true), xoff(1, false)]);
 }
 
@@ -111,12 +111,12 @@ fn dynamic_threshold_and_xon_follow_the_free_pool() {
     // alpha 1/4 of 40 free cells.
     let mut switch = switch(Threshold::Dynamic(Alpha::from_exponent(-2).unwrap()));
     let first = switch.arrive(frame(0, 3, 1200));
-    assert_eq!((short(&first), first.limits.threshold), ((Outcome::Shared, 12, 0, 8), Cells(10)));
+    assert_eq!((short(&first), first.limits.threshold), ((EventResult::Shared, 12, 0, 8), Cells(10)));
     let second = switch.arrive(frame(1, 3, 1000));
-    assert_eq!((short(&second), second.limits.threshold), ((Outcome::Shared, 10, 0, 14), Cells(8)));
+    assert_eq!((short(&second), second.limits.threshold), ((EventResult::Shared, 10, 0, 14), Cells(8)));
     // 40 - 14 = 26 free cells give a limit of 6, which port 1 has reached already.
     let third = switch.arrive(Frame { egress: 0, ..frame(1, 3, 100) });
-    assert_eq!((short(&third), third.limits.threshold), ((Outcome::Headroom, 10, 1, 14), Cells(6)));
+    assert_eq!((short(&third), third.limits.threshold), ((EventResult::Headroom, 10, 1, 14), Cells(6)));
     assert_eq!(third.transitions, [xoff(1, true)]);
     // The headroom is empty, but a share of 6 is above 6 - 4.
     assert_eq!(switch.depart(0, None).unwrap().transitions, []);
@@ -130,24 +130,24 @@ fn dynamic_threshold_and_xon_follow_the_free_pool() {
 #[test]
 fn lossy_frame_over_the_queue_limit_is_dropped_and_charges_no_cells() {
     let mut switch = switch(Threshold::Static(Cells(8)));
-    assert_eq!(short(&switch.arrive(frame(0, 0, 800))), (Outcome::Shared, 8, 0, 6));
+    assert_eq!(short(&switch.arrive(frame(0, 0, 800))), (EventResult::Shared, 8, 0, 6));
     // The queue would have 16 of at most 20 - 12 cells.
     let dropped = switch.arrive(frame(1, 0, 800));
-    assert_eq!(short(&dropped), (Outcome::Dropped(DropReason::QueueThreshold), 0, 0, 6));
+    assert_eq!(short(&dropped), (EventResult::Dropped(DropReason::QueueThreshold), 0, 0, 6));
     assert_eq!((dropped.at_queue.bytes, dropped.lossless, dropped.marking), (Bytes(800), false, None));
     assert_eq!((dropped.at_queue.threshold, dropped.went), (Some(Cells(8)), Split::default()));
     // 10 cells of at most 14; then reserved cells, which the queue must accept.
-    assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (Outcome::Reserve, 2, 0, 6));
+    assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (EventResult::Reserve, 2, 0, 6));
 }
 
 #[test]
 fn frame_within_its_reserve_is_accepted_by_a_full_queue() {
     let mut switch = switch(Threshold::Static(Cells(8)));
-    assert_eq!(short(&switch.arrive(frame(0, 0, 1100))), (Outcome::Shared, 11, 0, 9));
+    assert_eq!(short(&switch.arrive(frame(0, 0, 1100))), (EventResult::Shared, 11, 0, 9));
     // 11 cells wait, and the limit is 20 - 9: one more would be too many.
-    let dropped = Outcome::Dropped(DropReason::QueueThreshold);
+    let dropped = EventResult::Dropped(DropReason::QueueThreshold);
     assert_eq!(short(&switch.arrive(frame(0, 0, 100))), (dropped, 11, 0, 9));
-    assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (Outcome::Reserve, 2, 0, 9));
+    assert_eq!(short(&switch.arrive(frame(1, 0, 200))), (EventResult::Reserve, 2, 0, 9));
 }
 
 #[test]

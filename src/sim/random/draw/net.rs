@@ -1,6 +1,6 @@
 //! Draws the topology of a fabric, with the rates and lengths of its cables.
 
-use super::super::draft::{Draft, HostDraft, LinkDraft, PortDraft, Receiver, SwitchDraft};
+use super::super::draft::{Draft, HostDraft, LinkDraft, PortDraft, SlowReceiver, SwitchDraft};
 use super::{DrawRng, Mood, switch};
 
 /// Most hosts of a fabric: more would only cost time.
@@ -92,9 +92,9 @@ fn host(rng: &mut DrawRng, mood: &Mood, id: usize, switch: usize) -> HostDraft {
 }
 
 /// Draws a receiver with a tenth to nine tenths of the link's rate.
-pub fn receiver(rng: &mut DrawRng, rate: u64) -> Receiver {
+pub fn receiver(rng: &mut DrawRng, rate: u64) -> SlowReceiver {
     let slow = rate * rng.pick(&[1, 1, 2, 5, 9]) / 10;
-    Receiver { rate: slow.max(500), bytes: rng.spread(4_000, 200_000) }
+    SlowReceiver { rate: slow.max(500), bytes: rng.spread(4_000, 200_000) }
 }
 
 fn link(rng: &mut DrawRng, mood: &Mood, id: usize, ends: [usize; 2]) -> LinkDraft {
