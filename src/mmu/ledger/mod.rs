@@ -64,7 +64,7 @@ impl GroupState {
     }
 
     #[inline]
-    fn mark(&mut self) {
+    fn raise_watermarks(&mut self) {
         self.used_highest = self.used_highest.max(self.used());
         self.shared_highest = self.shared_highest.max(self.shared);
     }
@@ -283,7 +283,7 @@ impl PortLedger {
         let Group { profile, state } = &mut self.groups[group];
         if state.reserve.0 + cells.0 <= profile.reserve.0 {
             state.reserve.0 += cells.0;
-            state.mark();
+            state.raise_watermarks();
             return Admission::Reserve;
         }
         let (lossless, threshold) = (profile.lossless, profile.threshold);
@@ -409,7 +409,7 @@ impl PortLedger {
         state.reserve.0 += parts.reserve;
         state.port_reserve.0 += parts.port_reserve;
         state.shared.0 += parts.shared;
-        state.mark();
+        state.raise_watermarks();
         self.reserve_used[kind] += parts.port_reserve;
         self.shared[kind] += parts.shared;
     }
