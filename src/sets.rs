@@ -1,4 +1,15 @@
 //! Limits on ports, classes and frames, and sets of their indices, each in one word.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::sets::PortSet;
+//!
+//! let mut up = PortSet::first(4);
+//! up.remove(2);
+//! assert!(up.contains(3) && !up.contains(2));
+//! assert_eq!((up - PortSet::only(0)).iter().collect::<Vec<_>>(), [1, 3]);
+//! ```
 
 use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Sub, SubAssign};

@@ -1,6 +1,18 @@
 //! Quantities with their units as types, parsed from their usual notation (`25G`, `3m`, `12MiB`, `1/8`).
 //!
 //! Module interfaces use these types instead of bare integers wherever one unit could be mistaken for another.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::units::{BitRate, Bytes, Cells};
+//!
+//! let rate: BitRate = "25G".parse()?;
+//! assert_eq!((rate.0, rate.to_string()), (25_000_000_000, "25G".to_owned()));
+//! assert_eq!(Bytes(1000).to_cells_ceil(Bytes(208)), Cells(5));
+//! assert_eq!("25Q".parse::<BitRate>().unwrap_err().to_string().split(';').next(), Some("`25Q` is not a bit rate"));
+//! # Ok::<(), holdfast::units::UnitError>(())
+//! ```
 
 use std::fmt;
 use std::str::FromStr;

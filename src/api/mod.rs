@@ -2,6 +2,21 @@
 //!
 //! [`model`] defines the answers, [`server`] serves them at [`socket`], and [`client`] sends requests. The server runs
 //! in the control thread and reads counters without locks, so the API does not affect the packet path.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::path::PathBuf;
+//!
+//! use holdfast::api::client::Client;
+//! use holdfast::config::Socket;
+//!
+//! let client = Client::new(&Socket::At(PathBuf::from("/run/holdfast/holdfast.sock")))?;
+//! for port in client.state()?.ports {
+//!     println!("{}: {} frames", port.port, port.received_frames);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod answer;
 pub mod client;

@@ -2,6 +2,18 @@
 //!
 //! `yaml` parses a tree with positions, reads it by key and collects errors. `sections` has a file for each section of
 //! the YAML, which checks its values. `checks` has the rules that concern several sections.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::config;
+//!
+//! let text = r#"ports: [{name: p1, device: "net_tap0", speed: 25G}, {name: p2, device: "net_tap1", speed: 10G}]"#;
+//! let config = config::parse("rack.yaml", text).expect("it is valid");
+//! assert_eq!(config.switch.ports.len(), 2);
+//! let errors = config::parse("rack.yaml", "ports: [{name: p1, device: ring, speed: 25Q}]").unwrap_err();
+//! assert!(errors.to_string().contains("rack.yaml:1:"), "{errors}");
+//! ```
 
 pub mod checks;
 pub(crate) mod error;

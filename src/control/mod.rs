@@ -2,6 +2,15 @@
 //!
 //! The control thread sleeps most of the time. It controls the lcores by [`LcoreControl`] and reads their counters; the
 //! packet path never waits for it.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::control::{self, RunOptions};
+//!
+//! let config = holdfast::config::embedded();
+//! println!("{} MiB of packet memory", control::memory_mib(&config, false));
+//! ```
 
 mod api;
 mod devices;

@@ -2,6 +2,19 @@
 //!
 //! [`probe()`] reads `/sys`, `/proc` and `/dev` under a root and returns [`Facts`]. [`findings()`] is a pure function
 //! of these facts and of the [`Needs`] of a configuration. Neither requires DPDK or any privilege.
+//!
+//! # Example
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use holdfast::doctor::{findings, probe};
+//!
+//! let facts = probe(Path::new("/"));
+//! for finding in findings(&facts, None) {
+//!     println!("{finding:?}");
+//! }
+//! ```
 
 mod cpus;
 mod facts;

@@ -9,6 +9,16 @@
 //!   for good.
 //! - A [`PortQueue`] exists once per queue and can be sent to another thread but not shared. It prevents its port from
 //!   being stopped, so the packet path needs no lock and no check.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use holdfast::dpdk::{Eal, EalOptions};
+//!
+//! let eal = Eal::init(&EalOptions::default())?;
+//! println!("{} with {} workers", holdfast::dpdk::version(), eal.workers().len());
+//! # Ok::<(), holdfast::dpdk::Error>(())
+//! ```
 
 mod check;
 mod clock;

@@ -1,4 +1,19 @@
 //! Forwarding decisions: VLANs, the forwarding database and a cache of its answers.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::forward::fdb::Station;
+//! use holdfast::forward::{Fdb, FdbSpec};
+//! use holdfast::units::{Nanos, Ticks};
+//!
+//! let mut fdb = Fdb::new(&FdbSpec { capacity: 1024, ageing: Nanos(300_000_000_000), entries: vec![] }, 1_000_000_000);
+//! fdb.set_time(Ticks(1_000_000_000));
+//! let station = Station::new(1, 0x02_00_00_00_00_07);
+//! assert_eq!(fdb.lookup(station), None);
+//! fdb.learn(station, 5);
+//! assert_eq!(fdb.lookup(station), Some(5));
+//! ```
 
 pub mod fdb;
 pub mod flow_cache;

@@ -7,6 +7,30 @@
 //! `L_mtu` is one largest frame as the wire sees it: MTU, Ethernet header, two VLAN tags, frame check sequence,
 //! preamble and inter-frame gap. It is in the seed twice. The first is a frame of this switch that has begun and delays
 //! the PFC frame. The second is a frame that the peer has begun when the PFC frame arrives.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::headroom::{HeadroomInput, SmallPackets, headroom};
+//! use holdfast::units::{BitRate, Bytes, Cells, Length, Nanos};
+//!
+//! let mut input = HeadroomInput {
+//!     rate: BitRate(100_000_000_000),
+//!     cable: "300m".parse()?,
+//!     mtu: 1500,
+//!     poll_gap: Nanos(20_000),
+//!     posted: Bytes(0),
+//!     cell: Bytes(208),
+//!     peer_response: None,
+//!     left: 31,
+//!     small_packets: SmallPackets::ALL,
+//! };
+//! let eta = headroom(&input).cells;
+//! input.cable = "3m".parse()?;
+//! assert!(headroom(&input).cells < eta, "a shorter cable needs less");
+//! # let _: (Cells, Length) = (eta, input.cable);
+//! # Ok::<(), holdfast::units::UnitError>(())
+//! ```
 
 mod lapse;
 mod left;

@@ -4,6 +4,16 @@
 //! A host behaves like a NIC and its driver: it paces its link and obeys pause frames with the same timers as the
 //! switch. It checks each received frame, so that it detects loss, reordering, duplication and corruption end to end,
 //! independently of the switch's counters.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::hosts::Hosts;
+//!
+//! let config = holdfast::config::embedded();
+//! let hosts = Hosts::new(&config.hosts, 1_000_000_000);
+//! assert_eq!(hosts.counters().hosts.len(), config.hosts.len());
+//! ```
 
 pub mod counters;
 mod flow;

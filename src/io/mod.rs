@@ -1,6 +1,21 @@
 //! Traits of packets and ports, so that one pipeline runs on DPDK, in memory and in simulation.
 //!
 //! Generic code over these traits measured as fast as code written by hand for mbufs; `dyn` measured slower.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::io::memory::MemPorts;
+//! use holdfast::io::{Burst, Packet, Ports};
+//!
+//! let mut ports = MemPorts::new(2);
+//! ports.inject(0, &[0xff; 60]);
+//! let mut burst = Burst::new();
+//! ports.rx(0, &mut burst);
+//! assert_eq!(burst[0].bytes().len(), 60);
+//! ports.tx(1, &mut burst);
+//! assert_eq!(ports.sent_all(1).len(), 1);
+//! ```
 
 pub mod memory;
 

@@ -1,6 +1,34 @@
 //! The shared-buffer memory management unit (MMU): reserve, shared pool and headroom, decided packet by packet.
 //!
 //! This module is pure: it handles cells, groups and queues. It does not depend on frames, hardware ports or DPDK.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::mmu::{Admission, ExactPool, GroupProfile, HeadroomPolicy, Lease, Pools, PortLedger, PortProfile};
+//! use holdfast::mmu::{SharedPool, Threshold};
+//! use holdfast::units::Cells;
+//!
+//! // Each lossless group may use 20 shared cells beyond its reserve of 10, then 30 cells of headroom.
+//! let group = GroupProfile {
+//!     lossless: true,
+//!     reserve: Cells(10),
+//!     threshold: Threshold::Static(Cells(20)),
+//!     xon_offset: Cells(0),
+//!     xon_floor: Cells(0),
+//!     headroom: Cells(30),
+//! };
+//! let policy = HeadroomPolicy::Independent;
+//! let profile = PortProfile { groups: [group; 8], reserve: [Cells(0); 2], policy, insurance: Cells(0) };
+//! let mut ledger = PortLedger::new(&profile);
+//! let lease = || Lease::new(SharedPool::new(Cells(1000)));
+//! let mut pools = Pools { shared: [lease(), lease()], headroom: ExactPool::new(Cells(0)) };
+//! assert_eq!(ledger.admit(3, Cells(10), &mut pools), Admission::Reserve);
+//! assert_eq!(ledger.admit(3, Cells(20), &mut pools), Admission::Shared);
+//! assert!(ledger.xoff().is_empty());
+//! assert_eq!(ledger.admit(3, Cells(5), &mut pools), Admission::Headroom);
+//! assert!(ledger.xoff().contains(3));
+//! ```
 
 mod admission;
 mod ledger;

@@ -1,4 +1,22 @@
 //! Priority-based flow control in both directions: pausing the peer, and being paused by it. docs/pfc.md explains it.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::pfc::{PauseTimers, Generator};
+//! use holdfast::sets::ClassSet;
+//! use holdfast::units::{BitRate, Ticks};
+//!
+//! const HZ: u64 = 1_000_000_000;
+//! let rate = BitRate(100_000_000_000);
+//! let (mut generator, mut peer) = (Generator::new(rate, HZ), PauseTimers::new(rate, HZ));
+//! generator.set_all(ClassSet::only(3));
+//! let frame = generator.due(Ticks(0)).expect("XOFF is due at once");
+//! generator.sent(&frame, Ticks(0));
+//! peer.receive(&frame, Ticks(0));
+//! assert_eq!(peer.paused(Ticks(100_000)), ClassSet::only(3));
+//! assert!(generator.due(Ticks(168_000)).is_some(), "XOFF is refreshed at half its life of 335.5 us");
+//! ```
 
 mod generator;
 mod held;

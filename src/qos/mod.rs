@@ -1,4 +1,17 @@
 //! Quality of service: the class of a frame, the schedule of its queue, and its ECN mark.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::qos::{QueueDiscipline, Scheduler};
+//! use holdfast::sets::ClassSet;
+//!
+//! let mut disciplines = [QueueDiscipline::Dwrr { weight: 1 }; 8];
+//! disciplines[7] = QueueDiscipline::Strict;
+//! let mut scheduler = Scheduler::new(disciplines);
+//! let ready: ClassSet = [3, 7].into_iter().collect();
+//! assert_eq!(scheduler.choose(ready, |_| 1000), Some(7), "a strict queue goes first");
+//! ```
 
 pub mod classify;
 pub mod scheduler;

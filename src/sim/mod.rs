@@ -3,6 +3,22 @@
 //!
 //! The switch itself is not a model: [`crate::dataplane::Pipeline`] decides every frame. Only its surroundings are
 //! simulated, in picoseconds. docs/simulation.md lists the exact parts and the assumptions.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::sim::scenario::{self, Options};
+//!
+//! let text = "
+//! duration: 100us
+//! switches: [{name: tor, config: {preset: roce, ports: [{name: p*, count: 3, speed: 10G}]}}]
+//! hosts: [{name: h*, count: 3, at: tor.p*}]
+//! flows: [{from: h1, to: h3, rate: 10G}, {from: h2, to: h3, rate: 10G}]
+//! ";
+//! let scenarios = scenario::parse("incast.yaml", text, None, &Options::default()).expect("it is valid");
+//! let outcome = holdfast::sim::run(&scenarios[0].1, &mut |_| ());
+//! assert!(holdfast::sim::report::verdict(&scenarios[0].1, &outcome).kept);
+//! ```
 
 mod checks;
 pub mod dcqcn;

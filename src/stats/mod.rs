@@ -3,6 +3,21 @@
 //!
 //! This module only observes. Each counter has one writer and is read without locks. The packet path never waits for a
 //! reader.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use holdfast::dataplane::Counters;
+//! use holdfast::stats::{Current, SwitchCollector, SwitchView};
+//!
+//! let switch = holdfast::config::embedded().switch;
+//! let counters = Arc::new(Counters::new(switch.ports.len(), 1));
+//! counters.ports[0].rx_frames[3].add(5);
+//! let collector = SwitchCollector::new(Current::new(SwitchView::new(switch, counters)));
+//! assert!(collector.text().contains(r#"holdfast_port_received_frames_total{port="p1",tc="3"} 5"#));
+//! ```
 
 pub mod advice;
 pub mod bounded;

@@ -1,4 +1,18 @@
 //! Frames on the wire: readers that check every bound, and the valid representations that they return.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::sets::ClassSet;
+//! use holdfast::units::Quanta;
+//! use holdfast::wire::MacAddr;
+//! use holdfast::wire::mac_control::{self, MacControl, PfcFrame};
+//!
+//! let mut xoff = PfcFrame { enabled: ClassSet::only(3), ..PfcFrame::default() };
+//! xoff.quanta[3] = Quanta(0xffff);
+//! let frame = xoff.emit(MacAddr::local(0, 1));
+//! assert_eq!(mac_control::parse(&frame), Some(MacControl::Pfc(xoff)));
+//! ```
 
 pub mod addr;
 pub mod ecn;

@@ -33,6 +33,19 @@ fn modules_follow_one_convention() {
     assert_eq!(mistakes(&paths), Vec::<String>::new());
 }
 
+/// Each public room has an example on its front page, which the tests of the documentation compile and run.
+#[test]
+fn every_public_room_has_an_example() {
+    let root = std::fs::read_to_string(repository("src/lib.rs")).expect("the library");
+    let rooms = root.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let text = |room: &str| {
+        let files = [format!("src/{room}/mod.rs"), format!("src/{room}.rs")].map(|file| repository(&file));
+        files.iter().find_map(|file| std::fs::read_to_string(file).ok()).expect("a front page")
+    };
+    let without: Vec<&str> = rooms.filter(|room| !text(room).contains("\n//! ```")).collect();
+    assert_eq!(without, Vec::<&str>::new(), "rooms without an example in the documentation of their module");
+}
+
 #[test]
 fn mistakes_are_found() {
     let paths = |names: &[&str]| names.iter().map(|name| Path::new("src").join(name)).collect::<Vec<_>>();
