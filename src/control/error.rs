@@ -69,7 +69,7 @@ pub enum RunError {
     /// A PCI device is configured with memory that it cannot use.
     #[error("`eal.memory: nohuge` gives PCI devices no memory that they can use; write `memory: huge` or remove it")]
     PciWithoutHugepages,
-    /// No CPU is known that the process may use, or DPDK has too few lcores.
+    /// No CPU is known that the process may use.
     #[error("the CPUs that this process may use are unknown; set `lcores.control` and `lcores.dataplane`")]
     NoCpu,
     /// A configured CPU that this process may not use.

@@ -139,7 +139,7 @@ impl<P: Packet> Egress<P> {
     fn enqueue_or_refuse(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>, refused: &mut Refused<P>) {
         if let Err((handed, reason)) = self.enqueue(entry, handed) {
             let state = &entry.ports[usize::from(handed.egress)];
-            let queue = RefusingQueue::of(state, handed.desc, entry.buffer.lossy_pool());
+            let queue = RefusingQueue::of(Some(state), handed.desc, entry.buffer.lossy_pool());
             refused.push((handed, reason, queue));
         }
     }
@@ -206,7 +206,7 @@ impl<P: Packet> Egress<P> {
 #[cold]
 #[inline(never)]
 fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReason, state: &Port, pool: LossyPool) {
-    let queue = RefusingQueue::of(state, handed.desc, pool);
+    let queue = RefusingQueue::of(Some(state), handed.desc, pool);
     refused.push((handed, reason, queue));
 }
 

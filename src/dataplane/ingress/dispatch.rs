@@ -207,7 +207,9 @@ impl<P: Packet> Pipeline<P> {
         at: usize,
         before: Option<Before>,
     ) {
-        let queue = RefusingQueue::of(&self.ports[usize::from(handed.egress)], handed.desc, self.buffer.lossy_pool());
+        let egress = usize::from(handed.egress);
+        let owned = self.own.contains(egress).then(|| &self.ports[egress]);
+        let queue = RefusingQueue::of(owned, handed.desc, self.buffer.lossy_pool());
         self.log_refused(&handed, reason, queue, at);
         match before {
             Some(before) => {

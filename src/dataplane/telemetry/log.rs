@@ -37,9 +37,7 @@ impl Telemetry {
             let explained = standing.rule.explain(queue.number, queue.pool);
             let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
             logged.queue_limit = limit.map_or(u32::MAX, |limit| limit.0);
-            if standing.own.contains(frame.ports[1].into()) {
-                logged.depth = queue.depth.0;
-            }
+            logged.depth = queue.depth.map_or(0, |depth| depth.0);
             logged.free = explained.free.0;
         }
         self.counters.decisions[at].drops[usize::from(frame.class & 7)].note(logged.pack());
@@ -117,16 +115,16 @@ pub(crate) struct RefusedFrame {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RefusingQueue {
     pub number: usize,
-    /// Cells in the queue, including the frame.
-    pub depth: Cells,
+    /// Cells in the queue, including the frame; `None` if another lcore owns the queue.
+    pub depth: Option<Cells>,
     pub pool: LossyPool,
 }
 
 impl RefusingQueue {
-    /// The queue of `desc` at `port`. Its depth is valid only if this lcore owns the port.
-    pub fn of(port: &Port, desc: FrameDesc, pool: LossyPool) -> Self {
+    /// The queue of `desc` at `port`; `None` if another lcore owns the port.
+    pub fn of(port: Option<&Port>, desc: FrameDesc, pool: LossyPool) -> Self {
         let (number, cells) = (desc.queue(), u32::from(desc.cells()));
-        Self { number, depth: Cells(port.queues[number].cells() + cells), pool }
+        Self { number, depth: port.map(|port| Cells(port.queues[number].cells() + cells)), pool }
     }
 }
 
