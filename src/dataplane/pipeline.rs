@@ -99,7 +99,7 @@ impl<P: Packet> Pipeline<P> {
             .collect()
     }
 
-    /// Number of buffers that are freed at the end of the present poll.
+    /// Number of buffers that are freed at the end of the present poll, for the simulator.
     pub(crate) fn discarded_frames(&self) -> usize {
         self.trash.frames.len()
     }

@@ -1,7 +1,7 @@
 //! The poll: the life of a packet, in order. docs/architecture.md shows it as a diagram.
 //!
 //! [`Pipeline::poll_in`] receives and decides, [`Pipeline::poll_out`] sends. Each stage is a method of the owner of its
-//! state; this file calls them. Loops over ports and the ways of a frame that a stage refuses have files of their own:
+//! state; this file calls them. Loops over ports, and branches for refused frames and for other lcores, are in
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
 use super::frame::meta::Meta;
@@ -65,6 +65,7 @@ impl<P: Packet> Pipeline<P> {
                 if self.shedder.is_on() {
                     is_last = self.shed_burst(io, port, burst, &mut round) && is_last;
                 }
+                // For recorders: bursts are received one ahead, so `rx` does not show the order of decisions.
                 io.begin(port);
                 if !burst.is_empty() {
                     self.process(io, port, burst, metas, now);
@@ -74,6 +75,7 @@ impl<P: Packet> Pipeline<P> {
             self.publish_handoffs();
             // At once, because frames that the peer sends until it obeys go into the headroom.
             self.send_pfc(io, port, now);
+            // The ring may hold more than the port may receive in this poll, or its backlog has just been drained.
             if is_last || is_drained && self.ports[port].backlog.is_watching() {
                 self.judge_backlog(io, port, is_drained, now);
             }
@@ -118,7 +120,7 @@ impl<P: Packet> Pipeline<P> {
         self.telemetry.gauges_dirty.insert(port);
     }
 
-    /// Consumes the MAC control frames of a burst.
+    /// Obeys or refuses the MAC control frames of a burst; `dispatch` frees them.
     #[cold]
     fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: FrameSet, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);

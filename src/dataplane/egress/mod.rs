@@ -30,6 +30,7 @@ use crate::wire::ecn;
 #[derive(Debug)]
 pub(crate) struct Egress<P> {
     pub slab: Slab<P>,
+    /// Random numbers for WRED and ECN marks.
     pub rng: XorShift,
     /// The burst that is being sent, and the descriptor of each of its frames: empty except during a transmission.
     pub posted: Burst<P>,

@@ -43,7 +43,7 @@ impl<P: Packet> Pipeline<P> {
         moved
     }
 
-    /// Sends the frames that `port` may send now, in as many bursts as it may receive.
+    /// Sends the frames that `port` may send now, in at most as many bursts as a poll may receive from it.
     #[inline]
     fn transmit_bursts<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, now: Ticks) -> Sent {
         let (mut frames, most) = (0, self.ports[port].bursts);

@@ -79,6 +79,7 @@ impl Meta {
             src: Station::new(vlan, src),
             desc: desc.with(FrameDesc::ip(l3, offset, is_ect(traffic_class))),
             class_bits: class_bits.with_ip(l3, traffic_class),
+            // Replaced by `Forwarder::forward`.
             forwarding: Forwarding::Consumed,
         }
     }

@@ -5,7 +5,7 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Packet, Ports};
 use crate::sets::BURST;
 
-/// The most frames that a poll takes from one lcore: as many as it receives from a port.
+/// The most frames that a poll takes from one lcore: as many as it may receive from the fastest port.
 const MOST_HANDOFFS: usize = 16 * BURST;
 
 impl<P: Packet> Pipeline<P> {
@@ -28,6 +28,7 @@ impl<P: Packet> Pipeline<P> {
         taken
     }
 
+    /// Enqueues the frames that one other `lcore` has handed over, or drops those that their queues refuse.
     #[inline]
     fn accept_from<I: Ports<Pkt = P>>(&mut self, io: &mut I, lcore: usize) -> usize {
         let Some(peer) = &mut self.mesh.peers[lcore] else { return 0 };

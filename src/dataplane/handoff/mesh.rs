@@ -12,7 +12,7 @@ use crate::mmu::QueueRequest;
 use crate::sets::{BURST, MAX_PORTS};
 use crate::units::Cells;
 
-/// An admitted frame on its way to its queue.
+/// An admitted frame on its way to its queue, on this lcore or on another.
 #[derive(Debug)]
 pub(crate) struct HandoffFrame<P> {
     pub packet: P,

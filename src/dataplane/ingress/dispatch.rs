@@ -28,6 +28,7 @@ impl<P: Packet> Pipeline<P> {
         let is_special = demand.floods || !((demand.egresses | PortSet::only(port)) & self.links.refusing).is_empty();
         let is_admitted =
             !is_special && self.buffer.admit_burst((&mut self.ports, port), self.own, &self.queue_rule, metas, demand);
+        // At once, unless some frame is dropped or consumed, or the use of a queue's reserve must be published.
         if is_admitted && demand.sent.len() == burst.len() && self.buffer.reserves.is_empty() {
             return self.enqueue_burst(io, burst, metas, demand);
         }
@@ -119,6 +120,7 @@ impl<P: Packet> Pipeline<P> {
     /// Admits a rewritten frame for `egress` to the buffer, and enqueues it.
     fn send<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, packet: P, meta: &Meta) {
         let state = &self.ports[port];
+        // The queue of a lossy frame may refuse it; its admission is then undone.
         let before = (!meta.is_lossless()).then(|| self.buffer.before(state, meta.desc.group().into()));
         match self.admit(port, egress, meta) {
             Ok(admission) => {
@@ -165,6 +167,7 @@ impl<P: Packet> Pipeline<P> {
             return;
         }
         let (queue, cells) = (handed.desc.queue(), handed.desc.charge().2);
+        // The lossy pool: a lossless frame must be accepted.
         let free = self.buffer.pools.shared[0].free();
         if handed.must_accept || self.buffer.reserves.may_cross(egress, queue, cells, free) {
             return self.push_to_lcore(io, handed);

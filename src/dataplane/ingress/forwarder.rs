@@ -26,6 +26,7 @@ pub(crate) struct Forwarder {
     pub cache: FlowCache,
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
+    /// Rings of updates to and from the other lcores.
     updates: Vec<UpdateLink>,
 }
 

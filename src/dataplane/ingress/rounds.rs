@@ -106,7 +106,8 @@ impl<P: Packet> Pipeline<P> {
         self.judge_left(io, port, left, u32::MAX, now);
     }
 
-    /// Evaluates the frames `left` in the receive ring of `port`, and sends XOFF or XON if the state changed.
+    /// Evaluates the frames `left` in the receive ring of `port`, and sends XOFF or XON if the state changed. `most`
+    /// frames are a backlog even if the mark is higher.
     fn judge_left<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, left: Option<usize>, most: u32, now: Ticks) {
         let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
         if self.pauses.judge_backlog((port, state), (left, most), counters, now) {
@@ -153,6 +154,7 @@ impl<P: Packet> Pipeline<P> {
         }
     }
 
+    /// Adapts the allowance of lossy frames. A poll is slow if receiving took more than three quarters of its time.
     #[inline(never)]
     fn adapt_shedding<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks) {
         let latest = self.telemetry.clock.half_gap() - self.telemetry.clock.half_gap() / 4;
@@ -160,6 +162,7 @@ impl<P: Packet> Pipeline<P> {
         self.shedder.adapt(PollLoad { is_late: !self.pauses.backlogged.is_empty(), is_slow });
     }
 
+    /// Begins to shed if the backlog of some port does not shrink.
     #[cold]
     fn shed_if_stalled(&mut self) {
         if self.pauses.backlogged.iter().any(|port| self.ports[port].backlog.is_stalled()) {

@@ -1,4 +1,5 @@
-//! The loop of an lcore: it reads the clock, polls all its ports once, and then reads the orders of the control thread.
+//! The loop of an lcore: it reads the clock, polls all its ports once, and then reads the requests of the control
+//! thread.
 
 pub mod idle;
 pub(crate) mod live_config;
@@ -76,7 +77,7 @@ pub struct LcoreControl {
 }
 
 impl LcoreControl {
-    /// Creates the orders of `lcores` lcores.
+    /// Creates the requests to `lcores` lcores: none yet.
     ///
     /// # Panics
     /// If `lcores` is zero or above 64, the width of the mask.
@@ -224,7 +225,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
                 let (fdb, own) = (&self.pipeline.forwarder.fdb, self.pipeline.own);
                 self.control.stations[self.pipeline.lcore].show(&mut showing, asked, fdb, own);
             }
-            // After the orders: an order that is given during the rest waits until the lcore wakes.
+            // After the requests: one that is made during the rest waits until the lcore wakes.
             match &mut resting {
                 Some(resting) if moved > 0 => resting.idle.busy(),
                 Some(resting) => self.rest(resting, now, &clock),

@@ -65,7 +65,7 @@ pub struct Emptying<'a> {
 }
 
 impl Emptying<'_> {
-    /// Runs one round: `empty` drops what other lcores have handed over, and hears what they have released. Returns its
+    /// Runs one round: `empty` drops the frames that other lcores have handed over, and collects releases. Returns its
     /// result, and whether all lcores were empty before it ran, so that no later round can find more.
     pub fn round<R>(&mut self, empty: impl FnOnce() -> R) -> (R, bool) {
         // Both are read before `empty` runs: it sees everything that lcores did before they took these steps.
