@@ -5,7 +5,7 @@
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
 use super::frame::meta::Meta;
-use super::ingress::forwarder::Ingress;
+use super::ingress::forwarder::IngressContext;
 use super::ingress::parse::parse_burst;
 use super::ingress::rounds::{PollRound, TakenBurst};
 use super::ingress::scratch::Scratch;
@@ -16,7 +16,7 @@ use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
 use crate::io::{Burst, Packet, Ports};
 use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
-use crate::sets::{BURST, ClassSet, FrameSet, PortSet};
+use crate::sets::{BURST, ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
 
@@ -113,22 +113,11 @@ impl<P: Packet> Pipeline<P> {
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
         }
-        let from = Ingress { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
+        let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
         let egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup);
         let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, &arrived, egresses);
         self.dispatch(io, port, burst, metas, &demand);
         self.telemetry.gauges_dirty.insert(port);
-    }
-
-    /// Obeys or refuses the MAC control frames of a burst; `dispatch` frees them.
-    #[cold]
-    fn control(&mut self, port: usize, burst: &Burst<P>, metas: &mut [Meta; BURST], control: FrameSet, now: Ticks) {
-        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
-        for index in control.iter() {
-            let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
-            meta.forwarding =
-                state.receive_control((burst[index].bytes(), meta.class_bits.tags()), is_up, counters, now);
-        }
     }
 
     /// The second half of the poll that has `received` frames: egress, then publication. Returns the number of all

@@ -21,7 +21,7 @@ const SAMPLE: u32 = 1 << 18;
 const MISSED: u32 = 4;
 
 /// Frames that bypass the cache after a sample with too many misses: many, because such a sample costs both look-ups.
-const REST: u32 = 1 << 23;
+const BYPASS_FRAMES: u32 = 1 << 23;
 
 /// Epochs that an entry can name. Epoch zero is never used, because an empty entry would belong to it.
 const EPOCHS: u64 = 256;
@@ -49,10 +49,10 @@ pub struct FlowCache {
     /// The database's version in this epoch.
     version: u64,
     /// Frames of this sample, and how many of them missed.
-    asked: u32,
+    sampled: u32,
     missed: u32,
     /// Frames that still bypass the cache.
-    rest: u32,
+    bypass_left: u32,
 }
 
 /// The parts of a key that all frames of a burst share.
@@ -74,7 +74,7 @@ impl Default for FlowCache {
         let Ok(sets) = vec![Set::default(); SETS].into_boxed_slice().try_into() else {
             unreachable!("the slice has the length of the array");
         };
-        Self { sets, epoch: 1, version: 0, asked: 0, missed: 0, rest: 0 }
+        Self { sets, epoch: 1, version: 0, sampled: 0, missed: 0, bypass_left: 0 }
     }
 }
 
@@ -82,18 +82,18 @@ impl FlowCache {
     /// Begins the look-ups of a burst of `frames` from `port`; `None` while the cache is bypassed.
     #[inline]
     pub fn begin(&mut self, port: usize, frames: usize, fdb: &Fdb) -> Option<CacheLookup> {
-        if self.rest > 0 {
-            self.rest = self.rest.saturating_sub(frames as u32);
+        if self.bypass_left > 0 {
+            self.bypass_left = self.bypass_left.saturating_sub(frames as u32);
             return None;
         }
         if self.version != fdb.version() {
             self.version = fdb.version();
             self.forget();
         }
-        self.asked += frames as u32;
-        if self.asked > SAMPLE {
-            self.rest = if self.missed > self.asked / MISSED { REST } else { 0 };
-            (self.asked, self.missed) = (0, 0);
+        self.sampled += frames as u32;
+        if self.sampled > SAMPLE {
+            self.bypass_left = if self.missed > self.sampled / MISSED { BYPASS_FRAMES } else { 0 };
+            (self.sampled, self.missed) = (0, 0);
         }
         let (lower, upper) = (self.epoch & 15, self.epoch >> 4);
         Some(CacheLookup { first: ((port % MAX_PORTS) as u64) << 10 | lower << 6, second: upper << 60 })
@@ -115,7 +115,7 @@ impl FlowCache {
     /// Bypasses the cache for the time of a test.
     #[cfg(test)]
     pub fn give_up(&mut self) {
-        self.rest = u32::MAX;
+        self.bypass_left = u32::MAX;
     }
 
     #[inline]
@@ -336,7 +336,7 @@ mod tests {
             assert!(frames <= 2 * SAMPLE, "it should have given up");
         }
         let rested = (0..).take_while(|_| cache.begin(0, 32, &fdb).is_none()).count() as u32;
-        assert!((REST / 32 - 2..=REST / 32).contains(&rested), "{rested} bursts");
+        assert!((BYPASS_FRAMES / 32 - 2..=BYPASS_FRAMES / 32).contains(&rested), "{rested} bursts");
         // Few misses keep the cache in use.
         for _ in 0..4 * SAMPLE / 32 {
             let lookup = cache.begin(0, 32, &fdb).expect("worth it");

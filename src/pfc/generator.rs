@@ -14,7 +14,7 @@ pub struct Generator {
     /// Priorities at XOFF.
     xoff: ClassSet,
     /// Priorities whose state has changed and was not sent yet.
-    untold: ClassSet,
+    unsent: ClassSet,
     /// Time at which the XOFFs must be sent again.
     refresh_at: Ticks,
     /// Half the life of an XOFF, in ticks.
@@ -30,7 +30,7 @@ impl Generator {
         let half_life = ((u64::from(u16::MAX) * quantum_ticks(rate, hz)) >> 16) / 2;
         Self {
             xoff: ClassSet::EMPTY,
-            untold: ClassSet::EMPTY,
+            unsent: ClassSet::EMPTY,
             refresh_at: Ticks(0),
             half_life: half_life.max(1),
             held: HeldTime::default(),
@@ -42,7 +42,7 @@ impl Generator {
     pub fn set_all(&mut self, xoff: ClassSet) {
         // `|=`: if a priority changed and changed back before a frame left, the peer must still receive the final
         // state.
-        self.untold |= self.xoff ^ xoff;
+        self.unsent |= self.xoff ^ xoff;
         self.xoff = xoff;
     }
 
@@ -58,14 +58,14 @@ impl Generator {
     #[must_use]
     pub fn due(&self, now: Ticks) -> Option<PfcFrame> {
         let refresh = !self.xoff.is_empty() && self.refresh_at <= now && !mutant::is(Mutant::NoRefresh);
-        if self.untold.is_empty() && !refresh { None } else { Some(self.frame(refresh)) }
+        if self.unsent.is_empty() && !refresh { None } else { Some(self.frame(refresh)) }
     }
 
     /// Builds the frame. IEEE 802.1Q clause 36, in substance: one frame carries a time for each priority in its vector,
     /// and time 0 ends a pause.
     #[cold]
     fn frame(&self, refresh: bool) -> PfcFrame {
-        let enabled = self.untold | if refresh { self.xoff } else { ClassSet::EMPTY };
+        let enabled = self.unsent | if refresh { self.xoff } else { ClassSet::EMPTY };
         let mut frame = PfcFrame { enabled, ..PfcFrame::default() };
         for priority in (enabled & self.xoff).iter() {
             frame.quanta[priority] = Quanta(u16::MAX);
@@ -75,7 +75,7 @@ impl Generator {
 
     /// Records that `frame`, which was due, has left at `now`.
     pub fn sent(&mut self, frame: &PfcFrame, now: Ticks) {
-        self.untold -= frame.enabled;
+        self.unsent -= frame.enabled;
         // The oldest XOFF determines the next refresh. Only a frame that contains all current XOFFs restarts the
         // interval.
         if frame.enabled & self.xoff == self.xoff {
@@ -101,7 +101,7 @@ impl Generator {
     /// Repeats the state after the link came up: the peer may be another one, or may have been paused by a switch that
     /// died. The next frame has XOFF for every paused priority, and XON for the others in `priorities`.
     pub fn repeat(&mut self, priorities: ClassSet) {
-        self.untold |= self.xoff | priorities;
+        self.unsent |= self.xoff | priorities;
     }
 }
 
@@ -259,20 +259,20 @@ mod tests {
             steps in prop::collection::vec((any::<u8>(), any::<bool>()), 1..50),
         ) {
             let mut generator = generator();
-            let (mut xoff, mut untold) = ([false; 8], [false; 8]);
+            let (mut xoff, mut unsent) = ([false; 8], [false; 8]);
             for (now, (mask, sends)) in steps.into_iter().enumerate() {
                 generator.set_all(set(mask));
                 for priority in 0..8 {
                     let wanted = set(mask).contains(priority);
-                    untold[priority] |= xoff[priority] != wanted;
+                    unsent[priority] |= xoff[priority] != wanted;
                     xoff[priority] = wanted;
                 }
                 prop_assert_eq!(generator.xoff(), set(mask));
                 if sends {
-                    let named = (0..8).filter(|&priority| untold[priority]).collect::<ClassSet>().bits();
+                    let named = (0..8).filter(|&priority| unsent[priority]).collect::<ClassSet>().bits();
                     let expected = (named != 0).then_some((named, named & mask));
                     prop_assert_eq!(send(&mut generator, now as u64), expected);
-                    untold = [false; 8];
+                    unsent = [false; 8];
                 }
             }
         }

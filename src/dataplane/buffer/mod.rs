@@ -113,7 +113,7 @@ impl Buffer {
         }
         let state = &mut ports[port];
         if !groups.is_empty() {
-            fast_path::hit(FastPath::Together);
+            fast_path::hit(FastPath::Admitted);
         }
         if !(state.ledger.xoff() & groups).is_empty() {
             fast_path::hit(FastPath::InHeadroom);

@@ -26,7 +26,7 @@ use crate::units::{Bytes, Cells};
 pub(crate) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason, RefusingQueue), BURST>;
 
 /// The owners that a frame passes on its way into a queue.
-pub(crate) struct Entry<'a> {
+pub(crate) struct QueueContext<'a> {
     pub ports: &'a mut [Port],
     pub buffer: &'a mut Buffer,
     pub rule: &'a QueueAdmission,
@@ -95,13 +95,13 @@ impl<P: Packet> Egress<P> {
     #[inline]
     pub fn accept(
         &mut self,
-        entry: Entry<'_>,
+        context: QueueContext<'_>,
         ring: &mut Consumer<HandoffFrame<P>>,
         frames: usize,
         refused: &mut Refused<P>,
     ) -> PortSet {
         self.expect_room(frames);
-        let Entry { ports, buffer, rule, links } = entry;
+        let QueueContext { ports, buffer, rule, links } = context;
         // Ports whose queues need more checks than the admission rule.
         let special = if buffer.reserves.is_empty() { links.refusing | !links.up } else { PortSet::ALL };
         // The pool is charged for these frames already, and no cells return to it before the poll ends.
@@ -114,7 +114,7 @@ impl<P: Packet> Egress<P> {
             let egress = usize::from(handed.egress);
             if special.contains(egress) {
                 grown.insert(egress);
-                self.enqueue_or_refuse(&mut Entry { ports, buffer, rule, links }, handed, refused);
+                self.enqueue_or_refuse(&mut QueueContext { ports, buffer, rule, links }, handed, refused);
                 continue;
             }
             let state = &mut ports[egress];
@@ -136,10 +136,10 @@ impl<P: Packet> Egress<P> {
     /// Enqueues a frame, or collects it if its queue refuses it.
     #[cold]
     #[inline(never)]
-    fn enqueue_or_refuse(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>, refused: &mut Refused<P>) {
-        if let Err((handed, reason)) = self.enqueue(entry, handed) {
-            let state = &entry.ports[usize::from(handed.egress)];
-            let queue = RefusingQueue::of(Some(state), handed.desc, entry.buffer.lossy_pool());
+    fn enqueue_or_refuse(&mut self, context: &mut QueueContext<'_>, handed: HandoffFrame<P>, refused: &mut Refused<P>) {
+        if let Err((handed, reason)) = self.enqueue(context, handed) {
+            let state = &context.ports[usize::from(handed.egress)];
+            let queue = RefusingQueue::of(Some(state), handed.desc, context.buffer.lossy_pool());
             refused.push((handed, reason, queue));
         }
     }
@@ -151,17 +151,17 @@ impl<P: Packet> Egress<P> {
     #[inline]
     pub fn enqueue(
         &mut self,
-        entry: &mut Entry<'_>,
+        context: &mut QueueContext<'_>,
         handed: HandoffFrame<P>,
     ) -> Result<(), (HandoffFrame<P>, DropReason)> {
         let (egress, queue) = (usize::from(handed.egress), handed.desc.queue());
-        let state = &entry.ports[egress];
-        let judged = match state.refusal(queue, entry.links.up.contains(egress)) {
+        let state = &context.ports[egress];
+        let judged = match state.refusal(queue, context.links.up.contains(egress)) {
             Some(reason) => Err(reason),
-            None => self.judge(state, &handed, entry.rule, entry.buffer.lossy_pool()),
+            None => self.judge(state, &handed, context.rule, context.buffer.lossy_pool()),
         };
         match judged {
-            Ok(()) => self.push(entry, handed).map_err(|handed| (handed, DropReason::NoBuffer)),
+            Ok(()) => self.push(context, handed).map_err(|handed| (handed, DropReason::NoBuffer)),
             Err(reason) => Err((handed, reason)),
         }
     }
@@ -187,18 +187,18 @@ impl<P: Packet> Egress<P> {
     /// # Errors
     /// The frame, if the slab is full. The slab has a slot for every cell of the buffer, so this is a fault.
     #[inline]
-    pub fn push(&mut self, entry: &mut Entry<'_>, handed: HandoffFrame<P>) -> Result<(), HandoffFrame<P>> {
+    pub fn push(&mut self, context: &mut QueueContext<'_>, handed: HandoffFrame<P>) -> Result<(), HandoffFrame<P>> {
         let (egress, queue, desc) = (usize::from(handed.egress), handed.desc.queue(), handed.desc);
-        let state = &mut entry.ports[egress];
+        let state = &mut context.ports[egress];
         let depth = state.queues[queue].cells();
         if let Err(packet) = state.queues[queue].push(&mut self.slab, handed.packet, desc) {
             return Err(HandoffFrame { packet, ..handed });
         }
         if mutant::is(Mutant::ReleasedWhenQueued) {
-            entry.buffer.uncharge(desc);
+            context.buffer.uncharge(desc);
         }
         state.waiting.insert(queue);
-        entry.buffer.reserves.update(egress, queue, depth, depth + u32::from(desc.cells()));
+        context.buffer.reserves.update(egress, queue, depth, depth + u32::from(desc.cells()));
         Ok(())
     }
 }
@@ -208,20 +208,4 @@ impl<P: Packet> Egress<P> {
 fn refuse<P>(refused: &mut Refused<P>, handed: HandoffFrame<P>, reason: DropReason, state: &Port, pool: LossyPool) {
     let queue = RefusingQueue::of(Some(state), handed.desc, pool);
     refused.push((handed, reason, queue));
-}
-
-impl Port {
-    /// The reason for which `queue` accepts no frame, if any: the watchdog discards its frames, the port is stuck or
-    /// its link is down.
-    #[inline]
-    fn refusal(&self, queue: usize, is_up: bool) -> Option<DropReason> {
-        if self.pfc.dropping().contains(queue) {
-            return Some(DropReason::Watchdog);
-        }
-        if self.is_closed(queue) {
-            return Some(DropReason::EgressStuck);
-        }
-        // The link may have gone down while the frame was in the ring between lcores.
-        (!is_up).then_some(DropReason::EgressDown)
-    }
 }

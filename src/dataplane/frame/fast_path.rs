@@ -6,9 +6,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FastPath {
     /// No frame of the burst needed a rewrite.
-    AsItCame,
+    Unchanged,
     /// The whole burst was admitted at once.
-    Together,
+    Admitted,
     /// A burst was admitted at once with frames for headroom.
     InHeadroom,
 }

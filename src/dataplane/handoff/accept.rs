@@ -1,6 +1,6 @@
 //! Hand-off between lcores: accepts the frames of other lcores, and publishes those for them.
 
-use crate::dataplane::egress::enqueue::{Entry, Refused};
+use crate::dataplane::egress::enqueue::{QueueContext, Refused};
 use crate::dataplane::pipeline::Pipeline;
 use crate::io::{Packet, Ports};
 use crate::sets::BURST;
@@ -42,8 +42,8 @@ impl<P: Packet> Pipeline<P> {
             let frames = left.min(BURST);
             let Self { ports, buffer, queue_rule, links, egress, mesh, .. } = self;
             let Some(peer) = &mut mesh.peers[lcore] else { break };
-            let entry = Entry { ports, buffer, rule: queue_rule, links };
-            let grown = egress.accept(entry, &mut peer.frames_in, frames, &mut refused);
+            let context = QueueContext { ports, buffer, rule: queue_rule, links };
+            let grown = egress.accept(context, &mut peer.frames_in, frames, &mut refused);
             // Released after each burst, because the ring has room for only one burst more than the buffer has cells.
             peer.frames_in.release();
             self.telemetry.gauges_dirty |= grown;

@@ -1,11 +1,34 @@
 //! MAC control: PFC and PAUSE frames end here and are never forwarded (IEEE 802.3 annexes 31A, 31B and 31D).
 
-use crate::dataplane::frame::meta::Forwarding;
+use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::port::Port;
 use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
+use crate::io::{Burst, Packet};
+use crate::sets::{BURST, FrameSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::{self, MacControl, PfcFrame};
+
+impl<P: Packet> Pipeline<P> {
+    /// Obeys or refuses the MAC control frames of a burst; `dispatch` frees them.
+    #[cold]
+    pub(crate) fn control(
+        &mut self,
+        port: usize,
+        burst: &Burst<P>,
+        metas: &mut [Meta; BURST],
+        control: FrameSet,
+        now: Ticks,
+    ) {
+        let (state, counters) = (&mut self.ports[port], &self.telemetry.counters.ports[port]);
+        for index in control.iter() {
+            let (meta, is_up) = (&mut metas[index], self.links.up.contains(port));
+            meta.forwarding =
+                state.receive_control((burst[index].bytes(), meta.class_bits.tags()), is_up, counters, now);
+        }
+    }
+}
 
 impl Port {
     /// Obeys or drops a MAC control frame. `bytes` is the frame and `tags` its number of VLAN tags; `is_up` is the link

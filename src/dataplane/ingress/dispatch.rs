@@ -3,7 +3,7 @@
 
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
-use crate::dataplane::egress::enqueue::{Appended, Entry};
+use crate::dataplane::egress::enqueue::{Appended, QueueContext};
 use crate::dataplane::frame::meta::{Forwarding, Meta};
 use crate::dataplane::handoff::mesh::HandoffFrame;
 use crate::dataplane::pipeline::Pipeline;
@@ -90,9 +90,9 @@ impl<P: Packet> Pipeline<P> {
 
     /// Splits off the egress stage, and the owners that a frame passes on its way into a queue.
     #[inline(always)]
-    pub(crate) fn entry(&mut self) -> (&mut crate::dataplane::egress::Egress<P>, Entry<'_>) {
+    pub(crate) fn queue_context(&mut self) -> (&mut crate::dataplane::egress::Egress<P>, QueueContext<'_>) {
         let Self { ports, buffer, queue_rule, links, egress, .. } = self;
-        (egress, Entry { ports, buffer, rule: queue_rule, links })
+        (egress, QueueContext { ports, buffer, rule: queue_rule, links })
     }
 
     /// Floods a frame: a copy for each port of the VLAN but the last, which gets the frame itself. Each copy is
@@ -159,8 +159,8 @@ impl<P: Packet> Pipeline<P> {
     fn place_judged<I: Ports<Pkt = P>>(&mut self, io: &mut I, handed: HandoffFrame<P>, before: Option<Before>) {
         let egress = usize::from(handed.egress);
         if self.own.contains(egress) {
-            let (queues, mut entry) = self.entry();
-            match queues.enqueue(&mut entry, handed) {
+            let (queues, mut context) = self.queue_context();
+            match queues.enqueue(&mut context, handed) {
                 Ok(()) => self.telemetry.gauges_dirty.insert(egress),
                 Err(refused) => self.refuse(io, refused, egress, before),
             }
@@ -184,8 +184,8 @@ impl<P: Packet> Pipeline<P> {
         if !self.own.contains(egress) {
             return self.push_to_lcore(io, handed);
         }
-        let (queues, mut entry) = self.entry();
-        match queues.push(&mut entry, handed) {
+        let (queues, mut context) = self.queue_context();
+        match queues.push(&mut context, handed) {
             Ok(()) => self.telemetry.gauges_dirty.insert(egress),
             Err(handed) => self.refuse(io, (handed, DropReason::NoBuffer), egress, None),
         }

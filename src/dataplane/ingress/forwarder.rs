@@ -51,7 +51,7 @@ impl std::fmt::Debug for UpdateLink {
 
 /// The ingress side of a burst.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ingress<'a> {
+pub(crate) struct IngressContext<'a> {
     pub port: usize,
     /// Ports that have a link.
     pub up: PortSet,
@@ -110,7 +110,7 @@ impl Forwarder {
     #[inline]
     pub fn forward(
         &mut self,
-        from: Ingress<'_>,
+        from: IngressContext<'_>,
         metas: &mut [Meta; BURST],
         (frames, data): (usize, FrameSet),
         lookup: Option<CacheLookup>,
@@ -156,7 +156,7 @@ impl Forwarder {
     #[inline]
     fn forward_misses(
         &mut self,
-        from: Ingress<'_>,
+        from: IngressContext<'_>,
         metas: &mut [Meta; BURST],
         data: FrameSet,
         mut misses: FrameSet,
@@ -197,7 +197,7 @@ impl Forwarder {
     /// Forwards a frame by its two stations: the short path of [`Forwarder::decide`], for a source that is known at its
     /// port and a destination behind another port of its VLAN. Caches the answer.
     #[inline]
-    fn look_up(&mut self, from: Ingress<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Forwarding {
+    fn look_up(&mut self, from: IngressContext<'_>, meta: &Meta, lookup: Option<CacheLookup>) -> Forwarding {
         let others = from.up - PortSet::only(from.port);
         let (is_up, allowed) = (from.up.contains(from.port), self.vlans.members(meta.vlan()) & others);
         // No entry exists for a group address or for VLAN 0.
@@ -216,7 +216,7 @@ impl Forwarder {
 
     /// Forwards any frame, and learns its source (IEEE 802.1Q clause 8).
     #[inline(never)]
-    fn decide(&mut self, from: Ingress<'_>, meta: &Meta) -> Forwarding {
+    fn decide(&mut self, from: IngressContext<'_>, meta: &Meta) -> Forwarding {
         let (src, dst, vlan) = (meta.src.mac(), meta.dst.mac(), meta.vlan());
         // IEEE 802.1Q clause 8, in substance: only individual addresses are learned.
         if src.is_group() || src.is_zero() {
@@ -258,7 +258,7 @@ impl Forwarder {
     /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
     /// lossless frames deviates from it.
     #[cold]
-    fn flood(&self, from: Ingress<'_>, vlan: u16, lossless: Option<DropReason>) -> Forwarding {
+    fn flood(&self, from: IngressContext<'_>, vlan: u16, lossless: Option<DropReason>) -> Forwarding {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
             return Forwarding::Drop(reason);
         }

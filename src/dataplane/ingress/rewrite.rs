@@ -133,7 +133,7 @@ impl Rewriter {
         let changed_at = arrived.retagged_at | self.remarking | ingress.smaller_mtu;
         if egresses.are_single && (egresses.ports & changed_at).is_empty() {
             if !arrived.data.is_empty() {
-                fast_path::hit(FastPath::AsItCame);
+                fast_path::hit(FastPath::Unchanged);
             }
             return BurstDemand::new(ingress, (arrived.data, false), &arrived.sums, egresses.ports);
         }

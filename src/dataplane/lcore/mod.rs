@@ -30,7 +30,7 @@ const STALL_SECONDS: u64 = 1;
 /// Time without frames that counts as drained: one second divided by this.
 const QUIET_PARTS: u64 = 100;
 /// Limit on the time to send the last XON: one second divided by this.
-const FAREWELL_PARTS: u64 = 100;
+const XON_PARTS: u64 = 100;
 
 /// Code that an lcore polls together with its switch, at the same instants: virtual hosts. A stall of the switch stalls
 /// them too, so that a machine with few cores measures the switch and not its scheduler.
@@ -194,7 +194,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     #[must_use]
     pub fn run(mut self, clock: impl Fn() -> Ticks) -> Self {
         let mut present = Presence { control: self.control.clone(), number: self.pipeline.number(), is_over: false };
-        let mut links = Links::default();
+        let mut links = SeenLinks::default();
         let mut watermarks = 0;
         let mut showing = Showing::default();
         let delay = self.control.delay.load(Ordering::Relaxed);
@@ -241,7 +241,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
     /// Passes the link state to the pipeline: every link that went down, even if only for a moment, and those that are
     /// up.
     #[cold]
-    fn follow_links(&mut self, links: &mut Links, now: Ticks) {
+    fn follow_links(&mut self, links: &mut SeenLinks, now: Ticks) {
         links.changes = self.control.link_changes.load(Ordering::Acquire);
         let up = PortSet::from_bits(self.control.links.load(Ordering::Relaxed));
         for port in self.pipeline.all_ports().iter() {
@@ -346,7 +346,7 @@ impl<I: Ports, C: Companion> Work<I, C> {
             // Only the wait for other lcores is long, because they may have to drain first. A port that takes no XON is
             // given up soon.
             let alone = all_emptied.then(|| *alone_since.get_or_insert(now));
-            let is_over = alone.is_some_and(|since| done || now.since(since) > self.hz / FAREWELL_PARTS);
+            let is_over = alone.is_some_and(|since| done || now.since(since) > self.hz / XON_PARTS);
             if is_over || now.since(start) > self.hz * (DRAIN_SECONDS + 1) {
                 return;
             }
@@ -355,12 +355,12 @@ impl<I: Ports, C: Companion> Work<I, C> {
 }
 
 /// The link state that the loop has already passed to the pipeline.
-struct Links {
+struct SeenLinks {
     changes: u64,
     flaps: [u32; MAX_PORTS],
 }
 
-impl Default for Links {
+impl Default for SeenLinks {
     fn default() -> Self {
         Self { changes: 0, flaps: [0; MAX_PORTS] }
     }

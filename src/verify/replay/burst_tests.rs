@@ -212,14 +212,14 @@ fn agree(spec: &SwitchSpec, bursts: &[Sending], happened: &Happened) -> Result<(
             whole.io.inject(*port, &frame);
             single.io.inject(*port, &frame);
         }
-        let before = fast_path::hits(FastPath::AsItCame);
+        let before = fast_path::hits(FastPath::Unchanged);
         for bed in [&mut whole, &mut single] {
             bed.poll();
             bed.poll();
         }
         let is_plain = look.network == Network::V6 || look.network == Network::V4 && look.is_tcp;
         let of_kind = [(&happened.tagged, look.tci.is_some()), (&happened.plain, look.tci.is_none() && is_plain)];
-        let left = fast_path::hits(FastPath::AsItCame) - before;
+        let left = fast_path::hits(FastPath::Unchanged) - before;
         of_kind.into_iter().filter(|(_, is_so)| *is_so).for_each(|(count, _)| Happened::add(count, left));
         prop_assert_eq!(whole.drops(), single.drops(), "drops after burst {}", index);
         same_parts(&whole, &single, index)?;
@@ -250,13 +250,13 @@ fn bursts_agree(policy: HeadroomPolicy) {
         1..12,
     );
     let happened = Happened::default();
-    let before = [FastPath::Together, FastPath::InHeadroom].map(fast_path::hits);
+    let before = [FastPath::Admitted, FastPath::InHeadroom].map(fast_path::hits);
     let mut runner = TestRunner::new(config);
     if let Err(error) = runner.run(&(roomy(policy), bursts), |(spec, bursts)| agree(&spec, &bursts, &happened)) {
         panic!("{error}");
     }
     // These limits are for some 18,000 bursts.
-    let [together, in_headroom] = [FastPath::Together, FastPath::InHeadroom].map(fast_path::hits);
+    let [together, in_headroom] = [FastPath::Admitted, FastPath::InHeadroom].map(fast_path::hits);
     let counts = [&happened.queued, &happened.tagged, &happened.plain].map(Cell::get);
     assert!(counts.iter().all(|&count| count > 200), "{counts:?}");
     assert!(together - before[0] > 1000, "{} admitted at once", together - before[0]);
