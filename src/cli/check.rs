@@ -30,7 +30,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         (Err(errors), false) => Err(Failure::usage(errors)),
         (Err(errors), true) => {
             print_json(&json!({"ok": false, "errors": to_json(&errors), "warnings": []}))?;
-            Err(Failure::Told(2))
+            Err(Failure::Reported(2))
         }
     }
 }

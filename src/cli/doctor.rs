@@ -32,7 +32,7 @@ pub fn doctor(args: &Args) -> Result<(), Failure> {
     } else {
         print(&to_text(&findings))?
     }
-    if count(&findings, Level::Bad) == 0 { Ok(()) } else { Err(Failure::Told(1)) }
+    if count(&findings, Level::Bad) == 0 { Ok(()) } else { Err(Failure::Reported(1)) }
 }
 
 #[cfg(feature = "dpdk")]

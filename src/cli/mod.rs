@@ -77,7 +77,7 @@ enum Failure {
     #[cfg_attr(not(feature = "dpdk"), allow(dead_code))]
     Run(String),
     /// A failure that needs no further message, with its exit code.
-    Told(u8),
+    Reported(u8),
 }
 
 impl Failure {
@@ -106,7 +106,7 @@ pub fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Told(code)) => ExitCode::from(code),
+        Err(Failure::Reported(code)) => ExitCode::from(code),
         Err(Failure::Run(message)) => report(&message, 1),
         Err(Failure::Usage(message)) => report(&message, 2),
     }

@@ -27,7 +27,7 @@ pub fn reload(args: &Args) -> Result<(), Failure> {
     }
     match answer.outcome {
         _ if answer.is_right() => Ok(()),
-        _ if args.json => Err(Failure::Told(code(answer.outcome))),
+        _ if args.json => Err(Failure::Reported(code(answer.outcome))),
         ReloadOutcome::Invalid => Err(Failure::Usage(answer.errors.join("\n"))),
         _ => Err(Failure::Run(answer.errors.join("\n"))),
     }

@@ -157,7 +157,7 @@ fn run(
 
 /// The events in the answer of the API.
 #[derive(Deserialize)]
-struct Told {
+struct EventsAnswer {
     events: Vec<Event>,
 }
 
@@ -165,12 +165,12 @@ struct Told {
 fn ask(client: &Client, mut interval: Duration, orders: &Receiver<Action>, to: &Sender<Message>) {
     let mut looks = 0_u64;
     loop {
-        let answer = client.state().and_then(|state| Ok((state, client.get::<Told>("events")?)));
+        let answer = client.state().and_then(|state| Ok((state, client.get::<EventsAnswer>("events")?)));
         let (message, mut wait) = match answer {
-            Ok((state, told)) => {
+            Ok((state, answer)) => {
                 looks += 1;
                 let wait = if looks == 1 { interval.min(FIRST_INTERVAL) } else { interval };
-                (Message::Looked(Box::new(state), told.events), wait)
+                (Message::Looked(Box::new(state), answer.events), wait)
             }
             Err(error) => {
                 looks = 0;
@@ -280,12 +280,12 @@ mod tests {
 
     #[test]
     fn output_without_terminal_is_refused_with_a_remedy() {
-        let said = |is_terminal, term| match needs_terminal(is_terminal, term) {
+        let message = |is_terminal, term| match needs_terminal(is_terminal, term) {
             Err(Failure::Usage(text)) => text,
             other => panic!("{other:?}"),
         };
-        assert!(said(false, Some("xterm")).contains("holdfast show"));
-        assert!(said(true, Some("dumb")).contains("TERM"));
+        assert!(message(false, Some("xterm")).contains("holdfast show"));
+        assert!(message(true, Some("dumb")).contains("TERM"));
         assert!(needs_terminal(true, Some("xterm")).is_ok() && needs_terminal(true, None).is_ok());
     }
 

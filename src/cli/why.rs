@@ -32,17 +32,17 @@ struct Answer {
 pub fn why(args: &Args) -> Result<(), Failure> {
     let client = args.switch.client().map_err(failed)?;
     check_port(&client, args.port.as_deref())?;
-    let mut told = client.get::<Answer>("why").map_err(failed)?.why;
-    told.retain(|why| {
+    let mut answers = client.get::<Answer>("why").map_err(failed)?.why;
+    answers.retain(|why| {
         args.port.as_ref().is_none_or(|port| *port == why.port) && (args.class.is_none() || args.class == why.class)
     });
     if args.json {
-        return print_json(&serde_json::json!({ "why": told }));
+        return print_json(&serde_json::json!({ "why": answers }));
     }
-    if told.is_empty() {
+    if answers.is_empty() {
         return print("no frames were dropped and no peers were paused\n");
     }
-    print(&told.iter().map(section).collect::<Vec<_>>().join("\n"))
+    print(&answers.iter().map(section).collect::<Vec<_>>().join("\n"))
 }
 
 /// The paragraph about one port and class.
@@ -59,8 +59,8 @@ fn section(why: &Why) -> String {
             text += &format!("    remedy: {}\n", reason.remedy);
         }
     }
-    for told in &why.decisions {
-        text += &format!("  {}: {}\n", age(told.age_ns), told.text);
+    for decision in &why.decisions {
+        text += &format!("  {}: {}\n", age(decision.age_ns), decision.text);
     }
     text
 }

@@ -14,28 +14,28 @@ fn config(more: &str) -> Config {
     parse("test", &format!("{SWITCH}{more}")).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn told(running: &Config, wanted: &Config) -> Vec<String> {
+fn lines(running: &Config, wanted: &Config) -> Vec<String> {
     let mark = |difference: &Difference| if difference.is_live { "live" } else { "restart" };
     differences(running, wanted).iter().map(|difference| format!("{} {difference}", mark(difference))).collect()
 }
 
 #[test]
 fn equal_configurations_have_no_differences() {
-    assert_eq!(told(&embedded(), &embedded()), [""; 0]);
-    assert_eq!(told(&config(""), &config("classes: {3: {lossless: true}}")), [""; 0], "the preset says so too");
+    assert_eq!(lines(&embedded(), &embedded()), [""; 0]);
+    assert_eq!(lines(&config(""), &config("classes: {3: {lossless: true}}")), [""; 0], "the preset says so too");
 }
 
 #[test]
 fn difference_common_to_all_ports_is_listed_once() {
-    let told = told(&config(""), &config("classes: {3: {alpha: 1/32, scheduler: strict}}"));
-    assert_eq!(told, ["live classes.3.scheduler: weight 4 -> strict", "live a, b: classes.3.alpha: 1/4 -> 1/32"]);
+    let lines = lines(&config(""), &config("classes: {3: {alpha: 1/32, scheduler: strict}}"));
+    assert_eq!(lines, ["live classes.3.scheduler: weight 4 -> strict", "live a, b: classes.3.alpha: 1/4 -> 1/32"]);
 }
 
 #[test]
 fn change_of_limit_kind_is_two_differences() {
-    let told = told(&config(""), &config("classes: {3: {limit: 100KiB}}"));
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.contains(&"live a, b: classes.3.alpha: 1/4 -> none".to_owned()), "{told:?}");
+    let lines = lines(&config(""), &config("classes: {3: {limit: 100KiB}}"));
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.contains(&"live a, b: classes.3.alpha: 1/4 -> none".to_owned()), "{lines:?}");
 }
 
 const HOSTS: &str = "
@@ -68,7 +68,7 @@ lcores: {idle: {wait: sleep, lossless: false}, dataplane: [1, 2], hosts: own}
 api: {socket: off}
 ",
     );
-    let told = told(&base, &wanted);
+    let lines = lines(&base, &wanted);
     let expected = [
         "restart api.socket: /run/s -> off",
         "restart fdb.static.02:00:00:00:00:01 in VLAN 1: port a -> none",
@@ -87,10 +87,10 @@ api: {socket: off}
         "restart lcores.idle: poll -> {wait: sleep, after: 50us, longest: 100us, wake: 50us, lossless: false}",
     ];
     for line in expected {
-        assert!(told.iter().any(|told| told == line), "{line}\nis not in\n{}", told.join("\n"));
+        assert!(lines.iter().any(|lines| lines == line), "{line}\nis not in\n{}", lines.join("\n"));
     }
     // The debug output of Rust types contains parentheses or quotes.
-    assert_eq!(told.iter().find(|line| line.contains(['(', '"'])), None);
+    assert_eq!(lines.iter().find(|line| line.contains(['(', '"'])), None);
     // A host uses the priority that the maps had at its start.
     let mapped = parse(
         "
@@ -99,8 +99,8 @@ maps: {dscp: {26: 0}}
 ",
     );
     let hosts = parse("hosts: [{name: ha, port: a, flows: [{to: hb}]}, {name: hb, port: b}]");
-    let told = differences(&hosts, &mapped);
-    let flow = told.iter().find(|found| !found.is_live).expect("a restart").to_string();
+    let lines = differences(&hosts, &mapped);
+    let flow = lines.iter().find(|found| !found.is_live).expect("a restart").to_string();
     assert!(flow.starts_with("hosts.ha.flows[0]: {to: hb") && flow.contains("(class 3, priority 3, "), "{flow}");
 }
 
@@ -109,7 +109,7 @@ fn static_entries_have_no_order() {
     let entries = ["{mac: '02:00:00:00:00:01', port: a}", "{mac: '02:00:00:00:00:02', port: b}"];
     let of =
         |first: usize, second: usize| config(&format!("fdb: {{static: [{}, {}]}}", entries[first], entries[second]));
-    assert_eq!(told(&of(0, 1), &of(1, 0)), [""; 0]);
+    assert_eq!(lines(&of(0, 1), &of(1, 0)), [""; 0]);
     assert_eq!(of(0, 1).switch, of(1, 0).switch);
 }
 
@@ -172,7 +172,7 @@ fn every_change_of_the_plan_has_a_named_difference() {
     let mut fewer = base.clone();
     fewer.switch.ports.pop();
     fewer.devices.pop();
-    assert!(told(&base, &fewer).contains(&"restart ports: a, b -> a".to_owned()));
+    assert!(lines(&base, &fewer).contains(&"restart ports: a, b -> a".to_owned()));
 }
 
 #[test]

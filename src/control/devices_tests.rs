@@ -14,7 +14,7 @@ struct Nic {
     pauses: Cell<bool>,
     is_stubborn: bool,
     has_functions: bool,
-    told: Cell<u32>,
+    asked: Cell<u32>,
 }
 
 fn nic(driver: &'static str) -> Nic {
@@ -25,7 +25,7 @@ fn nic(driver: &'static str) -> Nic {
         pauses: Cell::new(true),
         is_stubborn: false,
         has_functions: true,
-        told: Cell::new(0),
+        asked: Cell::new(0),
     }
 }
 
@@ -58,7 +58,7 @@ impl FlowControlDevice for &Nic {
     }
 
     fn turn_off(&mut self, _pass_control: bool) -> Result<(), i32> {
-        self.told.set(self.told.get() + 1);
+        self.asked.set(self.asked.get() + 1);
         self.pauses.set(self.is_stubborn);
         Ok(())
     }
@@ -76,7 +76,7 @@ fn start_tells_each_device_not_to_pause_and_reads_it() {
     let ports = [nic("net_igc"), Nic { is_stubborn: true, ..nic("net_igc") }];
     ports[1].is_up.set(false);
     let (_, up, warnings) = Devices::start(&ports, &switch_view);
-    assert_eq!((ports[0].told.get(), ports[0].pauses.get(), up), (1, false, PortSet::only(0)));
+    assert_eq!((ports[0].asked.get(), ports[0].pauses.get(), up), (1, false, PortSet::only(0)));
     assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Off);
     assert_eq!(switch_view.standing(1), PfcStanding::Unproven, "whatever the operator says");
     assert_eq!(warnings, ["port p2: flow control pauses (net_igc): its device pauses by itself; see docs/nics.md"]);
@@ -98,14 +98,14 @@ fn device_that_comes_back_with_pause_on_is_told_again() {
         (PortSet::first(2), vec![]),
         "it is off again, so that nothing has changed"
     );
-    assert_eq!((ports[0].told.get(), ports[1].told.get(), ports[0].pauses.get()), (2, 1, false));
+    assert_eq!((ports[0].asked.get(), ports[1].asked.get(), ports[0].pauses.get()), (2, 1, false));
 }
 
 #[test]
 fn device_that_keeps_pause_on_is_configured_once_and_reported() {
     let switch_view = switch_view();
     let ports = [Nic { is_stubborn: true, pauses: Cell::new(false), ..nic("net_igc") }];
-    let told = |devices: &mut Devices| {
+    let asked = |devices: &mut Devices| {
         ports[0].is_up.set(false);
         devices.look(&ports, &switch_view);
         ports[0].is_up.set(true);
@@ -113,11 +113,11 @@ fn device_that_keeps_pause_on_is_configured_once_and_reported() {
     };
     let (mut devices, ..) = Devices::start(&ports, &switch_view);
     assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Pauses);
-    let before = ports[0].told.get();
-    assert_eq!((told(&mut devices), told(&mut devices)), (vec![], vec![]));
-    assert_eq!(ports[0].told.get(), before, "telling may take the link down, and so for ever");
+    let before = ports[0].asked.get();
+    assert_eq!((asked(&mut devices), asked(&mut devices)), (vec![], vec![]));
+    assert_eq!(ports[0].asked.get(), before, "telling may take the link down, and so for ever");
     ports[0].pauses.set(false);
-    told(&mut devices);
+    asked(&mut devices);
     assert_eq!(switch_view.flow_control.get(0), DeviceFlowControl::Off);
 }
 
@@ -132,7 +132,7 @@ fn flap_between_two_looks_is_found_within_ten_seconds() {
         devices.look(&ports, &switch_view);
         !ports[0].pauses.get()
     });
-    assert_eq!((looks.is_some(), ports[0].told.get()), (true, 2));
+    assert_eq!((looks.is_some(), ports[0].asked.get()), (true, 2));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::devices::PortAccess;
 use crate::dpdk::{EthPort, FlowControl};
 use crate::sets::PortSet;
-use crate::stats::flow_control::{FlowControlDevice, FlowControlReading, Told, has_mac, judge, settle};
+use crate::stats::flow_control::{Accepted, FlowControlDevice, FlowControlReading, has_mac, judge, settle};
 use crate::stats::{DeviceFlowControl, SwitchView};
 
 /// Checks between two readings of every device. A flap between two checks is not seen as a link that came up. At one
@@ -44,7 +44,7 @@ impl FlowControlDevice for Asked<'_> {
 
 /// The driver of one port, and the result of turning its flow control off.
 struct Port {
-    told: Told,
+    accepted: Accepted,
     driver: String,
     has_mac: bool,
 }
@@ -66,11 +66,11 @@ impl FlowControls {
         for (index, port) in ports.iter().enumerate() {
             let driver = port.driver();
             let has_mac = has_mac(&driver) || port.is_on_a_nic();
-            let (told, reading) = settle(&mut port.flow_control());
-            let state = judge(&driver, has_mac, told, reading);
+            let (accepted, reading) = settle(&mut port.flow_control());
+            let state = judge(&driver, has_mac, accepted, reading);
             switch_view.flow_control.set(index, state);
             lines.extend(line(switch_view, index, &driver, state));
-            all.ports.push(Port { told, driver, has_mac });
+            all.ports.push(Port { accepted, driver, has_mac });
         }
         (all, lines)
     }
@@ -106,9 +106,9 @@ impl Port {
         let mut reading = device.read();
         let is_on = reading.is_ok_and(|reading| reading.is_on);
         if is_on && before != DeviceFlowControl::Pauses {
-            (self.told, reading) = settle(&mut device);
+            (self.accepted, reading) = settle(&mut device);
         }
-        judge(&self.driver, self.has_mac, self.told, reading)
+        judge(&self.driver, self.has_mac, self.accepted, reading)
     }
 }
 

@@ -123,7 +123,7 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let (senders, receivers) = (0..config.switch.lcores).map(|_| mailbox()).unzip();
     let workers = launch(&mut ports, &config, &counters, hosts, &control, hz, receivers)?;
     if let Some(notifier) = &notifier {
-        runtime.spawn(notifier.clone().tell(counters.clone()));
+        runtime.spawn(notifier.clone().run(counters.clone()));
     }
     let start = Instant::now();
     let reloader = Reloader::new(config, again, senders, hz, current.clone());

@@ -49,7 +49,7 @@ impl Notifier {
 
     /// Notifies systemd once every lcore has polled. Then sends watchdog notifications for as long as all lcores poll,
     /// so that systemd restarts a switch with an lcore that hangs.
-    pub async fn tell(self: Arc<Self>, counters: Arc<Counters>) {
+    pub async fn run(self: Arc<Self>, counters: Arc<Counters>) {
         let polls = || counters.lcores.iter().map(|lcore| lcore.polls.get()).collect::<Vec<u64>>();
         let mut pulse = Pulse::new(counters.lcores.len());
         let mut looks = tokio::time::interval(PERIOD);
@@ -59,11 +59,11 @@ impl Notifier {
         let (ports, lcores) = (counters.ports.len(), counters.lcores.len());
         self.send(&format!("READY=1\nSTATUS={ports} ports, dataplane lcores: {lcores}"));
         let Some(watchdog) = self.watchdog else { return };
-        let mut told = tokio::time::Instant::now();
+        let mut notified = tokio::time::Instant::now();
         loop {
             looks.tick().await;
-            if told.elapsed() + PERIOD >= watchdog && pulse.beats(&polls()) {
-                told = tokio::time::Instant::now();
+            if notified.elapsed() + PERIOD >= watchdog && pulse.beats(&polls()) {
+                notified = tokio::time::Instant::now();
                 self.send("WATCHDOG=1");
             }
         }

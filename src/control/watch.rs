@@ -108,13 +108,13 @@ impl Watch<'_> {
         for line in lines {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
-            tell(live, &line);
+            announce(live, &line);
         }
         self.ports.count_buffers(&switch_view.pools);
         switch_view.health.look(&switch_view.counters, Instant::now());
         for line in monitor.look(self.snapshot()) {
             self.api.note(self.start.elapsed(), &line);
-            tell(live, &line);
+            announce(live, &line);
         }
     }
 
@@ -125,7 +125,7 @@ impl Watch<'_> {
         if let Some(line) = not_lossless_line(&switch_view) {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
-            tell(live, &line);
+            announce(live, &line);
         }
     }
 
@@ -156,7 +156,7 @@ impl Watch<'_> {
         for line in std::iter::once(head.to_owned()).chain(changes).chain(errors).chain(warnings) {
             let line = self.at(&line);
             self.api.note(self.start.elapsed(), &line);
-            tell(live, &line);
+            announce(live, &line);
         }
     }
 
@@ -178,7 +178,7 @@ fn show(live: &mut Live, snapshot: Snapshot, json: bool) {
 }
 
 /// Prints an event to standard error, or below the picture if both are on the same terminal.
-fn tell(live: &mut Live, line: &str) {
+fn announce(live: &mut Live, line: &str) {
     let is_shown = live.notice(line);
     if !is_shown || !std::io::stderr().is_terminal() {
         let _ = writeln!(std::io::stderr(), "{line}");

@@ -68,7 +68,7 @@ impl Driver {
     }
 
     /// Whether the driver itself reports the link.
-    pub fn tells_link(self) -> bool {
+    pub fn reports_link(self) -> bool {
         matches!(self, Self::Memif | Self::Vhost | Self::VirtioUser)
     }
 
@@ -115,7 +115,7 @@ mod tests {
         }
         assert_eq!(Driver::of_device("net_ring_hf0s"), Driver::Other);
         assert!(Driver::of_device("eth_tap0").counts_refusals() && Driver::of_device("net_tun0").counts_refusals());
-        assert!(Driver::of_device("eth_vhost0").tells_link());
+        assert!(Driver::of_device("eth_vhost0").reports_link());
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl EthPort {
     #[must_use]
     pub fn has_link(&self) -> bool {
         let of = self.0.driver;
-        if self.is_physical() || of.tells_link() {
+        if self.is_physical() || of.reports_link() {
             return self.link().map_or(true, |link| link.up);
         }
         match self.0.state().interface.as_ref().and_then(Interface::state) {

@@ -42,7 +42,7 @@ pub struct Host {
     /// Generator of its own PFC frames: for a slow receiver or a storm.
     pub generator: Generator,
     /// Received PFC frames that the host does not obey yet: time to obey, frame, time of arrival.
-    pub heard: VecDeque<(u64, PfcFrame, u64)>,
+    pub responses: VecDeque<(u64, PfcFrame, u64)>,
     /// End of the pause of each priority.
     paused_until: [u64; CLASSES],
     /// Time since which each priority is paused; `None`: it is not.
@@ -91,7 +91,7 @@ impl Host {
             announcements: VecDeque::new(),
             garbage: None,
             generator: Generator::new(rate, HZ),
-            heard: VecDeque::new(),
+            responses: VecDeque::new(),
             paused_until: [0; CLASSES],
             paused_since: [None; CLASSES],
             wake_at: u64::MAX,
@@ -127,21 +127,21 @@ impl Host {
     }
 
     /// Receives a PFC frame. Returns when the host will obey it.
-    pub fn hear(&mut self, frame: PfcFrame, now: u64) -> u64 {
+    pub fn receive_pfc(&mut self, frame: PfcFrame, now: u64) -> u64 {
         self.outcome.pfc_rx_frames += 1;
         // Frames take effect in order, even if the host has become faster meanwhile.
-        let at = self.heard.back().map_or(0, |(at, ..)| *at).max(now + self.response_ps);
-        self.heard.push_back((at, frame, now));
+        let at = self.responses.back().map_or(0, |(at, ..)| *at).max(now + self.response_ps);
+        self.responses.push_back((at, frame, now));
         at
     }
 
     /// Applies the received PFC frames whose response time has passed. The last frame sets the timer, which counts from
     /// the frame's arrival.
     pub fn understand(&mut self, now: u64) {
-        while let Some((at, frame, came)) = self.heard.front().copied()
+        while let Some((at, frame, came)) = self.responses.front().copied()
             && at <= now
         {
-            self.heard.pop_front();
+            self.responses.pop_front();
             for priority in frame.enabled.iter() {
                 self.end_pause(priority, now);
                 let ps = u64::from(frame.quanta[priority].0) * self.quanta_ps(1);
@@ -251,7 +251,7 @@ impl Host {
             self.end_pause(priority, now);
         }
         self.paused_until = [0; CLASSES];
-        self.heard.clear();
+        self.responses.clear();
         self.generator.link_down(Ticks(now));
     }
 
@@ -325,7 +325,7 @@ mod tests {
         let mut host = host(None);
         let frame = PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(1000); CLASSES] };
         // 60 quanta of 51.2 ns each.
-        let at = host.hear(frame, 1_000_000);
+        let at = host.receive_pfc(frame, 1_000_000);
         assert_eq!(at, 1_000_000 + 3_072_000);
         host.understand(at - 1);
         assert_eq!(host.paused_until(3, at - 1), None);
@@ -339,7 +339,7 @@ mod tests {
     fn xon_ends_a_pause() {
         let mut host = host(None);
         for quanta in [1000, 0] {
-            let at = host.hear(PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(quanta); CLASSES] }, 0);
+            let at = host.receive_pfc(PfcFrame { enabled: ClassSet::only(3), quanta: [Quanta(quanta); CLASSES] }, 0);
             host.understand(at);
             assert_eq!(host.paused_until(3, at).is_some(), quanta > 0);
         }

@@ -356,7 +356,7 @@ impl Device {
     }
 
     /// Applies a PFC frame that the lcore polled.
-    fn hear(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) {
+    fn receive_pfc(&mut self, packet: &SimPacket, now: u64, world: &World<'_>) {
         if !self.is_believed_up {
             return;
         }
@@ -373,7 +373,7 @@ impl Device {
         let Some((_, wire)) = self.wires else { return };
         while let Some((at, packet)) = world.wires[wire].arrived(now) {
             if let Some(frame) = packet.pfc() {
-                world.watch.heard(wire, &frame, at);
+                world.watch.pfc_received(wire, &frame, at);
             }
             if self.ring.len() < self.descriptors {
                 self.ring.push_back(packet);
@@ -428,7 +428,7 @@ impl Ports for End<'_, '_> {
             && let Some(packet) = device.ring.pop_front()
         {
             if packet.cargo.kind == FrameKind::Pfc {
-                device.hear(&packet, self.now, self.world);
+                device.receive_pfc(&packet, self.now, self.world);
             }
             out.push(packet);
         }

@@ -69,7 +69,7 @@ impl Engine<'_> {
             let pfc = packet.pfc();
             if let Some(frame) = &pfc {
                 // A PFC frame counts as a timely refresh even if the host is dead.
-                self.watch.heard(wire, frame, at);
+                self.watch.pfc_received(wire, frame, at);
             }
             if self.hosts[host].is_dead {
                 self.buried += u64::from(packet.cargo.kind != FrameKind::Pfc);
@@ -85,7 +85,7 @@ impl Engine<'_> {
         match packet.cargo.kind {
             FrameKind::Pfc => {
                 if let Some(frame) = pfc {
-                    let understood = self.hosts[host].hear(frame, at);
+                    let understood = self.hosts[host].receive_pfc(frame, at);
                     self.events.at(understood, Event::HostHear(host as u32));
                 }
             }

@@ -76,7 +76,7 @@ impl Watch {
     }
 
     /// Records a PFC frame that arrived on `wire` at `at`.
-    pub fn heard(&mut self, wire: usize, frame: &PfcFrame, at: u64) {
+    pub fn pfc_received(&mut self, wire: usize, frame: &PfcFrame, at: u64) {
         for priority in frame.enabled.iter() {
             self.expire(wire, priority, at);
             let quanta = frame.quanta[priority].0;
@@ -227,9 +227,9 @@ mod tests {
     fn a_pause_lasts_from_its_first_xoff_to_xon() {
         let mut watch = watch();
         // A quantum takes 51.2 ns.
-        watch.heard(1, &pfc(1000), 100);
-        watch.heard(1, &pfc(1000), 40_000_000);
-        watch.heard(1, &pfc(0), 60_000_000);
+        watch.pfc_received(1, &pfc(1000), 100);
+        watch.pfc_received(1, &pfc(1000), 40_000_000);
+        watch.pfc_received(1, &pfc(0), 60_000_000);
         watch.look(200_000_000);
         assert_eq!(watch.violation, None);
         let pause = Pause { link: 0, holds_a: true, priority: 3, from_ps: 100, to_ps: 60_000_000 };
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn pause_that_expires_without_refresh_is_a_violation() {
         let mut watch = watch();
-        watch.heard(0, &pfc(1000), 0);
+        watch.pfc_received(0, &pfc(1000), 0);
         watch.look(51_200_000 + GRACE_PS);
         assert_eq!(watch.violation, None);
         watch.look(51_200_000 + 3 * GRACE_PS);

@@ -340,11 +340,11 @@ mod tests {
     fn an_advice_is_given_again_when_it_has_doubled() {
         let switch_view = quiet();
         let mut adviser = Adviser::default();
-        let mut said = |more| {
+        let mut advised = |more| {
             switch_view.counters.ports[0].backlog_xoffs.add(more);
             adviser.fresh(advices(&switch_view, &Snapshot::take(&switch_view, Duration::ZERO))).len()
         };
-        assert_eq!([0, 1, 0, 1, 0, 1, 1].map(&mut said), [0, 1, 0, 1, 0, 0, 1], "at 1, 2 and 4");
+        assert_eq!([0, 1, 0, 1, 0, 1, 1].map(&mut advised), [0, 1, 0, 1, 0, 0, 1], "at 1, 2 and 4");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl<S: Unpin> Limited<S> {
     }
 
     /// Handles received bytes: a complete header extends the time. Fails if the header exceeds [`HEADER_CUT`].
-    fn heard(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn received(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some((header, last)) = &mut self.header else { return Ok(()) };
         self.header_bytes += bytes.len();
         if self.header_bytes > HEADER_CUT {
@@ -118,7 +118,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = self.until_end(cx, |stream, cx| stream.poll_read(cx, buf));
-        match self.heard(&buf.filled()[before..]) {
+        match self.received(&buf.filled()[before..]) {
             Ok(()) => read,
             Err(error) => Poll::Ready(Err(error)),
         }

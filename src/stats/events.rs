@@ -40,7 +40,7 @@ const KINDS: [(&str, Finder); 9] = [
 #[derive(Debug, Default)]
 struct Waiting {
     /// Time of the last line.
-    told: Option<Duration>,
+    reported: Option<Duration>,
     /// The last event since then, and the number of events.
     last: String,
     count: u64,
@@ -77,7 +77,7 @@ impl Events {
 
 impl Waiting {
     fn line(&mut self, kind: &str, at: Duration) -> Option<String> {
-        let is_quiet = self.told.is_none_or(|told| at >= told + QUIET);
+        let is_quiet = self.reported.is_none_or(|reported| at >= reported + QUIET);
         if self.count == 0 || !is_quiet {
             return None;
         }
@@ -85,7 +85,7 @@ impl Waiting {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        self.told = Some(at);
+        self.reported = Some(at);
         Some(format!("t={:.1}s {kind}: {}{more}", at.as_secs_f64(), self.last))
     }
 }
@@ -256,15 +256,16 @@ mod tests {
     fn events_are_limited_to_one_line_per_second_with_a_count() {
         let switch_view = watched();
         let mut events = Events::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for tenths in 1..=25 {
             // Two events in each snapshot for two seconds, then none.
             switch_view.counters.ports[0].backlog_xoffs.add(if tenths <= 20 { 2 } else { 0 });
-            told.extend(look(&mut events, &switch_view, tenths));
+            reported.extend(look(&mut events, &switch_view, tenths));
         }
-        let counts: Vec<&str> = told.iter().map(|line| line.split("own backlog").nth(1).unwrap_or_default()).collect();
-        assert_eq!(counts, [" (and 1 more)", " (and 19 more)", " (and 17 more)"], "{told:?}");
-        assert!(told[2].starts_with("t=2.1s "), "{told:?}");
+        let counts: Vec<&str> =
+            reported.iter().map(|line| line.split("own backlog").nth(1).unwrap_or_default()).collect();
+        assert_eq!(counts, [" (and 1 more)", " (and 19 more)", " (and 17 more)"], "{reported:?}");
+        assert!(reported[2].starts_with("t=2.1s "), "{reported:?}");
     }
 
     #[test]

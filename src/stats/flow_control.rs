@@ -107,7 +107,7 @@ pub trait FlowControlDevice {
 
 /// The settings that the driver accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Accepted {
     /// PAUSE off, and MAC control frames pass.
     Passing,
     /// PAUSE off only: the driver refuses the setting for MAC control frames.
@@ -119,29 +119,34 @@ pub enum Told {
 /// Turns flow control of `device` off and reads the result back.
 ///
 /// It reads the state first, because drivers of NICs refuse settings that differ from it (`autoneg`, watermarks).
-pub fn settle(device: &mut impl FlowControlDevice) -> (Told, Result<FlowControlReading, i32>) {
+pub fn settle(device: &mut impl FlowControlDevice) -> (Accepted, Result<FlowControlReading, i32>) {
     if let Err(error) = device.read() {
-        return (Told::Refused(error), Err(error));
+        return (Accepted::Refused(error), Err(error));
     }
-    let told = match device.turn_off(true) {
-        Ok(()) => Told::Passing,
-        Err(error) => device.turn_off(false).map_or(Told::Refused(error), |()| Told::OffOnly),
+    let accepted = match device.turn_off(true) {
+        Ok(()) => Accepted::Passing,
+        Err(error) => device.turn_off(false).map_or(Accepted::Refused(error), |()| Accepted::OffOnly),
     };
-    (told, device.read())
+    (accepted, device.read())
 }
 
-/// Judges the accepted settings `told` and the `reading` after them, for a port of `driver`. `has_mac` is false if the
+/// Judges the settings `accepted` by the driver and the `reading` after them, for a port of `driver`. `has_mac` is false if the
 /// device is known to have no MAC.
 #[must_use]
-pub fn judge(driver: &str, has_mac: bool, told: Told, reading: Result<FlowControlReading, i32>) -> DeviceFlowControl {
+pub fn judge(
+    driver: &str,
+    has_mac: bool,
+    accepted: Accepted,
+    reading: Result<FlowControlReading, i32>,
+) -> DeviceFlowControl {
     let reading = match reading {
         Ok(reading) if reading.is_on => return DeviceFlowControl::Pauses,
         _ if !has_mac => return DeviceFlowControl::None,
         Err(_) => return DeviceFlowControl::Unknown,
         Ok(reading) => reading,
     };
-    let is_told = told == Told::Passing && PASSES_AS_ASKED.contains(&driver);
-    if reading.passes_control || is_told { DeviceFlowControl::Off } else { DeviceFlowControl::Filters }
+    let is_accepted = accepted == Accepted::Passing && PASSES_AS_ASKED.contains(&driver);
+    if reading.passes_control || is_accepted { DeviceFlowControl::Off } else { DeviceFlowControl::Filters }
 }
 
 /// Whether a device of `driver` has a MAC of its own, judged by the driver's name.

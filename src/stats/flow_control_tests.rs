@@ -44,8 +44,8 @@ impl FlowControlDevice for Nic {
 }
 
 fn found(driver: &str, mut nic: Nic) -> DeviceFlowControl {
-    let (told, reading) = settle(&mut nic);
-    judge(driver, has_mac(driver), told, reading)
+    let (accepted, reading) = settle(&mut nic);
+    judge(driver, has_mac(driver), accepted, reading)
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn ixgbe_is_off_only_if_it_says_that_control_frames_pass() {
 #[test]
 fn a_driver_that_refuses_to_pass_control_frames_is_turned_off_all_the_same() {
     let mut nic = Nic { is_on: true, refuses_pass: true, ..Nic::default() };
-    let (told, reading) = settle(&mut nic);
-    assert_eq!(told, Told::OffOnly);
+    let (accepted, reading) = settle(&mut nic);
+    assert_eq!(accepted, Accepted::OffOnly);
     assert!(!nic.is_on);
-    assert_eq!(judge("net_sfc_efx", true, told, reading), DeviceFlowControl::Filters);
+    assert_eq!(judge("net_sfc_efx", true, accepted, reading), DeviceFlowControl::Filters);
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn device_that_still_reads_on_is_pausing_for_every_driver() {
 #[test]
 fn a_driver_that_refuses_everything_and_reads_off_may_eat_pfc() {
     let mut nic = Nic { refuses_all: true, ..Nic::default() };
-    let (told, reading) = settle(&mut nic);
-    assert_eq!(told, Told::Refused(EINVAL));
-    assert_eq!(judge("net_igc", true, told, reading), DeviceFlowControl::Filters);
+    let (accepted, reading) = settle(&mut nic);
+    assert_eq!(accepted, Accepted::Refused(EINVAL));
+    assert_eq!(judge("net_igc", true, accepted, reading), DeviceFlowControl::Filters);
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn a_nic_that_cannot_be_asked_is_unknown_and_a_virtual_device_has_none() {
     // net_tap can be read, and reports that flow control is off.
     assert_eq!(found("net_tap", Nic::default()), DeviceFlowControl::None);
     // An af_packet port on the interface of a NIC, whose kernel driver may let the NIC pause.
-    let (told, reading) = settle(&mut mute());
-    assert_eq!(judge("net_af_packet", true, told, reading), DeviceFlowControl::Unknown);
+    let (accepted, reading) = settle(&mut mute());
+    assert_eq!(judge("net_af_packet", true, accepted, reading), DeviceFlowControl::Unknown);
 }
 
 #[test]

@@ -25,7 +25,7 @@ type Place = (usize, usize, usize);
 
 /// The last report about one place.
 #[derive(Debug)]
-struct Told {
+struct Reported {
     at: Duration,
     /// Frames lost until then.
     frames: u64,
@@ -36,7 +36,7 @@ struct Told {
 /// Reports the losses at all places.
 #[derive(Debug, Default)]
 pub struct Losses {
-    told: BTreeMap<Place, Told>,
+    reported: BTreeMap<Place, Reported>,
 }
 
 impl Losses {
@@ -65,22 +65,22 @@ impl Losses {
 
     /// The frames to report now, of `total` frames lost at `place`; `None` if no line is due.
     fn new_frames(&mut self, place: Place, total: u64, now: Duration) -> Option<u64> {
-        let Some(told) = self.told.get_mut(&place) else {
+        let Some(reported) = self.reported.get_mut(&place) else {
             if total > 0 {
-                self.told.insert(place, Told { at: now, frames: total, quiet: SHORTEST });
+                self.reported.insert(place, Reported { at: now, frames: total, quiet: SHORTEST });
             }
             return (total > 0).then_some(total);
         };
-        if now < told.at + told.quiet {
+        if now < reported.at + reported.quiet {
             return None;
         }
-        let new = total.saturating_sub(told.frames);
+        let new = total.saturating_sub(reported.frames);
         if new == 0 {
             // The loss has ended; the next one is reported at once.
-            told.quiet = Duration::ZERO;
+            reported.quiet = Duration::ZERO;
             return None;
         }
-        *told = Told { at: now, frames: total, quiet: (told.quiet * 2).clamp(SHORTEST, LONGEST) };
+        *reported = Reported { at: now, frames: total, quiet: (reported.quiet * 2).clamp(SHORTEST, LONGEST) };
         Some(new)
     }
 }
@@ -127,15 +127,15 @@ mod tests {
         let switch_view = quiet();
         let drops = &switch_view.counters.ports[0].drops[3][FULL];
         let mut losses = Losses::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for tenths in 0..3_000 {
             drops.add(1);
-            told.extend(look(&mut losses, &switch_view, tenths).into_iter().map(|line| (tenths, line)));
+            reported.extend(look(&mut losses, &switch_view, tenths).into_iter().map(|line| (tenths, line)));
         }
-        let times: Vec<u64> = told.iter().map(|(tenths, _)| *tenths).collect();
+        let times: Vec<u64> = reported.iter().map(|(tenths, _)| *tenths).collect();
         assert_eq!(times, [0, 10, 30, 70, 150, 310, 630, 1_270, 1_910, 2_550]);
-        let counts: Vec<&str> = told.iter().map(|(_, line)| line.split(' ').nth(7).expect("a count")).collect();
-        assert_eq!(counts[..4], ["1", "10", "20", "40"], "{told:?}");
+        let counts: Vec<&str> = reported.iter().map(|(_, line)| line.split(' ').nth(7).expect("a count")).collect();
+        assert_eq!(counts[..4], ["1", "10", "20", "40"], "{reported:?}");
         // The remaining frames are reported when the time is over. After a quiet time the next loss is reported at
         // once.
         assert_eq!(look(&mut losses, &switch_view, 5_000).len(), 1);

@@ -204,14 +204,14 @@ mod tests {
     fn a_port_is_proven_by_what_its_peer_has_counted() {
         let mut switch_view = quiet();
         switch_view.pfc = vec![PfcStanding::Unproven, PfcStanding::Off];
-        let heard = |switch_view: &SwitchView, host: usize| {
+        let received = |switch_view: &SwitchView, host: usize| {
             switch_view.hosts.as_ref().unwrap().hosts[host].pfc_rx_frames.add(1)
         };
-        heard(&switch_view, 0);
+        received(&switch_view, 0);
         assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "by a host that does not obey");
         switch_view.witnesses = vec![Some(1), Some(0)];
         assert_eq!(switch_view.standing(0), PfcStanding::Unproven, "before it has received PFC");
-        heard(&switch_view, 1);
+        received(&switch_view, 1);
         assert_eq!(switch_view.standing(0), PfcStanding::Proven);
         assert_eq!(switch_view.standing(1), PfcStanding::Off);
         switch_view.pfc[0] = PfcStanding::Trusted;

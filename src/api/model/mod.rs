@@ -37,7 +37,7 @@ pub use port::{Port, PortClass};
 pub use queue::Queue;
 pub use reload::{Difference, Reload, ReloadOutcome};
 pub use watchdog::{Watchdog, WatchdogQueue};
-pub use why::{Reason, Told, Why, age};
+pub use why::{Explained, Reason, Why, age};
 
 use crate::mmu::Threshold;
 use crate::sets::CLASSES;

@@ -26,7 +26,7 @@ pub struct Why {
     /// XOFFs that the port has sent to its peer for the group of the class, including refreshes.
     pub xoffs: u64,
     /// The last decisions whose counters were recorded, the newest first. At most one drop is recorded in a poll.
-    pub decisions: Vec<Told>,
+    pub decisions: Vec<Explained>,
 }
 
 /// Frames dropped for one reason.
@@ -46,7 +46,7 @@ pub struct Reason {
 /// One decision.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Told {
+pub struct Explained {
     /// Time since the decision.
     pub age_ns: u64,
     /// `dropped` or `stopped`.
@@ -85,7 +85,7 @@ impl Why {
             let mut seen = logged.last_drops(row);
             seen.extend(logged.last_pauses(group));
             seen.sort_by_key(|logged| std::cmp::Reverse(logged.at_ns));
-            decisions = seen.iter().map(|logged| Sentence { look, port, logged }.told()).collect();
+            decisions = seen.iter().map(|logged| Sentence { look, port, logged }.explained()).collect();
         }
         Self {
             port: look.switch_view.port_name(port).to_owned(),
@@ -106,14 +106,19 @@ struct Sentence<'a> {
 }
 
 impl Sentence<'_> {
-    fn told(&self) -> Told {
+    fn explained(&self) -> Explained {
         let lcore = usize::from(self.look.switch_view.spec.ports[self.port].lcore);
         let now = self.look.switch_view.counters.lcores.get(lcore).map_or(0, |lcore| lcore.clock_ns.get());
         let (what, reason, text) = match self.logged.decision {
             LoggedEvent::Dropped(reason) => ("dropped", reason.label(), self.dropped(reason)),
             LoggedEvent::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
         };
-        Told { age_ns: now.saturating_sub(self.logged.at_ns), what: what.to_owned(), reason: reason.to_owned(), text }
+        Explained {
+            age_ns: now.saturating_sub(self.logged.at_ns),
+            what: what.to_owned(),
+            reason: reason.to_owned(),
+            text,
+        }
     }
 
     fn dropped(&self, reason: DropReason) -> String {

@@ -114,11 +114,11 @@ pub fn drops(looks: &Looks<'_>) -> String {
         rows.push((frames, row));
     }
     let total: u64 = rows.iter().map(|row| row.0).sum();
-    let mut told: Vec<&str> = Vec::new();
+    let mut named: Vec<&str> = Vec::new();
     for (frames, row) in rows.iter().filter(|row| row.0 > 0) {
         // Each meaning is shown once, because the sentences are long.
-        let meaning = if told.contains(&row.reason.as_str()) { "" } else { row.meaning.as_str() };
-        told.push(&row.reason);
+        let meaning = if named.contains(&row.reason.as_str()) { "" } else { row.meaning.as_str() };
+        named.push(&row.reason);
         let class = row.class.map_or_else(|| NONE.to_owned(), |number| class(number, row.lossless));
         table.row([count(*frames), row.port.clone(), class, row.reason.clone(), meaning.to_owned()]);
     }

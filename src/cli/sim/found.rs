@@ -36,13 +36,13 @@ pub fn describe(violation: &Violation) -> String {
 
 /// Writes the scenario. Returns a text with its path and its violation.
 pub fn keep(path: &Path, found: &Found<'_>) -> String {
-    let told = match files::write(path, found.yaml) {
+    let text = match files::write(path, found.yaml) {
         Ok(()) => format!("shrunk in {} runs; reproduce it with: holdfast sim {}", found.runs, path.display()),
         // If the file cannot be written, the text contains the scenario, so it is not lost.
         Err(_) => format!("{} cannot be written; the scenario:\n{}", path.display(), found.yaml),
     };
     let Violation { at_ps, event, what, .. } = found.violation;
-    format!("{told}\nin the smaller scenario at {} ns, event {event}: {what}", at_ps / 1000)
+    format!("{text}\nin the smaller scenario at {} ns, event {event}: {what}", at_ps / 1000)
 }
 
 #[cfg(test)]
@@ -64,9 +64,9 @@ mod tests {
     fn found_scenario_is_saved_and_described() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("found.yaml");
-        let told = keep_in(&path);
+        let text = keep_in(&path);
         assert_eq!(
-            told,
+            text,
             format!(
                 "shrunk in 3 runs; reproduce it with: holdfast sim {}\nin the smaller scenario at 7 ns, event 12: h1 \
                  was first",
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn found_scenario_is_printed_if_the_disk_is_full() {
-        let told = keep_in(Path::new("/dev/full"));
-        assert!(told.starts_with("/dev/full cannot be written; the scenario:\nduration: 1us\n"), "{told}");
-        assert!(told.ends_with("\nin the smaller scenario at 7 ns, event 12: h1 was first"), "{told}");
+        let text = keep_in(Path::new("/dev/full"));
+        assert!(text.starts_with("/dev/full cannot be written; the scenario:\nduration: 1us\n"), "{text}");
+        assert!(text.ends_with("\nin the smaller scenario at 7 ns, event 12: h1 was first"), "{text}");
     }
 }

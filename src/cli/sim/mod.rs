@@ -160,11 +160,11 @@ pub fn sim(args: &Args) -> Result<(), Failure> {
     progress.finish();
     show(args, &runs)?;
     let drawn = draw_comparison(args, &runs, &mut claims);
-    let mut tell = |text: &str| {
+    let mut report = |text: &str| {
         super::report(text, 1);
     };
     let verdict =
-        verdict(args, &runs, &mut tell, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims));
+        verdict(args, &runs, &mut report, &mut |run, violation| shrunk(args, &written, run, violation, &mut claims));
     // The verdict is shown even if a plot could not be written.
     drawn.and(verdict)
 }
@@ -291,20 +291,20 @@ fn draw_comparison(args: &Args, runs: &[Run], claims: &mut Claims) -> Result<(),
 
 /// The command fails if an invariant is violated or a run does not end. With `--fail-on-loss` it also fails if a
 /// lossless class lost a frame or starved. `shrunk` shrinks the first violating scenario and returns a text about it.
-/// That may take long, so the violation is passed to `tell` before: a user who interrupts the search has seen it.
+/// That may take long, so the violation is passed to `report` before: a user who interrupts the search has seen it.
 fn verdict(
     args: &Args,
     runs: &[Run],
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
     shrunk: &mut dyn FnMut(&Run, &Violation) -> String,
 ) -> Result<(), Failure> {
     for run in runs {
         let of = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
         if let Some(violation) = &run.outcome.violation {
             let (what, seed) = (found::describe(violation), run.scenario.seed);
-            tell(&format!("{of}seed {seed}: {what}"));
-            tell(&shrunk(run, violation));
-            return Err(Failure::Told(1));
+            report(&format!("{of}seed {seed}: {what}"));
+            report(&shrunk(run, violation));
+            return Err(Failure::Reported(1));
         }
         if run.outcome.ending == Ending::TooManyEvents {
             let most = run.scenario.most_events;
@@ -313,7 +313,7 @@ fn verdict(
             )));
         }
         if args.fail_on_loss && !report::verdict(&run.scenario, &run.outcome).kept {
-            return Err(Failure::Told(1));
+            return Err(Failure::Reported(1));
         }
     }
     Ok(())
@@ -353,13 +353,13 @@ mod tests {
         outcome.violation = Some(violation);
         let run = Run { variant: "x".into(), file: "x".into(), scenario, outcome };
         let args = Line::parse_from(["sim", "x.yaml"]).args;
-        let told = RefCell::new(Vec::new());
+        let lines = RefCell::new(Vec::new());
         let sentence = "x: seed 1: release_order is violated at 7 ns, event 12: h1 was first";
-        let result = verdict(&args, &[run], &mut |line| told.borrow_mut().push(line.to_owned()), &mut |_, _| {
-            assert_eq!(*told.borrow(), [sentence]);
+        let result = verdict(&args, &[run], &mut |line| lines.borrow_mut().push(line.to_owned()), &mut |_, _| {
+            assert_eq!(*lines.borrow(), [sentence]);
             "smaller".to_owned()
         });
-        assert!(matches!(result, Err(Failure::Told(1))), "{result:?}");
-        assert_eq!(*told.borrow(), [sentence, "smaller"]);
+        assert!(matches!(result, Err(Failure::Reported(1))), "{result:?}");
+        assert_eq!(*lines.borrow(), [sentence, "smaller"]);
     }
 }

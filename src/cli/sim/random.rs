@@ -53,7 +53,7 @@ pub fn random(asked: &Random) -> Result<(), Failure> {
         None => Ok(()),
         Some((code, left)) => {
             print(&go_on(asked.seed.wrapping_add(totals.fabrics), &left))?;
-            Err(Failure::Told(code))
+            Err(Failure::Reported(code))
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 /// The lines: each distinct warning once with `all`, otherwise each kind once. They keep their order.
 pub fn lines<'a>(warnings: impl Iterator<Item = &'a str>, all: bool) -> Vec<String> {
-    let mut told = HashSet::new();
+    let mut shown = HashSet::new();
     // Variants of a scenario mostly have the same warnings.
-    let distinct: Vec<&str> = warnings.filter(|warning| told.insert(*warning)).collect();
+    let distinct: Vec<&str> = warnings.filter(|warning| shown.insert(*warning)).collect();
     if all {
         return distinct.into_iter().map(str::to_owned).collect();
     }

@@ -310,8 +310,8 @@ mod tests {
     fn af_packet_devargs_get_slots_that_hold_the_mtu() {
         assert_eq!(complete("net_af_packet0,iface=e", 1500), "net_af_packet0,iface=e");
         assert_eq!(complete("net_tap0,iface=e", 9000), "net_tap0,iface=e");
-        let told = complete("net_af_packet0,iface=e,framecnt=510,qdisc_bypass=0", 9000);
-        assert_eq!(told, "net_af_packet0,iface=e,qdisc_bypass=0,framesz=9216,blocksz=36864,framecnt=512");
+        let completed = complete("net_af_packet0,iface=e,framecnt=510,qdisc_bypass=0", 9000);
+        assert_eq!(completed, "net_af_packet0,iface=e,qdisc_bypass=0,framesz=9216,blocksz=36864,framecnt=512");
         let own = "net_af_packet0,iface=e,framesz=16384,blocksz=16384";
         assert_eq!(complete(own, 9000), own);
         for mtu in (256..=9600).chain([1960, 1961]) {

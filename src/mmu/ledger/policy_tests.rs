@@ -51,7 +51,7 @@ impl Peers<'_> {
         }
     }
 
-    fn heard(&mut self, port: usize, ledger: &PortLedger) {
+    fn paused(&mut self, port: usize, ledger: &PortLedger) {
         for key in 0..CLASSES {
             if !self.is_off(port, key, ledger) {
                 self.left[port][key] = None;
@@ -83,7 +83,7 @@ fn no_loss(switch: &Switch, steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Poll => {
                 for (port, ledger) in ledgers.iter_mut().enumerate() {
                     ledger.reevaluate_xoff(&pools);
-                    peers.heard(port, ledger);
+                    peers.paused(port, ledger);
                 }
             }
             _ => {}

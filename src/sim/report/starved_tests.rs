@@ -67,8 +67,8 @@ fn many_starved_flows_are_counted_and_some_named() {
         scenario.flows.push(scenario.flows[1].clone());
         outcome.flows.push(outcome.flows[1].clone());
     }
-    let told = sentences(&scenario, &outcome);
-    assert_eq!((told.len(), told[4].as_str()), (5, "2 more lossless flows"));
+    let lines = sentences(&scenario, &outcome);
+    assert_eq!((lines.len(), lines[4].as_str()), (5, "2 more lossless flows"));
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn isolation(change: impl Fn(String) -> String) -> (Scenario, Outcome) {
 #[test]
 fn flow_that_begins_after_the_flood_and_never_sends_is_starved() {
     let run = isolation(|text| text.replace("frame: 1078}", "frame: 1078, start: 200us}"));
-    let told = sentences(&run.0, &run.1);
+    let lines = sentences(&run.0, &run.1);
     let [sent, received] = [run.1.flows[0].sent_frames, run.1.switches[0].ports[0].classes[3].rx_frames];
-    assert_eq!((sent, received, told.len()), (0, 0, 2), "{told:?}");
+    assert_eq!((sent, received, lines.len()), (0, 0, 2), "{lines:?}");
     assert_starved(&run, true, "both hosts were held before their first frame");
 }
 

@@ -158,7 +158,7 @@ impl Findings {
         if self.found.is_empty() {
             return Ok(());
         }
-        let tell = |(error, (times, variant)): (ConfigError, (usize, String))| {
+        let locate = |(error, (times, variant)): (ConfigError, (usize, String))| {
             let message = if times < variants {
                 format!("{} (in variant `{variant}`)", error.message)
             } else {
@@ -166,7 +166,7 @@ impl Findings {
             };
             ConfigError { message, ..error }
         };
-        let mut errors: Vec<ConfigError> = self.found.into_iter().map(tell).collect();
+        let mut errors: Vec<ConfigError> = self.found.into_iter().map(locate).collect();
         // The map has no order, but errors at the same place must always come in the same order.
         errors.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
         Err(ConfigErrors::new(errors))

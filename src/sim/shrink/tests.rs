@@ -148,12 +148,12 @@ fn progress_is_reported_for_candidates_that_the_reader_refuses() {
     let written = Written::read(&path).unwrap();
     let scenarios = written.parse(&Options::default()).unwrap();
     // If two consecutive reports have the same number of runs, the reader refused the second candidate.
-    let mut heard = Vec::new();
+    let mut progress = Vec::new();
     mutant::with(Mutant::ReleaseOrder, || {
         let violation = violation_of(&scenarios[1].1).unwrap();
-        shrink(&written, &Options::default(), &scenarios[1].0, &violation, &mut |runs| heard.push(runs))
+        shrink(&written, &Options::default(), &scenarios[1].0, &violation, &mut |runs| progress.push(runs))
     });
-    assert!(heard.windows(2).any(|pair| pair[0] == pair[1]), "{heard:?}");
+    assert!(progress.windows(2).any(|pair| pair[0] == pair[1]), "{progress:?}");
 }
 
 /// The examples, rewritten into a single file each, are read as the same scenarios.

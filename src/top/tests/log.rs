@@ -5,7 +5,7 @@ use crate::api::model::Event;
 use crate::top::Key;
 
 /// The text of the log view, one string per entry.
-fn told(app: &mut App) -> Vec<String> {
+fn lines(app: &mut App) -> Vec<String> {
     app.key(Key::Char('5'));
     let screen = text(app, 200, 60);
     screen.lines().skip(4).take_while(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect()
@@ -30,7 +30,7 @@ fn pauses(looks: &[(u64, u64, u64)]) -> App {
 fn pauses_that_follow_each_other_are_one_entry_that_grows() {
     let mut app = pauses(&[(10, 0, 0), (11, 50, 500), (12, 120, 1_400)]);
     let first = "0:00:10.0 ▸ p1 pauses its peer, priority 3: 120 XOFF, 70% (1.40s of 2.00s)";
-    let told_first = told(&mut app);
+    let told_first = lines(&mut app);
     assert_eq!(told_first[0], first, "{told_first:?}");
     assert_eq!(told_first.len(), 2, "{told_first:?}");
 }
@@ -39,9 +39,9 @@ fn pauses_that_follow_each_other_are_one_entry_that_grows() {
 fn pause_entry_ends_after_quiet_and_the_next_pause_is_a_new_entry() {
     let looks = [(10, 0, 0), (11, 50, 500), (12, 50, 500), (13, 50, 500), (14, 50, 500), (15, 51, 600)];
     let mut app = pauses(&looks);
-    let told = told(&mut app);
-    assert_eq!(told[0], "0:00:14.0 ▸ p1 pauses its peer, priority 3: 1 XOFF, 10% (100.00ms of 1.00s)");
-    assert_eq!(told[1], "0:00:10.0   p1 pauses its peer, priority 3: 50 XOFF, 50% (500.00ms of 1.00s)");
+    let lines = lines(&mut app);
+    assert_eq!(lines[0], "0:00:14.0 ▸ p1 pauses its peer, priority 3: 1 XOFF, 10% (100.00ms of 1.00s)");
+    assert_eq!(lines[1], "0:00:10.0   p1 pauses its peer, priority 3: 50 XOFF, 50% (500.00ms of 1.00s)");
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn losses_are_told_with_port_class_and_reason() {
     let mut app = App::new(PLAIN, Duration::from_secs(1));
     app.look(before, &[]);
     app.look(now, &[]);
-    let told = told(&mut app).join("\n");
-    assert!(told.contains("▸ p1 LOST 12,345 of lossless class 3: headroom_full"), "{told}");
-    assert!(told.contains("▸ p1 dropped 12,345 of class 0: threshold"), "{told}");
-    assert!(told.contains("▸ p2 LOST 7 in its receive ring"), "{told}");
+    let lines = lines(&mut app).join("\n");
+    assert!(lines.contains("▸ p1 LOST 12,345 of lossless class 3: headroom_full"), "{lines}");
+    assert!(lines.contains("▸ p1 dropped 12,345 of class 0: threshold"), "{lines}");
+    assert!(lines.contains("▸ p2 LOST 7 in its receive ring"), "{lines}");
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn events_come_once_in_their_place_and_without_their_time() {
     let mut app = App::new(PLAIN, Duration::from_secs(1));
     app.look(before, &events);
     app.look(now, &events);
-    let told = told(&mut app);
-    let count = |what: &str| told.iter().filter(|line| line.contains(what)).count();
-    assert_eq!((count("restored"), count("too late")), (1, 1), "{told:?}");
-    assert_eq!(told.last().map(String::as_str), Some("0:00:01.0   watchdog: p2 class 3 restored"));
+    let lines = lines(&mut app);
+    let count = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((count("restored"), count("too late")), (1, 1), "{lines:?}");
+    assert_eq!(lines.last().map(String::as_str), Some("0:00:01.0   watchdog: p2 class 3 restored"));
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn lost_switch_is_reported_and_a_new_process_starts_a_new_log() {
     next.version.pid = 4712;
     next.at_ns = 1_000_000;
     app.look(next, &[]);
-    let told = told(&mut app);
-    assert_eq!(told, ["0:00:00.0   connected to holdfast 1.2.3, process 4712, /etc/holdfast/rack.yaml"]);
+    let lines = lines(&mut app);
+    assert_eq!(lines, ["0:00:00.0   connected to holdfast 1.2.3, process 4712, /etc/holdfast/rack.yaml"]);
     assert!(!text(&app, 80, 24).contains("does not answer"));
 }
 
@@ -103,7 +103,7 @@ fn another_configuration_of_the_same_switch_is_told() {
     now.at_ns += 1;
     now.version.config_hash = "fedcba".to_owned();
     app.look(now, &[]);
-    assert!(told(&mut app)[0].ends_with("the running configuration changed: fedcba"));
+    assert!(lines(&mut app)[0].ends_with("the running configuration changed: fedcba"));
 }
 
 #[test]

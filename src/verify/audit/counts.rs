@@ -47,21 +47,21 @@ impl Look<'_> {
     /// published that was not made. It has also collected all releases that were published when its lcore last ended a
     /// poll.
     fn check_believed<P: Packet>(&self, fleet: &[Pipeline<P>], port: usize, group: usize, state: &GroupState) -> Check {
-        let (admitted, heard) = (self.port.admitted[group], self.port.released[group]);
+        let (admitted, collected) = (self.port.admitted[group], self.port.released[group]);
         let published = fleet[0].buffer.tallies.released(port, group);
         let made: u64 = fleet.iter().map(|part| part.buffer.releases.written(port, group)).sum();
-        ensure(heard <= published && published <= made && made <= admitted, UNDERESTIMATED, || {
+        ensure(collected <= published && published <= made && made <= admitted, UNDERESTIMATED, || {
             let (name, held) = (&self.audited.name, state.held().0);
             format!(
-                "{name} group {group}: {heard} released cells are collected, {published} published, {made} made, \
+                "{name} group {group}: {collected} released cells are collected, {published} published, {made} made, \
                  {admitted} were admitted, and {held} are counted as held"
             )
         })?;
         let before = self.audited.seen.published[group];
-        ensure(!self.has_polled || heard >= before, "releases_collected", || {
+        ensure(!self.has_polled || collected >= before, "releases_collected", || {
             let name = &self.audited.name;
             format!(
-                "{name} group {group}: {before} released cells were published one poll ago, and {heard} are collected"
+                "{name} group {group}: {before} released cells were published one poll ago, and {collected} are collected"
             )
         })
     }

@@ -286,7 +286,7 @@ impl Auditor {
 
 /// Returns the ports that hold cells or pause their peer.
 fn busy<P: Packet>(fleet: &[Pipeline<P>]) -> PortSet {
-    let is_told = |port: &Port| !port.pfc.xoff().is_empty();
-    let told = |part: &Pipeline<P>| part.own.iter().filter(|&port| is_told(&part.ports[port])).collect();
-    fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | told(part))
+    let is_active = |port: &Port| !port.pfc.xoff().is_empty();
+    let active = |part: &Pipeline<P>| part.own.iter().filter(|&port| is_active(&part.ports[port])).collect();
+    fleet.iter().fold(PortSet::EMPTY, |all, part| all | part.buffer.holding | part.pauses.xoff | active(part))
 }

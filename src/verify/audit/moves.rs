@@ -47,12 +47,12 @@ impl Look<'_> {
     /// Checks that the peer receives the XOFF state of ledger and backlog, for the priorities for which PFC is
     /// generated.
     pub(crate) fn check_telling<P: Packet>(&self, part: &Pipeline<P>, index: usize) -> Check {
-        let (wanted, told) = (self.port.wants_xoff() & self.port.pfc.generated(), self.port.pfc.xoff());
+        let (wanted, announced) = (self.port.wants_xoff() & self.port.pfc.generated(), self.port.pfc.xoff());
         let (xoff, followed) = (self.port.ledger.xoff(), part.pauses.xoff.contains(index));
-        ensure(wanted == told && followed != xoff.is_empty(), "generator_follows", || {
-            let [xoff, wanted, told] = [xoff, wanted, told].map(ClassSet::bits);
+        ensure(wanted == announced && followed != xoff.is_empty(), "generator_follows", || {
+            let [xoff, wanted, announced] = [xoff, wanted, announced].map(ClassSet::bits);
             format!(
-                "{}: groups {xoff:#010b} are XOFF, {wanted:#010b} must be announced, and {told:#010b} are announced; \
+                "{}: groups {xoff:#010b} are XOFF, {wanted:#010b} must be announced, and {announced:#010b} are announced; \
                  the port is evaluated at each poll: {followed}",
                 self.audited.name
             )

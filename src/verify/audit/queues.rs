@@ -82,10 +82,10 @@ impl Auditor {
             for (index, queue) in
                 part.ports[port].queues.iter().enumerate().filter(|(index, _)| self.reserves[*index] > 0)
             {
-                let (depth, told) = (queue.cells(), part.buffer.reserves.depth(port, index).0);
-                ensure(depth == told, QUEUES, || {
+                let (depth, counted) = (queue.cells(), part.buffer.reserves.depth(port, index).0);
+                ensure(depth == counted, QUEUES, || {
                     let name = &self.ports[port].name;
-                    format!("{name} queue {index}: {depth} cells, and {told} are counted against its reserve")
+                    format!("{name} queue {index}: {depth} cells, and {counted} are counted against its reserve")
                 })?;
                 unused += self.reserves[index] - depth.min(self.reserves[index]);
             }

@@ -6,7 +6,7 @@
 
 mod trace;
 
-pub use trace::{HEADER, Stations, Step, Telling, Traced, why_not, write_csv};
+pub use trace::{HEADER, SentPfc, Stations, Step, Traced, why_not, write_csv};
 
 use std::borrow::BorrowMut;
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub enum What {
     /// The driver took a data frame.
     Left(Seen),
     /// The driver took a PFC frame.
-    Told {
+    Pfc {
         /// Priorities that the frame enables.
         named: ClassSet,
         /// Enabled priorities with XOFF.
@@ -169,7 +169,7 @@ impl<I: Ports, T: BorrowMut<Tape>, C: FnMut() -> u64> Ports for Recorder<I, T, C
     fn tx(&mut self, port: usize, packets: &mut Burst<I::Pkt>) {
         // Before the frames are gone: the driver removes those that it accepts.
         let what: ArrayVec<Option<What>, BURST> =
-            packets.iter().map(|packet| told(packet).or_else(|| seen(packet).map(What::Left))).collect();
+            packets.iter().map(|packet| pfc_sent(packet).or_else(|| seen(packet).map(What::Left))).collect();
         self.io.tx(port, packets);
         let taken = what.len() - packets.len();
         if taken == 0 {
@@ -214,13 +214,13 @@ fn seen(packet: &impl Packet) -> Option<Seen> {
     Some(Seen { dst: headers.dst, src: headers.src, tci: headers.tci, traffic_class, bytes })
 }
 
-fn told(packet: &impl Packet) -> Option<What> {
+fn pfc_sent(packet: &impl Packet) -> Option<What> {
     if packet.bytes().get(12..14)? != mac_control::ETHERTYPE.to_be_bytes() {
         return None;
     }
     let Some(MacControl::Pfc(frame)) = mac_control::parse(packet.bytes()) else { return None };
     let stopped = frame.enabled.iter().filter(|&priority| frame.quanta[priority].0 > 0).collect();
-    Some(What::Told { named: frame.enabled, stopped })
+    Some(What::Pfc { named: frame.enabled, stopped })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct Stations {
 
 /// A PFC frame that was sent to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Telling {
+pub struct SentPfc {
     /// Port that sent the frame.
     pub port: usize,
     /// Priorities that the frame enables.
@@ -44,7 +44,7 @@ pub enum Step {
     /// A frame leaves, with the codepoint that it leaves with.
     Depart(Frame),
     /// A PFC frame leaves. A replay must have reached this state by then.
-    Told(Telling),
+    Pfc(SentPfc),
 }
 
 /// A step with its time.
@@ -114,7 +114,7 @@ impl Reader<'_> {
                 let (class, ecn) = (self.class(came, &seen), codepoint(&seen));
                 vec![Step::Depart(Frame { port: came, class, bytes: seen.bytes, egress: port, ecn })]
             }
-            What::Told { named, stopped } => vec![Step::Told(Telling { port, named, stopped })],
+            What::Pfc { named, stopped } => vec![Step::Pfc(SentPfc { port, named, stopped })],
         }
     }
 
@@ -179,7 +179,7 @@ pub fn write_csv(out: &mut impl Write, tape: &Tape, spec: &SwitchSpec, stations:
             // A departing frame with CE may have arrived with another codepoint. A replay checks departures by the
             // codepoint at arrival.
             Step::Depart(frame) => ("depart", frame, if frame.ecn == Ecn::Ce { "" } else { frame.ecn.label() }),
-            Step::Told(_) => continue,
+            Step::Pfc(_) => continue,
         };
         let Frame { port, class, bytes, egress, .. } = frame;
         let (port, egress) = (&spec.ports[port].name, &spec.ports[egress].name);

@@ -13,7 +13,7 @@ use crate::dataplane::telemetry::counters::Counters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::mmu::{GroupState, Lease, Pools, PortLedger};
 use crate::sets::{CLASSES, ClassSet};
-use crate::verify::record::{Stations, Step, Tape, Telling};
+use crate::verify::record::{SentPfc, Stations, Step, Tape};
 
 /// Counts by name. Zero counts are absent.
 pub(crate) type Counts = BTreeMap<String, u64>;
@@ -66,7 +66,7 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
     assert!(!tape.is_cut(), "the tape is complete");
     let mut bench = Bench {
         replay: Replay::new(spec),
-        heard: vec![ClassSet::EMPTY; spec.ports.len()],
+        recorded: vec![ClassSet::EMPTY; spec.ports.len()],
         is_sending: false,
         agreed: Agreed::default(),
     };
@@ -78,7 +78,7 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
         match traced.step {
             Step::Arrive(frame) => bench.arrive(frame),
             Step::Depart(frame) => bench.depart(frame, traced.index),
-            Step::Told(telling) => bench.told(telling, traced.index),
+            Step::Pfc(sent) => bench.announced(sent, traced.index),
         }
     }
     looks.for_each(|(at, digest)| bench.look(*digest, *at));
@@ -88,7 +88,7 @@ pub(crate) fn agree(tape: &Tape, spec: &SwitchSpec, stations: &Stations) -> Agre
 struct Bench {
     replay: Replay,
     /// Priorities that are paused at the peer of each port.
-    heard: Vec<ClassSet>,
+    recorded: Vec<ClassSet>,
     /// Whether frames have left since the last arrival. The ledgers of the pipeline collect their releases at the next
     /// poll.
     is_sending: bool,
@@ -129,8 +129,8 @@ impl Bench {
     fn depart(&mut self, left: Frame, index: usize) {
         // Frames leave only after all peers received the PFC state that the poll's arrivals caused.
         let is_settled = !std::mem::replace(&mut self.is_sending, true);
-        for (port, heard) in self.heard.iter().enumerate().filter(|_| is_settled) {
-            assert_eq!(self.replay.ports[port].told(), *heard, "port {port} before event {index}");
+        for (port, recorded) in self.recorded.iter().enumerate().filter(|_| is_settled) {
+            assert_eq!(self.replay.ports[port].announced(), *recorded, "port {port} before event {index}");
         }
         let next = self.replay.next(left.egress, Some(left.class)).expect("the departing frame was admitted");
         assert_eq!(Frame { ecn: left.ecn, ..next }, left, "event {index}");
@@ -155,22 +155,26 @@ impl Bench {
         }
     }
 
-    fn told(&mut self, telling: Telling, index: usize) {
+    fn announced(&mut self, sent: SentPfc, index: usize) {
         self.is_sending = false;
-        let Telling { port, named, stopped } = telling;
-        assert_eq!(self.replay.ports[port].told() & named, stopped, "PFC frame of event {index}");
+        let SentPfc { port, named, stopped } = sent;
+        assert_eq!(self.replay.ports[port].announced() & named, stopped, "PFC frame of event {index}");
         for class in 0..CLASSES {
             let is = |groups: ClassSet| u64::from(groups.contains(class));
             add(&mut self.agreed.counts, port, class, "XOFF sent", is(stopped));
             add(&mut self.agreed.counts, port, class, "XON sent", is(named - stopped));
-            add(&mut self.agreed.begun, port, class, "pauses", is(stopped - self.heard[port]));
+            add(&mut self.agreed.begun, port, class, "pauses", is(stopped - self.recorded[port]));
         }
-        self.heard[port] = (self.heard[port] - named) | stopped;
+        self.recorded[port] = (self.recorded[port] - named) | stopped;
     }
 
     fn end(mut self) -> Agreed {
         assert_eq!(self.replay.slab.held(), 0, "all that was admitted has left");
-        assert!(self.heard.iter().all(|heard| heard.is_empty()), "a peer is still paused: {:?}", self.heard);
+        assert!(
+            self.recorded.iter().all(|recorded| recorded.is_empty()),
+            "a peer is still paused: {:?}",
+            self.recorded
+        );
         for (port, state) in self.replay.ports.iter().enumerate() {
             for class in 0..CLASSES {
                 let group = state.ledger.group(class);
@@ -209,7 +213,7 @@ pub(crate) fn counted(counters: &Counters) -> Counts {
 
 impl Replay {
     fn digest(&self) -> u64 {
-        let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.told()));
+        let ports = self.ports.iter().map(|port| (&port.ledger, &port.queues, port.announced()));
         digest(ports, &self.pools, self.reserves.unused().0)
     }
 }
@@ -228,7 +232,7 @@ fn digest<'a>(
     unused: u32,
 ) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for (ledger, queues, told) in ports {
+    for (ledger, queues, announced) in ports {
         for (group, queue) in queues.iter().enumerate() {
             let state = ledger.group(group);
             let GroupState {
@@ -247,7 +251,7 @@ fn digest<'a>(
             (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()).hash(&mut hasher);
         }
         let sums = (ledger.reserve_used().map(|cells| cells.0), ledger.shared().map(|cells| cells.0));
-        (sums, ledger.insurance_used().0, ledger.xoff(), ledger.is_port_xoff(), told).hash(&mut hasher);
+        (sums, ledger.insurance_used().0, ledger.xoff(), ledger.is_port_xoff(), announced).hash(&mut hasher);
     }
     let pool = |pool: &Lease| [pool.used().0, pool.free().0, pool.used_highest().0];
     pools.shared.each_ref().map(pool).hash(&mut hasher);

@@ -210,7 +210,7 @@ fn same_state(replay: &Replay, bed: &Bed, index: usize) -> Result<(), TestCaseEr
             (ledger.reserve_used(), ledger.shared(), ledger.insurance_used(), off, port_off)
         };
         prop_assert_eq!(sums(&ours.ledger), sums(&theirs.ledger), "event {}: port {}", index, port);
-        prop_assert_eq!(ours.told(), theirs.pfc.xoff(), "event {}: port {}", index, port);
+        prop_assert_eq!(ours.announced(), theirs.pfc.xoff(), "event {}: port {}", index, port);
         let depths = |queues: &[Queue; CLASSES]| {
             queues.each_ref().map(|queue| (queue.frames(), queue.cells(), queue.bytes(), queue.cells_highest()))
         };

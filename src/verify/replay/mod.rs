@@ -54,7 +54,7 @@ impl PortState {
     }
 
     /// Returns the groups whose XOFF the port sends to its peer.
-    fn told(&self) -> ClassSet {
+    fn announced(&self) -> ClassSet {
         self.ledger.xoff() & self.generated
     }
 }
@@ -120,12 +120,12 @@ impl Replay {
         let way = self.way(&frame);
         let limits = self.limits(frame.port, way.group);
         let state = &self.ports[frame.port];
-        let (before, told) = (state.ledger.group(way.group), state.told());
+        let (before, announced) = (state.ledger.group(way.group), state.announced());
         let pool_highest = self.pools.shared[0].used_highest();
 
         let admission = self.admit(&frame, way);
         // A drop also judges XOFF.
-        let mut transitions: Vec<_> = changes(frame.port, told, self.ports[frame.port].told()).collect();
+        let mut transitions: Vec<_> = changes(frame.port, announced, self.ports[frame.port].announced()).collect();
         let mut judged = Judged::default();
         let mut outcome = outcome(admission);
         if !matches!(outcome, EventResult::Dropped(_)) {
@@ -283,9 +283,9 @@ impl Replay {
     /// Judges every paused group, even without releases of its own: the threshold changes with other groups.
     fn judge_paused(&mut self, transitions: &mut Vec<Transition>) {
         for (port, state) in self.ports.iter_mut().enumerate() {
-            let told = state.told();
+            let announced = state.announced();
             if state.ledger.reevaluate_xoff(&self.pools) {
-                transitions.extend(changes(port, told, state.told()));
+                transitions.extend(changes(port, announced, state.announced()));
             }
         }
     }
@@ -311,7 +311,7 @@ impl Replay {
             lossless: way.lossless,
             limits: self.limits(frame.port, way.group),
             held: ledger.group(way.group).into(),
-            is_xoff: self.ports[frame.port].told().contains(way.group),
+            is_xoff: self.ports[frame.port].announced().contains(way.group),
             port: PortUse {
                 reserve: ledger.reserve_used()[kind],
                 shared: ledger.shared()[kind],

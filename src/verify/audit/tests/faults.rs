@@ -230,8 +230,8 @@ fn class_view_shows_cells_threshold_and_xoff() {
     assert_eq!((queue.queue_frames, queue.queue_cells, queue.queue_bytes), (32, 32, 32 * CELL));
     assert_eq!((queue.used, queue.is_xoff), (Cells(0), false));
     assert_eq!(crate::dataplane::Pipeline::pool_used(&bed.fleet), [Cells(0), Cells(10)]);
-    let told = (part.generated_xoff(0), part.stopped_queues(1, Ticks(bed.now)), part.ignoring(1));
-    assert_eq!(told, (ClassSet::only(3), ClassSet::only(3), ClassSet::EMPTY));
+    let state = (part.generated_xoff(0), part.stopped_queues(1, Ticks(bed.now)), part.ignoring(1));
+    assert_eq!(state, (ClassSet::only(3), ClassSet::only(3), ClassSet::EMPTY));
     // 65535 quanta at 10G have passed.
     assert_eq!(part.stopped_queues(1, Ticks(bed.now + 3_400_000)), ClassSet::EMPTY);
     assert_eq!(emptied(&mut bed), Ok(()));
