@@ -130,8 +130,8 @@ pub fn settle(device: &mut impl FlowControlDevice) -> (Accepted, Result<FlowCont
     (accepted, device.read())
 }
 
-/// Judges the settings `accepted` by the driver and the `reading` after them, for a port of `driver`. `has_mac` is false if the
-/// device is known to have no MAC.
+/// Judges the settings `accepted` by the driver and the `reading` after them, for a port of `driver`. `has_mac` is
+/// false if the device is known to have no MAC.
 #[must_use]
 pub fn judge(
     driver: &str,

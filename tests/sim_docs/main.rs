@@ -162,9 +162,21 @@ fn check_prose(name: &str, warnings: &[usize]) {
 fn prose(text: &str) -> String {
     let text = text.split("```").step_by(2).collect::<String>();
     let text = text.split('`').step_by(2).collect::<Vec<&str>>().join(" ");
-    let text = text.split("](").map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect::<Vec<_>>();
-    let text = text.join(" ");
-    text.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect()
+    without(&without(&text, "](", ")"), "<!--", "-->")
+}
+
+/// Returns `text` without its parts from each `begin` to the next `end`.
+fn without(text: &str, begin: &str, end: &str) -> String {
+    let mut parts = text.split(begin);
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once(end).map_or(part, |(_, rest)| rest));
+    std::iter::once(first).chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn prose_is_text_without_blocks_code_links_and_comments() {
+    let text = "First (7 us) of [a page](x.md#y) with `code 8`.\n```\nblock 9\n```\nLast.<!-- note 10 -->\n";
+    assert_eq!(prose(text).split_whitespace().collect::<Vec<_>>().join(" "), "First (7 us) of [a page with . Last.");
 }
 
 /// Asserts that the comment of the page lists exactly the figures that no block has.
