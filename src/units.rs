@@ -15,6 +15,8 @@
 //! ```
 
 use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
@@ -83,6 +85,73 @@ impl Bytes {
         Cells(u32::try_from(self.0 / cell.0.max(1)).unwrap_or(u32::MAX))
     }
 }
+
+/// Implements sums and differences of counts. Like those of integers, debug builds check them for overflow.
+macro_rules! count {
+    ($($unit:ident),+ $(,)?) => {$(
+        impl Add for $unit {
+            type Output = Self;
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl Sub for $unit {
+            type Output = Self;
+            #[inline]
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl AddAssign for $unit {
+            #[inline]
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+
+        impl SubAssign for $unit {
+            #[inline]
+            fn sub_assign(&mut self, other: Self) {
+                self.0 -= other.0;
+            }
+        }
+
+        impl Sum for $unit {
+            #[inline]
+            fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+                Self(counts.map(|count| count.0).sum())
+            }
+        }
+
+        impl $unit {
+            /// The sum; saturates.
+            #[inline]
+            #[must_use]
+            pub const fn saturating_add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+
+            /// The difference; zero if `other` is more.
+            #[inline]
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+
+            /// The difference; `None` if `other` is more.
+            #[inline]
+            #[must_use]
+            pub fn checked_sub(self, other: Self) -> Option<Self> {
+                self.0.checked_sub(other.0).map(Self)
+            }
+        }
+    )+};
+}
+
+count!(Cells, Bytes);
 
 /// The size of a cell, prepared to count the cells of a frame without a division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

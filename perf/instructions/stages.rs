@@ -159,7 +159,7 @@ pub fn ledger_shared() -> u64 {
 pub fn ledger_together() -> u64 {
     let (mut ledger, mut pools) = ledger(0);
     let half = BURST as u32 / 2;
-    let cells = [half, 0, 0, half, 0, 0, 0, 0];
+    let cells = [half, 0, 0, half, 0, 0, 0, 0].map(Cells);
     run(|_| {
         black_box(ledger.admit_burst(black_box(&cells), black_box(ClassSet::from_bits(0b1001)), &mut pools));
         ledger.release(black_box(3), black_box(Cells(half)), &mut pools);

@@ -51,8 +51,8 @@ impl GroupProfile {
     #[inline]
     #[must_use]
     pub fn xoff_level(&self, free: Cells) -> Cells {
-        let floor = self.xon_floor.0.saturating_add(self.xon_offset.0);
-        Cells(self.threshold.limit(free).0.saturating_sub(self.headroom.0).max(floor))
+        let floor = self.xon_floor.saturating_add(self.xon_offset);
+        self.threshold.limit(free).saturating_sub(self.headroom).max(floor)
     }
 }
 
@@ -87,8 +87,8 @@ pub struct PortProfile {
 
 impl PortProfile {
     /// Sum of the groups' etas.
-    pub(super) fn all_headroom(&self) -> u32 {
-        self.groups.iter().map(|group| group.headroom.0).sum()
+    pub(super) fn all_headroom(&self) -> Cells {
+        self.groups.iter().map(|group| group.headroom).sum()
     }
 
     /// A port with these groups, each with its own headroom, and without a port reserve or insurance.

@@ -119,7 +119,7 @@ impl Buffer {
             fast_path::hit(FastPath::InHeadroom);
         }
         for group in groups.iter() {
-            state.admitted[group] += u64::from(demand.cells[group]);
+            state.admitted[group] += u64::from(demand.cells[group].0);
         }
         state.holding |= groups;
         self.holding |= PortSet::only_if(!groups.is_empty(), port);
@@ -143,16 +143,18 @@ impl Buffer {
         if crosses && lossy.iter().any(|group| ports[port].ledger.has_free_reserve(group)) {
             return false;
         }
-        let wanted: u32 = lossy.iter().map(|group| demand.cells[group]).sum();
-        let all: u32 = demand.cells.iter().sum();
-        let request = BurstRequest { lossy: Cells(wanted), all: Cells(all), queues: demand.lossy_queues, crosses };
+        let wanted = lossy.iter().map(|group| demand.cells[group]).sum();
+        let all = demand.cells.iter().copied().sum();
+        let request = BurstRequest { lossy: wanted, all, queues: demand.lossy_queues, crosses };
         let draws = || {
             let needs_draw = |meta: &Meta| rule.needs_wred_draw(meta.desc.queue(), meta.is_droppable());
             demand.sent.iter().any(|index| !metas[index].is_lossless() & needs_draw(&metas[index]))
         };
         // Iterates by port and queue instead of by frame: there are fewer of them.
-        let deepest =
-            |queue: usize| demand.egresses.iter().map(|egress| ports[egress].queues[queue].cells()).max().unwrap_or(0);
+        let deepest = |queue: usize| {
+            let depths = demand.egresses.iter().map(|egress| Cells(ports[egress].queues[queue].cells()));
+            depths.max().unwrap_or_default()
+        };
         rule.admit_burst(request, self.lossy_pool(), draws, deepest)
     }
 

@@ -198,7 +198,7 @@ impl<P: Packet> Egress<P> {
             context.buffer.uncharge(desc);
         }
         state.waiting.insert(queue);
-        context.buffer.reserves.update(egress, queue, depth, depth + u32::from(desc.cells()));
+        context.buffer.reserves.update(egress, queue, Cells(depth), Cells(depth + u32::from(desc.cells())));
         Ok(())
     }
 }

@@ -129,7 +129,7 @@ impl<P: Packet> Egress<P> {
             // The frame has just left its slot, so there is room for it.
             if port.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
                 port.waiting.insert(queue);
-                reserves.update(number, queue, before, before + u32::from(desc.cells()));
+                reserves.update(number, queue, Cells(before), Cells(before + u32::from(desc.cells())));
             }
         }
     }
@@ -156,7 +156,7 @@ impl<P: Packet> Egress<P> {
             if self.posted.len() == posted {
                 break;
             }
-            reserves.update(number, queue, before, port.queues[queue].cells());
+            reserves.update(number, queue, Cells(before), Cells(port.queues[queue].cells()));
             if port.queues[queue].is_empty() {
                 ready.remove(queue);
                 port.waiting.remove(queue);
@@ -275,7 +275,7 @@ impl<P: Packet> Egress<P> {
                 drop(packet, desc.class(), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
-            buffer.reserves.update(number, queue, before, port.queues[queue].cells());
+            buffer.reserves.update(number, queue, Cells(before), Cells(port.queues[queue].cells()));
             port.finish_discard(queue, discarded);
         }
     }

@@ -13,7 +13,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Packet};
 use crate::qos::Rewrite;
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet, MAX_PORTS, PortSet};
-use crate::units::CellSize;
+use crate::units::{CellSize, Cells};
 use crate::wire::{ecn, vlan_tag};
 
 /// The settings of an egress port that ingress needs. It is small, because a burst may go to many ports. A reload
@@ -211,7 +211,7 @@ pub(crate) struct BurstDemand {
     /// Frames that leave by exactly one port.
     pub sent: FrameSet,
     /// Cells of these frames by group.
-    pub cells: [u32; CLASSES],
+    pub cells: [Cells; CLASSES],
     /// Egress ports of these frames.
     pub egresses: PortSet,
     /// Queues of these frames.
@@ -234,14 +234,14 @@ impl BurstDemand {
     ) -> BurstDemand {
         let mut demand = Self { sent, egresses, floods, ..Self::default() };
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
-            demand.add(ingress.classifier.of_class(class), sum.cells());
+            demand.add(ingress.classifier.of_class(class), Cells(sum.cells()));
         }
         demand
     }
 
     /// Adds `cells` of frames of one `classification`.
     #[inline]
-    fn add(&mut self, classification: Classification, cells: u32) {
+    fn add(&mut self, classification: Classification, cells: Cells) {
         self.cells[usize::from(classification.desc.group())] += cells;
         self.queues.insert(classification.desc.queue());
         self.lossy_queues |= classification.class_bits.lossy_queue();
@@ -250,6 +250,7 @@ impl BurstDemand {
     /// Groups with cells.
     #[inline]
     pub fn groups(&self) -> ClassSet {
-        (0..CLASSES).fold(ClassSet::EMPTY, |groups, group| groups | ClassSet::only_if(self.cells[group] > 0, group))
+        (0..CLASSES)
+            .fold(ClassSet::EMPTY, |groups, group| groups | ClassSet::only_if(self.cells[group] > Cells(0), group))
     }
 }

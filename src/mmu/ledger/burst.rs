@@ -11,37 +11,37 @@ impl PortLedger {
     /// outside of the headroom or all in it, and no new XOFF may result. Otherwise, or in doubt, nothing changes.
     /// Returns whether it admitted them.
     #[inline]
-    pub fn admit_burst(&mut self, cells: &[u32; CLASSES], groups: ClassSet, pools: &mut Pools) -> bool {
+    pub fn admit_burst(&mut self, cells: &[Cells; CLASSES], groups: ClassSet, pools: &mut Pools) -> bool {
         let paused = self.xoff() & groups;
         if !paused.is_empty() && !self.all_go_to_headroom(cells, paused) {
             return false;
         }
         let mut parts = [Parts::default(); CLASSES];
-        let mut shared = [0; 2];
+        let mut shared = [Cells(0); 2];
         for group in (groups - paused).iter() {
-            parts[group] = self.divide(group, Cells(cells[group]));
+            parts[group] = self.divide(group, cells[group]);
             // The order of frames decides which group gets the port's reserve.
-            if parts[group].port_reserve > 0 {
+            if parts[group].port_reserve > Cells(0) {
                 return false;
             }
             shared[usize::from(self.groups[group].profile.lossless)] += parts[group].shared;
         }
         // Free cells of each pool after the whole burst: no frame of the burst finds less.
         let [lossy, lossless] = pools.shared.each_ref().map(Lease::free);
-        let (Some(lossy), Some(lossless)) = (lossy.0.checked_sub(shared[0]), lossless.0.checked_sub(shared[1])) else {
+        let (Some(lossy), Some(lossless)) = (lossy.checked_sub(shared[0]), lossless.checked_sub(shared[1])) else {
             return false;
         };
-        let free = [lossy, lossless].map(Cells);
+        let free = [lossy, lossless];
         if !(groups - paused).iter().all(|group| self.stays_within(group, parts[group].shared, free)) {
             return false;
         }
         if self.profile.policy == HeadroomPolicy::Dynamic
-            && self.shared[LOSSLESS] + shared[LOSSLESS] > self.port_threshold.limit(free[LOSSLESS]).0
+            && self.shared[LOSSLESS] + shared[LOSSLESS] > self.port_threshold.limit(free[LOSSLESS])
         {
             return false;
         }
         let Pools { shared: leases, headroom } = pools;
-        if !take_all(leases, shared.map(Cells), || paused.is_empty() || self.put_in_headroom(cells, paused, headroom)) {
+        if !take_all(leases, shared, || paused.is_empty() || self.put_in_headroom(cells, paused, headroom)) {
             return false;
         }
         (groups - paused).iter().for_each(|group| self.put(group, parts[group]));
@@ -50,27 +50,27 @@ impl PortLedger {
 
     /// Whether `group` stays below every limit with `cells` more of its pool, if that pool then has `free` cells.
     #[inline]
-    fn stays_within(&self, group: usize, cells: u32, free: [Cells; 2]) -> bool {
+    fn stays_within(&self, group: usize, cells: Cells, free: [Cells; 2]) -> bool {
         let Group { profile, state } = &self.groups[group];
         let free = free[usize::from(profile.lossless)];
         let limit = if profile.lossless && self.profile.policy == HeadroomPolicy::Dynamic {
             self.groups[group].xoff_level(free)
         } else {
-            profile.threshold.limit(free).0
+            profile.threshold.limit(free)
         };
-        cells == 0 || state.headroom.0 == 0 && state.shared.0 + cells <= limit
+        cells == Cells(0) || state.headroom == Cells(0) && state.shared + cells <= limit
     }
 
     /// Whether all cells of the `paused` groups, in any frames, go to their headroom and fit there, if the pool has the
     /// cells. These are the frames that follow an XOFF until the peer obeys.
     #[inline(never)]
-    fn all_go_to_headroom(&self, cells: &[u32; CLASSES], paused: ClassSet) -> bool {
+    fn all_go_to_headroom(&self, cells: &[Cells; CLASSES], paused: ClassSet) -> bool {
         let fits = |group: usize| {
             let state = &self.groups[group].state;
-            let after = Cells(state.headroom.0.saturating_add(cells[group]));
+            let after = state.headroom.saturating_add(cells[group]);
             // A frame that fits a reserve would go there.
-            let parts = self.divide(group, Cells(cells[group]));
-            state.headroom.0 > 0 && parts.shared == cells[group] && after <= self.headroom_of(group)
+            let parts = self.divide(group, cells[group]);
+            state.headroom > Cells(0) && parts.shared == cells[group] && after <= self.headroom_of(group)
         };
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => paused.iter().all(fits),
@@ -82,13 +82,13 @@ impl PortLedger {
     /// Puts the cells of the `paused` groups into their headroom. Returns false, and changes nothing, if the headroom
     /// pool has too few cells.
     #[inline(never)]
-    fn put_in_headroom(&mut self, cells: &[u32; CLASSES], paused: ClassSet, pool: &ExactPool) -> bool {
+    fn put_in_headroom(&mut self, cells: &[Cells; CLASSES], paused: ClassSet, pool: &ExactPool) -> bool {
         if self.profile.policy == HeadroomPolicy::SharedPool && !pool.take(sum(cells, paused)) {
             return false;
         }
         for group in paused.iter() {
             let state = &mut self.groups[group].state;
-            state.headroom.0 += cells[group];
+            state.headroom += cells[group];
             state.headroom_highest = state.headroom_highest.max(state.headroom);
         }
         true
@@ -96,8 +96,8 @@ impl PortLedger {
 }
 
 /// Sum of the cells of `groups`.
-fn sum(cells: &[u32; CLASSES], groups: ClassSet) -> Cells {
-    Cells(groups.iter().map(|group| cells[group]).sum())
+fn sum(cells: &[Cells; CLASSES], groups: ClassSet) -> Cells {
+    groups.iter().map(|group| cells[group]).sum()
 }
 
 /// Takes cells of both pools or of neither: another lcore may have taken them since the check. `and_headroom` runs last
@@ -105,10 +105,10 @@ fn sum(cells: &[u32; CLASSES], groups: ClassSet) -> Cells {
 #[inline]
 fn take_all([lossy, lossless]: &mut [Lease; 2], cells: [Cells; 2], and_headroom: impl FnOnce() -> bool) -> bool {
     let highest = [lossy.used_highest(), lossless.used_highest()];
-    if cells[0].0 > 0 && !lossy.take(cells[0]) {
+    if cells[0] > Cells(0) && !lossy.take(cells[0]) {
         return false;
     }
-    let took_lossless = cells[1].0 == 0 || lossless.take(cells[1]);
+    let took_lossless = cells[1] == Cells(0) || lossless.take(cells[1]);
     if took_lossless && and_headroom() {
         return true;
     }

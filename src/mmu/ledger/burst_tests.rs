@@ -22,9 +22,9 @@ fn one_by_one(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> Ve
 }
 
 fn together(ledger: &mut PortLedger, frames: &Frames, pools: &mut Pools) -> bool {
-    let (mut cells, mut groups) = ([0; CLASSES], ClassSet::EMPTY);
+    let (mut cells, mut groups) = ([Cells(0); CLASSES], ClassSet::EMPTY);
     for &(group, frame) in frames {
-        cells[group] += frame;
+        cells[group] += Cells(frame);
         groups.insert(group);
     }
     ledger.admit_burst(&cells, groups, pools)

@@ -53,14 +53,14 @@ impl GroupState {
     #[inline]
     #[must_use]
     pub fn used(&self) -> Cells {
-        Cells(self.reserve.0 + self.port_reserve.0 + self.shared.0)
+        self.reserve + self.port_reserve + self.shared
     }
 
     /// All cells of the group.
     #[inline]
     #[must_use]
     pub fn held(&self) -> Cells {
-        Cells(self.used().0 + self.headroom.0)
+        self.used() + self.headroom
     }
 
     #[inline]
@@ -80,14 +80,14 @@ struct Group {
 
 impl Group {
     #[inline]
-    fn xoff_level(&self, free: Cells) -> u32 {
-        self.profile.xoff_level(free).0
+    fn xoff_level(&self, free: Cells) -> Cells {
+        self.profile.xoff_level(free)
     }
 
     /// With [`HeadroomPolicy::Dynamic`], the share at or below which a paused group may resume if `limit` bounds its
     /// share.
-    fn xon_level(&self, limit: u32) -> u32 {
-        limit.saturating_sub(self.profile.xon_offset.0).max(self.profile.xon_floor.0)
+    fn xon_level(&self, limit: Cells) -> Cells {
+        limit.saturating_sub(self.profile.xon_offset).max(self.profile.xon_floor)
     }
 
     /// Whether the paused group, with nothing in headroom, may resume while `limit` bounds its share.
@@ -100,23 +100,24 @@ impl Group {
     /// With [`HeadroomPolicy::SharedPool`] a frame may be refused, and so pause the group, while the group's headroom
     /// is empty. XON then waits until a frame of that size has room. Otherwise XOFF and XON would fall into one
     /// evaluation, and the sender would never stop.
-    fn may_resume(&self, limit: u32, free: Cells) -> bool {
+    fn may_resume(&self, limit: Cells, free: Cells) -> bool {
         let GroupProfile { reserve, xon_offset, xon_floor, .. } = self.profile;
+        // With 64 bits the sums cannot overflow.
+        let limit = u64::from(limit.0);
         let (share, offset, floor) = (u64::from(self.state.shared.0), u64::from(xon_offset.0), u64::from(xon_floor.0));
-        let free_reserve = u64::from(reserve.0 - self.state.reserve.0);
-        let room = u64::from(limit).saturating_sub(share).min(free.0.into()) + free_reserve;
-        let is_below = share + offset <= u64::from(limit)
-            || share <= floor && share + floor + offset <= u64::from(limit) + free_reserve;
-        is_below && u64::from(self.state.refused.0) <= room || self.state.held().0 == 0
+        let free_reserve = u64::from((reserve - self.state.reserve).0);
+        let room = limit.saturating_sub(share).min(free.0.into()) + free_reserve;
+        let is_below = share + offset <= limit || share <= floor && share + floor + offset <= limit + free_reserve;
+        is_below && u64::from(self.state.refused.0) <= room || self.state.held() == Cells(0)
     }
 }
 
 /// The division of a packet's cells if it stays out of the headroom.
 #[derive(Debug, Default, Clone, Copy)]
 struct Parts {
-    reserve: u32,
-    port_reserve: u32,
-    shared: u32,
+    reserve: Cells,
+    port_reserve: Cells,
+    shared: Cells,
 }
 
 /// Occupancy and XOFF state of one ingress port. Owned by the port's lcore.
@@ -124,9 +125,9 @@ struct Parts {
 pub struct PortLedger {
     groups: [Group; CLASSES],
     /// Cells in the port's own reserves: lossy, lossless.
-    reserve_used: [u32; 2],
+    reserve_used: [Cells; 2],
     /// Cells of all groups in the shared pools: lossy, lossless.
-    shared: [u32; 2],
+    shared: [Cells; 2],
     /// Groups that are XOFF themselves.
     group_off: ClassSet,
     /// Whether the port is XOFF, so that all its lossless groups must stop. Only with [`HeadroomPolicy::Dynamic`].
@@ -134,8 +135,8 @@ pub struct PortLedger {
     /// Lossless groups.
     lossless: ClassSet,
     /// Cells in the port's insurance: the sum of the groups' headroom with [`HeadroomPolicy::Dynamic`], else zero.
-    insurance_used: u32,
-    insurance_highest: u32,
+    insurance_used: Cells,
+    insurance_highest: Cells,
     port_threshold: PortThreshold,
     /// The port's settings. [`Group`] has a second copy of each group's profile, beside its counts.
     profile: PortProfile,
@@ -147,13 +148,13 @@ impl PortLedger {
     pub fn new(profile: &PortProfile) -> Self {
         Self {
             groups: profile.groups.map(|profile| Group { profile, state: GroupState::default() }),
-            reserve_used: [0; 2],
-            shared: [0; 2],
+            reserve_used: [Cells(0); 2],
+            shared: [Cells(0); 2],
             group_off: ClassSet::EMPTY,
             port_off: false,
             lossless: (0..CLASSES).filter(|&group| profile.groups[group].lossless).collect(),
-            insurance_used: 0,
-            insurance_highest: 0,
+            insurance_used: Cells(0),
+            insurance_highest: Cells(0),
             port_threshold: PortThreshold::new(profile),
             profile: *profile,
         }
@@ -195,7 +196,7 @@ impl PortLedger {
     /// X_qoff: with [`HeadroomPolicy::Dynamic`], the share beyond which `group` is XOFF now.
     #[must_use]
     pub fn xoff_level(&self, group: usize, pools: &Pools) -> Cells {
-        Cells(self.groups[group].xoff_level(pools.shared[LOSSLESS].free()))
+        self.groups[group].xoff_level(pools.shared[LOSSLESS].free())
     }
 
     /// X_poff: with [`HeadroomPolicy::Dynamic`], the limit on the sum of all lossless groups' shares of the pool now.
@@ -213,25 +214,25 @@ impl PortLedger {
     /// Cells in the port's own reserves: lossy, lossless.
     #[must_use]
     pub fn reserve_used(&self) -> [Cells; 2] {
-        self.reserve_used.map(Cells)
+        self.reserve_used
     }
 
     /// Cells of all groups in the shared pools: lossy, lossless.
     #[must_use]
     pub fn shared(&self) -> [Cells; 2] {
-        self.shared.map(Cells)
+        self.shared
     }
 
     /// Cells in the port's insurance.
     #[must_use]
     pub fn insurance_used(&self) -> Cells {
-        Cells(self.insurance_used)
+        self.insurance_used
     }
 
     /// The most cells ever used in the port's insurance.
     #[must_use]
     pub fn insurance_highest(&self) -> Cells {
-        Cells(self.insurance_highest)
+        self.insurance_highest
     }
 
     /// Sets all watermarks to the cells held now.
@@ -281,15 +282,15 @@ impl PortLedger {
     #[must_use]
     pub fn admit(&mut self, group: usize, cells: Cells, pools: &mut Pools) -> Admission {
         let Group { profile, state } = &mut self.groups[group];
-        if state.reserve.0 + cells.0 <= profile.reserve.0 {
-            state.reserve.0 += cells.0;
+        if state.reserve + cells <= profile.reserve {
+            state.reserve += cells;
             state.raise_watermarks();
             return Admission::Reserve;
         }
         let (lossless, threshold) = (profile.lossless, profile.threshold);
-        let (share, headroom) = (state.shared.0, state.headroom.0);
+        let (share, headroom) = (state.shared, state.headroom);
         let parts = self.divide(group, cells);
-        if parts.shared == 0 {
+        if parts.shared == Cells(0) {
             self.put(group, parts);
             return Admission::PortReserve;
         }
@@ -297,8 +298,8 @@ impl PortLedger {
             return self.admit_dynamic(group, cells, parts, pools);
         }
         let pool = &mut pools.shared[usize::from(lossless)];
-        let within = headroom == 0 && share + parts.shared <= threshold.limit(pool.free()).0;
-        if within && pool.take(Cells(parts.shared)) {
+        let within = headroom == Cells(0) && share + parts.shared <= threshold.limit(pool.free());
+        if within && pool.take(parts.shared) {
             self.put(group, parts);
             return Admission::Shared;
         }
@@ -313,7 +314,7 @@ impl PortLedger {
     pub fn has_free_reserve(&self, group: usize) -> bool {
         let Group { profile, state } = &self.groups[group];
         state.reserve < profile.reserve
-            || self.reserve_used[usize::from(profile.lossless)] < self.profile.reserve[usize::from(profile.lossless)].0
+            || self.reserve_used[usize::from(profile.lossless)] < self.profile.reserve[usize::from(profile.lossless)]
     }
 
     /// Admits a lossy frame that [`PortLedger::admit`] refused, for an egress queue below its reserve. The frame takes
@@ -326,7 +327,7 @@ impl PortLedger {
         let lossless = self.groups[group].profile.lossless;
         debug_assert!(!lossless, "a lossless group uses its headroom instead");
         let parts = self.divide(group, cells);
-        if !pools.shared[usize::from(lossless)].take(Cells(parts.shared)) {
+        if !pools.shared[usize::from(lossless)].take(parts.shared) {
             return Admission::Refused(Refusal::PoolEmpty);
         }
         self.put(group, parts);
@@ -338,11 +339,11 @@ impl PortLedger {
     fn admit_dynamic(&mut self, group: usize, cells: Cells, parts: Parts, pools: &mut Pools) -> Admission {
         let pool = &mut pools.shared[LOSSLESS];
         let free = pool.free();
-        if self.groups[group].state.shared.0 + parts.shared > self.groups[group].xoff_level(free) {
+        if self.groups[group].state.shared + parts.shared > self.groups[group].xoff_level(free) {
             self.group_off.insert(group);
         }
-        let within = !self.port_off && self.shared[LOSSLESS] + parts.shared <= self.port_threshold.limit(free).0;
-        if within && pool.take(Cells(parts.shared)) {
+        let within = !self.port_off && self.shared[LOSSLESS] + parts.shared <= self.port_threshold.limit(free);
+        if within && pool.take(parts.shared) {
             self.put(group, parts);
             return Admission::Shared;
         }
@@ -355,7 +356,7 @@ impl PortLedger {
         let headroom = self.headroom_of(group);
         let Group { state, .. } = &mut self.groups[group];
         // The sum of two counts of buffer cells cannot overflow, but the limit must hold for any input.
-        let after = Cells(state.headroom.0.saturating_add(cells.0));
+        let after = state.headroom.saturating_add(cells);
         match self.profile.policy {
             HeadroomPolicy::Independent | HeadroomPolicy::SharedPool => {
                 self.group_off.insert(group);
@@ -369,8 +370,8 @@ impl PortLedger {
             }
             HeadroomPolicy::Dynamic => {
                 self.port_off = true;
-                let insurance = self.insurance_used.saturating_add(cells.0);
-                if insurance > self.profile.insurance.0 {
+                let insurance = self.insurance_used.saturating_add(cells);
+                if insurance > self.profile.insurance {
                     return Admission::Refused(Refusal::HeadroomFull);
                 }
                 self.insurance_used = insurance;
@@ -387,7 +388,7 @@ impl PortLedger {
     #[inline]
     fn headroom_of(&self, group: usize) -> Cells {
         let is_shared = mutant::is(Mutant::HeadroomShared);
-        if is_shared { Cells(self.profile.all_headroom()) } else { self.groups[group].profile.headroom }
+        if is_shared { self.profile.all_headroom() } else { self.groups[group].profile.headroom }
     }
 
     /// Divides `cells` between the free reserve of the group, the free reserve of the port and the shared pool, in this
@@ -396,9 +397,9 @@ impl PortLedger {
     fn divide(&self, group: usize, cells: Cells) -> Parts {
         let Group { profile, state } = &self.groups[group];
         let kind = usize::from(profile.lossless);
-        let reserve = (profile.reserve.0 - state.reserve.0).min(cells.0);
-        let beyond = cells.0 - reserve;
-        let port_reserve = (self.profile.reserve[kind].0 - self.reserve_used[kind]).min(beyond);
+        let reserve = (profile.reserve - state.reserve).min(cells);
+        let beyond = cells - reserve;
+        let port_reserve = (self.profile.reserve[kind] - self.reserve_used[kind]).min(beyond);
         Parts { reserve, port_reserve, shared: beyond - port_reserve }
     }
 
@@ -406,9 +407,9 @@ impl PortLedger {
     fn put(&mut self, group: usize, parts: Parts) {
         let Group { profile, state } = &mut self.groups[group];
         let kind = usize::from(profile.lossless);
-        state.reserve.0 += parts.reserve;
-        state.port_reserve.0 += parts.port_reserve;
-        state.shared.0 += parts.shared;
+        state.reserve += parts.reserve;
+        state.port_reserve += parts.port_reserve;
+        state.shared += parts.shared;
         state.raise_watermarks();
         self.reserve_used[kind] += parts.port_reserve;
         self.shared[kind] += parts.shared;
@@ -423,11 +424,11 @@ impl PortLedger {
     pub fn undo(&mut self, group: usize, before: &GroupState, pool_highest: Cells, pools: &mut Pools) {
         let state = &mut self.groups[group].state;
         debug_assert!(state.headroom == before.headroom, "only the admission of a lossy frame is undone");
-        let (shared, port_reserve) = (state.shared.0 - before.shared.0, state.port_reserve.0 - before.port_reserve.0);
+        let (shared, port_reserve) = (state.shared - before.shared, state.port_reserve - before.port_reserve);
         *state = *before;
         self.shared[0] -= shared;
         self.reserve_used[0] -= port_reserve;
-        pools.shared[0].give(Cells(shared));
+        pools.shared[0].give(shared);
         pools.shared[0].set_watermark(pool_highest);
     }
 
@@ -438,40 +439,40 @@ impl PortLedger {
     /// group.
     #[inline]
     pub fn release(&mut self, group: usize, cells: Cells, pools: &mut Pools) {
-        let mut left = cells.0;
+        let mut left = cells;
         let is_late = mutant::is(Mutant::ReleaseOrder) && self.groups[group].state.used() >= cells;
-        if self.groups[group].state.headroom.0 > 0 && !is_late {
+        if self.groups[group].state.headroom > Cells(0) && !is_late {
             left -= self.release_headroom(group, cells, &pools.headroom);
         }
         let Group { profile, state } = &mut self.groups[group];
         let kind = usize::from(profile.lossless);
-        let shared = left.min(state.shared.0);
+        let shared = left.min(state.shared);
         left -= shared;
-        let port_reserve = left.min(state.port_reserve.0);
+        let port_reserve = left.min(state.port_reserve);
         left -= port_reserve;
-        assert!(left <= state.reserve.0, "a group released more cells than it held");
-        state.reserve.0 -= left;
-        state.port_reserve.0 -= port_reserve;
-        state.shared.0 -= shared;
+        assert!(left <= state.reserve, "a group released more cells than it held");
+        state.reserve -= left;
+        state.port_reserve -= port_reserve;
+        state.shared -= shared;
         self.reserve_used[kind] -= port_reserve;
         self.shared[kind] -= shared;
-        if shared > 0 {
-            pools.shared[kind].give(Cells(shared));
+        if shared > Cells(0) {
+            pools.shared[kind].give(shared);
         }
     }
 
-    /// Frees the part of `cells` that is in headroom, and returns its size.
+    /// Frees the part of `cells` that is in headroom, and returns it.
     #[cold]
-    fn release_headroom(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> u32 {
+    fn release_headroom(&mut self, group: usize, cells: Cells, pool: &ExactPool) -> Cells {
         let state = &mut self.groups[group].state;
         let freed = state.headroom.min(cells);
-        state.headroom.0 -= freed.0;
+        state.headroom -= freed;
         match self.profile.policy {
             HeadroomPolicy::Independent => {}
             HeadroomPolicy::SharedPool => pool.give(freed),
-            HeadroomPolicy::Dynamic => self.insurance_used -= freed.0,
+            HeadroomPolicy::Dynamic => self.insurance_used -= freed,
         }
-        freed.0
+        freed
     }
 
     /// Re-evaluates everything that is paused, even if none of its own packets left: thresholds depend on other groups.
@@ -485,18 +486,18 @@ impl PortLedger {
     fn resume_paused(&mut self, pools: &Pools) -> bool {
         let before = self.xoff();
         let free = pools.shared[LOSSLESS].free();
-        if self.port_off && self.insurance_used == 0 && self.may_resume(free) {
+        if self.port_off && self.insurance_used == Cells(0) && self.may_resume(free) {
             self.port_off = false;
         }
         let dynamic = self.profile.policy == HeadroomPolicy::Dynamic;
         for (index, group) in self.groups.iter_mut().enumerate() {
             let may = if dynamic {
                 // The XOFF level is never below offset plus floor, so XON at the floor has room.
-                group.state.shared.0 <= group.xon_level(group.xoff_level(free))
+                group.state.shared <= group.xon_level(group.xoff_level(free))
             } else {
-                group.may_resume(group.profile.threshold.limit(free).0, free)
+                group.may_resume(group.profile.threshold.limit(free), free)
             };
-            if may && (group.state.headroom.0 == 0 || mutant::is(Mutant::XonTooEarly)) {
+            if may && (group.state.headroom == Cells(0) || mutant::is(Mutant::XonTooEarly)) {
                 self.group_off.remove(index);
                 group.state.refused = Cells(0);
             }
@@ -508,9 +509,9 @@ impl PortLedger {
     /// over its lossless groups.
     fn may_resume(&self, free: Cells) -> bool {
         let lossless = || self.groups.iter().filter(|group| group.profile.lossless);
-        let free_reserves = lossless().map(|group| u64::from(group.profile.reserve.0 - group.state.reserve.0)).sum();
+        let free_reserves = lossless().map(|group| group.profile.reserve - group.state.reserve).sum();
         self.port_threshold.may_resume(self.shared[LOSSLESS], free_reserves, free)
-            || lossless().all(|group| group.state.held().0 == 0)
+            || lossless().all(|group| group.state.held() == Cells(0))
     }
 }
 

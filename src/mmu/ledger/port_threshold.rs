@@ -13,28 +13,28 @@ const FRACTION: i8 = 7;
 pub(in crate::mmu) struct PortThreshold {
     /// Sum of the dynamic thresholds' alphas, in parts of 2^7.
     alphas: u64,
-    /// Sum of the static thresholds.
-    cells: u64,
+    /// Sum of the static thresholds; saturates, as the limit does.
+    cells: Cells,
     /// Sum of the groups' XON offsets.
-    xon_offset: u32,
+    xon_offset: Cells,
     /// Sum of the groups' XON floors.
-    xon_floor: u32,
+    xon_floor: Cells,
 }
 
 impl PortThreshold {
     /// Creates the threshold for the lossless groups of `profile`.
     pub(in crate::mmu) fn new(profile: &PortProfile) -> Self {
-        let nothing = Self { alphas: 0, cells: 0, xon_offset: 0, xon_floor: 0 };
+        let nothing = Self { alphas: 0, cells: Cells(0), xon_offset: Cells(0), xon_floor: Cells(0) };
         profile.groups.iter().filter(|group| group.lossless).fold(nothing, Self::with)
     }
 
     fn with(mut self, group: &GroupProfile) -> Self {
         match group.threshold {
             Threshold::Dynamic(alpha) => self.alphas += 1 << (alpha.exponent() + FRACTION),
-            Threshold::Static(cells) => self.cells += u64::from(cells.0),
+            Threshold::Static(cells) => self.cells = self.cells.saturating_add(cells),
         }
-        self.xon_offset = self.xon_offset.saturating_add(group.xon_offset.0);
-        self.xon_floor = self.xon_floor.saturating_add(group.xon_floor.0);
+        self.xon_offset = self.xon_offset.saturating_add(group.xon_offset);
+        self.xon_floor = self.xon_floor.saturating_add(group.xon_floor);
         self
     }
 
@@ -43,15 +43,17 @@ impl PortThreshold {
     #[inline]
     pub(in crate::mmu) fn limit(self, free: Cells) -> Cells {
         // At most 8 * 2^10 * 2^32: no overflow.
-        let limit = ((self.alphas * u64::from(free.0)) >> FRACTION) + self.cells;
+        let limit = ((self.alphas * u64::from(free.0)) >> FRACTION) + u64::from(self.cells.0);
         Cells(u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
     /// Whether a paused port that holds `shared` cells of the pool may resume. `free_reserves` is the sum of its
     /// groups' free reserve cells, and the pool has `free` free cells.
-    pub(in crate::mmu) fn may_resume(self, shared: u32, free_reserves: u64, free: Cells) -> bool {
-        let (shared, limit) = (u64::from(shared), u64::from(self.limit(free).0));
-        let (offset, floor) = (u64::from(self.xon_offset), u64::from(self.xon_floor));
+    pub(in crate::mmu) fn may_resume(self, shared: Cells, free_reserves: Cells, free: Cells) -> bool {
+        // With 64 bits the sums cannot overflow.
+        let cells = |count: Cells| u64::from(count.0);
+        let (shared, limit, free_reserves) = (cells(shared), cells(self.limit(free)), cells(free_reserves));
+        let (offset, floor) = (cells(self.xon_offset), cells(self.xon_floor));
         shared + offset <= limit || shared <= floor && shared + floor + offset <= limit + free_reserves
     }
 }
@@ -80,11 +82,11 @@ mod tests {
     fn port_limit_of_equal_groups_is_their_number_times_the_threshold() {
         let port = PortThreshold::new(&PortProfile::independent([group(true, alpha(-4)); 8]));
         assert_eq!(port.limit(Cells(1600)), Cells(8 * 100));
-        assert!(port.may_resume(800 - 8 * 3, 0, Cells(1600)));
-        assert!(!port.may_resume(800 - 8 * 3 + 1, 0, Cells(1600)));
+        assert!(port.may_resume(Cells(800 - 8 * 3), Cells(0), Cells(1600)));
+        assert!(!port.may_resume(Cells(800 - 8 * 3 + 1), Cells(0), Cells(1600)));
         // The offsets exceed the limit of 8, so the floors decide: the reserves must have room for both.
-        assert!(port.may_resume(8 * 2, 8 * (2 + 3 + 1), Cells(16)));
-        assert!(!port.may_resume(8 * 2, 8 * (2 + 3 + 1) - 1, Cells(16)));
+        assert!(port.may_resume(Cells(8 * 2), Cells(8 * (2 + 3 + 1)), Cells(16)));
+        assert!(!port.may_resume(Cells(8 * 2), Cells(8 * (2 + 3 + 1) - 1), Cells(16)));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl LossyPool {
     /// Cells that queues beyond their reserve may use; `None` if the pool has fewer than are reserved.
     #[inline]
     fn unreserved(self) -> Option<Cells> {
-        self.free.0.checked_sub(self.reserved.0).map(Cells)
+        self.free.checked_sub(self.reserved)
     }
 }
 
@@ -144,7 +144,7 @@ impl QueueAdmission {
             return QueueVerdict::Accept;
         }
         let profile = &self.profiles[queue];
-        let after = Cells(depth.cells.0 + frame.cells.0);
+        let after = depth.cells + frame.cells;
         if after <= profile.reserve {
             return QueueVerdict::Accept;
         }
@@ -188,7 +188,7 @@ impl QueueAdmission {
     }
 
     /// Whether [`QueueAdmission::admit`] would accept every frame of a burst, in any order. `pool` is not charged for
-    /// them yet. `deepest` returns the largest depth, in cells, of a queue number among the burst's egress ports.
+    /// them yet. `deepest` returns the largest depth of a queue number among the burst's egress ports.
     /// `draws` is whether some lossy frame needs a draw of WRED. True is exact for queues of this lcore: another lcore
     /// judges its own again. False may be pessimistic.
     #[inline]
@@ -198,17 +198,17 @@ impl QueueAdmission {
         burst: BurstRequest,
         pool: LossyPool,
         draws: impl FnOnce() -> bool,
-        deepest: impl Fn(usize) -> u32,
+        deepest: impl Fn(usize) -> Cells,
     ) -> bool {
         // Only frame by frame is it known which frames use a queue's reserve, and which of them may cross.
-        let Some(free) = pool.unreserved().and_then(|free| free.0.checked_sub(burst.lossy.0)) else { return false };
-        if burst.crosses && pool.reserved.0 > 0 || !(burst.queues & self.wred_queues).is_empty() && draws() {
+        let Some(free) = pool.unreserved().and_then(|free| free.checked_sub(burst.lossy)) else { return false };
+        if burst.crosses && pool.reserved > Cells(0) || !(burst.queues & self.wred_queues).is_empty() && draws() {
             return false;
         }
         burst.queues.iter().all(|queue| {
             let limit = self.profiles[queue].limit.as_ref();
-            let limit = limit.map_or(u32::MAX, |limit| limit.threshold.limit(Cells(free)).0);
-            deepest(queue) + burst.all.0 <= limit
+            let limit = limit.map_or(Cells(u32::MAX), |limit| limit.threshold.limit(free));
+            deepest(queue) + burst.all <= limit
         })
     }
 

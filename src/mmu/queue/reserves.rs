@@ -27,7 +27,7 @@ struct Shared {
 pub struct QueueReserves {
     lcore: usize,
     /// Cells reserved for each queue of a port; equal on every port.
-    reserves: [u32; CLASSES],
+    reserves: [Cells; CLASSES],
     /// Queues with a reserve.
     reserved: ClassSet,
     shared: Arc<Shared>,
@@ -38,9 +38,8 @@ impl QueueReserves {
     /// lcore.
     #[must_use]
     pub fn fleet(reserves: [Cells; CLASSES], owners: &[u8], lcores: u8) -> Vec<Self> {
-        let reserves = reserves.map(|reserve| reserve.0);
-        let reserved = (0..CLASSES).filter(|&queue| reserves[queue] > 0).collect();
-        let all: u32 = reserves.iter().sum();
+        let reserved = (0..CLASSES).filter(|&queue| reserves[queue] > Cells(0)).collect();
+        let all: u32 = reserves.iter().map(|reserve| reserve.0).sum();
         let unused = |lcore: u8| all * owners.iter().filter(|&&owner| owner == lcore).count() as u32;
         let shared = Arc::new(Shared {
             depths: owners.iter().map(|_| CachePadded::default()).collect(),
@@ -61,7 +60,7 @@ impl QueueReserves {
     #[must_use]
     pub fn covers(&self, port: usize, queue: usize, cells: Cells) -> bool {
         let depth = self.shared.depths[port][queue].load(Ordering::Relaxed);
-        self.reserved.contains(queue) && depth + cells.0 <= self.reserves[queue]
+        self.reserved.contains(queue) && depth + cells.0 <= self.reserves[queue].0
     }
 
     /// Whether a frame of `cells`, already charged to the lossy pool, may go to `queue` at `port` of another lcore
@@ -96,16 +95,16 @@ impl QueueReserves {
         Cells(self.shared.depths[port][queue].load(Ordering::Relaxed))
     }
 
-    /// Publishes that `queue` of `port`, owned by this lcore, went from `before` to `after` cells.
+    /// Publishes that `queue` of `port`, owned by this lcore, went from `before` to `after`.
     #[inline]
-    pub fn update(&self, port: usize, queue: usize, before: u32, after: u32) {
+    pub fn update(&self, port: usize, queue: usize, before: Cells, after: Cells) {
         if !self.reserved.contains(queue & 7) {
             return;
         }
         let reserve = self.reserves[queue];
         let (freed, taken) = (before.min(reserve), after.min(reserve));
         let unused = &self.shared.unused[self.lcore];
-        unused.store(unused.load(Ordering::Relaxed) + freed - taken, Ordering::Relaxed);
-        self.shared.depths[port][queue].store(after, Ordering::Relaxed);
+        unused.store(unused.load(Ordering::Relaxed) + freed.0 - taken.0, Ordering::Relaxed);
+        self.shared.depths[port][queue].store(after.0, Ordering::Relaxed);
     }
 }

@@ -84,22 +84,22 @@ proptest! {
     ) {
         let rule = rule(profile);
         let cells = |lossy_only: bool| {
-            Cells(frames.iter().filter(|frame| !lossy_only || !frame.must_accept).map(|frame| frame.cells.0).sum())
+            frames.iter().filter(|frame| !lossy_only || !frame.must_accept).map(|frame| frame.cells).sum::<Cells>()
         };
-        let queues = if cells(true).0 > 0 { ClassSet::only(3) } else { ClassSet::EMPTY };
+        let queues = if cells(true) > Cells(0) { ClassSet::only(3) } else { ClassSet::EMPTY };
         let burst = BurstRequest { lossy: cells(true), all: cells(false), queues, crosses: false };
         let draws = || frames.iter().any(|frame| !frame.must_accept && rule.needs_wred_draw(3, frame.droppable));
-        if !rule.admit_burst(burst, pool, draws, |_| depth) {
+        if !rule.admit_burst(burst, pool, draws, |_| Cells(depth)) {
             return Ok(());
         }
         let (mut depth, mut pool) = (QueueDepth { cells: Cells(depth), bytes: Bytes(0) }, pool);
         for frame in frames {
             if !frame.must_accept {
-                pool.free.0 -= frame.cells.0;
+                pool.free -= frame.cells;
             }
             let taken = rule.admit(3, frame, depth, pool, || panic!("no draw is needed"));
             prop_assert_eq!(taken, Ok(()));
-            depth.cells.0 += frame.cells.0;
+            depth.cells += frame.cells;
         }
     }
 }
@@ -111,20 +111,22 @@ fn admit_burst_takes_up_to_the_limit_and_no_cell_more() {
     let pool = |free| LossyPool { free: Cells(free), reserved: Cells(0) };
     let burst = BurstRequest { lossy: Cells(20), all: Cells(30), queues: ClassSet::only(3), crosses: false };
     // Alpha 1: the queue may be as deep as the pool is free after all frames are charged.
-    assert!(rule.admit_burst(burst, pool(60), || false, |_| 10));
+    assert!(rule.admit_burst(burst, pool(60), || false, |_| Cells(10)));
     assert!(
-        !rule.admit_burst(burst, pool(59), || false, |_| 10) && !rule.admit_burst(burst, pool(60), || false, |_| 11)
+        !rule.admit_burst(burst, pool(59), || false, |_| Cells(10))
+            && !rule.admit_burst(burst, pool(60), || false, |_| Cells(11))
     );
     assert!(!rule.admit_burst(
         BurstRequest { crosses: true, ..burst },
         LossyPool { reserved: Cells(1), ..pool(90) },
         || false,
-        |_| 0
+        |_| Cells(0)
     ));
     let wred = WredProfile::new(Bytes(0), Bytes(1000), Probability::ONE);
     let early = QueueAdmission::new([QueueProfile { limit, wred, ..QueueProfile::default() }; CLASSES]);
     assert!(
-        early.admit_burst(burst, pool(60), || false, |_| 10) && !early.admit_burst(burst, pool(60), || true, |_| 10)
+        early.admit_burst(burst, pool(60), || false, |_| Cells(10))
+            && !early.admit_burst(burst, pool(60), || true, |_| Cells(10))
     );
 }
 
@@ -146,11 +148,11 @@ fn reserve_is_kept_free_for_its_queue() {
     let reserves = [Cells(0), Cells(0), Cells(0), Cells(0), Cells(0), Cells(10), Cells(0), Cells(0)];
     let [one, other]: [QueueReserves; 2] = QueueReserves::fleet(reserves, &[0, 1], 2).try_into().unwrap();
     assert_eq!((one.unused(), one.unused_here()), (Cells(20), Cells(10)));
-    one.update(0, 5, 0, 4);
+    one.update(0, 5, Cells(0), Cells(4));
     assert_eq!((other.unused(), other.depth(0, 5)), (Cells(16), Cells(4)));
     assert!(other.covers(0, 5, Cells(6)) && !other.covers(0, 5, Cells(7)) && !other.covers(0, 4, Cells(1)));
     // Beyond the reserve, further cells use none of it.
-    one.update(0, 5, 4, 40);
+    one.update(0, 5, Cells(4), Cells(40));
     assert_eq!(other.unused(), Cells(10));
     assert!(other.may_cross(0, 3, Cells(1), Cells(10)) && !other.may_cross(0, 3, Cells(1), Cells(9)));
     assert!(one.may_cross(1, 5, Cells(10), Cells(0)), "within the reserve of its queue");

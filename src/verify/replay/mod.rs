@@ -191,7 +191,7 @@ impl Replay {
         let queue = &mut self.ports[frame.egress].queues[way.queue];
         let depth = queue.cells();
         queue.push(&mut self.slab, waiting, desc).map_err(|_| DropReason::NoBuffer)?;
-        self.reserves.update(frame.egress, way.queue, depth, depth + way.cells.0);
+        self.reserves.update(frame.egress, way.queue, Cells(depth), Cells(depth) + way.cells);
         Ok(())
     }
 
@@ -200,7 +200,7 @@ impl Replay {
         let depth = QueueDepth { cells: Cells(queue.cells()), bytes: Bytes(queue.bytes()) };
         let droppable = frame.ecn == Ecn::NotEct;
         let request = QueueRequest { cells: way.cells, must_accept: false, droppable };
-        if depth.cells.0 + way.cells.0 > rule.profile(way.queue).reserve.0 {
+        if depth.cells + way.cells > rule.profile(way.queue).reserve {
             judged.threshold = rule.explain(way.queue, self.lossy_pool()).limit;
         }
         match rule.judge(way.queue, request, depth, self.lossy_pool()) {
@@ -263,7 +263,7 @@ impl Replay {
         let state = &mut self.ports[egress].queues[queue];
         let (depth, depth_cells) = (Bytes(state.bytes()), state.cells());
         let (waiting, desc) = state.pop(&mut self.slab)?;
-        self.reserves.update(egress, queue, depth_cells, depth_cells - u32::from(desc.cells()));
+        self.reserves.update(egress, queue, Cells(depth_cells), Cells(depth_cells - u32::from(desc.cells())));
         let mut frame = left(&waiting, &desc, egress);
         let marking = self.marking(frame.ecn, queue, depth);
         if marking.is_some_and(|marking| marking >= CERTAIN) {

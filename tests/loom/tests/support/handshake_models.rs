@@ -127,7 +127,7 @@ pub fn reserves_are_counted_once(share: fn([Arc<QueueReserves>; 2]) -> [Arc<Queu
         let view = writers[lcore].clone();
         thread::spawn(move || {
             for (before, after) in [(0, 3), (3, 5), (5, 1)] {
-                view.update(lcore, 1, before, after);
+                view.update(lcore, 1, Cells(before), Cells(after));
                 let unused = view.unused();
                 assert!(unused.0 <= 2 * RESERVE, "{unused:?} of {RESERVE} each");
             }
