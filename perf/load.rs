@@ -152,7 +152,7 @@ fn measure(bed: &Bed, setup: &mut Setup<Mbuf, ()>, time: Duration, figures: &mut
         }
         figures.windows.push(count);
         figures.held_frames.push(setup.pipeline.held_frames() as f64);
-        figures.queue_bytes.push(setup.pipeline.view(SINK, usize::from(HOT)).queue_bytes as f64);
+        figures.queue_bytes.push(setup.pipeline.view(SINK, usize::from(HOT)).queue_bytes.0 as f64);
     }
     figures.seconds += (now - start).saturating_sub(setup.io.watch.stolen - stolen) as f64 / bed.hz as f64;
 }

@@ -199,10 +199,10 @@ pub fn queue() -> u64 {
     let mut slab: Slab<usize> = Slab::new(1024, 1);
     let mut queue = Queue::default();
     for frame in 0..64 {
-        let _ = queue.push(&mut slab, frame, FrameDesc::new(64, 1, 1, 3, 3));
+        let _ = queue.push(&mut slab, frame, FrameDesc::new(64, Cells(1), 1, 3, 3));
     }
     run(|call| {
-        let _ = black_box(queue.push(&mut slab, call as usize, black_box(FrameDesc::new(64, 1, 1, 3, 3))));
+        let _ = black_box(queue.push(&mut slab, call as usize, black_box(FrameDesc::new(64, Cells(1), 1, 3, 3))));
         black_box(queue.pop(&mut slab));
     })
 }

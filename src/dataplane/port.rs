@@ -12,14 +12,14 @@ use crate::mmu::PortLedger;
 use crate::pfc::{PortPfc, PortPfcSpec, PriorityMap};
 use crate::qos::{Scheduler, Shaper};
 use crate::sets::{BURST, CLASSES, ClassSet, PortSet};
-use crate::units::Ticks;
+use crate::units::{Bytes, Ticks};
 use crate::wire::MacAddr;
 
 /// One port of the switch.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub mac: MacAddr,
-    pub mtu: u32,
+    pub mtu: Bytes,
     /// Ports with a smaller MTU than this one.
     pub smaller_mtu: PortSet,
     /// Class, group and queue of the frames received here.
@@ -71,7 +71,7 @@ impl Port {
         };
         Self {
             mac: spec.mac,
-            mtu: u32::from(spec.mtu),
+            mtu: Bytes(spec.mtu.into()),
             smaller_mtu: (0..switch.ports.len()).filter(|&port| switch.ports[port].mtu < spec.mtu).collect(),
             classifier: PortClassifier::new(spec, &switch.classes),
             lossless,

@@ -27,7 +27,7 @@ pub fn at_stop(nodes: &[Node]) -> Vec<AtStop> {
         let owner = node.fleet.iter().find(|pipeline| pipeline.owns(port));
         std::array::from_fn(|class| {
             let view = owner.map(|pipeline| pipeline.view(port, class));
-            view.map_or((0, 0), |view| (u64::from(view.used.0), view.queue_bytes))
+            view.map_or((0, 0), |view| (u64::from(view.used.0), view.queue_bytes.0))
         })
     };
     let of_node = |node: &Node| AtStop {

@@ -101,7 +101,7 @@ impl Watched {
                 continue;
             }
             let series = series.get_or_insert_with(|| ClassSeries::after(class as u8, before, view.threshold.0));
-            series.queue_bytes.push(clamp(view.queue_bytes));
+            series.queue_bytes.push(clamp(view.queue_bytes.0));
             series.shared_cells.push(view.shared.0);
             series.headroom_cells.push(view.headroom.0);
             series.threshold_cells.push(view.threshold.0);

@@ -141,7 +141,7 @@ impl Sentence<'_> {
             DropReason::PoolEmpty => {
                 format!("{frame} was dropped with {free} free in the lossy pool: {}", self.group())
             }
-            DropReason::QueueThreshold if logged.depth == 0 => {
+            DropReason::QueueThreshold if logged.depth == Cells(0) => {
                 format!("{frame} was dropped with {free} of the lossy pool free beyond the reserves of queues")
             }
             DropReason::QueueThreshold => {
@@ -201,12 +201,12 @@ impl Sentence<'_> {
         let Some(port) = self.look.switch_view.spec.ports.get(ingress) else { return String::new() };
         let profile = &port.buffer.groups[group & 7];
         let [reserve, port_reserve, shared, headroom] = logged.held;
-        let (free, policy) = (Cells(logged.free), port.buffer.policy);
+        let (free, policy) = (logged.free, port.buffer.policy);
         let is_early = profile.lossless && policy == HeadroomPolicy::Dynamic;
         let limit = if is_early { profile.xoff_level(free) } else { profile.threshold.limit(free) };
-        let is_so = logged.limit == limit.0;
-        let mut parts = vec![format!("{} of {} reserve", self.size(reserve), self.size(profile.reserve.0))];
-        if port_reserve > 0 {
+        let is_so = logged.limit == limit;
+        let mut parts = vec![format!("{} of {} reserve", self.size(reserve), self.size(profile.reserve))];
+        if port_reserve > Cells(0) {
             parts.push(format!("{} of the port's reserve", self.size(port_reserve)));
         }
         parts.push(format!(
@@ -220,7 +220,7 @@ impl Sentence<'_> {
                 HeadroomPolicy::Dynamic => port.buffer.insurance,
                 _ => profile.headroom,
             };
-            parts.push(format!("{} of {} headroom", self.size(headroom), self.size(size.0)));
+            parts.push(format!("{} of {} headroom", self.size(headroom), self.size(size)));
         }
         let last = parts.pop().unwrap_or_default();
         format!("the group held {} and {last}", parts.join(", "))
@@ -231,7 +231,7 @@ impl Sentence<'_> {
     fn limit(&self, threshold: Threshold, is_so: bool) -> String {
         match threshold {
             Threshold::Dynamic(alpha) if !is_so => format!("alpha is now {alpha}"),
-            Threshold::Static(cells) if !is_so => format!("the limit is now {}", self.size(cells.0)),
+            Threshold::Static(cells) if !is_so => format!("the limit is now {}", self.size(cells)),
             Threshold::Dynamic(alpha) => format!("alpha {alpha} of {} free", self.size(self.logged.free)),
             Threshold::Static(_) => "fixed".to_owned(),
         }
@@ -241,12 +241,12 @@ impl Sentence<'_> {
         let class = usize::from(self.logged.class & 7);
         let queue = usize::from(self.look.switch_view.spec.classes.tc_to_queue[class] & 7);
         let limit = self.look.switch_view.spec.queues[queue].limit;
-        let is_so = |threshold: Threshold| threshold.limit(Cells(self.logged.free)).0 == self.logged.queue_limit;
+        let is_so = |threshold: Threshold| threshold.limit(self.logged.free) == self.logged.queue_limit;
         limit.map_or("there is now no limit".to_owned(), |limit| self.limit(limit.threshold, is_so(limit.threshold)))
     }
 
-    fn size(&self, cells: u32) -> String {
-        Cells(cells).to_bytes(self.look.switch_view.spec.buffer.cell).to_string()
+    fn size(&self, cells: Cells) -> String {
+        cells.to_bytes(self.look.switch_view.spec.buffer.cell).to_string()
     }
 }
 

@@ -152,8 +152,7 @@ impl Buffer {
         };
         // Iterates by port and queue instead of by frame: there are fewer of them.
         let deepest = |queue: usize| {
-            let depths = demand.egresses.iter().map(|egress| Cells(ports[egress].queues[queue].cells()));
-            depths.max().unwrap_or_default()
+            demand.egresses.iter().map(|egress| ports[egress].queues[queue].cells()).max().unwrap_or_default()
         };
         rule.admit_burst(request, self.lossy_pool(), draws, deepest)
     }
@@ -163,7 +162,7 @@ impl Buffer {
     #[inline]
     pub fn admit(&mut self, (port, state): (usize, &mut Port), egress: usize, meta: &Meta) -> Admission {
         let (group, queue) = (usize::from(meta.desc.group()), meta.desc.queue());
-        let cells = Cells(meta.desc.cells().into());
+        let cells = meta.desc.cells();
         let mut admission = state.ledger.admit(group, cells, &mut self.pools);
         if let Admission::Refused(_) = admission {
             if meta.is_lossless() || !self.reserves.covers(egress, queue, cells) {

@@ -20,7 +20,6 @@ use crate::io::{Burst, Packet};
 use crate::mmu::{LossyPool, QueueAdmission, QueueDepth};
 use crate::mutant::{self, Mutant};
 use crate::sets::{BURST, ClassSet, PortSet};
-use crate::units::{Bytes, Cells};
 
 /// Frames that queues refused, each with the reason and the state of its queue at that moment.
 pub(crate) type Refused<P> = ArrayVec<(HandoffFrame<P>, DropReason, RefusingQueue), BURST>;
@@ -178,7 +177,7 @@ impl<P: Packet> Egress<P> {
         let queue = &state.queues[handed.desc.queue()];
         let of_port = || state.queues.iter().map(|queue| queue.cells()).sum();
         let cells = if mutant::is(Mutant::QueueOfPort) { of_port() } else { queue.cells() };
-        let depth = QueueDepth { cells: Cells(cells), bytes: Bytes(queue.bytes()) };
+        let depth = QueueDepth { cells, bytes: queue.bytes() };
         rule.admit(handed.desc.queue(), handed.request(), depth, pool, || self.rng.roll()).map_err(DropReason::from)
     }
 
@@ -198,7 +197,7 @@ impl<P: Packet> Egress<P> {
             context.buffer.uncharge(desc);
         }
         state.waiting.insert(queue);
-        context.buffer.reserves.update(egress, queue, Cells(depth), Cells(depth + u32::from(desc.cells())));
+        context.buffer.reserves.update(egress, queue, depth, depth + desc.cells());
         Ok(())
     }
 }

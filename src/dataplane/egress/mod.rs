@@ -23,7 +23,7 @@ use crate::mutant::{self, Mutant};
 use crate::qos::shaper::Pace;
 use crate::qos::wred::{WredProfile, WredVerdict, XorShift};
 use crate::sets::{BURST, CLASSES, ClassSet, FrameSet};
-use crate::units::{Bytes, Cells, Ticks};
+use crate::units::Ticks;
 use crate::wire::ecn;
 
 /// The egress state of one lcore: the memory of its queues, and the burst that is being sent.
@@ -71,7 +71,7 @@ impl Chosen {
     fn count(&self, counters: &PortCounters) {
         for queue in self.queues.iter() {
             counters.tx_frames[queue].add(self.sums[queue].frames());
-            counters.tx_bytes[queue].add(self.sums[queue].bytes());
+            counters.tx_bytes[queue].add(self.sums[queue].bytes().0);
         }
     }
 }
@@ -129,7 +129,7 @@ impl<P: Packet> Egress<P> {
             // The frame has just left its slot, so there is room for it.
             if port.queues[queue].push_front(&mut self.slab, packet, desc).is_ok() {
                 port.waiting.insert(queue);
-                reserves.update(number, queue, Cells(before), Cells(before + u32::from(desc.cells())));
+                reserves.update(number, queue, before, before + desc.cells());
             }
         }
     }
@@ -150,13 +150,15 @@ impl<P: Packet> Egress<P> {
         let Some(mut pace) = port.shaper.pace(now) else { return chosen };
         while !ready.is_empty() && !self.posted.is_full() && pace.is_free() {
             let Port { queues, scheduler, .. } = port;
-            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab)) else { break };
+            let Some(queue) = scheduler.choose(ready, |queue| queues[queue].head_len(&self.slab).0 as u32) else {
+                break;
+            };
             let (before, posted) = (port.queues[queue].cells(), self.posted.len());
             self.serve(port, (queue, ready), rule.wred(queue), &mut pace, &mut chosen);
             if self.posted.len() == posted {
                 break;
             }
-            reserves.update(number, queue, Cells(before), Cells(port.queues[queue].cells()));
+            reserves.update(number, queue, before, port.queues[queue].cells());
             if port.queues[queue].is_empty() {
                 ready.remove(queue);
                 port.waiting.remove(queue);
@@ -181,12 +183,12 @@ impl<P: Packet> Egress<P> {
     ) {
         let Port { queues, scheduler, .. } = port;
         let frames = &mut queues[queue];
-        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab), ready);
+        let mut credit = scheduler.credit(queue, frames.head_len(&self.slab).0 as u32, ready);
         loop {
             let descs = frames.first(&self.slab);
             let (here, posted, depth) = (descs.len(), self.posted.len(), frames.bytes());
             // Depths only decrease from here on.
-            let is_short = wred.is_none_or(|wred| wred.probability(Bytes(depth)) == 0);
+            let is_short = wred.is_none_or(|wred| wred.probability(depth) == 0);
             // The packets of a long queue have left the cache, and so have their headers, to which a mark is written.
             frames.look_ahead(&self.slab, |packet| if is_short { packet.prefetch() } else { packet.prefetch_ahead() });
             let mut run = Run::default();
@@ -203,7 +205,7 @@ impl<P: Packet> Egress<P> {
                 {
                     // One draw for each frame, so that marks do not depend on the size of bursts.
                     let draw = self.rng.roll();
-                    if !is_short && wred.judge(Bytes(depth - run.bytes()), draw) == WredVerdict::Congested {
+                    if !is_short && wred.judge(depth - run.bytes(), draw) == WredVerdict::Congested {
                         chosen.congested.insert(posted + run.frames as usize);
                     }
                 }
@@ -240,8 +242,8 @@ impl<P: Packet> Egress<P> {
             // In runs of one group: consecutive stores to one address would each wait for the one before.
             for charged in self.charges[..frames].chunk_by(|one, next| one.is_charged_like(*next)) {
                 let (ingress, group, _) = charged[0].charge();
-                let cells = charged.iter().map(|desc| u32::from(desc.cells())).sum();
-                buffer.releases.release(ingress, group, Cells(cells));
+                let cells = charged.iter().map(|desc| desc.cells()).sum();
+                buffer.releases.release(ingress, group, cells);
             }
         }
         if self.posted.is_empty() {
@@ -275,7 +277,7 @@ impl<P: Packet> Egress<P> {
                 drop(packet, desc.class(), reason);
                 (discarded, left) = (discarded + 1, left - 1);
             }
-            buffer.reserves.update(number, queue, Cells(before), Cells(port.queues[queue].cells()));
+            buffer.reserves.update(number, queue, before, port.queues[queue].cells());
             port.finish_discard(queue, discarded);
         }
     }

@@ -6,6 +6,7 @@ use crate::dataplane::frame::desc::{FrameDesc, MAX_CELLS, Run, SUM_BYTES};
 use crate::io::Burst;
 use crate::prefetch::prefetch;
 use crate::sets::BURST;
+use crate::units::{Bytes, Cells};
 
 const NONE: u32 = u32::MAX;
 
@@ -117,7 +118,7 @@ pub struct Queue {
     /// Number of chunks behind the first.
     behind: u32,
     /// Watermark of the cells as of the last frame taken: in between, the cells only increase.
-    cells_highest: u32,
+    cells_highest: Cells,
     /// Cells and bytes in one word, so that a frame costs one addition.
     sums: u64,
 }
@@ -125,7 +126,7 @@ pub struct Queue {
 impl Default for Queue {
     fn default() -> Self {
         let (nowhere, full) = (NONE, CHUNK as u32);
-        Self { head: nowhere, tail: nowhere, first: full, end: full, behind: 0, cells_highest: 0, sums: 0 }
+        Self { head: nowhere, tail: nowhere, first: full, end: full, behind: 0, cells_highest: Cells(0), sums: 0 }
     }
 }
 
@@ -133,20 +134,20 @@ impl Queue {
     /// Bytes in the queue.
     #[inline]
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.sums >> SUM_BYTES
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.sums >> SUM_BYTES)
     }
 
     /// Cells in the queue.
     #[inline]
     #[must_use]
-    pub fn cells(&self) -> u32 {
-        self.sums as u32 & (MAX_CELLS - 1)
+    pub fn cells(&self) -> Cells {
+        Cells(self.sums as u32 & (MAX_CELLS - 1))
     }
 
     /// Watermark of the cells in the queue.
     #[must_use]
-    pub fn cells_highest(&self) -> u32 {
+    pub fn cells_highest(&self) -> Cells {
         self.cells_highest.max(self.cells())
     }
 
@@ -165,8 +166,8 @@ impl Queue {
     /// Length of the first frame; zero if there is none.
     #[inline]
     #[must_use]
-    pub fn head_len<P>(&self, slab: &Slab<P>) -> u32 {
-        self.first(slab).first().map_or(0, |desc| u32::from(desc.frame_len()))
+    pub fn head_len<P>(&self, slab: &Slab<P>) -> Bytes {
+        self.first(slab).first().map_or(Bytes(0), |desc| Bytes(desc.frame_len().into()))
     }
 
     /// Whether the queue has no frames; each frame has at least one cell.
@@ -194,7 +195,7 @@ impl Queue {
     /// and calls [`Slab::appended`] after the last frame of the burst.
     #[inline(always)]
     pub fn append<P>(&mut self, slab: &mut Slab<P>, packet: P, desc: FrameDesc) {
-        debug_assert!(desc.cells() > 0, "a frame takes at least one cell");
+        debug_assert!(desc.cells() > Cells(0), "a frame takes at least one cell");
         if self.end as usize == CHUNK {
             self.extend(slab);
         }
@@ -366,7 +367,8 @@ mod tests {
     #[test]
     fn look_ahead_at_the_start_of_a_chunk_prefetches_the_next_chunk() {
         let (mut slab, mut queue) = (Slab::new(5 * CHUNK, 1), Queue::default());
-        (0..2 * CHUNK + 3).for_each(|number| queue.push(&mut slab, number, FrameDesc::new(64, 1, 0, 0, 0)).unwrap());
+        (0..2 * CHUNK + 3)
+            .for_each(|number| queue.push(&mut slab, number, FrameDesc::new(64, Cells(1), 0, 0, 0)).unwrap());
         let mut asked = Vec::new();
         while !queue.is_empty() {
             let mut ahead = Vec::new();
@@ -390,7 +392,7 @@ mod tests {
             let mut model = vec![VecDeque::new(); 4];
             for (number, (queue, operation)) in operations.into_iter().enumerate() {
                 if operation < 2 {
-                    let desc = FrameDesc::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
+                    let desc = FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8);
                     let full = slab.held() == 50;
                     prop_assert_eq!(queues[queue].push(&mut slab, number, desc).is_err(), full);
                     if !full {
@@ -422,7 +424,7 @@ mod tests {
                     // Appends a burst at once, as far as there is room.
                     let room = (1..=number % 20).rev().find(|&frames| slab.has_room(frames)).unwrap_or(0);
                     for _ in 0..room {
-                        let desc = FrameDesc::new(64 + number as u16, 1 + (number % 7) as u16, 0, 0, queue as u8);
+                        let desc = FrameDesc::new(64 + number as u16, Cells(1 + (number % 7) as u32), 0, 0, queue as u8);
                         queues[queue].append(&mut slab, number, desc);
                         model[queue].push_back(number);
                     }
@@ -433,7 +435,7 @@ mod tests {
                     let first = queues[queue].first(&slab).to_vec();
                     let most = first.len().min(number % (CHUNK + 1));
                     let run = first[..most].iter().fold(Run::default(), |run, desc| run.and(*desc));
-                    prop_assert_eq!(run.bytes(), first[..most].iter().map(|desc| u64::from(desc.frame_len())).sum::<u64>());
+                    prop_assert_eq!(run.bytes(), first[..most].iter().map(|desc| Bytes(desc.frame_len().into())).sum());
                     queues[queue].take(&mut slab, run, &mut packets, &mut descs);
                     prop_assert_eq!(&descs[..], &first[..most]);
                     prop_assert!(packets.into_iter().eq(model[queue].drain(..most)));
@@ -445,10 +447,10 @@ mod tests {
                     prop_assert_eq!(queue.frames() as usize, model.len());
                     let lengths = queue.descs(&slab).map(|desc| usize::from(desc.frame_len()) - 64);
                     prop_assert!(lengths.eq(model.iter().copied()));
-                    prop_assert_eq!(queue.bytes(), model.iter().map(|n| 64 + *n as u64).sum::<u64>());
-                    prop_assert_eq!(queue.cells() as usize, model.iter().map(|n| 1 + n % 7).sum::<usize>());
+                    prop_assert_eq!(queue.bytes(), model.iter().map(|n| Bytes(64 + *n as u64)).sum());
+                    prop_assert_eq!(queue.cells(), model.iter().map(|n| Cells(1 + (n % 7) as u32)).sum());
                     if let Some(first) = model.front() {
-                        prop_assert_eq!(queue.head_len(&slab) as usize, 64 + first);
+                        prop_assert_eq!(queue.head_len(&slab), Bytes(64 + *first as u64));
                     }
                 }
             }

@@ -2,7 +2,7 @@
 //! register.
 
 use crate::sets::BURST;
-use crate::units::Cells;
+use crate::units::{Bytes, Cells};
 use crate::wire::parse::L3;
 
 /// Descriptor of a frame: everything that egress needs to know about it.
@@ -35,8 +35,10 @@ impl FrameDesc {
     /// `queue`. The frame is not markable.
     #[inline]
     #[must_use]
-    pub const fn new(len: u16, cells: u16, ingress: u8, group: u8, queue: u8) -> Self {
-        Self(cells as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS).classified(0, group, queue)
+    pub const fn new(len: u16, cells: Cells, ingress: u8, group: u8, queue: u8) -> Self {
+        debug_assert!(cells.0 <= u16::MAX as u32, "a cell has at least one byte");
+        Self(cells.0 as u16 as u64 | (len as u64) << SUM_BYTES | ((ingress & 63) as u64) << INGRESS)
+            .classified(0, group, queue)
     }
 
     /// Adds the class of an unclassified frame, its priority group and its queue.
@@ -58,10 +60,11 @@ impl FrameDesc {
     /// Replaces length, cells and the offset of the network header, which must be below 64.
     #[inline]
     #[must_use]
-    pub fn reshaped(self, len: u16, cells: u16, l3_offset: u8) -> Self {
+    pub fn reshaped(self, len: u16, cells: Cells, l3_offset: u8) -> Self {
+        debug_assert!(cells.0 <= u16::MAX as u32, "a cell has at least one byte");
         debug_assert!(l3_offset < 64, "two tags end at 22");
         let rest = self.0 & !(SUM_MASK | 0xfc << IP);
-        Self(rest | u64::from(cells) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
+        Self(rest | u64::from(cells.0 as u16) | u64::from(len) << SUM_BYTES | u64::from(l3_offset) << (IP + 2))
     }
 
     /// Length of the frame in bytes.
@@ -74,8 +77,8 @@ impl FrameDesc {
     /// Cells charged for the frame.
     #[inline]
     #[must_use]
-    pub const fn cells(self) -> u16 {
-        self.0 as u16
+    pub const fn cells(self) -> Cells {
+        Cells(self.0 as u16 as u32)
     }
 
     /// Ingress port of the frame.
@@ -110,7 +113,7 @@ impl FrameDesc {
     #[inline]
     #[must_use]
     pub fn charge(self) -> (usize, usize, Cells) {
-        (usize::from(self.ingress()), usize::from(self.group()), Cells(u32::from(self.cells())))
+        (usize::from(self.ingress()), usize::from(self.group()), self.cells())
     }
 
     /// Whether both are charged to the same group of the same port.
@@ -173,7 +176,7 @@ impl FrameDesc {
 impl std::fmt::Debug for FrameDesc {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut desc = f.debug_struct("FrameDesc");
-        desc.field("len", &self.frame_len()).field("cells", &self.cells());
+        desc.field("len", &self.frame_len()).field("cells", &self.cells().0);
         desc.field("ingress", &self.ingress()).field("group", &self.group());
         desc.field("queue", &self.queue()).field("class", &self.class());
         desc.field("markable", &self.markable()).finish()
@@ -200,8 +203,8 @@ impl Run {
     /// Bytes of the frames.
     #[inline]
     #[must_use]
-    pub fn bytes(self) -> u64 {
-        self.sum >> SUM_BYTES
+    pub fn bytes(self) -> Bytes {
+        Bytes(self.sum >> SUM_BYTES)
     }
 }
 
@@ -237,15 +240,15 @@ impl BurstSum {
     /// Bytes of the frames.
     #[inline]
     #[must_use]
-    pub fn bytes(self) -> u64 {
-        self.0 << (u64::BITS - SUM_FRAMES) >> (u64::BITS - SUM_FRAMES + SUM_BYTES)
+    pub fn bytes(self) -> Bytes {
+        Bytes(self.0 << (u64::BITS - SUM_FRAMES) >> (u64::BITS - SUM_FRAMES + SUM_BYTES))
     }
 
     /// Cells of the frames.
     #[inline]
     #[must_use]
-    pub fn cells(self) -> u32 {
-        self.0 as u32 & (MAX_CELLS - 1)
+    pub fn cells(self) -> Cells {
+        Cells(self.0 as u32 & (MAX_CELLS - 1))
     }
 }
 
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn only_ecn_capable_ip_is_markable() {
-        let desc = FrameDesc::new(1, 1, 0, 0, 0);
+        let desc = FrameDesc::new(1, Cells(1), 0, 0, 0);
         assert_eq!(desc.markable(), None);
         assert_eq!(desc.with(FrameDesc::ip(L3::V4, 14, true)).markable(), Some((L3::V4, 14)));
         assert_eq!(desc.with(FrameDesc::ip(L3::V6, 22, true)).markable(), Some((L3::V6, 22)));
@@ -272,6 +275,7 @@ mod tests {
             (ingress, class, group, queue) in (0_u8..64, 0_u8..8, 0_u8..8, 0_u8..8),
             (offset, to_offset, capable) in (0_u8..64, 0_u8..64, any::<bool>()),
         ) {
+            let (cells, to_cells) = (Cells(cells.into()), Cells(to_cells.into()));
             let all = |desc: FrameDesc| (desc.ingress(), desc.class(), desc.group(), desc.queue(), desc.l3_offset(), desc.markable());
             let desc = FrameDesc::new(len, cells, ingress, 0, 0).classified(class, group, queue);
             let desc = desc.with(FrameDesc::ip(L3::V6, offset, capable));
@@ -289,11 +293,12 @@ mod tests {
         fn sums_of_a_burst_are_exact(frames in prop::collection::vec(any::<(u16, u16)>(), 0..=BURST)) {
             let (mut sum, mut run) = (BurstSum::default(), Run::default());
             for &(len, cells) in &frames {
-                let desc = FrameDesc::new(len, cells, 63, 0, 0).classified(7, 7, 7).with(FrameDesc::ip(L3::V6, 63, true));
+                let desc = FrameDesc::new(len, Cells(cells.into()), 63, 0, 0).classified(7, 7, 7).with(FrameDesc::ip(L3::V6, 63, true));
                 sum.add(desc);
                 run = run.and(desc);
             }
             let (bytes, cells) = frames.iter().fold((0, 0), |(b, c), &(len, cells)| (b + u64::from(len), c + u32::from(cells)));
+            let (bytes, cells) = (Bytes(bytes), Cells(cells));
             prop_assert_eq!((sum.frames(), sum.bytes(), sum.cells()), (frames.len() as u64, bytes, cells));
             prop_assert_eq!((run.frames as usize, run.bytes()), (frames.len(), bytes));
             let mut of_run = BurstSum::default();

@@ -10,7 +10,6 @@ use crate::dataplane::frame::meta::Meta;
 use crate::dataplane::spec::SwitchSpec;
 use crate::mmu::QueueRequest;
 use crate::sets::{BURST, MAX_PORTS};
-use crate::units::Cells;
 
 /// An admitted frame on its way to its queue, on this lcore or on another.
 #[derive(Debug)]
@@ -29,8 +28,7 @@ impl<P> HandoffFrame<P> {
     /// The frame's request to its queue.
     #[inline]
     pub fn request(&self) -> QueueRequest {
-        let cells = Cells(self.desc.cells().into());
-        QueueRequest { cells, must_accept: self.must_accept, droppable: self.droppable }
+        QueueRequest { cells: self.desc.cells(), must_accept: self.must_accept, droppable: self.droppable }
     }
 
     /// Creates a frame for a queue of port `egress`.

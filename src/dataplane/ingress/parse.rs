@@ -29,7 +29,7 @@ impl Arrived {
     pub fn count(&self, counters: &PortCounters) {
         for (class, &sum) in self.sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
             counters.rx_frames[class].add(sum.frames());
-            counters.rx_bytes[class].add(sum.bytes());
+            counters.rx_bytes[class].add(sum.bytes().0);
         }
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn parse_burst(
     uses_cache: bool,
 ) -> Arrived {
     let native = forwarder.vlans.ingress(number, None).unwrap_or(0);
-    let longest = port.mtu as usize + usize::from(Usual::L3_OFFSET);
+    let longest = port.mtu.0 as usize + usize::from(Usual::L3_OFFSET);
     let (mut data, mut control, mut others, mut retagged_at) =
         (FrameSet::EMPTY, FrameSet::EMPTY, FrameSet::EMPTY, PortSet::EMPTY);
     let mut sums = [BurstSum::default(); CLASSES];
@@ -56,7 +56,7 @@ pub(crate) fn parse_burst(
         let bytes = packet.bytes();
         // No mbuf holds a longer frame. The length is clipped all the same; the check of the MTU drops such a frame.
         let len = bytes.len().min(usize::from(u16::MAX)) as u16;
-        let desc = FrameDesc::new(len, cell.cells_of(len).0 as u16, number as u8, 0, 0);
+        let desc = FrameDesc::new(len, cell.cells_of(len), number as u8, 0, 0);
         let (class_bits, dst, src) = match parse_usual(bytes) {
             Some(usual) if bytes.len() <= longest => {
                 let classification = port.classifier.of_ip(usual.traffic_class >> 2, false, 0);
@@ -89,7 +89,7 @@ pub(crate) fn parse_burst(
 #[inline(never)]
 fn parse_other(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, meta: &mut Meta) -> Option<PortSet> {
     match parse_plain(bytes) {
-        Some(plain) if bytes.len() <= port.mtu as usize + usize::from(plain.l3_offset) => {
+        Some(plain) if bytes.len() <= port.mtu.0 as usize + usize::from(plain.l3_offset) => {
             let vlan = forwarder.vlans.ingress(desc.ingress().into(), Some(plain.vlan)).unwrap_or(0);
             let dscp = plain.usual.traffic_class >> 2;
             let classification = port.classifier.of_ip(dscp, plain.is_tagged, plain.pcp);
@@ -110,7 +110,7 @@ fn parse_any(port: &Port, forwarder: &Forwarder, bytes: &[u8], desc: FrameDesc, 
             return Some(PortSet::EMPTY);
         }
     };
-    if bytes.len() > port.mtu as usize + usize::from(headers.l3_offset) {
+    if bytes.len() > port.mtu.0 as usize + usize::from(headers.l3_offset) {
         *meta = Meta::dropped(DropReason::Oversize);
         return Some(PortSet::EMPTY);
     }

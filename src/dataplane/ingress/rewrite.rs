@@ -186,7 +186,7 @@ impl Rewriter {
         if !view.keeps_marks {
             self.rewrite_marks(egress, packet, meta, l3_offset);
         }
-        meta.desc = meta.desc.reshaped(len as u16, self.cell.cells_of(len as u16).0 as u16, l3_offset);
+        meta.desc = meta.desc.reshaped(len as u16, self.cell.cells_of(len as u16), l3_offset);
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl BurstDemand {
     ) -> BurstDemand {
         let mut demand = Self { sent, egresses, floods, ..Self::default() };
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.frames() > 0) {
-            demand.add(ingress.classifier.of_class(class), Cells(sum.cells()));
+            demand.add(ingress.classifier.of_class(class), sum.cells());
         }
         demand
     }

@@ -8,7 +8,7 @@ use crate::dataplane::telemetry::log::RefusedFrame;
 use crate::io::{Burst, Packet, Ports};
 use crate::mutant::{self, Mutant};
 use crate::sets::{BURST, CLASSES, PortSet};
-use crate::units::Ticks;
+use crate::units::{Cells, Ticks};
 
 /// A burst that was received from `port`.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +139,8 @@ impl<P: Packet> Pipeline<P> {
             counters.rx_bytes[class].add(sum.bytes());
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
             let group = self.ports[port].classifier.of_class(class).desc.group();
-            let frame = RefusedFrame { ports: [port as u8; 2], class: class as u8, group, cells: 0, queue: None };
+            let frame =
+                RefusedFrame { ports: [port as u8; 2], class: class as u8, group, cells: Cells(0), queue: None };
             self.log_drop(port, frame, DropReason::Shed);
         }
     }

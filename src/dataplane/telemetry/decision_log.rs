@@ -7,6 +7,7 @@
 use super::drops::DropReason;
 use super::history_ring::HistoryRing;
 use crate::sets::CLASSES;
+use crate::units::Cells;
 
 /// Words of a packed decision.
 const WORDS: usize = 8;
@@ -50,20 +51,20 @@ pub struct LoggedDecision {
     /// Priority group at the ingress port.
     pub group: u8,
     /// Cells of the frame; zero for a pause.
-    pub cells: u32,
+    pub cells: Cells,
     /// Cells that the group held in its reserve, in the port's reserve, in the shared pool and in headroom.
-    pub held: [u32; 4],
-    /// Limit on the group's share of the shared pool at that time, in cells: T, or X_qoff with dynamic headroom.
-    pub limit: u32,
+    pub held: [Cells; 4],
+    /// Limit on the group's share of the shared pool at that time: T, or X_qoff with dynamic headroom.
+    pub limit: Cells,
     /// Free cells of the group's pool; after a refusal by a queue, without the cells that are reserved for queues.
-    pub free: u32,
-    /// Free headroom in cells: of the group, of the shared headroom pool, or of the port's insurance.
-    pub headroom_left: u32,
-    /// Depth of the frame's queue in cells, including the frame. Zero if no queue was consulted, or another lcore owns
+    pub free: Cells,
+    /// Free headroom: of the group, of the shared headroom pool, or of the port's insurance.
+    pub headroom_left: Cells,
+    /// Depth of the frame's queue, including the frame. Zero if no queue was consulted, or another lcore owns
     /// the queue.
-    pub depth: u32,
-    /// Limit of that queue in cells; `u32::MAX`: none.
-    pub queue_limit: u32,
+    pub depth: Cells,
+    /// Limit of that queue; `u32::MAX`: none.
+    pub queue_limit: Cells,
     /// Frames left in the receive ring by the last poll that left frames behind.
     pub backlog: u32,
 }
@@ -71,6 +72,7 @@ pub struct LoggedDecision {
 impl LoggedDecision {
     pub(crate) fn pack(&self) -> [u64; WORDS] {
         let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let cells = |low: Cells, high: Cells| pair(low.0, high.0);
         let (kind, detail) = match self.decision {
             LoggedEvent::Dropped(reason) => (0, reason as u8),
             LoggedEvent::Stopped(cause) => (1, cause as u8),
@@ -80,17 +82,17 @@ impl LoggedDecision {
         [
             self.at_ns,
             u64::from_le_bytes(bytes),
-            pair(self.cells, self.backlog),
-            pair(reserve, port_reserve),
-            pair(shared, headroom),
-            pair(self.limit, self.free),
-            pair(self.headroom_left, self.depth),
-            u64::from(self.queue_limit),
+            pair(self.cells.0, self.backlog),
+            cells(reserve, port_reserve),
+            cells(shared, headroom),
+            cells(self.limit, self.free),
+            cells(self.headroom_left, self.depth),
+            u64::from(self.queue_limit.0),
         ]
     }
 
     fn unpack(words: [u64; WORDS]) -> Option<Self> {
-        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        let (low, high) = (|word: u64| Cells(word as u32), |word: u64| Cells((word >> 32) as u32));
         let [kind, detail, ingress, egress, class, group, ..] = words[1].to_le_bytes();
         let decision = match kind {
             0 => LoggedEvent::Dropped(DropReason::TABLE.get(usize::from(detail))?.0),
@@ -105,7 +107,7 @@ impl LoggedDecision {
             class,
             group,
             cells: low(words[2]),
-            backlog: high(words[2]),
+            backlog: high(words[2]).0,
             held: [low(words[3]), high(words[3]), low(words[4]), high(words[4])],
             limit: low(words[5]),
             free: high(words[5]),
@@ -154,13 +156,13 @@ mod tests {
             ports: [1, 63],
             class: 7,
             group: 3,
-            cells: n,
-            held: [n; 4],
-            limit: n,
-            free: n,
-            headroom_left: n,
-            depth: n,
-            queue_limit: n,
+            cells: Cells(n),
+            held: [Cells(n); 4],
+            limit: Cells(n),
+            free: Cells(n),
+            headroom_left: Cells(n),
+            depth: Cells(n),
+            queue_limit: Cells(n),
             backlog: n,
         }
     }

@@ -36,9 +36,9 @@ impl Telemetry {
         if let Some(queue) = frame.queue {
             let explained = standing.rule.explain(queue.number, queue.pool);
             let limit = explained.limit.filter(|_| reason == DropReason::QueueThreshold);
-            logged.queue_limit = limit.map_or(u32::MAX, |limit| limit.0);
-            logged.depth = queue.depth.map_or(0, |depth| depth.0);
-            logged.free = explained.free.0;
+            logged.queue_limit = limit.unwrap_or(Cells(u32::MAX));
+            logged.depth = queue.depth.unwrap_or_default();
+            logged.free = explained.free;
         }
         self.counters.decisions[at].drops[usize::from(frame.class & 7)].note(logged.pack());
     }
@@ -65,13 +65,13 @@ impl Telemetry {
         let (ledger, held) = (&state.ledger, state.ledger.group(group));
         let profile = ledger.profile();
         let is_lossless = profile.groups[group].lossless;
-        let own = profile.groups[group].headroom.0.saturating_sub(held.headroom.0);
+        let own = profile.groups[group].headroom.saturating_sub(held.headroom);
         let (limit, headroom_left) = match profile.policy {
-            _ if !is_lossless => (ledger.threshold(group, pools), 0),
+            _ if !is_lossless => (ledger.threshold(group, pools), Cells(0)),
             HeadroomPolicy::Independent => (ledger.threshold(group, pools), own),
-            HeadroomPolicy::SharedPool => (ledger.threshold(group, pools), own.min(pools.headroom.free().0)),
+            HeadroomPolicy::SharedPool => (ledger.threshold(group, pools), own.min(pools.headroom.free())),
             HeadroomPolicy::Dynamic => {
-                let left = profile.insurance.0.saturating_sub(ledger.insurance_used().0);
+                let left = profile.insurance.saturating_sub(ledger.insurance_used());
                 (ledger.xoff_level(group, pools), left)
             }
         };
@@ -82,18 +82,14 @@ impl Telemetry {
             ports,
             class: group as u8,
             group: group as u8,
-            cells: 0,
+            cells: Cells(0),
             // For a port of another lcore only the settings are visible.
-            held: if is_own {
-                [held.reserve, held.port_reserve, held.shared, held.headroom].map(|part| part.0)
-            } else {
-                [0; 4]
-            },
-            limit: limit.0,
-            free: pools.shared[usize::from(is_lossless)].free().0,
+            held: if is_own { [held.reserve, held.port_reserve, held.shared, held.headroom] } else { [Cells(0); 4] },
+            limit,
+            free: pools.shared[usize::from(is_lossless)].free(),
             headroom_left,
-            depth: 0,
-            queue_limit: u32::MAX,
+            depth: Cells(0),
+            queue_limit: Cells(u32::MAX),
             backlog: self.counters.ports[usize::from(ports[0])].backlog_frames.get() as u32,
         }
     }
@@ -106,7 +102,7 @@ pub(crate) struct RefusedFrame {
     pub ports: [u8; 2],
     pub class: u8,
     pub group: u8,
-    pub cells: u32,
+    pub cells: Cells,
     /// The queue that refused the frame; `None` if no queue did.
     pub queue: Option<RefusingQueue>,
 }
@@ -123,16 +119,16 @@ pub(crate) struct RefusingQueue {
 impl RefusingQueue {
     /// The queue of `desc` at `port`; `None` if another lcore owns the port.
     pub fn of(port: Option<&Port>, desc: FrameDesc, pool: LossyPool) -> Self {
-        let (number, cells) = (desc.queue(), u32::from(desc.cells()));
-        Self { number, depth: port.map(|port| Cells(port.queues[number].cells() + cells)), pool }
+        let number = desc.queue();
+        Self { number, depth: port.map(|port| port.queues[number].cells() + desc.cells()), pool }
     }
 }
 
 impl RefusedFrame {
     /// A frame for `egress` that its priority group refused.
     pub fn by_group(desc: &FrameDesc, egress: usize) -> Self {
-        let (ports, cells) = ([desc.ingress(), egress as u8], desc.cells().into());
-        Self { ports, class: desc.class(), group: desc.group(), cells, queue: None }
+        let ports = [desc.ingress(), egress as u8];
+        Self { ports, class: desc.class(), group: desc.group(), cells: desc.cells(), queue: None }
     }
 
     /// A frame that its queue refused.

@@ -140,8 +140,8 @@ impl Telemetry {
             counters.insurance_highest_cells.set(u64::from(state.ledger.insurance_highest().0));
             counters.port_xoff.set(u64::from(state.ledger.is_port_xoff()));
             for (index, queue) in state.queues.iter().enumerate() {
-                counters.queue_cells[index].set(u64::from(queue.cells()));
-                counters.queue_highest_cells[index].set(u64::from(queue.cells_highest()));
+                counters.queue_cells[index].set(u64::from(queue.cells().0));
+                counters.queue_highest_cells[index].set(u64::from(queue.cells_highest().0));
             }
             let xoff = state.pfc.xoff();
             counters.xoff_mask.set(u64::from(xoff.bits()));

@@ -4,15 +4,15 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::io::Packet;
 use crate::mmu::Lease;
 use crate::sets::ClassSet;
-use crate::units::{Cells, Ticks};
+use crate::units::{Bytes, Cells, Ticks};
 
 /// State of one class of a port: the egress queue and the ingress priority group of that number.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ClassView {
     /// Bytes in the queue.
-    pub queue_bytes: u64,
+    pub queue_bytes: Bytes,
     /// Cells in the queue.
-    pub queue_cells: u32,
+    pub queue_cells: Cells,
     /// Frames in the queue.
     pub queue_frames: u32,
     /// Cells of the group in the shared pool.

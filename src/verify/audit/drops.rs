@@ -37,39 +37,40 @@ impl Auditor {
         let (wanted, allowed) = match reason {
             DropReason::Threshold => {
                 let group = &self.ports[usize::from(logged.ports[0])].profile.groups[usize::from(logged.group)];
-                let limit = group.threshold.limit(Cells(logged.free));
-                (logged.held[2] + self.beyond_reserves(fleet, logged), limit.0)
+                let limit = group.threshold.limit(logged.free);
+                (logged.held[2] + self.beyond_reserves(fleet, logged), limit)
             }
             DropReason::PoolEmpty => (self.beyond_reserves(fleet, logged), logged.free),
             // If no unreserved cell is free, the depth of the queue does not matter.
-            DropReason::QueueThreshold if logged.free == 0 => return Ok(()),
+            DropReason::QueueThreshold if logged.free == Cells(0) => return Ok(()),
             DropReason::QueueThreshold => {
                 let queue = usize::from(self.queue_of[usize::from(logged.class)]);
-                let limit = self.lcores[lcore].limits[queue].map(|limit| limit.threshold.limit(Cells(logged.free)));
-                (logged.depth, limit.map_or(u32::MAX, |limit| limit.0.max(self.reserves[queue])))
+                let limit = self.lcores[lcore].limits[queue].map(|limit| limit.threshold.limit(logged.free));
+                (logged.depth, limit.map_or(Cells(u32::MAX), |limit| limit.max(Cells(self.reserves[queue]))))
             }
             _ => return Ok(()),
         };
+        let (wanted, allowed) = (wanted.0, allowed.0);
         ensure(wanted > allowed, "dropped_without_cause", || {
             let [from, to] = logged.ports.map(|port| &self.ports[usize::from(port)].name);
             format!(
                 "a frame of {} cells in class {} from {from} to {to} was dropped, {}, with {wanted} cells of {allowed} allowed \
                  while {} were free",
-                logged.cells,
+                logged.cells.0,
                 logged.class,
                 reason.label(),
-                logged.free
+                logged.free.0
             )
         })
     }
 
     /// Returns the cells of the frame that fitted neither its group's reserve nor its port's. The port's reserve may
     /// have become fuller since, but not emptier: releases are collected before frames are received.
-    fn beyond_reserves<P: Packet>(&self, fleet: &[Pipeline<P>], logged: &LoggedDecision) -> u32 {
+    fn beyond_reserves<P: Packet>(&self, fleet: &[Pipeline<P>], logged: &LoggedDecision) -> Cells {
         let port = usize::from(logged.ports[0]);
         let profile = &self.ports[port].profile;
         let used = fleet[self.ports[port].owner].ports[port].ledger.reserve_used()[LOSSY];
-        let group = profile.groups[usize::from(logged.group)].reserve.0.saturating_sub(logged.held[0]);
-        logged.cells.saturating_sub(group).saturating_sub(profile.reserve[LOSSY].0.saturating_sub(used.0))
+        let group = profile.groups[usize::from(logged.group)].reserve.saturating_sub(logged.held[0]);
+        logged.cells.saturating_sub(group).saturating_sub(profile.reserve[LOSSY].saturating_sub(used))
     }
 }

@@ -6,6 +6,7 @@ use crate::dataplane::pipeline::Pipeline;
 use crate::dataplane::telemetry::counters::{Counter, PerClass};
 use crate::io::Packet;
 use crate::sets::CLASSES;
+use crate::units::Bytes;
 
 const QUEUES: &str = "queues_consistent";
 
@@ -16,7 +17,7 @@ type Charges = Vec<[u64; CLASSES]>;
 pub(crate) fn cells_queued<P: Packet>(part: &Pipeline<P>) -> u64 {
     let ports = part.own.iter().map(|port| &part.ports[port]);
     let queues = ports.flat_map(|port| port.waiting.iter().map(|queue| &port.queues[queue]));
-    queues.map(|queue| u64::from(queue.cells())).sum()
+    queues.map(|queue| u64::from(queue.cells().0)).sum()
 }
 
 impl Auditor {
@@ -54,13 +55,13 @@ impl Auditor {
         let (mut frames, mut cells, mut bytes, mut first) = (0, 0, 0, None);
         for desc in queue.descs(&part.egress.slab) {
             let (ingress, group, charge) = desc.charge();
-            first = first.or(Some(u32::from(desc.frame_len())));
+            first = first.or(Some(Bytes(desc.frame_len().into())));
             (frames, cells, bytes) = (frames + 1, cells + charge.0, bytes + u64::from(desc.frame_len()));
             let is_own = desc.queue() == index && ingress < queued.len();
             ensure(is_own, QUEUES, || format!("{name} queue {index} holds a frame of {desc:?}"))?;
             queued[ingress][group] += u64::from(charge.0);
         }
-        let (walked, counted) = ((frames, cells, bytes), (queue.frames(), queue.cells(), queue.bytes()));
+        let (walked, counted) = ((frames, cells, bytes), (queue.frames(), queue.cells().0, queue.bytes().0));
         ensure(walked == counted && first.is_none_or(|len| len == queue.head_len(&part.egress.slab)), QUEUES, || {
             format!("{name} queue {index}: {walked:?} frames, cells and bytes are in it, and it counts {counted:?}")
         })?;
@@ -82,7 +83,7 @@ impl Auditor {
             for (index, queue) in
                 part.ports[port].queues.iter().enumerate().filter(|(index, _)| self.reserves[*index] > 0)
             {
-                let (depth, counted) = (queue.cells(), part.buffer.reserves.depth(port, index).0);
+                let (depth, counted) = (queue.cells().0, part.buffer.reserves.depth(port, index).0);
                 ensure(depth == counted, QUEUES, || {
                     let name = &self.ports[port].name;
                     format!("{name} queue {index}: {depth} cells, and {counted} are counted against its reserve")

@@ -181,7 +181,7 @@ impl Bench {
                 assert_eq!(group.held().0, 0, "cells that were not released");
                 add(&mut self.agreed.highest, port, class, "cells", group.used_highest.0.into());
                 add(&mut self.agreed.highest, port, class, "headroom", group.headroom_highest.0.into());
-                add(&mut self.agreed.highest, port, class, "queue", state.queues[class].cells_highest().into());
+                add(&mut self.agreed.highest, port, class, "queue", state.queues[class].cells_highest().0.into());
             }
         }
         self.agreed

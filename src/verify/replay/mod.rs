@@ -140,7 +140,7 @@ impl Replay {
             _ => Split::between(&before.into(), &self.ports[frame.port].ledger.group(way.group).into()),
         };
         self.judge_paused(&mut transitions);
-        let depth = Bytes(self.ports[frame.egress].queues[way.queue].bytes());
+        let depth = self.ports[frame.egress].queues[way.queue].bytes();
         let marking = self.marking(frame.ecn, way.queue, depth);
         Decision { went, limits, marking, ..self.decision(frame, way, outcome, judged, transitions) }
     }
@@ -185,19 +185,19 @@ impl Replay {
         if !is_kept {
             self.judge_at_queue(frame, way, judged)?;
         }
-        let desc = FrameDesc::new(frame.bytes, way.cells.0 as u16, frame.port as u8, way.group as u8, way.queue as u8);
+        let desc = FrameDesc::new(frame.bytes, way.cells, frame.port as u8, way.group as u8, way.queue as u8);
         let waiting = Waiting { class: frame.class, ecn: frame.ecn, arrival: self.arrivals };
         self.arrivals += 1;
         let queue = &mut self.ports[frame.egress].queues[way.queue];
         let depth = queue.cells();
         queue.push(&mut self.slab, waiting, desc).map_err(|_| DropReason::NoBuffer)?;
-        self.reserves.update(frame.egress, way.queue, Cells(depth), Cells(depth) + way.cells);
+        self.reserves.update(frame.egress, way.queue, depth, depth + way.cells);
         Ok(())
     }
 
     fn judge_at_queue(&self, frame: &Frame, way: Way, judged: &mut Judged) -> Result<(), DropReason> {
         let (rule, queue) = (&self.admission, &self.ports[frame.egress].queues[way.queue]);
-        let depth = QueueDepth { cells: Cells(queue.cells()), bytes: Bytes(queue.bytes()) };
+        let depth = QueueDepth { cells: queue.cells(), bytes: queue.bytes() };
         let droppable = frame.ecn == Ecn::NotEct;
         let request = QueueRequest { cells: way.cells, must_accept: false, droppable };
         if depth.cells + way.cells > rule.profile(way.queue).reserve {
@@ -261,9 +261,9 @@ impl Replay {
     pub fn depart(&mut self, egress: usize, class: Option<u8>) -> Option<Decision> {
         let queue = self.next_queue(egress, class)?;
         let state = &mut self.ports[egress].queues[queue];
-        let (depth, depth_cells) = (Bytes(state.bytes()), state.cells());
+        let (depth, depth_cells) = (state.bytes(), state.cells());
         let (waiting, desc) = state.pop(&mut self.slab)?;
-        self.reserves.update(egress, queue, Cells(depth_cells), Cells(depth_cells - u32::from(desc.cells())));
+        self.reserves.update(egress, queue, depth_cells, depth_cells - desc.cells());
         let mut frame = left(&waiting, &desc, egress);
         let marking = self.marking(frame.ecn, queue, depth);
         if marking.is_some_and(|marking| marking >= CERTAIN) {
@@ -321,8 +321,8 @@ impl Replay {
             pool_used: self.pools.shared[kind].used(),
             headroom_pool_used: self.shares_headroom.then(|| self.pools.headroom.used()),
             at_queue: QueueUse {
-                cells: Cells(queue.cells()),
-                bytes: Bytes(queue.bytes()),
+                cells: queue.cells(),
+                bytes: queue.bytes(),
                 threshold: judged.threshold.or_else(|| self.admission.explain(way.queue, self.lossy_pool()).limit),
             },
             marking: None,

@@ -227,7 +227,7 @@ fn class_view_shows_cells_threshold_and_xoff() {
     let (group, queue) = (part.view(0, 3), part.view(1, 3));
     assert_eq!((group.used, group.shared, group.headroom), (Cells(12), Cells(10), Cells(20)));
     assert_eq!((group.threshold, group.is_xoff, group.queue_frames), (Cells(10), true, 0));
-    assert_eq!((queue.queue_frames, queue.queue_cells, queue.queue_bytes), (32, 32, 32 * CELL));
+    assert_eq!((queue.queue_frames, queue.queue_cells, queue.queue_bytes), (32, Cells(32), Bytes(32 * CELL)));
     assert_eq!((queue.used, queue.is_xoff), (Cells(0), false));
     assert_eq!(crate::dataplane::Pipeline::pool_used(&bed.fleet), [Cells(0), Cells(10)]);
     let state = (part.generated_xoff(0), part.stopped_queues(1, Ticks(bed.now)), part.ignoring(1));
