@@ -526,6 +526,20 @@ mod tests {
     }
 
     #[test]
+    fn counts_are_added_and_subtracted_like_integers() {
+        let (mut cells, all) = (Cells(7), [Cells(3), Cells(4)]);
+        assert_eq!((all.into_iter().sum::<Cells>(), all[0] + all[1], cells - all[0]), (cells, cells, all[1]));
+        cells += Cells(1);
+        cells -= Cells(3);
+        assert_eq!(cells, Cells(5));
+        assert_eq!(
+            (cells.saturating_sub(Cells(6)), cells.saturating_add(Cells(u32::MAX))),
+            (Cells(0), Cells(u32::MAX))
+        );
+        assert_eq!((cells.checked_sub(Cells(5)), cells.checked_sub(Cells(6))), (Some(Cells(0)), None));
+    }
+
+    #[test]
     fn alpha_shifts_and_saturates() {
         assert_eq!(Alpha(-3).of(Cells(1000)), Cells(125));
         assert_eq!(Alpha(3).of(Cells(u32::MAX)), Cells(u32::MAX));

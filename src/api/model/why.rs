@@ -84,7 +84,7 @@ impl Why {
             xoffs = counters.pfc_tx_xoff[group].get();
             let mut seen = logged.last_drops(row);
             seen.extend(logged.last_pauses(group));
-            seen.sort_by_key(|logged| std::cmp::Reverse(logged.at_ns));
+            seen.sort_by_key(|logged| std::cmp::Reverse(logged.at));
             decisions = seen.iter().map(|logged| Sentence { look, port, logged }.explained()).collect();
         }
         Self {
@@ -114,7 +114,7 @@ impl Sentence<'_> {
             LoggedEvent::Stopped(cause) => ("stopped", label(cause), self.stopped(cause)),
         };
         Explained {
-            age_ns: now.saturating_sub(self.logged.at_ns),
+            age_ns: now.saturating_sub(self.logged.at.0),
             what: what.to_owned(),
             reason: reason.to_owned(),
             text,

@@ -136,7 +136,7 @@ impl<P: Packet> Pipeline<P> {
         for (class, sum) in sums.iter().enumerate().filter(|(_, sum)| !sum.is_empty()) {
             let counters = &self.telemetry.counters.ports[port];
             counters.rx_frames[class].add(sum.frames());
-            counters.rx_bytes[class].add(sum.bytes());
+            counters.rx_bytes[class].add(sum.bytes().0);
             counters.drops[class][DropReason::Shed as usize].add(sum.frames());
             let group = self.ports[port].classifier.of_class(class).desc.group();
             let frame =

@@ -18,6 +18,7 @@ use crate::dataplane::frame::class_bits::ClassBits;
 use crate::io::{Burst, Packet};
 use crate::mutant::{self, Mutant};
 use crate::sets::{CLASSES, FrameSet, MAX_PORTS, PortSet};
+use crate::units::Bytes;
 use crate::wire::{Purpose, glance, glance_usual};
 
 /// Polls in a row, in time and without shed frames, after which shedding ends and no frame is parsed twice.
@@ -248,8 +249,8 @@ impl Shed {
         self.0 >> 32
     }
 
-    pub fn bytes(self) -> u64 {
-        self.0 & u64::from(u32::MAX)
+    pub fn bytes(self) -> Bytes {
+        Bytes(self.0 & u64::from(u32::MAX))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::dataplane::telemetry::counters::GAP_BUCKETS;
 use crate::io::Ports;
 use crate::sets::{MAX_PORTS, PortSet};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use crate::units::Ticks;
+use crate::units::{Nanos, Ticks};
 
 /// Limit on the time for which a stop waits for real peers, which may continue to send: one second divided by this.
 const DRAIN_PARTS: u64 = 2;
@@ -278,9 +278,9 @@ impl<I: Ports, C: Companion> Work<I, C> {
     fn count_rest(&self, start: Ticks, until: Ticks, end: Ticks) {
         let (clock, counters) =
             (&self.pipeline.telemetry.clock, &self.pipeline.telemetry.counters.lcores[self.pipeline.lcore]);
-        let overshoot = clock.nanos(end.since(until));
+        let Nanos(overshoot) = clock.nanos(end.since(until));
         counters.rests.add(1);
-        counters.rested_ns.add(clock.nanos(end.since(start)));
+        counters.rested_ns.add(clock.nanos(end.since(start)).0);
         counters.rest_overshoot[(64 - overshoot.leading_zeros() as usize).min(GAP_BUCKETS - 1)].add(1);
         counters.rest_overshoot_sum_ns.add(overshoot);
         counters.rest_overshoot_highest_ns.raise(overshoot);

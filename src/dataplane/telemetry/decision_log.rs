@@ -7,7 +7,7 @@
 use super::drops::DropReason;
 use super::history_ring::HistoryRing;
 use crate::sets::CLASSES;
-use crate::units::Cells;
+use crate::units::{Cells, Nanos};
 
 /// Words of a packed decision.
 const WORDS: usize = 8;
@@ -39,9 +39,9 @@ pub enum PauseCause {
 /// A decision, and the buffer state that led to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedDecision {
-    /// Time of the decision in nanoseconds of the lcore's clock ([`super::counters::LcoreCounters::clock_ns`]): the
+    /// Time of the decision by the lcore's clock ([`super::counters::LcoreCounters::clock_ns`]): the
     /// instant of the previous poll.
-    pub at_ns: u64,
+    pub at: Nanos,
     /// The decision.
     pub decision: LoggedEvent,
     /// Ingress port of the frame, and its intended egress port; for a pause both are the paused port.
@@ -80,7 +80,7 @@ impl LoggedDecision {
         let bytes = [kind, detail, self.ports[0], self.ports[1], self.class, self.group, 0, 0];
         let [reserve, port_reserve, shared, headroom] = self.held;
         [
-            self.at_ns,
+            self.at.0,
             u64::from_le_bytes(bytes),
             pair(self.cells.0, self.backlog),
             cells(reserve, port_reserve),
@@ -101,7 +101,7 @@ impl LoggedDecision {
             ),
         };
         Some(Self {
-            at_ns: words[0],
+            at: Nanos(words[0]),
             decision,
             ports: [ingress, egress],
             class,
@@ -147,7 +147,7 @@ mod tests {
     fn sample(number: u64) -> LoggedDecision {
         let n = number as u32;
         LoggedDecision {
-            at_ns: number,
+            at: Nanos(number),
             decision: if n.is_multiple_of(2) {
                 LoggedEvent::Dropped(DropReason::QueueThreshold)
             } else {

@@ -77,7 +77,7 @@ impl Telemetry {
         };
         let is_own = standing.own.contains(ports[0].into());
         LoggedDecision {
-            at_ns: self.clock.last_ns(),
+            at: self.clock.last(),
             decision,
             ports,
             class: group as u8,

@@ -56,7 +56,7 @@ impl PollClock {
         if let Some(last) = self.last.replace(now) {
             // A gap is capped at 2^32 - 1 ticks, about a second: a longer one is an outage, whose exact length adds
             // nothing.
-            let ns = self.nanos(now.since(last).min(u64::from(u32::MAX)));
+            let Nanos(ns) = self.nanos(now.since(last).min(u64::from(u32::MAX)));
             let bucket = (64 - ns.leading_zeros() as usize).min(GAP_BUCKETS - 1);
             counters.poll_gap[bucket].add(1);
             counters.poll_gap_sum_ns.add(ns);
@@ -70,15 +70,15 @@ impl PollClock {
         self.polls
     }
 
-    /// Instant at which the last completed poll began, in nanoseconds of this lcore's clock.
-    pub fn last_ns(&self) -> u64 {
+    /// Instant at which the last completed poll began, by this lcore's clock.
+    pub fn last(&self) -> Nanos {
         self.nanos(self.last.map_or(0, |last| last.0))
     }
 
-    /// Converts `ticks` to nanoseconds.
+    /// Converts `ticks` to a time span.
     #[inline]
-    pub fn nanos(&self, ticks: u64) -> u64 {
-        ((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64
+    pub fn nanos(&self, ticks: u64) -> Nanos {
+        Nanos(((u128::from(ticks) * u128::from(self.tick_ns)) >> 32) as u64)
     }
 
     #[inline]
@@ -146,12 +146,12 @@ impl Telemetry {
             let xoff = state.pfc.xoff();
             counters.xoff_mask.set(u64::from(xoff.bits()));
             for (gauge, ticks) in counters.pfc_tx_paused_ns.iter().zip(state.pfc.sent_ticks(now)) {
-                gauge.set(self.clock.nanos(ticks));
+                gauge.set(self.clock.nanos(ticks).0);
             }
             for (gauge, ticks) in counters.pfc_rx_paused_ns.iter().zip(state.pfc.received_ticks(now)) {
-                gauge.set(self.clock.nanos(ticks));
+                gauge.set(self.clock.nanos(ticks).0);
             }
-            counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)));
+            counters.backlog_held_ns.set(self.clock.nanos(state.backlog.held_ticks(now)).0);
             // A running pause is published again later, because its duration and its end change the gauges.
             let paused = state.pfc.paused(now);
             counters.paused_mask.set(u64::from(paused.bits()));
@@ -172,7 +172,7 @@ impl Telemetry {
         }
         lcore.headroom_pool_used_cells.set(u64::from(buffer.pools.headroom.used().0));
         lcore.headroom_pool_highest_cells.set(u64::from(buffer.pools.headroom.highest().0));
-        lcore.clock_ns.set(self.clock.nanos(now.0));
+        lcore.clock_ns.set(self.clock.nanos(now.0).0);
         lcore.held_frames.set(u64::from(frames));
         lcore.fdb_entries.set(stations as u64);
     }
