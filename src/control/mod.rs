@@ -111,7 +111,9 @@ pub fn run(mut config: Config, options: RunOptions, again: Again) -> Result<(), 
     let (devices, up, warnings) = Devices::start(&ports.ports, &switch_view);
     warnings.iter().for_each(|line| warn(line));
     let is_up = up == PortSet::first(switch_view.spec.ports.len());
-    let gate = hosts.first().filter(|_| !is_up).map(Hosts::close_gate);
+    // A switch at the far end sees its link up one look later, and until then it drops frames for it.
+    let is_far = ports.ports.iter().any(dpdk::EthPort::has_far_end);
+    let gate = hosts.first().filter(|_| !is_up || is_far).map(Hosts::close_gate);
     let current = Current::new(switch_view);
     control.set_links(up);
     if let Some(listener) = listener {

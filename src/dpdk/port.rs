@@ -313,6 +313,11 @@ impl EthPort {
         }
     }
 
+    /// Whether the other end of the link is a process or a machine that learns of the link by itself.
+    pub fn has_far_end(&self) -> bool {
+        self.is_physical() || self.0.driver.reports_link()
+    }
+
     /// Returns the counters of the port. Another thread may poll the queues meanwhile.
     ///
     /// # Errors

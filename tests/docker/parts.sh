@@ -92,7 +92,7 @@ pair() {
             pair $((tries - 1))
             return
         fi
-        tail -30 "$work/$name-hosts.log" "$work/$name-tor.log"
+        tail -n 30 "$work/$name-hosts.log" "$work/$name-tor.log"
         fail "the switch or its hosts lost frames"
     fi
     local port sent received
