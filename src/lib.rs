@@ -24,6 +24,7 @@ mod mutant;
 pub mod pfc;
 mod prefetch;
 pub mod qos;
+pub mod route;
 pub mod sets;
 #[cfg(test)]
 mod sets_tests;

@@ -1,0 +1,27 @@
+//! Routing tables of the packet path: the forwarding table, next-hop groups and adjacencies.
+//!
+//! The forwarding table ([`Fib`]) maps an address to a [`Group`]. A group holds buckets, and the hash of a flow
+//! ([`FlowHash`]) selects one. A bucket names an [`Adjacency`]: the egress port and the MAC addresses of the next hop.
+//! `router` makes these tables; lcores only read them.
+//!
+//! # Example
+//!
+//! ```
+//! use holdfast::route::{Fib, FibWriter, GroupId, SoftFib};
+//!
+//! let fib = SoftFib::default();
+//! fib.set("10.1.0.0/16".parse().unwrap(), GroupId(7)).unwrap();
+//! let mut groups = [GroupId::NO_ROUTE; 2];
+//! fib.lookup_v4(&[0x0a01_0203, 0x0a02_0304], &mut groups);
+//! assert_eq!(groups, [GroupId(7), GroupId::NO_ROUTE]);
+//! ```
+
+pub mod fib;
+pub mod hash;
+pub mod spec;
+pub mod table;
+
+pub use fib::{Fib, FibFull, FibMemory, FibWriter, SoftFib};
+pub use hash::FlowHash;
+pub use spec::{Attachment, FibSize, InterfaceSpec, NextHopSpec, RouteSpec, RoutingSpec, StaticNeighbour};
+pub use table::{Action, Adjacency, AdjacencyId, Egress, Group, GroupId, RouteTable};

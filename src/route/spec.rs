@@ -1,0 +1,96 @@
+//! The plan of a router: interfaces, static routes and neighbours, as the configuration has checked them.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::wire::MacAddr;
+
+/// The place of an interface in the switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// A routed port: it bridges nothing. The VLAN is internal, and no other port is in it.
+    Port(u8),
+    /// A bridged VLAN.
+    Vlan,
+}
+
+/// A router interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceSpec {
+    /// Name in metrics, tables and errors: that of the port, or `vlan10`.
+    pub name: String,
+    /// Port or VLAN.
+    pub attachment: Attachment,
+    /// VLAN of the interface's frames inside the switch.
+    pub vlan: u16,
+    /// Source address of its frames. Frames to this address are routed.
+    pub mac: MacAddr,
+    /// Own addresses, each with the length of its network's prefix.
+    pub addresses: Vec<IpNet>,
+    /// Longest IP packet in bytes: the smallest MTU of its ports.
+    pub mtu: u16,
+}
+
+/// A next hop of a static route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NextHopSpec {
+    /// Address of the next router.
+    pub address: IpAddr,
+    /// Index of the interface that leads to it.
+    pub interface: u16,
+    /// Share of the flows, in proportion to the other next hops; at least 1.
+    pub weight: u16,
+}
+
+/// A static route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// Destinations.
+    pub prefix: IpNet,
+    /// Next hops; none: its packets are dropped.
+    pub next_hops: Vec<NextHopSpec>,
+}
+
+/// A neighbour whose MAC address is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaticNeighbour {
+    /// Index of its interface.
+    pub interface: u16,
+    /// Its IP address.
+    pub address: IpAddr,
+    /// Its MAC address.
+    pub mac: MacAddr,
+}
+
+/// Room of the forwarding table, in prefixes. Neighbours and own addresses count too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FibSize {
+    /// IPv4 prefixes.
+    pub ipv4: u32,
+    /// IPv6 prefixes.
+    pub ipv6: u32,
+}
+
+impl Default for FibSize {
+    fn default() -> Self {
+        Self { ipv4: 65_536, ipv6: 16_384 }
+    }
+}
+
+/// The plan of a router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoutingSpec {
+    /// Interfaces by index.
+    pub interfaces: Vec<InterfaceSpec>,
+    /// Static routes.
+    pub routes: Vec<RouteSpec>,
+    /// Static neighbours.
+    pub neighbours: Vec<StaticNeighbour>,
+    /// Seed of the flow hash.
+    pub hash_seed: u64,
+    /// Whether both directions of a flow hash alike.
+    pub is_symmetric: bool,
+    /// Room of the forwarding table.
+    pub fib: FibSize,
+}
