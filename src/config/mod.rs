@@ -173,6 +173,7 @@ pub(crate) fn build(root: &Item<'_>, overrides: &Overrides) -> Option<Config> {
         poll_gap,
         lcores: lcores.count,
         floods_lossless: false,
+        routing: None,
     };
     let (source, lcores) = (report.source().to_owned(), lcores.config);
     Some(Config {

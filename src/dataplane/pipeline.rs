@@ -11,14 +11,17 @@ use crate::dataplane::buffer::pauses::PauseState;
 use crate::dataplane::buffer::trash::Trash;
 use crate::dataplane::egress::links::Links;
 use crate::dataplane::egress::queue::Queue;
+use crate::dataplane::handoff::exception::ExceptionPort;
 use crate::dataplane::handoff::mesh::Mesh;
 use crate::dataplane::ingress::forwarder::Forwarder;
 use crate::dataplane::ingress::rewrite::Rewriter;
+use crate::dataplane::ingress::route::Router;
 use crate::dataplane::ingress::shed::Shedder;
 use crate::dataplane::telemetry::counters::Counters;
 use crate::forward::fdb::{Learned, Station};
 use crate::io::{Burst, Packet};
 use crate::mmu::{Lease, QueueAdmission};
+use crate::route::RouteTable;
 use crate::sets::{CLASSES, MAX_PORTS, PortSet};
 use crate::units::Ticks;
 use crate::wire::MacAddr;
@@ -34,6 +37,8 @@ pub struct Pipeline<P> {
     pub(crate) ports: Box<[Port]>,
     pub(crate) links: Links,
     pub(crate) forwarder: Forwarder,
+    /// `None`: the switch only bridges.
+    pub(crate) router: Option<Box<Router>>,
     pub(crate) rewriter: Rewriter,
     pub(crate) buffer: Buffer,
     /// The admission rule of the queues.
@@ -44,6 +49,8 @@ pub struct Pipeline<P> {
     /// Drops lossy frames when the lcore has more frames than time.
     pub(crate) shedder: Shedder,
     pub(crate) telemetry: Telemetry,
+    /// Instant of the present poll.
+    pub(crate) now: Ticks,
     /// Dropped frames whose buffers are freed together.
     pub(crate) trash: Trash<P>,
 }
@@ -72,6 +79,7 @@ impl<P: Packet> Pipeline<P> {
         assert!(ports <= MAX_PORTS && ports == counters.ports.len(), "one counter set per port, within the port mask");
         assert!(lcores > 0 && lcores == counters.lcores.len(), "each lcore needs counters, and there must be one");
         assert!(spec.ports.iter().all(|port| usize::from(port.lcore) < lcores), "a port is on a missing lcore");
+        assert!(spec.routing.is_none() || ports < MAX_PORTS, "the router needs a port number");
         assert!(spec.classes.is_valid(), "a class map beyond eight classes");
         let parts = Mesh::fleet(spec).into_iter().zip(Forwarder::fleet(spec, hz)).zip(Buffer::fleet(spec)).enumerate();
         parts
@@ -83,8 +91,9 @@ impl<P: Packet> Pipeline<P> {
                     lcore,
                     own,
                     ports: spec.ports.iter().map(|port| Port::new(port, spec, hz)).collect(),
-                    links: Links::new(ports),
+                    links: Links::new(ports, spec.routing.is_some()),
                     forwarder,
+                    router: Router::new(spec, hz),
                     rewriter: Rewriter::new(spec),
                     buffer,
                     queue_rule: QueueAdmission::new(spec.queues.map(|queue| queue.admission())),
@@ -93,6 +102,7 @@ impl<P: Packet> Pipeline<P> {
                     pauses: PauseState::default(),
                     shedder: Shedder::default(),
                     telemetry: Telemetry::new(counters.clone(), own, hz, spec.poll_gap),
+                    now: Ticks(0),
                     trash: Trash { frames: Burst::new() },
                 }
             })
@@ -124,6 +134,20 @@ impl<P: Packet> Pipeline<P> {
     pub fn learn(&mut self, vlan: u16, mac: MacAddr, port: usize, now: Ticks) -> Learned {
         self.forwarder.fdb.set_time(now);
         self.forwarder.learn(Station::new(vlan, mac.to_number()), port)
+    }
+
+    /// Replaces the routing tables. The caller keeps the table before until this returns.
+    pub fn set_routes(&mut self, table: &Arc<RouteTable>) {
+        if let Some(router) = &mut self.router {
+            router.set_table(table);
+        }
+    }
+
+    /// Attaches the router's control plane: it gets this lcore's punted frames, and its frames leave here.
+    pub fn attach_exceptions(&mut self, port: ExceptionPort) {
+        if let Some(router) = &mut self.router {
+            router.punter.port = Some(port);
+        }
     }
 
     /// Number of this lcore among the dataplane lcores.

@@ -5,8 +5,9 @@
 //! `ingress/rounds.rs`, `ingress/dispatch.rs`, `handoff/accept.rs` and `egress/transmit.rs`.
 
 use super::frame::meta::Meta;
-use super::ingress::forwarder::IngressContext;
-use super::ingress::parse::parse_burst;
+use super::ingress::forwarder::{Egresses, IngressContext};
+use super::ingress::parse::{Arrived, parse_burst};
+use super::ingress::punt::RouteContext;
 use super::ingress::rounds::{PollRound, TakenBurst};
 use super::ingress::scratch::Scratch;
 use super::ingress::shed::MOST_ROUNDS;
@@ -16,6 +17,7 @@ use crate::dataplane::telemetry::log::{RefusedFrame, Standing};
 use crate::io::{Burst, Packet, Ports};
 use crate::mmu::Lease;
 use crate::mutant::{self, Mutant};
+use crate::route::ROUTER_PORT;
 use crate::sets::{BURST, ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
@@ -32,6 +34,7 @@ impl<P: Packet> Pipeline<P> {
     /// other lcores poll between the halves, so that the data they publish is as old as it can be.
     #[inline]
     pub(crate) fn poll_in<I: Ports<Pkt = P>>(&mut self, io: &mut I, scratch: &mut Scratch<P>, now: Ticks) -> usize {
+        self.now = now;
         self.forwarder.fdb.set_time(now);
         self.forwarder.apply_fdb_updates(&self.telemetry.counters.lcores[self.lcore]);
         // Mutants are faults for tests, constant false in the program.
@@ -108,23 +111,62 @@ impl<P: Packet> Pipeline<P> {
     ) {
         let lookup = self.forwarder.begin(port, burst.len());
         let state = &self.ports[port];
-        let arrived = parse_burst((port, state), &self.forwarder, self.buffer.cell, burst, metas, lookup.is_some());
+        let mut arrived = parse_burst((port, state), &self.forwarder, self.buffer.cell, burst, metas, lookup.is_some());
         arrived.count(&self.telemetry.counters.ports[port]);
         if !arrived.control.is_empty() {
             self.control(port, burst, metas, arrived.control, now);
         }
         let from = IngressContext { port, up: self.links.up, counters: &self.telemetry.counters.lcores[self.lcore] };
-        let egresses = self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup);
+        let egresses = match &self.router {
+            Some(router) if router.is_routed(port) => {
+                router.forward(&mut self.forwarder, from, metas, (burst.len(), arrived.data))
+            }
+            _ => self.forwarder.forward(from, metas, (burst.len(), arrived.data), lookup),
+        };
+        let egresses = if egresses.ports.contains(ROUTER_PORT) {
+            self.route(port, burst, metas, (&mut arrived, egresses), now)
+        } else {
+            egresses
+        };
         let demand = self.rewriter.rewrite(&self.ports[port], burst, metas, &arrived, egresses);
         self.dispatch(io, port, burst, metas, &demand);
         self.telemetry.gauges_dirty.insert(port);
+    }
+
+    /// Routes the frames of `arrived` that leave by the router's port. Returns the egress ports of the burst.
+    #[inline(never)]
+    fn route(
+        &mut self,
+        port: usize,
+        burst: &mut Burst<P>,
+        metas: &mut [Meta; BURST],
+        (arrived, forwarded): (&mut Arrived, Egresses),
+        now: Ticks,
+    ) -> Egresses {
+        let Self { router: Some(router), forwarder, links, telemetry, lcore, .. } = self else {
+            unreachable!("only a router makes stations behind its port");
+        };
+        let counters = &telemetry.counters.lcores[*lcore];
+        let routed = router.route_burst(
+            RouteContext { port, up: links.up, forwarder, counters, now },
+            burst,
+            metas,
+            arrived.data,
+        );
+        if routed.is_whole {
+            arrived.retagged_at = routed.retagged_at;
+        } else {
+            arrived.retagged_at |= routed.retagged_at;
+        }
+        let are_single = forwarded.are_single & routed.egresses.are_single;
+        Egresses { are_single, ..routed.egresses }
     }
 
     /// The second half of the poll that has `received` frames: egress, then publication. Returns the number of all
     /// frames moved.
     #[inline]
     pub(crate) fn poll_out<I: Ports<Pkt = P>>(&mut self, io: &mut I, now: Ticks, received: usize) -> usize {
-        let accepted = self.accept_handoffs(io);
+        let accepted = self.accept_handoffs(io) + self.accept_injected(io);
         // For each own port: watch, run_discards, then `Egress::transmit`: schedule, mark, tx, release, put_back.
         let sent = self.transmit_all(io, now);
         if !self.links.stuck.is_empty() {

@@ -1,9 +1,10 @@
 //! The specification of a switch: the validated plan from which a [`super::Pipeline`] is built.
 
-use crate::forward::{FdbSpec, VlanMode};
+use crate::forward::{FdbSpec, StaticEntry, VlanMode};
 use crate::mmu::{BufferPlan, GroupProfile, PortProfile, QueueLimit, QueueProfile, QueueReserves};
 use crate::pfc::{PfcMode, WatchdogSpec};
 use crate::qos::{ClassMap, MarkMap, QueueDiscipline, Rewrite, Trust, WredProfile};
+use crate::route::{ROUTER_PORT, RoutingSpec};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{BitRate, Cells, Nanos};
 use crate::wire::MacAddr;
@@ -117,6 +118,8 @@ pub struct SwitchSpec {
     /// Whether lossless frames to unknown stations and groups are flooded and not dropped. No configuration sets it: it
     /// is for the simulator, which shows the resulting deadlock (Guo et al. 2016).
     pub floods_lossless: bool,
+    /// The router; `None`: the switch only bridges.
+    pub routing: Option<RoutingSpec>,
 }
 
 impl SwitchSpec {
@@ -134,6 +137,12 @@ impl SwitchSpec {
     pub fn queue_reserves(&self) -> Vec<QueueReserves> {
         let owners: Vec<u8> = self.ports.iter().map(|port| port.lcore).collect();
         QueueReserves::fleet(self.queues.map(|queue| queue.reserve), &owners, self.lcores)
+    }
+
+    /// The router's stations, as entries of the forwarding database.
+    pub fn router_entries(&self) -> impl Iterator<Item = StaticEntry> + '_ {
+        let interfaces = self.routing.iter().flat_map(|routing| &routing.interfaces);
+        interfaces.map(|interface| StaticEntry { vlan: interface.vlan, mac: interface.mac, port: ROUTER_PORT as u8 })
     }
 
     /// Priority groups that are lossless on any port.

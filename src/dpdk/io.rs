@@ -96,4 +96,9 @@ impl Ports for EthIo {
     fn make(&mut self, frame: &[u8]) -> Option<Mbuf> {
         self.control.alloc_with(frame)
     }
+
+    #[inline]
+    fn build(&mut self, frame: &[u8]) -> Option<Mbuf> {
+        self.data.alloc_with(frame)
+    }
 }

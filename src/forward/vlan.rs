@@ -89,6 +89,11 @@ impl VlanTable {
         table
     }
 
+    /// Makes `port` a member of `vlan` without a place on a wire: the router, which is the host of the switch itself.
+    pub fn add_router(&mut self, vlan: u16, port: usize) {
+        self.vlans[usize::from(vlan & 0xfff)].members.insert(port);
+    }
+
     /// VLAN of a frame received on `port` with this tag, if any; `None` if the port does not carry it. A priority tag
     /// (VLAN id zero) counts as untagged.
     ///

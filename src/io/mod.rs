@@ -104,6 +104,11 @@ impl<I: Ports> Ports for &mut I {
     fn make(&mut self, frame: &[u8]) -> Option<I::Pkt> {
         (**self).make(frame)
     }
+
+    #[inline]
+    fn build(&mut self, frame: &[u8]) -> Option<I::Pkt> {
+        (**self).build(frame)
+    }
 }
 
 /// Implements [`Ports::shed`]. Implementations that override the method call this function.
@@ -168,4 +173,10 @@ pub trait Ports {
     /// Allocates a buffer with `frame` from a separate pool, so that control frames leave even when data uses every
     /// data buffer.
     fn make(&mut self, frame: &[u8]) -> Option<Self::Pkt>;
+
+    /// Allocates a buffer with `frame` from the pool of received frames; `None` when it is empty. The frame is charged
+    /// to the shared buffer like a received one.
+    fn build(&mut self, frame: &[u8]) -> Option<Self::Pkt> {
+        self.make(frame)
+    }
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::sets::PortSet;
 use crate::wire::MacAddr;
 
 /// The place of an interface in the switch.
@@ -26,6 +27,8 @@ pub struct InterfaceSpec {
     pub vlan: u16,
     /// Source address of its frames. Frames to this address are routed.
     pub mac: MacAddr,
+    /// Ports that can carry its frames: the routed port, or the members of the VLAN.
+    pub ports: PortSet,
     /// Own addresses, each with the length of its network's prefix.
     pub addresses: Vec<IpNet>,
     /// Longest IP packet in bytes: the smallest MTU of its ports.

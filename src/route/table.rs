@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::fib::Fib;
 use super::hash::FlowHash;
 use crate::forward::fdb::Station;
+use crate::sets::MAX_PORTS;
 use crate::wire::MacAddr;
 
 /// Index of a next-hop group in the [`RouteTable`].
@@ -29,6 +30,12 @@ impl GroupId {
 /// Index of an adjacency in the [`RouteTable`]; it stays the same while the next hop exists.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AdjacencyId(pub u16);
+
+/// Maximum number of adjacencies of a switch: each is a neighbour that is the next hop of some route.
+pub const MAX_ADJACENCIES: usize = 1 << 14;
+
+/// The port number that stands for the router in VLANs, the forwarding database and the flow cache. No device has it.
+pub const ROUTER_PORT: usize = MAX_PORTS - 1;
 
 /// The treatment of packets that match a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -68,6 +68,7 @@ pub fn slow(rate: BitRate) -> SwitchView {
         poll_gap: crate::units::Nanos(20_000),
         lcores: 1,
         floods_lossless: false,
+        routing: None,
         ports: vec![port(0), port(1)],
         buffer: BufferPlan {
             cell: Bytes(200),

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::device::DeviceStats;
 use super::switch_view::SwitchView;
+use crate::dataplane::Counters;
 use crate::dataplane::telemetry::counters::{Counter, GAP_BUCKETS, LcoreCounters, PerClass, PortCounters};
-use crate::dataplane::{Counters, DropReason};
+use crate::dataplane::telemetry::drops::PerReason;
 use crate::mmu::{BufferPlan, Threshold};
 use crate::sets::{CLASSES, ClassSet};
 use crate::units::{Cells, Nanos};
@@ -16,7 +17,7 @@ use crate::units::{Cells, Nanos};
 pub type Values = [u64; CLASSES];
 
 /// Drops by traffic class and reason; the last row is for frames without a class.
-pub type Drops = [[u64; DropReason::COUNT]; CLASSES + 1];
+pub type Drops = [PerReason<u64>; CLASSES + 1];
 
 /// One port's counters; each field as in [`PortCounters`].
 #[derive(Debug, Default, Clone)]
@@ -72,7 +73,7 @@ impl PortSnapshot {
             rx_bytes: values(&port.rx_bytes),
             tx_frames: values(&port.tx_frames),
             tx_bytes: values(&port.tx_bytes),
-            drops: port.drops.each_ref().map(|row| row.each_ref().map(Counter::get)),
+            drops: port.drops.each_ref().map(|row| PerReason(row.each_ref().map(Counter::get))),
             pfc_tx_xoff: values(&port.pfc_tx_xoff),
             pfc_tx_xon: values(&port.pfc_tx_xon),
             pfc_rx_xoff: values(&port.pfc_rx_xoff),

@@ -13,6 +13,10 @@ pub const ETHERTYPE_SVLAN: u16 = 0x88a8;
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
 /// EtherType of IPv6.
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// EtherType of ARP (RFC 826).
+pub const ETHERTYPE_ARP: u16 = 0x0806;
+/// EtherType of LLDP (IEEE 802.1AB).
+pub const ETHERTYPE_LLDP: u16 = 0x88cc;
 
 // Lengths of headers without options, and IP protocol numbers.
 pub(super) const ETHERNET_LEN: usize = 14;
@@ -20,8 +24,10 @@ pub(super) const IPV4_LEN: usize = 20;
 pub(super) const IPV6_LEN: usize = 40;
 pub(super) const UDP_LEN: usize = 8;
 pub(super) const TCP_LEN: usize = 20;
-pub(super) const UDP: u8 = 17;
-pub(super) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const ICMPV6: u8 = 58;
 /// Maximum number of IPv6 extension headers that the parser walks. It reads no ports behind more of them.
 const MAX_EXTENSIONS: usize = 4;
 

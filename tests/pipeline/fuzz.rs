@@ -193,16 +193,18 @@ fn settle(bed: &mut Bed) {
 fn check_that_it_was_worth_it(seen: &[u64], frames: u64) {
     // Queues reach their limits before groups do. A flood always finds a member, copies always find a buffer, and no
     // port has more frames than a poll receives for long.
+    // This switch does not route.
     let is_out_of_reach = |reason: DropReason| {
-        matches!(
-            reason,
-            DropReason::Threshold
-                | DropReason::PoolEmpty
-                | DropReason::NoMember
-                | DropReason::NoBuffer
-                | DropReason::Shed
-                | DropReason::Shutdown
-        )
+        reason as usize >= DropReason::Ipv4Checksum as usize
+            || matches!(
+                reason,
+                DropReason::Threshold
+                    | DropReason::PoolEmpty
+                    | DropReason::NoMember
+                    | DropReason::NoBuffer
+                    | DropReason::Shed
+                    | DropReason::Shutdown
+            )
     };
     let reached = DropReason::TABLE.iter().filter(|(reason, ..)| !is_out_of_reach(*reason));
     let counts = reached.map(|(reason, label, _)| (seen[*reason as usize], *label));

@@ -79,6 +79,7 @@ pub fn spec(ports: usize) -> SwitchSpec {
         poll_gap: Nanos(1000),
         lcores: LCORES,
         floods_lossless: false,
+        routing: None,
     }
 }
 

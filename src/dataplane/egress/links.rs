@@ -5,6 +5,7 @@ use crate::dataplane::telemetry::counters::PortCounters;
 use crate::dataplane::telemetry::drops::DropReason;
 use crate::io::{Burst, Ports};
 use crate::qos::shaper::MIN_FRAME;
+use crate::route::ROUTER_PORT;
 use crate::sets::{ClassSet, PortSet};
 use crate::units::Ticks;
 use crate::wire::mac_control::PfcFrame;
@@ -21,9 +22,10 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Creates the state of `ports` ports, all with a link.
-    pub fn new(ports: usize) -> Self {
-        Self { up: PortSet::first(ports), refusing: PortSet::EMPTY, stuck: PortSet::EMPTY }
+    /// Creates the state of `ports` ports, all with a link. The router's port, if the switch `routes`, is always up.
+    pub fn new(ports: usize, routes: bool) -> Self {
+        let up = PortSet::first(ports) | PortSet::only_if(routes, ROUTER_PORT);
+        Self { up, refusing: PortSet::EMPTY, stuck: PortSet::EMPTY }
     }
 
     /// Records that the device of a port took none of the frames that it was offered at `now`. If the port is stuck,

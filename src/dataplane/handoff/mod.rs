@@ -1,6 +1,7 @@
 //! Between lcores, and between an lcore and the control thread: rings, and the protocols over them.
 
 pub(crate) mod accept;
+pub mod exception;
 pub mod fdb_view;
 #[cfg(test)]
 mod fdb_view_tests;

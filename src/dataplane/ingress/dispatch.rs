@@ -1,6 +1,7 @@
 //! Dispatch: carries out the forwarding of each frame of a burst. Frames that leave are admitted to the buffer, then
 //! enqueued here or handed to the lcore that owns their egress port.
 
+use super::punt::RouteContext;
 use super::rewrite::BurstDemand;
 use crate::dataplane::buffer::Before;
 use crate::dataplane::egress::enqueue::{Appended, QueueContext};
@@ -11,6 +12,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::dataplane::telemetry::log::{RefusedFrame, RefusingQueue};
 use crate::io::{Burst, Packet, Ports};
 use crate::mmu::Admission;
+use crate::route::ROUTER_PORT;
 use crate::sets::{BURST, PortSet};
 
 impl<P: Packet> Pipeline<P> {
@@ -99,7 +101,14 @@ impl<P: Packet> Pipeline<P> {
     /// admitted and charged on its own.
     #[cold]
     fn send_copies<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, packet: P, meta: &Meta) {
-        let egresses = self.forwarder.flooded_to(port, meta.vlan(), self.links.up);
+        let mut egresses = self.forwarder.flooded_to(port, meta, self.links.up);
+        if egresses.contains(ROUTER_PORT) {
+            self.punt_flooded(port, &packet, meta);
+            egresses.remove(ROUTER_PORT);
+            if egresses.is_empty() {
+                return self.trash.add(io, packet);
+            }
+        }
         let Some(last) = egresses.highest() else { unreachable!("a flood leaves by some port") };
         for egress in (egresses - PortSet::only(last)).iter() {
             match io.copy(&packet) {
@@ -110,7 +119,26 @@ impl<P: Packet> Pipeline<P> {
         self.send_copy(io, port, last, packet, *meta);
     }
 
-    fn send_copy<I: Ports<Pkt = P>>(&mut self, io: &mut I, port: usize, egress: usize, mut packet: P, mut meta: Meta) {
+    /// Gives the router its copy of a flooded frame.
+    #[cold]
+    fn punt_flooded(&mut self, port: usize, packet: &P, meta: &Meta) {
+        let Self { router, forwarder, links, telemetry, lcore, now, .. } = self;
+        let counters = &telemetry.counters.lcores[*lcore];
+        if let Some(router) = router {
+            let from = RouteContext { port, up: links.up, forwarder, counters, now: *now };
+            router.punter.flooded(from, packet.bytes(), meta);
+        }
+    }
+
+    /// Rewrites and sends a frame of ingress `port` by `egress`.
+    pub(crate) fn send_copy<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        port: usize,
+        egress: usize,
+        mut packet: P,
+        mut meta: Meta,
+    ) {
         match self.rewriter.rewrite_frame(&mut packet, &mut meta, egress) {
             Ok(()) => self.send(io, port, egress, packet, &meta),
             Err(reason) => self.drop_frame(io, packet, port, meta.class(), reason),

@@ -12,6 +12,7 @@ use crate::dataplane::telemetry::drops::DropReason;
 use crate::forward::fdb::{Learned, Station};
 use crate::forward::flow_cache::CacheLookup;
 use crate::forward::{Fdb, FlowCache, VlanTable};
+use crate::route::{Attachment, ROUTER_PORT};
 use crate::sets::{BURST, FrameSet, MAX_PORTS, PortSet};
 
 /// Updates that a ring holds. An update that finds no room is sent again with the station's next frame.
@@ -24,6 +25,8 @@ pub(crate) struct Forwarder {
     pub fdb: Fdb,
     /// Cached answers of the database, by pair of stations.
     pub cache: FlowCache,
+    /// The router's stations in bridged VLANs. No other station may use their addresses.
+    own: Box<[Station]>,
     /// Whether lossless frames may be flooded; for simulation only.
     floods_lossless: bool,
     /// Rings of updates to and from the other lcores.
@@ -47,6 +50,28 @@ impl std::fmt::Debug for UpdateLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UpdateLink").finish_non_exhaustive()
     }
+}
+
+/// The VLANs of `spec`. The router is a member of the VLANs of its interfaces.
+fn vlans(spec: &SwitchSpec) -> VlanTable {
+    let mut vlans = VlanTable::new(spec.ports.iter().map(|port| &port.vlan));
+    for interface in spec.routing.iter().flat_map(|routing| &routing.interfaces) {
+        vlans.add_router(interface.vlan, ROUTER_PORT);
+    }
+    vlans
+}
+
+/// The forwarding database of `spec`, with the router's stations.
+fn fdb(spec: &SwitchSpec, hz: u64) -> Fdb {
+    let mut fdb = spec.fdb.clone();
+    fdb.entries.extend(spec.router_entries());
+    Fdb::new(&fdb, hz)
+}
+
+fn own_stations(spec: &SwitchSpec) -> Box<[Station]> {
+    let interfaces = spec.routing.iter().flat_map(|routing| &routing.interfaces);
+    let bridged = interfaces.filter(|interface| interface.attachment == Attachment::Vlan);
+    bridged.map(|interface| Station::new(interface.vlan, interface.mac.to_number())).collect()
 }
 
 /// The ingress side of a burst.
@@ -80,8 +105,9 @@ impl Forwarder {
             links[other].push(UpdateLink { sent: back, received: there });
         }
         let forwarder = |updates| Self {
-            vlans: VlanTable::new(spec.ports.iter().map(|port| &port.vlan)),
-            fdb: Fdb::new(&spec.fdb, hz),
+            vlans: vlans(spec),
+            fdb: fdb(spec, hz),
+            own: own_stations(spec),
             cache: FlowCache::default(),
             floods_lossless: spec.floods_lossless,
             updates,
@@ -203,7 +229,9 @@ impl Forwarder {
         // No entry exists for a group address or for VLAN 0.
         match self.fdb.lookup(meta.dst) {
             Some(egress)
-                if is_up & (allowed.contains(egress)) && self.fdb.is_known(meta.src, self.fdb.just_seen(from.port)) =>
+                if is_up & (allowed.contains(egress))
+                    && self.fdb.is_known(meta.src, self.fdb.just_seen(from.port))
+                    && !self.own.contains(&meta.src) =>
             {
                 if let Some(lookup) = lookup {
                     self.cache.insert(lookup, meta.dst, meta.src, egress);
@@ -226,6 +254,9 @@ impl Forwarder {
         if vlan == 0 {
             return Forwarding::Drop(DropReason::VlanNotAllowed);
         }
+        if self.own.contains(&meta.src) {
+            return Forwarding::Drop(DropReason::OwnSource);
+        }
         // A port that went down may still have frames in its ring. Their sources are not learned, because they are
         // unreachable.
         if from.up.contains(from.port) {
@@ -240,7 +271,8 @@ impl Forwarder {
             if dst.is_link_local() {
                 return Forwarding::Drop(DropReason::LinkLocal);
             }
-            return self.flood(from, vlan, meta.is_lossless().then_some(DropReason::LosslessGroup));
+            let to = self.flooded_to(from.port, meta, from.up);
+            return self.flood(to, meta.is_lossless().then_some(DropReason::LosslessGroup));
         }
         match self.fdb.lookup(meta.dst) {
             Some(egress) if egress == from.port => Forwarding::Drop(DropReason::SamePort),
@@ -248,30 +280,31 @@ impl Forwarder {
             // A static entry may name a port outside of the frame's VLAN.
             Some(egress) if !self.vlans.members(vlan).contains(egress) => Forwarding::Drop(DropReason::VlanNotAllowed),
             Some(egress) => Forwarding::Send(egress as u8),
-            None => self.flood(from, vlan, meta.is_lossless().then_some(DropReason::LosslessUnknown)),
+            None => {
+                let to = self.flooded_to(from.port, meta, from.up);
+                self.flood(to, meta.is_lossless().then_some(DropReason::LosslessUnknown))
+            }
         }
     }
 
-    /// Floods a frame to the other ports of its VLAN; a lossless one is dropped for the reason `lossless`. Flooded
+    /// Floods a frame to the ports `to`; a lossless one is dropped for the reason `lossless`. Flooded
     /// lossless frames wait in queues of unrelated ports and can deadlock a fabric (Guo et al., SIGCOMM 2016).
     ///
     /// IEEE 802.1Q clause 8, in substance: a frame without an entry goes to all other ports of its VLAN. The drop of
     /// lossless frames deviates from it.
     #[cold]
-    fn flood(&self, from: IngressContext<'_>, vlan: u16, lossless: Option<DropReason>) -> Forwarding {
+    fn flood(&self, to: PortSet, lossless: Option<DropReason>) -> Forwarding {
         if let Some(reason) = lossless.filter(|_| !self.floods_lossless) {
             return Forwarding::Drop(reason);
         }
-        if self.flooded_to(from.port, vlan, from.up).is_empty() {
-            Forwarding::Drop(DropReason::NoMember)
-        } else {
-            Forwarding::Flood
-        }
+        if to.is_empty() { Forwarding::Drop(DropReason::NoMember) } else { Forwarding::Flood }
     }
 
-    /// The ports of `vlan` to which a frame from `port` is flooded: those that are `up`, except `port`.
-    pub fn flooded_to(&self, port: usize, vlan: u16, up: PortSet) -> PortSet {
-        self.vlans.members(vlan) & (up - PortSet::only(port))
+    /// The ports to which a frame from `port` is flooded: those of its VLAN that are `up`, except `port`. The router
+    /// gets frames to groups, but none to unknown stations, because its own stations are known.
+    pub fn flooded_to(&self, port: usize, meta: &Meta, up: PortSet) -> PortSet {
+        let router = PortSet::only_if(!meta.dst.mac().is_group(), ROUTER_PORT);
+        self.vlans.members(meta.vlan()) & (up - PortSet::only(port) - router)
     }
 
     /// Learns that `station` is at `port`, and sends the other lcores an update if they need one.

@@ -4,7 +4,10 @@
 use crossbeam_utils::CachePadded;
 
 use super::decision_log::DecisionLog;
-use super::drops::DropReason;
+use super::drops::PerReason;
+use crate::dataplane::spec::SwitchSpec;
+use crate::route::PuntCause;
+use crate::route::table::MAX_ADJACENCIES;
 use crate::sets::CLASSES;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -60,7 +63,7 @@ pub struct PortCounters {
     pub tx_bytes: PerClass,
     /// Frames dropped, by traffic class and reason; the last row is for frames without a class. Drops before the egress
     /// queue count at the receiving port. Drops at the queue count at the port by which the frame would have left.
-    pub drops: [[Counter; DropReason::COUNT]; CLASSES + 1],
+    pub drops: [PerReason<Counter>; CLASSES + 1],
     /// PFC frames sent with XOFF for this priority (refreshes included).
     pub pfc_tx_xoff: PerClass,
     /// PFC frames sent with XON for this priority.
@@ -187,6 +190,22 @@ pub struct LcoreCounters {
     pub rest_overshoot_sum_ns: Counter,
     /// The longest of these delays in nanoseconds.
     pub rest_overshoot_highest_ns: Counter,
+    /// Frames that were routed.
+    pub routed_frames: Counter,
+    /// Routed frames that were fragments.
+    pub routed_fragments: Counter,
+    /// Frames given to the control plane, by cause.
+    pub punted: [Counter; PuntCause::COUNT],
+    /// Frames not given to it because they were beyond the rate of their cause.
+    pub punt_policed: [Counter; PuntCause::COUNT],
+    /// Frames not given to it because every buffer was in use.
+    pub punt_full: Counter,
+    /// Frames of the control plane that were admitted to a queue.
+    pub injected_frames: Counter,
+    /// Frames of the control plane without a port or a buffer.
+    pub inject_drops: Counter,
+    /// Routed frames by adjacency; empty without routing.
+    pub adjacency_frames: Box<[Counter]>,
 }
 
 /// All counters of a switch, shared between the lcores that write them and the threads that read them.
@@ -217,5 +236,17 @@ impl Counters {
             lcores: (0..lcores).map(|_| CachePadded::default()).collect(),
             decisions: (0..ports).map(|_| CachePadded::default()).collect(),
         }
+    }
+
+    /// Creates the counters of the switch of `spec`: with those of adjacencies if it routes.
+    #[must_use]
+    pub fn of(spec: &SwitchSpec) -> Self {
+        let mut counters = Self::new(spec.ports.len(), usize::from(spec.lcores));
+        if spec.routing.is_some() {
+            for lcore in &mut counters.lcores {
+                lcore.adjacency_frames = (0..MAX_ADJACENCIES).map(|_| Counter::default()).collect();
+            }
+        }
+        counters
     }
 }

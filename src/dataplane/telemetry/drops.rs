@@ -51,6 +51,18 @@ drop_reasons! {
     EgressStuck => "egress_stuck", "the egress port is stuck: its device takes no frames";
     PfcDestination => "pfc_destination", "a PFC frame whose destination is not 01-80-C2-00-00-01: it is not obeyed";
     Shed => "shed", "a lossy frame dropped at the receive ring, because its lcore is overloaded";
+    Ipv4Checksum => "ipv4_checksum", "a packet to be routed whose IPv4 header checksum is wrong";
+    Ipv4Options => "ipv4_options", "a packet to be routed with IPv4 options: no router here processes them";
+    TtlExpired => "ttl_expired", "a packet to be routed whose time to live or hop limit ends here";
+    Martian => "martian", "a packet to be routed with a source or destination that no host may have";
+    OwnSource => "own_source", "a source address that belongs to the switch itself";
+    NoRoute => "no_route", "no route covers the packet's destination";
+    Blackhole => "blackhole", "a route that drops covers the packet's destination";
+    NeighbourIncomplete => "neighbour_incomplete", "the MAC address or the port of the next hop is not known";
+    FragmentationNeeded => "fragmentation_needed", "a packet that must not be fragmented is longer than the interface's MTU";
+    FragmentationUnsupported => "fragmentation_unsupported", "a packet is longer than the interface's MTU: the switch fragments none";
+    NotRoutable => "not_routable", "a frame to the router's address that is neither IP nor ARP";
+    PuntPoliced => "punt_policed", "a frame for the switch itself beyond the rate of its protocol";
 }
 
 impl DropReason {
@@ -77,6 +89,41 @@ impl DropReason {
                 | Self::NoBuffer
                 | Self::Shed
         )
+    }
+}
+
+/// One value for each drop reason, indexed by `reason as usize`. The standard library has defaults for at most 32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerReason<T>(pub [T; DropReason::COUNT]);
+
+impl<T: Default> Default for PerReason<T> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| T::default()))
+    }
+}
+
+impl<T> std::ops::Deref for PerReason<T> {
+    type Target = [T; DropReason::COUNT];
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T> std::ops::DerefMut for PerReason<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl<'a, T> IntoIterator for &'a PerReason<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
     }
 }
 

@@ -54,6 +54,7 @@ fn switch(lossless: Threshold) -> Replay {
         poll_gap: Nanos(1),
         lcores: 1,
         floods_lossless: false,
+        routing: None,
     })
 }
 

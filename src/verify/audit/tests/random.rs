@@ -88,6 +88,7 @@ fn switch() -> impl Strategy<Value = SwitchSpec> {
                 poll_gap: Nanos(20_000),
                 lcores,
                 floods_lossless: headroom.is_multiple_of(2),
+                routing: None,
             }
         })
     })

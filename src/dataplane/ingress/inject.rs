@@ -1,0 +1,90 @@
+//! Inject: frames of the router's control plane join the queues like received ones, in a lossy class.
+
+use crate::dataplane::frame::desc::FrameDesc;
+use crate::dataplane::frame::meta::Meta;
+use crate::dataplane::ingress::port_classifier::Classification;
+use crate::dataplane::pipeline::Pipeline;
+use crate::forward::fdb::Station;
+use crate::io::{Packet, Ports};
+use crate::route::punt::INJECT_CLASSES;
+use crate::route::{InjectFrame, InjectTo, ROUTER_PORT};
+use crate::sets::{BURST, PortSet};
+
+impl<P: Packet> Pipeline<P> {
+    /// Enqueues up to a burst of frames that the control plane sends. Returns their number.
+    #[inline]
+    pub(crate) fn accept_injected<I: Ports<Pkt = P>>(&mut self, io: &mut I) -> usize {
+        let Some(router) = &mut self.router else { return 0 };
+        let waiting = router.punter.port.as_mut().map_or(0, |port| port.waiting());
+        if waiting == 0 { 0 } else { self.inject_burst(io, waiting.min(BURST)) }
+    }
+
+    #[cold]
+    fn inject_burst<I: Ports<Pkt = P>>(&mut self, io: &mut I, frames: usize) -> usize {
+        for _ in 0..frames {
+            let Some(frame) = self.exceptions().and_then(|port| port.take()) else { break };
+            self.inject(io, &frame);
+            if let Some(port) = self.exceptions() {
+                port.give_back(frame);
+            }
+        }
+        self.publish_handoffs();
+        frames
+    }
+
+    fn exceptions(&mut self) -> Option<&mut crate::dataplane::handoff::exception::ExceptionPort> {
+        self.router.as_mut()?.punter.port.as_mut()
+    }
+
+    /// Enqueues one frame: a copy at each port by which it leaves.
+    fn inject<I: Ports<Pkt = P>>(&mut self, io: &mut I, frame: &InjectFrame) {
+        let dst: [u8; 6] = frame.bytes.first_chunk().copied().unwrap_or_default();
+        let dst = crate::wire::MacAddr(dst);
+        let egresses = match frame.to {
+            InjectTo::Port(port) => PortSet::only(usize::from(port)),
+            InjectTo::Vlan(vlan) => {
+                let members = self.forwarder.vlans.members(vlan);
+                let known = self.forwarder.fdb.lookup(Station::new(vlan, dst.to_number()));
+                known.map_or(members, |port| members & PortSet::only(port))
+            }
+        };
+        let egresses = egresses & self.links.up - PortSet::only(ROUTER_PORT);
+        if egresses.is_empty() {
+            self.telemetry.counters.lcores[self.lcore].inject_drops.add(1);
+        }
+        for egress in egresses.iter() {
+            self.inject_at(io, egress, frame, dst);
+        }
+    }
+
+    /// Enqueues a frame at `egress`. It is charged to the port itself, or to a port of this lcore if another owns it.
+    fn inject_at<I: Ports<Pkt = P>>(
+        &mut self,
+        io: &mut I,
+        egress: usize,
+        frame: &InjectFrame,
+        dst: crate::wire::MacAddr,
+    ) {
+        let counters = &self.telemetry.counters.lcores[self.lcore];
+        let account = if self.own.contains(egress) { Some(egress) } else { self.own.lowest() };
+        let (Some(account), Some(packet)) = (account, io.build(&frame.bytes)) else {
+            return counters.inject_drops.add(1);
+        };
+        counters.injected_frames.add(1);
+        let len = frame.bytes.len().min(usize::from(u16::MAX)) as u16;
+        let Classification { desc, class_bits } = self.inject_class(account);
+        let desc = FrameDesc::new(len, self.buffer.cell.cells_of(len), account as u8, 0, 0).with(desc);
+        let station = Station::new(frame.vlan, dst.to_number());
+        let desc = desc.reshaped(len, desc.cells(), crate::wire::Usual::L3_OFFSET);
+        let meta = Meta { dst: station, src: station, desc, class_bits, ..Meta::EMPTY };
+        self.send_copy(io, account, egress, packet, meta);
+    }
+
+    /// The class of injected frames at `port`: a lossy one, so that they can neither hold nor be held by PFC's senders.
+    fn inject_class(&self, port: usize) -> Classification {
+        let classifier = &self.ports[port].classifier;
+        let mut classes = INJECT_CLASSES.iter().map(|&class| classifier.of_class(class.into()));
+        let lossy = classes.find(|class| !class.class_bits.lossy_queue().is_empty());
+        lossy.unwrap_or_else(|| classifier.of_class(0))
+    }
+}

@@ -1,0 +1,75 @@
+//! Policers of punted frames: each cause may use its rate, so that a flood of one delays no other.
+
+use crate::route::PuntCause;
+use crate::units::Ticks;
+
+/// Packets beyond its rate that a policer passes in a row.
+const BURST_PACKETS: u64 = 64;
+
+/// A policer by the generic cell rate algorithm (ITU-T I.371): a token bucket whose state is one instant.
+#[derive(Debug, Clone, Copy)]
+struct Policer {
+    /// Instant at which the bucket is full again.
+    full_at: u64,
+    /// Ticks for each packet.
+    interval: u64,
+}
+
+impl Policer {
+    fn new(packets_per_second: u32, hz: u64) -> Self {
+        Self { full_at: 0, interval: (hz / u64::from(packets_per_second).max(1)).max(1) }
+    }
+
+    fn passes(&mut self, now: Ticks) -> bool {
+        let start = self.full_at.max(now.0);
+        if start - now.0 > (BURST_PACKETS - 1) * self.interval {
+            return false;
+        }
+        self.full_at = start + self.interval;
+        true
+    }
+}
+
+/// The policers of one lcore, by cause.
+#[derive(Debug)]
+pub(crate) struct Policers([Policer; PuntCause::COUNT]);
+
+impl Policers {
+    /// Creates the policers on a clock of `hz` ticks a second.
+    pub fn new(hz: u64) -> Self {
+        Self(std::array::from_fn(|cause| Policer::new(PuntCause::TABLE[cause].2, hz)))
+    }
+
+    /// Whether a frame of `cause` may pass at `now`.
+    #[inline]
+    pub fn pass(&mut self, cause: PuntCause, now: Ticks) -> bool {
+        self.0[cause as usize].passes(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ: u64 = 1_000_000_000;
+
+    #[test]
+    fn flood_passes_at_its_rate_and_leaves_other_causes_alone() {
+        let mut policers = Policers::new(HZ);
+        let mut passed = 0;
+        for microsecond in 0..1_000_000 {
+            passed += u64::from(policers.pass(PuntCause::Arp, Ticks(microsecond * 1000)));
+        }
+        assert!((1_000..=1_000 + BURST_PACKETS).contains(&passed), "{passed} in a second");
+        assert!(policers.pass(PuntCause::Bgp, Ticks(HZ)));
+    }
+
+    #[test]
+    fn burst_passes_after_silence() {
+        let mut policers = Policers::new(HZ);
+        for second in [5, 9] {
+            let passed = (0..100).filter(|_| policers.pass(PuntCause::Icmp, Ticks(second * HZ))).count();
+            assert_eq!(passed as u64, BURST_PACKETS);
+        }
+    }
+}

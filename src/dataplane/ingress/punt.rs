@@ -1,0 +1,169 @@
+//! Punt: packets that the router does not route. They are dropped, with an answer to their sender if one is due, or they
+//! go to the control plane because they are for the switch itself.
+
+use super::police::Policers;
+use crate::dataplane::frame::meta::{Forwarding, Meta};
+use crate::dataplane::handoff::exception::ExceptionPort;
+use crate::dataplane::ingress::forwarder::Forwarder;
+use crate::dataplane::telemetry::counters::LcoreCounters;
+use crate::dataplane::telemetry::drops::DropReason;
+use crate::route::{Action, PuntCause};
+use crate::sets::PortSet;
+use crate::units::Ticks;
+use crate::wire::ip::{Ipv4, Ipv6};
+use crate::wire::parse::{ETHERTYPE_ARP, ETHERTYPE_LLDP, ICMP, ICMPV6, L3, TCP, UDP};
+
+/// The surroundings of a burst in the route stage.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RouteContext<'a> {
+    /// Ingress port.
+    pub port: usize,
+    /// Ports that have a link.
+    pub up: PortSet,
+    pub forwarder: &'a Forwarder,
+    /// Counters of this lcore.
+    pub counters: &'a LcoreCounters,
+    pub now: Ticks,
+}
+
+/// The fate of a packet that the router does not route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exception {
+    /// Dropped.
+    Drop(DropReason),
+    /// Dropped, and punted too: its sender gets an ICMP error.
+    Answer(DropReason, PuntCause),
+    /// For the switch itself.
+    Local,
+    /// The next hop is not known. A lossy packet may wait for it in the control plane; a lossless one is dropped, since
+    /// it would hold its sender.
+    Resolve,
+}
+
+impl Exception {
+    /// The fate of a packet that no route covers.
+    pub const fn without_route() -> Self {
+        Self::Answer(DropReason::NoRoute, PuntCause::Unreachable)
+    }
+
+    /// The fate of packets of a group with this action.
+    #[cold]
+    pub fn of(action: Action) -> Self {
+        match action {
+            Action::NoRoute | Action::Forward => Self::without_route(),
+            Action::Local => Self::Local,
+            Action::Blackhole => Self::Drop(DropReason::Blackhole),
+            Action::Martian => Self::Drop(DropReason::Martian),
+            Action::Glean(_) | Action::Incomplete(_) => Self::Resolve,
+        }
+    }
+}
+
+/// The way of one lcore to the control plane.
+#[derive(Debug)]
+pub(crate) struct Punter {
+    policers: Policers,
+    /// `None`: no control plane is attached.
+    pub port: Option<ExceptionPort>,
+}
+
+impl Punter {
+    /// Creates the way of an lcore whose clock has `hz` ticks a second.
+    pub fn new(hz: u64) -> Self {
+        Self { policers: Policers::new(hz), port: None }
+    }
+
+    /// Decides the forwarding of a packet that is not routed, and punts it if it must be.
+    #[cold]
+    pub fn except(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &mut Meta, exception: Exception) {
+        meta.forwarding = match exception {
+            Exception::Drop(reason) => Forwarding::Drop(reason),
+            Exception::Answer(reason, cause) => {
+                self.punt(from, bytes, meta, cause);
+                Forwarding::Drop(reason)
+            }
+            Exception::Local => match cause_of(bytes, meta) {
+                None => Forwarding::Drop(DropReason::NotRoutable),
+                Some(cause) if self.punt(from, bytes, meta, cause) => Forwarding::Consumed,
+                Some(_) => Forwarding::Drop(DropReason::PuntPoliced),
+            },
+            Exception::Resolve => {
+                let is_punted = self.punt(from, bytes, meta, PuntCause::Resolve);
+                if is_punted && !meta.is_lossless() {
+                    Forwarding::Consumed
+                } else {
+                    Forwarding::Drop(DropReason::NeighbourIncomplete)
+                }
+            }
+        };
+    }
+
+    /// Punts the copy of a flooded frame that the router gets as a member of the VLAN, if it may concern the router.
+    #[cold]
+    pub fn flooded(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta) {
+        if let Some(cause) = cause_of(bytes, meta) {
+            self.punt(from, bytes, meta, cause);
+        }
+    }
+
+    /// Gives the control plane a copy of a frame. Returns false if the frame is beyond the rate of its cause, or every
+    /// buffer is in use.
+    fn punt(&mut self, from: RouteContext<'_>, bytes: &[u8], meta: &Meta, cause: PuntCause) -> bool {
+        let Some(port) = &mut self.port else { return false };
+        if !self.policers.pass(cause, from.now) {
+            from.counters.punt_policed[cause as usize].add(1);
+            return false;
+        }
+        let is_punted = port.punt(bytes, |frame| {
+            (frame.port, frame.vlan, frame.cause) = (from.port as u8, meta.vlan(), cause);
+            frame.l3_offset = meta.desc.l3_offset();
+            frame.may_wait = cause == PuntCause::Resolve && !meta.is_lossless();
+        });
+        (if is_punted { &from.counters.punted[cause as usize] } else { &from.counters.punt_full }).add(1);
+        is_punted
+    }
+}
+
+/// Ports of protocols with a policer of their own: BGP (RFC 4271), single-hop and multihop BFD (RFC 5881, RFC 5883),
+/// BFD echo.
+const BGP_PORT: u16 = 179;
+const BFD_PORTS: [u16; 3] = [3784, 4784, 3785];
+
+/// The cause for which a frame to the switch itself is punted; `None` if the router has no use for it.
+fn cause_of(bytes: &[u8], meta: &Meta) -> Option<PuntCause> {
+    let offset = usize::from(meta.desc.l3_offset());
+    let packet = bytes.get(offset..)?;
+    match meta.class_bits.l3() {
+        L3::Other => {
+            let ethertype = u16::from_be_bytes(*bytes.get(offset.checked_sub(2)?..)?.first_chunk()?);
+            match ethertype {
+                ETHERTYPE_ARP => Some(PuntCause::Arp),
+                ETHERTYPE_LLDP => Some(PuntCause::Lldp),
+                _ => None,
+            }
+        }
+        L3::V4 => {
+            let ipv4 = Ipv4::read(packet)?;
+            Some(cause_of_segment(ipv4.protocol, ipv4.ports(packet)))
+        }
+        L3::V6 => {
+            let ipv6 = Ipv6::read(packet)?;
+            if ipv6.next_header == ICMPV6 {
+                // RFC 4861 section 4: router solicitation (133) to redirect (137).
+                let is_discovery = packet.get(40).is_some_and(|kind| (133..=137).contains(kind));
+                return Some(if is_discovery { PuntCause::NeighbourDiscovery } else { PuntCause::Icmp });
+            }
+            Some(cause_of_segment(ipv6.next_header, ipv6.ports(packet)))
+        }
+    }
+}
+
+fn cause_of_segment(protocol: u8, ports: u32) -> PuntCause {
+    let (source, destination) = ((ports >> 16) as u16, ports as u16);
+    match protocol {
+        ICMP => PuntCause::Icmp,
+        TCP if source == BGP_PORT || destination == BGP_PORT => PuntCause::Bgp,
+        UDP if BFD_PORTS.contains(&destination) => PuntCause::Bfd,
+        _ => PuntCause::Local,
+    }
+}

@@ -1,0 +1,220 @@
+//! IPv4 and IPv6 headers, as a router reads and changes them.
+//!
+//! The functions take the packet from its network header on. [`super::parse()`] has checked version and lengths.
+
+use super::parse::{IPV4_LEN, IPV6_LEN, TCP, UDP};
+
+/// The fixed part of an IPv4 header.
+pub type Ipv4Header = [u8; IPV4_LEN];
+/// An IPv6 header.
+pub type Ipv6Header = [u8; IPV6_LEN];
+
+/// Mask of the more-fragments flag and the fragment offset in the word at byte 6.
+const FRAGMENT: u16 = 0x3fff;
+/// The don't-fragment flag in the word at byte 6.
+const DONT_FRAGMENT: u16 = 0x4000;
+
+/// The fields of an IPv4 header that a router needs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv4 {
+    /// Source address.
+    pub src: u32,
+    /// Destination address.
+    pub dst: u32,
+    /// Time to live.
+    pub ttl: u8,
+    /// Protocol of the payload.
+    pub protocol: u8,
+    /// Flags and fragment offset.
+    fragment: u16,
+    /// Length of the header in bytes.
+    pub header_len: u8,
+}
+
+impl Ipv4 {
+    /// Reads the fixed part of a header; `None` if `packet` is shorter.
+    #[inline]
+    #[must_use]
+    pub fn read(packet: &[u8]) -> Option<Self> {
+        let header: &Ipv4Header = packet.first_chunk()?;
+        let double = |at: usize| u32::from_be_bytes(std::array::from_fn(|byte| header[at + byte]));
+        Some(Self {
+            src: double(12),
+            dst: double(16),
+            ttl: header[8],
+            protocol: header[9],
+            fragment: u16::from_be_bytes([header[6], header[7]]),
+            header_len: (header[0] & 0xf) * 4,
+        })
+    }
+
+    /// Whether the header has options.
+    #[inline]
+    #[must_use]
+    pub fn has_options(self) -> bool {
+        usize::from(self.header_len) != IPV4_LEN
+    }
+
+    /// Whether the packet is a fragment: the first, one in the middle or the last.
+    #[inline]
+    #[must_use]
+    pub fn is_fragment(self) -> bool {
+        self.fragment & FRAGMENT != 0
+    }
+
+    /// Whether routers must not fragment the packet.
+    #[must_use]
+    pub fn dont_fragment(self) -> bool {
+        self.fragment & DONT_FRAGMENT != 0
+    }
+
+    /// Source port above destination port of the UDP or TCP segment of `packet`; zero for fragments and for other
+    /// protocols.
+    #[inline]
+    #[must_use]
+    pub fn ports(self, packet: &[u8]) -> u32 {
+        if self.is_fragment() { 0 } else { ports(self.protocol, packet, self.header_len.into()) }
+    }
+}
+
+/// The fields of an IPv6 header that a router needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv6 {
+    /// Source address.
+    pub src: [u8; 16],
+    /// Destination address.
+    pub dst: [u8; 16],
+    /// Hop limit.
+    pub hop_limit: u8,
+    /// Protocol of the payload, or the type of the first extension header.
+    pub next_header: u8,
+    /// Flow label.
+    pub label: u32,
+}
+
+impl Ipv6 {
+    /// Reads a header; `None` if `packet` is shorter.
+    #[inline]
+    #[must_use]
+    pub fn read(packet: &[u8]) -> Option<Self> {
+        let header: &Ipv6Header = packet.first_chunk()?;
+        let address = |at: usize| std::array::from_fn(|byte| header[at + byte]);
+        Some(Self {
+            src: address(8),
+            dst: address(24),
+            hop_limit: header[7],
+            next_header: header[6],
+            label: u32::from_be_bytes([0, header[1] & 0xf, header[2], header[3]]),
+        })
+    }
+
+    /// Source port above destination port of the UDP or TCP segment of `packet`; zero behind extension headers and for
+    /// other protocols.
+    #[inline]
+    #[must_use]
+    pub fn ports(self, packet: &[u8]) -> u32 {
+        ports(self.next_header, packet, IPV6_LEN)
+    }
+}
+
+#[inline]
+fn ports(protocol: u8, packet: &[u8], offset: usize) -> u32 {
+    let has_ports = protocol == UDP || protocol == TCP;
+    match packet.get(offset..).and_then(|segment| segment.first_chunk()) {
+        Some(&ports) if has_ports => u32::from_be_bytes(ports),
+        _ => 0,
+    }
+}
+
+/// Whether the checksum of an IPv4 header without options is right.
+///
+/// RFC 1071 section 1: "To check a checksum, the 1's complement sum is computed over the same set of octets, including
+/// the checksum field. If the result is all 1 bits [...], the check succeeds."
+#[inline]
+#[must_use]
+pub fn has_right_checksum(header: &Ipv4Header) -> bool {
+    // The sum is the same in either byte order (RFC 1071 section 2).
+    let double = |at: usize| u64::from(u32::from_ne_bytes(std::array::from_fn(|byte| header[at + byte])));
+    let sum = double(0) + double(4) + double(8) + double(12) + double(16);
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16) == 0xffff
+}
+
+/// Decrements the time to live of an IPv4 header, which must be at least 1, and updates the checksum.
+///
+/// RFC 1812 section 5.3.1: "a router MUST check for the TTL to be [...] decremented." RFC 1141 has the update of the
+/// checksum: it grows by 0x0100, with the carry added at its end.
+#[inline]
+pub fn decrement_ttl(header: &mut Ipv4Header) {
+    header[8] -= 1;
+    let sum = u32::from(u16::from_be_bytes([header[10], header[11]])) + 0x0100;
+    let checksum = (sum + (sum >> 16)) as u16;
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Decrements the hop limit of an IPv6 header, which must be at least 1.
+#[inline]
+pub fn decrement_hop_limit(header: &mut Ipv6Header) {
+    header[7] -= 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn header(ttl: u8, id: u16, src: [u8; 4], dst: [u8; 4]) -> Ipv4Header {
+        let mut header = etherparse::Ipv4Header::new(8, ttl, etherparse::IpNumber::UDP, src, dst).unwrap();
+        header.identification = id;
+        header.header_checksum = header.calc_header_checksum();
+        header.to_bytes().as_slice().try_into().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn checksum_stays_right_when_ttl_falls(ttl in 1_u8.., id: u16, src: [u8; 4], dst: [u8; 4]) {
+            let mut bytes = header(ttl, id, src, dst);
+            prop_assert!(has_right_checksum(&bytes));
+            decrement_ttl(&mut bytes);
+            prop_assert!(has_right_checksum(&bytes));
+            let (read, _) = etherparse::Ipv4Header::from_slice(&bytes).unwrap();
+            prop_assert_eq!((read.time_to_live, read.header_checksum), (ttl - 1, read.calc_header_checksum()));
+        }
+
+        #[test]
+        fn any_changed_bit_is_found(id: u16, src: [u8; 4], bit in 0_usize..160) {
+            let mut bytes = header(64, id, src, [10, 0, 0, 1]);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(!has_right_checksum(&bytes));
+        }
+    }
+
+    #[test]
+    fn fragments_and_other_protocols_have_no_ports() {
+        let mut packet = header(64, 1, [10, 0, 0, 1], [10, 0, 0, 2]).to_vec();
+        packet.extend([0xc0, 0, 0x12, 0xb7, 0, 8, 0, 0]);
+        let read = |packet: &[u8]| Ipv4::read(packet).unwrap().ports(packet);
+        assert_eq!(read(&packet), 0xc000_12b7);
+        packet[6] = 0x20;
+        assert_eq!(read(&packet), 0, "the first fragment has ports, the others do not");
+        packet[6] = 0x40;
+        assert!(Ipv4::read(&packet).unwrap().dont_fragment());
+        packet[9] = 1;
+        assert_eq!(read(&packet), 0);
+        assert_eq!(Ipv4::read(&packet[..19]), None);
+    }
+
+    #[test]
+    fn ipv6_label_and_ports_are_read() {
+        let mut packet = vec![0x6f, 0xfa, 0xbc, 0xde, 0, 8, UDP, 3];
+        packet.extend([0x20; 32]);
+        packet.extend([0xc0, 1, 0x12, 0xb7, 0, 8, 0, 0]);
+        let read = Ipv6::read(&packet).unwrap();
+        assert_eq!((read.label, read.hop_limit, read.ports(&packet)), (0xa_bcde, 3, 0xc001_12b7));
+        let mut header = *packet.first_chunk().unwrap();
+        decrement_hop_limit(&mut header);
+        assert_eq!(header[7], 2);
+    }
+}
